@@ -84,7 +84,7 @@ pub(in crate::plan) fn note_taken_names(
     }
 }
 
-/// Where a path of a package is.
+/// The install path of a package's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum InstallPath<'a> {
     /// Relative to the prefix.

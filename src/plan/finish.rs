@@ -22,10 +22,10 @@ use crate::package::{
     Treatment,
 };
 
-/// Where Debian's documents of a package go.
+/// Folder of a `.deb` package's documents.
 const DOCUMENTS: &str = "usr/share/doc";
 
-/// Where rpm's licence texts of a package go.
+/// Folder of an `.rpm` package's licence texts.
 const LICENCES: &str = "usr/share/licenses";
 
 /// Packages in the words of the formats, in the order of their names.
@@ -191,7 +191,7 @@ impl Draft {
     }
 }
 
-/// What is outside of the prefix, with the debug files of a `.deb` in its own folder.
+/// Places the files outside of the prefix by format: the debug files of a `.deb` go into its own folder.
 fn by_format(
     package: &str,
     formats: &[Format],

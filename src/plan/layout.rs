@@ -1,8 +1,8 @@
-//! Where files go: install-relative paths become absolute ones, with every folder above them.
+//! Turns install-relative paths into absolute ones, and adds every folder above them.
 //!
-//! Folders from the prefix down belong to every package that has something in them; those above
-//! the prefix and elsewhere are listed in `.deb` only, where archives name every folder, and not
-//! owned in `.rpm`, unless nobody else would remove them.
+//! Folders from the prefix down belong to every package that has something in them; folders above the prefix
+//! and elsewhere are listed in `.deb` only, whose archives name every folder. An `.rpm` owns only those that
+//! no other package would remove.
 
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub(in crate::plan) fn entries(
     Ok(entries.into_values().collect())
 }
 
-/// Which formats list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
-/// leaves folders to the distribution, but for those that it would leave behind.
+/// The formats that list a folder above a file outside of the prefix that is in `formats`. An `.rpm` leaves
+/// folders to the distribution, except those that it would leave behind.
 fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
     let owned = OWNED.iter().any(|own| folder.as_str().starts_with(own));
     match formats {

@@ -21,7 +21,7 @@ use crate::plan::placed::{Extras, Placed, file_mode};
 use crate::plan::settings::PlanSettings;
 use crate::plan::source::FileSource;
 
-/// Where the loader's configuration is read from.
+/// The folder of the dynamic loader's configuration files.
 const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
 
 /// Adds the package, if the set has libraries in the linker path; their packages then depend on it.

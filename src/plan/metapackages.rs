@@ -8,8 +8,8 @@
 //! | `all` | `rocm` | every `component`, and the hosts without one | the set |
 //! | `unversioned` | – | the `component` or, without one, the host package | every host and support package |
 //!
-//! What a scheme has no template for is not made. Kernels of tests are in none of them but, where
-//! the scheme wants it, their own `component`: who installs tests wants them by name.
+//! A metapackage without a template in the scheme is not made. Kernels of tests are only in their own
+//! `component`, if the scheme has it: users install tests by name.
 
 use std::collections::BTreeMap;
 
@@ -162,7 +162,7 @@ pub(in crate::plan) fn unversioned(
     Ok(metas)
 }
 
-/// What brings all of a host package's stem.
+/// The package that installs everything of a host package's stem: its metapackage, or else itself.
 fn whole<'a>(host: &'a Draft, host_metas: &'a [Draft]) -> &'a PackageNames {
     let meta = host_metas.iter().find(|meta| meta.stem == host.stem);
     meta.map_or(&host.names, |meta| &meta.names)

@@ -11,16 +11,16 @@ use crate::package::{Package, Version};
 use crate::receipt::{KeptRecord, Standing};
 use crate::report::Findings;
 
-/// A package set, decided but for its bytes.
+/// A package set, decided except for its bytes.
 #[derive(Debug)]
 pub struct Plan {
-    /// In the order of their names.
+    /// Packages in the order of their names.
     pub packages: Vec<Package<FileSource>>,
     /// The kernel archives that the packages' files refer to, in the order of families and their parts.
     pub archives: Vec<ArchiveSet>,
-    /// Where everything is installed.
+    /// Install prefix of the packages.
     pub prefix: Prefix,
-    /// Of all packages.
+    /// Version of all packages.
     pub version: Version,
     /// Time of every packed file, in seconds since 1970.
     pub content_date: u32,
@@ -36,7 +36,7 @@ pub struct Plan {
     /// Install-relative paths of the input that are in no package, because [`Choices::only`](super::Choices::only)
     /// leaves them out or no entry of a package list takes them; in order.
     pub left_out: Vec<TreePath>,
-    /// What was noticed.
+    /// Findings of the plan.
     pub findings: Findings,
 }
 

@@ -39,14 +39,14 @@ impl Placed {
     }
 }
 
-/// What a package has besides plain files below the prefix.
+/// The content of a package besides plain files below the prefix.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Extras {
-    /// By absolute install path, without its leading slash.
+    /// Files outside of the prefix by absolute install path, without the leading slash.
     pub outside: BTreeMap<TreePath, Placed>,
     /// The treatment of files below the prefix that are not plain.
     pub treatments: BTreeMap<TreePath, Treatment>,
-    /// Install-relative links that a debug file stands in for.
+    /// Install-relative links that a debug file replaces.
     pub replaced: Vec<TreePath>,
     /// The build-ids of its debug files, in hex.
     pub build_ids: BTreeSet<String>,

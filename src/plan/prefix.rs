@@ -55,7 +55,7 @@ impl Prefix {
         &self.0
     }
 
-    /// With the leading slash.
+    /// The path with the leading slash.
     pub fn absolute(&self) -> String {
         format!("/{}", self.0)
     }

@@ -27,13 +27,13 @@ use crate::plan::loader;
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 
-/// What makes the loader's cache.
+/// The program that makes the loader's cache.
 const LDCONFIG: &str = "/sbin/ldconfig";
 
-/// What keeps alternatives; distributions that are packaged as rpm have it at this path.
+/// The program that manages alternatives; rpm-based distributions have it at this path.
 const UPDATE_ALTERNATIVES: &str = "/usr/sbin/update-alternatives";
 
-/// What removes files and folders.
+/// The program that removes files and folders.
 const REMOVE: &str = "/usr/bin/rm";
 const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
 
@@ -136,7 +136,7 @@ impl<'a> Scripts<'a> {
         Ok(scripts)
     }
 
-    /// What the programs of an `.rpm`'s scriptlets need beyond their interpreters.
+    /// Dependencies of an `.rpm`'s scriptlets beyond their interpreters.
     pub fn rpm_needs(&self) -> Vec<Relation> {
         let has_programs = !self.programs.is_empty();
         let (is_common, has_folders) = (self.draft.is_common, !self.folders().is_empty());

@@ -1,5 +1,5 @@
-//! What holds for all packages of a set, settled before any input is read: names, version, prefix,
-//! formats, relations, texts.
+//! Settings for all packages of a set, settled before any input is read: names, version, prefix, formats,
+//! relations, texts.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -21,14 +21,14 @@ use crate::report::{Finding, Findings};
 /// How Debian's changelogs write a time.
 const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
 
-/// What somebody chose, each value for itself right.
+/// The choices of the user, each valid by itself.
 #[derive(Debug)]
 pub struct Choices {
     /// The configuration.
     pub config: Config,
-    /// What its packages are called, and where they are installed.
+    /// Names and install prefix of the packages.
     pub named: Named,
-    /// Whose libraries `.deb` packages depend on.
+    /// The distribution whose libraries `.deb` packages depend on.
     pub distribution: Distribution,
     /// Formats of the packages, in order.
     pub formats: Vec<Format>,
@@ -41,20 +41,20 @@ pub struct Choices {
     pub changelog_date: Option<i64>,
 }
 
-/// What packages are called, and where they are installed.
+/// The version, names and install prefix of packages.
 #[derive(Debug)]
 pub struct Named {
-    /// Of all packages.
+    /// Version of all packages.
     pub version: Version,
-    /// By the naming scheme.
+    /// The naming scheme for this version.
     pub names: Naming,
-    /// Where everything is installed.
+    /// Install prefix of the packages.
     pub prefix: Prefix,
-    /// What was noticed.
+    /// Findings about names and prefix.
     pub findings: Findings,
 }
 
-/// What holds for all packages of a set.
+/// Settings for all packages of a set.
 #[derive(Debug)]
 pub struct PlanSettings {
     /// The configuration.
@@ -67,9 +67,9 @@ pub struct PlanSettings {
     /// configuration and, behind it, the scheme say.
     libraries: Vec<(String, Option<Relation>)>,
     pub(super) prefix: Prefix,
-    /// In order.
+    /// Formats of the packages, in order.
     pub formats: Vec<Format>,
-    /// What the set is limited to; all if empty.
+    /// Names that the set is limited to; all if empty.
     pub only: Vec<String>,
     pub(super) texts: Texts,
     /// The time of changelog entries, as Debian's write it.
@@ -137,12 +137,12 @@ impl PlanSettings {
         faults.settle(made())
     }
 
-    /// Where the dynamic linker is told to look, below the prefix.
+    /// The folder that the dynamic linker is told to search, below the prefix.
     pub fn libdir(&self) -> &TreePath {
         &self.config.folders.libraries
     }
 
-    /// Where kernel archives and their manifests are installed, below the prefix.
+    /// The install folder of kernel archives and their manifests, below the prefix.
     pub fn kpackdir(&self) -> &TreePath {
         &self.config.folders.kernels
     }
@@ -153,13 +153,14 @@ impl PlanSettings {
         self.configured_library(soname).is_some() || self.systems.has(soname)
     }
 
-    /// The distribution whose libraries `.deb` packages depend on; none where there are none. An `.rpm`
-    /// needs libraries by their names.
+    /// The distribution whose libraries `.deb` packages depend on; `None` without `.deb` packages. An `.rpm`
+    /// requires libraries by name.
     pub fn distribution(&self) -> Option<&Distribution> {
         Some(&self.systems).filter(|_| self.formats.contains(&Format::Deb))
     }
 
-    /// Which payloads the package managers of the set can read. Every rpm since 4.14 reads zstd.
+    /// The payload compression that the package managers of the set can read. Every rpm since 4.14 reads
+    /// zstd.
     pub fn compression(&self) -> PayloadCompression {
         self.distribution()
             .map_or(PayloadCompression::Zstd, |distribution| distribution.compression)

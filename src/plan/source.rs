@@ -1,14 +1,14 @@
-//! Where the bytes of packages come from.
+//! Sources of the bytes of packages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 
-/// Where the bytes of a package's file come from.
+/// The source of a file's bytes in a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileSource {
-    /// A host file as it is: the one at `path` in the host tree of `component` (`blas_lib`).
+    /// A host file, unchanged: the one at `path` in the host tree of `component` (`blas_lib`).
     Host {
         /// Id of the component.
         component: String,
@@ -64,19 +64,19 @@ impl FileSource {
 /// The kernel archives of one part of a family: one per arch, over all groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveSet {
-    /// What archives are named after, e.g. `blas_lib`.
+    /// Prefix of the archives' names, e.g. `blas_lib`.
     pub name: String,
-    /// Their folder relative to the prefix, e.g. `lib/.kpack`.
+    /// Folder of the archives relative to the prefix, e.g. `lib/.kpack`.
     pub folder: TreePath,
     /// Further folders relative to the prefix where binaries look for them, in this order.
     pub search: Vec<TreePath>,
-    /// What the manifest calls the folder above it, e.g. `lib`.
+    /// The manifest's name for the folder above it, e.g. `lib`.
     pub manifest_prefix: String,
     /// The binaries whose device code they hold, as (component id, path in its host tree). A
     /// kernel belongs to the set if its component and binary are among them, and its arch among
     /// `archs`.
     pub binaries: BTreeSet<(String, TreePath)>,
-    /// The archs there is code for, sorted, but for those whose archives are kept.
+    /// Archs with code, sorted, except those whose archives are kept.
     pub archs: Vec<BaseArch>,
     /// Facts for the manifest about archives of earlier builds that the set keeps, by arch.
     pub kept: BTreeMap<BaseArch, KeptArchive>,

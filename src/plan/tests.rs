@@ -23,7 +23,7 @@ use crate::split::WrapperCode;
 const GROUPS: &str = "[architecture_groups.gfx110X]\narchitectures = ['gfx1100', 'gfx1101']\n\
                       [architecture_groups.gfx120X]\narchitectures = ['gfx1200']\n";
 
-/// What the command line says.
+/// Options as on the command line.
 #[derive(Clone)]
 struct Options {
     scheme: Option<Scheme>,
@@ -120,8 +120,8 @@ fn paths(package: &Package<FileSource>, format: Format) -> Vec<String> {
     shown.collect()
 }
 
-/// The relations of a kind; `rocm-blas of 7.1.0-1` stands for both bounds of one on any release of a
-/// patch version from this one on.
+/// The relations of a kind; `rocm-blas of 7.1.0-1` means both bounds of a relation on any release of a patch
+/// version from this one on.
 fn related(relations: &[Relation], kind: RelationKind) -> Vec<String> {
     let next = (Comparison::Less, "7.1.1~".to_owned());
     let of_patch = |name: &str| {

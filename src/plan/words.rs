@@ -1,9 +1,8 @@
-//! What packages say of themselves: the words of the configuration's `packages` go before those of
-//! a package list, and these before what the configuration says for all.
+//! The texts of packages: those of the configuration's `packages` override those of a package list, and these
+//! override the configuration's texts for all packages.
 //!
-//! A package is meant by a name or a stem of it, as everywhere in the configuration. What is said of
-//! the licence, the home page and the copyright of a family's host package, or of the family by its
-//! own name, holds for the family's other packages too.
+//! The configuration means a package by its name or stem, as everywhere. Licence, home page and copyright of
+//! a family's host package, or of the family by its own name, apply to the family's other packages too.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +34,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// What of it stands in no field of a `.deb`.
+    /// The texts that a `.deb` has no control field for.
     pub fn rights(&self) -> Rights {
         Rights {
             license: self.license.to_owned(),
@@ -84,7 +83,7 @@ pub(in crate::plan) fn add_configured(setting: &PlanSettings, drafts: &mut [Draf
     Ok(())
 }
 
-/// What may be of a family.
+/// Sets the texts that may apply to a whole family.
 fn say_rights(draft: &mut Draft, texts: &PackageTexts) {
     let says = &mut draft.says;
     for (own, text) in [
@@ -103,7 +102,7 @@ fn say(draft: &mut Draft, texts: &PackageTexts) {
     replace(&mut draft.section, texts.section.clone());
 }
 
-/// What is not said stays as it is.
+/// Replaces `own` by `said`; without it, `own` stays.
 fn replace<T>(own: &mut T, said: Option<T>) {
     said.into_iter().for_each(|said| *own = said);
 }

@@ -44,7 +44,7 @@ pub(in crate::plan) fn assign<'a, O: Owners<'a>>(
     portions: &mut Portions<'a>,
 ) -> Result<UnassignedContent<'a>> {
     let mut left = UnassignedContent::default();
-    // A folder that something stands in is made for what stands there.
+    // A folder with content is created along with the content.
     let paths = component.host.iter().map(|(path, _)| path);
     let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
     for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {

@@ -85,7 +85,7 @@ fn nothing_left(package: &str, kernel: &Kernel) -> Error {
         .hint("it would look for archives that nothing installs: leave it one arch at least")
 }
 
-/// What is left out of a package, by arch.
+/// The device code that `exclude` removes from a package, by arch.
 #[derive(Default)]
 struct ExcludedCode(BTreeMap<BaseArch, AllLeftOut>);
 

@@ -1,4 +1,4 @@
-//! What of a component is in no package: files, and the code objects in them.
+//! Finds the files and code objects of a component that no package takes.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ impl<'a> UnassignedContent<'a> {
 }
 
 impl Missing<'_> {
-    /// What says so of the component with this id.
+    /// The finding about the component with this id.
     pub fn finding(&self, component: &str) -> Result<Finding> {
         let (component, code_objects) = (component.into(), self.digests()?);
         let code_objects = code_objects.into_iter().collect();

@@ -1,4 +1,4 @@
-//! What goes where: which host file, code object and database is in the portion of which package.
+//! Assigns every host file, code object and database to the portion of one package.
 
 pub(super) mod assign;
 mod exclude;

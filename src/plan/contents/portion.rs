@@ -1,4 +1,4 @@
-//! What goes into one part of a family, before it is a package.
+//! The content of one part of a family, before it is a package.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ pub(in crate::plan) struct OwnedDatabase<'a> {
 #[derive(Debug)]
 pub(in crate::plan) struct Portion<'a> {
     pub family: String,
-    /// What the names of its packages are made of.
+    /// Stem of the names of the portion's packages.
     pub stem: PackageNames,
     pub part: &'a PackagePart,
     /// Host files, links and empty folders by install-relative path.

@@ -19,7 +19,7 @@ use crate::recombine::Group;
 /// Indexes of the groups that a package serves.
 pub(in crate::plan) type Served = BTreeSet<usize>;
 
-/// What one kernel package holds.
+/// The content of one kernel package.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct DeviceFiles {
     /// Install-relative.
@@ -32,12 +32,12 @@ pub(in crate::plan) struct DeviceFiles {
 #[derive(Debug, Default)]
 pub(in crate::plan) struct DeviceContents {
     pub archives: Option<ArchiveSet>,
-    /// By the groups served: one for a group's own package, several for what they share. A group
-    /// that shares something has a package of its own, even if nothing else is in it.
+    /// Kernel packages by the groups they serve: one group for its own package, several for shared content. A
+    /// group that shares something has a package of its own, even if nothing else is in it.
     pub packages: BTreeMap<Served, DeviceFiles>,
 }
 
-/// What a portion's code objects and databases become.
+/// Assigns a portion's code objects and databases to kernel packages.
 pub(in crate::plan) fn contents(
     setting: &PlanSettings,
     groups: &[Group],

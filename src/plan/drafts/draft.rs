@@ -20,7 +20,7 @@ use crate::plan::texts::Description;
 #[derive(Debug)]
 pub(in crate::plan) struct Draft {
     pub names: PackageNames,
-    /// What the scheme made the names of: the family with the suffix of the part.
+    /// The stem that the scheme makes names of: the family with the suffix of the part.
     pub stem: PackageNames,
     pub role: Role,
     /// The family, e.g. `rocm-blas`.
@@ -41,15 +41,15 @@ pub(in crate::plan) struct Draft {
     pub relations: Vec<(Format, Relation)>,
     /// Places in [`PlanSettings::relations`] of what the configuration changes of it.
     pub changes: Vec<usize>,
-    /// What its files need from outside of the set, and offer.
+    /// The libraries that its files need from outside of the set, and those that they offer.
     pub discovered: Discovered,
     /// Install-relative.
     pub files: BTreeMap<TreePath, Node<FileSource>>,
     /// The package whose documents are its own.
     pub documents_of: Option<PackageNames>,
-    /// What is treated or placed otherwise than `files`.
+    /// Files outside of the prefix, and files of `files` with a special treatment.
     pub extras: Extras,
-    /// What it says of itself in place of what all packages say.
+    /// Texts of the package that replace those for all packages.
     pub says: Says,
 }
 
@@ -148,7 +148,7 @@ impl Draft {
         links.chain(templated).filter(|known| !is_literal(known)).collect()
     }
 
-    /// Its relations in `format`, without those that its files show.
+    /// The package's relations in `format`, without those discovered in its files.
     pub fn relations_in(&self, format: Format, setting: &PlanSettings) -> BTreeSet<Relation> {
         let own = self.links.iter().flat_map(|link| link.relations(format, setting));
         let added = self.relations.iter().filter(|(known, _)| *known == format);

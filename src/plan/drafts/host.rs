@@ -78,8 +78,8 @@ impl Maker<'_> {
         Ok(links)
     }
 
-    /// What the headers of a family include: the development packages of the families whose
-    /// libraries its own ones need. A package list says itself what depends on what.
+    /// Links to the development packages whose headers a family includes: those of the families whose
+    /// libraries its own ones need. A package list states dependencies itself.
     fn headers(&self, portion: &Portion<'_>) -> Vec<Link> {
         if !portion.part.is_devel() {
             return Vec::new();
@@ -99,7 +99,7 @@ impl Maker<'_> {
         others.map(|(_, names)| Link::of_patch(RelationKind::Depends, names)).collect()
     }
 
-    /// What transformed binaries need to find their kernels.
+    /// The dependencies of transformed binaries on the runtime that loads their kernels.
     fn runtime(&self, contents: &DeviceContents) -> Vec<(Format, Relation)> {
         let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
         let relation = |format: &Format| Some((*format, self.setting.runtime(*format)?.clone()));

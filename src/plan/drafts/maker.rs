@@ -16,7 +16,7 @@ pub(super) struct Maker<'a> {
     pub portions: &'a [Portion<'a>],
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],
-    /// Of the host packages.
+    /// Names of the host packages, by portion.
     pub names: &'a [PackageNames],
 }
 

@@ -1,12 +1,11 @@
-//! Where debuggers look for debug files: by build-id, below `/usr/lib/debug/.build-id`.
+//! The places where debuggers look for debug files: by build-id, below `/usr/lib/debug/.build-id`.
 //!
-//! Build-ids stay as the build made them, so packages can have one debug file in common: those of
-//! two families with one library, and those of two versions side by side in which a library did
-//! not change. (Fedora keeps them apart by other build-ids for each release, Debian by a build-id
-//! for each build; both would change what was built.) rpm lets packages own a file together that
-//! is the same. dpkg does not: a `.deb` has its debug files in a folder of its own
-//! ([`own_place`]), and its scripts keep the place by build-id a link to one of them. The folder
-//! is laid out so that it is one for gdb's `debug-file-directory`, too.
+//! rockpack keeps the build-ids of the build, so several packages can have the same debug file: two families
+//! with the same library, or two versions side by side in which a library did not change. (Fedora keeps them
+//! apart by other build-ids for each release, Debian by a build-id for each build; both would change what was
+//! built.) rpm lets several packages own an identical file. dpkg does not: a `.deb` has its debug files in a
+//! folder of its own ([`own_place`]), and its scripts make the place by build-id a link to one of them. The
+//! folder's layout also suits gdb's `debug-file-directory`.
 //!
 //! Source: gdb's manual, "Separate Debug Files".
 
@@ -20,13 +19,13 @@ use rockpack_base::tree::{Node, TreePath};
 
 use crate::plan::source::FileSource;
 
-/// What debuggers look into for debug files.
+/// The folder that debuggers search for debug files.
 pub(in crate::plan) const DEBUG_ROOT: &str = "usr/lib/debug";
 
-/// Where debuggers look for debug files by their build-ids.
+/// The folder that debuggers search for debug files by build-id.
 const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
 
-/// Where builds with split debug files put them, relative to the prefix.
+/// The folder where builds with split debug files put them, relative to the prefix.
 const BUILD_ID_FOLDER: &str = ".build-id";
 
 /// Whether `node` is a link by build-id to a file that is where the link would lead a debugger.
@@ -62,7 +61,7 @@ pub(in crate::plan) fn is_debug_place(path: &TreePath) -> bool {
     path.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Where the `.deb` called `package` has the debug file of `place`.
+/// The path of the debug file for `place` in the `.deb` called `package`.
 pub(in crate::plan) fn own_place(package: &str, place: &TreePath) -> Result<TreePath> {
     let rest = place.as_str().strip_prefix(DEBUG_ROOT).unwrap_or_default();
     TreePath::new(format!("{DEBUG_ROOT}/{package}{rest}"))

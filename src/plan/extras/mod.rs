@@ -1,13 +1,13 @@
-//! What a host file is to a package manager, by its content and place: shared libraries, licence
-//! texts, debug files.
+//! Finds the host files that package managers treat specially, by content and place: shared libraries,
+//! licence texts, debug files.
 //!
 //! - A shared library has another mode in each format.
-//! - A licence text below `share/doc` or `share/licenses` is one to rpm, and goes into the
+//! - A licence text below `share/doc` or `share/licenses` is marked as one for rpm, and goes into the
 //!   `copyright` of its family's packages.
-//! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id that its
-//!   library has: below the prefix no debugger finds it. One without a build-id, or so damaged that
-//!   it cannot be read, stays where the artifact has it, with a finding. Two with one build-id are
-//!   refused unless they are the same. Their package has no documents of its own (lintian: non-debug-file-in-debug-package).
+//! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id of its library: below
+//!   the prefix no debugger finds it. A debug file without a build-id, or one that cannot be read, stays at
+//!   its place in the artifact, with a finding. Two files with the same build-id must be identical. Their
+//!   package has no documents of its own (lintian: non-debug-file-in-debug-package).
 //!
 //! Source: Debian policy 8.1 and 10.9 (modes), gdb's manual, "Separate Debug Files".
 
@@ -113,7 +113,7 @@ impl<'a> HostFiles<'a> {
         Ok(found)
     }
 
-    /// Moves the debug files of `draft` to where debuggers look; `known` are those of all drafts.
+    /// Moves the debug files of `draft` to the place where debuggers look; `known` has those of all drafts.
     fn move_debug_files(
         &self,
         draft: &mut Draft,
@@ -164,8 +164,8 @@ impl<'a> HostFiles<'a> {
     }
 }
 
-/// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under
-/// a library's name. A file that cannot be read as such is none.
+/// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under a library's
+/// name. A file that cannot be parsed is not a library.
 fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
     if !is_library_name(path.name()) || content.len() < MAGIC.len() as u64 {
         return Ok(false);

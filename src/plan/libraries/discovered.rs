@@ -1,4 +1,4 @@
-//! What the files of a portion need from outside of the set, and offer, as relations.
+//! The external libraries that the files of a portion need, and the libraries they offer, as relations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ pub(super) struct Gatherer<'a> {
     portions: BTreeMap<usize, Gathering<'a>>,
 }
 
-/// What is known of one portion.
+/// The needs and offers collected for one portion.
 #[derive(Default)]
 struct Gathering<'a> {
     deb: GatheredNeeds<'a>,

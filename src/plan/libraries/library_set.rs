@@ -1,11 +1,10 @@
-//! The libraries of a set, and which of them a name leads to.
+//! The libraries of a set, and the lookup of a library by name.
 //!
-//! A needed library is looked up as the dynamic linker would: in the search path written in the
-//! file, then in the linker path of the prefix, then in the distribution. Where it is in none of
-//! these, but somewhere else in the set, that is taken, and is not *reached*: a program does not
-//! start with it, and a library only if whatever loads it loaded it before.
-//! Without `.deb` packages no distribution is asked: what the set does not have, an `.rpm` needs by
-//! its name.
+//! A needed library is looked up as the dynamic linker would: in the search path written in the file, then in
+//! the linker path of the prefix, then in the distribution. A library that is only elsewhere in the set is
+//! taken too, but is not *reached*: a program that needs it does not start, and a library loads only if its
+//! user loaded the needed one before. Without `.deb` packages no distribution is asked: an `.rpm` requires
+//! libraries outside of the set by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,8 +49,8 @@ pub(super) struct LibrarySet<'a> {
     by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
     /// Path → portion and node of everything in the set.
     by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
-    /// File name of a needed library → everything of that name in the set. A search path may have
-    /// thousands of folders, most of which are not there.
+    /// File name of a needed library → its paths in the set. A search path may have thousands of folders,
+    /// most of them absent.
     by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
     /// Path → dynamic section, of all that were read.
     linkings: BTreeMap<&'a TreePath, &'a Linking>,
@@ -139,7 +138,7 @@ impl<'a> LibrarySet<'a> {
         None
     }
 
-    /// Where the file `linked`, whose search path has this order, finds the library `name`.
+    /// Looks up the library `name` for the file `linked`, whose search path has this order.
     pub(super) fn find(
         &self,
         name: &str,
@@ -171,7 +170,7 @@ impl<'a> LibrarySet<'a> {
         }
     }
 
-    /// What lies at `name` in the first folder of a search path that has it.
+    /// The library at `name` in the first folder of a search path that has it.
     pub(super) fn in_search_path(&self, order: &Order, name: &str) -> Option<SetLibrary> {
         let places = self.by_file_name.get(file_name(name)).into_iter().flatten();
         let in_order = |path: &&'a TreePath| {
@@ -184,7 +183,7 @@ impl<'a> LibrarySet<'a> {
         places.into_iter().find_map(|(_, path)| self.at(path.clone()))
     }
 
-    /// The library at `path`, with the links that stand there.
+    /// The library at `path`, reached through links of the set.
     fn at(&self, mut path: TreePath) -> Option<SetLibrary> {
         let is_private = !self.is_public(&path);
         let mut portions = BTreeSet::new();
@@ -215,7 +214,7 @@ impl<'a> LibrarySet<'a> {
         self.linkings.get(path).copied()
     }
 
-    /// Of several libraries called `name`: one of portion `index` itself, or else of the first.
+    /// Chooses among several libraries called `name`: one of portion `index` itself, or else of the first.
     fn chosen<'p>(
         &self,
         index: usize,

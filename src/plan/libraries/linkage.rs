@@ -7,7 +7,7 @@ use rockpack_base::tree::TreePath;
 use super::discovered::Discovered;
 use crate::dependencies::script::FirstLine;
 
-/// What the host files of a set say about their portions, by index.
+/// The needs of a set's portions, as their host files state them, by index of the portion.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Linkage {
     /// Portion → portions whose libraries it links to, without itself.

@@ -26,18 +26,18 @@ impl LinkedFile<'_> {
 /// A linked file, and where the libraries that it needs were found.
 pub(super) struct LocatedFile<'a> {
     pub linked: &'a LinkedFile<'a>,
-    /// Its search path as it is installed.
+    /// The library search path as it will be installed.
     pub search_path: &'a str,
     /// Needed library → where it was found.
     pub places: BTreeMap<&'a str, LibraryLookup>,
 }
 
-/// What is known of a needed library once it was looked for.
+/// The result of looking up a needed library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LibraryLookup {
-    /// In the set.
+    /// A library of the set.
     InSet(SetLibrary),
-    /// In the distribution or the configuration; where there is no distribution to ask, not in
+    /// A library of the distribution or the configuration; without a distribution to ask, any that is not in
     /// the set.
     Outside,
     /// Nowhere.
@@ -51,7 +51,7 @@ pub(super) struct SetLibrary {
     pub portions: BTreeSet<usize>,
     /// The portion of its file.
     pub owner: usize,
-    /// Its file.
+    /// Path of the library's file.
     pub file: TreePath,
     /// Whether it lies outside of the linker path.
     pub is_private: bool,

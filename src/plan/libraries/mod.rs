@@ -1,10 +1,9 @@
-//! Which portions need which others, and what they need from outside, by the libraries that their
-//! programs link to.
+//! Finds which portions and external libraries each portion needs, by the libraries that its programs link
+//! to.
 //!
-//! `library_set` says where each of them finds a library. A library outside of the linker path is
-//! *private*: files that find it depend on its package, and no file elsewhere should find it by its
-//! name. What libraries in kernel packages need, the host package depends on, and kernel packages
-//! depend on the host package.
+//! `library_set` looks up each library. A library outside of the linker path is *private*: files that find it
+//! depend on its package, and no file elsewhere should find it by its name. The host package depends on the
+//! needs of libraries in kernel packages, and kernel packages depend on the host package.
 
 pub(super) mod discovered;
 mod inherited;
@@ -154,7 +153,8 @@ fn host_content<'a>(owned: &PortionNode<'a>) -> Option<(&'a Content, u32)> {
     }
 }
 
-/// A damaged library is packed as it is; that nothing is known of its needs is a finding.
+/// Reads the needs of a file; `None` without needs. A damaged library is packed unchanged, with a finding
+/// that its needs are unknown.
 fn read(
     content: &Content,
     mode: u32,

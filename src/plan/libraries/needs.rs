@@ -1,8 +1,8 @@
-//! What a host file says of its needs: its dynamic section if it is a program or library, its
-//! first line if it is a script that somebody may run.
+//! Reads the needs of a host file: the dynamic section of a program or library, the first line of an
+//! executable script.
 //!
-//! Only x86-64 programs and libraries are read; what has no dynamic section (objects, static
-//! programs) needs nothing.
+//! Only x86-64 programs and libraries are read; files without a dynamic section (objects, static programs)
+//! need nothing.
 
 use object::elf;
 use rockpack_base::content::Content;
@@ -12,15 +12,15 @@ use rockpack_base::formats::elf::{ElfFile, Linking};
 use crate::dependencies::script::FirstLine;
 use crate::plan::placed::file_mode;
 
-/// What starts an ELF file and a static archive: content of one processor.
+/// Magics of an ELF file and a static archive, whose content is for one processor.
 const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
 
-/// What a file says of its needs.
+/// The needs that a file states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Of a program or library.
+    /// Libraries and search path of a program or library.
     pub linking: Option<Linking>,
-    /// Of a script that somebody may run.
+    /// First line of an executable script.
     pub script: Option<FirstLine>,
     /// Whether somebody may run it.
     pub is_executable: bool,

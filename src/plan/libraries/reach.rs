@@ -89,7 +89,7 @@ fn note_misplaced(
     }
 }
 
-/// What kind of folder below the prefix that is; none is the prefix itself.
+/// The kind of a folder below the prefix; `None` is the prefix itself.
 fn place(setting: &PlanSettings, folder: Option<TreePath>) -> LibraryFolder {
     let Some(folder) = folder else { return LibraryFolder::Prefix };
     let is_below_libdir = std::iter::successors(folder.parent(), TreePath::parent)

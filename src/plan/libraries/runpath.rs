@@ -1,4 +1,4 @@
-//! What becomes of the library search paths in files, by the configuration's `runpath`.
+//! Rewrites the library search paths of files by the configuration's `runpath`.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Result, abridged};
@@ -11,7 +11,7 @@ use crate::dependencies::search::{self, Folder};
 use crate::plan::settings::PlanSettings;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch};
 
-/// The search path of a file as it is installed.
+/// The search path of a file as it will be installed.
 #[derive(Debug, Default)]
 pub(super) struct InstalledSearchPath {
     pub text: String,

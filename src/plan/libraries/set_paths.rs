@@ -1,4 +1,4 @@
-//! What lies at a path of the installed set, through links.
+//! Resolves paths of the installed set through links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub(super) struct SetPaths<'a> {
     by_path: BTreeMap<&'a str, (usize, &'a Node<HostFile>)>,
 }
 
-/// What a set answers when it is asked for a program.
+/// The result of looking up a program in the set.
 pub(super) enum ProgramLookup {
     /// The set has it.
     InSet {

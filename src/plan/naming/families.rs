@@ -1,4 +1,4 @@
-//! Which family of packages a module of an artifact belongs to.
+//! Finds the package family that a module of an artifact belongs to.
 //!
 //! Three tables are asked, and the first that names the artifact decides alone:
 //!
@@ -6,9 +6,9 @@
 //! 2. the selectors of `config/components.toml`;
 //! 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
 //!
-//! Refused: selectors of artifacts and modules that do not exist, a module that the configuration
-//! names for two packages, a configured selector behind one that takes all it could take, and a
-//! family that two artifacts share although no single table says so.
+//! It refuses selectors of artifacts and modules that do not exist, a module that the configuration names for
+//! two packages, a configured selector behind one that takes everything it could take, and a family that two
+//! artifacts share although no single table says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -168,7 +168,7 @@ pub(in crate::plan) fn check(config: &Config) -> Result<()> {
 /// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
 /// take by an earlier one. The first would win in silence.
 fn check_claims(config: &Config, faults: &mut Faults) {
-    // Of kinds that are none, each is a fault already.
+    // Selectors with invalid kinds have been reported already.
     let claims = claims(&config.selectors);
     let claims: Vec<_> = claims
         .filter(|it| it.selector.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty()))
@@ -214,7 +214,7 @@ fn claims(selectors: &Selectors) -> impl Iterator<Item = NumberedSelector<'_>> {
 }
 
 impl NumberedSelector<'_> {
-    /// Its place in the configuration, and what is at `rest` of it.
+    /// The key path of the selector in the configuration, with `rest` appended.
     fn keys<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
         [&["selectors", self.package, &self.index], rest].concat()
     }

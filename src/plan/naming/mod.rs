@@ -18,7 +18,7 @@ use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
 use crate::package::{Format, Version};
 use crate::recombine::Group;
 
-/// A name that stands for any in checks of templates.
+/// A placeholder name for checks of templates.
 const SAMPLE: &str = "gfx90a";
 
 /// Artifacts with such names are families of their own.
@@ -32,7 +32,7 @@ pub(super) struct PackageNames {
 }
 
 impl PackageNames {
-    /// The same name in both formats.
+    /// A pair with this name in both formats.
     #[cfg(test)]
     pub fn both(name: impl Into<String>) -> Self {
         let deb = name.into();
@@ -40,7 +40,7 @@ impl PackageNames {
         Self { deb, rpm }
     }
 
-    /// With something appended.
+    /// A copy with `suffix` appended in both formats.
     pub fn with(&self, suffix: &str) -> Self {
         Self { deb: format!("{}{suffix}", self.deb), rpm: format!("{}{suffix}", self.rpm) }
     }
@@ -92,7 +92,7 @@ pub struct Naming {
     variant: String,
 }
 
-/// What is different from name to name.
+/// The values of a template that differ from name to name.
 #[derive(Debug, Clone, Copy, Default)]
 struct Of<'a> {
     stem: Option<&'a PackageNames>,
@@ -112,7 +112,7 @@ impl Naming {
         Ok(Self { scheme, version: version.clone(), variant })
     }
 
-    /// The same of packages of another version.
+    /// The naming with its version replaced.
     pub fn of_version(self, version: Version) -> Self {
         Self { version, ..self }
     }
@@ -127,7 +127,7 @@ impl Naming {
         }
     }
 
-    /// Refuses templates that make no package names, and folders that are none.
+    /// Refuses templates that make no valid package names or folders.
     pub fn check_templates(&self) -> Result<()> {
         let mut faults = Faults::default();
         let vendor = package_name(&self.scheme.vendor);
@@ -157,8 +157,8 @@ impl Naming {
         self.of_set(&self.scheme.prefix)
     }
 
-    /// What of `version` is in the names of packages with files, where the scheme lets several
-    /// versions stand side by side: `7.1`.
+    /// The part of `version` in the names of packages with files, if the scheme lets several versions stand
+    /// side by side: `7.1`.
     pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
         let names = &self.scheme.names;
         let texts = [&names.package, &names.host].map(Template::texts);
@@ -181,7 +181,7 @@ impl Naming {
         self.render(template, None, None)
     }
 
-    /// What is made of packages without files.
+    /// The templates of metapackages.
     pub(super) fn metas(&self) -> &MetaTemplates {
         &self.scheme.metas
     }
@@ -191,13 +191,13 @@ impl Naming {
         &self.scheme.archive_search
     }
 
-    /// What each format appends to the names of a part, if the scheme has an opinion.
+    /// The suffix that each format appends to the names of a part; `None` if the scheme does not set one.
     pub(super) fn suffix(&self, part: &str) -> Option<PackageNames> {
         let suffix = self.scheme.suffixes.get(part)?;
         Some(PackageNames { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
     }
 
-    /// What kernel packages are for: the configuration's groups, or each of their archs.
+    /// The groups that get kernel packages: the configuration's groups, or each of their archs.
     pub(super) fn groups(&self, groups: &[Group]) -> Vec<Group> {
         let of_archs = |group: &Group| {
             let one = |arch: &rockpack_base::gfx::BaseArch| Group {
@@ -264,7 +264,7 @@ impl Naming {
         Ok(names)
     }
 
-    /// What each kernel package of `stem` provides.
+    /// The name that each kernel package of `stem` provides.
     pub(super) fn kernels_any(&self, stem: &PackageNames) -> Result<PackageNames> {
         self.names(&self.scheme.names.kernels_any, Of { stem: Some(stem), group: None })
     }

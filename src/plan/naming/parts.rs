@@ -23,7 +23,7 @@ const SHIPPED: &str = include_str!("../../../config/components.toml");
 pub(in crate::plan) struct PackagePart {
     kinds: Vec<ComponentKind>,
     suffix: PackageNames,
-    /// What its kernel archives have in their names.
+    /// Text for the part in the names of its kernel archives.
     pub archives: String,
     pub role: PartRole,
     pub section: String,
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!((debug.deb.as_str(), debug.rpm.as_str()), ("rocm-x-dbgsym", "rocm-x-debuginfo"));
     }
 
-    /// What no shipped selector takes would be an error of the program's own making.
+    /// Content that no shipped selector takes would be the program's own error.
     #[test]
     fn the_shipped_selectors_leave_nothing_of_an_artifact() {
         let selectors = parts("").unwrap().selectors;

@@ -1,10 +1,10 @@
-//! TheRock's package list, `package.json`: which parts of which artifacts each package takes,
-//! what it says of itself, and what it depends on.
+//! TheRock's package list, `package.json`: the parts of artifacts that each package takes, its texts, and its
+//! dependencies.
 //!
-//! Keys that are not known are findings: the file is another project's, which may add to it. Wrong
-//! types, words, names and components, and two entries with one name, are errors with their line
-//! and column. `Disable_DWZ`, `Disable_RPM_STRIP`, `Disable_DEB_STRIP` and `Disable_Debug_Package`
-//! turn off what is never done here, and say nothing.
+//! Unknown keys are findings: the file belongs to another project, which may add keys. Wrong types, words,
+//! names and components, and duplicate names of entries, are errors with their line and column.
+//! `Disable_DWZ`, `Disable_RPM_STRIP`, `Disable_DEB_STRIP` and `Disable_Debug_Package` turn off steps that
+//! rockpack never does, so they are ignored.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::plan::drafts::Says;
 use crate::plan::naming::PackageNames;
 use crate::report::{Finding, Findings, IgnoredClaim};
 
-/// What to do about a list that does not have the schema.
+/// Hint for a list that does not have the schema.
 const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/package.json";
 
 /// How names of development packages end in the list.
@@ -31,9 +31,9 @@ const DEV: &str = "-dev";
 /// A checked list.
 #[derive(Debug, Clone)]
 pub struct PackageList {
-    /// In file order, without those that are disabled.
+    /// Entries in file order, without those that are disabled.
     pub entries: Vec<PackageListEntry>,
-    /// What was noticed.
+    /// Findings about the list.
     pub findings: Findings,
     document: ConfigDocument,
 }
@@ -41,7 +41,7 @@ pub struct PackageList {
 /// An entry of the list.
 #[derive(Debug, Clone)]
 pub struct PackageListEntry {
-    /// Its place in the file.
+    /// Index of the entry in the file.
     pub index: usize,
     /// E.g. `amdrocm-blas`.
     pub name: String,
@@ -53,9 +53,9 @@ pub struct PackageListEntry {
     pub native: Option<bool>,
     /// The parts of artifacts that it takes.
     pub takes: Vec<TakenPart>,
-    /// By key, e.g. `DEBDepends`.
+    /// Relations by key, e.g. `DEBDepends`.
     pub relations: BTreeMap<&'static str, Vec<String>>,
-    /// What it says of itself in place of what all packages say.
+    /// Texts of the package that replace those for all packages.
     pub(super) says: Says,
     /// One line.
     pub summary: Option<String>,
@@ -74,9 +74,9 @@ pub struct TakenPart {
     pub artifact: String,
     /// One or several parts of a stage prefix, e.g. `rocBLAS`, in any case.
     pub subdir: String,
-    /// Of which kinds.
+    /// Component kinds that the part takes.
     pub kinds: Vec<ComponentKind>,
-    /// Where it stands in the file: the indexes of artifact and subdirectory.
+    /// Position in the file: the indexes of artifact and subdirectory.
     place: [usize; 2],
 }
 
@@ -113,7 +113,7 @@ impl PackageListEntry {
     }
 }
 
-/// What Debian calls a package: `-dev` for `-devel`.
+/// Debian's name for a package: `-dev` for `-devel`.
 pub fn deb_name(name: &str) -> String {
     match name.strip_suffix(DEVEL) {
         Some(rest) => format!("{rest}{DEV}"),
@@ -269,7 +269,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What an entry says and no package follows.
+    /// Notes the claims of an entry that no package follows.
     fn ignored(&mut self, name: &str, entry: &EntrySchema) {
         let mut add = |claim| {
             self.findings.add(Finding::ListClaimIgnored { entry: name.to_owned(), claim });

@@ -42,7 +42,7 @@ struct EntryPortion {
 
 /// An entry, and the part of it that takes something.
 struct Taker<'a> {
-    /// Its place in the list.
+    /// Index of the entry in the list.
     index: usize,
     entry: &'a PackageListEntry,
     part: &'a TakenPart,

@@ -92,7 +92,8 @@ fn depend<'a>(
     resolver.depend(entry, dependent, draft)
 }
 
-/// What stands for other packages is the unversioned one, or what there is instead.
+/// Adds the entry's replacements to its unversioned package, or to the main one if the scheme has no
+/// unversioned name.
 fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draft]) -> Result<()> {
     let names = &resolver.setting.names;
     let wanted = match &names.metas().unversioned {
@@ -146,7 +147,7 @@ fn meta(setting: &PlanSettings, entry: &PackageListEntry, names: PackageNames) -
     Ok(draft)
 }
 
-/// Puts what an entry says of itself into a draft of it.
+/// Puts the texts and properties of an entry into a draft of it.
 fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
     draft.says = entry.says.clone();
     if let Some(section) = &entry.section {
@@ -190,7 +191,7 @@ fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
     draft.description = Description { summary, paragraphs };
 }
 
-/// As many words as a summary may have.
+/// The leading words of `text` that fit into a summary.
 fn shortened(text: &str) -> String {
     let mut summary = String::new();
     for word in text.split_whitespace() {

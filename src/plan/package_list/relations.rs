@@ -1,6 +1,6 @@
-//! What the packages of a package list depend on, in the names of the set.
+//! Translates the dependencies of a package list into package names of the set.
 //!
-//! An entry names others by the names in the list. What that means is up to who depends:
+//! An entry names others by the names in the list. The meaning depends on the kind of the dependent:
 //!
 //! | depends on | a package without device code | one with device code | a metapackage | one per target |
 //! |---|---|---|---|---|
@@ -9,9 +9,9 @@
 //! | metapackage | it | all of it | it | all of it |
 //! | metapackage for a target | it | its kernels for the target, or its host | it | it for the target |
 //!
-//! What is of the set is depended on as families depend on each other. Names that begin with the
-//! vendor and are of no package of the set are findings: a package that depends on them could
-//! never be installed. Everything else is from outside and taken as it is.
+//! Dependencies within the set are like those between families. Names that begin with the vendor but belong
+//! to no package of the set are findings: a package that depends on them could never be installed. All other
+//! names are external and taken unchanged.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
 use crate::report::{Finding, Findings};
 
-/// What became of an entry.
+/// The packages that were made for an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::plan) enum EntryOutcome {
     /// Nothing.
@@ -40,7 +40,7 @@ pub(in crate::plan) enum EntryOutcome {
     Meta { groups: BTreeSet<usize> },
 }
 
-/// Who depends.
+/// The kind of package that depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::plan) enum Dependent {
     Host,
@@ -49,12 +49,12 @@ pub(in crate::plan) enum Dependent {
     MetaOf(usize),
 }
 
-/// Finds the packages of the set that names in the list stand for.
+/// Finds the packages of the set for names in the list.
 pub(in crate::plan) struct Resolver<'a> {
     pub setting: &'a PlanSettings,
     pub list: &'a PackageList,
     pub groups: &'a [Group],
-    /// By place in the list.
+    /// Outcomes by index of the entry in the list.
     pub made: Vec<EntryOutcome>,
     missing: BTreeSet<(String, String)>,
 }
@@ -92,8 +92,8 @@ struct Text<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// Of a list whose packages with files are `drafts`, metapackages of single hosts among
-    /// them. Metapackages of the list that lead to nothing are not made.
+    /// Resolves the entries of a list whose packages with files are `drafts`, including metapackages of
+    /// single hosts. Metapackages of the list that lead to nothing are not made.
     pub fn new(
         setting: &'a PlanSettings,
         list: &'a PackageList,

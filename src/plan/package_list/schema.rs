@@ -1,7 +1,7 @@
-//! `package.json` as serde reads it: key names and shapes, no meaning.
+//! The serde types of `package.json`: key names and shapes, no meaning.
 //!
-//! Source: TheRock's build_tools/packaging/linux/package.json and the scripts beside it, which read
-//! it. They take the words of [`TRUE`] in any case for true and everything else for false.
+//! Source: TheRock's build_tools/packaging/linux/package.json and the scripts beside it, which read it. They
+//! take the words of [`TRUE`] in any case for true and everything else for false.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -99,7 +99,7 @@ pub(super) struct ArtifactSchema {
     pub others: BTreeMap<String, Value>,
 }
 
-/// What of it.
+/// A part of an artifact that an entry takes.
 #[derive(Debug, Deserialize)]
 pub(super) struct SubdirSchema {
     #[serde(rename = "Name")]

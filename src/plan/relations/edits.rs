@@ -1,8 +1,7 @@
-//! What the configuration's `relations` change of what was discovered and decided.
+//! Applies the configuration's `relations` to the discovered and decided ones.
 //!
-//! `remove` takes relations away by their name. A relation with a version takes the place of those
-//! of its kind on the same name; one without a version is said beside them, and in a `.deb`
-//! implied by them.
+//! `remove` takes relations away by their name. A relation with a version replaces those of its kind on the
+//! same name. One without a version is added to them; in a `.deb` they imply it.
 
 use std::collections::BTreeSet;
 

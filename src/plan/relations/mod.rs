@@ -186,10 +186,10 @@ pub(super) fn libraries(
     Ok(libraries)
 }
 
-/// What the configuration's `relations` say of a package.
+/// The configuration's `relations` for one package.
 #[derive(Debug)]
 pub(super) struct PackageRelations {
-    /// What the configuration calls it.
+    /// The package's name in the configuration.
     pub package: String,
     pub deb: RelationChange,
     pub rpm: RelationChange,
@@ -204,7 +204,7 @@ impl PackageRelations {
     }
 }
 
-/// What is changed of a package's relations in one format.
+/// The changes to a package's relations in one format.
 #[derive(Debug)]
 pub(super) struct RelationChange {
     pub added: Vec<Relation>,

@@ -1,8 +1,8 @@
-//! What `--only` leaves out, or a package list does not take: the files and the device code of
-//! the input that are in none of the packages that are kept.
+//! Finds the input that `--only` leaves out or a package list does not take: files and device code that no
+//! kept package has.
 //!
-//! Every path is named and every code object accounted for by a finding, so that whoever compares
-//! the set with its input knows what is not there on purpose.
+//! A finding names every such path and code object, so that a comparison of the set with its input knows
+//! which content is absent on purpose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,7 +69,7 @@ fn is_of_input(source: &FileSource) -> bool {
     matches!(source, FileSource::Host { .. } | FileSource::Fat { .. } | FileSource::Database { .. })
 }
 
-/// Where the plan's sources are found.
+/// The places of the plan's sources: components and archive sets.
 struct Lookup<'a> {
     components: BTreeMap<String, &'a Component>,
     archives: &'a [ArchiveSet],

@@ -1,5 +1,5 @@
-//! What `--only` keeps of a set: components with all their packages, or a package with those that
-//! are made of the same parts of the same family (its kernel packages, its metapackage).
+//! Selects the packages that `--only` keeps: components with all their packages, or a package with others
+//! made of the same parts of the same family (its kernel packages, its metapackage).
 
 mod left_out;
 
@@ -16,7 +16,7 @@ use crate::receipt::Standing;
 use crate::recombine::Recombined;
 use crate::report::Findings;
 
-/// What is kept; everything if nothing was asked for.
+/// The kept components and packages; `None` keeps everything.
 pub(in crate::plan) struct Only(Option<Kept>);
 
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! What packages are made, with which files and relations.
+//! Tests of the packages that are made, with their files and relations.
 
 use super::*;
 

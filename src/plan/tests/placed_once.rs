@@ -1,6 +1,5 @@
-//! Whatever the components hold and however many shards there are: every host path, every database
-//! file and every code object of the input is in exactly one package of each format, and nothing
-//! else is in any kernel archive.
+//! For all components and any number of shards: every host path, every database file and every code object of
+//! the input is in exactly one package of each format, and nothing else is in any kernel archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +23,13 @@ const SHARDS: [(&str, &[&str]); 3] = [
 
 const UNGROUPED: &str = "gfx906";
 
-/// What database files are for: archs of one group, of two, and of one that no group takes.
+/// Archs of database files: of one group, of two, and of one that no group takes.
 const ARCHS: [&str; 4] = ["gfx1101", "gfx1100,gfx1101", "gfx1100,gfx1200", "gfx906,gfx90a"];
 
 /// One wrapper: of each shard, which of its targets there is code for, as bits.
 type Unit = [usize; 3];
 
-/// What stands at a path, and in which shards, as bits: a binary is in all.
+/// The file at a path, and its shards, as bits: a binary is in all.
 #[derive(Debug, Clone)]
 enum File {
     Plain(usize),
@@ -175,8 +174,7 @@ fn entries(
     entries.filter(move |entry| entry.formats.has(format))
 }
 
-/// The files and links of the input that packages of `format` hold: by what they are made of, and
-/// by where they are installed.
+/// The files and links of the input that packages of `format` hold: both source and installed paths.
 fn packed(plan: &Plan, format: Format) -> Vec<TreePath> {
     let prefix = format!("{}/", plan.prefix.absolute().trim_start_matches('/'));
     let placed = entries(plan, format).filter_map(|entry| {

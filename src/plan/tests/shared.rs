@@ -1,4 +1,4 @@
-//! What serves several groups, and what the shipped table cuts.
+//! Tests of content that serves several groups, and of the shipped table's cuts.
 
 use super::*;
 

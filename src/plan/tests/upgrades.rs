@@ -27,7 +27,7 @@ fn a_path_of_another_package_is_taken_over() {
     assert!(!codes(&plan).contains(&Code::VersionNotNewer));
 }
 
-/// Whoever wrote the list, nothing of this set takes the place of what systems need.
+/// No package of this set replaces one that systems need, even if a list says so.
 #[test]
 fn packages_of_distributions_are_taken_over_by_no_set() {
     for name in ["libc6", "bash", "glibc", "coreutils", "libstdc++6", "python3"] {
@@ -61,7 +61,7 @@ fn a_path_of_several_packages_is_taken_from_each() {
     assert_eq!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes), expected);
 }
 
-/// Whoever has that version or architecture updates, too.
+/// Systems with that version or architecture update, too.
 #[test]
 fn a_path_that_only_an_older_version_or_another_architecture_had_is_taken() {
     let of = |version, architecture: &str, paths: &[(&str, MemberKind)]| ListedPackage {

@@ -12,7 +12,7 @@ use crate::report::{ComponentFile, Finding, Findings, NotQuoted};
 /// Folders of licence texts, relative to the prefix.
 const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
 
-/// What the names of licence texts begin with, whatever their case. `NOTICE` belongs to the
+/// Prefixes of the names of licence texts, in lower case; names may have any case. `NOTICE` belongs to the
 /// Apache licence's terms.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 

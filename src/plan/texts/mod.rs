@@ -1,4 +1,4 @@
-//! What packages say: summaries, descriptions, scripts and documents from `templates/`.
+//! The texts of packages: summaries, descriptions, scripts and documents from `templates/`.
 //!
 //! A name that a template uses and its caller does not give is an error, never an empty text.
 
@@ -59,14 +59,14 @@ const SCRIPTS: [(&str, &str); 14] = [
     ("loader-postun", include_str!("../../../templates/loader-postun.sh")),
 ];
 
-/// What a `copyright` file says.
+/// The values for a `copyright` file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CopyrightFacts<'a> {
     /// The family, e.g. `rocm-blas`.
     pub family: &'a str,
     pub license: &'a str,
     pub homepage: Option<&'a str>,
-    /// Who has the copyright, where the configuration says it.
+    /// Copyright holder, if the configuration names one.
     pub copyright: Option<&'a str>,
     pub texts: &'a [Licence],
 }
@@ -150,7 +150,7 @@ impl Texts {
         self.0.render_str(template, values).map_err(fault)
     }
 
-    /// What a changelog says of this version.
+    /// The changelog's text for this version.
     pub fn change(&self) -> &'static str {
         CHANGE
     }

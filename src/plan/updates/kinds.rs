@@ -46,13 +46,13 @@ type PathChanges = BTreeMap<String, PathChange>;
 #[derive(Debug, Default)]
 pub(super) struct KindChanges(BTreeMap<(usize, Format), PathChanges>);
 
-/// Who has a path that changes, in the sets before.
+/// The state of a changed path in earlier sets.
 pub(super) struct Before<'a> {
     /// A package whose member is of another kind now.
     pub owned: OwnedMember<'a>,
     /// Whether a package of another name had the path, too.
     pub is_shared: bool,
-    /// What earlier versions have below it, relative to it.
+    /// Paths that earlier versions have below it, relative to it.
     pub members: BTreeSet<String>,
 }
 
@@ -191,7 +191,7 @@ fn add_to_rpm(
         let Some(path) = inside.map(lua_text) else { continue };
         match (change.was, change.is) {
             (MemberKind::Directory, _) => {
-                // What is in a folder comes before it.
+                // The content of a folder is removed before the folder.
                 let members: Vec<String> =
                     change.members.iter().rev().map(|member| lua_text(member)).collect();
                 folders.push(context! { path, members });

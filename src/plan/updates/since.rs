@@ -1,10 +1,10 @@
-//! What an update of earlier sets takes (`--since`): relations to the packages that had the paths
-//! of others, scripts where a folder becomes something else or the reverse (see [`super::kinds`]),
-//! and findings of what package managers cannot do.
+//! Prepares updates from earlier sets (`--since`): relations to the packages that had the paths of others,
+//! scripts if a folder becomes something else or the reverse (see [`super::kinds`]), and findings about
+//! changes that package managers cannot make.
 //!
-//! A part of a set (`--only`) is held against the names of the whole: a package that is only not
-//! made this time is not gone. Packages of another series, in a scheme that has it in their names,
-//! stay beside this set: nothing updates, breaks or replaces them.
+//! A set limited by `--only` is compared with the names of the whole set: a package that this run does not
+//! make is not gone. If the scheme has the series in names, packages of another series stay beside this set:
+//! nothing updates, breaks or replaces them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,8 +79,7 @@ fn inherit(
     }
 }
 
-/// Adds relations to packages that had paths of `package`, but for those to which it has one that is as
-/// strict.
+/// Adds relations to packages that had paths of `package`, unless it has one to them that is as strict.
 fn add_relations(package: &mut Package<FileSource>, format: Format, added: Vec<Relation>) {
     let Some(relations) = package.relations_mut(format) else { return };
     let is_known = |new: &Relation| {
@@ -96,7 +95,7 @@ fn add_relations(package: &mut Package<FileSource>, format: Format, added: Vec<R
     package.identity.taken.extend(added.into_iter().map(|relation| (format, relation)));
 }
 
-/// What the whole set is called, whether or not all of it is made.
+/// The names of the whole set, whether or not all of it is made.
 pub(in crate::plan) struct SetNames {
     names: Vec<PackageNames>,
     /// Whether all of it is made.
@@ -152,7 +151,7 @@ impl SetNames {
     }
 }
 
-/// What the scheme would have put of the version of `earlier` into its name.
+/// The part of the version of `earlier` that the scheme would have put into its name.
 fn series(earlier: &ListedPackage, setting: &PlanSettings) -> Option<String> {
     let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
     let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
@@ -237,7 +236,7 @@ impl Update<'_> {
         }
     }
 
-    /// What is at one place in one package only, which debug files need not be.
+    /// Entries of `package` that no other package may have: all except debug files.
     fn entries<'p>(
         &self,
         package: &'p Package<FileSource>,
@@ -273,7 +272,7 @@ impl Update<'_> {
         }
     }
 
-    /// What earlier packages have below `path`, relative to it.
+    /// Paths that earlier packages have below `path`, relative to it.
     fn members(&self, path: &str) -> BTreeSet<String> {
         let packages = self.earlier.iter().filter(|package| package.format == self.format);
         let members = packages.flat_map(|package| &package.members);

@@ -1,4 +1,4 @@
-//! What stands of earlier sets of the version that is planned.
+//! The packages of earlier sets with the planned version.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What lets a set take the place of others: packages under their former names, and paths that were
-//! in another package.
+//! Relations that let a set replace others: packages under their former names, and paths that were in another
+//! package.
 //!
 //! | | `.deb` | `.rpm` |
 //! |---|---|---|
@@ -8,18 +8,16 @@
 //! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version or a later one |
 //! | a path that was in a package that the set has no more | Breaks, Replaces | Obsoletes |
 //!
-//! Provides carry the set's version: those who depend on the former name mostly ask for a minimum,
-//! which an unversioned name would not satisfy. Packages that stand side by side with those of other
-//! versions provide no former name in a `.deb`: the bound of the later one would meet the version
-//! that the earlier one provides, and keep the two apart. rpm's Obsoletes look at names alone.
-//! dpkg unpacks one package after the other, so a
-//! path's new package may come while the old one is still there: Replaces lets it take the path,
-//! Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
-//! packages that a transaction leaves installed, so the old version only has to be gone by its end:
-//! an exact dependency sees to that, and otherwise a conflict with it.
+//! Provides carry the set's version: dependencies on the former name mostly ask for a minimum, which an
+//! unversioned name would not satisfy. Packages that stand side by side with those of other versions provide
+//! no former name in a `.deb`: the bound of the later one would meet the version that the earlier one
+//! provides, and keep the two apart. rpm's Obsoletes look at names alone. dpkg unpacks one package after the
+//! other, so the new package of a path may be unpacked before the old one is updated: Replaces lets it take
+//! the path, Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
+//! packages that a transaction leaves installed, so the old version only has to be gone by its end: an exact
+//! dependency ensures that, or else a conflict with the old version.
 //!
-//! Which paths moved is known from earlier sets (`--since`, see [`super::since`]) or from the
-//! configuration (`moved`).
+//! Moved paths come from earlier sets (`--since`, see [`super::since`]) or from the configuration (`moved`).
 
 use std::collections::BTreeMap;
 
@@ -119,7 +117,7 @@ fn in_set(
 struct Heir<'a> {
     setting: &'a PlanSettings,
     drafts: &'a [Draft],
-    /// Of the package among the drafts.
+    /// Index of the package among the drafts.
     index: usize,
 }
 
@@ -128,7 +126,7 @@ impl<'a> Heir<'a> {
         self.drafts.get(self.index)
     }
 
-    /// Its relations to a package that it replaces.
+    /// The heir's relations to a package that it replaces.
     fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
         let setting = self.setting;
         let before = former.before.clone().map(|version| (Comparison::Less, version));
@@ -161,7 +159,7 @@ impl<'a> Heir<'a> {
         })
     }
 
-    /// Its relations to a package that had paths of it.
+    /// The heir's relations to a package that had some of its paths.
     fn moved(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
         let setting = self.setting;
         let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);

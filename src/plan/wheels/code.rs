@@ -27,11 +27,11 @@ pub(super) struct DeviceCode<'a> {
 /// that moved from one wheel to another would be in both, where one of them stays installed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PartKey {
-    /// That of a group.
+    /// The wheel of a group.
     Group(usize),
-    /// That of an arch family, by its label.
+    /// The wheel of an arch family, by its label.
     Family(String),
-    /// That of all other code that several groups read.
+    /// The wheel of all other code that several groups read.
     Common,
 }
 
@@ -137,7 +137,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The part that `key` stands for, which these groups read, too.
+    /// The part of `key`, with `readers` added to the groups that read it.
     fn part(&mut self, key: PartKey, readers: &BTreeSet<usize>) -> &mut DevicePart<'a> {
         let label = match &key {
             PartKey::Group(number) => self.label(*number),

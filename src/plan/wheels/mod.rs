@@ -1,4 +1,4 @@
-//! Wheels: which of them are made of one wheel, and what each holds.
+//! Plans the wheels that are made of one wheel, and their content.
 //!
 //! ```text
 //! one component ─ code       which groups need which code ─► labels of device wheels, extras
@@ -8,11 +8,10 @@
 //!               ─► a host wheel with every other member, device wheels
 //! ```
 //!
-//! The host wheel has the name, the tags and the members of the input, without device code. Code of one
-//! group is in the device wheel of that group. Files of an arch family, and others that several groups read, are
-//! in device wheels of their own, which the extras of these groups require: no path is in two wheels. An extra also
-//! requires the wheel of a generic target, or of SPIR-V, where a wrapper has code for its archs in no
-//! other one.
+//! The host wheel has the name, the tags and the members of the input, except device code. Code of one group
+//! is in the device wheel of that group. Files of an arch family, and others that several groups read, are in
+//! device wheels of their own, which the extras of these groups require: no path is in two wheels. An extra
+//! also requires the wheel of a generic target, or of SPIR-V, if a wrapper has code for its archs only there.
 
 mod code;
 mod device_name;
@@ -52,7 +51,7 @@ pub struct WheelSettings {
     pub runtime: RuntimePolicy,
 }
 
-/// The wheels that are made of one, decided but for their bytes.
+/// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
 pub struct WheelPlan {
     /// The start of names of kernel archives, in front of the token of their code.
@@ -81,7 +80,7 @@ pub enum WheelRole {
     },
 }
 
-/// A wheel, decided but for its bytes.
+/// A wheel, decided except for its bytes.
 #[derive(Debug)]
 pub struct PlannedWheel {
     /// The file name.
@@ -110,7 +109,7 @@ pub struct PlannedMember {
 /// The source of a member's bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemberSource {
-    /// The member of the input with this name, as it is.
+    /// The member of the input with this name, unchanged.
     Kept(String),
     /// The fat binary at this path in site-packages, transformed.
     Fat(TreePath),

@@ -16,7 +16,8 @@ use crate::split::HostBinary;
 /// The start of file names of the runtime, also where a tool put a digest behind it.
 const RUNTIME: &str = "libamdhip64";
 
-/// Texts of which a runtime that reads archives has one: the soname that it needs, or the name of a variable.
+/// Texts that identify a runtime that reads archives: the soname that it needs, or the name of a variable. It
+/// has one of them.
 const SIGNS: [&[u8]; 2] = [b"librocm_kpack.so", b"ROCM_KPACK_PATH"];
 
 /// The fate of a wheel whose own HIP runtime cannot read kernel archives.

@@ -1,4 +1,4 @@
-//! One artifact, whatever others there are.
+//! Splits one artifact by itself, without the others of its shard.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
@@ -14,7 +14,7 @@ use super::{fat_binary, machines, static_archive};
 use crate::input::artifact::Artifact;
 use crate::report::{DevelopmentFile, Finding, Findings};
 
-/// Takes `artifact` apart. All faults of its files are gathered into one error.
+/// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
     split_inner(artifact, options).map_err(|error| error.context(doing()))
@@ -27,7 +27,7 @@ fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitAr
     findings.explain(split).map(|split| SplitArtifact { findings, ..split })
 }
 
-/// The artifact without its findings, which are in the notes.
+/// The split artifact without its findings, which are in the notes.
 fn split_noting(
     artifact: &Artifact,
     options: &SplitPolicy<'_>,
@@ -64,7 +64,7 @@ fn split_noting(
     databases::pair(&mut candidates, notes);
     let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
     let ArchiveFiles { archives, manifests: archive_manifests } = archives;
-    // Others may yet become host files (`shipped.rs`).
+    // Other archives may still become host files (`shipped.rs`).
     let split_off = archives.iter().filter(|archive| archive.is_in_archive_folder());
     let device = archives::device_paths(split_off, &archive_manifests, &databases);
     archives::drop_folders(&mut host, device);
@@ -80,7 +80,7 @@ fn split_noting(
     })
 }
 
-/// Says what to do about a file whose bytes are at fault, unless the fault says it itself.
+/// Adds a hint for a file with damaged bytes, unless the error has one.
 pub(super) fn advised(error: Error) -> Error {
     match error.kind() {
         Kind::Malformed | Kind::Truncated => error.hint(

@@ -1,9 +1,9 @@
 //! Kernel archives and their manifests in artifacts that were split already.
 //!
-//! They are recognised by their names' endings, `.kpack` and `.kpm`, wherever they lie: this
-//! project writes `lib/.kpack/`, other tools `.kpack/` of the stage prefix. Both are used up here:
-//! archives are written anew for the package that owns the binary, and so are manifests. Archives
-//! that no tool split off are files of their component (`shipped.rs`).
+//! They are recognised by their names' endings, `.kpack` and `.kpm`, in any folder: rockpack writes
+//! `lib/.kpack/`, other tools `.kpack/` of the stage prefix. Neither is passed on: archives and manifests are
+//! written anew for the package that owns the binary. Archives that no tool split off are files of their
+//! component (`shipped.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,18 +19,18 @@ use super::parts::{DatabaseFile, HostFile, KernelArchive, ManifestFile};
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";
 
-/// The folder of the archives that tools write which split artifacts.
+/// The archive folder of tools that split artifacts.
 const ARCHIVE_FOLDER: &str = ".kpack";
 
 impl KernelArchive {
-    /// Whether it lies where tools put the archives that they split off.
+    /// Whether the archive is in the folder where tools put the archives that they split off.
     pub(super) fn is_in_archive_folder(&self) -> bool {
         self.path.parent().is_some_and(|folder| folder.name() == ARCHIVE_FOLDER)
     }
 }
 
 impl ManifestFile {
-    /// The paths of the archives that it lists, which lie beside it.
+    /// The paths of the listed archives, which are beside the manifest.
     pub(super) fn listed(&self) -> impl Iterator<Item = TreePath> {
         let folder = self.path.parent();
         let files = self.manifest.archives.values().map(|archive| archive.file.as_str());
@@ -51,8 +51,7 @@ pub(super) struct DistinctRow<'a> {
     pub ordinal: u32,
 }
 
-/// The stored code objects of one key, each once, under the targets that no other of its targets
-/// covers.
+/// The stored code objects of one key, each once, under the targets that no other target of the key covers.
 pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<DistinctRow<'_>>> {
     let mut all = Vec::new();
     for (spelled, row) in targets {
@@ -67,7 +66,7 @@ pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<Di
     Ok(all.iter().filter(|row| !is_alias(row)).cloned().collect())
 }
 
-/// Whether the file at `path` is a kernel archive or a manifest of such.
+/// Whether the file at `path` is a kernel archive or a manifest of archives.
 pub(super) fn is_archive(path: &TreePath) -> bool {
     [ARCHIVE_ENDING, MANIFEST_ENDING].iter().any(|ending| path.name().ends_with(ending))
 }
@@ -80,7 +79,7 @@ pub(super) struct ArchiveFiles {
 }
 
 impl ArchiveFiles {
-    /// Opens the file at `path`; one that cannot be read is an error.
+    /// Opens the file at `path`; fails if it cannot be read.
     pub fn add(&mut self, path: TreePath, file: Located) -> Result<()> {
         let Located { content, module, mode } = file;
         let doing = || format!("reading {path}");
@@ -95,8 +94,8 @@ impl ArchiveFiles {
     }
 }
 
-/// Takes the folders out of `host` that held nothing but `device`, which is no part of it: packages
-/// get folders of their own where their device code ends up, and host packages none without a use.
+/// Removes the folders from `host` that held nothing but `device`, which is not part of it: packages with
+/// device code make their own folders, and host packages get no useless ones.
 pub(super) fn drop_folders<'a>(
     host: &mut Tree<HostFile>,
     device: impl Iterator<Item = &'a TreePath>,

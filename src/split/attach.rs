@@ -1,13 +1,12 @@
-//! Transformed binaries meet the kernel archives that have their code.
+//! Joins transformed binaries with the kernel archives that have their code.
 //!
-//! The generic artifact of a component has the binaries, its artifacts per arch the archives:
-//! those of one shard belong together. A row belongs to the binary whose marker has its key,
-//! wherever the archive lies; which module it lies in means nothing (an earlier tool puts the
-//! kernels of all modules into one archive).
+//! The generic artifact of a component has the binaries, its artifacts per arch have the archives; those in
+//! one shard belong together. A row belongs to the binary whose marker has its key. The module of the archive
+//! does not matter (an earlier tool puts the kernels of all modules into one archive).
 //!
-//! Rows of one key that name one stored code object are one code object: the targets with more
-//! features are there for the loader, which looks for exactly what a device reports. What the code
-//! object is for is the target with the fewest, held against its own ELF header.
+//! Rows of one key that name one stored code object are one code object: the targets with more features are
+//! there for the loader, which looks for exactly what a device reports. The target of the code object is the
+//! one with the fewest features, checked against its ELF header.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,9 +29,9 @@ use crate::input::database::DatabaseRules;
 use crate::report::{Claimant, Finding, InputArtifact, InputFile};
 use crate::split::host_binary::Transformed;
 
-/// Gives transformed binaries the code objects of the archives of their shard and component, and
-/// accounts for the rows that belong to no binary. Archives that a component ships itself become
-/// database files first. `look_again` is called with the artifacts of each component.
+/// Gives transformed binaries the code objects of the archives of their shard and component, and notes the
+/// rows that belong to no binary. Archives that a component ships itself become database files first.
+/// `look_again` is called with the artifacts of each component.
 pub(super) fn attach(
     split: Vec<SplitArtifact>,
     rules: &DatabaseRules,
@@ -92,7 +91,7 @@ struct ArchivedCode {
     content: Content,
     /// The archive it lies in.
     archive: InputFile,
-    /// The target of its row, if its own is another.
+    /// The target of its row, if that differs from the code's own.
     claimed: Option<Target>,
 }
 
@@ -123,7 +122,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
     Ok(rows)
 }
 
-/// The file with its code objects, if it is a transformed binary.
+/// The file joined with its code objects, if it is a transformed binary.
 fn bind(
     file: HostFile,
     rows: &CodeByKernel,
@@ -146,7 +145,7 @@ fn bind(
     claimed.insert(name);
     let mut noted = Vec::new();
     let wrappers = wrappers(transformed, indexed, place, &mut noted)?;
-    // Nobody else has the binary yet, so its parts can be taken.
+    // The binary has no other owner yet, so its parts can be moved out.
     let module = file.module.clone();
     let HostKind::Fat(fat) = file.kind else {
         return Err(Error::bug(format!("{} lost its device code", place.path)));
@@ -263,7 +262,7 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
     Ok(())
 }
 
-/// A manifest that lists what is not there was written for another set of archives.
+/// Notes manifests that list absent archives: they were written for another set of archives.
 fn note_absent(artifacts: &mut [SplitArtifact]) {
     let archives = artifacts.iter().flat_map(|artifact| &artifact.archives);
     let present: BTreeSet<String> =

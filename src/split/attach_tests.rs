@@ -1,4 +1,4 @@
-//! Rows of archives and the binaries that ask for them; whole artifacts are in
+//! Tests of archive rows and the binaries that ask for them; whole artifacts are in
 //! `tests/pipeline/directories`.
 
 use rockpack_base::formats::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow, VERSION};

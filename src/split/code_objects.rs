@@ -1,7 +1,7 @@
 //! The code objects of a bundle, each checked against its own header.
 //!
-//! The entry id says what the compiler driver wanted, the ELF header what the compiler wrote.
-//! Where they disagree, the header decides; where the header cannot tell, the id does.
+//! The entry id states the target that the compiler driver asked for, the ELF header the one that the
+//! compiler wrote. If they disagree, the header decides; if the header cannot tell, the id does.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
@@ -14,7 +14,7 @@ use super::notes::Notes;
 use super::parts::CodeObject;
 use crate::report::{Claimant, Finding, RepeatedCode};
 
-/// The code objects of `bundle`, which is somewhere in the file at `path`.
+/// The code objects of `bundle`, which is part of the file at `path`.
 pub(super) fn code_objects(
     bundle: &Bundle,
     path: &TreePath,
@@ -42,7 +42,7 @@ pub(super) fn code_objects(
     Error::gather(faults).map_or(Ok(found), Err)
 }
 
-/// Whether the same code for the same target is there already; other code for it is an error.
+/// Whether `found` has the same code for the same target; other code for that target is an error.
 fn known(found: &[CodeObject], code: &CodeObject) -> Result<bool> {
     match found.iter().find(|other| other.target == code.target) {
         None => Ok(false),
@@ -120,7 +120,7 @@ pub(super) struct ResolvedTarget {
     pub disagrees: bool,
 }
 
-/// Brings the claimed target and the header together.
+/// Reconciles the claimed target with the header.
 pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> ResolvedTarget {
     let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
         return ResolvedTarget { target: claimed.cloned(), disagrees: false };
@@ -142,7 +142,7 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> Re
     ResolvedTarget { target: Some(Target::new(base.clone(), features)), disagrees }
 }
 
-/// The target of a row of a kernel archive, and the claimed one where the code object is for another.
+/// The target of a row of a kernel archive, and the claimed one if the code object is for another.
 pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target, Option<Target>)> {
     let _open = content.pin()?;
     if !code_object::is_code_object(content)? {

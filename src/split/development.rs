@@ -32,13 +32,13 @@ pub(super) enum Sniffed {
     UnlinkedBundle,
     /// A static archive that only names its members.
     ThinArchive,
-    /// A file for later links; what about it carries device code, if anything.
+    /// A file for later links, with the kind of its device code, if any.
     Development(Option<DevelopmentFile>),
     /// Anything else.
     Other,
 }
 
-/// Looks at the content of a file.
+/// Finds the type of a file by its content.
 pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
     let mut magic = [0; 8];
     let len = usize::try_from(content.len()).unwrap_or(8).min(8);
@@ -103,8 +103,8 @@ fn sniff_elf(content: &Content) -> Result<Sniffed> {
     }
 }
 
-/// How the names of sections begin that hold device code in an unlinked object: bundled by either
-/// driver, or unbundled.
+/// Prefixes of the names of sections with device code in an unlinked object: bundled by either driver, or
+/// unbundled.
 const DEVICE_SECTIONS: [&[u8]; 3] =
     [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
 
@@ -170,7 +170,7 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
             let error = object.refuse_section(Kind::Malformed, index, message);
             error.hint("no compiler writes such an object: build the archive or copy it again")
         })?;
-        // Relocations of such a section have a name that starts alike.
+        // The name of such a section's relocations has the same prefix.
         if fatbin::starts_bundle(&bytes)? {
             found.push(bytes);
         }

@@ -8,7 +8,7 @@ use crate::report::ElfMachine;
 /// Bytes up to and including `e_machine`.
 const IDENTIFICATION: usize = 20;
 
-/// The machine of the ELF file `content`, if it is for none that packages are for.
+/// The machine of the ELF file `content`, if packages are not for it.
 pub(super) fn other_machine(content: &Content) -> Result<Option<ElfMachine>> {
     if content.len() < IDENTIFICATION as u64 {
         return Ok(None);

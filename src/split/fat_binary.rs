@@ -1,4 +1,4 @@
-//! Host binaries: each wrapper with the code objects of its own bundle.
+//! Joins each wrapper of a host binary with the code objects of its own bundle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) fn host_kind(
                 notes.add(Finding::ProgramHeadersMoved { file: notes.file(path) });
             }
             let binary = HostBinary::Transformed(transformed);
-            // The archives with its code may lie in other artifacts of the shard.
+            // The archives with its code may be in other artifacts of the shard.
             Ok(HostKind::Fat(Arc::new(FatBinary { binary, wrappers: Vec::new() })))
         }
         Examined::Fat(analysis) => {
@@ -134,8 +134,8 @@ fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
     Error::malformed(message).structure(".hip_fatbin").at(&section.place(wrapper.bundle_offset))
 }
 
-/// Refuses a linked file without section table that has a bundle of device code, unless `keeps_fat`:
-/// without the table nobody knows where its device code begins and ends.
+/// Refuses a linked file without section table that has a bundle of device code, unless `keeps_fat`: without
+/// the table, the extent of its device code is unknown.
 pub(super) fn refuse_stripped(content: &Content, keeps_fat: bool) -> Result<()> {
     let places = host_binary::embedded_code(content)?;
     let bundle = places.into_iter().find(|place| place.form != EmbeddedForm::CodeObject);
@@ -156,7 +156,7 @@ pub(super) fn note_embedded(path: &TreePath, content: &Content, notes: &mut Note
     Ok(())
 }
 
-/// Notes the wrappers of an artifact's binaries that nothing has device code for.
+/// Notes the wrappers of an artifact's binaries that have no device code anywhere.
 pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
     let label = InputArtifact::new(&artifact.shard, &artifact.name);
     let noted = artifact.binaries().filter_map(|(path, fat)| {

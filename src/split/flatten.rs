@@ -1,4 +1,4 @@
-//! All prefixes of an artifact laid over one another.
+//! Merges the stage prefixes of an artifact into one tree.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -25,8 +25,8 @@ struct OwnedNode<'a> {
     node: Node<Located>,
 }
 
-/// One tree out of all prefixes. What several prefixes hold alike belongs to the first of them;
-/// what they hold differently is an error that names both.
+/// Merges all prefixes into one tree. A node that several prefixes have alike belongs to the first of them;
+/// different ones are an error that names both.
 pub(super) fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
     let mut owned = BTreeMap::new();
     let mut faults = Vec::new();
@@ -115,7 +115,7 @@ fn conflict(
         .hint("all prefixes of an artifact are installed into one; a path can have one content")
 }
 
-/// An error if something stands where `path` needs a directory.
+/// An error if `path` needs a directory where another node is.
 fn shadowed(
     owned: &BTreeMap<TreePath, OwnedNode>,
     path: &TreePath,

@@ -15,7 +15,7 @@ use rockpack_base::gfx::{BaseArch, Target, entry_target_text};
 use super::archives::{DistinctRow, distinct_rows};
 use super::code_objects::resolve;
 
-/// The target of code whose header and file say nothing that is known.
+/// The target of code whose header and file name no known arch.
 const UNKNOWN: &str = "unknown";
 
 /// A code object outside of fat binaries.
@@ -34,7 +34,7 @@ pub struct LooseCode {
 }
 
 impl LooseCode {
-    /// The digest of its bytes; it was found in the file `content`, which may be read for it.
+    /// The digest of the code object, which was found in the file `content`; may read that file.
     pub fn digest(self, content: &Content) -> Result<Sha256Digest> {
         self.sha256.map_or_else(|| content.digest(), Ok)
     }
@@ -56,7 +56,7 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
     } else if fatbin::starts_bundle(content)? {
         for next in Bundles::new(content) {
             let next = next?;
-            // Compressed bundles are decoded once: `next` keeps what was decoded.
+            // Each compressed bundle is decoded once: `next` keeps the decoded bytes.
             for entry in next.bundle.bundle.entries.iter().filter(|entry| is_device(entry)) {
                 found.push(entry_code(entry)?);
             }
@@ -105,7 +105,7 @@ fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
     Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }
 
-/// The target of an AMDGPU code object, as the split takes it.
+/// The target of an AMDGPU code object by the rules of the split.
 fn target(claimed: Option<&Target>, content: &Content) -> Result<Option<String>> {
     let header = code_object::read_header(content)?;
     Ok(resolve(claimed, &header).target.map(|target| target.to_string()))

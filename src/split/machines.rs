@@ -21,8 +21,7 @@ use super::static_archive::{self, Members};
 use crate::report::ElfMachine;
 use crate::report::words::list;
 
-/// Refuses the file at `path` if it has code for another machine, unless the policy allows it;
-/// what is allowed is noted.
+/// Refuses the file at `path` if it has code for another machine; if the policy allows it, notes it instead.
 pub(super) fn judge(
     path: &TreePath,
     content: &Content,

@@ -1,12 +1,10 @@
 //! The split stage: an artifact becomes host files, code objects per wrapper, and databases.
 //!
-//! Every file of the artifact ends up among the host files or among the databases, and every code
-//! object in a wrapper's list, in a database file or in a finding. The stage does nothing but read
-//! content.
+//! Every file of the artifact ends up in the host files or in the databases, and every code object in a
+//! wrapper's list, in a database file or in a finding. The stage only reads content.
 //!
-//! Artifacts may be split already: binaries whose device code was taken out are then joined with
-//! the kernel archives of their shard (`attach.rs`), and what follows does not tell them from fat
-//! ones.
+//! Artifacts may be split already: transformed binaries are then joined with the kernel archives of their
+//! shard (`attach.rs`), and later stages treat them like fat ones.
 
 mod alone;
 mod archives;
@@ -43,8 +41,8 @@ pub use parts::{
 };
 pub use shipped::split_alone;
 
-/// Takes all artifacts of a scan apart, on the threads of the current rayon pool; faults of several
-/// are reported together.
+/// Splits all artifacts of a scan on the threads of the current rayon pool; faults of several are reported
+/// together.
 pub fn split_all(
     scan: &Scan,
     options: &SplitPolicy<'_>,
@@ -58,8 +56,8 @@ pub fn split_all(
     scan.inputs.explain(split)
 }
 
-/// Takes these artifacts apart, in parallel, and joins what was split already; the caller begins
-/// and ends the stage. Faults of several are reported together.
+/// Splits these artifacts in parallel, and joins those that were split already; the caller begins and ends
+/// the stage. Faults of several are reported together.
 pub fn split_artifacts(
     artifacts: &[&Artifact],
     options: &SplitPolicy<'_>,
@@ -68,7 +66,7 @@ pub fn split_artifacts(
     join(take_apart(artifacts, options, progress)?, artifacts, options)
 }
 
-/// Takes each of these artifacts apart, in parallel; what was split already is not joined.
+/// Splits each of these artifacts in parallel, without joining those that were split already.
 pub fn take_apart(
     artifacts: &[&Artifact],
     options: &SplitPolicy<'_>,
@@ -88,7 +86,7 @@ pub fn take_apart(
     noticed.explain(faults.finish().map(|()| taken))
 }
 
-/// Joins what was split already with its kernel archives, in the parts of all of `artifacts`.
+/// Joins already split binaries with their kernel archives, across all of `artifacts`.
 pub fn join(
     taken: Vec<SplitArtifact>,
     artifacts: &[&Artifact],

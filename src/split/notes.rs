@@ -16,7 +16,7 @@ pub(super) struct Notes {
 }
 
 impl Notes {
-    /// Starts with what the scan found.
+    /// Starts with the findings of the scan.
     pub fn new(artifact: &Artifact) -> Self {
         Self {
             artifact: InputArtifact::new(&artifact.shard, &artifact.name),
@@ -25,7 +25,7 @@ impl Notes {
         }
     }
 
-    /// Goes on with the `findings` of an artifact.
+    /// Continues with the `findings` of an artifact.
     pub fn resumed(artifact: InputArtifact, findings: Findings) -> Self {
         Self { artifact, findings, other_machines: BTreeMap::new() }
     }
@@ -40,12 +40,12 @@ impl Notes {
         self.artifact.file(path)
     }
 
-    /// Notes something.
+    /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
         self.findings.add(finding);
     }
 
-    /// Notes that the file at `path` is for `machine`, and is allowed.
+    /// Notes that the file at `path` is for `machine` and allowed.
     pub fn other_machine(&mut self, machine: ElfMachine, path: &TreePath) {
         self.other_machines.entry(machine).or_default().push(path.clone());
     }

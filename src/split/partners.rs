@@ -1,7 +1,7 @@
 //! Partners among the kernel database files of a component that was split already.
 //!
-//! `X.dat` may lie in the generic artifact and `X_gfx1100.co` in that of its arch. Whether a file
-//! has its partner shows only when all artifacts of the component are looked at together.
+//! `X.dat` may lie in the generic artifact and `X_gfx1100.co` in that of its arch. So partners can be checked
+//! only across all artifacts of the component.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +13,8 @@ use super::parts::{HostKind, SplitArtifact, SplitPolicy};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 
-/// Replaces what was noted about partners while each artifact was looked at alone. `split_apart` are the
-/// artifacts of one component of one shard.
+/// Replaces the notes about partners that were made for each artifact alone. `split_apart` are the artifacts
+/// of one component of one shard.
 pub(super) fn look_again(
     artifacts: &[&Artifact],
     split_apart: &mut [SplitArtifact],
@@ -27,7 +27,7 @@ pub(super) fn look_again(
     let Some(joined) = joined(artifacts, split_apart)? else {
         return Ok(());
     };
-    // What cannot be laid over one another is refused where artifacts are joined.
+    // The join of artifacts refuses trees that cannot be merged.
     let together = match split(&joined, options) {
         Ok(together) => together,
         Err(error) if error.flattened().any(Error::is_of_reading) => return Err(error),
@@ -52,7 +52,7 @@ fn is_about_partners(finding: &Finding) -> bool {
     matches!(finding, Finding::DatabaseUnpaired { .. } | Finding::DatabaseUnresolved { .. })
 }
 
-/// One artifact with the database files of all; none if there is no generic artifact to name it.
+/// One artifact with the database files of all; `None` if there is no generic artifact to name it.
 fn joined(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Option<Artifact>> {
     let own: Vec<&&Artifact> = artifacts
         .iter()
@@ -90,7 +90,7 @@ fn joined(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
 /// The family of artifacts with host files.
 const GENERIC: &str = "generic";
 
-/// Files that belong to one arch, and those beside them.
+/// Paths of files for one arch, and of those beside them.
 fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {
     let databases = split_apart.iter().flat_map(|part| &part.databases);
     let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();

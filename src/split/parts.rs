@@ -1,4 +1,4 @@
-//! The parts of an artifact, and the policy by which it is taken apart.
+//! The parts of a split artifact, and the policy of the split.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::host_binary::{Analysis, Transformed};
 use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 
-/// One artifact, taken apart. Paths are relative to the install prefix.
+/// One split artifact. Paths are relative to the install prefix.
 #[derive(Debug)]
 pub struct SplitArtifact {
-    /// The shard it came from.
+    /// Shard of the artifact.
     pub shard: String,
     /// Name of the artifact.
     pub name: ArtifactName,
@@ -27,8 +27,8 @@ pub struct SplitArtifact {
     pub databases: Vec<DatabaseFile>,
     /// Host files that belong to kernel databases and serve all archs of this shard.
     pub shared: BTreeMap<TreePath, SharedFile>,
-    /// Kernel archives of artifacts that were split already. What a component ships itself is among the
-    /// databases once all artifacts of its shard are known.
+    /// Kernel archives of artifacts that were split already. Archives that a component ships itself move to
+    /// `databases` once all artifacts of its shard are known.
     pub archives: Vec<KernelArchive>,
     /// Manifests of such archives.
     pub archive_manifests: Vec<ManifestFile>,
@@ -37,7 +37,7 @@ pub struct SplitArtifact {
 }
 
 impl SplitArtifact {
-    /// The binaries with device code, in it or in archives.
+    /// The binaries with device code, inside them or in archives.
     pub fn binaries(&self) -> impl Iterator<Item = (&TreePath, &Arc<FatBinary>)> {
         self.host.iter().filter_map(|(path, node)| Some((path, node.data()?.fat()?)))
     }
@@ -61,7 +61,7 @@ impl HostFile {
         }
     }
 
-    /// The binary with device code that it is.
+    /// The binary, if the file has device code.
     pub fn fat(&self) -> Option<&Arc<FatBinary>> {
         match &self.kind {
             HostKind::Plain(_) => None,
@@ -71,7 +71,7 @@ impl HostFile {
 }
 
 impl HostKind {
-    /// The bytes as the input has them, with device code.
+    /// The bytes of the input, including device code.
     pub fn original(&self) -> &Content {
         match self {
             Self::Plain(content) => content,
@@ -89,7 +89,7 @@ pub enum HostKind {
     Fat(Arc<FatBinary>),
 }
 
-/// A binary with device code, wherever that lies: the host side, and the code by wrapper.
+/// A binary with device code, inside it or in archives: the host side, and the code by wrapper.
 #[derive(Debug)]
 pub struct FatBinary {
     /// The binary itself.
@@ -108,7 +108,7 @@ impl FatBinary {
 /// The device code that belongs to one wrapper.
 #[derive(Debug, Clone)]
 pub struct WrapperCode {
-    /// The symbol of the bundle (`__hip_fatbin_<id>`), where the binary names it.
+    /// The symbol of the bundle (`__hip_fatbin_<id>`), if the binary names it.
     pub symbol: Option<String>,
     /// Code objects in bundle order, or, from kernel archives, in the order of their targets. Each target
     /// occurs once. Wrappers may share a bundle.
@@ -132,7 +132,7 @@ pub struct DatabaseFile {
     /// The archs whose code it is or indexes: sorted, never empty. Most files have one; offload bundles,
     /// indexes and files that serve the members of a family may have several.
     pub archs: Vec<BaseArch>,
-    /// Whether these are the members of a family by name: not all of them need be in this build.
+    /// Whether these are all members of a family by name; this build may lack some.
     pub for_arch_family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
@@ -140,9 +140,9 @@ pub struct DatabaseFile {
     pub shard: String,
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
-    /// Whether its library looks for it in a directory of its arch first, beside it.
+    /// Whether its library first looks for it in a directory of its arch beside it.
     pub moves: bool,
-    /// Whether it is what makes the library look there.
+    /// Whether its presence makes the library look there.
     pub leads: bool,
     /// Bytes of the file.
     pub content: Content,
@@ -155,7 +155,7 @@ pub struct DatabaseFile {
 pub struct SharedFile {
     /// The rule that claimed it, e.g. `rocblas`.
     pub rule: String,
-    /// Whether its library looks for it in a directory of its arch first, beside it.
+    /// Whether its library first looks for it in a directory of its arch beside it.
     pub moves: bool,
     /// Whether the library works without it.
     pub cache: bool,
@@ -164,14 +164,14 @@ pub struct SharedFile {
 /// A binary that has device code, or had it.
 #[derive(Debug)]
 pub enum HostBinary {
-    /// The device code is in it, and is taken out when the marker is known.
+    /// A binary with device code, which is removed when the marker is known.
     Fat(Box<Analysis>),
-    /// The device code was taken out before; the marker is written anew.
+    /// A binary whose device code was removed before; the marker is written anew.
     Transformed(Transformed),
 }
 
 impl HostBinary {
-    /// The binary as the input has it.
+    /// The bytes of the input.
     pub fn original(&self) -> &Content {
         match self {
             Self::Fat(analysis) => analysis.original(),
@@ -187,7 +187,7 @@ impl HostBinary {
         }
     }
 
-    /// Length in bytes of what [`with_marker`](Self::with_marker) makes, whatever the marker.
+    /// Length in bytes of the result of [`with_marker`](Self::with_marker), for any marker.
     pub fn output_len(&self) -> u64 {
         match self {
             Self::Fat(analysis) => analysis.output_len(),
@@ -220,12 +220,12 @@ pub struct ManifestFile {
     pub manifest: Manifest,
 }
 
-/// How artifacts are taken apart.
+/// The policy for splitting artifacts.
 pub struct SplitPolicy<'a> {
     /// Rules that say which files are kernel databases.
     pub rules: &'a DatabaseRules,
-    /// Whether fat binaries of an artifact that cannot be transformed stay as they are, with a
-    /// finding; they are refused otherwise.
+    /// Whether fat binaries of an artifact that cannot be transformed stay unchanged, with a finding;
+    /// otherwise they are refused.
     pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
     /// Whether the file at a path is packed as data although it is for another machine than x86-64;
     /// such a file is refused otherwise.
@@ -233,7 +233,7 @@ pub struct SplitPolicy<'a> {
 }
 
 impl<'a> SplitPolicy<'a> {
-    /// Refuses what cannot be transformed, and what is for another machine.
+    /// Refuses fat binaries that cannot be transformed, and code for other machines.
     pub fn strict(rules: &'a DatabaseRules) -> Self {
         Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false }
     }

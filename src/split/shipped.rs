@@ -1,14 +1,14 @@
 //! Kernel archives that a component ships itself.
 //!
 //! hipDNN's kernel provider opens archives by their paths, and asks them for code by keys of its own
-//! (rocm-libraries#11144, #11165; TheRock#6427): no marker of a binary names their rows, and no tool
-//! split them off a binary. Such an archive is a file of its component. It keeps its bytes and its
-//! path, because descriptors beside it name both its keys and itself, and goes to the packages of the
-//! archs in its table of contents, as a code file of a kernel database does.
+//! (rocm-libraries#11144, #11165; TheRock#6427): no marker of a binary names their rows, and no tool split
+//! them off a binary. Such an archive is a file of its component. It keeps its bytes and its path, because
+//! descriptors beside it name both its keys and itself, and goes to the packages of the archs in its table of
+//! contents, as a code file of a kernel database does.
 //!
-//! An archive was split off if it lies in a `.kpack` folder, if a manifest of its shard lists it, or if
-//! a binary of any shard asks for any of its rows: by its marker, or by the name that its packages will
-//! give it, which is its path. What is left of its rows then is lost (`attach.rs`).
+//! An archive was split off if it lies in a `.kpack` folder, if a manifest of its shard lists it, or if a
+//! binary of any shard asks for any of its rows: by its marker, or by the name that its packages will give
+//! it, which is its path. Its unclaimed rows are then dropped with a finding (`attach.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,8 +26,8 @@ use crate::input::artifact::Artifact;
 use crate::input::database::DatabaseRules;
 use crate::report::InputArtifact;
 
-/// Takes `artifact` apart as if its shard had no other. Archives that lie where a component put them, and
-/// that none of its own binaries asks, are its files then.
+/// Splits `artifact` as if its shard had no other. Archives that the component put in a place of its own, and that none of
+/// its own binaries asks for, become its files.
 pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let mut split = [split(artifact, options)?];
     let known = SplitOff::of(&split);
@@ -36,7 +36,7 @@ pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<Spl
     Ok(split)
 }
 
-/// Archives that were split off binaries, by what says so elsewhere.
+/// The kernel names and manifests that identify archives split off binaries.
 pub(super) struct SplitOff {
     /// The kernel names that binaries ask for.
     asked: BTreeSet<String>,

@@ -22,7 +22,7 @@ const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
 /// Length of a member header in bytes.
 const MEMBER_HEADER: u64 = 60;
 
-/// How the name of a member begins whose bytes begin with its long name.
+/// Prefix of a member's name if the long name precedes its content.
 const BSD_NAME: &[u8] = b"#1/";
 
 /// Whether `content` begins as a static archive does.
@@ -61,7 +61,7 @@ impl<'a> Members<'a> {
         Self { archive, position: MAGIC.len() as u64 }
     }
 
-    /// The member at the position, which moves behind it.
+    /// Reads the member at the position, and moves on to the next.
     fn read(&mut self) -> Result<Content> {
         let bad = || {
             Error::malformed("the size of a member is no number")

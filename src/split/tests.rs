@@ -1,4 +1,4 @@
-//! Splitting made-up artifacts; fat binaries of real compilers are in `tests/pipeline/device_code.rs`.
+//! Tests with synthetic artifacts; fat binaries of real compilers are in `tests/pipeline/device_code.rs`.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ fn run(artifact: &Artifact) -> Result<SplitArtifact> {
     Ok(split)
 }
 
-/// Every path of the input is in the output once, with its bytes.
+/// Asserts that every path of the input is in the output once, with its bytes.
 fn assert_nothing_lost(artifact: &Artifact, split: &SplitArtifact) {
     let mut left: BTreeSet<&TreePath> = BTreeSet::new();
     for prefix in &artifact.prefixes {

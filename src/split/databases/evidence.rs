@@ -19,7 +19,7 @@ use crate::split::host_binary;
 use crate::split::notes::Notes;
 use crate::split::parts::{CodeObject, KernelArchive};
 
-/// Reads what the file says.
+/// Reads the archs and references in the content of a file.
 pub(super) fn read(
     path: &TreePath,
     content: &Content,
@@ -119,8 +119,7 @@ fn bundled_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result
     Ok(found)
 }
 
-/// The device code of a host library, which stays in it: whether it could be taken out does not
-/// matter.
+/// The device code of a host library, which stays in it, whether or not it could be removed.
 fn library_code(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<Vec<CodeObject>> {
     let mut found = Vec::new();
     for section in host_binary::device_sections(content)? {

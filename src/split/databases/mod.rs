@@ -1,9 +1,8 @@
-//! Kernel database files: whose they are.
+//! Kernel database files and the archs that they belong to.
 //!
-//! The archs of a file are read from its content: the flags of a code object, the entries of a
-//! bundle, the strings of an index, the device code of a library. Its name and directory decide
-//! only what content cannot. Device code in a file of its own is treated the same way where no
-//! rule claims it.
+//! The archs of a file are read from its content: the flags of a code object, the entries of a bundle, the
+//! strings of an index, the device code of a library. Its name and directory decide only if the content
+//! cannot. Standalone device code that no rule claims is treated in the same way.
 //!
 //! | file | becomes |
 //! |---|---|
@@ -34,7 +33,7 @@ use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::split::host_binary;
 pub(super) use partners::pair;
 
-/// How the names of files end that compilers write code objects to.
+/// Ending of the names of files that compilers write code objects to.
 const CODE_ENDING: &str = ".hsaco";
 
 /// The rule named for device code that no rule of the table claims.
@@ -74,7 +73,7 @@ struct Declared {
 }
 
 impl Declared {
-    /// Whether it serves all archs by its rule alone.
+    /// Whether its rule alone makes it serve all archs.
     fn serves_all(&self) -> bool {
         matches!(self.role, DatabaseRole::Shared | DatabaseRole::Cache) && self.archs.is_empty()
     }
@@ -88,7 +87,7 @@ struct Evidence {
     description: Option<IndexDescription>,
 }
 
-/// The file as a database file, if a rule or its content says that it is one.
+/// The file as a database file, if a rule or its content makes it one.
 pub(super) fn claim(
     path: &TreePath,
     file: &Located,
@@ -98,7 +97,7 @@ pub(super) fn claim(
 ) -> Result<Option<DatabaseCandidate>> {
     let (claimed, leftover) = by_rule(path, rules);
     let declared = match (claimed, sniffed) {
-        // A damaged header has made something else of it.
+        // A damaged header made the content look like another type.
         (claim, Sniffed::HostElf | Sniffed::Stripped) if is_named_code(path, claim.as_ref()) => {
             return Err(evidence::no_code(&file.content));
         }
@@ -106,7 +105,7 @@ pub(super) fn claim(
         (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
             return Ok(None);
         }
-        // So does one whose device code is in archives already.
+        // A library whose device code is in archives already belongs to the host as well.
         (_, Sniffed::HostElf) if host_binary::is_transformed(&file.content)? => return Ok(None),
         (Some(claim), _) => declare(&claim, path, notes),
         (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
@@ -120,8 +119,8 @@ pub(super) fn claim(
     candidate(path, file.clone(), declared, evidence, notes)
 }
 
-/// The archive as a database file of the archs in its table of contents; nothing if it holds no code,
-/// and nothing else says for which arch it is.
+/// The archive as a database file of the archs in its table of contents; `None` if it holds no code and
+/// nothing else names its archs.
 pub(super) fn claim_archive(
     archive: &KernelArchive,
     rules: &DatabaseRules,
@@ -163,7 +162,7 @@ fn by_rule<'a>(
     }
 }
 
-/// The file as a candidate, if what is known of it beforehand and its content make it one.
+/// The file as a candidate, if its declared properties and its content make it one.
 fn candidate(
     path: &TreePath,
     file: Located,
@@ -194,7 +193,7 @@ fn candidate(
     }))
 }
 
-/// A file that no library reads from a package goes to the host files.
+/// Notes that a file that no library reads from a package goes to the host files.
 fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
     if let Some(rule) = rule {
         let (file, rule) = (notes.file(path), rule.name.clone());
@@ -202,7 +201,7 @@ fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
     }
 }
 
-/// A file in a directory that would be an arch's, if the arch were known, goes to the host files.
+/// Notes that a file in a directory for an unknown arch goes to the host files.
 fn note_unknown_arch(path: &TreePath, rules: &DatabaseRules, notes: &mut Notes) {
     if let Some(directory) = rules.unknown_arch_directory(path) {
         notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
@@ -233,7 +232,7 @@ fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declare
         let mismatch = ArchMismatch::Name { named, directory };
         notes.add(Finding::DatabaseArchMismatch { file: notes.file(path), mismatch });
     }
-    // A library that looks into the directory of an arch looks nowhere else.
+    // A library that searches the directory of an arch searches no other.
     let archs = if !claim.directory.is_empty() {
         claim.directory.clone()
     } else if matches!(claim.role, DatabaseRole::Shared | DatabaseRole::Cache) {
@@ -286,13 +285,13 @@ fn decide(
     match declared.role {
         _ if declared.serves_all() => Some(Vec::new()),
         _ if own.is_empty() || own == *said => Some(said.clone()),
-        // Code for a generic target runs on all members of a family.
+        // Code for a generic target runs on all members of its family.
         _ if declared.for_arch_family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
         DatabaseRole::Whole if own.len() > 1 => {
             mismatch(MismatchOutcome::NoDatabase);
             None
         }
-        // An index may name other archs than those that it is for.
+        // An index may name further archs besides those that it is for.
         DatabaseRole::Index if !said.is_empty() && covered => Some(said.clone()),
         DatabaseRole::Index if own.len() > 1 => {
             if !said.is_empty() {
@@ -316,8 +315,7 @@ pub(super) struct Settled {
     pub shared: BTreeMap<TreePath, SharedFile>,
 }
 
-/// Files of some archs become database files; the others go to the host files, each with a
-/// finding.
+/// Makes database files of those for some archs; the others go to the host files, each with a finding.
 pub(super) fn settle(
     candidates: Vec<DatabaseCandidate>,
     host: &mut Tree<HostFile>,

@@ -24,14 +24,14 @@ pub(in crate::split) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut N
     note_unresolved(candidates, notes);
 }
 
-/// Directory and stem: what partners share.
+/// Directory and stem, which partners share.
 type PartnerKey = (Option<TreePath>, String);
 
 fn exact_key(candidate: &DatabaseCandidate) -> PartnerKey {
     (candidate.path.parent(), stem(candidate.path.name()).to_owned())
 }
 
-/// Without arch and features.
+/// The key without arch and features.
 fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
     let stem = stem(candidate.path.name());
     let end = if gfx::archs_in(stem).is_empty() { None } else { stem.find("gfx") };
@@ -39,8 +39,8 @@ fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
     (candidate.path.parent(), common.to_owned())
 }
 
-/// An index goes where the code of its own name goes: neither works without the other. If that is
-/// code of several archs, in one file or in several, the index is for all of them.
+/// Assigns an index to the archs of the code with its name: neither works without the other. If that code is
+/// for several archs, in one file or in several, the index is for all of them.
 fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     let mut code: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
     for candidate in candidates.iter().filter(|c| c.declared.role == DatabaseRole::Code) {
@@ -104,7 +104,7 @@ fn is_code(candidate: &DatabaseCandidate) -> bool {
     }
 }
 
-/// Whether there is an arch that both serve.
+/// Whether both serve a common arch.
 fn serve_one(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
     let all = one.archs.is_empty() || other.archs.is_empty();
     all || one.archs.iter().any(|arch| other.archs.contains(arch))

@@ -83,7 +83,7 @@ impl Analysis {
         self.dynamic.names(&self.file, elf::DT_NEEDED)
     }
 
-    /// Bytes that can hold a marker: [`MARKER_AREA`](super::MARKER_AREA), or fewer where the device code was
+    /// Bytes available for a marker: [`MARKER_AREA`](super::MARKER_AREA), or fewer if the device code was
     /// smaller.
     pub fn marker_capacity(&self) -> u64 {
         self.layout.area

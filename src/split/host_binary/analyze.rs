@@ -28,7 +28,7 @@ struct DeviceSections {
     marker: Option<(usize, SectionHeader)>,
 }
 
-/// Finds out what `content` is. Every refusal that the binary gives cause for happens here.
+/// Classifies `content`. All refusals that depend on the binary alone happen here.
 pub fn examine(content: &Content) -> Result<Examined> {
     let _open = content.pin()?;
     match ElfFile::read(content, elf::EM_X86_64)? {
@@ -121,8 +121,8 @@ fn single(file: &ElfFile, name: &str) -> Result<Option<(usize, SectionHeader)>> 
     }
 }
 
-/// `objcopy --only-keep-debug` keeps the section headers and drops the bytes, those of device code
-/// as well.
+/// Whether the file is separate debug information: `objcopy --only-keep-debug` keeps the section headers and
+/// drops the bytes, including those of device code.
 fn is_separate_debug(file: &ElfFile, parts: &DeviceSections) -> Result<bool> {
     let needed = file.sections_named(".dynamic").into_iter().chain(parts.wrappers);
     let mut dropped = needed.filter(|(_, section)| section.sh_type == elf::SHT_NOBITS);
@@ -137,8 +137,9 @@ fn is_separate_debug(file: &ElfFile, parts: &DeviceSections) -> Result<bool> {
     Err(error.hint("the file is damaged: build it or copy it again"))
 }
 
-/// Fails if a debug file by its sections has device code and is no debug file by its segments. Some tools
-/// leave device code in real ones, which nothing can load without their dynamic sections.
+/// Fails if the sections say that the file is a debug file with device code, but the segments say that it is
+/// not. Some tools leave device code in real debug files, which cannot be loaded without their dynamic
+/// sections.
 fn refuse_loadable(file: &ElfFile) -> Result<()> {
     let dynamic = file.segment(elf::PT_DYNAMIC);
     match dynamic.and_then(|segment| file.offset_of(segment.p_vaddr, 1)) {
@@ -147,7 +148,7 @@ fn refuse_loadable(file: &ElfFile) -> Result<()> {
     }
 }
 
-/// Fails if a file with signs of being transformed has its device code still.
+/// Fails if a file with signs of being transformed still has its device code.
 fn refuse_device_code(file: &ElfFile, parts: &DeviceSections) -> Result<()> {
     let Some((index, section)) = parts.fatbin.filter(|(_, section)| section.is_in_file()) else {
         return Ok(());
@@ -172,7 +173,7 @@ fn analyze(
 ) -> Result<Analysis> {
     file.validate()?;
     validate_kind(&file, fatbin_index, &fatbin)?;
-    // What is not loaded is dropped by tools, and edited for nobody.
+    // Tools drop sections that are not loaded, so edits in them would be lost.
     refuse_unloaded(&file, wrapper_index, &wrapper_section)?;
     check::structure(&file, Kind::Unsupported)?;
     let Some(dynamic) = Dynamic::read(&file)?.filter(|dynamic| !is_static_pie(&file, dynamic))
@@ -213,14 +214,14 @@ fn analyze(
         symbol_edits,
         wrappers,
     };
-    // The checks of the result do not depend on the marker: what they would find when packages
-    // are written, after hours of work, they find now.
+    // The checks of the result do not depend on the marker. Rehearsing them now reports faults that would
+    // otherwise show when packages are written, after hours of work.
     analysis.apply(EMPTY_MAP).context(|| "rehearsing the transform".into())?;
     Ok(analysis)
 }
 
-/// A position-independent executable that no interpreter loads relocates itself, with addresses
-/// in its code that no table shows.
+/// Whether the file is a position-independent executable without interpreter. Such a file relocates itself,
+/// with addresses in its code that no table shows.
 fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
     let flags = dynamic.value(elf::DT_FLAGS_1).unwrap_or_default();
     flags & elf::DF_1_PIE.0 != 0 && file.segment(elf::PT_INTERP).is_none()
@@ -241,7 +242,7 @@ fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     }
 }
 
-/// The preconditions that concern the file as a whole.
+/// Checks the preconditions on the file as a whole.
 fn validate_kind(file: &ElfFile, index: usize, fatbin: &SectionHeader) -> Result<()> {
     if file.header.e_phoff() != FILE_HEADER_SIZE {
         let message = format!(
@@ -278,8 +279,8 @@ fn refuse_unloaded(file: &ElfFile, index: usize, section: &SectionHeader) -> Res
     Err(file.refuse_section(Kind::Unsupported, index, message))
 }
 
-/// Fails if a section that is not loaded by its header, or has no bytes by its type, holds what the
-/// dynamic linker reads and the transform edits: tools drop it, or keep it as it was.
+/// Fails if a section holds bytes that the dynamic linker reads and the transform edits, but is not loaded by
+/// its header or has no bytes by its type: tools drop it, or keep its old bytes.
 fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let tables = [
         (elf::DT_RELA, elf::DT_RELASZ),

@@ -1,4 +1,4 @@
-//! Writing the transformed file: original ranges, patches and one cut.
+//! Writes the transformed file: original ranges, patches and one cut.
 
 use object::elf;
 use rockpack_base::content::Content;
@@ -14,8 +14,8 @@ use super::splices::Splices;
 use super::wrappers::Binding;
 
 impl Analysis {
-    /// The transformed file with `marker` as the reference to kernel archives. Nothing of the
-    /// original is copied.
+    /// The transformed file with `marker` as the reference to kernel archives. No bytes of the original are
+    /// copied.
     pub fn apply(&self, marker: &[u8]) -> Result<Content> {
         let marker_len = marker.len() as u64;
         if marker_len == 0 || marker_len > self.layout.area {
@@ -145,7 +145,7 @@ impl Analysis {
     }
 }
 
-/// Adds zeros up to `len` bytes in all; more than that already is a broken invariant.
+/// Adds zeros up to a total of `len` bytes; a greater length before is a broken invariant.
 fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
     let present: u64 = parts.iter().map(Content::len).sum();
     let missing = len.checked_sub(present);

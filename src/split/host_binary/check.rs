@@ -11,8 +11,8 @@ use rockpack_base::formats::elf::{
 
 use super::fixed::{MAX_FAULTS, PAGE};
 
-/// Checks what holds for every file that the transform reads or writes. A violation is an error
-/// of `kind`: unsupported input, or a bug where the file was written here.
+/// Checks every file that the transform reads or writes. A violation is an error of `kind`: unsupported
+/// input, or a bug if the transform wrote the file.
 pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
     let mut faults = Vec::new();
     faults.extend(load_faults(file, kind));
@@ -103,7 +103,7 @@ fn segment_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
         .collect()
 }
 
-/// Every section that is loaded lies in a load segment, at the offset that belongs to its address.
+/// Reports loaded sections that are not in a load segment at the offset that belongs to their address.
 fn section_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let loads: Vec<&ProgramHeader> = file.loads().map(|(_, load)| load).collect();
     let sections = file.sections.iter().enumerate();
@@ -136,14 +136,14 @@ fn is_covered(loads: &[&ProgramHeader], section: &SectionHeader) -> bool {
     in_memory && (in_file || !section.is_in_file())
 }
 
-/// Checks that what is edited is nothing else as well: of every file that is written.
+/// Checks, in every written file, that edited bytes belong to nothing else.
 pub fn disjoint(file: &ElfFile, kind: Kind) -> Result<()> {
     let mut faults = overlap_faults(file, kind);
     faults.extend(names_fault(file, kind));
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
-/// No two sections, and no section and header table, share bytes of the file.
+/// Reports sections that share bytes of the file with another section or a header table.
 fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let tables = tables(file);
     let sections = file.sections.iter().enumerate().skip(1);
@@ -174,8 +174,8 @@ pub(super) fn tables(file: &ElfFile) -> [Range<u64>; 3] {
     ]
 }
 
-/// The section names are a string table of their own in the file: another section's bytes would be
-/// cleared where the old names are.
+/// Fault of section names that are no string table of their own: clearing the old names would clear another
+/// section's bytes.
 fn names_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
     let index = file.names_index();
     let names = file.sections.get(index)?;
@@ -191,7 +191,7 @@ fn names_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
     })
 }
 
-/// The address at which kernels before 5.18 expect the program headers is where they are.
+/// Fault of program headers that are not at the address where kernels before 5.18 expect them.
 fn program_header_fault(file: &ElfFile, kind: Kind) -> Option<Error> {
     let at = file.header.e_phoff();
     let size = file.program_headers.len() as u64 * PROGRAM_HEADER_SIZE;

@@ -13,8 +13,8 @@ use super::check::structure;
 use super::fixed::WRAPPER_SECTION;
 use super::{symbols, wrappers};
 
-/// Checks the result of a transform by reading it anew. Only small tables are read, in part from
-/// the file that it was made of.
+/// Checks the result of a transform by reading it again. Reads only small tables, partly from the original
+/// file.
 pub fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
     let checked = result_holds(analysis, content, marker);
     checked.map_err(|error| error.of_own("the transformed file does not follow the format"))
@@ -39,7 +39,7 @@ fn result_holds(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result
     Error::gather(faults).map_or(Ok(()), Err)
 }
 
-/// Relocated data, thread-local templates, unwind tables and the dynamic section stay in place.
+/// Checks that relocated data, thread-local templates, unwind tables and the dynamic section stay in place.
 fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
     let kinds = [elf::PT_GNU_RELRO, elf::PT_TLS, elf::PT_GNU_EH_FRAME, elf::PT_DYNAMIC];
     let place = |file: &ElfFile, kind| {
@@ -51,7 +51,7 @@ fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
     changed.map(|kind| Error::bug(format!("segment of type {:#x} changed", kind.0))).collect()
 }
 
-/// Only the tags of moved sections change.
+/// Checks that only the tags of moved sections change.
 fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
     let moved = analysis.moved_tags();
     // Both are in table order.
@@ -66,7 +66,7 @@ fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> 
     Ok((!expected.eq(found)).then(|| Error::bug("other dynamic tags changed")))
 }
 
-/// Every wrapper leads to the marker, by its position, and nothing else does.
+/// Checks that every wrapper points to the marker, by its position, and that nothing else does.
 fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let section = file.sections_named(WRAPPER_SECTION).first().copied();
     let (Some((index, section)), Some(dynamic)) = (section, Dynamic::read(file)?) else {
@@ -93,7 +93,7 @@ fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     Ok(faults)
 }
 
-/// Finds symbols that lead into what was device code, except to the marker or in the displaced section.
+/// Finds symbols that point into the former device code, except to the marker or into the displaced section.
 fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
     let layout = &analysis.layout;
     let displaced = layout.displaced.map(|(index, _)| index);
@@ -130,7 +130,7 @@ fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<
     Ok((!clean).then(|| Error::bug("bytes of device code are left")))
 }
 
-/// Transforming again finds nothing to do.
+/// Checks that a second transform has nothing to do.
 fn second_run(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<Option<Error>> {
     let Examined::Transformed(again) = examine(content)? else {
         return Ok(Some(Error::bug("the transformed file is not recognised as such")));

@@ -1,10 +1,10 @@
 //! Device code in a host binary outside of `.hip_fatbin`: an array in its data, which the program hands to
-//! the runtime itself, or what another tool put behind the end of the file.
+//! the runtime itself, or bytes that another tool appended to the file.
 //!
-//! Compilers, bundlers and runtimes have the magics as constants. What counts is device code by all that
-//! its header says: a bundle whose whole table makes sense and has a device entry with bytes, a compressed
-//! bundle whose stream begins behind its header and ends within the file, and an AMDGPU ELF file whose
-//! tables do. `verify` looks for the same, by code of its own.
+//! Compilers, bundlers and runtimes have the magics as constants, so a magic alone is not device code. The
+//! whole header must make sense: a bundle needs a valid table with a device entry that has bytes, a
+//! compressed bundle a stream that begins behind its header and ends within the file, and an AMDGPU ELF file
+//! tables within the file. `verify` has an independent implementation of this search.
 
 use std::io::{self, BufReader, Read};
 use std::ops::Range;
@@ -24,10 +24,10 @@ use crate::report::{EmbeddedCode, EmbeddedForm};
 /// damaged bytes could have any number.
 const PLACES_LIMIT: usize = 1 << 12;
 
-/// Bytes of the table of a bundle that are read at once; one of ten entries has fewer.
+/// Bytes of a bundle's table that are read at once; a table of ten entries is smaller.
 const TABLE_BUFFER: usize = 1 << 10;
 
-/// Device code, and how many bytes it has at least.
+/// Device code with the least number of its bytes.
 struct Found {
     form: EmbeddedForm,
     offset: u64,
@@ -89,7 +89,7 @@ fn section_at(file: &ElfFile, offset: u64) -> Option<String> {
     (!name.is_empty()).then(|| name.into_owned())
 }
 
-/// The device code that begins at offset `at` of `content` with the bytes `head`; `None` if there is none.
+/// The device code that begins at offset `at` of `content` with the bytes `head`, if any.
 fn judge(content: &Content, at: u64, head: &[u8]) -> Result<Option<Found>> {
     let left = content.len().saturating_sub(at);
     let (form, len) = if let Some(rest) = head.strip_prefix(offload_bundle::MAGIC) {
@@ -119,8 +119,8 @@ fn bundle_len(bundle: &Content, count: u64) -> Result<Option<u64>> {
     }
 }
 
-/// The end of the last device code of the `count` entries that `table` reads, in a file of `len` bytes
-/// from the start of their bundle on.
+/// The end of the last device code of the `count` entries that `table` reads, in a file that has `len` bytes
+/// from the start of the bundle.
 fn bundle_end(table: &mut impl Read, count: u64, len: u64) -> io::Result<Option<u64>> {
     let mut device = None;
     for _ in 0..count {
@@ -149,8 +149,8 @@ fn number(table: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The length of the compressed bundle that begins with `head`, with `left` bytes to the end of the
-/// file. Version 1 does not say how long it is.
+/// The length of the compressed bundle that begins with `head`, with `left` bytes to the end of the file.
+/// Version 1 does not state its length.
 fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
     let header = ccob::read_header(&Content::of_bytes(head)).ok()?;
     let stream = head.get(usize::try_from(header.len()).ok()?..)?.first_chunk::<4>()?;
@@ -165,8 +165,8 @@ fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
     (begins && whole).then(|| header.total_size.unwrap_or(header.len()))
 }
 
-/// The length, as far as the tables of its header tell it, of the AMDGPU ELF file that begins with
-/// `head`, with `left` bytes to the end of the file around it.
+/// The length of the AMDGPU ELF file that begins with `head`, as far as its header's tables tell, with `left`
+/// bytes to the end of the surrounding file.
 fn code_object_len(head: &[u8], left: u64) -> Option<u64> {
     let header = head.first_chunk::<64>()?;
     let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);

@@ -15,10 +15,10 @@ pub const MARKER_AREA: u64 = 1024;
 /// smallest real one, a single compressed kernel, has a thousand bytes.
 pub(super) const LEAST_MARKER_AREA: u64 = 256;
 
-/// Page size of the machine: what loads are mapped by.
+/// Page size of the machine, by which segments are mapped.
 pub(super) const PAGE: u64 = 0x1000;
 
-/// Faults of a kind that are reported at once: a damaged table has as many as entries.
+/// Most faults of a kind reported at once: a damaged table may have a fault per entry.
 pub(super) const MAX_FAULTS: usize = 16;
 
 /// Name of the section with the offload bundles.

@@ -30,19 +30,19 @@ use super::bytes::{align_up, is_zero};
 use super::fixed::{MARKER_AREA, MAX_FAULTS, PAGE};
 use super::make_room::{self, HeaderRoom};
 
-/// The layout of the transformed file. Addresses are relative to the load address; offsets are
-/// those of the original file.
+/// The layout of the transformed file. Addresses are relative to the load address; offsets are of the
+/// original file.
 #[derive(Debug, Clone)]
 pub struct Layout {
     /// Index of `.hip_fatbin`.
     pub fatbin: usize,
     /// First address of `.hip_fatbin`, where the marker goes.
     pub start: u64,
-    /// The first address behind it.
+    /// First address behind `.hip_fatbin`.
     pub end: u64,
     /// Offset of `.hip_fatbin`.
     pub file_start: u64,
-    /// Index of the load segment that holds it, among the program headers.
+    /// Index of the load segment that holds `.hip_fatbin`, among the program headers.
     pub segment: usize,
     /// Bytes set aside for the marker.
     pub area: u64,
@@ -115,7 +115,7 @@ impl Layout {
             Some(split) => {
                 Ok(Self { room, displaced: Some((displaced, address)), split: Some(split), ..self })
             }
-            // What is left to cut would not even hold the displaced section.
+            // The rest to cut could not even hold the displaced section.
             None => Ok(self),
         }
     }
@@ -127,7 +127,7 @@ impl Layout {
             section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
         };
         let mut sections = file.sections.iter().filter(follows);
-        // Zeros that no section names are memory of the program all the same.
+        // Zeros outside of sections are still memory of the program.
         let nothing = segment.memory_end() == self.end;
         let tail = self.fatbin_in_file().end..segment.file_end();
         if sections.any(SectionHeader::is_in_file) || is_named(file, &tail) || !is_zero(file, tail)?
@@ -137,8 +137,8 @@ impl Layout {
         Ok(if nothing { Behind::Nothing } else { Behind::Zeroed })
     }
 
-    /// The cut behind a head that ends at `head_end` or later; `None` where there is no whole page
-    /// to cut, or none without loss of an alignment.
+    /// The cut behind a head that ends at `head_end` or later; `None` if there is no whole page to cut, or
+    /// only with the loss of an alignment.
     fn split(&self, file: &ElfFile, behind: Behind, head_end: u64) -> Option<Split> {
         let step = largest_alignment(file, self.fatbin);
         let cut_end = self.end / PAGE * PAGE;
@@ -199,8 +199,8 @@ impl Layout {
     }
 }
 
-/// The largest alignment that loaded sections ask for, apart from the device code, and load segments
-/// give: that of pages, or a greater one.
+/// The largest alignment of loaded sections, apart from the device code, and of load segments: the page size,
+/// or a greater one.
 pub fn largest_alignment(file: &ElfFile, fatbin: usize) -> u64 {
     let sections = file.sections.iter().enumerate();
     let others = sections.filter(|(index, section)| *index != fatbin && section.takes_addresses());
@@ -209,8 +209,8 @@ pub fn largest_alignment(file: &ElfFile, fatbin: usize) -> u64 {
     asked.min(given)
 }
 
-/// Whether a program header that loads nothing names bytes of `range`: they have to stay in the file,
-/// zeros or not.
+/// Whether a program header other than a load segment names bytes of `range`: these must stay in the file,
+/// even if they are zeros.
 pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
     let others = file.program_headers.iter().filter(|header| !header.is_load());
     others
@@ -235,15 +235,15 @@ fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> 
     }
 }
 
-/// Nothing else may lie where the device code is.
+/// Refuses anything else in the place of the device code.
 fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> {
     let own = file.sections[fatbin];
     let memory = own.sh_addr..own.memory_end();
     let bytes = own.sh_offset..own.file_end();
     let covers = |header: &ProgramHeader| {
         let in_file = header.p_filesz > 0 && intersects(&bytes, header.p_offset, header.file_end());
-        // Others take addresses only as far as they are in the file: a thread-local template, and the
-        // stack, whose header has the size of one.
+        // Other headers take addresses only for their bytes in the file: a thread-local template, and the
+        // stack, whose header has its size.
         let in_memory = header.is_load() || header.p_type == elf::PT_GNU_RELRO;
         let size = if in_memory { header.p_memsz } else { header.p_filesz };
         let in_memory = size > 0 && intersects(&memory, header.p_vaddr, header.p_vaddr + size);

@@ -1,17 +1,17 @@
 //! Room for more program headers right behind the ELF header.
 //!
-//! The table cannot go elsewhere: `strip`, `objcopy` and `eu-strip` write it behind the ELF
-//! header whatever they find. So what follows it makes way, with the least that does:
+//! The table cannot go elsewhere: `strip`, `objcopy` and `eu-strip` always write it behind the ELF header. So
+//! the content behind it makes room, by the least intrusive way that suffices:
 //!
 //! 1. the linker's slack behind the table;
 //! 2. in a library, the `PT_PHDR` entry, which only executables need;
-//! 3. one section of the loader's tables goes into the room that the device code leaves, and
-//!    those before it move up by as much as is needed. Only tables that nothing but dynamic tags
-//!    point to are touched, and notes and the interpreter's name stay in the first page, where
-//!    kernels and debuggers look for them. Relocations never move.
+//! 3. one section of the loader's tables goes into the room that the device code leaves, and those before it
+//!    move up by as much as is needed. Only tables that nothing but dynamic tags point to are touched, and
+//!    notes and the interpreter's name stay in the first page, where kernels and debuggers look for them.
+//!    Relocations never move.
 //!
-//! Refused: bytes of no section behind the table, or between and behind the sections that move, and
-//! dynamic tags that lead to what moves elsewhere than to the start of a section.
+//! Refused: bytes outside of sections behind the table, or between and behind the sections that move, and
+//! dynamic tags that point into moving sections elsewhere than to their start.
 
 use std::ops::Range;
 
@@ -28,11 +28,11 @@ use super::fixed::PAGE;
 /// elsewhere (0.14 `X`, 0.18 `Z`).
 pub(super) const FILLERS: [u8; 3] = [0, b'X', b'Z'];
 
-/// Most sections behind the table that are asked whether they move: real files have a dozen of the
-/// loader's tables, and every symbol and segment is held against those that do.
+/// Most sections behind the table that are considered for moving: real files have a dozen of the loader's
+/// tables, and every symbol and segment is compared with those that move.
 const MOST_MOVED: usize = 64;
 
-/// How the table gets its room.
+/// The way in which the table gets its room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeaderRoom {
     /// Number of entries that are added.
@@ -48,7 +48,7 @@ pub struct HeaderRoom {
 }
 
 impl HeaderRoom {
-    /// The bytes that the headers and what makes room for them take, before and after.
+    /// The bytes of the headers and of the sections that make room for them, before and after.
     pub fn front(&self, file: &ElfFile) -> Range<u64> {
         let before = file.program_headers.len();
         let after = before + self.extra - usize::from(self.drop_program_headers_entry);
@@ -153,8 +153,7 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// Bytes from `start` to the section with `position` that no section accounts for are used by
-    /// something unknown.
+    /// Refuses bytes outside of sections from `start` to the section with `position`: their use is unknown.
     fn refuse_unknown_content(&self, start: u64, position: usize) -> Result<()> {
         let end = self.start_of(position);
         if end >= start && is_filled_with(self.file, start..end, &FILLERS)? {
@@ -175,8 +174,8 @@ impl<'a> Search<'a> {
         table_end(entries) <= self.start_of(0)
     }
 
-    /// How many sections move up, and by how much, so that the one behind them, which is as
-    /// small as possible, makes room for a table of `entries`.
+    /// The number of sections that move up, and the distance, to make room for a table of `entries`. Chosen
+    /// so that the section behind them, which goes elsewhere, is as small as possible.
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
         let all = self.candidates(entries);
         let patchable = table_end(entries + self.patchelf_entries());
@@ -189,9 +188,9 @@ impl<'a> Search<'a> {
             .ok_or_else(|| self.no_room(entries))
     }
 
-    /// Entries that `patchelf` may add. It moves sections out of their way in the order of the
-    /// section table and stops at the first one that is far enough, as a displaced one is: those
-    /// behind it must be far enough too.
+    /// The number of entries that `patchelf` may add. It moves sections out of their way in the order of the
+    /// section table and stops at the first one that is far enough. A displaced section is, so those behind
+    /// it must be far enough too.
     fn patchelf_entries(&self) -> usize {
         let sections = self.file.sections.iter();
         1 + sections.filter(|section| section.sh_type == elf::SHT_NOTE).count()

@@ -9,8 +9,8 @@ use rockpack_base::formats::{ccob, offload_bundle};
 
 use super::search;
 
-/// Fails if a load segment of `file` holds an offload bundle that sections do not show, as `why` says:
-/// it cannot be taken out, and passing it on would put device code into a host package unnoticed.
+/// Fails if a load segment of `file` holds an offload bundle that sections do not show, for the reason `why`:
+/// it cannot be removed, and passing it on would put device code into a host package unnoticed.
 pub fn refuse_bundles(file: &ElfFile, why: &str) -> Result<()> {
     for range in ranges(file) {
         if let Some(offset) = find(file, range)? {
@@ -55,7 +55,8 @@ fn is_bundle(bytes: &[u8]) -> bool {
     }
 }
 
-/// Less than reading the table asks: damaged or unknown entries are device code all the same.
+/// Whether the bytes look like an entry table. Less strict than reading the table: damaged or unknown entries
+/// are device code too.
 fn is_entry_table(bytes: &[u8]) -> Option<bool> {
     let word = |index: usize| -> Option<u64> {
         let bytes = bytes.get(index * 8..index * 8 + 8)?;
@@ -91,7 +92,7 @@ mod tests {
         ElfFile::read(&content, object::elf::EM_X86_64).unwrap().unwrap()
     }
 
-    /// Otherwise as many segments as a file has room for would each be its whole length of work.
+    /// Otherwise each of the file's many segments could cost a scan of its whole length.
     #[test]
     fn bytes_of_many_segments_are_looked_at_once() {
         let looked_at = |loads: &[(u64, u64)]| -> Vec<(u64, u64)> {

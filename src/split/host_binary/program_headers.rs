@@ -9,7 +9,7 @@ use super::fixed::{FATBIN_SECTION, PAGE};
 use super::layout::{Behind, Layout, Split, is_named, largest_alignment};
 use super::make_room::{FILLERS, table_end};
 
-/// The new table. Load segments stay in the order of their addresses.
+/// The new table, with load segments in the order of their addresses.
 pub fn rebuild(file: &ElfFile, layout: &Layout) -> Result<Vec<ProgramHeader>> {
     let mut table = Vec::with_capacity(file.program_headers.len() + 2);
     for (index, header) in file.program_headers.iter().enumerate() {
@@ -43,7 +43,7 @@ fn keep_congruent(header: &mut ProgramHeader, least: u64) {
     }
 }
 
-/// The segment that held the device code: what is before the cut, and what is behind.
+/// The parts of the segment that held the device code: before and behind the cut.
 fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramHeader>> {
     let segment = &file.program_headers[layout.segment];
     let first_size = split.head_end - segment.p_vaddr;
@@ -68,11 +68,11 @@ fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramH
     Ok(parts)
 }
 
-/// Address of the first section with bytes in the page at `start`, or `start`. What is behind the cut
-/// begins there, in the middle of a page, as linkers have it: of a segment that begins before its
-/// first section `objcopy --only-keep-debug` says that notes in it cannot be allocated. Loaded are
-/// whole pages all the same. Bytes between the device code and that section are content, too, unless
-/// they are zeros that no header names.
+/// Address of the first section with bytes in the page at `start`, or `start`. The segment behind the cut
+/// begins there, in the middle of a page, as linkers do it: if a segment begins before its first section,
+/// `objcopy --only-keep-debug` reports that notes in it cannot be allocated. The loader maps whole pages
+/// anyway. Bytes between the device code and that section are content too, unless they are zeros that no
+/// header names.
 fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     let segment = &file.program_headers[layout.segment];
     let end = segment.p_vaddr.saturating_add(segment.p_filesz);
@@ -87,9 +87,8 @@ fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     Ok(if nothing { first } else { layout.end })
 }
 
-/// A part of known data need not be executable, whatever the whole was, if the code of the whole is in
-/// the other part. What sections say of code is not enough: bytes of any other section that is loaded
-/// with code can be executed.
+/// Makes a part of known data not executable if the code is in the other part. The flags of sections are not
+/// enough: bytes of any other section that is loaded with code can be executed.
 fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Result<()> {
     let has_code = |part: &ProgramHeader| {
         sections_of(file, part).iter().any(|section| section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
@@ -115,8 +114,8 @@ fn sections_of(file: &ElfFile, part: &ProgramHeader) -> Vec<SectionHeader> {
     found
 }
 
-/// Whether a part has nothing but headers, sections of known data, and between them zeros or what tools
-/// write where sections were.
+/// Whether a part has only headers, sections of known data, and between them zeros or the bytes that tools
+/// write over moved sections.
 fn is_data(file: &ElfFile, part: &ProgramHeader) -> Result<bool> {
     let sections = sections_of(file, part);
     if !sections.iter().all(|section| is_known_data(file, section)) {
@@ -169,11 +168,11 @@ fn is_known_data(file: &ElfFile, section: &SectionHeader) -> bool {
     !is_code && (KINDS.contains(&section.sh_type) || NAMES.contains(&file.name_bytes(section)))
 }
 
-/// Kinds of what may move behind the program headers: those that only headers lead to.
+/// Segment types whose content may move behind the program headers, because only headers point to it.
 const MOVABLE: [elf::ProgramType; 3] = [elf::PT_NOTE, elf::PT_INTERP, elf::PT_GNU_PROPERTY];
 
-/// Any other header: follows the cut, and the sections that made room. One that covers more than
-/// them, or what nobody knows to be movable, is refused.
+/// Relocates any other header: it follows the cut and the sections that made room. Refuses one that covers
+/// more than those sections, or whose type is not known to be movable.
 fn relocate(
     file: &ElfFile,
     index: usize,
@@ -194,7 +193,7 @@ fn relocate(
         let section = &file.sections[index];
         section.sh_offset < header.file_end() && header.p_offset < section.file_end()
     };
-    // `patchelf` leaves headers of notes that it moved where there is nothing any more.
+    // `patchelf` leaves headers of notes that it moved, which now point to nothing.
     if movable && !room.moving().any(covers) {
         return Ok(moved);
     }

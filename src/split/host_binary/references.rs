@@ -99,8 +99,8 @@ impl<'a> LoaderTables<'a> {
         Ok(())
     }
 
-    /// Fails if a tag leads to bytes behind the program headers that move or are written over, unless
-    /// they are those of a section whose tags follow it.
+    /// Fails if a tag points to moved or overwritten bytes behind the program headers, unless they belong to
+    /// a section whose tags follow it.
     pub fn refuse_moved(&self, layout: &Layout) -> Result<()> {
         let file = self.file;
         let front = layout.room.front(file).end;
@@ -135,8 +135,8 @@ impl<'a> LoaderTables<'a> {
     }
 }
 
-/// Fails if a relocation changes device code or headers, or concerns a section that moves: such a
-/// section holds more than the tables that dynamic tags lead to.
+/// Fails if a relocation changes device code or headers, or a section that moves: such a section holds more
+/// than the tables that dynamic tags point to.
 pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) -> Result<()> {
     let moved = layout.moved(file);
     let rewritten = [headers(file), layout.start..layout.end];

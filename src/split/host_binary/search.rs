@@ -1,7 +1,7 @@
 //! Searches files for the first bytes of device code: offload bundles, plain or compressed, and ELF files.
 //!
-//! Each byte is read once, and looked at by the C library's search for one byte: of all bytes of the
-//! magics, `O` and the first one of an ELF file are the rarest in libraries.
+//! Each byte is read once, by the C library's search for a single byte: of all bytes of the magics, `O` and
+//! the first one of ELF are the rarest in libraries.
 
 use std::io::BufRead;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use rockpack_base::formats::{ccob, offload_bundle};
 /// First bytes of an ELF file.
 pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// Bytes in which magics are searched for at once.
+/// Bytes searched for magics at once.
 const WINDOW: usize = 1 << 20;
 
-/// Bytes from a magic on that are at hand at least, if the file has as many: more than a header of any
-/// of the three has.
+/// Least number of bytes available from a magic on, unless the file ends: more than the header of any of the
+/// three.
 const HEAD: usize = 128;
 
 /// A magic, and the place in it of the byte that is searched for.
@@ -30,7 +30,7 @@ const MAGICS: [(u8, &[Magic]); 2] =
 /// Judges a hit by its offset and at least some of the bytes from there on.
 type Judge<'a, T> = &'a dyn Fn(u64, &[u8]) -> Result<Option<T>>;
 
-/// The first place in `range` of the file `content` with a magic and what `judge` makes something of.
+/// The first result of `judge` for a magic in `range` of the file `content`.
 pub(super) fn first<T>(
     content: &Content,
     range: Range<u64>,
@@ -76,7 +76,7 @@ fn places_of(byte: u8, bytes: &[u8]) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let passed = rest.skip_until(byte).ok()?;
         let at = (bytes.len() - rest.len()).checked_sub(1)?;
-        // Behind the last one, the rest is passed, if there is any.
+        // Behind the last hit, the rest is passed, if there is any.
         (passed > 0 && bytes[at] == byte).then_some(at)
     })
 }

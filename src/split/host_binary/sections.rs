@@ -11,10 +11,10 @@ use super::bytes::{align_up, is_zero};
 use super::fixed::MARKER_SECTION;
 use super::layout::Layout;
 
-/// The end of the file: what stays of the original, then the section names, then the table.
+/// The end of the file: kept bytes of the original, then the section names, then the table.
 #[derive(Debug, Clone)]
 pub struct Tail {
-    /// The original is kept up to here.
+    /// End of the bytes that are kept of the original.
     pub keep_end: u64,
     /// Old tables within the kept bytes, to be cleared. Loaded tables stay: `eu-strip` puts tables behind the
     /// last section, where a segment may go on.
@@ -69,7 +69,7 @@ impl Tail {
     }
 }
 
-/// End of everything but the section names and the section table.
+/// End of everything except the section names and the section table.
 fn content_end(file: &ElfFile) -> u64 {
     let names = file.names_index();
     let sections = file.sections.iter().enumerate();
@@ -95,9 +95,9 @@ fn nothing_else_behind(file: &ElfFile, start: u64, old: &[Range<u64>; 2]) -> Res
     is_zero(file, at..file.content().len())
 }
 
-/// The new headers. The marker takes the place of `.hip_fatbin`: no section is added or removed,
-/// so no index changes. `strip` renumbers sections without looking at `.dynsym`, whose symbols of
-/// device code would name a wrong section if the marker's header stood at the end.
+/// The new headers. The marker replaces `.hip_fatbin`: no section is added or removed, so no index changes.
+/// `strip` renumbers sections without updating `.dynsym`, whose symbols of device code would name a wrong
+/// section if the marker's header were at the end.
 pub fn rebuild(
     file: &ElfFile,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! Replacing ranges of a content by others, all given in the offsets of the original.
+//! Replaces ranges of a content by others, all given in offsets of the original.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,8 +14,8 @@ pub struct Splices {
 }
 
 impl Splices {
-    /// Puts `with` in place of `range`. Overlapping another replacement is a broken invariant:
-    /// one of the two would be lost.
+    /// Replaces `range` by `with`. Overlap with another replacement is a broken invariant: one of the two
+    /// would be lost.
     pub fn replace(&mut self, range: Range<u64>, with: Content) -> Result<()> {
         let before = self.items.range(..range.end).next_back();
         if let Some((start, (end, _))) = before.filter(|(_, (end, _))| *end > range.start) {
@@ -26,7 +26,7 @@ impl Splices {
         Ok(())
     }
 
-    /// Puts `bytes` over those that start at `offset`.
+    /// Overwrites the bytes from `offset` on with `bytes`.
     pub fn overwrite(&mut self, offset: u64, bytes: Vec<u8>) -> Result<()> {
         let end = offset.saturating_add(bytes.len() as u64);
         self.replace(offset..end, Content::of_bytes(bytes))

@@ -1,4 +1,4 @@
-//! Symbols of what moves, and the names of bundles.
+//! Updates symbols of moved or removed content, and finds the names of bundles.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -58,8 +58,8 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
-/// The change of one symbol, if it changes. The dynamic linker must not find it where nothing is left:
-/// `moved` is what moves, for the symbols that it finds.
+/// The change of one symbol, if it changes. The dynamic linker must not find it at a place that is now empty:
+/// `moved` has the moved ranges for the symbols that it finds.
 fn checked_edit(
     file: &ElfFile,
     layout: &Layout,
@@ -98,8 +98,8 @@ fn edit(
     }
 }
 
-/// Fails if a dynamic symbol that does not change leads to what does, by its value: the dynamic linker
-/// does not ask in which section it is defined.
+/// Fails if an unchanged dynamic symbol points to changed content by its value: the dynamic linker ignores
+/// the section of a symbol.
 fn refuse_left_behind(
     file: &ElfFile,
     layout: &Layout,
@@ -108,7 +108,7 @@ fn refuse_left_behind(
     symbol: &Symbol,
 ) -> Result<()> {
     let Some(value) = symbol.address() else { return Ok(()) };
-    // One that ends where the device code begins belongs to what is before it.
+    // A symbol that ends where the device code begins belongs to the content before it.
     let in_code = value > layout.start && value < layout.end;
     if !in_code && !moved.iter().any(|range| range.contains(&value)) {
         return Ok(());
@@ -160,17 +160,17 @@ fn moved_symbol(
     Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
 }
 
-/// Whether the values of a section's symbols are addresses. Those of thread-local symbols are
-/// offsets in the template, and those of sections that are not loaded lead nowhere.
+/// Whether the values of a section's symbols are addresses. Those of thread-local symbols are offsets in the
+/// template, and those of sections that are not loaded point nowhere.
 pub fn are_addresses(file: &ElfFile, section: usize) -> bool {
     let section = file.sections.get(section);
     section.is_none_or(|section| section.is_allocated() && !section.is_thread_local())
 }
 
-/// The names of bundles by the places that tell them.
+/// The names of bundles, by symbol and by address.
 #[derive(Debug, Default)]
 pub struct BundleNames {
-    /// `None` where there are several.
+    /// Names by address; `None` if an address has several.
     by_address: BTreeMap<u64, Option<Arc<str>>>,
     by_dynamic_index: BTreeMap<u32, Arc<str>>,
 }

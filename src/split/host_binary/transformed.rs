@@ -45,7 +45,7 @@ impl Transformed {
         self.file.header.e_phoff() == FILE_HEADER_SIZE
     }
 
-    /// Bytes that a reference can have without anything moving.
+    /// The most bytes that a reference can have without moving anything.
     pub fn marker_capacity(&self) -> u64 {
         self.capacity
     }
@@ -85,9 +85,9 @@ impl Transformed {
     }
 }
 
-/// Reads a file that has signs of being transformed; contradicting signs are refused, and what
-/// cannot be rewritten without changing something else: sections that share bytes with others or
-/// with headers, and a marker that is not loaded from where it is.
+/// Reads a file that has signs of being transformed. Refuses contradicting signs, and files that cannot be
+/// rewritten without other changes: sections that share bytes with others or with headers, and a marker that
+/// is not loaded from its place.
 pub fn read(file: ElfFile) -> Result<Transformed> {
     file.validate_sections()?;
     check::disjoint(&file, Kind::Malformed)?;
@@ -111,7 +111,7 @@ pub fn read(file: ElfFile) -> Result<Transformed> {
     })
 }
 
-/// Fails unless the marker is what is loaded at its address.
+/// Fails unless the marker's bytes are loaded at its address.
 fn refuse_misplaced(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {
     let content = section.sh_type == elf::SHT_PROGBITS && section.is_allocated();
     let offset = file.offset_of(section.sh_addr, section.sh_size);

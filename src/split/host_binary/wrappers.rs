@@ -1,4 +1,4 @@
-//! Wrappers and where they point once the loader is done.
+//! Wrappers, and the places that they point to after loading.
 
 use std::ops::Range;
 
@@ -20,11 +20,11 @@ pub struct BoundWrapper {
     pub offset: u64,
     /// The address that its pointer has at run time, relative to the load address.
     pub target: u64,
-    /// How it gets there.
+    /// The way in which the pointer gets its value.
     pub binding: Binding,
 }
 
-/// How a pointer gets its value.
+/// The way in which a pointer gets its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     /// A relocation at this offset in the file; the value in place does not count.
@@ -111,8 +111,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The address that the relocated word has at run time, relative to the load address;
-    /// `None` where it lies in another file or is no address.
+    /// The address that the relocated word has at run time, relative to the load address; `None` if it is in
+    /// another file or no address.
     fn resolve(&self, relocation: &Relocation) -> Result<Option<u64>> {
         match relocation.kind {
             elf::R_X86_64_RELATIVE => Ok(Some(relocation.addend.cast_unsigned())),
@@ -125,9 +125,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The address within the device code that a relocation of another kind computes with, if any:
-    /// no wrapper's pointer, but it must not be left behind. Values of thread-local symbols are no
-    /// addresses.
+    /// The address within the device code that a relocation of another type computes with, if any. It is no
+    /// wrapper's pointer, but it must not be left behind. Values of thread-local symbols are no addresses.
     fn led_to(&self, relocation: &Relocation) -> Result<Option<u64>> {
         if relocation.is_thread_local() {
             return Ok(None);
@@ -160,7 +159,8 @@ impl Binder<'_> {
             field.and_then(|field| field.checked_sub(hip_wrapper::POINTER)).and_then(|offset| {
                 self.wrappers.binary_search_by_key(&offset, |wrapper| wrapper.offset).ok()
             });
-        // Edited it would be RELATIVE among those of functions, where loaders that bind late stop.
+        // If edited, it would become a RELATIVE entry among those of functions, which loaders with lazy
+        // binding reject.
         let target = target.filter(|_| relocation.kind != elf::R_X86_64_JUMP_SLOT);
         let (Some(wrapper), Some(target)) = (wrapper, target) else {
             let message = format!(

@@ -1,4 +1,4 @@
-//! How many threads each compressor gets.
+//! The number of threads for each compressor.
 
 pub use rockpack_base::formats::compression::{Compression, Contexts};
 
@@ -7,7 +7,7 @@ use rockpack_base::run::Use;
 
 use super::options::EmitOptions;
 
-/// More threads than this do not pay: reading and digesting hold them up.
+/// Most threads that pay off: reading and digesting limit more than this.
 const MOST: u32 = 8;
 
 /// Compressor threads of each of `streams` payloads that are written at the same time.
@@ -27,7 +27,7 @@ pub(super) fn memory(streams: usize, options: &EmitOptions<'_>) -> u64 {
     one.saturating_mul(streams as u64)
 }
 
-/// The jobs are shared out as far as the memory goes, and each stream has at least one thread.
+/// Threads per stream: the jobs divided among the streams, as far as memory allows, and at least one each.
 fn count(streams: usize, options: &EmitOptions<'_>) -> u32 {
     let streams = streams.max(1);
     let share = options.jobs.div_ceil(streams);
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|jobs| of(jobs, 2, zstd)), [1, 1, 1, 2]);
         assert!(zstd.memory(of(64, 2, zstd)) <= 448 << 20);
         assert!(memory(2, &options(64, zstd)) <= 896 << 20);
-        // The largest presets exceed the budget with one thread already, and get just that.
+        // The largest presets exceed the budget with one thread already, so they get one.
         assert_eq!(of(64, 2, Compression::Xz { preset: 9 }), 1);
         assert!(of(64, 1, Compression::Xz { preset: 6 }) > 1);
     }

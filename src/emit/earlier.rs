@@ -38,7 +38,7 @@ fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Whether the SPDX document at `path` is one of ours; none where nothing is there.
+/// Whether the SPDX document at `path` is rockpack's own; `None` if there is no file.
 fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
     match kind_of(path)? {
         None => return Ok(None),
@@ -58,8 +58,8 @@ pub enum SpdxDocument {
     Present,
 }
 
-/// Fails if what is not ours, or of a set that is not there, stands where the SPDX document beside
-/// `receipt` belongs. Only a set that has a document needs the place of what is not ours.
+/// Fails if the place of the SPDX document beside `receipt` has a foreign file, or the document of a set
+/// without receipt. A foreign file is only in the way if the new set has a document.
 pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
     let path = out.join(receipt::sbom_name(receipt));
     let message = match is_own_sbom(&path)? {
@@ -75,7 +75,7 @@ pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocum
     Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
 }
 
-/// The receipts in a folder: that of a whole set, those of parts.
+/// The receipts in a folder: those of a whole set or of parts.
 fn receipts(directory: &Path) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in list(directory)? {
@@ -88,8 +88,8 @@ fn is_receipt(name: &str) -> bool {
     name == receipt::FILE_NAME || receipt::part_of_file(name).is_some()
 }
 
-/// Refuses to write a set beside parts, a part beside a set, and parts of several divisions beside
-/// each other: their packages would be taken for one set.
+/// Refuses to write a set beside parts, a part beside a set, or parts of different divisions beside each
+/// other: their packages would be taken for one set.
 pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
     let of = |name: &str| receipt::part_of_file(name).map(|part| part.of);
     let mut others = receipts(out)?.into_iter();
@@ -111,8 +111,8 @@ pub(super) fn rank(name: &str) -> u8 {
     if is_last { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }
 }
 
-/// How the packages `names`, with their receipt and maybe a document, replace the earlier set in `out`.
-/// Where the set is a part, packages can have come from another part, or gone to one.
+/// The change by which the packages `names`, with their receipt and maybe a document, replace the earlier set
+/// in `out`. If the set is a part, packages may have moved from or to another part.
 pub(super) fn change(
     out: &Path,
     receipt: &str,
@@ -137,7 +137,7 @@ pub(super) fn change(
     Ok(CommitChange { appears: appears.collect(), goes })
 }
 
-/// Fails if a folder, or a file that no receipt of ours lists, is in the place of a package.
+/// Fails if a folder, or a file that no receipt of rockpack lists, is in the place of a package.
 fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<String>) -> Result<()> {
     for name in earlier | names {
         let path = out.join(&name);

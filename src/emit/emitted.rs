@@ -1,4 +1,4 @@
-//! Packages and their members as they were written.
+//! Packages and their members as written.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Emitted {
     pub file_name: String,
     /// Bytes of the package file.
     pub size: u64,
-    /// Bytes that the package says it takes: a deb's Installed-Size × 1024, an rpm's SIZE.
+    /// Installed size that the package states, in bytes: a deb's Installed-Size × 1024, an rpm's SIZE.
     pub installed_size: u64,
     /// SHA-256 of the package file.
     #[serde(serialize_with = "hexadecimal")]

@@ -1,10 +1,9 @@
-//! One read of every file feeds all writers.
+//! Reads every file once for all writers.
 //!
-//! The reading thread digests each window and hands it, shared, to a bounded channel per writer:
-//! a slow writer holds the reader back, and with it the other writer, so that no more than
-//! [`DEPTH`] windows per writer wait in memory. When a writer fails, its channel closes and the
-//! reader stops; when the reader fails, the channels close without the final message and the
-//! writers stop without finishing.
+//! The reading thread digests each window and hands it, shared, to a bounded channel per writer: a slow
+//! writer holds back the reader, and so the other writer: at most [`DEPTH`] windows per writer wait in
+//! memory. When a writer fails, its channel closes and the reader stops; when the reader fails, the channels
+//! close without the final message and the writers stop without finishing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,8 +52,7 @@ pub(super) struct Read {
     pub finished: Vec<(Format, Finished)>,
 }
 
-/// Goes once through `entries`, whose digests may be `known`; where nobody writes and they are, not
-/// at all.
+/// Reads `entries` once, whose digests may be `known`. If they are and there is no writer, reads nothing.
 pub(super) fn fan_out(
     entries: &[PackageEntry<Content>],
     known: Option<Vec<Option<FileDigests>>>,
@@ -90,7 +88,7 @@ pub(super) fn fan_out(
                 Err(fault) => faults.push(fault),
             }
         }
-        // A reader that found a closed channel failed because of a writer, whose error says why.
+        // A reader that found a closed channel failed because of a writer, whose error gives the reason.
         match (read, Error::gather(faults)) {
             (_, Some(fault)) => Err(fault),
             (read, None) => Ok(Read { digests: read?, finished }),
@@ -98,7 +96,7 @@ pub(super) fn fan_out(
     })
 }
 
-/// Writes what arrives; nothing is finished where the reader gave up, whose own error counts.
+/// Writes the messages as they arrive. Finishes nothing if the reader gave up; the reader's own error counts.
 fn drain(
     mut writer: Box<dyn PayloadWriter + Send>,
     receiver: &Receiver<Message>,
@@ -114,8 +112,8 @@ fn drain(
     Ok(None)
 }
 
-/// Windows that are used again when all writers are done with them: fresh memory for each would
-/// cost a page fault per 4 KiB of payload.
+/// Windows that are reused when all writers are done with them: fresh memory for each would cost a page fault
+/// per 4 KiB of payload.
 #[derive(Default)]
 struct SharedWindows {
     /// Windows that were shared with writers, oldest first.
@@ -123,7 +121,7 @@ struct SharedWindows {
 }
 
 impl SharedWindows {
-    /// A window of `len` bytes of any content.
+    /// A window of `len` bytes with arbitrary content.
     fn take(&mut self, len: usize) -> Vec<u8> {
         // Writers take windows in turn, so the oldest is the first that they are done with.
         let mut window = match self.shared.pop_front().map(Arc::try_unwrap) {
@@ -149,7 +147,7 @@ impl SharedWindows {
 struct EntryReader<'a> {
     channels: Vec<(Format, SyncSender<Message>)>,
     windows: SharedWindows,
-    /// The digest of each entry, where they were read for it before.
+    /// Digests of each entry, if they were computed before.
     known: Option<Vec<Option<FileDigests>>>,
     /// Whether SHA-1 is wanted.
     sha1: bool,
@@ -221,7 +219,7 @@ impl EntryReader<'_> {
         }
         let digests = digests.finish();
         match known {
-            // What is compressed is kept for later runs under the digest that was read before.
+            // The cache keeps the compressed payload under the digest of the earlier read.
             Some(known) if known.sha256 != digests.sha256 => Err(changed(content)),
             _ => Ok(digests),
         }
@@ -244,7 +242,7 @@ fn effort(content: &Content) -> Result<Effort> {
     Ok(Effort::of(&start[..len], content.len()))
 }
 
-/// The digests of a file in the making.
+/// The running digests of a file.
 pub(super) struct FileHashers {
     sha256: Sha256,
     md5: Option<Md5>,
@@ -256,8 +254,8 @@ impl FileHashers {
         Self { sha256: Sha256::new(), md5: md5.then(Md5::new), sha1: sha1.then(Sha1::new) }
     }
 
-    /// Each step of a digest waits for the one before. In turns over blocks of all, a processor
-    /// takes steps of one while it waits for another: two for little more than MD5 alone.
+    /// Interleaves the digests block by block, so the CPU overlaps their dependency chains: two digests take
+    /// little longer than MD5 alone.
     pub fn update(&mut self, bytes: &[u8]) {
         if self.md5.is_none() && self.sha1.is_none() {
             return self.sha256.update(bytes);
@@ -286,7 +284,7 @@ fn changed(content: &Content) -> Error {
     error.hint("run again when nothing else writes to the artifacts")
 }
 
-/// Never shown: the writer that closed the channel has the error that counts.
+/// An error that is never shown: the writer that closed the channel has the real one.
 fn closed() -> Error {
     Error::bug("a package writer stopped without an error")
 }

@@ -41,7 +41,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// A receipt. However many files it lists, no more of it is kept than their names.
+/// A receipt, reduced to names of files, however many it lists.
 #[derive(Deserialize)]
 struct ReceiptFiles {
     #[serde(alias = "wheels")]
@@ -57,7 +57,7 @@ struct KeptFiles {
 #[derive(Deserialize)]
 struct PackageFile {
     file_name: String,
-    /// Present, or it is another object.
+    /// A field that must be present; otherwise the object is not a file's record.
     #[serde(rename = "sha256")]
     _sha256: IgnoredAny,
 }
@@ -99,12 +99,12 @@ fn names(packages: Vec<Object<PackageFile>>, path: &Path) -> Result<BTreeSet<Str
     names.collect::<Option<_>>().ok_or_else(|| no_receipt(path))
 }
 
-/// A receipt can name nothing but package files beside it.
+/// Whether a receipt may list `name`: only package files beside it.
 fn is_package_name(name: &str) -> bool {
     is_package(Path::new(name)) && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
 
-/// Whether a file is called like a package or a wheel.
+/// Whether a file has the name of a package or a wheel.
 pub(super) fn is_package(name: &Path) -> bool {
     Format::of_file_name(name).is_some() || WheelName::is_one(name)
 }

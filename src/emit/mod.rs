@@ -1,15 +1,13 @@
 //! The only writer of packages.
 //!
-//! A package is written in both formats from one read of every file, after another one for the digests if
-//! there is a cache: the content goes in windows
-//! through bounded channels to one writer per format, each on its own thread with its own
-//! compressor threads. Nothing is held but windows, digests and headers, so packages above 4 GiB
-//! work in the memory of small ones. [`in_turn`] keeps the cores busy from package to package.
-//! Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
+//! A package is written in both formats from one read of every file (with a cache, another read for the
+//! digests comes first). The content goes in windows through bounded channels to one writer per format, each
+//! on its own thread with its own compressor threads. Memory holds only windows, digests and headers, so
+//! packages above 4 GiB need no more than small ones. [`in_turn`] keeps the cores busy from package to
+//! package. Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
 //! appears when [`Staging::commit`] renames it into place.
 //!
-//! Refuses: entries that a format cannot hold, times that 32 bits from 1970 on cannot hold, names that
-//! are no file names.
+//! It refuses entries that a format cannot hold, times beyond 32 bits from 1970 on, and invalid file names.
 
 mod compressor;
 mod deb;
@@ -61,7 +59,7 @@ pub fn emit_package(
     write_package(package, staging, options)?.seal(staging, options)
 }
 
-/// [`emit_package`] without the step that waits for the disk.
+/// [`emit_package`] without the wait for the disk.
 pub fn write_package(
     package: &Package<Content>,
     staging: &Staging,
@@ -73,7 +71,7 @@ pub fn write_package(
     unsealed.context(|| format!("writing package {}", package.id))
 }
 
-/// Tells of a payload.
+/// Reports a compressed payload as progress.
 fn tell(options: &EmitOptions<'_>, format: Format, compressed: Compressed) {
     options.progress.compressed(Work::Payloads(format), compressed);
 }

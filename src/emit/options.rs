@@ -9,7 +9,7 @@ use crate::pack::cache::Cache;
 use crate::report::Progress;
 use crate::signing::Signer;
 
-/// How packages are written.
+/// The options for writing packages.
 #[derive(Clone)]
 pub struct EmitOptions<'a> {
     /// Threads to spread over the compressors; the bytes do not depend on their number.
@@ -28,13 +28,13 @@ pub struct EmitOptions<'a> {
     /// Whether the packages are to be published. If so, the entries for a repository's index are made while
     /// the packages are digested.
     pub indexed: bool,
-    /// Whether the SHA-1 of every file is found out, too, as SPDX documents have it.
+    /// Whether to compute the SHA-1 of every file as well, for SPDX documents.
     pub sha1: bool,
     /// Signer of the headers of `.rpm`s. A `.deb` is not signed, as apt does not check signatures in it.
     pub signer: Option<&'a Arc<dyn Signer>>,
     /// Cache of payloads that an earlier run compressed; new payloads are kept there too.
     pub cache: Option<&'a Cache>,
-    /// Told of every window read (`advance`), every payload and every whole package; the caller says
-    /// how many bytes to expect.
+    /// Receives every window read (`advance`), every payload and every finished package; the caller states
+    /// the expected bytes.
     pub progress: &'a dyn Progress,
 }

@@ -1,4 +1,4 @@
-//! Packages in the words of the formats' writers.
+//! Packages in the terms of the formats' writers.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
@@ -61,7 +61,7 @@ fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<Payloa
     Ok(PayloadEntry { path, kind, mode, size, marking })
 }
 
-/// A time that both formats can hold: 32 bits from 1970 on, the least of them (rpm's).
+/// Checks that both formats can hold a time: rpm has the smaller range, 32 bits from 1970 on.
 pub(super) fn time(what: &str, seconds: i64) -> Result<u32> {
     u32::try_from(seconds).map_err(|_| {
         let message = format!("{what} {seconds} is not from 0 to {}", u32::MAX);
@@ -69,7 +69,7 @@ pub(super) fn time(what: &str, seconds: i64) -> Result<u32> {
     })
 }
 
-/// Refuses a package file name that is not a plain one.
+/// Refuses a package file name with anything but a plain name.
 pub(super) fn check_file_name(name: String) -> Result<String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-._~^".contains(c);
     if name.starts_with('.') || !name.chars().all(plain) || name.len() > 255 {

@@ -1,4 +1,4 @@
-//! The receipt of a written set.
+//! Makes the receipt of a written set.
 
 use rockpack_base::content::hex;
 use rockpack_base::error::{Error, Result};
@@ -34,13 +34,13 @@ pub struct WholeSet<'a, F> {
     pub content_date: u32,
     /// Planned packages, at least those that were written.
     pub packages: &'a [Package<F>],
-    /// The packages that it keeps of earlier builds.
+    /// Packages of earlier builds that the set keeps.
     pub kept: Option<KeptRecord>,
     /// Absolute install paths of the input that are in no package.
     pub left_out: Vec<String>,
 }
 
-/// The receipt of the packages `written` of `set`, which may be one part of it.
+/// The receipt for the packages `written` of `set`; they may be one part of it.
 pub fn receipt<F>(
     set: WholeSet<'_, F>,
     written: Vec<WrittenPackage>,

@@ -1,10 +1,9 @@
-//! Payloads that an earlier run compressed.
+//! Reuses payloads that an earlier run compressed.
 //!
-//! A payload follows from its entries with the digests of their content, their time, and how it is
-//! compressed; nothing else that a package says is in it. So with another version, other
-//! relations, scripts or texts the payload is found again and only what is around it is written
-//! anew. To find it, the files of a package are read and digested before anything is compressed;
-//! where it is not found they are read a second time.
+//! A payload depends only on its entries with the digests of their content, their time, and the compression.
+//! So a package with another version, other relations, scripts or texts reuses the payload, and only the
+//! parts around it are written anew. To look it up, the files of a package are read and digested before
+//! compression; without a hit they are read a second time.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -23,7 +22,7 @@ use super::turns::sorted_out;
 use crate::pack::cache::{Cache, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
 
-/// Raised when payloads of the same entries get other bytes.
+/// Version of the payload format; raised when payloads of the same entries get other bytes.
 const PAYLOADS: u64 = 3;
 
 /// The payloads of one package.
@@ -43,7 +42,7 @@ pub(super) enum Known {
 }
 
 impl Known {
-    /// The key of what is to be made.
+    /// The key of a payload that is still to be made.
     pub fn key(self) -> Option<Key> {
         match self {
             Self::Filled(_) => None,
@@ -64,7 +63,7 @@ impl<'a> Reuse<'a> {
         Ok(Self { cache, entries: &package.entries, digests })
     }
 
-    /// Writes the package whole into the empty `file`, if its payload is known.
+    /// Writes the whole package into the empty `file`, if its payload is cached.
     pub fn fill(
         &self,
         mut file: &File,

@@ -39,8 +39,7 @@ static PACKAGES: Outlet = Outlet {
     writes: |name| earlier::rank(name) > 0 || is_package(Path::new(name)),
 };
 
-/// A place for a package set that is not whole yet; removed with everything in it unless
-/// committed.
+/// A staging folder for a package set; removed with its content unless committed.
 #[derive(Debug)]
 pub struct Staging {
     swap: Swap,
@@ -50,8 +49,8 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// For a whole set: makes a staging directory inside `out` (which is made too if it does not
-    /// exist) and clears away what dead runs left there.
+    /// Begins a whole set: makes a staging directory inside `out`, which is made too if it does not exist,
+    /// and removes orphaned ones of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
         Self::begin_part(out, None)
     }
@@ -65,7 +64,7 @@ impl Staging {
         Ok(Self { swap, names: Mutex::default(), receipt })
     }
 
-    /// For a set of wheels.
+    /// Begins a set of wheels.
     pub fn begin_wheels(out: &Path) -> Result<Self> {
         let receipt = wheels::FILE_NAME.to_owned();
         let check = || earlier::listed(out, &receipt).map(drop);
@@ -73,19 +72,19 @@ impl Staging {
         Ok(Self { swap, names: Mutex::default(), receipt })
     }
 
-    /// Refuses a folder that no set of wheels can be written into. Makes and changes nothing.
+    /// Refuses a folder that no set of wheels can be written into. Creates and changes nothing.
     pub fn check_wheels_ahead(out: &Path) -> Result<()> {
         Swap::check_ahead(&PACKAGES, out, || earlier::listed(out, wheels::FILE_NAME).map(drop))
     }
 
-    /// Refuses a folder that no set, or part of one, can be written into, whatever is in the set. Makes
-    /// and changes nothing.
+    /// Refuses a folder that no set, or part of one, can be written into, whatever its content. Creates and
+    /// changes nothing.
     pub fn check_ahead(out: &Path, part: Option<SetPart>, document: SpdxDocument) -> Result<()> {
         let receipt = receipt::file_name(part);
         Swap::check_ahead(&PACKAGES, out, || refuse_foreign(out, &receipt, document))
     }
 
-    /// An empty file for a package; a name is given out once.
+    /// Creates an empty file for a package; each name can be used once.
     pub fn create(&self, name: &str) -> Result<File> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if !names.insert(name.to_owned()) {
@@ -95,22 +94,22 @@ impl Staging {
         self.swap.create(name)
     }
 
-    /// Fails if there is no place for an SPDX document of the set.
+    /// Fails if an SPDX document of the set cannot be written.
     pub fn expect_sbom(&self) -> Result<()> {
         earlier::refuse_foreign_sbom(self.swap.out(), &self.receipt, SpdxDocument::Present)
     }
 
-    /// The SPDX document of the set, filled by `write`.
+    /// Creates the SPDX document of the set, filled by `write`.
     pub fn write_sbom(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         self.swap.write(&receipt::sbom_name(&self.receipt), write)
     }
 
-    /// Syncs a finished file to disk and returns what it holds, to be digested within `budget`.
+    /// Syncs a finished file to disk and returns its content, to be digested within `budget`.
     pub fn seal(&self, name: &str, budget: &Budget) -> Result<Content> {
         Content::open(self.swap.seal(name)?, budget)
     }
 
-    /// A staged file, to be read.
+    /// Opens a staged file for reading.
     pub fn open(&self, name: &str) -> Result<File> {
         let path = self.path(name);
         File::open(&path).map_err(|e| Error::io(&path, "open", e))
@@ -123,12 +122,11 @@ impl Staging {
 
     /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
     ///
-    /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a
-    /// JSON object whose `packages`, or `wheels`, is an array of objects with a `file_name` and a `sha256`; it must
-    /// name exactly the staged files. Files of the earlier set that are among `kept`, by name, stay. On an
-    /// error, `out` has its earlier set, unless the renames could
-    /// not be taken back either, as the error then says. Returns the packages of the earlier set that
-    /// are gone now, by name.
+    /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a JSON
+    /// object whose `packages`, or `wheels`, is an array of objects with a `file_name` and a `sha256`; it
+    /// must name exactly the staged files. Files of the earlier set that are among `kept`, by name, stay. On
+    /// an error, `out` has its earlier set, unless the error says that the renames could not be undone
+    /// either. Returns the names of the earlier set's packages that were removed.
     pub fn commit(
         self,
         kept: &BTreeSet<String>,
@@ -155,7 +153,7 @@ impl Staging {
     }
 }
 
-/// Refuses receipts and documents in `out` that the set with `receipt` cannot be beside, or replace.
+/// Refuses receipts and documents in `out` that the set with `receipt` can neither replace nor lie beside.
 fn refuse_foreign(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
     earlier::refuse_mixed(out, receipt)?;
     earlier::listed(out, receipt)?;

@@ -3,8 +3,8 @@
 /// Columns that package managers show without breaking a line; lintian and rpmlint warn beyond.
 const WIDTH: usize = 79;
 
-/// Lines of at most [`WIDTH`] columns, with an empty line between paragraphs. A word that is
-/// longer has a line of its own.
+/// Wraps the texts at [`WIDTH`] columns, with an empty line between paragraphs. A longer word has a line of
+/// its own.
 pub(super) fn wrapped(paragraphs: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in paragraphs {

@@ -1,9 +1,9 @@
-//! Packages take turns at the cores.
+//! Schedules packages on the cores in turn.
 //!
-//! Making a package's content and compressing it uses cores and memory, bringing its files to disk
-//! neither. So a package gives its cores back before it is sealed, and the next one begins while
-//! the disk works. On many cores several packages are compressed side by side; as a compressor's
-//! memory goes with its threads, there is a limit to that of all of them together.
+//! Making a package's content and compressing it uses cores and memory; syncing its files to disk uses
+//! neither. So a package gives its cores back before it is sealed, and the next one begins while the disk
+//! works. On many cores several packages are compressed in parallel. A compressor's memory grows with its
+//! threads, so the sum for all of them is limited.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,17 +15,16 @@ use super::compressor;
 use super::options::EmitOptions;
 use crate::package::Package;
 
-/// Packages that may wait for the disk, beside those that compress: each has a thread and open
-/// files.
+/// Packages that may wait for the disk, besides those that compress: each has a thread and open files.
 const SEALING_MAX: usize = 16;
 
 /// The cores and the memory of a package that is being compressed; given back when dropped.
 #[expect(dead_code, reason = "held, not read")]
 pub struct Turn(Lease, Lease);
 
-/// Makes the content of one package after the other on this thread and writes each on a thread of
-/// its own, when it is its turn. `write` drops the turn when it needs the cores no more.
-/// Returns what `write` did in the order of `packages`; after a fault no other package begins.
+/// Makes the content of one package after the other on this thread, and writes each on a thread of its own
+/// when its turn comes. `write` drops the turn when it no longer needs the cores. Returns the results of
+/// `write` in the order of `packages`; after a fault no further package begins.
 pub fn in_turn<'p, F, M: Send, T: Send>(
     packages: &'p [Package<F>],
     options: &EmitOptions<'_>,

@@ -1,4 +1,4 @@
-//! The last step of a package: its files are brought to disk and digested.
+//! The last step of a package: syncs its files to disk and digests them.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -15,8 +15,8 @@ use crate::package::indexed::Indexed;
 use crate::package::{Format, MemberKind};
 use crate::report::Stage;
 
-/// A package whose files are written, but neither on disk for certain nor digested as a whole:
-/// their heads were patched last.
+/// A package whose files are written, but not yet synced or digested as a whole: their heads were patched
+/// last.
 #[derive(Debug)]
 pub struct Unsealed {
     /// The package's id.
@@ -30,12 +30,12 @@ pub(super) struct UnsealedFile {
     pub file_name: String,
     pub installed_size: u64,
     pub members: Vec<EmittedMember>,
-    /// The payload, if a cache is to keep it.
+    /// The payload to be put into a cache, if any.
     pub keep: Option<(Key, Finished)>,
 }
 
 impl Unsealed {
-    /// Waits for the disk, tells sizes and digests, and puts new payloads into the cache.
+    /// Syncs the files, computes sizes and digests, and puts new payloads into the cache.
     pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
         let EmitOptions { cache, progress, .. } = *options;
         let Self { package, files } = self;
@@ -69,7 +69,7 @@ impl Unsealed {
     }
 }
 
-/// Read once, for its digest and what is known besides.
+/// Reads a file once, for its digest and the entry of an index.
 fn digested(
     content: &Content,
     members: &[EmittedMember],

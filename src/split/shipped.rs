@@ -26,8 +26,8 @@ use crate::input::artifact::Artifact;
 use crate::input::database::DatabaseRules;
 use crate::report::InputArtifact;
 
-/// Splits `artifact` as if its shard had no other. Archives that the component put in a place of its own, and that none of
-/// its own binaries asks for, become its files.
+/// Splits `artifact` as if its shard had no other. Archives that the component put in a place of its own, and
+/// that none of its own binaries asks for, become its files.
 pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let mut split = [split(artifact, options)?];
     let known = SplitOff::of(&split);

@@ -14,9 +14,9 @@ use crate::pack::{self, PackOptions, PackedArchive};
 use crate::recombine::Kernel;
 use crate::split::FatBinary;
 
-/// The zstd level of kernel archives in artifact directories. These are read once more, by the
-/// step that makes packages and compresses anew, so speed counts: measured on Debian's librocblas
-/// (435 MB of code objects, one core), level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
+/// The zstd level of kernel archives in artifact directories. They are read once more, when packages are made
+/// and compressed anew, so speed counts. Measured on Debian's librocblas (435 MB of code objects, one core),
+/// level 1 takes 0.6 s for 159 MB, level 3 0.85 s for 149 MB.
 const LEVEL: i32 = 1;
 
 /// The mode of archives and manifests.
@@ -24,7 +24,7 @@ const MODE: u32 = 0o644;
 /// The mode of the folders that are made for them.
 const FOLDER_MODE: u32 = 0o755;
 
-/// A binary with device code, and where it goes.
+/// A binary with device code, and its place in the output.
 pub(super) struct Binary<'a> {
     /// The stage prefix that holds it.
     pub prefix: String,
@@ -118,8 +118,8 @@ pub(super) fn add_folders(
     Ok(())
 }
 
-/// Stage prefix → name of its archives without the arch. Prefixes are told apart by their modules,
-/// and by all of their path where two modules have one name.
+/// Stage prefix → name of its archives without the arch. Modules distinguish the prefixes, or their whole
+/// paths if two modules have the same name.
 fn archive_names<'a>(
     component: &str,
     prefixes: impl Iterator<Item = &'a str>,
@@ -138,7 +138,7 @@ fn archive_names<'a>(
     prefixes.iter().zip(&modules).map(name).collect()
 }
 
-/// The name before `stage`, or the last one.
+/// The path component before `stage`, or the last one.
 fn module(prefix: &str) -> &str {
     let mut parts = prefix.rsplit('/').filter(|part| *part != "stage");
     parts.next().unwrap_or(prefix)

@@ -10,7 +10,7 @@ use crate::files::Swap;
 use crate::input::artifact;
 use crate::report::Progress;
 
-/// Refuses an output folder for what is made of `roots`, whatever these hold; changes nothing.
+/// Refuses an output folder for the results of `roots`, independent of their content; changes nothing.
 pub fn check_ahead(roots: &[PathBuf], out: &Path) -> Result<()> {
     let mut faults = Faults::default();
     faults.keep(artifact::refuse_inside(roots, out, "output folder"));

@@ -5,14 +5,14 @@
 //! OUT/blas_lib_gfx1100/     artifact_manifest.txt, lib/.kpack/blas_lib_gfx1100.kpack, databases
 //! ```
 //!
-//! Owns which artifact a file goes to, what kernel archives are called, and how folders appear:
-//! each is written beside its final name and renamed when it is whole. This is the only writer of
-//! artifact directories; packages are `emit`'s.
+//! This module assigns files to artifacts, names kernel archives, and stages folders: each is written beside
+//! its final name and renamed when it is complete. It is the only writer of artifact directories; `emit`
+//! writes packages.
 //!
-//! The archives of a module (a stage prefix) lie in its own `lib/.kpack`, so that a module can be
-//! installed alone, and have names that differ when all modules are laid over one another:
-//! `{component}_{arch}.kpack` where one module has device code, `{component}_{module}_{arch}.kpack`
-//! where several have names of their own, and otherwise the whole stage prefix in place of the module.
+//! The archives of a module (a stage prefix) are in its own `lib/.kpack`, so that a module can be installed
+//! alone. Their names stay distinct when all modules are merged: `{component}_{arch}.kpack` if one module has
+//! device code, `{component}_{module}_{arch}.kpack` if several do and their names differ, and otherwise the
+//! whole stage prefix in place of the module.
 
 mod kernels;
 mod means;

@@ -1,7 +1,7 @@
-//! Names in artifact directories that are always the same.
+//! Constant names in artifact directories.
 
-/// The folder of kernel archives, relative to a stage prefix: where ROCm's Python tool puts them, so
-/// what the configuration says of packages does not hold here.
+/// The folder of kernel archives, relative to a stage prefix. ROCm's Python tool puts them there, so the
+/// configuration of packages does not apply.
 pub(super) const KERNEL_FOLDER: &str = "lib/.kpack";
 
 /// The name that kernel manifests use for the folder above the last one of [`KERNEL_FOLDER`].

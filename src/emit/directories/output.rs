@@ -1,4 +1,4 @@
-//! Artifacts that are to be written.
+//! Artifacts to be written.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,14 +18,14 @@ pub struct OutputArtifact {
     pub name: String,
     /// The bytes of its manifest.
     pub manifest: Content,
-    /// Stage prefix → what lies below.
+    /// Stage prefix → its content.
     pub prefixes: BTreeMap<String, Tree<Content>>,
 }
 
 /// An artifact directory that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrittenArtifact {
-    /// The folder it lies in, if not the output folder itself.
+    /// Folder of the artifact; `None` for the output folder itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
     /// `{name}_{kind}_{gpu_family}`.
@@ -49,8 +49,8 @@ impl Outputs {
         prefixes.entry(prefix.to_owned()).or_default();
     }
 
-    /// Adds what stands at `path` below a stage prefix. The same twice is one; modes of a
-    /// directory are joined.
+    /// Adds the node at `path` below a stage prefix. Identical nodes become one; modes of a directory are
+    /// joined.
     pub fn add(
         &mut self,
         artifact: &str,
@@ -85,8 +85,8 @@ impl Outputs {
         }
     }
 
-    /// The artifacts, in name order. One that came from an artifact of the same name keeps its
-    /// manifest if that lists all its prefixes; `earlier` gives the folder of such an artifact.
+    /// The artifacts, in name order. An artifact of the input with the same name, in the folder that
+    /// `earlier` gives, passes on its manifest if that lists all prefixes.
     pub fn finish<'a>(
         self,
         earlier: impl Fn(&str) -> Option<&'a Path>,

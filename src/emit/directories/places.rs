@@ -16,8 +16,7 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Asks the artifacts in the order in which recombination does: the primary shard's first,
-    /// generic ones before others.
+    /// Orders the artifacts as recombination does: the primary shard's first, generic ones before others.
     pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
         let own = |artifact: &&Artifact| {
             artifact.name.name == component.artifact && artifact.name.kind == component.kind
@@ -40,8 +39,8 @@ impl<'a> Places<'a> {
         places
     }
 
-    /// The stage prefix of `path`. A path that no artifact has, because joining moved the file,
-    /// belongs to its module, or to where the folder around it does.
+    /// The stage prefix of `path`. If no artifact has the path, because joining moved the file, its module
+    /// decides, or else the folder around it.
     pub fn prefix(&self, path: &TreePath, module: Option<&str>) -> Option<&'a str> {
         if let Some(prefix) = self.prefixes.get(path) {
             return Some(prefix);

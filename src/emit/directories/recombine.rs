@@ -1,4 +1,4 @@
-//! `{component}_generic` and `{component}_{group}`: what all shards have, joined.
+//! `{component}_generic` and `{component}_{group}`: the content of all shards, joined.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct RecombineOptions {
 pub struct RecombineReport {
     /// Artifacts that were written.
     pub artifacts: Vec<WrittenArtifact>,
-    /// Other artifacts of the same components that lay there and were removed, by name.
+    /// Other artifacts of the same components that were removed from the output folder, by name.
     pub removed: Vec<String>,
     /// Findings of the run.
     pub findings: Findings,
@@ -151,7 +151,7 @@ impl Writer<'_> {
         outputs.finish(|_| None)
     }
 
-    /// Adds the host files but binaries with device code, which are returned.
+    /// Adds the host files, and returns the binaries with device code, which are left out.
     fn host(&self, generic: &str, outputs: &mut Outputs) -> Result<Vec<Binary<'_>>> {
         let mut binaries = Vec::new();
         for (path, node) in &self.component.host {

@@ -1,9 +1,9 @@
-//! `{component}_generic` and `{component}_{arch}`: one shard, taken apart.
+//! `{component}_generic` and `{component}_{arch}`: one shard, split.
 //!
 //! A component is all artifacts of a shard with one name and kind. If one of its binaries is still fat, or
-//! one of its archives is left out, all of its archives are made anew. Otherwise everything stays unchanged,
-//! byte for byte: only files that lie in an artifact of the wrong sort move, host files to `generic`, device
-//! files to their arch. Several builds of a binary, for several GPU families, are joined.
+//! one of its archives is left out, all of its archives are made anew. Otherwise all bytes stay unchanged,
+//! and only files in the wrong artifact move: host files to `generic`, device files to their arch. Several
+//! builds of a binary, for several GPU families, are joined.
 
 mod joined;
 mod sorting;
@@ -43,8 +43,7 @@ pub enum SplitInput {
 }
 
 impl SplitInput {
-    /// Refuses an output folder that it cannot be taken apart into, and names of artifacts that are
-    /// none, before anything of it is read.
+    /// Refuses an unusable output folder and invalid names of artifacts, before any content is read.
     pub fn check_ahead(&self, out: &Path) -> Result<()> {
         let mut faults = Faults::default();
         let roots = match self {
@@ -61,7 +60,7 @@ impl SplitInput {
     }
 }
 
-/// How to take it apart.
+/// The input, output and choices of a split.
 #[derive(Debug, Clone)]
 pub struct SplitOptions {
     /// Artifacts to split.
@@ -70,7 +69,7 @@ pub struct SplitOptions {
     pub out: PathBuf,
     /// Archs to keep; all if empty.
     pub targets: BTreeSet<BaseArch>,
-    /// Globs of files that stay as they are although they are for another machine than x86-64.
+    /// Globs of files that stay unchanged although they are for another machine than x86-64.
     pub other_machines: Vec<String>,
     /// Memory, threads and compressors for the run; its threads are the caller's.
     pub budget: Budget,
@@ -81,17 +80,17 @@ pub struct SplitOptions {
 pub struct SplitReport {
     /// Artifacts that were written.
     pub artifacts: Vec<WrittenArtifact>,
-    /// Other artifacts of the same components that lay there and were removed, with the folder of
+    /// Other artifacts of the same components that were removed from the output folder, with the folder of
     /// their shard if there is one.
     pub removed: Vec<String>,
     /// Findings of the run.
     pub findings: Findings,
-    /// Components that could not be taken apart, and why; nothing of them was written.
+    /// Components that could not be split, with the error; nothing of them was written.
     pub failures: Vec<(String, Error)>,
 }
 
-/// Takes artifacts apart and writes the result, component by component. One that fails does not
-/// keep the others from being written.
+/// Splits artifacts and writes the result, component by component. A failed component does not keep the
+/// others from being written.
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
     let (jobs, findings) = jobs(options)?;
     let rules = DatabaseRules::builtin()?;
@@ -115,14 +114,14 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
             Err(error) => report.failures.push((job.label(), job.named(error))),
         }
     }
-    // What failed may be what was asked for.
+    // The user may have asked for the failed component.
     if report.failures.is_empty() {
         for target in options.targets.difference(&found) {
             let meant = if gfx::is_known(target) { None } else { nearest_arch(target.as_str()) };
             report.findings.add(Finding::TargetAbsent { arch: target.clone(), meant });
         }
     }
-    // A link may lead into another component: a part of them cannot tell.
+    // A link may point into another component, which a run on some of them cannot see.
     let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
     if is_whole && report.failures.is_empty() {
         note_dangling(&links, &mut report.findings);
@@ -150,7 +149,7 @@ impl SplitReport {
 struct Done {
     committed: Committed,
     findings: Findings,
-    /// The archs that it has device code of, wanted or not.
+    /// Archs with device code in the component, wanted or not.
     archs: BTreeSet<BaseArch>,
 }
 
@@ -167,7 +166,7 @@ struct SplitJob {
     component: String,
     /// Folders of its artifacts.
     folders: Vec<PathBuf>,
-    /// The name that was asked for.
+    /// The name that the user asked for.
     renamed: Option<String>,
     out: PathBuf,
     layout: OutputLayout,
@@ -176,13 +175,13 @@ struct SplitJob {
 /// The place of artifacts in the output folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OutputLayout {
-    /// Into it.
+    /// Directly in the output folder.
     Flat,
-    /// Into a folder of their shard.
+    /// In a folder of their shard.
     PerShard,
 }
 
-/// The jobs, and what was noticed when they were looked for.
+/// The jobs, and the findings from looking for them.
 fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
     let out = &options.out;
     options.input.check_ahead(out)?;
@@ -209,7 +208,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
         }
         SplitInput::Shards(roots) => {
             let found = artifact::find(roots, &options.budget)?;
-            // The folder of a shard may be the one that is read.
+            // The folder of a shard may be the input folder itself.
             for (shard, _) in &found.shards {
                 let own = out.join(shard);
                 artifact::refuse_inside(roots, &own, "output folder")?;
@@ -223,8 +222,8 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
     }
 }
 
-/// The jobs of a shard. A folder whose name is no artifact's is one of its own, and fails when it
-/// is read.
+/// The jobs of a shard. A folder whose name is not an artifact's becomes a job of its own, which fails when
+/// it is read.
 fn by_component(
     shard: &str,
     folders: Vec<PathBuf>,
@@ -257,7 +256,7 @@ impl SplitJob {
         format!("{}/{}", self.shard, self.component)
     }
 
-    /// `error` with the name of the component, unless that is said already.
+    /// Adds the name of the component to `error`, unless it is there already.
     fn named(&self, error: Error) -> Error {
         let doing = format!("splitting {}", self.label());
         if error.frames().iter().any(|frame| frame.starts_with(&doing)) {
@@ -275,7 +274,7 @@ impl SplitJob {
         staging: &ArtifactStaging,
         progress: &dyn Progress,
     ) -> Result<Done> {
-        // What is remembered of a component is given back with it.
+        // The scope gives the memory of a component back at its end.
         let budget = options.budget.scope();
         let scans = self.scan(&budget)?;
         let noticed = Findings::of(scans.iter().map(|scan| &scan.findings));
@@ -366,7 +365,7 @@ impl SplitJob {
     }
 }
 
-/// Every artifact with what became of it.
+/// Pairs every artifact with its split.
 fn pairs<'a>(
     artifacts: &[&'a Artifact],
     split: &'a [SplitArtifact],

@@ -1,4 +1,4 @@
-//! Folders that grow beside their final names.
+//! Stages artifact folders beside their final names.
 //!
 //! ```text
 //! OUT/.rockpack-artifacts-N/     the scratch folder of a run, see [`Swap`]
@@ -87,7 +87,7 @@ fn resolve(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
 }
 
-/// Fails if one of the artifacts that are read, at `places`, is, or lies in, what is to be replaced.
+/// Fails if a replaced artifact is, or contains, one of the inputs at `places`.
 fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()> {
     let real = resolve(out)?;
     for name in names {
@@ -111,14 +111,14 @@ pub(super) struct Committed {
     pub removed: Vec<String>,
 }
 
-/// A place for artifacts that are not whole yet; removed with everything in it when dropped.
+/// A staging folder for artifacts; removed with its content when dropped.
 #[derive(Debug)]
 pub(super) struct ArtifactStaging {
     swap: Swap,
 }
 
 impl ArtifactStaging {
-    /// Makes a staging folder inside `out`, which is made too, and removes those of dead runs.
+    /// Makes a staging folder inside `out`, which is made too, and removes orphaned ones of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
         Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
     }
@@ -128,8 +128,8 @@ impl ArtifactStaging {
         self.swap.folder()
     }
 
-    /// Writes artifacts, which appear under their names together when all of them are whole.
-    /// Other artifacts of `components` are removed.
+    /// Writes artifacts, and makes them appear together under their names when all are complete. Removes
+    /// other artifacts of `components`.
     pub fn write(
         &self,
         artifacts: &[OutputArtifact],
@@ -143,7 +143,7 @@ impl ArtifactStaging {
         for name in &names {
             refuse_foreign(&out.join(name))?;
         }
-        // Most artifacts hold one large file: only side by side they keep all cores busy.
+        // Most artifacts hold one large file: only parallel writing keeps all cores busy.
         let write =
             |artifact: &OutputArtifact| write_artifact(artifact, &self.swap.path(&artifact.name));
         let results: Vec<Result<WrittenArtifact>> = artifacts.par_iter().map(write).collect();
@@ -151,7 +151,7 @@ impl ArtifactStaging {
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
         faults.finish()?;
         recheck()?;
-        // Where input lies, there is more than results.
+        // A folder with input holds more than results.
         let real = resolve(out)?;
         let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
         let removed = self.swap.commit(|| {
@@ -162,7 +162,7 @@ impl ArtifactStaging {
     }
 }
 
-/// Fails if `path`, below an output folder, is a link: what it leads to is not ours.
+/// Fails if `path`, below an output folder, is a link: its target is not rockpack's.
 pub(super) fn refuse_link(path: &Path) -> Result<()> {
     if kind_of(path)?.is_none_or(|kind| !kind.is_symlink()) {
         return Ok(());
@@ -174,7 +174,7 @@ pub(super) fn refuse_link(path: &Path) -> Result<()> {
         .hint("remove the link, or give what it leads to as the output folder"))
 }
 
-/// Fails if what stands at `path` is no artifact.
+/// Fails if `path` exists and is not an artifact.
 fn refuse_foreign(path: &Path) -> Result<()> {
     match kind_of(path)? {
         None => Ok(()),
@@ -210,7 +210,7 @@ fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtif
     Ok(written)
 }
 
-/// The folders between the artifact and a stage prefix, whatever the umask.
+/// Sets the modes of the folders between the artifact and a stage prefix, independent of the umask.
 fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
     let mut path = root.to_path_buf();
     for part in prefix.split('/') {
@@ -220,7 +220,7 @@ fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
     Ok(())
 }
 
-/// Folders first; their modes last, when nothing has to be made inside any more.
+/// Writes the tree, folders first. Sets their modes last, when their content is complete.
 fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     let place = |path: &TreePath| stage.join(path.as_str());
     let mut files = Vec::new();

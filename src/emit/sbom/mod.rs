@@ -1,14 +1,14 @@
-//! The SPDX document of a set: every package file and every file in it with their digests, and the
-//! artifacts that they were made from.
+//! The SPDX document of a set: every package file and every file in it with their digests, and the artifacts
+//! that they were made from.
 //!
 //! ```text
 //! document ─ DESCRIBES ─► package file ─ CONTAINS ─► file
 //!                                      └ GENERATED_FROM ─► artifact
 //! ```
 //!
-//! A file that is the same in the `.deb` and the `.rpm` of a package is one element. What packages
-//! say of licence, copyright and vendor is passed on; nothing is concluded from content. The
-//! document follows from the set and its stamp alone: the same set has the same one.
+//! A file that is the same in the `.deb` and the `.rpm` of a package is one element. Licence, copyright and
+//! vendor are those of the packages; nothing is concluded from content. The document depends only on the set
+//! and its stamp, so the same set has the same document.
 
 mod origins;
 
@@ -37,8 +37,8 @@ const TOOL: &str = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_PKG_VERSION"
 /// Hexadecimal digits of the hash of path and content in a file's id: 128 bits.
 const FILE_ID: usize = 32;
 
-/// The document of what was `written` for a plan, which may be one part of a set. `stamp` is when
-/// it says that it was made, in seconds since 1970.
+/// The document of the packages `written` for a plan, which may be one part of a set. `stamp` is the stated
+/// time of creation, in seconds since 1970.
 pub fn document(
     scan: &Scan,
     recombined: &Recombined,
@@ -80,7 +80,7 @@ pub fn document(
     maker.finish()
 }
 
-/// A document in the making.
+/// A document under construction.
 struct DocumentMaker<'a> {
     document: Document,
     ids: BTreeSet<String>,
@@ -91,7 +91,7 @@ struct DocumentMaker<'a> {
 }
 
 impl<'a> DocumentMaker<'a> {
-    /// Adds a package with its files; its id.
+    /// Adds a package with its files; returns its id.
     fn package<F>(&mut self, emitted: &'a Emitted, planned: &Package<F>) -> Result<String> {
         let id = spdx::new_id("Package", &emitted.file_name, &mut self.ids);
         self.document.relate(spdx::DOCUMENT, "DESCRIBES", &id);
@@ -172,7 +172,7 @@ fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
     }
 }
 
-/// An artifact by its name and shard, whose path would be different on every machine.
+/// The element of an artifact, with its name and shard: the path would differ on every machine.
 fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPackage {
     let Artifact { shard, name, .. } = artifact;
     let packed = artifact.sha256;

@@ -14,7 +14,7 @@ use crate::package::Package;
 use crate::plan::{FileSource, Plan};
 use crate::recombine::Recombined;
 
-/// The artifacts of a scan, by where they lie.
+/// The artifacts of a scan, by path.
 pub(super) struct Origins<'a> {
     sources: Sources<'a>,
     artifacts: Vec<&'a Artifact>,
@@ -64,9 +64,9 @@ impl<'a> Origins<'a> {
         Ok(())
     }
 
-    /// The artifacts of the files that `content` comes from. What was put together from several
-    /// comes from no file any more: then all artifacts of its component are it, of one shard if that
-    /// is known.
+    /// Adds the artifacts of the files that `content` comes from. Content that was put together from several
+    /// files has no file of origin: then all artifacts of its component are added, limited to one shard if
+    /// that is known.
     fn add_content(
         &self,
         content: &Content,

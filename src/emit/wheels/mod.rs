@@ -26,18 +26,18 @@ pub use receipt::{copy_record, record};
 /// The mode of RECORD.
 const MODE: u32 = 0o644;
 
-/// Bytes that a file may have on PyPI, unless it allows a project more.
+/// PyPI's limit for the size of a file, in bytes, unless it allows a project more.
 const PYPI_SIZE: u64 = 100 << 20;
 
-/// How wheels are written.
+/// The options for writing wheels.
 pub struct WriteOptions<'a> {
-    /// The folder where they grow.
+    /// The folder where wheels are staged.
     pub staging: &'a Staging,
     /// The time of all members, in seconds since 1970.
     pub time: i64,
-    /// The budget that digesting them draws from.
+    /// Budget for digesting the wheels.
     pub budget: &'a Budget,
-    /// Told of every byte of members.
+    /// Receives every byte of members.
     pub progress: &'a dyn Progress,
 }
 
@@ -59,7 +59,7 @@ pub struct WrittenWheel {
 pub struct WrittenMember {
     /// The name.
     pub name: String,
-    /// 0644 or 0755.
+    /// Permission bits, 0644 or 0755.
     pub mode: u32,
     /// The size and digest.
     pub written: Written,

@@ -20,7 +20,7 @@ use crate::recombine;
 use crate::report::{Finding, Findings, Stage};
 use crate::split::SplitArtifact;
 
-/// Whether two artifacts have a build of one binary, and any binary of the component is fat.
+/// Whether two artifacts have a build of the same binary, and any binary of the component is fat.
 pub(super) fn has_two_builds(split: &[SplitArtifact]) -> bool {
     let mut seen: BTreeSet<&TreePath> = BTreeSet::new();
     let mut binaries = split.iter().flat_map(SplitArtifact::binaries);
@@ -51,7 +51,7 @@ pub(super) fn left_out(
     left
 }
 
-/// The artifacts to write, and what was noticed while `split` was taken apart and joined.
+/// The artifacts to write, and the findings from splitting and joining `split`.
 pub(super) fn outputs(
     artifacts: &[&Artifact],
     split: Vec<SplitArtifact>,
@@ -60,8 +60,8 @@ pub(super) fn outputs(
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
     let mut recombined =
         recombine::recombine(split, &ungrouped_dropped()?, &each_arch_alone(targets))?;
-    // Of targets that were not asked for, or that nothing is for, the caller tells.
-    // Where links lead is looked at across components, when all are there.
+    // The caller reports targets that were not asked for or that have no code. Targets of links are checked
+    // across components, when all are there.
     recombined.findings.retain(|finding| {
         use Finding::{ArchDropped, ArchMissing, LinkDangling};
         !matches!(finding, ArchDropped { .. } | ArchMissing { .. } | LinkDangling { .. })
@@ -90,7 +90,7 @@ pub(super) fn outputs(
     Ok((outputs, recombined.findings))
 }
 
-/// Each of `targets` is a group of its own; all archs that there are if none is given.
+/// Makes a group of each of `targets`; of each arch of the input if `targets` is empty.
 fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
     let group = |arch: &BaseArch| ArchitectureGroup {
         name: arch.to_string(),
@@ -100,7 +100,7 @@ fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
     Grouping { groups: targets.iter().map(group).collect(), primary_shard: None }
 }
 
-/// No configuration, but that code in no group is left out.
+/// An empty configuration that drops code in no group.
 fn ungrouped_dropped() -> Result<Config> {
     let mut config = Config::none()?;
     config.keys.validation.unassigned_architectures = UnassignedArchitectures::Drop;

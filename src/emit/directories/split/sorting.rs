@@ -20,7 +20,7 @@ use crate::split::{DatabaseFile, FatBinary, HostBinary, ManifestFile, SplitArtif
 pub(super) struct ShardComponent<'a> {
     /// `{name}_{kind}` of the outputs.
     pub id: &'a str,
-    /// The artifacts, and what became of each.
+    /// The artifacts with their splits.
     pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
     /// Archs to keep; all if empty.
     pub targets: &'a BTreeSet<BaseArch>,
@@ -28,14 +28,13 @@ pub(super) struct ShardComponent<'a> {
     pub left: BTreeMap<BaseArch, usize>,
 }
 
-/// An artifact of the input, and which of its files are device code.
+/// An artifact of the input with its files of device code.
 struct ClassifiedArtifact<'a> {
     artifact: &'a Artifact,
     split: &'a SplitArtifact,
     /// Path → archs of the files that are device code or index it.
     device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
-    /// The artifact that keeps its device files: itself, if archives stay as they are and it
-    /// has no host files.
+    /// The artifact that keeps its device files: itself, if archives stay unchanged and it has no host files.
     keeps: Option<String>,
 }
 
@@ -45,7 +44,7 @@ impl<'a> ShardComponent<'a> {
         let whole = self.stays();
         let mut outputs = Outputs::default();
         let mut binaries = Vec::new();
-        // Host files have a place even where every file is device code.
+        // Host files need an artifact even if every file is device code.
         let generic = self.generic();
         let built = self.built_archs();
         for (artifact, split) in self.sources.clone() {
@@ -60,8 +59,8 @@ impl<'a> ShardComponent<'a> {
         Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
     }
 
-    /// Whether archives and binaries stay as they are: no binary is fat, and no archive, which
-    /// manifests list, is left out.
+    /// Whether archives and binaries stay unchanged: no binary is fat, and no archive in a manifest is left
+    /// out.
     fn stays(&self) -> bool {
         let fat = self.sources.iter().any(|(_, split)| has_fat(split));
         let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
@@ -76,8 +75,8 @@ impl<'a> ShardComponent<'a> {
         self.targets.is_empty() || self.targets.contains(arch)
     }
 
-    /// The archs that there is code for, apart from files for all members of an arch family: few of
-    /// these may be in the build.
+    /// Archs with code, apart from files for all members of an arch family: the build may have only a few of
+    /// these.
     fn built_archs(&self) -> BTreeSet<BaseArch> {
         let mut built = BTreeSet::new();
         for (_, split) in &self.sources {
@@ -114,7 +113,7 @@ impl<'a> ShardComponent<'a> {
             outputs.prefix(&folders_to, &prefix.path);
             for (path, node) in &prefix.tree {
                 let folder = matches!(node, Node::Directory { .. });
-                // Laid over one another, prefixes hold a path once; untouched ones stay as they are.
+                // Merged prefixes hold a path once; untouched ones stay unchanged.
                 if !whole && !folder && !seen.insert(path) {
                     continue;
                 }
@@ -140,8 +139,8 @@ impl<'a> ShardComponent<'a> {
         Ok(())
     }
 
-    /// The artifacts that a device file of `archs` goes to: one per arch that was asked for, so
-    /// that each can be installed alone.
+    /// The artifacts that a device file of `archs` goes to: one per wanted arch, so that each can be
+    /// installed alone.
     fn device_artifacts(
         &mut self,
         source: &ClassifiedArtifact<'_>,
@@ -186,7 +185,7 @@ impl<'a> ShardComponent<'a> {
         Ok(())
     }
 
-    /// A binary without any code of the targets asked for would find nothing at run time.
+    /// Refuses a binary without code for any of the wanted targets: it would find nothing at run time.
     pub fn refuse_unmatched(&self) -> Result<()> {
         let mut faults = Faults::default();
         for (path, fat) in self.sources.iter().flat_map(|(_, split)| split.binaries()) {
@@ -223,7 +222,7 @@ pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component:
     findings
 }
 
-/// All archs that there is device code of.
+/// All archs with device code.
 pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
     let code = split.iter().flat_map(SplitArtifact::binaries).flat_map(|(_, fat)| archs_of(fat));
     let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);
@@ -245,7 +244,7 @@ fn add_device(
     outputs.add(to, &prefix.path, path, node.clone())
 }
 
-/// The archs of a file; of an arch family, those that are built, or all where none is.
+/// The archs of a file. For an arch family: the built ones, or all if none is built.
 fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
     let members: Vec<BaseArch> =
         file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
@@ -279,7 +278,7 @@ impl<'a> ClassifiedArtifact<'a> {
         self.split.host.get(path)?.data()?.fat().map(|fat| &**fat)
     }
 
-    /// Whether a folder stays: those that held nothing but device code go with it.
+    /// Whether a folder stays: folders that held only device code are dropped with it.
     fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
         let listed = |manifest: &ManifestFile| {
             std::iter::successors(manifest.path.parent(), TreePath::parent)

@@ -1,6 +1,6 @@
-//! No name and no path may belong to two packages: all of a set can be installed together, beside what
-//! the distribution has.
-//! Debug files, which packages may share, are looked at where they are placed.
+//! Refuses names and paths that belong to two packages: all packages of a set can be installed together, and
+//! beside those of the distribution. Debug files, which packages may share, are checked where they are
+//! placed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,14 +16,14 @@ use crate::plan::extras::debug_places::is_debug_place;
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, NameWinner};
 
-/// Fails unless every name as `.deb`, every name in one of `formats`, and every path that is no folder
-/// belongs to one package.
+/// Fails unless every name as `.deb`, every name in one of `formats`, and every path except folders belongs
+/// to one package.
 pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
     let mut paths: BTreeMap<InstallPath<'_>, (&Draft, bool)> = BTreeMap::new();
     for draft in drafts {
-        // Receipts and plans know packages by their name as .deb in any case.
+        // Receipts and plans always identify packages by their name as .deb.
         for format in Format::ALL {
             if format == Format::Rpm && !formats.contains(&format) {
                 continue;
@@ -55,8 +55,7 @@ pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()
     faults.finish()
 }
 
-/// Notes packages whose names the distribution has for packages of its own, and which of the two apt
-/// takes.
+/// Notes packages whose names the distribution uses for its own packages, and which of the two apt installs.
 pub(in crate::plan) fn note_taken_names(
     setting: &PlanSettings,
     drafts: &[Draft],

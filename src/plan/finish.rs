@@ -1,4 +1,4 @@
-//! Drafts in the words of the formats.
+//! Turns drafts into packages in the terms of the formats.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ const DOCUMENTS: &str = "usr/share/doc";
 /// Folder of an `.rpm` package's licence texts.
 const LICENCES: &str = "usr/share/licenses";
 
-/// Packages in the words of the formats, in the order of their names.
+/// The packages in the terms of the formats, in the order of their names.
 pub(in crate::plan) fn finish(
     setting: &PlanSettings,
     drafts: Vec<Draft>,
@@ -41,7 +41,7 @@ pub(in crate::plan) fn finish(
 }
 
 impl Draft {
-    /// The package in the words of the wanted formats.
+    /// The package in the terms of the wanted formats.
     fn finish(self, setting: &PlanSettings) -> Result<Package<FileSource>> {
         let (of_set, changes) = (self.of_set(setting), Vec::from_iter(self.changes(setting)));
         let has = |format| setting.formats.contains(&format);
@@ -123,7 +123,7 @@ impl Draft {
     ) -> Result<RpmControl> {
         let mut relations = self.relations_in(Format::Rpm, setting);
         relations.extend(scripts.rpm_needs());
-        // One command moves a whole set, so packages without files are movable, too.
+        // One command moves a whole set, so packages without files must be relocatable too.
         let movable = setting.prefix.is_add_on();
         Ok(RpmControl {
             name: self.names.rpm.clone(),
@@ -147,8 +147,8 @@ impl Draft {
         })
     }
 
-    /// The documents of a package: Debian's in `/usr/share/doc`, the licence in rpm's place.
-    /// Those that depend on their host have its documents.
+    /// The documents of a package: Debian's in `/usr/share/doc`, the licence in rpm's folder. Packages that
+    /// depend on their host share its documents.
     fn documents(
         &self,
         setting: &PlanSettings,

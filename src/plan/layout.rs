@@ -14,8 +14,8 @@ use crate::plan::placed::{EXECUTABLE, Placed};
 use crate::plan::prefix::Prefix;
 use crate::plan::source::FileSource;
 
-/// All entries of a package in path order, each after the folders above it: files below the prefix by
-/// their install-relative paths, with the treatment of those that are not plain, and those elsewhere.
+/// All entries of a package in path order, each after the folders above it: files below the prefix by their
+/// install-relative paths, with their special treatment if any, and files elsewhere.
 pub(in crate::plan) fn entries(
     prefix: &Prefix,
     installed: BTreeMap<TreePath, Node<FileSource>>,
@@ -50,8 +50,8 @@ fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
     }
 }
 
-/// Folders outside of the prefix that an `.rpm` owns, with what is below: those that debuginfo
-/// packages make, and the one of a package's licences.
+/// Folders outside of the prefix that an `.rpm` owns, including their content: those of debuginfo packages,
+/// and that of a package's licences.
 const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
 
 type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;

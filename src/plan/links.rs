@@ -12,16 +12,16 @@ pub(super) struct Link {
     pub versions: LinkVersions,
 }
 
-/// The versions of a package that a link is satisfied with.
+/// The versions of a package that satisfy a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkVersions {
     Any,
-    /// The one of the set, and those of later releases of the same patch version where the set's
-    /// relations allow it: see [`PlanSettings::next_patch`].
+    /// The set's version, and later releases of the same patch version if the set's relations allow it: see
+    /// [`PlanSettings::next_patch`].
     OfPatch,
-    /// The one of the set alone.
+    /// The set's version alone.
     Own,
-    /// All before the one of the set.
+    /// All versions before the set's.
     Before,
 }
 
@@ -36,7 +36,7 @@ impl Link {
         Self { kind, to: to.clone(), versions: LinkVersions::OfPatch }
     }
 
-    /// A link to a package from whose version in the set on the two belong together.
+    /// A link to a package whose earlier versions do not fit this one.
     pub fn before(kind: RelationKind, to: &PackageNames) -> Self {
         Self { kind, to: to.clone(), versions: LinkVersions::Before }
     }
@@ -45,7 +45,7 @@ impl Link {
         Self { kind, to: to.clone(), versions: LinkVersions::Any }
     }
 
-    /// The relations that say it in the words of `format`.
+    /// The relations for the link in the terms of `format`.
     pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
         let own = || setting.version.full(format);
         let bounds = match (self.versions, setting.next_patch()) {
@@ -60,7 +60,7 @@ impl Link {
             }
         };
         let name = self.to.of(format);
-        // What is `Breaks` of a `.deb` is `Conflicts` of an `.rpm`.
+        // A `Breaks` of a `.deb` is a `Conflicts` of an `.rpm`.
         let kind = match (self.kind, format) {
             (RelationKind::Breaks, Format::Rpm) => RelationKind::Conflicts,
             (kind, _) => kind,

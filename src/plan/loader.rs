@@ -1,11 +1,10 @@
-//! `rocm-common`: what a set needs outside of the prefix, once.
+//! `rocm-common`: the files that a set needs once, outside of the prefix.
 //!
-//! It holds the file by which the dynamic loader knows `<prefix>/lib` (or the configuration's
-//! `libdir`), so that a program from anywhere finds the libraries of the set. Every package with
-//! libraries there depends on it. The file is a configuration file: an administrator who wants
-//! another order of libraries keeps it.
+//! It holds the file that adds `<prefix>/lib` (or the configuration's `libdir`) to the dynamic loader's path,
+//! so that programs anywhere find the libraries of the set. Every package with libraries there depends on it.
+//! The file is a configuration file: an administrator who wants another order of libraries keeps it.
 //!
-//! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for which names it looks at.
+//! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for the names that it considers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,9 +71,9 @@ pub(in crate::plan) fn loader_file(setting: &PlanSettings, package: &str) -> Res
     TreePath::new(format!("{LOADER_FOLDER}/{name}"))
 }
 
-/// `rocm.conf` of `rocm-common`. Versions side by side, whose packages have different names, have
-/// different files: `rocm-99929998-7.1.conf` of `rocm-common7.1`. Of two libraries of one soname
-/// the loader takes that of the first file in the order of names, so the newest comes first.
+/// `rocm.conf` of `rocm-common`. Versions side by side have packages with different names, and so different
+/// files: `rocm-99929998-7.1.conf` of `rocm-common7.1`. If two libraries have the same soname, the loader
+/// takes that of the first file by name, so the newest version sorts first.
 fn file_name(package: &str, order: Option<&str>) -> String {
     let name = package.replacen("-common", "", 1);
     let Some(order) = order else {
@@ -85,13 +84,13 @@ fn file_name(package: &str, order: Option<&str>) -> String {
     format!("{}-{order}-{version}.conf", word.trim_end_matches('-'))
 }
 
-/// Whether ldconfig finds something of the package in the linker path.
+/// Whether ldconfig finds a library of the package in the linker path.
 pub(in crate::plan) fn has_linker_libraries(setting: &PlanSettings, draft: &Draft) -> bool {
     let mut files = draft.files.iter().filter(|(path, _)| setting.config.folders.is_public(path));
     files.any(|(path, node)| is_library(path.name(), node))
 }
 
-/// Whether ldconfig looks at a file of that name. Development links, `libx.so`, lead to what it looks at
+/// Whether ldconfig considers a file of that name. Development links, `libx.so`, lead to files that it finds
 /// by another name.
 fn is_library<D>(name: &str, node: &Node<D>) -> bool {
     let is_plain = name.ends_with(".so") && matches!(node, Node::File { .. });

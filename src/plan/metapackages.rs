@@ -24,10 +24,10 @@ use crate::plan::naming::PackageNames;
 use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
 
-/// Debian's section of packages without files.
+/// Debian's section of metapackages.
 const SECTION: &str = "metapackages";
 
-/// RPM's group of packages without files.
+/// RPM's group of metapackages.
 const RPM_GROUP: &str = "Metapackages";
 
 /// Adds the metapackages of a set.
@@ -70,7 +70,7 @@ fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<V
     Ok(metas)
 }
 
-/// One per host package, and support package where the scheme wants it, with device code.
+/// Makes one metapackage per host package with device code, and per support package if the scheme wants it.
 pub(in crate::plan) fn host_metas(
     setting: &PlanSettings,
     all_groups: &[Group],
@@ -99,7 +99,7 @@ pub(in crate::plan) fn host_metas(
             groups => groups.join(", "),
         };
         let names = setting.names.meta(template, stem)?;
-        // What is not called a host package has the name already.
+        // A package that is not called a host package already has the name.
         if names == host.names {
             continue;
         }
@@ -113,7 +113,7 @@ pub(in crate::plan) fn host_metas(
     Ok(metas)
 }
 
-/// All hosts, and everything.
+/// Makes the metapackages of all hosts and of the whole set.
 fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
     let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
@@ -135,7 +135,7 @@ fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> R
     Ok(metas)
 }
 
-/// A name without a version for each package that has one with it.
+/// Makes a package with an unversioned name for each package with a versioned one.
 pub(in crate::plan) fn unversioned(
     setting: &PlanSettings,
     drafts: &[Draft],
@@ -183,7 +183,7 @@ pub(in crate::plan) fn meta<'a>(
     let About { names, template, values } = about;
     let description = setting.texts.description(template, &names.deb, values)?;
     let links = members.map(|names| Link::of_patch(RelationKind::Depends, names));
-    // Its packages are for one processor, so it cannot be installed on another.
+    // The packages that it depends on are for one processor, so it cannot be installed on another.
     let draft = Draft::new(names, Role::Meta, description, SECTION, RPM_GROUP);
     Ok(Draft { links: links.collect(), ..draft })
 }

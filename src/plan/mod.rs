@@ -81,8 +81,8 @@ use selection::{Only, Selection};
 use updates::since::{self, SetNames};
 use updates::{standing, upgrades};
 
-/// Decides the packages of a set, which updates `earlier` ones. A package list says what goes
-/// where, in place of the configuration's selectors and parts.
+/// Decides the packages of a set, which updates `earlier` ones. A package list assigns content in place of
+/// the configuration's selectors and parts.
 pub fn plan(
     recombined: &Recombined,
     setting: &PlanSettings,

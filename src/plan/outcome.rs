@@ -26,15 +26,16 @@ pub struct Plan {
     pub content_date: u32,
     /// Install-relative paths of files whose library search paths are written anew; in order.
     pub rewritten: BTreeSet<TreePath>,
-    /// Install-relative paths of scripts that get another first line, and that line.
+    /// Install-relative paths of scripts that get another first line, with that line.
     pub first_lines: BTreeMap<TreePath, FirstLine>,
     /// The packages of earlier sets of this version.
     pub standing: Standing,
-    /// The packages among them that this set keeps. Of the packages that [`Choices::only`](super::Choices::only) leaves out these are
-    /// all that stand.
+    /// The packages of earlier sets that this set keeps: all that remain of those that
+    /// [`Choices::only`](super::Choices::only) leaves out.
     pub kept: KeptRecord,
-    /// Install-relative paths of the input that are in no package, because [`Choices::only`](super::Choices::only)
-    /// leaves them out or no entry of a package list takes them; in order.
+    /// Install-relative paths of the input that no package has, because
+    /// [`Choices::only`](super::Choices::only) leaves them out or no entry of a package list takes them; in
+    /// order.
     pub left_out: Vec<TreePath>,
     /// Findings of the plan.
     pub findings: Findings,
@@ -47,7 +48,7 @@ impl Plan {
         self.left_out.iter().map(|path| format!("{prefix}/{path}")).collect()
     }
 
-    /// Leaves the packages with these ids, and the archives that they refer to.
+    /// Keeps the packages with these ids, and the archives that they refer to.
     pub fn keep(&mut self, ids: &BTreeSet<String>) {
         self.packages.retain(|package| ids.contains(&package.id));
         self.archives = used(std::mem::take(&mut self.archives), &self.packages);

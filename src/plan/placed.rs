@@ -1,6 +1,6 @@
-//! Nodes of packages: their modes, and what is treated or placed otherwise than below the prefix.
+//! Nodes of packages: their modes, special treatment, and places outside of the prefix.
 //!
-//! Modes are normal: folders 0755, files 0755 if anyone may run them and 0644 otherwise.
+//! Modes are normalised: folders 0755, executable files 0755, other files 0644.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::package::{Formats, Treatment};
 use crate::plan::source::FileSource;
 use crate::plan::texts::licences::Licence;
 
-/// Mode of folders and of files that somebody may run.
+/// Mode of folders and executable files.
 pub(in crate::plan) const EXECUTABLE: u32 = 0o755;
 
 /// Mode of other files.
@@ -44,7 +44,7 @@ impl Placed {
 pub(in crate::plan) struct Extras {
     /// Files outside of the prefix by absolute install path, without the leading slash.
     pub outside: BTreeMap<TreePath, Placed>,
-    /// The treatment of files below the prefix that are not plain.
+    /// The treatment of special files below the prefix.
     pub treatments: BTreeMap<TreePath, Treatment>,
     /// Install-relative links that a debug file replaces.
     pub replaced: Vec<TreePath>,

@@ -1,10 +1,10 @@
 //! The install prefix.
 //!
-//! A real directory of its own. Refused: what is shared with others (`/usr`, `/opt`), plain
-//! `/opt/rocm` (often a link or a tree of alternatives, through which a package manager would
-//! write over another vendor's files), and whatever a shell or a control file would read as more
-//! than a path. Whether a folder on the way is a link can only be seen where packages are installed:
-//! their scripts refuse links from the first folder that is not the system's own.
+//! The prefix is a real directory of its own. Refused: shared directories (`/usr`, `/opt`), plain `/opt/rocm`
+//! (often a link or a tree of alternatives, through which a package manager would write over another vendor's
+//! files), and characters that are special to a shell or a control file. Only the system where packages are
+//! installed shows whether a folder on the way is a link: their scripts refuse links from the first folder
+//! that is not the system's own.
 
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::tree::TreePath;
@@ -50,7 +50,7 @@ impl Prefix {
         Ok(Self(path))
     }
 
-    /// Without the leading slash.
+    /// The path without the leading slash.
     pub fn path(&self) -> &TreePath {
         &self.0
     }
@@ -60,12 +60,12 @@ impl Prefix {
         format!("/{}", self.0)
     }
 
-    /// Whether it lies below `/opt`, where administrators may want to move it.
+    /// Whether it is below `/opt`, where administrators may want to move it.
     pub fn is_add_on(&self) -> bool {
         system_folders::is_add_on(&self.0)
     }
 
-    /// The system's own folders at which a search for links from the prefix upwards ends.
+    /// The system's own folders, where the search for links from the prefix upwards ends.
     pub fn system_folders(&self, format: Format) -> Vec<String> {
         system_folders::search_ends(&self.0, format)
     }

@@ -1,4 +1,4 @@
-//! Maintainer scripts: what is done where a package is installed, upgraded and removed.
+//! Maintainer scripts: the steps when a package is installed, upgraded or removed.
 //!
 //! | what | `.deb` | `.rpm` |
 //! |---|---|---|
@@ -10,11 +10,10 @@
 //! | folders above the prefix go when they are empty | by dpkg | `%postun` |
 //! | folders become links, and links folders | `updates::kinds` | `updates::kinds` |
 //!
-//! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own
-//! folders, so packages below `/opt` have to ask for it.
+//! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own folders, so
+//! packages below `/opt` have to ask for it.
 //!
-//! Source: Debian policy 6.5 and 8.1.1, update-alternatives(1), rpm's manual on relocatable
-//! packages.
+//! Source: Debian policy 6.5 and 8.1.1, update-alternatives(1), rpm's manual on relocatable packages.
 
 use minijinja::context;
 use rockpack_base::error::Result;
@@ -37,8 +36,8 @@ const UPDATE_ALTERNATIVES: &str = "/usr/sbin/update-alternatives";
 const REMOVE: &str = "/usr/bin/rm";
 const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
 
-/// How the loader's file begins where the prefix was moved, before the folder that the second line
-/// names: packages know by the whole of it what is theirs to write anew.
+/// First line of the loader's file after the prefix was moved; the second line names the folder. Packages
+/// recognise a file that they may rewrite by the whole first line.
 pub(in crate::plan) const MOVED: &str =
     "# Written where rpm moved the packages to; as it is, the next version writes it anew:";
 
@@ -48,7 +47,7 @@ const PROGRAM_FOLDER: &str = "bin";
 /// The trigger that Debian's libc waits for.
 const TRIGGER: &str = "activate-noawait ldconfig";
 
-/// How the maintainer scripts of a `.deb` begin.
+/// First lines of the maintainer scripts of a `.deb`.
 pub(in crate::plan) const DEB_START: &str = "#!/bin/sh\nset -e\n";
 
 /// An rpm scriptlet: phase, interpreter and text.
@@ -99,7 +98,7 @@ impl<'a> Scripts<'a> {
         Ok(scripts)
     }
 
-    /// The templates of a `.deb`'s scripts: what they are for, and when they run.
+    /// The templates of a `.deb`'s scripts, each with the scripts that it belongs to.
     fn deb_parts(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         let programs: &[&str] = &["postinst", "prerm", "postrm"];
         let debug: &[&str] = &["postinst", "prerm"];
@@ -114,8 +113,8 @@ impl<'a> Scripts<'a> {
     pub fn rpm(&self) -> Result<Vec<PlannedScriptlet>> {
         let mut scripts = Vec::new();
         if self.is_guarded() {
-            // In %pre and not in %pretrans: that one has to be Lua where no shell is installed
-            // yet, and rpm does not tell Lua where the prefix was moved.
+            // Not in %pretrans: that must be Lua if no shell is installed yet, and rpm does not tell Lua
+            // where the prefix was moved.
             scripts.push(shell("%pre", self.guard(Format::Rpm)?));
         }
         let mut post = String::new();
@@ -156,7 +155,7 @@ impl<'a> Scripts<'a> {
         needed.map(|(_, name)| relation(name)).collect()
     }
 
-    /// `text` with the loader's cache behind it; without text the program alone.
+    /// Appends the loader's cache update to `text`; without text, runs the program directly.
     fn with_loader(&self, phase: &str, mut text: String) -> Option<PlannedScriptlet> {
         match (self.loader, text.is_empty()) {
             (false, true) => None,
@@ -169,12 +168,13 @@ impl<'a> Scripts<'a> {
         }
     }
 
-    /// The folders above the prefix that are nobody else's, the innermost first.
+    /// The folders above the prefix that no other package owns, the innermost first.
     fn folders(&self) -> Vec<String> {
         if self.is_guarded() { self.setting.prefix.folders_above() } else { Vec::new() }
     }
 
-    /// Only packages with files below the prefix can write through a link.
+    /// Whether the package needs the guard: only packages with files below the prefix can write through a
+    /// link.
     fn is_guarded(&self) -> bool {
         !self.draft.files.is_empty()
     }

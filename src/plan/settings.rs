@@ -18,7 +18,7 @@ use crate::dependencies::{Distribution, KnownNames, names};
 use crate::package::{Format, Relation, Version};
 use crate::report::{Finding, Findings};
 
-/// How Debian's changelogs write a time.
+/// The time format of Debian's changelogs.
 const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
 
 /// The choices of the user, each valid by itself.
@@ -63,8 +63,8 @@ pub struct PlanSettings {
     /// The naming scheme.
     pub(super) names: Naming,
     pub(super) parts: Parts,
-    /// Libraries from outside and the dependencies on the packages that have them, as the
-    /// configuration and, behind it, the scheme say.
+    /// External libraries with the dependencies on their packages: those of the configuration, then those of
+    /// the scheme.
     libraries: Vec<(String, Option<Relation>)>,
     pub(super) prefix: Prefix,
     /// Formats of the packages, in order.
@@ -72,15 +72,15 @@ pub struct PlanSettings {
     /// Names that the set is limited to; all if empty.
     pub only: Vec<String>,
     pub(super) texts: Texts,
-    /// The time of changelog entries, as Debian's write it.
+    /// The time of changelog entries, in the format of Debian's changelogs.
     pub(super) date: String,
     /// Time of changelog entries, headers and signatures, in seconds since 1970.
     pub time: u32,
-    /// The distribution with the libraries that systems have.
+    /// The distribution whose libraries systems have.
     systems: Distribution,
-    /// Programs and packages of the distribution, or else of those with rpm.
+    /// Programs and packages of the distribution, or else of rpm-based ones.
     pub(super) known: KnownNames,
-    /// See [`PlanSettings::next_patch`].
+    /// The bound of [`PlanSettings::next_patch`].
     next_patch: Option<String>,
     /// The HIP runtime that transformed binaries need.
     runtime: Vec<(Format, Option<Relation>)>,
@@ -90,7 +90,7 @@ pub struct PlanSettings {
 }
 
 impl PlanSettings {
-    /// Refuses, all at once, what is wrong whatever the input is.
+    /// Checks the choices, and refuses all faults at once that do not depend on the input.
     pub fn new(choices: Choices) -> Result<Self> {
         let Choices { config, named, formats, only, .. } = choices;
         let Named { version, names, prefix, findings } = named;
@@ -147,8 +147,8 @@ impl PlanSettings {
         &self.config.folders.kernels
     }
 
-    /// Whether the distribution has the library `soname`, or the configuration says who has. For `.rpm`
-    /// packages alone, what Debian calls by that soname is taken for a library of every system.
+    /// Whether the distribution has the library `soname`, or the configuration names its package. For `.rpm`
+    /// packages alone, the sonames that Debian knows count as libraries of every system.
     pub(super) fn knows_library(&self, soname: &str) -> bool {
         self.configured_library(soname).is_some() || self.systems.has(soname)
     }
@@ -173,13 +173,13 @@ impl PlanSettings {
         found.map(|(_, relation)| relation.as_ref())
     }
 
-    /// The bound below which packages of different families satisfy each other, if that is not only in
-    /// the version of the set.
+    /// The bound below which packages of different families satisfy each other; `None` if only the set's
+    /// version does.
     pub(super) fn next_patch(&self) -> Option<&str> {
         self.next_patch.as_deref()
     }
 
-    /// Whether kernel packages and their hosts belong together by their code, and not by their release.
+    /// Whether kernel packages and their hosts are tied by their code instead of their release.
     pub(super) fn ties_by_code(&self) -> bool {
         self.config.keys.kernel_relations == KernelRelations::Code && self.next_patch.is_some()
     }
@@ -190,7 +190,7 @@ impl PlanSettings {
         found.and_then(|(_, relation)| relation.as_ref())
     }
 
-    /// Notes formats in which nothing ties transformed binaries to a runtime that knows them.
+    /// Notes formats in which no relation ties transformed binaries to a compatible runtime.
     pub(super) fn note_runtime(&self, needed: bool, findings: &mut Findings) {
         let unset = self.runtime.iter().filter(|(_, known)| known.is_none());
         let formats: Vec<Format> = unset.map(|(format, _)| *format).collect();
@@ -200,8 +200,7 @@ impl PlanSettings {
     }
 }
 
-/// The bound of relations between families, as the configuration or else the nature of the version
-/// has it.
+/// The bound of relations between families: the configuration's, or else one by the kind of the version.
 fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
     let next = version.next_patch();
     match config.keys.set_relations {
@@ -217,7 +216,7 @@ fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
     }
 }
 
-/// A time in seconds since 1970, which rpm stores in 32 bits, and as Debian's changelogs write it.
+/// A time in seconds since 1970, which rpm stores in 32 bits, and in the format of Debian's changelogs.
 fn dates(seconds: i64) -> Result<(u32, String)> {
     let refuse = || {
         let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");

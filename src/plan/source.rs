@@ -15,7 +15,7 @@ pub enum FileSource {
         /// Path in its host tree.
         path: TreePath,
     },
-    /// A fat binary, transformed, with a marker that leads to the archives named `archives`.
+    /// A fat binary, transformed, with a marker for the archives named `archives`.
     Fat {
         /// Id of the component.
         component: String,
@@ -92,7 +92,7 @@ pub struct KeptArchive {
 }
 
 impl ArchiveSet {
-    /// The folders where binaries look for the archives, that where they are installed first.
+    /// The folders where binaries look for the archives, the install folder first.
     pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
         std::iter::once(&self.folder).chain(&self.search)
     }

@@ -48,7 +48,7 @@ fn options() -> Options {
 }
 
 impl Options {
-    /// The options that are keys.
+    /// The options that are configuration keys.
     fn given(&self) -> KeyOptions {
         let command = KeyOptions::augment_args(Command::new("keys"));
         let options = [("--version", &self.version), ("--prefix", &self.prefix)];
@@ -90,7 +90,7 @@ fn planned(parts: Vec<ArtifactBuilder>, toml: &str) -> Plan {
     planned_with(parts, toml, &options()).unwrap()
 }
 
-/// The error names everything in `parts`.
+/// Asserts that the error names everything in `parts`.
 fn assert_refused(result: Result<Plan>, parts: &[&str]) {
     let error = result.unwrap_err();
     let others = error.others().iter().map(|e| format!("\n{e}"));

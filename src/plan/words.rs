@@ -13,7 +13,7 @@ use crate::package::{Rights, Role};
 use crate::plan::drafts::{self, Draft};
 use crate::plan::settings::PlanSettings;
 
-/// The words of a package that others may say for it.
+/// The texts of a package that the configuration may override.
 pub(in crate::plan) struct Words<'a> {
     pub license: &'a str,
     pub homepage: Option<&'a str>,
@@ -44,8 +44,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Puts the configuration's words of single packages into them. Words about a package that does not
-/// exist are a typo; about one under two names they would hide each other.
+/// Puts the configuration's texts for single packages into them. Texts for a package that does not exist are
+/// a typo; texts for one package under two names would hide each other.
 pub(in crate::plan) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let config = &setting.config;
     let mut faults = Faults::default();

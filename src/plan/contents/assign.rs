@@ -1,6 +1,6 @@
 //! The assignment of host files, code objects and databases to portions.
 //!
-//! [`Owners`] says who takes a path. Code objects follow their binaries.
+//! [`Owners`] finds the owner of a path. Code objects follow their binaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,13 @@ use super::portion::{OwnedDatabase, Portion, PortionNode};
 use crate::recombine::Component;
 use crate::split::HostFile;
 
-/// A name of the portion, and a place that tells it from others of the name; portions are in this order.
+/// A name of the portion, and an index that tells portions with the same name apart; portions are in this
+/// order.
 pub(in crate::plan) type PortionKey = (String, usize);
 
 pub(in crate::plan) type Portions<'a> = BTreeMap<PortionKey, Portion<'a>>;
 
-/// The owners of what components hold.
+/// The owners of the content of components.
 pub(in crate::plan) trait Owners<'a> {
     type Owner;
 
@@ -29,7 +30,7 @@ pub(in crate::plan) trait Owners<'a> {
         module: Option<&str>,
     ) -> Option<Self::Owner>;
 
-    /// The portion, as yet empty, into which what `owner` has of a component goes.
+    /// The portion, still empty, for the content of a component that `owner` takes.
     fn portion(
         &self,
         component: &Component,
@@ -37,7 +38,7 @@ pub(in crate::plan) trait Owners<'a> {
     ) -> Result<(PortionKey, Portion<'a>)>;
 }
 
-/// Puts what `component` has into the portions of its `owners`; gives what nobody takes.
+/// Assigns the content of `component` to the portions of its `owners`; returns the content without owner.
 pub(in crate::plan) fn assign<'a, O: Owners<'a>>(
     component: &'a Component,
     owners: &O,
@@ -82,7 +83,7 @@ pub(in crate::plan) fn assign<'a, O: Owners<'a>>(
     Ok(left)
 }
 
-/// The portion of `owner`, which is made of `component`, too.
+/// The portion of `owner`, with `component` added to its components.
 fn portion_of<'a, 'b, O: Owners<'a>>(
     component: &Component,
     owners: &O,

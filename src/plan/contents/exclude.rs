@@ -1,7 +1,7 @@
 //! Archs that the configuration's `packages` leave out of a package's device code.
 //!
-//! Whatever is left out is named and accounted for in a finding. Refused: packages that do not
-//! exist, and binaries that would find no code at all.
+//! A finding names everything left out. Refused: packages that do not exist, and binaries that would find no
+//! code at all.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::plan::settings::PlanSettings;
 use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};
 use crate::report::{ArchFilterTable, Finding, Findings};
 
-/// Takes out what no package is made of.
+/// Removes the excluded archs from the portions.
 pub(in crate::plan) fn apply(
     portions: &mut [Portion<'_>],
     setting: &PlanSettings,
@@ -67,7 +67,7 @@ fn reduce(
     for database in std::mem::take(&mut portion.databases) {
         let (archs, out): (Vec<BaseArch>, Vec<BaseArch>) =
             database.archs.into_iter().partition(|arch| filter.has(arch));
-        // A file of several archs is left out only if nobody needs it.
+        // A file of several archs is left out only if no other arch needs it.
         for arch in out.iter().filter(|_| archs.is_empty()) {
             left.add(arch, database.file.path.as_str(), &database.file.content);
         }

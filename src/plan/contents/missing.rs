@@ -17,7 +17,7 @@ pub(in crate::plan) struct Missing<'a> {
     pub files: usize,
     /// Code objects of binaries.
     pub kernels: Vec<&'a Content>,
-    /// Files that may be device code, as they are or as offload bundles.
+    /// Files that may be device code, directly or as offload bundles.
     pub plain: Vec<&'a Content>,
 }
 

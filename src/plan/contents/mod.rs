@@ -12,7 +12,7 @@ use super::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 use portion::Portion;
 
-/// The portions without the archs that the configuration leaves out, those that then have something.
+/// The portions without the archs that the configuration leaves out; empty portions are dropped.
 pub(super) fn reduced<'a>(
     mut portions: Vec<Portion<'a>>,
     setting: &PlanSettings,

@@ -23,7 +23,7 @@ pub(in crate::plan) struct PortionNode<'a> {
 pub(in crate::plan) struct OwnedDatabase<'a> {
     pub component: &'a Component,
     pub file: &'a DatabaseFile,
-    /// The archs whose packages it is for; some of its own.
+    /// The archs whose packages it goes to; some of its own.
     pub archs: Vec<BaseArch>,
 }
 
@@ -40,7 +40,7 @@ pub(in crate::plan) struct Portion<'a> {
     pub databases: Vec<OwnedDatabase<'a>>,
     /// The ids of the components it is made of, e.g. `blas_lib`.
     pub components: BTreeSet<String>,
-    /// The artifacts it is made of.
+    /// The artifacts that it is made of.
     pub artifacts: BTreeSet<String>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Portion<'a> {
         }
     }
 
-    /// Whether there is nothing to make a package of.
+    /// Whether the portion is empty, so that no package is made of it.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && !self.has_device_code()
     }

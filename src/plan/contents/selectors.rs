@@ -1,7 +1,7 @@
-//! Portions by the selectors and parts of a configuration.
+//! Assigns content to portions by the selectors and parts of a configuration.
 //!
-//! [`Families`] says which family takes a module. Links follow what they lead to, and folders what is
-//! in them. What no family takes is an error that lists it.
+//! [`Families`] finds the family that takes a module. Links follow their targets, and folders their content.
+//! Paths that no family takes are an error that lists them.
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
@@ -15,10 +15,10 @@ use crate::plan::settings::PlanSettings;
 use crate::recombine::{Component, Recombined};
 use crate::report::words::{are, counted};
 
-/// How many left over paths an error lists.
+/// Most unassigned paths that an error lists.
 const NAMED_PATHS: usize = 20;
 
-/// Assigns everything, in the order of families and parts.
+/// Assigns all content, in the order of families and parts.
 pub(in crate::plan) fn assign_all<'a>(
     recombined: &'a Recombined,
     setting: &'a PlanSettings,
@@ -42,7 +42,7 @@ pub(in crate::plan) fn assign_all<'a>(
     Ok(portions.into_values().collect())
 }
 
-/// The families of a set, and the parts that each is cut into.
+/// The families of a set, and the parts of each.
 struct FamilyParts<'a> {
     families: Families<'a>,
     parts: &'a Parts,
@@ -68,7 +68,7 @@ impl<'a> Owners<'a> for FamilyParts<'a> {
         let module = match node {
             Some(Node::File { data, .. }) => data.module.as_deref(),
             Some(Node::Link { .. }) => None,
-            // Asked for by itself, a folder has nothing in it.
+            // A folder that is assigned by itself is empty.
             Some(Node::Directory { .. }) if links == 0 => None,
             Some(Node::Directory { .. }) => {
                 let mut files = host.iter().filter(|(other, _)| other.is_below(&path));

@@ -1,7 +1,7 @@
 //! The device side of a portion: its kernel archives and database files by group.
 //!
-//! A database file that serves archs of several groups belongs to all of these at once. Such files
-//! are collected per *set* of groups, so that no group ever gets what only others need.
+//! A database file that serves archs of several groups belongs to all of them. Such files are collected per
+//! *set* of groups, so that no group gets files that only other groups need.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(in crate::plan) type Served = BTreeSet<usize>;
 /// The content of one kernel package.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct DeviceFiles {
-    /// Install-relative.
+    /// Nodes by install-relative path.
     pub files: BTreeMap<TreePath, Node<FileSource>>,
     /// The archs with content.
     pub archs: BTreeSet<BaseArch>,
@@ -90,7 +90,7 @@ impl DeviceContents {
         }
     }
 
-    /// The groups that there is content for.
+    /// The groups with content.
     pub fn groups(&self) -> impl Iterator<Item = usize> {
         let single = self.packages.keys().filter(|served| served.len() == 1);
         single.flatten().copied()
@@ -113,7 +113,7 @@ fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize>
     group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
 }
 
-/// Two components of one package have device code at one path.
+/// The error for two components of a package with device code at the same path.
 fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSource>) -> Error {
     let owner = |node: &Node<FileSource>| match node {
         Node::File { data: FileSource::Database { component, .. }, .. } => component.clone(),
@@ -124,7 +124,8 @@ fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSourc
         .hint("a package holds a path once: take the file out of one of the components")
 }
 
-/// The archives of a portion's fat binaries; every marker needs a name, even without any code.
+/// The archives of a portion's fat binaries; `None` without fat binaries. Every marker needs a name, even
+/// without any code.
 fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
     let PlanSettings { names, config, .. } = setting;
     let fat = portion.files.iter().filter(|(_, owned)| is_fat(owned));

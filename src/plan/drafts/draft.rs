@@ -1,4 +1,4 @@
-//! A package before it is written in the words of a format.
+//! A package before it is written in the terms of a format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,9 +25,9 @@ pub(in crate::plan) struct Draft {
     pub role: Role,
     /// The family, e.g. `rocm-blas`.
     pub family: String,
-    /// Whether users install it, rather than developers or testers.
+    /// Whether it is for users, rather than for developers or testers.
     pub is_main: bool,
-    /// Whether it is what the set needs outside of the prefix.
+    /// Whether it is the package of files outside of the prefix.
     pub is_common: bool,
     /// The ids of the components it is made of; none for metapackages.
     pub components: BTreeSet<String>,
@@ -37,15 +37,15 @@ pub(in crate::plan) struct Draft {
     pub native: bool,
     pub description: Description,
     pub links: BTreeSet<Link>,
-    /// Relations in the words of one format.
+    /// Relations in the terms of one format.
     pub relations: Vec<(Format, Relation)>,
-    /// Places in [`PlanSettings::relations`] of what the configuration changes of it.
+    /// Indexes in [`PlanSettings::relations`] of the configuration's changes to it.
     pub changes: Vec<usize>,
     /// The libraries that its files need from outside of the set, and those that they offer.
     pub discovered: Discovered,
-    /// Install-relative.
+    /// Nodes by install-relative path.
     pub files: BTreeMap<TreePath, Node<FileSource>>,
-    /// The package whose documents are its own.
+    /// The package whose documents it shares; `None` if it has its own.
     pub documents_of: Option<PackageNames>,
     /// Files outside of the prefix, and files of `files` with a special treatment.
     pub extras: Extras,
@@ -54,7 +54,7 @@ pub(in crate::plan) struct Draft {
 }
 
 impl Draft {
-    /// A package without files and relations, which is for one processor.
+    /// Makes a package for one processor, without files and relations.
     pub fn new(
         names: PackageNames,
         role: Role,
@@ -85,7 +85,7 @@ impl Draft {
         }
     }
 
-    /// One of the packages of `portion`.
+    /// Makes one of the packages of `portion`.
     pub fn of(
         portion: &Portion<'_>,
         names: PackageNames,
@@ -115,7 +115,7 @@ impl Draft {
         }
     }
 
-    /// The changes of its relations by the configuration.
+    /// The configuration's changes to its relations.
     pub fn changes<'s>(
         &self,
         setting: &'s PlanSettings,
@@ -123,8 +123,8 @@ impl Draft {
         self.changes.iter().filter_map(|place| setting.relations.get(*place))
     }
 
-    /// The relations that have the version of the set as their bound: those to packages of the set, and
-    /// those of the configuration with `{version}`.
+    /// The relations bounded by the set's version: those to packages of the set, and those of the
+    /// configuration with `{version}`.
     pub fn of_set(&self, setting: &PlanSettings) -> Vec<(Format, Relation)> {
         let formats = setting.formats.iter();
         let links = formats.flat_map(|format| {
@@ -136,7 +136,7 @@ impl Draft {
             bound == Some(&setting.version.full(*format))
         };
         let links = links.filter(of_version);
-        // Bounds of former packages are as the configuration has them.
+        // Bounds of former packages stay as configured.
         let is_former = |(_, relation): &&(Format, Relation)| {
             matches!(relation.version, Some((Comparison::Less, _)))
         };
@@ -156,7 +156,7 @@ impl Draft {
     }
 }
 
-/// The words of a package for itself, if not those of the configuration for all.
+/// The texts of a package that differ from those for all packages.
 #[derive(Debug, Clone, Default)]
 pub(in crate::plan) struct Says {
     pub maintainer: Option<String>,

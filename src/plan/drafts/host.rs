@@ -1,4 +1,4 @@
-//! Host and support packages: their files, and what they depend on.
+//! Makes host and support packages: their files and dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Packages of device code: one per group, and one per set of groups that share content.
+//! Makes packages of device code: one per group, and one per set of groups that share content.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The maker of the packages of all portions, and their names.
+//! Makes the packages of all portions, and their names.
 
 use rockpack_base::error::Result;
 
@@ -9,7 +9,7 @@ use crate::plan::naming::PackageNames;
 use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
 
-/// Makes the packages of a set of portions, which it knows by index.
+/// Makes the packages of a set of portions, which are known by index.
 pub(super) struct Maker<'a> {
     pub setting: &'a PlanSettings,
     pub groups: &'a [Group],
@@ -30,7 +30,8 @@ impl Maker<'_> {
         self.setting.names.kernels(&self.portions[index].stem, &self.groups[group].name)
     }
 
-    /// Named after its groups only where there are several such packages: usually there is one.
+    /// The names of a common kernels package. The groups are in the name only if there are several such
+    /// packages: usually there is one.
     pub fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
         let several = self.contents[index].shared().count() > 1;
         let groups = served.iter().filter(|_| several);

@@ -1,4 +1,4 @@
-//! The packages of all portions, before they are written in the words of a format.
+//! The packages of all portions, before they are written in the terms of a format.
 
 mod device;
 mod draft;

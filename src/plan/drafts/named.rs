@@ -1,4 +1,4 @@
-//! Packages as the configuration names them, and the relations that it gives them.
+//! Finds the packages that the configuration names, and adds the configured relations.
 
 use rockpack_base::error::{Error, Faults, Result};
 
@@ -9,16 +9,16 @@ use crate::plan::naming::place_of;
 use crate::plan::settings::PlanSettings;
 use crate::report::words::few;
 
-/// How many packages an error lists.
+/// Most packages that an error lists.
 const SHOWN: usize = 20;
 
-/// The place of the package that the configuration calls `name`, see [`place_of`].
+/// The index of the package that the configuration calls `name`, see [`place_of`].
 pub(in crate::plan) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
     let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
     place_of(known, name)
 }
 
-/// The error of the table at `keys`, whose last key names none of the packages.
+/// The error for the table at `keys`, whose last key names no package.
 pub(in crate::plan) fn no_such_package(
     config: &Config,
     keys: [&str; 2],

@@ -28,7 +28,7 @@ const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
 /// The folder where builds with split debug files put them, relative to the prefix.
 const BUILD_ID_FOLDER: &str = ".build-id";
 
-/// Whether `node` is a link by build-id to a file that is where the link would lead a debugger.
+/// Whether `node` is a link by build-id to a file that is already where a debugger would look.
 pub(in crate::plan) fn stood_in(
     path: &TreePath,
     node: &Node<FileSource>,
@@ -50,13 +50,13 @@ pub(in crate::plan) fn id_of(content: &Content) -> Result<Option<String>> {
     }
 }
 
-/// `xx/yyyy….debug`, as every debugger writes it.
+/// The path `xx/yyyy….debug` of a build-id, as every debugger forms it.
 pub(in crate::plan) fn place_of(id: &str) -> Result<TreePath> {
     let (folder, rest) = id.split_at_checked(2).unwrap_or((id, ""));
     TreePath::new(format!("{DEBUG_FOLDER}/{folder}/{rest}.debug"))
 }
 
-/// Whether `path` is one by which debuggers find a file.
+/// Whether debuggers find files by `path`.
 pub(in crate::plan) fn is_debug_place(path: &TreePath) -> bool {
     path.as_str().strip_prefix(DEBUG_FOLDER).is_some_and(|rest| rest.starts_with('/'))
 }

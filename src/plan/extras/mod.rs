@@ -33,7 +33,7 @@ use crate::recombine::{Component, Recombined};
 use crate::report::{ComponentFile, Finding, Findings};
 use debug_places::{id_of, place_of, stood_in};
 
-/// Looks at the host files of all drafts.
+/// Finds the special host files of all drafts.
 pub(in crate::plan) fn add(
     recombined: &Recombined,
     drafts: &mut [Draft],
@@ -60,8 +60,8 @@ pub(in crate::plan) fn add(
     faults.finish()
 }
 
-/// Packages of debug files hold nothing else: they have the documents of the host package that
-/// they depend on.
+/// Makes packages of debug files, which hold nothing else, share the documents of the host package that they
+/// depend on.
 fn share_documents(drafts: &mut [Draft]) {
     let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
     let hosts: Vec<PackageNames> = hosts.map(|draft| draft.names.clone()).collect();
@@ -78,7 +78,7 @@ fn share_documents(drafts: &mut [Draft]) {
 struct HostFiles<'a>(BTreeMap<String, &'a Component>);
 
 impl<'a> HostFiles<'a> {
-    /// The bytes of a host file as the input has them, with their component.
+    /// The bytes of a host file as in the input, with its component.
     fn content(&self, source: &FileSource) -> Option<(&'a Component, &'a Content)> {
         let (FileSource::Host { component, path } | FileSource::Fat { component, path, .. }) =
             source
@@ -185,7 +185,7 @@ fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
 /// The first bytes of an ELF file.
 const MAGIC: &[u8; 4] = b"\x7fELF";
 
-/// `libx.so`, `libx.so.5.2`.
+/// Whether a name is that of a library: `libx.so`, `libx.so.5.2`.
 pub(in crate::plan) fn is_library_name(name: &str) -> bool {
     let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
     let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));

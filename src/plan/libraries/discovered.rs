@@ -17,14 +17,14 @@ use crate::report::{Finding, Findings};
 /// Relations of one portion's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::plan) struct Discovered {
-    /// To the packages of the distribution.
+    /// Dependencies on packages of the distribution.
     pub deb: BTreeSet<Relation>,
     /// Capabilities, needed and offered.
     pub rpm: BTreeSet<Relation>,
 }
 
 impl Discovered {
-    /// Adds them to `package`.
+    /// Adds the relations to `package`.
     pub fn add_to<F>(self, package: &mut Package<F>) {
         if let Some(deb) = &mut package.deb {
             deb.relations.extend(self.deb);
@@ -35,7 +35,7 @@ impl Discovered {
     }
 }
 
-/// Gathers the needs of all files by portion.
+/// Collects the needs of all files by portion.
 pub(super) struct Gatherer<'a> {
     setting: &'a PlanSettings,
     portions: BTreeMap<usize, Gathering<'a>>,
@@ -48,11 +48,11 @@ struct Gathering<'a> {
     configured: BTreeSet<&'a Relation>,
     requires: BTreeSet<String>,
     provides: BTreeSet<String>,
-    /// Needed library → files that need it and do not find it.
+    /// Needed library → files that need it, if it is not found.
     missing: BTreeMap<String, BTreeSet<TreePath>>,
-    /// Needed library for which the configuration names no dependency → files.
+    /// Needed library without a configured dependency → files.
     free: BTreeMap<String, BTreeSet<TreePath>>,
-    /// Needed library and symbol version → files.
+    /// Needed library and missing symbol version → files.
     lacking: BTreeMap<(String, String), BTreeSet<TreePath>>,
 }
 
@@ -61,8 +61,8 @@ impl<'a> Gatherer<'a> {
         Self { setting, portions: BTreeMap::new() }
     }
 
-    /// Adds the needs of a file, whose needed libraries were `found`, and, if the dynamic linker finds
-    /// it by its name alone, what it offers.
+    /// Adds the needs of a file whose needed libraries were `found`, and its offers if the dynamic linker
+    /// finds it by its name alone.
     pub fn add(
         &mut self,
         linked: &LinkedFile<'_>,
@@ -183,7 +183,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// Adds what rpm finds in the paths of `package`: the build-ids of debug files.
+/// Adds the capabilities that rpm derives from the paths of `package`: the build-ids of debug files.
 pub(in crate::plan) fn add_build_ids<F>(package: &mut Package<F>) {
     let Some(control) = &mut package.rpm else {
         return;

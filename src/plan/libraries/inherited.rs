@@ -1,9 +1,8 @@
-//! Libraries that a file finds by the search path of whatever loads it.
+//! Finds libraries that a file reaches by the search path of its loading file.
 //!
-//! Where a file has no `DT_RUNPATH`, the loader also looks in the `DT_RPATH` of the file that made
-//! it load this one, of the file that made it load that, and so on up to the program. A file's own
-//! `DT_RPATH` counts for nothing beside its `DT_RUNPATH`. Source: ld.so(8), and `_dl_map_object` in
-//! glibc's `elf/dl-load.c`.
+//! If a file has no `DT_RUNPATH`, the loader also searches the `DT_RPATH` of the file that needed it, of the
+//! file that needed that one, and so on up to the program. A file's `DT_RUNPATH` overrides its own
+//! `DT_RPATH`. Source: ld.so(8), and `_dl_map_object` in glibc's `elf/dl-load.c`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +14,7 @@ use super::linked_file::{LibraryLookup, LocatedFile};
 use crate::dependencies::search;
 use crate::plan::settings::PlanSettings;
 
-/// Marks the libraries as reached that a file finds by the `DT_RPATH` of a file that needs it.
+/// Marks libraries as reached if a file finds them by the `DT_RPATH` of a file that needs it.
 pub(super) fn mark(setting: &PlanSettings, set: &LibrarySet<'_>, located: &mut [LocatedFile<'_>]) {
     let mut reached = Vec::new();
     let users = Users::of(located);
@@ -44,7 +43,7 @@ fn linking<'a>(file: &LocatedFile<'a>) -> Option<&'a Linking> {
     file.linked.needs.linking.as_ref()
 }
 
-/// Whether the `DT_RPATH` of `file`, if that is in use, leads to the library `name`.
+/// Whether `file` uses its `DT_RPATH` and finds the library `name` by it.
 fn finds_by_rpath(
     setting: &PlanSettings,
     set: &LibrarySet<'_>,

@@ -1,8 +1,8 @@
-//! Whether what runs the scripts and programs of a set is there, and what their packages need for it.
+//! Checks the interpreters of a set's scripts and programs, and adds the dependencies on them.
 //!
-//! An interpreter is looked up below the prefix in the set, through links, and else among the programs
-//! that the distribution is known to have. The configuration's `interpreters` goes before: it puts
-//! another one into the first line of scripts, or leaves the scripts alone.
+//! An interpreter below the prefix is looked up in the set, through links, and others among the known
+//! programs of the distribution. The configuration's `interpreters` has priority: it replaces the interpreter
+//! in the first line of scripts, or leaves the scripts unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,10 +23,10 @@ use crate::plan::relations::parse_deb;
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, InterpreterFault};
 
-/// Folder of the prefix that users have in their `PATH`.
+/// The folder of the prefix that is in users' `PATH`.
 const PROGRAMS: &str = "bin";
 
-/// Gathers the interpreters that the files of all portions need.
+/// Collects the interpreters that the files of all portions need.
 pub(super) struct InterpreterNeeds<'a> {
     setting: &'a PlanSettings,
     paths: SetPaths<'a>,
@@ -38,26 +38,26 @@ pub(super) struct InterpreterNeeds<'a> {
 /// The needs of the files of one portion.
 #[derive(Default)]
 struct PortionNeeds {
-    /// Packages of the distribution, in the words of a `.deb`.
+    /// Packages of the distribution, in the form of a `.deb`'s dependencies.
     deb: BTreeSet<String>,
     /// Paths that an `.rpm` needs.
     rpm: BTreeSet<String>,
     /// Portions that have an interpreter.
     portions: BTreeSet<usize>,
-    /// Interpreter and what is wrong with it → files.
+    /// Interpreter and its fault → files.
     faults: BTreeMap<(String, InterpreterFault), BTreeSet<TreePath>>,
-    /// Interpreter and the one that takes its place, if any does → files.
+    /// Interpreter and its replacement, if any → files.
     settled: BTreeMap<(String, Option<String>), BTreeSet<TreePath>>,
 }
 
 impl<'a> InterpreterNeeds<'a> {
-    /// Starts with nothing for a set of these portions.
+    /// Starts without needs, for a set of these portions.
     pub fn new(setting: &'a PlanSettings, portions: &'a [Portion<'a>]) -> Self {
         let paths = SetPaths::new(portions, setting.prefix.path());
         Self { setting, paths, portions: BTreeMap::new(), replaced: BTreeMap::new() }
     }
 
-    /// Adds what the file `linked` needs.
+    /// Adds the needs of the file `linked`.
     pub fn add(&mut self, linked: &LinkedFile<'_>) {
         if let Some(loader) = loader(&linked.needs) {
             self.add_loader(linked, loader);
@@ -81,8 +81,8 @@ impl<'a> InterpreterNeeds<'a> {
         }
     }
 
-    /// Adds a script that gets the first line `line`, with the interpreter at `path`, which another entry
-    /// may settle.
+    /// Adds a script that gets the first line `line` with the interpreter at `path`, about which another
+    /// entry may decide.
     fn add_replaced(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, path: &str) {
         match self.rule(path) {
             Some(InterpreterSchema::Ignored) => {}
@@ -98,8 +98,8 @@ impl<'a> InterpreterNeeds<'a> {
         rules.filter(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule).next()
     }
 
-    /// Adds a script with this first line. `is_there` says that the configuration takes its interpreter
-    /// for one that is.
+    /// Adds a script with this first line. `is_there` means that the configuration asserts that the
+    /// interpreter exists.
     fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, is_there: bool) {
         let by_path = rpm::interpreters(&line.start);
         let fault = match &line.start {
@@ -125,8 +125,8 @@ impl<'a> InterpreterNeeds<'a> {
         }
     }
 
-    /// Adds the program at the absolute `path`. `by_path` are those that an `.rpm` needs. Says what is
-    /// wrong with the program, if anything is.
+    /// Adds the program at the absolute `path`. `by_path` collects those that an `.rpm` needs. Returns the
+    /// fault of the program, if any.
     fn add_program(
         &mut self,
         portion: usize,
@@ -207,7 +207,7 @@ impl<'a> InterpreterNeeds<'a> {
         needs.settled.entry(key).or_default().insert(linked.path.clone());
     }
 
-    /// Adds what was gathered to `linkage`. `name` is the name of a portion, for findings.
+    /// Adds the collected needs to `linkage`. `name` gives the name of a portion, for findings.
     pub fn finish(
         self,
         name: impl Fn(usize) -> String,
@@ -235,7 +235,8 @@ impl<'a> InterpreterNeeds<'a> {
 }
 
 impl PortionNeeds {
-    /// Adds a finding for each interpreter that runs nothing, and for each that the configuration settles.
+    /// Adds a finding for each interpreter that cannot run, and for each that the configuration decides
+    /// about.
     fn note(&self, package: &str, findings: &mut Findings) {
         for ((interpreter, fault), files) in &self.faults {
             findings.add(Finding::InterpreterUnresolved {
@@ -256,7 +257,7 @@ impl PortionNeeds {
     }
 }
 
-/// The dynamic loader of a program that somebody may run.
+/// The dynamic loader of an executable program.
 fn loader(needs: &Needs) -> Option<&str> {
     let linking = needs.linking.as_ref().filter(|_| needs.is_executable)?;
     linking.interpreter.as_deref()

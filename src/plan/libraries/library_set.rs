@@ -18,7 +18,7 @@ use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 use crate::split::HostFile;
 
-/// The last part of the name of a needed library, which may be a path.
+/// The last component of a needed library's name, which may be a path.
 fn file_name(needed: &str) -> &str {
     needed.rsplit('/').next().unwrap_or_default()
 }
@@ -52,9 +52,9 @@ pub(super) struct LibrarySet<'a> {
     /// File name of a needed library → its paths in the set. A search path may have thousands of folders,
     /// most of them absent.
     by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
-    /// Path → dynamic section, of all that were read.
+    /// Path → dynamic section, for all files whose section was read.
     linkings: BTreeMap<&'a TreePath, &'a Linking>,
-    /// The linker path of the prefix, behind the links on the way to it.
+    /// The linker path of the prefix, with links resolved.
     linker_path: TreePath,
 }
 
@@ -96,7 +96,7 @@ impl<'a> LibrarySet<'a> {
         set
     }
 
-    /// Whether the dynamic linker finds what lies at `path` by its name alone.
+    /// Whether the dynamic linker finds the file at `path` by its name alone.
     fn is_public(&self, path: &TreePath) -> bool {
         self.setting.config.folders.is_public(path)
             || path.parent().as_ref() == Some(&self.linker_path)
@@ -108,8 +108,7 @@ impl<'a> LibrarySet<'a> {
         paths.filter_map(|path| Some(self.at((*path).clone())?.file)).collect()
     }
 
-    /// Adds to the order of a search path the folders to which links of the set lead from those that it
-    /// names.
+    /// Adds the folders that links of the set lead to from those in a search path.
     pub(super) fn through_links(&self, order: Order) -> Order {
         let behind = order.iter().filter_map(|(folder, index)| {
             let path = TreePath::new(folder.as_str()).ok()?;
@@ -123,7 +122,7 @@ impl<'a> LibrarySet<'a> {
         order
     }
 
-    /// The folder that `path` leads to, with all links on the way.
+    /// The folder at `path`, with all links resolved.
     fn behind_links(&self, mut path: TreePath) -> Option<TreePath> {
         for _ in 0..LINK_LIMIT {
             let above = std::iter::successors(Some(path.clone()), TreePath::parent);

@@ -1,4 +1,4 @@
-//! The needs of portions: of each other, and from outside.
+//! The needs of portions, from each other and from outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,15 +16,15 @@ pub(in crate::plan) struct Linkage {
     pub native: BTreeSet<usize>,
     /// Paths of files whose search paths are written anew.
     pub rewritten: BTreeSet<TreePath>,
-    /// Paths of scripts that get another first line, and that line.
+    /// Paths of scripts that get another first line, with that line.
     pub first_lines: BTreeMap<TreePath, FirstLine>,
-    /// Portion → what it needs from outside, and offers.
+    /// Portion → its needs from outside, and its offers.
     pub discovered: BTreeMap<usize, Discovered>,
 }
 
 impl Linkage {
-    /// The nearest portions that `index` needs, directly or through others, and for which `wanted`
-    /// holds; what lies behind these is their own concern.
+    /// The nearest portions that `index` needs, directly or through others, and for which `wanted` holds.
+    /// Portions behind these are left to their own dependencies.
     pub fn nearest(&self, index: usize, wanted: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut seen = BTreeSet::from([index]);

@@ -1,4 +1,4 @@
-//! A file that links to libraries, and where each of them was found.
+//! A file that links to libraries, and the results of looking them up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use rockpack_base::tree::TreePath;
 
 use super::needs::Needs;
 
-/// A file of the set that says something of its needs.
+/// A file of the set that states needs.
 pub(super) struct LinkedFile<'a> {
     pub portion: usize,
     pub path: &'a TreePath,
@@ -23,12 +23,12 @@ impl LinkedFile<'_> {
     }
 }
 
-/// A linked file, and where the libraries that it needs were found.
+/// A linked file with the results of looking up its needed libraries.
 pub(super) struct LocatedFile<'a> {
     pub linked: &'a LinkedFile<'a>,
     /// The library search path as it will be installed.
     pub search_path: &'a str,
-    /// Needed library → where it was found.
+    /// Needed library → result of the lookup.
     pub places: BTreeMap<&'a str, LibraryLookup>,
 }
 
@@ -40,11 +40,11 @@ pub(super) enum LibraryLookup {
     /// A library of the distribution or the configuration; without a distribution to ask, any that is not in
     /// the set.
     Outside,
-    /// Nowhere.
+    /// No library was found.
     Nowhere,
 }
 
-/// A library of the set that a name leads to.
+/// A library of the set, as found by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SetLibrary {
     /// The portion of its file, and those of links to it.
@@ -53,14 +53,14 @@ pub(super) struct SetLibrary {
     pub owner: usize,
     /// Path of the library's file.
     pub file: TreePath,
-    /// Whether it lies outside of the linker path.
+    /// Whether it is outside of the linker path.
     pub is_private: bool,
     /// Whether the loader finds it for the file that needs it.
     pub is_reached: bool,
 }
 
 impl LocatedFile<'_> {
-    /// The libraries of the set that it needs, with the names by which it needs them.
+    /// The libraries of the set that the file needs, with the names by which it needs them.
     pub fn in_set(&self) -> impl Iterator<Item = (&str, &SetLibrary)> {
         self.places.iter().filter_map(|(name, place)| match place {
             LibraryLookup::InSet(library) => Some((*name, library)),

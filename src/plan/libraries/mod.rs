@@ -117,7 +117,7 @@ fn locate<'a>(
     LocatedFile { linked, search_path, places }
 }
 
-/// Libraries in kernel packages, which depend on their host: that one has what they need.
+/// Libraries in kernel packages; the host package takes over their needs.
 fn of_databases<'a>(
     index: usize,
     portion: &Portion<'a>,
@@ -145,7 +145,7 @@ fn of_databases<'a>(
     Ok(linked_files)
 }
 
-/// The bytes of a host file as the input has them, with device code, and its mode.
+/// The bytes and mode of a host file as in the input, with device code.
 fn host_content<'a>(owned: &PortionNode<'a>) -> Option<(&'a Content, u32)> {
     match owned.node {
         Node::File { data, mode } => Some((data.kind.original(), *mode)),
@@ -177,7 +177,7 @@ fn read(
     }
 }
 
-/// Notes a file that needs libraries and is in a part that nobody runs.
+/// Notes a file that needs libraries but is in a part whose programs are not run.
 fn note_unasked(
     content: &Content,
     kind: ComponentKind,
@@ -188,7 +188,7 @@ fn note_unasked(
     let linking = match needs::needs(content, 0) {
         Ok(needs) => needs.linking,
         Err(error) if error.is_of_reading() => return Err(error),
-        // Of a damaged one, nothing is asked either.
+        // A damaged file states no needs either.
         Err(_) => None,
     };
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {

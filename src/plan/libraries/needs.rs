@@ -22,7 +22,7 @@ pub(super) struct Needs {
     pub linking: Option<Linking>,
     /// First line of an executable script.
     pub script: Option<FirstLine>,
-    /// Whether somebody may run it.
+    /// Whether the file is executable.
     pub is_executable: bool,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn is_native(content: &Content) -> Result<bool> {
     Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
 }
 
-/// Reads the needs of a file with `mode`, as the input has it.
+/// Reads the needs of a file of the input with `mode`.
 pub(super) fn needs(content: &Content, mode: u32) -> Result<Needs> {
     let is_executable = file_mode(mode) & 0o111 != 0;
     let script = if is_executable { FirstLine::read(content)? } else { None };

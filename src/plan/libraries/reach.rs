@@ -1,5 +1,5 @@
-//! Libraries of the set that the loader does not find: those that some file needs, and those that
-//! lie where it never looks.
+//! Notes libraries of the set that the loader does not find: needed ones, and those in folders that it never
+//! searches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) fn note(
     note_misplaced(setting, set, located, &name, findings);
 }
 
-/// Notes libraries that a file needs, and that lie where it does not look.
+/// Notes needed libraries outside of the folders that the file searches.
 fn note_out_of_reach(
     located: &[LocatedFile<'_>],
     name: &impl Fn(usize) -> String,
@@ -51,9 +51,9 @@ fn note_out_of_reach(
     }
 }
 
-/// Notes libraries that nothing leads to: neither the linker path, nor the search path of a file
-/// that needs them. Those that are needed and not reached have a finding of their own, and one of these
-/// only where they obviously lie in the wrong place.
+/// Notes libraries that neither the linker path nor the search path of a dependent file leads to. Needed but
+/// unreached ones have a finding of their own; they are noted here only if they are obviously in the wrong
+/// place.
 fn note_misplaced(
     setting: &PlanSettings,
     set: &LibrarySet<'_>,
@@ -74,7 +74,7 @@ fn note_misplaced(
         if public.contains(path) || reached.contains(path) {
             continue;
         }
-        // Where `libdir` has nothing, it probably is the wrong one.
+        // If `libdir` is empty, it probably is the wrong folder.
         let is_libdir = public.is_empty() && search::is_prefix_libraries(below);
         let is_unfound = !needed.contains(path) || search::is_wrong_place(below);
         let is_misplaced = || search::is_misplaced(below, soname, searched.contains(below));

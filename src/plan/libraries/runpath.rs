@@ -15,11 +15,11 @@ use crate::report::{ComponentFile, DynamicPart, Finding, Findings, OutsideSearch
 #[derive(Debug, Default)]
 pub(super) struct InstalledSearchPath {
     pub text: String,
-    /// Whether it is another than the input's.
+    /// Whether it differs from the input's.
     pub is_new: bool,
 }
 
-/// The search path of the file `linked`. Notes what leads elsewhere.
+/// The search path of the file `linked`. Notes folders outside of the prefix.
 pub(super) fn search_path(
     setting: &PlanSettings,
     linked: &LinkedFile<'_>,
@@ -64,7 +64,7 @@ pub(super) fn search_path(
     Ok(InstalledSearchPath { text, is_new: rewriting.content.is_some() })
 }
 
-/// The folders of a search path that lie outside of the prefix, or anywhere.
+/// The folders of a search path outside of the prefix, or without a fixed place.
 fn outside(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<String> {
     let folders = search::folders(text, path, prefix).into_iter();
     let outside = folders.filter_map(|folder| match folder {

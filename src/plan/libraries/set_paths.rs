@@ -17,7 +17,7 @@ pub(super) struct SetPaths<'a> {
 
 /// The result of looking up a program in the set.
 pub(super) enum ProgramLookup {
-    /// The set has it.
+    /// A program of the set.
     InSet {
         /// The portions of the file, and of the links to it.
         portions: BTreeSet<usize>,
@@ -27,7 +27,7 @@ pub(super) enum ProgramLookup {
         /// Whether it can be run.
         is_executable: bool,
     },
-    /// The set does not have it: it lies at this absolute path, if anywhere.
+    /// A program outside of the set: at this absolute path, if anywhere.
     Outside(String),
 }
 
@@ -41,7 +41,7 @@ impl<'a> SetPaths<'a> {
         Self { prefix, by_path: files.collect() }
     }
 
-    /// Finds what lies at the absolute `path`.
+    /// Looks up the absolute `path`.
     pub fn find(&self, path: &str) -> ProgramLookup {
         let mut at = format!("/{}", normal(path).join("/"));
         let asked = at.clone();
@@ -68,7 +68,7 @@ impl<'a> SetPaths<'a> {
         path.strip_prefix('/')?.strip_prefix(self.prefix.as_str())?.strip_prefix('/')
     }
 
-    /// The portion of the first link on the way to `inside`, and the absolute path that it makes of it.
+    /// The portion of the first link on the way to `inside`, and the absolute path with that link resolved.
     fn link_on_the_way(&self, inside: &str) -> Option<(usize, String)> {
         let ends = inside.match_indices('/').map(|(at, _)| at).chain([inside.len()]);
         for end in ends {

@@ -1,9 +1,9 @@
-//! Symbol versions that files need of libraries of the set, and that these do not have.
+//! Notes symbol versions that files need but the set's libraries lack.
 //!
-//! The loader refuses a program whose library has versions, but lacks one that it needs. Of a library
-//! without any version it warns and goes on, or aborts where the library has no version table at all. rpm
-//! makes a requirement of each version in any case, which then nothing provides. Weak needs count as
-//! well: the loader goes on without them, and rpm tells none from others.
+//! The loader refuses a program whose library has versions, but lacks one that it needs. For a library
+//! without any version it warns and goes on, or aborts if the library has no version table at all. rpm always
+//! makes a requirement of each version, which then nothing provides. Weak needs count as well: the loader
+//! goes on without them, but rpm does not distinguish them.
 //!
 //! Source: `match_symbol` of glibc (`elf/dl-version.c`) and `check_match` (`elf/dl-lookup.c`).
 
@@ -15,7 +15,7 @@ use super::library_set::LibrarySet;
 use super::linked_file::{LibraryLookup, LocatedFile};
 use crate::report::{Finding, Findings};
 
-/// A version that a portion needs of a library of the set, which lacks it.
+/// A version that a portion needs from a library of the set and that the library lacks.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Lack<'a> {
     portion: usize,

@@ -19,7 +19,7 @@ use super::{Naming, package_name};
 use crate::config::{Config, Selector};
 use crate::recombine::{Component, Recombined};
 
-/// Family → what goes into it.
+/// Family → its selectors.
 type Selectors = [(String, Vec<Selector>)];
 
 /// The table that decides about an artifact.
@@ -42,7 +42,7 @@ impl<'a> Families<'a> {
         Self { config, shipped: &parts.selectors, naming }
     }
 
-    /// The family that takes `module` of `component`; none if it is left over.
+    /// The family that takes `module` of `component`; `None` if no family does.
     pub fn of(&self, component: &Component, module: Option<&str>) -> Option<String> {
         let fits = |selector: &Selector| takes(selector, component, module);
         let first = |selectors: &Selectors| {
@@ -128,7 +128,8 @@ impl<'a> Families<'a> {
         }
     }
 
-    /// Two artifacts in one family are one package by accident, unless one table asks for it.
+    /// Refuses two artifacts in the same family unless one table asks for it: they would become one package
+    /// by accident.
     pub fn refuse_merged<'b>(
         &self,
         made: impl Iterator<Item = (&'b str, &'b BTreeSet<String>)>,
@@ -152,7 +153,7 @@ impl<'a> Families<'a> {
     }
 }
 
-/// Refuses what is wrong with the configured selectors, whatever the artifacts are.
+/// Refuses faults of the configured selectors that do not depend on the artifacts.
 pub(in crate::plan) fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for (package, _) in &config.selectors {
@@ -165,8 +166,8 @@ pub(in crate::plan) fn check(config: &Config) -> Result<()> {
     faults.finish()
 }
 
-/// Nothing is claimed by two packages: neither a module by name, nor all that a selector could
-/// take by an earlier one. The first would win in silence.
+/// Refuses double claims: a module that two packages name, and a selector whose whole content an earlier one
+/// takes. The first would silently win.
 fn check_claims(config: &Config, faults: &mut Faults) {
     // Selectors with invalid kinds have been reported already.
     let claims = claims(&config.selectors);
@@ -194,14 +195,14 @@ fn check_claims(config: &Config, faults: &mut Faults) {
     }
 }
 
-/// A configured selector and where it stands.
+/// A configured selector and its index.
 struct NumberedSelector<'a> {
     package: &'a str,
     index: String,
     selector: &'a Selector,
 }
 
-/// All selectors in the order in which they are asked.
+/// All selectors in the order in which they apply.
 fn claims(selectors: &Selectors) -> impl Iterator<Item = NumberedSelector<'_>> {
     selectors.iter().flat_map(|(package, selectors)| {
         let numbered = selectors.iter().enumerate();
@@ -219,7 +220,7 @@ impl NumberedSelector<'_> {
         [&["selectors", self.package, &self.index], rest].concat()
     }
 
-    /// The first module, with its place, that it names beside `other` of another package.
+    /// The first module, with its index, that the selector and `other` of another package both name.
     fn shared(&self, other: &NumberedSelector<'_>) -> Option<(usize, &str)> {
         let (mine, theirs) = (self.selector, other.selector);
         let apart = match (&mine.kinds, &theirs.kinds) {
@@ -244,7 +245,7 @@ impl NumberedSelector<'_> {
     }
 }
 
-/// Whether `all` has what `some` has; everything is in what is unset.
+/// Whether `all` includes `some`; an unset list stands for everything.
 fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
     match (all, some) {
         (None, _) => true,

@@ -1,12 +1,12 @@
 //! Package names, as the naming scheme of the set makes them.
 //!
 //! A package's *stem* is its family with the suffix of its part, in each format: `rocm-blas`,
-//! `rocm-blas-dev`. Templates of the scheme make of it the names of its host package, its kernel
-//! packages and its metapackages.
+//! `rocm-blas-dev`. Templates of the scheme turn it into the names of its host package, its kernel packages
+//! and its metapackages.
 //!
-//! Names are lowered. Both formats allow letters, digits, `-` and `.`; Debian wants two characters
-//! and a letter or digit in front. `_`, `+` and `:` never appear: they mean something to tools
-//! that take file names or architectures apart.
+//! Names are in lower case. Both formats allow letters, digits, `-` and `.`; Debian requires two characters,
+//! and a letter or digit first. `_`, `+` and `:` never appear: they are separators for tools that parse file
+//! names or architectures.
 
 pub(super) mod families;
 pub(super) mod parts;
@@ -21,7 +21,7 @@ use crate::recombine::Group;
 /// A placeholder name for checks of templates.
 const SAMPLE: &str = "gfx90a";
 
-/// Artifacts with such names are families of their own.
+/// Vendor prefix of artifacts that are families of their own.
 const FOREIGN_VENDOR: &str = "amdrocm";
 
 /// A name in each format.
@@ -58,9 +58,8 @@ impl PackageNames {
     }
 }
 
-/// The place of what the configuration calls `name` among packages with their names and, of host
-/// and support packages, their stems: a name of either format goes before a stem, which is a name
-/// without what the scheme adds to it.
+/// Finds the package that the configuration means by `name`: an exact name of either format first, then a
+/// stem. Only host and support packages have a stem, a name without the scheme's additions.
 pub(super) fn place_of<'a>(
     mut known: impl Iterator<Item = (&'a PackageNames, Option<&'a PackageNames>)> + Clone,
     name: &str,
@@ -69,7 +68,7 @@ pub(super) fn place_of<'a>(
     by_name.or_else(|| known.position(|(_, stem)| stem.is_some_and(|stem| stem.has(name))))
 }
 
-/// Lowers `text` and refuses what cannot be a package name.
+/// Turns `text` into lower case; refuses it if it cannot be a package name.
 pub(super) fn package_name(text: &str) -> Result<String> {
     let name = text.to_lowercase();
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -83,7 +82,7 @@ pub(super) fn package_name(text: &str) -> Result<String> {
         .hint("package names have letters, digits, `-` and `.`, and two characters at least"))
 }
 
-/// A scheme with everything that is the same for all names of a set.
+/// A scheme with the values that are the same for all names of a set.
 #[derive(Debug)]
 pub struct Naming {
     scheme: Scheme,
@@ -117,7 +116,7 @@ impl Naming {
         Self { version, ..self }
     }
 
-    /// Refuses templates that need more of the version than it has.
+    /// Refuses templates that need version components which the version lacks.
     pub fn check_version(&self) -> Result<()> {
         let needs = |text: &&str| text.contains("{series}") || text.contains("{major}");
         let templates = self.scheme.templates().into_iter().map(|(_, template)| template);
@@ -186,7 +185,7 @@ impl Naming {
         &self.scheme.metas
     }
 
-    /// Folders below the prefix where kernel archives are looked for after their own one.
+    /// Folders below the prefix that are searched for kernel archives after their own one.
     pub(super) fn archive_search(&self) -> &[String] {
         &self.scheme.archive_search
     }
@@ -213,7 +212,8 @@ impl Naming {
         }
     }
 
-    /// The family of an artifact that no selector names: the vendor is not doubled.
+    /// The family of an artifact that no selector names. A vendor that is already in the name is not
+    /// repeated.
     pub(super) fn family(&self, artifact: &str) -> Result<String> {
         let (name, vendor) = (artifact.to_lowercase(), &self.scheme.vendor);
         let own = name == *vendor
@@ -222,7 +222,7 @@ impl Naming {
         if own { package_name(&name) } else { package_name(&format!("{vendor}-{name}")) }
     }
 
-    /// Whether packages with such names are the vendor's.
+    /// Whether the vendor's packages have such names.
     pub(super) fn is_own(&self, name: &str) -> bool {
         name.starts_with(&self.scheme.vendor) || name.starts_with(FOREIGN_VENDOR)
     }
@@ -233,12 +233,12 @@ impl Naming {
         rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
     }
 
-    /// The package with the files of `stem`, which has no device code.
+    /// The package of `stem` that has all its files, without device code.
     pub(super) fn package(&self, stem: &PackageNames) -> Result<PackageNames> {
         self.names(&self.scheme.names.package, Of { stem: Some(stem), group: None })
     }
 
-    /// The package with the host files of `stem`, whose device code is in others.
+    /// The package with the host files of `stem`, if other packages have its device code.
     pub(super) fn host(&self, stem: &PackageNames) -> Result<PackageNames> {
         self.names(&self.scheme.names.host, Of { stem: Some(stem), group: None })
     }
@@ -249,8 +249,8 @@ impl Naming {
         self.names(&self.scheme.names.kernels, of)
     }
 
-    /// The package with the device code of `stem` that several groups share. `groups` tells it
-    /// from others of the stem, where there are some.
+    /// The package with the device code of `stem` that several groups share. `groups` distinguishes it from
+    /// others of the stem, if there are any.
     pub(super) fn kernels_common(
         &self,
         stem: &PackageNames,
@@ -279,14 +279,13 @@ impl Naming {
         self.names(template, Of::default())
     }
 
-    /// The package of what a set needs outside of the prefix.
+    /// The package for files that a set needs outside of the prefix.
     pub(super) fn system(&self) -> Result<PackageNames> {
         self.names(&self.scheme.names.system, Of::default())
     }
 
-    /// Digits by which the packages of [`Self::system`] of several versions sort, the newest
-    /// first; none if all have one name. What the name does not tell apart, the digits do not, so
-    /// an update keeps them.
+    /// Digits by which the packages of [`Self::system`] of several versions sort, the newest first; `None` if
+    /// all have the same name. Versions with the same name have the same digits, so an update keeps them.
     pub(super) fn system_order(&self) -> Option<String> {
         let texts = self.scheme.names.system.texts();
         let wants = |what: &str| texts.iter().any(|text| text.contains(what));

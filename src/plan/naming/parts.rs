@@ -1,9 +1,9 @@
-//! `config/components.toml`: which kinds make up which package of a family, and which modules of
-//! known artifacts which family.
+//! `config/components.toml`: assigns component kinds to the packages of a family, and modules of known
+//! artifacts to families.
 //!
-//! Parts of the configuration come first: one with the name of a shipped part replaces it, and a
-//! kind that it takes is taken from the others. Refused: kinds that are in no part or in two, and
-//! descriptions that do not exist.
+//! Parts of the configuration come first: a part with the name of a shipped one replaces it, and its kinds
+//! are removed from the others. Refused: kinds that are in no part or in two, and descriptions that do not
+//! exist.
 
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::once::Ordered;
@@ -30,9 +30,9 @@ pub(in crate::plan) struct PackagePart {
     pub group: String,
     pub template: String,
     pub needs_host: bool,
-    /// Whether its programs and libraries are run, so that what they need is needed.
+    /// Whether its programs and libraries are run, so that their needs become dependencies.
     programs: bool,
-    /// Whether its host package is called as if there were no device code.
+    /// Whether its host package is named as if there were no device code.
     pub is_whole: bool,
 }
 
@@ -60,8 +60,8 @@ impl PackagePart {
         })
     }
 
-    /// The part that an entry of a package list is made into: its name is whole, its kinds and needs are what
-    /// the list says, and so is where it is filed.
+    /// The part for an entry of a package list. Its name is whole; the list gives its kinds, needs, section
+    /// and group.
     pub fn of_entry(archives: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
         Self {
             kinds: Vec::new(),
@@ -77,7 +77,7 @@ impl PackagePart {
         }
     }
 
-    /// Whether it is what developers need: headers, and links to libraries.
+    /// Whether it is for developers: headers, and links to libraries.
     pub fn is_devel(&self) -> bool {
         self.role == PartRole::Support && self.kinds.contains(&ComponentKind::Dev)
     }
@@ -95,12 +95,12 @@ impl PackagePart {
 #[derive(Debug)]
 pub(in crate::plan) struct Parts {
     parts: Vec<PackagePart>,
-    /// Family → what goes into it, as in the packaging configuration.
+    /// Family → its selectors, as in the packaging configuration.
     pub selectors: Vec<(String, Vec<Selector>)>,
 }
 
 impl Parts {
-    /// The parts of `config` and, behind them, the shipped ones.
+    /// The parts of `config`, then the shipped ones.
     pub fn new(config: &Config, naming: &Naming) -> Result<Self> {
         let rules: ShippedParts = toml::from_str(SHIPPED)
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
@@ -133,12 +133,12 @@ impl Parts {
         Ok(Self { parts, selectors: selectors.collect::<Result<_>>()? })
     }
 
-    /// Whether programs and libraries of `kind` are run, so that what they need is needed.
+    /// Whether programs and libraries of `kind` are run, so that their needs become dependencies.
     pub fn are_run(&self, kind: ComponentKind) -> bool {
         self.parts.iter().any(|part| part.programs && part.kinds.contains(&kind))
     }
 
-    /// The part that `kind` goes into, and its place in the order of packages.
+    /// The part that takes `kind`, and its index in the order of packages.
     pub fn of(&self, kind: ComponentKind) -> Result<(usize, &PackagePart)> {
         let index = self.parts.iter().position(|part| part.kinds.contains(&kind));
         let found = index.and_then(|index| Some((index, self.parts.get(index)?)));
@@ -146,7 +146,7 @@ impl Parts {
     }
 }
 
-/// The shipped part that the configured one at `index` replaces without taking all of its kinds.
+/// The error for a shipped part that the configured one at `index` replaces without taking all of its kinds.
 fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
     let rest = list(&shipped.kinds);
     let message = format!("replaces the shipped part {}, and leaves out {rest}", shipped.archives);
@@ -154,7 +154,7 @@ fn left(config: &Config, index: usize, shipped: &PackagePart) -> Error {
     config.fault(&["parts", &index.to_string(), "kinds"], message).hint(hint)
 }
 
-/// Gathers what is wrong in the configuration's parts.
+/// Collects the faults of the configuration's parts.
 fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for (index, part) in config.keys.parts.iter().enumerate() {

@@ -22,10 +22,10 @@ use crate::report::{Finding, Findings, IgnoredClaim};
 /// Hint for a list that does not have the schema.
 const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/package.json";
 
-/// How names of development packages end in the list.
+/// Ending of the names of development packages in the list.
 const DEVEL: &str = "-devel";
 
-/// How Debian's do.
+/// Ending of Debian's names of development packages.
 const DEV: &str = "-dev";
 
 /// A checked list.
@@ -43,13 +43,13 @@ pub struct PackageList {
 pub struct PackageListEntry {
     /// Index of the entry in the file.
     pub index: usize,
-    /// E.g. `amdrocm-blas`.
+    /// Name of the package, e.g. `amdrocm-blas`.
     pub name: String,
     /// Whether it has no files.
     pub is_meta: bool,
     /// Whether a metapackage has one for each target.
     pub per_target: bool,
-    /// Whether it is for one processor; as its content is, if the entry does not say.
+    /// Whether it is for one processor; `None` if the entry does not say, so that its content decides.
     pub native: Option<bool>,
     /// The parts of artifacts that it takes.
     pub takes: Vec<TakenPart>,
@@ -57,9 +57,9 @@ pub struct PackageListEntry {
     pub relations: BTreeMap<&'static str, Vec<String>>,
     /// Texts of the package that replace those for all packages.
     pub(super) says: Says,
-    /// One line.
+    /// Summary of one line.
     pub summary: Option<String>,
-    /// More lines.
+    /// Longer description.
     pub description: Option<String>,
     /// Debian's section.
     pub section: Option<String>,
@@ -70,9 +70,9 @@ pub struct PackageListEntry {
 /// A part of an artifact that an entry takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenPart {
-    /// E.g. `blas`.
+    /// Name of the artifact, e.g. `blas`.
     pub artifact: String,
-    /// One or several parts of a stage prefix, e.g. `rocBLAS`, in any case.
+    /// One or several components of a stage prefix, e.g. `rocBLAS`, in any case.
     pub subdir: String,
     /// Component kinds that the part takes.
     pub kinds: Vec<ComponentKind>,
@@ -81,12 +81,12 @@ pub struct TakenPart {
 }
 
 impl TakenPart {
-    /// Whether it is of this kind of this artifact.
+    /// Whether it takes from this kind of this artifact.
     pub fn is_of(&self, artifact: &str, kind: ComponentKind) -> bool {
         self.artifact == artifact && self.kinds.contains(&kind)
     }
 
-    /// Whether the parts of `subdir` follow each other in the path of a stage prefix.
+    /// Whether the components of `subdir` are consecutive in the path of a stage prefix.
     pub fn fits(&self, prefix: &str) -> bool {
         let prefix = prefix.to_lowercase();
         let subdir = self.subdir.to_lowercase();
@@ -97,12 +97,12 @@ impl TakenPart {
 }
 
 impl PackageListEntry {
-    /// The family that it is about if it is for developers, and so not cut into host and kernels.
+    /// The family whose development package it is; such a package is not split into host and kernels.
     pub fn devel_of(&self) -> Option<&str> {
         self.name.strip_suffix(DEVEL)
     }
 
-    /// The stem of its packages, metapackages among them.
+    /// The stem of its packages, including metapackages.
     pub(super) fn stem(&self) -> PackageNames {
         PackageNames { deb: deb_name(&self.name), rpm: self.name.clone() }
     }
@@ -158,7 +158,7 @@ impl PackageList {
         entries.find(|(_, entry)| entry.stem().has(name))
     }
 
-    /// An error about what stands at `keys` of an entry.
+    /// An error about the value at `keys` of an entry.
     pub fn fault(
         &self,
         entry: &PackageListEntry,
@@ -168,7 +168,7 @@ impl PackageList {
         self.document.fault(&keys_of(&entry.index.to_string(), keys), message)
     }
 
-    /// `error` with its place, which is at `keys` of an entry.
+    /// Adds the position of the value at `keys` of an entry to `error`.
     pub fn located(&self, entry: &PackageListEntry, keys: &[&str], error: &Error) -> Error {
         self.document.located(&keys_of(&entry.index.to_string(), keys), error)
     }
@@ -191,7 +191,7 @@ fn keys_of<'a>(index: &'a str, keys: &[&'a str]) -> Vec<&'a str> {
     [&[index], keys].concat()
 }
 
-/// Keys that turn off what is never done.
+/// Keys that turn off steps that rockpack never does.
 const NEVER_DONE: [&str; 4] =
     ["Disable_DWZ", "Disable_RPM_STRIP", "Disable_DEB_STRIP", "Disable_Debug_Package"];
 

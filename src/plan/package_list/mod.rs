@@ -1,4 +1,4 @@
-//! TheRock's package list: the file, which of its entries takes what, and their packages.
+//! TheRock's package list: the file, the owners of content by its entries, and their packages.
 
 mod file;
 mod owners;

@@ -1,8 +1,7 @@
-//! The entries of a package list as owners of what artifacts hold.
+//! The entries of a package list as owners of the content of artifacts.
 //!
-//! An entry takes parts of stage prefixes. It becomes one portion, whichever components it takes;
-//! the rest of the plan does not tell it from one that selectors made. Refused: stage prefixes that
-//! two entries take.
+//! An entry takes parts of stage prefixes. It becomes one portion for all its components; the rest of the
+//! plan treats it like a portion made by selectors. Refused: stage prefixes that two entries take.
 
 use std::collections::BTreeSet;
 
@@ -20,19 +19,19 @@ use crate::plan::naming::parts::PackagePart;
 use crate::recombine::{Component, Recombined};
 use crate::report::{Finding, Findings, IgnoredClaim};
 
-/// How names of test packages end.
+/// Ending of the names of test packages.
 const TEST: &str = "-test";
 
-/// A package list, and which of its entries take the stage prefixes of a scan.
+/// A package list, with the stage prefixes of a scan that its entries take.
 #[derive(Debug)]
 pub struct PackageListOwners<'a> {
     pub(super) list: &'a PackageList,
     stage_prefixes: StagePrefixes,
-    /// The portions of entries by place in the list.
+    /// The portions of entries by index in the list.
     entries: Vec<EntryPortion>,
 }
 
-/// The portion of an entry before anything is in it.
+/// The still empty portion of an entry.
 #[derive(Debug)]
 struct EntryPortion {
     family: String,
@@ -40,7 +39,7 @@ struct EntryPortion {
     part: PackagePart,
 }
 
-/// An entry, and the part of it that takes something.
+/// An entry with its part that takes a stage prefix.
 struct Taker<'a> {
     /// Index of the entry in the list.
     index: usize,
@@ -49,7 +48,7 @@ struct Taker<'a> {
 }
 
 impl PackageList {
-    /// The owners of what was scanned.
+    /// The owners of the content of `scan`.
     pub fn over(&self, scan: &Scan) -> PackageListOwners<'_> {
         PackageListOwners::new(self, StagePrefixes::of(scan))
     }
@@ -69,7 +68,7 @@ impl PackageList {
 }
 
 impl<'a> PackageListOwners<'a> {
-    /// The owners of paths that came from `stage_prefixes`.
+    /// The owners of paths from `stage_prefixes`.
     pub(in crate::plan) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
         stage_prefixes.own(|artifact, kind, prefix| {
             list.takers(artifact, kind, prefix).next().map(|taker| taker.index)
@@ -78,9 +77,9 @@ impl<'a> PackageListOwners<'a> {
         Self { list, stage_prefixes, entries }
     }
 
-    /// The portions of the entries, in the order of their names, and the install-relative paths that
-    /// no entry takes, in order: a list may cover a part of a run only. Each component with such
-    /// paths gets a finding with its code objects.
+    /// The portions of the entries, in the order of their names, and the install-relative paths that no entry
+    /// takes, in order: a list may cover only a part of a run. Each component with such paths gets a finding
+    /// with its code objects.
     pub(in crate::plan) fn assign<'b>(
         &'b self,
         recombined: &'b Recombined,
@@ -122,7 +121,7 @@ impl<'a> PackageListOwners<'a> {
         faults.finish()
     }
 
-    /// Notes what entries ask for and do not get, where `portions` are made.
+    /// Notes requests of entries that `portions` do not fulfil.
     pub(super) fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
         findings.extend(self.list.findings.clone());
         self.note_absent_modules(findings);
@@ -130,7 +129,7 @@ impl<'a> PackageListOwners<'a> {
         note_devel(portions, findings);
     }
 
-    /// Notes modules that an entry takes and an artifact does not have.
+    /// Notes modules that an entry takes but the artifact lacks.
     fn note_absent_modules(&self, findings: &mut Findings) {
         for entry in &self.list.entries {
             for part in &entry.takes {
@@ -169,7 +168,7 @@ impl<'a> PackageListOwners<'a> {
 impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
     type Owner = usize;
 
-    /// The module of a path is known even if the path was moved.
+    /// The owner of a path by its module, which is known even if the path was moved.
     fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<usize> {
         match self.stage_prefixes.owner(component, path) {
             Some(owner) => owner,
@@ -190,8 +189,7 @@ impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
 }
 
 impl EntryPortion {
-    /// Development and test packages are of the family that they are about, with archives of their
-    /// own names.
+    /// Assigns development and test packages to their family, with names of their own for archives.
     fn new(entry: &PackageListEntry) -> Self {
         let devel = entry.devel_of().map(|family| (PartRole::Support, family, ["dev", "dev"]));
         let test = entry.name.strip_suffix(TEST);
@@ -203,8 +201,8 @@ impl EntryPortion {
     }
 }
 
-/// Notes entries for developers with device code: they are not cut in two, but it has to be
-/// somewhere, and no host package has any.
+/// Notes entries for developers with device code. They are not split; their package holds the device code, as
+/// no host package does.
 fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
     for portion in portions.iter().filter(|portion| portion.part.is_whole) {
         if portion.has_device_code() {

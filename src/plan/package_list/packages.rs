@@ -1,5 +1,4 @@
-//! The packages of a package list beyond those with files: its metapackages, and what entries say of
-//! themselves.
+//! Completes the packages of a package list: adds its metapackages, and the texts of its entries.
 
 use minijinja::context;
 use rockpack_base::error::Result;
@@ -20,7 +19,7 @@ use crate::recombine::Group;
 use crate::report::{Finding, Findings, IgnoredClaim};
 
 impl PackageListOwners<'_> {
-    /// Completes the packages with files, which `portions` became, and adds the metapackages.
+    /// Completes the packages with files, which were made of `portions`, and adds the metapackages.
     pub(in crate::plan) fn complete(
         &self,
         setting: &PlanSettings,
@@ -106,7 +105,7 @@ fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draf
     }
 }
 
-/// A metapackage of the list: one for each group, one for all of these, one without a version.
+/// Makes the metapackages of an entry: one for each group, one for all of these, one without a version.
 fn metapackages<'a>(
     resolver: &mut Resolver<'a>,
     entry: &'a PackageListEntry,

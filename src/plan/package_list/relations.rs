@@ -30,7 +30,7 @@ use crate::report::{Finding, Findings};
 /// The packages that were made for an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::plan) enum EntryOutcome {
-    /// Nothing.
+    /// No package.
     Nothing,
     /// One package.
     Whole(PackageNames),
@@ -71,7 +71,7 @@ const WEAK: [(&str, Format, RelationKind); 4] = [
     ("RPMSuggests", Format::Rpm, RelationKind::Suggests),
 ];
 
-/// The keys of what an entry replaces.
+/// The keys for packages that an entry replaces.
 const REPLACES: [(&str, Format, RelationKind); 6] = [
     ("Provides", Format::Deb, RelationKind::Provides),
     ("Provides", Format::Rpm, RelationKind::Provides),
@@ -81,7 +81,7 @@ const REPLACES: [(&str, Format, RelationKind); 6] = [
     ("Obsoletes", Format::Rpm, RelationKind::Obsoletes),
 ];
 
-/// A relation of the list, taken apart.
+/// A parsed relation of the list.
 struct Text<'a> {
     entry: &'a PackageListEntry,
     key: &'static str,
@@ -106,7 +106,7 @@ impl<'a> Resolver<'a> {
         resolver
     }
 
-    /// Takes metapackages for made that lead to something made; whether there were more of them.
+    /// Marks metapackages as made if they lead to a made entry; returns whether any were added.
     fn revive(&mut self) -> bool {
         let mut changed = false;
         for (index, entry) in self.list.entries.iter().enumerate().filter(|(_, e)| e.is_meta) {
@@ -136,7 +136,7 @@ impl<'a> Resolver<'a> {
         names.filter_map(|name| Some(self.list.find(name)?.0)).collect()
     }
 
-    /// The packages that `dependent` needs of the entry at `index`.
+    /// The packages of the entry at `index` that `dependent` needs.
     fn packages(&self, index: usize, dependent: Dependent) -> Result<Vec<PackageNames>> {
         let (Some(entry), Some(made)) = (self.list.entries.get(index), self.made.get(index)) else {
             return Ok(Vec::new());
@@ -197,7 +197,7 @@ impl<'a> Resolver<'a> {
         Ok(None)
     }
 
-    /// Adds what `entry` depends on, recommends and suggests to a draft of it.
+    /// Adds the dependencies, recommendations and suggestions of `entry` to a draft of it.
     pub fn depend(
         &mut self,
         entry: &'a PackageListEntry,
@@ -218,7 +218,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Adds what `entry` provides, replaces and conflicts with; these are names of other packages.
+    /// Adds the names of other packages that `entry` provides, replaces and conflicts with.
     pub fn replace(&self, entry: &PackageListEntry, draft: &mut Draft) -> Result<()> {
         let wanted = REPLACES.iter().filter(|(_, format, _)| self.setting.formats.contains(format));
         for &(key, format, kind) in wanted {
@@ -275,7 +275,7 @@ impl<'a> Resolver<'a> {
         for names in self.packages(index, dependent)? {
             let link = Link::of_patch(text.kind, &names);
             relations.extend(link.relations(text.format, self.setting));
-            // A bound of the entry's own is kept beside it.
+            // An explicit bound of the entry is kept as well.
             if let Some(bound) = &relation.version {
                 let name = names.of(text.format).to_owned();
                 relations.push(Relation { kind: text.kind, name, version: Some(bound.clone()) });
@@ -284,7 +284,7 @@ impl<'a> Resolver<'a> {
         Ok(relations)
     }
 
-    /// `a | b`: those of the set in its names, without those that it does not have.
+    /// Resolves `a | b`: packages of the set by their names there, without those that the set lacks.
     fn alternatives(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
         let mut kept = Vec::new();
         let mut outside = false;
@@ -293,7 +293,7 @@ impl<'a> Resolver<'a> {
             match self.list.find(name) {
                 Some((index, _)) => {
                     let version = self.setting.version.full(text.format);
-                    // An alternative has one bound.
+                    // An alternative can have only one bound.
                     let sign = if self.setting.next_patch().is_some() { ">=" } else { "=" };
                     let found = self.packages(index, dependent)?;
                     if self.made.get(index) == Some(&EntryOutcome::Nothing) {
@@ -336,8 +336,8 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Takes dependencies on any version of what another one bounds out of an `.rpm`; a `.deb` has all
-/// that others imply taken out at the end, where those that were discovered are known as well.
+/// Removes unbounded dependencies of an `.rpm` beside bounded ones on the same name. For a `.deb`, implied
+/// dependencies are removed at the end, when the discovered ones are known as well.
 fn without_bare(draft: &mut Draft) {
     let is_required = |format: Format, relation: &Relation| {
         format == Format::Rpm && relation.kind == RelationKind::Depends

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Words for true.
 const TRUE: [&str; 9] = ["1", "true", "t", "yes", "y", "on", "enable", "enabled", "found"];
 
-/// Words for false; TheRock's scripts take all others for it, too.
+/// Words for false; TheRock's scripts also take all other words for false.
 const FALSE: [&str; 15] = [
     "",
     "0",
@@ -77,7 +77,7 @@ pub(super) struct EntrySchema {
     pub disable_packaging: Flag,
     #[serde(default)]
     pub postinstall: Flag,
-    /// An older schema's artifact and kinds, which entries that are disabled still have.
+    /// Artifact and kinds of an older schema, which disabled entries still have.
     pub artifact: Option<String>,
     #[serde(rename = "Components")]
     pub kinds: Option<Vec<String>>,
@@ -85,12 +85,12 @@ pub(super) struct EntrySchema {
     pub others: BTreeMap<String, Value>,
 }
 
-/// An artifact that an entry takes something of.
+/// An artifact from which an entry takes parts.
 #[derive(Debug, Deserialize)]
 pub(super) struct ArtifactSchema {
     #[serde(rename = "Artifact")]
     pub artifact: String,
-    /// Whether the scripts look into artifacts of targets; here, content says that.
+    /// Whether the scripts search the artifacts of targets; rockpack decides by the content.
     #[serde(rename = "Artifact_Gfxarch", default)]
     pub _gfxarch: Flag,
     #[serde(rename = "Artifact_Subdir", default)]
@@ -110,7 +110,7 @@ pub(super) struct SubdirSchema {
     pub others: BTreeMap<String, Value>,
 }
 
-/// `true`, or one of the words for it; false if it is not there.
+/// `true`, or one of the words for it; false if the key is absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Flag(pub bool);
 

@@ -1,7 +1,7 @@
-//! The stage prefixes that paths of artifacts came from.
+//! The stage prefixes of the paths of artifacts.
 //!
-//! Flattened components know the module of a file only. A package list names any part of a stage
-//! prefix, and takes links and empty folders too.
+//! Flattened components know only the module of a file. A package list names any part of a stage prefix, and
+//! takes links and empty folders too.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,22 @@ pub(in crate::plan) struct StagePrefixes(BTreeMap<(String, ComponentKind), Compo
 /// The stage prefixes of the paths of one component.
 #[derive(Debug, Clone, Default)]
 struct ComponentPrefixes {
-    /// The prefixes with something in them, each once.
+    /// The non-empty prefixes, each once.
     prefixes: Vec<StagePrefix>,
-    /// Path → place of its prefix.
+    /// Path → index of its prefix.
     paths: BTreeMap<TreePath, usize>,
 }
 
 #[derive(Debug, Clone)]
 struct StagePrefix {
     path: String,
-    /// The place in the list of the entry that takes it.
+    /// Index in the list of the entry that takes it.
     owner: Option<usize>,
 }
 
 impl StagePrefixes {
-    /// The stage prefixes of all shards. Where several prefixes of an artifact hold a path, the first
-    /// by name has it, as where prefixes are laid over one another; of several artifacts, the first
-    /// one's.
+    /// The stage prefixes of all shards. If several prefixes of an artifact hold a path, the first by name
+    /// has it, as when prefixes are merged; among several artifacts, the first.
     pub fn of(scan: &Scan) -> Self {
         let mut all = Self::default();
         for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
@@ -57,7 +56,7 @@ impl StagePrefixes {
         component.paths.insert(TreePath::new(at).unwrap(), place);
     }
 
-    /// Settles the owner of every prefix.
+    /// Determines the owner of every prefix.
     pub fn own(&mut self, owner: impl Fn(&str, ComponentKind, &str) -> Option<usize>) {
         for ((artifact, kind), component) in &mut self.0 {
             for prefix in &mut component.prefixes {
@@ -66,13 +65,14 @@ impl StagePrefixes {
         }
     }
 
-    /// The owner, if there is any, of the prefix that `path` of `component` came from, if that is known.
+    /// The owner of the prefix of `path` in `component`. The outer `None` means an unknown prefix, the inner
+    /// one a prefix without owner.
     pub fn owner(&self, component: &Component, path: &TreePath) -> Option<Option<usize>> {
         let known = self.0.get(&(component.artifact.clone(), component.kind))?;
         known.prefixes.get(*known.paths.get(path)?).map(|prefix| prefix.owner)
     }
 
-    /// The prefixes of a component with something in them.
+    /// The non-empty prefixes of a component.
     pub fn of_component(&self, artifact: &str, kind: ComponentKind) -> impl Iterator<Item = &str> {
         let known = self.0.get(&(artifact.to_owned(), kind));
         known.into_iter().flat_map(|known| known.prefixes.iter().map(|prefix| &*prefix.path))

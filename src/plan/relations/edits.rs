@@ -32,7 +32,7 @@ impl PackageRelations {
     ) {
         let RelationChange { added, removed, .. } = self.of(format);
         for (index, name) in removed.iter().enumerate() {
-            // What is added may be what was there: then it stays, and the name was no typo.
+            // An added relation may equal an existing one: then it stays, and the name was no typo.
             let has_any = lists.iter().any(|list| list.iter().any(|known| known.name == *name));
             drop_all(lists, |relation| relation.name == *name && !added.contains(relation));
             if !has_any {
@@ -53,7 +53,7 @@ impl PackageRelations {
     }
 }
 
-/// Drops what is `unwanted`.
+/// Drops the relations that are `unwanted`.
 fn drop_all(lists: &mut [&mut Vec<Relation>], unwanted: impl Fn(&Relation) -> bool) {
     lists.iter_mut().for_each(|list| list.retain(|relation| !unwanted(relation)));
 }

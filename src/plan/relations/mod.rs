@@ -1,4 +1,4 @@
-//! Relations: how they are written, and what the configuration adds and takes away.
+//! Relations: their syntax, and the configuration's additions and removals.
 
 mod edits;
 
@@ -24,7 +24,7 @@ pub(super) fn need_version<'a>(
     relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_bound(r))
 }
 
-/// Reads a relation of `kind` as `format` writes it.
+/// Reads a relation of `kind` in the syntax of `format`.
 pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
     match format {
         Format::Deb => parse_deb(kind, text),
@@ -73,9 +73,9 @@ fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
     Ok(Relation { version: Some(version), ..plain(kind, name) })
 }
 
-/// The relations of a `.deb`, sorted, without dependencies that others of the same name imply:
-/// those on any version beside bounded ones, lower bounds below the highest, and bounds that an exact
-/// version is within. Alternatives (`a | b`) stay.
+/// The relations of a `.deb`, sorted, without implied dependencies on the same name: unbounded ones beside
+/// bounded ones, lower bounds below the highest, and bounds that an exact version satisfies. Alternatives (`a
+/// | b`) stay.
 pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();
@@ -86,7 +86,7 @@ pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     kept.cloned().collect()
 }
 
-/// Whether `strong` says all that `weak` says, and more.
+/// Whether `strong` implies `weak` and is stricter.
 fn implies(strong: &Relation, weak: &Relation) -> bool {
     if strong.kind != weak.kind || strong.name != weak.name {
         return false;
@@ -102,7 +102,7 @@ fn implies(strong: &Relation, weak: &Relation) -> bool {
             sign.holds(compare_versions(version, bound))
         }
         (Some((strong, above)), Some((weak, below))) => match (lower(*strong), lower(*weak)) {
-            // Of two spellings of one version, the first in order stays.
+            // If two spellings mean the same version, the first in order stays.
             (Some(strong), Some(weak)) => {
                 let order = compare_versions(above, below).then(strong.cmp(&weak));
                 order.then_with(|| below.cmp(above)).is_gt()
@@ -137,7 +137,7 @@ fn refused(text: &str, example: &str) -> Error {
     Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
 }
 
-/// The relation to the HIP runtime in `format`: the configuration's or, behind it, the scheme's.
+/// The relation to the HIP runtime in `format`: the configuration's, or else the scheme's.
 pub(super) fn runtime(
     config: &Config,
     naming: &Naming,
@@ -158,8 +158,8 @@ pub(super) fn runtime(
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
 }
 
-/// Libraries from outside of the set and the dependencies of a `.deb` on them: those of the
-/// configuration and, behind them, those of the scheme.
+/// External libraries and the dependencies of a `.deb` on them: those of the configuration, then those of the
+/// scheme.
 pub(super) fn libraries(
     config: &Config,
     naming: &Naming,
@@ -208,9 +208,9 @@ impl PackageRelations {
 #[derive(Debug)]
 pub(super) struct RelationChange {
     pub added: Vec<Relation>,
-    /// Relations among those that are added whose text does not say `{version}`.
+    /// The added relations whose text does not contain `{version}`.
     pub literal: Vec<Relation>,
-    /// Names.
+    /// Names of removed relations.
     pub removed: Vec<String>,
 }
 

@@ -16,8 +16,8 @@ use crate::recombine::{Component, Recombined};
 use crate::report::Findings;
 use crate::split::HostKind;
 
-/// The install-relative paths of `dropped` that none of `kept` has, in order. Each component
-/// that lost something gets a finding with its code objects.
+/// The install-relative paths of `dropped` that no package of `kept` has, in order. Each component that lost
+/// something gets a finding with its code objects.
 pub(in crate::plan) fn left_out(
     recombined: &Recombined,
     archives: &[ArchiveSet],
@@ -52,7 +52,7 @@ pub(in crate::plan) fn left_out(
         }
     }
     paths.extend(dropped.iter().flat_map(|draft| draft.extras.replaced.iter().cloned()));
-    // A file that is installed elsewhere is named by where the input has it.
+    // A file that is installed elsewhere is listed by its path in the input.
     for source in outside {
         lookup.add(source, &mut missing);
         if let FileSource::Host { path, .. } = source {
@@ -76,7 +76,7 @@ struct Lookup<'a> {
 }
 
 impl<'a> Lookup<'a> {
-    /// Adds what stands behind `source` to the component it comes from.
+    /// Adds the content behind `source` to the component that it comes from.
     fn add(&self, source: &'a FileSource, missing: &mut BTreeMap<&'a str, Missing<'a>>) {
         match source {
             FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {

@@ -23,18 +23,18 @@ pub(in crate::plan) struct Only(Option<Kept>);
 struct Kept {
     /// Ids of components.
     components: BTreeSet<String>,
-    /// A family and the components of a package of it.
+    /// A family and the components of one of its packages.
     packages: Vec<(String, BTreeSet<String>)>,
 }
 
-/// The packages that are kept, and the install-relative paths of the input that are then in none; in order.
+/// The kept packages, and the install-relative paths of the input that no kept package has; in order.
 pub(in crate::plan) struct Selection {
     pub kept: Vec<Draft>,
     pub left_out: Vec<TreePath>,
 }
 
 impl Only {
-    /// Refuses names of nothing.
+    /// Resolves the names of `only`; refuses names without a match.
     pub fn new(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Self> {
         if only.is_empty() {
             return Ok(Self(None));
@@ -58,7 +58,8 @@ impl Only {
         Ok(Self(Some(kept)))
     }
 
-    /// Divides the packages of a set. What packages that stand of earlier sets have is not left out.
+    /// Divides the packages of a set. Content of packages that remain from earlier sets does not count as
+    /// left out.
     pub fn select(
         &self,
         recombined: &Recombined,
@@ -85,7 +86,7 @@ impl Only {
         let Some(kept) = &self.0 else {
             return true;
         };
-        // The common package goes with whatever part of the set is kept.
+        // The common package is kept along with any part of the set.
         let serves = |family: &String| draft.family == *family || draft.is_common;
         let of_package = |(family, components): &(String, BTreeSet<String>)| {
             serves(family) && !draft.components.is_disjoint(components)
@@ -95,7 +96,7 @@ impl Only {
 }
 
 impl Kept {
-    /// Adds what is called `wanted`; false if nothing is.
+    /// Adds the components or packages called `wanted`; returns false if there are none.
     fn add(&mut self, wanted: &str, recombined: &Recombined, drafts: &[Draft]) -> bool {
         let components = recombined.components.iter();
         let components = components.filter(|c| c.artifact == wanted || c.id() == wanted);

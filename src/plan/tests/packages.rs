@@ -124,7 +124,7 @@ fn metapackages_name_sets() {
 
 #[test]
 fn libraries_of_the_set_become_dependencies_within_a_group() {
-    // The binary with device code links to nothing here; the library beside it does.
+    // The binary with device code links to nothing; the library beside it does.
     let fat = |artifact: &str, needed: &[&str]| {
         let soname = format!("lib{artifact}.so.1");
         let elf = library(&soname, needed);
@@ -135,7 +135,7 @@ fn libraries_of_the_set_become_dependencies_within_a_group() {
     let wrap = library("libwrap.so.1", &["libblas.so.1", "libc.so.6"]);
     let parts = vec![
         fat("blas", &["libsolver.so.1"]),
-        // A cycle, and a way through a library without device code.
+        // A cycle, and a dependency through a library without device code.
         fat("solver", &["libwrap.so.1"]),
         ArtifactBuilder::new("one", "wrap_lib_generic").content("lib/libwrap.so.1", None, wrap),
     ];

@@ -13,8 +13,8 @@ use crate::recombine::{Kernel, Recombined};
 const COMPONENTS: [&str; 6] =
     ["x_lib_all", "x_run_all", "x_dev_all", "y_lib_all", "y_test_all", "z_doc_all"];
 
-/// Shard → the targets that it builds for. The first is the primary; two build for gfx1100, and
-/// one has the fallback of a compiler, which no group takes.
+/// Shard → its targets. The first shard is the primary; two build for gfx1100, and one has a compiler's
+/// fallback target, which no group takes.
 const SHARDS: [(&str, &[&str]); 3] = [
     ("one", &["gfx1100", "gfx1101", UNGROUPED]),
     ("three", &["gfx1200", "gfx1100"]),
@@ -26,7 +26,7 @@ const UNGROUPED: &str = "gfx906";
 /// Archs of database files: of one group, of two, and of one that no group takes.
 const ARCHS: [&str; 4] = ["gfx1101", "gfx1100,gfx1101", "gfx1100,gfx1200", "gfx906,gfx90a"];
 
-/// One wrapper: of each shard, which of its targets there is code for, as bits.
+/// One wrapper: for each shard, the targets with code, as bits.
 type Unit = [usize; 3];
 
 /// The file at a path, and its shards, as bits: a binary is in all.
@@ -45,7 +45,7 @@ type Code = (String, u32, String, String);
 
 fn file() -> impl Strategy<Value = File> {
     let shards = 1..8_usize;
-    // Every wrapper has code of a grouped arch in each shard: by that shards are matched.
+    // Every wrapper has code of a grouped arch in each shard, by which shards are matched.
     let unit = [1..8_usize, 1..4, 1..8]
         .prop_map(|[one, three, two]| [if one == 4 { 5 } else { one }, three, two]);
     prop_oneof![
@@ -66,7 +66,7 @@ fn code(at: &str, number: u32, unit: Unit, shard: usize) -> Vec<(&'static str, S
     targets.map(|target| (target, format!("{at}:{number}|{target}"))).collect()
 }
 
-/// The wrappers of a binary as a shard has them: each links its units in another order.
+/// The wrappers of a binary as in a shard: each links its units in another order.
 fn wrappers(at: &str, units: &[Unit], shard: usize) -> Vec<WrapperCode> {
     let mut wrappers: Vec<_> = (0..)
         .zip(units)
@@ -90,7 +90,7 @@ fn add(part: ArtifactBuilder, at: &str, file: &File, shard: usize) -> ArtifactBu
     }
 }
 
-/// The first `count` shards, each with the files that it has.
+/// The first `count` shards with their files.
 fn parts(files: &PlacedFiles, count: usize) -> Vec<ArtifactBuilder> {
     let shards =
         (0..count).flat_map(|shard| COMPONENTS.iter().enumerate().map(move |c| (shard, c)));
@@ -114,7 +114,7 @@ fn given(files: &PlacedFiles, count: usize) -> BTreeSet<TreePath> {
     paths.collect()
 }
 
-/// All code objects of grouped archs, of one that two shards have the one that is packed.
+/// All code objects of grouped archs; if two shards have one, the copy that is packed.
 fn given_code(files: &PlacedFiles, count: usize) -> Vec<Code> {
     let mut all = BTreeSet::new();
     for (at, (_, file)) in files {
@@ -216,7 +216,7 @@ proptest! {
                 let mut seen = BTreeSet::new();
                 for entry in package.entries.iter().filter(|entry| entry.formats.has(format)) {
                     let above = entry.path.parent();
-                    // A package of rpm leaves the folders of others to these.
+                    // An rpm package leaves other packages' folders to them.
                     let follows = above.is_none_or(|above| seen.contains(&above));
                     prop_assert!(follows || format == Format::Rpm, "{}", entry.path);
                     prop_assert!(seen.insert(entry.path.clone()), "{} twice", entry.path);

@@ -1,4 +1,4 @@
-//! Selectors, conflicts, limits, versions, and what holds for any input.
+//! Tests of selectors, conflicts, limits, versions, and rules for any input.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Schemes and package lists.
+//! Tests of schemes and package lists.
 
 use super::*;
 use crate::config::{Suffix, Template};
@@ -36,7 +36,7 @@ fn tests_have_a_metapackage_where_the_scheme_wants_one() {
     assert_eq!(deb_relations(&plan, "amdrocm-blas-test7.1", RelationKind::Depends), expected);
     let unversioned = deb_relations(&plan, "amdrocm-blas-test", RelationKind::Depends);
     assert_eq!(unversioned, ["amdrocm-blas-test7.1 of 7.1.0-1"]);
-    // Without a version it is one of the others of this scheme.
+    // Without a version in its name, the file belongs to one of the scheme's other packages.
     let dev = rpm_relations(&plan, "amdrocm-blas-dev7.1", RelationKind::Depends);
     // The program of a script, since the prefix has a folder above it.
     assert_eq!(dev, ["/usr/bin/rmdir", "amdrocm-blas-host7.1 = 7.1.0-1"]);
@@ -116,7 +116,7 @@ fn the_loaders_file_is_named_after_the_package_of_its_format() {
     };
     assert_eq!(files(Format::Deb), ["etc/ld.so.conf.d/rocm.conf"]);
     assert_eq!(files(Format::Rpm), ["etc/ld.so.conf.d/rocm-system.conf"]);
-    // The script follows it where the prefix is moved.
+    // The script updates the file if the prefix is moved.
     let scripts = &common.rpm.as_ref().unwrap().scripts;
     let (_, (_, post)) = scripts.iter().find(|(phase, _)| phase == "%post").unwrap();
     assert!(post.contains("file=/etc/ld.so.conf.d/rocm-system.conf\n"), "{post}");
@@ -182,7 +182,7 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
             None,
             elf("libx.so", "libnowhere.so.1"),
         ),
-        // What a debug file links to is what its library does, and nobody loads it.
+        // A debug file has the needs of its library, but is never loaded.
         ArtifactBuilder::new("one", "blas_dbg_generic").content(
             "lib/librocblas.so.5",
             None,

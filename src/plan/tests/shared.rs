@@ -36,7 +36,7 @@ fn what_serves_several_groups_is_in_a_package_of_its_own() {
         assert_eq!(depends(common), ["rocm-aotriton = 7.1.0-1"]);
         let both = ["rocm-aotriton = 7.1.0-1", "rocm-aotriton-kernels-common = 7.1.0-1"];
         assert_eq!(depends("rocm-aotriton-gfx110x"), both);
-        // It has nothing of its own, and is what users of this group install all the same.
+        // The package is empty but is still the one that users of this group install.
         assert_eq!(depends("rocm-aotriton-gfx115x"), both);
         assert_eq!(depends("rocm-aotriton-gfx120x"), ["rocm-aotriton = 7.1.0-1"]);
     }

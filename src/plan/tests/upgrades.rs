@@ -20,7 +20,7 @@ fn a_path_of_another_package_is_taken_over() {
     for kind in [RelationKind::Breaks, RelationKind::Replaces] {
         assert_eq!(deb_relations(&plan, "rocm-blas", kind), ["rocm-blas-dev < 7.1.0-1"]);
     }
-    // The set calls that package `rocm-blas-devel` as an rpm, so the other one is gone there.
+    // The set calls that package `rocm-blas-devel` as an rpm, so the old name is gone there.
     let obsoletes = rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes);
     assert_eq!(obsoletes, ["rocm-blas-dev < 7.1.0-1"]);
     assert!(codes(&plan).contains(&Code::PathMoved));
@@ -219,7 +219,7 @@ fn a_bound_above_the_set_itself_is_refused() {
     let plan = planned(blas(), &toml);
     let breaks = deb_relations(&plan, "rocm-blas", RelationKind::Breaks);
     assert_eq!(breaks, ["rocm-blas-dev < 7.1.0-1"]);
-    // What the set has no more may be named up to any version.
+    // A name that the set no longer has may be bounded by any version.
     let gone = toml.replace("rocm-blas-dev <", "rocm-gone <");
     assert!(planned_with(blas(), &gone, &candidate).is_ok());
 }
@@ -260,7 +260,8 @@ fn an_earlier_set_of_another_series_is_left_alone_and_said_so_once() {
     let found = codes(&plan);
     assert_eq!(found.iter().filter(|code| **code == Code::OtherSeries).count(), 1);
     assert!(!found.contains(&Code::PackageDropped), "{found:?}");
-    // In one prefix they clash, which is no reason to break what has another name on purpose.
+    // In the same prefix they conflict, but that is no reason to break a package with another name on
+    // purpose.
     let plan = versioned(both("rocm-blas7.0", "7.0.2-1", "/opt/rocm-7.1/bin/bench"));
     let finding = plan.findings.iter().find(|finding| finding.code() == Code::OtherSeries).unwrap();
     assert!(finding.message().contains("1 path is in both (/opt/rocm-7.1/bin/bench"));

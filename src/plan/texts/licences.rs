@@ -1,4 +1,4 @@
-//! Licence texts that an artifact brings, and what they say for a `copyright` file.
+//! Licence texts of an artifact, and their copyright lines for a `copyright` file.
 
 use std::collections::BTreeSet;
 
@@ -16,31 +16,30 @@ const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
 /// Apache licence's terms.
 const NAMES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
-/// The longest text that is taken into a `copyright` file, in bytes: LLVM's, with all that it
-/// bundles, is a tenth of it.
+/// Longest text that is copied into a `copyright` file, in bytes; LLVM's, with all bundled licences, is a
+/// tenth of it.
 const TEXT_MAX: u64 = 1 << 18;
 
-/// Lines that name holders of a copyright are taken up to this number: a whole project's list of
-/// contributors stays in its text.
+/// Most lines that name copyright holders: a project's whole list of contributors stays in its text.
 const HOLDERS_MAX: usize = 20;
 
 /// A licence text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::plan) struct Licence {
-    /// Install-relative.
+    /// Install-relative path.
     pub path: TreePath,
     /// Lines without trailing blanks.
     pub lines: Vec<String>,
 }
 
-/// Whether the name and place of a file say that it is a licence text.
+/// Whether a file is a licence text by its name and place.
 pub(in crate::plan) fn is_licence(path: &TreePath) -> bool {
     let name = path.name().to_ascii_lowercase();
     let placed = FOLDERS.iter().any(|folder| path.as_str().starts_with(folder));
     placed && NAMES.iter().any(|start| name.starts_with(start))
 }
 
-/// Reads a text; one that is too long or no UTF-8 is named in a finding.
+/// Reads a text; a finding names one that is too long or not UTF-8.
 pub(in crate::plan) fn read(
     component: &Component,
     path: &TreePath,
@@ -60,7 +59,7 @@ pub(in crate::plan) fn read(
         skip(NotQuoted::NotUtf8);
         return Ok(None);
     };
-    // Form feeds and carriage returns mean nothing in a control file; tabs do.
+    // Form feeds and carriage returns have no meaning in a control file; tabs do.
     let clean = |line: &str| {
         let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
         line.trim_end().to_owned()
@@ -75,15 +74,14 @@ pub(in crate::plan) fn read(
     Ok(Some(Licence { path: path.clone(), lines }))
 }
 
-/// Sorts `texts` by path and keeps one of each text.
+/// Sorts `texts` by path and removes duplicates.
 pub(in crate::plan) fn once(texts: &mut Vec<Licence>) {
     texts.sort();
     let mut seen = BTreeSet::new();
     texts.retain(|text| seen.insert(text.lines.clone()));
 }
 
-/// The lines of `texts` that name who has the copyright, each once, without what precedes the
-/// year.
+/// The lines of `texts` that name copyright holders, each once, without the words before the year.
 pub(in crate::plan) fn holders(texts: &[Licence]) -> Vec<String> {
     let lines = texts.iter().flat_map(|text| &text.lines);
     let mut found: Vec<String> = Vec::new();

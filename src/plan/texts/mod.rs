@@ -19,7 +19,7 @@ const COPYRIGHT: &str = include_str!("../../../templates/copyright");
 const CHANGELOG: &str = include_str!("../../../templates/changelog");
 const GUARD: &str = include_str!("../../../templates/guard.sh");
 
-/// The entry of a changelog.
+/// The text of a changelog entry.
 const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 /// The descriptions by name.
@@ -124,8 +124,8 @@ impl Texts {
         Ok(description)
     }
 
-    /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts that the
-    /// artifact brings are quoted whole.
+    /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts of the artifact are
+    /// quoted in full.
     pub fn copyright(&self, rights: CopyrightFacts<'_>) -> Result<String> {
         let CopyrightFacts { family, license, homepage, copyright, texts } = rights;
         let mut holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
@@ -155,7 +155,7 @@ impl Texts {
         CHANGE
     }
 
-    /// Debian's `changelog.Debian.gz`: no name and no time in its header.
+    /// Debian's `changelog.Debian.gz`; the gzip header has no name and no time.
     pub fn changelog(
         &self,
         package: &str,
@@ -172,8 +172,9 @@ impl Texts {
             .map_err(|e| Error::bug("cannot compress in memory").cause(e))
     }
 
-    /// The script that refuses a prefix with a symbolic link in it, from the first folder that is not
-    /// the system's own, for a shell in `format`'s surroundings: dpkg may install below `DPKG_ROOT`, rpm may move the prefix.
+    /// The script that refuses a prefix with a symbolic link in it, from the first folder that is not the
+    /// system's own, in the environment of `format`: dpkg may install below `DPKG_ROOT`, rpm may move the
+    /// prefix.
     pub fn guard(&self, package: &str, prefix: &Prefix, format: Format) -> Result<String> {
         let system = prefix.system_folders(format).join(" | ");
         let prefix = prefix.absolute();
@@ -243,7 +244,7 @@ mod tests {
         std::fs::create_dir_all(root.path().join("real/rocm")).unwrap();
         std::os::unix::fs::symlink("real", root.path().join("nfs")).unwrap();
         assert!(!guarded(root.path(), "/nfs/rocm"));
-        // A link above the root is nobody's business.
+        // A link above the root does not matter.
         std::os::unix::fs::symlink(root.path(), root.path().join("link")).unwrap();
         assert!(guarded(&root.path().join("link"), "/opt/rocm-7.1"));
     }

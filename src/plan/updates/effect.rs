@@ -1,4 +1,4 @@
-//! The effect of a set that is published beside earlier ones on those who have installed these.
+//! Finds the effect of a set published beside earlier ones on systems that have these installed.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,8 +12,8 @@ use crate::receipt::listing::{ListedPackage, Listing};
 use crate::report::Finding;
 
 impl Plan {
-    /// Notes the packages of `earlier` sets whose update this one would hold back, or that would have to be
-    /// removed for it. Of several sets that have a package, the last one counts.
+    /// Notes the packages of `earlier` sets that this set would hold back from an update or that would have
+    /// to be removed for it. If several sets have a package, the last one counts.
     pub fn note_effect(&mut self, setting: &PlanSettings, earlier: &[Listing]) {
         for format in &setting.formats {
             let mut before: Vec<&ListedPackage> = Vec::new();
@@ -25,7 +25,7 @@ impl Plan {
             let made: Vec<Offered<'_>> =
                 self.packages.iter().filter_map(|package| offered(package, *format)).collect();
             if setting.only.is_empty() {
-                // What the set has no more is a finding of its own.
+                // Packages that the set no longer has get a finding of their own.
                 let kept = self.kept.packages.iter().filter(|record| record.format == *format);
                 let mut names: BTreeSet<Cow<'_, str>> =
                     kept.filter_map(|record| record.name()).map(Cow::Owned).collect();
@@ -44,7 +44,7 @@ impl Plan {
     }
 }
 
-/// A planned package as clients would be offered it.
+/// A planned package as it would be offered to clients.
 fn offered(package: &Package<FileSource>, format: Format) -> Option<Offered<'_>> {
     let arch = match format {
         Format::Deb => &package.deb.as_ref()?.architecture,

@@ -1,5 +1,5 @@
-//! Folders that become something else in an update, and what becomes a folder. No package manager
-//! puts a link in the place of a folder, or a folder in that of a link; scripts of the packages do.
+//! Handles folders that become another kind of file in an update, and the reverse. No package manager
+//! replaces a folder by a link or a link by a folder; the packages' scripts do.
 //!
 //! | before | now | `.deb` | `.rpm` |
 //! |---|---|---|---|
@@ -10,16 +10,16 @@
 //! | folder | file | by dpkg | `%pretrans` |
 //! | file | folder | by dpkg | by rpm |
 //!
-//! The helper does nothing where this package is not installed yet, and refuses folders with files
-//! of other packages: it is of no use where packages share a path. Relations to these packages
-//! ([`super::since`]) keep their earlier versions from staying.
+//! The helper does nothing if this package is not installed yet, and refuses folders with files of other
+//! packages, so it cannot be used if packages share a path. Relations to these packages ([`super::since`])
+//! make sure that their earlier versions do not stay.
 //!
-//! rpm looks for conflicts after `%pretrans` and before `%pre`. `%pretrans` is Lua, which rpm brings
-//! along: a shell may not be installed yet. rpm does not tell it where the prefix was moved; the
-//! loader's file does.
+//! rpm looks for conflicts after `%pretrans` and before `%pre`. `%pretrans` is in Lua, which is built into
+//! rpm: a shell may not be installed yet. rpm does not tell it where the prefix was moved; the loader's file
+//! does.
 //!
-//! Source: dpkg-maintscript-helper(1), Debian policy 6.6, Fedora's packaging guidelines on the
-//! replacement of directories; tried with dpkg 1.21.23 and rpm 4.18.0.
+//! Source: dpkg-maintscript-helper(1), Debian policy 6.6, Fedora's packaging guidelines on the replacement of
+//! directories; tried with dpkg 1.21.23 and rpm 4.18.0.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,13 +42,13 @@ const PHASES: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
 /// The changes of one package in one format, by absolute path.
 type PathChanges = BTreeMap<String, PathChange>;
 
-/// The changes of all packages, by their place among the packages and by format.
+/// The changes of all packages, by index of the package and by format.
 #[derive(Debug, Default)]
 pub(super) struct KindChanges(BTreeMap<(usize, Format), PathChanges>);
 
 /// The state of a changed path in earlier sets.
 pub(super) struct Before<'a> {
-    /// A package whose member is of another kind now.
+    /// The earlier package and its member, which is now of another kind.
     pub owned: OwnedMember<'a>,
     /// Whether a package of another name had the path, too.
     pub is_shared: bool,
@@ -57,7 +57,7 @@ pub(super) struct Before<'a> {
 }
 
 impl KindChanges {
-    /// Notes that `entry` is not what it was.
+    /// Notes that `entry` changed its kind.
     pub fn add(
         &mut self,
         package: (usize, Format),
@@ -86,8 +86,8 @@ impl KindChanges {
         }
     }
 
-    /// Notes a change that the package standing before had to make, if the package still has what it came
-    /// to, and nothing newer is known of the path.
+    /// Notes a change that an earlier package of this version had to make, if the package still has the
+    /// resulting kind and nothing newer is known of the path.
     pub fn inherit(
         &mut self,
         at: (usize, Format),
@@ -165,8 +165,8 @@ fn add_to_deb(
     Ok(())
 }
 
-/// Adds to the script of a phase: behind the guard of `preinst`, which lets nothing happen through a
-/// link of the prefix, and before everything else.
+/// Adds `text` to the script of a phase, before everything except the guard of `preinst`, which prevents
+/// writes through a link of the prefix.
 fn put(scripts: &mut Vec<(String, String)>, phase: &str, text: &str) {
     match scripts.iter_mut().find(|(known, _)| known == phase) {
         Some((_, script)) if phase == "preinst" => script.push_str(text),
@@ -219,12 +219,12 @@ fn add_to_rpm(
     Ok(())
 }
 
-/// `text` as one word of a shell.
+/// `text` quoted as one word of a shell.
 fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// `text`, which has no control characters, as a string of Lua.
+/// `text`, which has no control characters, quoted as a Lua string.
 fn lua_text(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,4 +1,4 @@
-//! Sets that take the place of others: of earlier versions, and of packages under former names.
+//! Updates: sets that replace those of earlier versions, or packages under former names.
 
 mod effect;
 mod kinds;

@@ -25,7 +25,7 @@ use crate::receipt::Standing;
 use crate::receipt::listing::{ListedPackage, Listing, Owners};
 use crate::report::{EarlierPackage, Finding, Findings, NotNewer};
 
-/// Adds what an update of the sets `earlier` takes, and notes what it cannot do.
+/// Adds the relations and scripts for an update of the sets `earlier`, and notes changes that it cannot make.
 pub(in crate::plan) fn add(
     setting: &PlanSettings,
     set: &SetNames,
@@ -56,8 +56,8 @@ pub(in crate::plan) fn add(
     changes.add_scripts(setting, packages)
 }
 
-/// Adds what the packages that stand had to do for clients of sets before them: those who skip a release
-/// need it of the next one.
+/// Adds the steps that earlier packages of this version took for clients of sets before them: systems that
+/// skip a release need them in the next one.
 fn inherit(
     setting: &PlanSettings,
     packages: &mut [Package<FileSource>],
@@ -116,8 +116,8 @@ impl SetNames {
         self.names.iter().any(|names| names.of(format) == name)
     }
 
-    /// Refuses earlier packages that are a distribution's and not of this set: it would break, replace
-    /// or obsolete what every system needs.
+    /// Refuses earlier packages that belong to a distribution and not to this set: the set would break,
+    /// replace or obsolete packages that every system needs.
     fn refuse_packages_of_systems(&self, earlier: &[Listing]) -> Result<()> {
         if earlier.is_empty() {
             return Ok(());
@@ -141,8 +141,7 @@ impl SetNames {
         Ok(())
     }
 
-    /// Whether `earlier` is named after another version than this set is, and so no package that
-    /// the set updates.
+    /// Whether `earlier` has another version in its name than this set, so that the set does not update it.
     fn stands_beside(&self, earlier: &ListedPackage, setting: &PlanSettings) -> bool {
         let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
         let Some(other) = series(earlier, setting) else { return false };
@@ -158,8 +157,8 @@ fn series(earlier: &ListedPackage, setting: &PlanSettings) -> Option<String> {
     setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
 }
 
-/// Says once that packages of an earlier set are of another series, and whether they can in fact
-/// be installed beside those of this one.
+/// Notes once that packages of an earlier set are of another series, and whether they can be installed beside
+/// those of this one.
 fn note_beside(
     beside: &[&ListedPackage],
     setting: &PlanSettings,
@@ -184,7 +183,7 @@ fn note_beside(
     findings.add(Finding::OtherSeries { series, packages, shared_paths });
 }
 
-/// The way from one earlier set, in one format.
+/// The update from one earlier set, in one format.
 struct Update<'a> {
     earlier: &'a [&'a ListedPackage],
     owners: &'a Owners<'a>,
@@ -193,7 +192,7 @@ struct Update<'a> {
 }
 
 impl Update<'_> {
-    /// Relations to the packages that had paths of `package`.
+    /// Adds relations to the packages that had paths of `package`.
     fn take_paths(&self, package: &mut Package<FileSource>, findings: &mut Findings) {
         let (Some(own), Some(version)) =
             (package.name(self.format).map(str::to_owned), package.full_version(self.format))
@@ -205,7 +204,7 @@ impl Update<'_> {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
             let owned = self.owners.at(self.format, &path);
-            // Folders are shared, but with nobody who has something else there.
+            // Folders are shared, unless another package has something else there.
             let owned = owned.filter(|owned| !(is_folder && owned.member.is_directory()));
             for owner in owned.map(|owned| owned.package).filter(|owner| owner.name != own) {
                 taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
@@ -247,7 +246,7 @@ impl Update<'_> {
         package.entries.iter().filter(own).filter(has)
     }
 
-    /// Folders that became something else, or were something else.
+    /// Notes folders that become another kind of file, and the reverse.
     fn note_kinds(
         &self,
         index: usize,
@@ -280,7 +279,7 @@ impl Update<'_> {
         below.map(str::to_owned).collect()
     }
 
-    /// Packages that are older than before, all in one finding: mostly it is the whole set.
+    /// Notes packages that are older than before, all in one finding: usually it is the whole set.
     fn note_versions(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
         let (mut own_version, mut newer) = (None, Vec::new());
         for package in packages {
@@ -302,7 +301,7 @@ impl Update<'_> {
         }
     }
 
-    /// Packages that are no more, and that nothing removes.
+    /// Notes packages that the set no longer has and that nothing removes.
     fn note_dropped(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
         let mut removed = BTreeSet::new();
         for package in packages {

@@ -7,7 +7,7 @@ use crate::receipt::listing::Listing;
 use crate::receipt::{PartRecord, Standing};
 use crate::report::{Finding, Findings};
 
-/// The packages of earlier sets; of those in several parts as far as these are there.
+/// The packages of earlier sets; for sets in several parts, only those of the present parts.
 pub(in crate::plan) fn of_earlier(
     setting: &PlanSettings,
     earlier: &[Listing],

@@ -29,7 +29,7 @@ use crate::plan::drafts::{self, Draft};
 use crate::plan::relations;
 use crate::plan::settings::PlanSettings;
 
-/// Adds what the configuration says under `replaces` and `moved`.
+/// Adds the relations for the configuration's `replaces` and `moved`.
 pub(in crate::plan) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let mut faults = Faults::default();
     let config = &setting.config;
@@ -66,7 +66,7 @@ fn of_format(former: &FormerPackages, format: Format) -> &[FormerPackage] {
     }
 }
 
-/// A name that two packages of the set provide or replace would set them against each other.
+/// Refuses a name that two packages of the set provide or replace: they would conflict with each other.
 fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Faults) {
     for format in &setting.formats {
         let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
@@ -88,7 +88,7 @@ fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Fa
     }
 }
 
-/// Says who in the set has the name already, beside the package at `own`.
+/// The package of the set that has the name already, apart from the one at `own`.
 fn in_set(
     former: &FormerPackage,
     own: Option<usize>,
@@ -113,7 +113,7 @@ fn in_set(
     Some(format!("{} provides {}", other.names.of(format), former.name))
 }
 
-/// A package that takes the place of others, or has their paths.
+/// A package that replaces others, or has their paths.
 struct Heir<'a> {
     setting: &'a PlanSettings,
     drafts: &'a [Draft],
@@ -137,8 +137,7 @@ impl<'a> Heir<'a> {
         let own = self.draft().map_or("", |draft| draft.names.of(format));
         let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
         Ok(match (format, beside) {
-            // The package of another version provided the name too, and each would conflict with
-            // it.
+            // The package of another version provided the name too, so each would conflict with the other.
             (Format::Deb, Some(_)) if before.is_some() => {
                 vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)]
             }
@@ -188,7 +187,7 @@ pub(in crate::plan) struct Former<'a> {
     pub name: &'a str,
     /// Whether the set has a package of that name.
     pub stays: bool,
-    /// Whether the path's new package needs it in the set's version.
+    /// Whether the path's new package depends on it in the set's version.
     pub needed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Device code by the groups of GPUs that read it.
+//! Assigns device code to the groups of GPUs that read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +23,8 @@ pub(super) struct DeviceCode<'a> {
     also: BTreeMap<usize, BTreeSet<usize>>,
 }
 
-/// The device wheel that code belongs to. It does not depend on the archs that happen to be built: a file
-/// that moved from one wheel to another would be in both, where one of them stays installed.
+/// The device wheel that code belongs to. It does not depend on the archs in the build: a file that moved
+/// between wheels would be in both if one of them stays installed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PartKey {
     /// The wheel of a group.
@@ -99,7 +99,7 @@ impl<'a> DeviceCode<'a> {
         Ok(Self { groups, parts, also: also(component, &group_of) })
     }
 
-    /// The extras of the host wheel, where its parts are distributions of these names.
+    /// The extras of the host wheel, if its parts are distributions with these names.
     pub fn extras(&self, distributions: &[String]) -> Vec<Extra> {
         let mut extras = Vec::new();
         for (number, group) in self.groups.iter().enumerate() {
@@ -130,7 +130,7 @@ fn ungrouped(what: &str) -> Error {
     Error::bug("device code is in no group").structure(what)
 }
 
-/// The parts while they are made.
+/// The parts under construction.
 struct Parts<'a> {
     groups: &'a [Group],
     made: BTreeMap<PartKey, DevicePart<'a>>,
@@ -161,7 +161,7 @@ impl<'a> Parts<'a> {
         self.groups.get(number).map(|group| normalized(&group.name)).unwrap_or_default()
     }
 
-    /// The part of a database file that `readers` read; none if nobody does.
+    /// The part of a database file that `readers` read; `None` without readers.
     fn key(&self, file: &DatabaseFile, readers: &BTreeSet<usize>) -> Option<PartKey> {
         let first = *readers.first()?;
         let family = file.for_arch_family.then(|| family(&file.path)).flatten();
@@ -186,8 +186,8 @@ fn family(path: &TreePath) -> Option<String> {
     families.next().map(str::to_ascii_lowercase)
 }
 
-/// Groups that need code of generic targets or SPIR-V: where a wrapper has some for an arch of the
-/// group, and none of the arch itself.
+/// Finds groups that need code of generic targets or SPIR-V: a wrapper has some for an arch of the group, and
+/// no code for the arch itself.
 fn also(
     component: &Component,
     group_of: &BTreeMap<&BaseArch, usize>,

@@ -11,7 +11,7 @@ const NAME: &str = "{name}";
 /// The placeholder of a group.
 pub(super) const GROUP: &str = "{group}";
 
-/// A pattern of names, with `{name}` for that of the host wheel and `{group}` for the group.
+/// A pattern of names: `{name}` is the name of the host wheel, `{group}` the group.
 #[derive(Debug, Clone, PartialEq, Eq, Display)]
 pub struct DeviceName(String);
 
@@ -57,7 +57,7 @@ impl FromStr for DeviceName {
     }
 }
 
-/// Whether a distribution may be called that, by PEP 508.
+/// Whether PEP 508 allows the name for a distribution.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let edge = |c: char| c.is_ascii_alphanumeric();

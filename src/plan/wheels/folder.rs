@@ -15,14 +15,14 @@ use crate::recombine::Component;
 use crate::split::host_binary::FATBIN_SECTION;
 use crate::split::loose_code;
 
-/// The name of the folder in that of a package.
+/// Name of the archive folder within a package's folder.
 const FOLDER: &str = ".kpack";
 
 /// The ending of folders where tools put the libraries that they copy into a wheel.
 const LIBRARIES: &str = ".libs";
 
-/// `.kpack` in the folder of the wheel's own package: of those at the top, the one whose binaries have the
-/// most device code; libraries beside the packages count where no package has any.
+/// `.kpack` in the folder of the wheel's own package: the top-level folder whose binaries have the most
+/// device code. Libraries beside the packages count only if no package has any.
 pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
     let mut bytes: BTreeMap<&str, u64> = BTreeMap::new();
     for kernel in &component.kernels {
@@ -32,7 +32,7 @@ pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
     }
     let own = |top: &&str| !top.ends_with(LIBRARIES);
     let most = bytes.iter().filter(|(top, _)| own(top)).max_by_key(|(top, bytes)| {
-        // Of equal ones, the first by name.
+        // If several have the same size, the first by name.
         (**bytes, std::cmp::Reverse(**top))
     });
     let name = escaped(wheel.metadata.name());
@@ -46,8 +46,7 @@ pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
     TreePath::new(format!("{top}/{FOLDER}"))
 }
 
-/// The folder of a package: the one that is called like the distribution, or the first that Python
-/// imports.
+/// The folder of a package: the one with the name of the distribution, or the first that Python imports.
 fn package(wheel: &Wheel, name: &str) -> Option<String> {
     let installed = wheel.members.values().filter_map(|member| member.installed.as_ref());
     let tops = || installed.clone().filter_map(|path| path.as_str().split_once('/'));
@@ -58,8 +57,8 @@ fn package(wheel: &Wheel, name: &str) -> Option<String> {
     imported.map(|(top, _)| top.to_owned()).min()
 }
 
-/// Refuses device code in a file that is not installed where the root of the wheel is: no marker leads from
-/// there to the archives of device wheels, and nobody would look for it elsewhere.
+/// Refuses device code in files that are not installed below the wheel's root: no marker leads from there to
+/// the archives of device wheels.
 pub fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
     let mut faults = Faults::default();
     let root = if wheel.wheel_file.is_purelib() { "purelib" } else { "platlib" };

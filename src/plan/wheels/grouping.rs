@@ -1,12 +1,12 @@
-//! Groups where the configuration has none.
+//! Makes groups if the configuration has none.
 
 use rockpack_base::gfx;
 
 use crate::config::Grouping;
 use crate::recombine::Group;
 
-/// The groups of a wheel: those of the configuration; without any, each arch is one, with what is qualified of
-/// it (`gfx1250` with `gfx1250-strict`).
+/// The groups of a wheel: those of the configuration; without any, each arch is a group, along with its
+/// qualified variants (`gfx1250` with `gfx1250-strict`).
 pub(super) fn groups(found: &[Group], configured: &Grouping) -> Vec<Group> {
     if !configured.groups.is_empty() {
         return found.to_vec();

@@ -40,7 +40,7 @@ pub use runtime::RuntimePolicy;
 pub use texts::check_requirements;
 pub use unchanged::is_unchanged;
 
-/// How wheels are made of a wheel.
+/// The settings for splitting a wheel.
 #[derive(Debug, Clone)]
 pub struct WheelSettings {
     /// Groups, rules of databases and of components, and accepted findings.
@@ -54,7 +54,7 @@ pub struct WheelSettings {
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
 pub struct WheelPlan {
-    /// The start of names of kernel archives, in front of the token of their code.
+    /// Prefix of the names of kernel archives, before the token of their code.
     pub stem: String,
     /// The folder of the kernel archives, relative to site-packages.
     pub folder: TreePath,
@@ -62,14 +62,14 @@ pub struct WheelPlan {
     pub host: PlannedWheel,
     /// The device wheels, in the order of groups.
     pub devices: Vec<PlannedWheel>,
-    /// Facts that were noticed.
+    /// Findings of the plan.
     pub findings: Findings,
 }
 
 /// The purpose of a wheel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WheelRole {
-    /// Everything but device code.
+    /// Everything except device code.
     Host,
     /// Device code.
     Device {
@@ -91,7 +91,7 @@ pub struct PlannedWheel {
     pub role: WheelRole,
     /// The name of its `dist-info` folder.
     pub dist_info: String,
-    /// The members but RECORD, and but kernel archives, whose names are known when they are packed.
+    /// The members except RECORD and kernel archives, whose names are known when they are packed.
     pub members: BTreeMap<String, PlannedMember>,
     /// The archs whose kernel archives it has.
     pub archives: Vec<BaseArch>,
@@ -117,7 +117,7 @@ pub enum MemberSource {
     Text(String),
 }
 
-/// Decides what is made of `wheel`, whose device code was joined to the one component of `recombined`.
+/// Decides the wheels for `wheel`, whose device code was joined to the one component of `recombined`.
 pub fn plan(wheel: &Wheel, recombined: &Recombined, settings: &WheelSettings) -> Result<WheelPlan> {
     let [component] = recombined.components.as_slice() else {
         return Err(Error::bug("a wheel is one component"));
@@ -159,7 +159,7 @@ impl Maker<'_> {
         Ok((self.host(&distributions)?, devices))
     }
 
-    /// The names of the device wheels' distributions; each has one of its own.
+    /// The distinct names of the device wheels' distributions.
     fn distributions(&self) -> Result<Vec<String>> {
         let own = self.wheel.metadata.name();
         let mut taken = BTreeMap::from([(escaped(own), own.to_owned())]);
@@ -180,7 +180,7 @@ impl Maker<'_> {
         Ok(names)
     }
 
-    /// Everything but device code.
+    /// The host wheel: everything except device code.
     fn host(&self, distributions: &[String]) -> Result<PlannedWheel> {
         let Self { wheel, component, .. } = self;
         let mut members = BTreeMap::new();
@@ -213,7 +213,7 @@ impl Maker<'_> {
         })
     }
 
-    /// The device code of a part.
+    /// The device wheel of a part.
     fn device(&self, part: &DevicePart<'_>, distribution: &str) -> Result<PlannedWheel> {
         let Self { wheel, .. } = self;
         let name = WheelName { distribution: escaped(distribution), ..wheel.name.clone() };

@@ -1,7 +1,7 @@
 //! The HIP runtime that loads the device code of a wheel.
 //!
-//! Reading kernel archives is an option of its build. One that can reads them by `librocm_kpack`, which
-//! it is linked to, or has in it: then the names of the variables are there that the library asks for.
+//! Reading kernel archives is a build option of the runtime. A runtime with it uses `librocm_kpack`, either
+//! linked or built in; a built-in one contains the names of the library's environment variables.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::recombine::Component;
 use crate::report::{Finding, Findings, Soname};
 use crate::split::HostBinary;
 
-/// The start of file names of the runtime, also where a tool put a digest behind it.
+/// Prefix of the runtime's file names; a tool may have added a digest.
 const RUNTIME: &str = "libamdhip64";
 
 /// Texts that identify a runtime that reads archives: the soname that it needs, or the name of a variable. It
@@ -23,13 +23,13 @@ const SIGNS: [&[u8]; 2] = [b"librocm_kpack.so", b"ROCM_KPACK_PATH"];
 /// The fate of a wheel whose own HIP runtime cannot read kernel archives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimePolicy {
-    /// The wheel is refused.
+    /// Refuse the wheel.
     HasToRead,
-    /// The wheel is split, with a finding.
+    /// Split the wheel, with a finding.
     Any,
 }
 
-/// Looks for the runtime in `wheel`, and whether it can read archives.
+/// Looks for the runtime in `wheel`, and checks whether it can read archives.
 pub(super) fn check(
     wheel: &Wheel,
     component: &Component,
@@ -94,7 +94,7 @@ fn has_sign(content: &Content) -> Result<bool> {
         if left <= WINDOW {
             return Ok(false);
         }
-        // A sign may lie across the end of a window.
+        // A sign may cross the end of a window.
         at += (WINDOW - longest) as u64;
     }
 }

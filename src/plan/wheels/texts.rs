@@ -18,10 +18,10 @@ const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
 /// The mode of texts.
 const MODE: u32 = 0o644;
 
-/// Files of `dist-info` that are made anew, or left out.
+/// Files of `dist-info` that are made anew or left out.
 const MADE: [&str; 2] = ["METADATA", "RECORD"];
 
-/// Fields of METADATA that hold for device wheels as well.
+/// Fields of METADATA that apply to device wheels as well.
 const CARRIED: [&str; 13] = [
     "Home-page",
     "Download-URL",
@@ -38,7 +38,7 @@ const CARRIED: [&str; 13] = [
     "Requires-Python",
 ];
 
-/// The starts of names of licence files in `dist-info`, where METADATA names none.
+/// Prefixes of the names of licence files in `dist-info`, used if METADATA names none.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
 
 /// Refuses requirements of the configuration that pip could not read.
@@ -173,7 +173,7 @@ fn licences(wheel: &Wheel) -> BTreeSet<String> {
         .keys()
         .filter_map(|name| name.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/'));
     let is_licence = |path: &&str| {
-        // Since METADATA 2.4 they lie in a folder of their own.
+        // Since METADATA 2.4, licence files are in a folder of their own.
         let plain = path.strip_prefix("licenses/").unwrap_or(path);
         match named.is_empty() {
             false => named.contains(plain),

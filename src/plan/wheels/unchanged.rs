@@ -1,4 +1,4 @@
-//! Wheels that nothing is made of.
+//! Recognises wheels that are not split.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,8 @@ use crate::input::wheel::Wheel;
 use crate::package::device_wheel::is_named_after;
 use crate::split::{HostBinary, SplitArtifact};
 
-/// Tells if nothing is to be done with `wheel`: it has no device code, or is one half of a split wheel, in whose
-/// set device wheels are called by `pattern`. Archives without a binary that claims them are of no use but
-/// beside one.
+/// Whether `wheel` stays unchanged: it has no device code, or is one half of a split wheel, in whose set device
+/// wheels are named by `pattern`. Archives are only useful with a binary that claims them.
 pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName) -> bool {
     let binaries = || taken.iter().flat_map(SplitArtifact::binaries);
     let is_fat = binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)));

@@ -13,7 +13,7 @@
 //!
 //! A set of wheels has wheels.json in its place, which may lie beside packages.json.
 //!
-//! If packages.json is in OUT, it describes the packages beside it, and so does an SPDX document: their ranks
+//! If packages.json is in OUT, it describes the packages in OUT, and so does an SPDX document: their ranks
 //! are those of [`earlier::rank`]. The next run rolls back a commit that was killed.
 
 use std::collections::BTreeSet;

@@ -175,9 +175,9 @@ struct SplitJob {
 /// The place of artifacts in the output folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OutputLayout {
-    /// Directly in the output folder.
+    /// Artifacts directly in the output folder.
     Flat,
-    /// In a folder of their shard.
+    /// Artifacts in one folder per shard.
     PerShard,
 }
 

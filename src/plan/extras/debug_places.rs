@@ -28,7 +28,7 @@ const DEBUG_FOLDER: &str = "usr/lib/debug/.build-id";
 /// The folder where builds with split debug files put them, relative to the prefix.
 const BUILD_ID_FOLDER: &str = ".build-id";
 
-/// Whether `node` is a link by build-id to a file that is already where a debugger would look.
+/// Whether `node` is a link by build-id to a debug file that moves to the very place of the link.
 pub(in crate::plan) fn stood_in(
     path: &TreePath,
     node: &Node<FileSource>,

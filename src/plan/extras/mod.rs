@@ -113,7 +113,7 @@ impl<'a> HostFiles<'a> {
         Ok(found)
     }
 
-    /// Moves the debug files of `draft` to the place where debuggers look; `known` has those of all drafts.
+    /// Moves the debug files of `draft` to the place where debuggers look; `known` has the files of all drafts.
     fn move_debug_files(
         &self,
         draft: &mut Draft,

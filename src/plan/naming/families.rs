@@ -245,7 +245,7 @@ impl NumberedSelector<'_> {
     }
 }
 
-/// Whether `all` includes `some`; an unset list stands for everything.
+/// Whether `all` includes `some`; an unset list means everything.
 fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
     match (all, some) {
         (None, _) => true,

@@ -233,7 +233,7 @@ impl Naming {
         rest.and_then(|rest| rest.strip_prefix('-')).unwrap_or(family)
     }
 
-    /// The package of `stem` that has all its files, without device code.
+    /// The package with the files of a `stem` without device code.
     pub(super) fn package(&self, stem: &PackageNames) -> Result<PackageNames> {
         self.names(&self.scheme.names.package, Of { stem: Some(stem), group: None })
     }

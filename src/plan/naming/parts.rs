@@ -60,8 +60,8 @@ impl PackagePart {
         })
     }
 
-    /// The part for an entry of a package list. Its name is whole; the list gives its kinds, needs, section
-    /// and group.
+    /// The part for an entry of a package list, without suffix: the list gives the whole name, the kinds, the
+    /// needs, the section and the group.
     pub fn of_entry(archives: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
         Self {
             kinds: Vec::new(),

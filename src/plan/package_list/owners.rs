@@ -201,8 +201,8 @@ impl EntryPortion {
     }
 }
 
-/// Notes entries for developers with device code. They are not split; their package holds the device code, as
-/// no host package does.
+/// Notes entries for developers with device code: the list does not split them, but their device code goes
+/// into kernel packages, as host packages never hold any.
 fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
     for portion in portions.iter().filter(|portion| portion.part.is_whole) {
         if portion.has_device_code() {

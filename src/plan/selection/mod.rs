@@ -96,7 +96,7 @@ impl Only {
 }
 
 impl Kept {
-    /// Adds the components or packages called `wanted`; returns false if there are none.
+    /// Adds the components or packages called `wanted`; returns false if there is no match.
     fn add(&mut self, wanted: &str, recombined: &Recombined, drafts: &[Draft]) -> bool {
         let components = recombined.components.iter();
         let components = components.filter(|c| c.artifact == wanted || c.id() == wanted);

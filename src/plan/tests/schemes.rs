@@ -36,7 +36,7 @@ fn tests_have_a_metapackage_where_the_scheme_wants_one() {
     assert_eq!(deb_relations(&plan, "amdrocm-blas-test7.1", RelationKind::Depends), expected);
     let unversioned = deb_relations(&plan, "amdrocm-blas-test", RelationKind::Depends);
     assert_eq!(unversioned, ["amdrocm-blas-test7.1 of 7.1.0-1"]);
-    // Without a version in its name, the file belongs to one of the scheme's other packages.
+    // The name without a version is that of a metapackage in this scheme.
     let dev = rpm_relations(&plan, "amdrocm-blas-dev7.1", RelationKind::Depends);
     // The program of a script, since the prefix has a folder above it.
     assert_eq!(dev, ["/usr/bin/rmdir", "amdrocm-blas-host7.1 = 7.1.0-1"]);

@@ -88,7 +88,7 @@ fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Fa
     }
 }
 
-/// The package of the set that has the name already, apart from the one at `own`.
+/// The reason why the name is taken in the set, apart from the package at `own`.
 fn in_set(
     former: &FormerPackage,
     own: Option<usize>,

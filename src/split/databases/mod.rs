@@ -105,7 +105,7 @@ pub(super) fn claim(
         (claim, Sniffed::HostElf | Sniffed::Stripped) if !is_whole(claim.as_ref()) => {
             return Ok(None);
         }
-        // A library whose device code is in archives already belongs to the host as well.
+        // A library with its device code already in archives belongs to the host as well.
         (_, Sniffed::HostElf) if host_binary::is_transformed(&file.content)? => return Ok(None),
         (Some(claim), _) => declare(&claim, path, notes),
         (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),

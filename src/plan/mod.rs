@@ -1,37 +1,37 @@
 //! The plan stage: from components to packages, with names, files and relations.
 //!
 //! ```text
-//!   settings   what holds whatever the input is: `naming`, `texts`, `prefix`, and the `relations` of
-//!              the configuration
+//!   settings   facts that do not depend on the input: `naming`, `texts`, `prefix`, and the `relations`
+//!              of the configuration
 //!
-//! components ─ contents       what goes into which family and part ─► portions
-//!            ─ package_list   in its place, what TheRock's list says of both, here and below
-//!    portions ─ libraries     which portion needs which others, and what from outside ─► linkage
+//! components ─ contents       assigns content to families and parts ─► portions
+//!            ─ package_list   replaces that, and steps below, by TheRock's list
+//!    portions ─ libraries     finds needs of portions from each other and from outside ─► linkage
 //!    portions ─ drafts        host, support and kernel packages of each portion ─► drafts
-//!     drafts ─ extras         what is treated or placed otherwise
+//!     drafts ─ extras         special files, and files outside of the prefix
 //!            ─ metapackages   names for sets of packages
-//!            ─ loader         the package of what is outside of the prefix
-//!            ─ conflicts      refused: one name or path in two packages
+//!            ─ loader         the package of files outside of the prefix
+//!            ─ conflicts      refuses a name or path in two packages
 //!            ─ drafts         relations that the configuration adds and removes
-//!            ─ updates        packages whose place these take, and paths that moved
-//!            ─ words          what the configuration says of single packages
-//!            ─ selection      what `--only` keeps
-//!            ─ finish         in the words of the formats, with `layout` and `scripts` ─► packages
-//!   packages ─ updates        what the set before this one needs
+//!            ─ updates        relations to replaced packages, and to those that had moved paths
+//!            ─ words          the configuration's texts for single packages
+//!            ─ selection      the packages that `--only` keeps
+//!            ─ finish         the terms of the formats, with `layout` and `scripts` ─► packages
+//!   packages ─ updates        relations and scripts for updates from earlier sets
 //! ```
 //!
-//! A portion gives one package for its host files and one per group that it has device code for.
-//! Nothing here knows sizes or the clock; a file of a package says where its bytes come from, and
-//! the pack stage makes them. What serves several groups at once is in a package that the kernel
-//! packages of exactly these groups depend on. Refused: paths that two packages claim or none,
-//! names, versions and prefixes that a format cannot express.
+//! A portion becomes one package for its host files and one per group with device code. The stage knows
+//! neither sizes nor the clock: each file of a package names the source of its bytes, and the pack stage
+//! makes them. Content that serves several groups is in a package that the kernel packages of exactly these
+//! groups depend on. Refused: paths that two packages claim or that no package claims, and names, versions
+//! and prefixes that a format cannot express.
 //!
-//! Kernel packages are built for the architecture of their host although they hold data only: as
-//! `all` or `noarch` they would satisfy, and be pulled in by, hosts of other architectures, whose
-//! exact-version dependency no archive could then keep consistent.
+//! Kernel packages are built for the architecture of their host although they hold only data: as `all` or
+//! `noarch` they would satisfy, and be pulled in by, hosts of other architectures, and no archive could keep
+//! the exact-version dependencies of these consistent.
 //!
-//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
-//! as capabilities (rpm); the configuration's `relations` add what no file shows, and correct it.
+//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and capabilities
+//! (rpm). The configuration's `relations` correct them, and add dependencies that no file shows.
 
 mod conflicts;
 mod contents;

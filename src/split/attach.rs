@@ -89,14 +89,14 @@ fn label(artifact: &SplitArtifact) -> InputArtifact {
 struct ArchivedCode {
     target: Target,
     content: Content,
-    /// The archive it lies in.
+    /// The archive of the code object.
     archive: InputFile,
     /// The target of its row, if that differs from the code's own.
     claimed: Option<Target>,
 }
 
-/// The code objects by kernel name, then by co_index. Keys without an index, which only
-/// prototypes wrote, have none.
+/// The code objects by kernel name, then by co_index. The index is `None` for keys without one, which only
+/// prototypes wrote.
 type CodeByKernel = BTreeMap<String, BTreeMap<Option<u32>, Vec<ArchivedCode>>>;
 
 fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {

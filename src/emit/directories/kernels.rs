@@ -138,7 +138,7 @@ fn archive_names<'a>(
     prefixes.iter().zip(&modules).map(name).collect()
 }
 
-/// The path component before `stage`, or the last one.
+/// The folder name before `stage`, or the last one.
 fn module(prefix: &str) -> &str {
     let mut parts = prefix.rsplit('/').filter(|part| *part != "stage");
     parts.next().unwrap_or(prefix)

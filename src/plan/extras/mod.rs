@@ -1,7 +1,7 @@
 //! Finds the host files that package managers treat specially, by content and place: shared libraries,
 //! licence texts, debug files.
 //!
-//! - A shared library has another mode in each format.
+//! - A shared library has a different mode in each format.
 //! - A licence text below `share/doc` or `share/licenses` is marked as one for rpm, and goes into the
 //!   `copyright` of its family's packages.
 //! - A debug file moves to `/usr/lib/debug/.build-id`, where gdb looks for the build-id of its library: below

@@ -18,7 +18,7 @@ use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 use crate::split::HostFile;
 
-/// The last component of a needed library's name, which may be a path.
+/// The file name of a needed library, whose name may be a path.
 fn file_name(needed: &str) -> &str {
     needed.rsplit('/').next().unwrap_or_default()
 }

@@ -116,7 +116,7 @@ impl Naming {
         Self { version, ..self }
     }
 
-    /// Refuses templates that need version components which the version lacks.
+    /// Refuses templates that need more numbers than the version has.
     pub fn check_version(&self) -> Result<()> {
         let needs = |text: &&str| text.contains("{series}") || text.contains("{major}");
         let templates = self.scheme.templates().into_iter().map(|(_, template)| template);

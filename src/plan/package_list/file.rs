@@ -72,7 +72,7 @@ pub struct PackageListEntry {
 pub struct TakenPart {
     /// Name of the artifact, e.g. `blas`.
     pub artifact: String,
-    /// One or several components of a stage prefix, e.g. `rocBLAS`, in any case.
+    /// One or several consecutive names of a stage prefix, e.g. `rocBLAS`, in any case.
     pub subdir: String,
     /// Component kinds that the part takes.
     pub kinds: Vec<ComponentKind>,
@@ -86,7 +86,7 @@ impl TakenPart {
         self.artifact == artifact && self.kinds.contains(&kind)
     }
 
-    /// Whether the components of `subdir` are consecutive in the path of a stage prefix.
+    /// Whether the names of `subdir` follow each other in the path of a stage prefix.
     pub fn fits(&self, prefix: &str) -> bool {
         let prefix = prefix.to_lowercase();
         let subdir = self.subdir.to_lowercase();

@@ -6,7 +6,7 @@
 //! | `replaces`: a package under another name | Conflicts, Replaces, Provides | Obsoletes, Provides |
 //! | the same, of a package that has its version in its name | Breaks, Replaces | Obsoletes, Provides |
 //! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version or a later one |
-//! | a path that was in a package that the set has no more | Breaks, Replaces | Obsoletes |
+//! | a path that was in a package that the set no longer has | Breaks, Replaces | Obsoletes |
 //!
 //! Provides carry the set's version: dependencies on the former name mostly ask for a minimum, which an
 //! unversioned name would not satisfy. Packages that stand side by side with those of other versions provide

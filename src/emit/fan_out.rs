@@ -1,6 +1,6 @@
 //! Reads every file once for all writers.
 //!
-//! The reading thread digests each window and hands it, shared, to a bounded channel per writer: a slow
+//! The reading thread digests each window and hands it, shared, to a bounded channel per writer. A slow
 //! writer holds back the reader, and so the other writer: at most [`DEPTH`] windows per writer wait in
 //! memory. When a writer fails, its channel closes and the reader stops; when the reader fails, the channels
 //! close without the final message and the writers stop without finishing.

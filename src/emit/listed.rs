@@ -1,5 +1,4 @@
-//! Reads the names of the package files from a receipt: a commit needs nothing else from it, however large it
-//! is.
+//! Reads the names of the package files from a receipt, which may be large: a commit needs nothing else.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -30,8 +30,8 @@
 //! `noarch` they would satisfy, and be pulled in by, hosts of other architectures, and no archive could keep
 //! the exact-version dependencies of these consistent.
 //!
-//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and capabilities
-//! (rpm). The configuration's `relations` correct them, and add dependencies that no file shows.
+//! Libraries from outside of the set become dependencies by the tables of a distribution (deb) and
+//! capabilities (rpm). The configuration's `relations` correct them, and add dependencies that no file shows.
 
 mod conflicts;
 mod contents;

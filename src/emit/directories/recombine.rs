@@ -29,7 +29,7 @@ pub struct RecombineOptions {
     pub config: Config,
     /// Output folder of the artifacts; created if missing.
     pub out: PathBuf,
-    /// Memory, threads and compressors for the run; its threads are the caller's.
+    /// Memory and compressors for the run; the threads are the caller's.
     pub budget: Budget,
 }
 

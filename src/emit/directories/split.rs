@@ -33,7 +33,7 @@ pub enum SplitInput {
     Artifact {
         /// Folder of the artifact.
         folder: PathBuf,
-        /// E.g. `blas_lib`; read from the folder's name if not given.
+        /// Component of the artifact, e.g. `blas_lib`; `None` to read it from the folder's name.
         component: Option<String>,
     },
     /// All artifacts of a shard.
@@ -71,7 +71,7 @@ pub struct SplitOptions {
     pub targets: BTreeSet<BaseArch>,
     /// Globs of files that stay unchanged although they are for another machine than x86-64.
     pub other_machines: Vec<String>,
-    /// Memory, threads and compressors for the run; its threads are the caller's.
+    /// Memory and compressors for the run; the threads are the caller's.
     pub budget: Budget,
 }
 

@@ -113,7 +113,8 @@ impl<'a> HostFiles<'a> {
         Ok(found)
     }
 
-    /// Moves the debug files of `draft` to the place where debuggers look; `known` has the files of all drafts.
+    /// Moves the debug files of `draft` to the place where debuggers look; `known` has the files of all
+    /// drafts.
     fn move_debug_files(
         &self,
         draft: &mut Draft,

@@ -74,8 +74,8 @@ fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
 }
 
 /// The relations of a `.deb`, sorted, without implied dependencies on the same name: unbounded ones beside
-/// bounded ones, lower bounds below the highest, and bounds that an exact version satisfies. Alternatives (`a
-/// | b`) stay.
+/// bounded ones, lower bounds below the highest, and bounds that an exact version satisfies. Alternatives
+/// (`a | b`) stay.
 pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A new build of a component replaces all its artifacts: its other artifacts in OUT (folders with its name
-//! and a manifest) belong to another set of archives, so they are removed and reported. Everything else stays,
-//! and nothing is removed if OUT has input as well.
+//! and a manifest) belong to another set of archives, so they are removed and reported. Everything else
+//! stays, and nothing is removed if OUT has input as well.
 //!
 //! Files are not synced to disk: artifact directories are an intermediate product, and the step is run again
 //! after a power failure. Anything in the way that is not an artifact is refused.

@@ -33,7 +33,7 @@ const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [
     (elf::DT_DEBUG, None),
 ];
 
-/// Tags of [`ADDRESSES`] whose table may move with its section.
+/// Tags of `ADDRESSES` whose table may move with its section.
 pub const MOVABLE: [elf::DynamicTag; 7] = [
     elf::DT_HASH,
     elf::DT_GNU_HASH,

@@ -11,7 +11,7 @@ use crate::package::device_wheel::{ALL, EXTRA};
 use crate::recombine::{Component, Group};
 use crate::split::DatabaseFile;
 
-/// The label of files that several groups read and that are for no arch family.
+/// The label of files that several groups read and that belong to no arch family.
 const COMMON: &str = "common";
 
 /// The device code of a wheel.
@@ -56,7 +56,7 @@ pub(super) struct Extra {
 }
 
 impl DevicePart<'_> {
-    /// Tells if it is the wheel of a group, which has an extra for it.
+    /// Whether it is the wheel of a group, which has an extra for it.
     pub fn is_of_one_group(&self) -> bool {
         matches!(self.groups.as_slice(), [group] if normalized(group) == self.label)
     }

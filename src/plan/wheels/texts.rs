@@ -127,7 +127,7 @@ pub(super) fn device_metadata(
     }
     text.push_str("Description-Content-Type: text/plain\n");
     text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
-    // The wheel of the group comes with each wheel that several groups read, and requires what is the group's.
+    // Only a group's own wheel has the group's requirements: extras install it along with each shared wheel.
     let lines = settings.config.keys.wheels.device_requires.iter();
     for requirement in lines.filter(|line| part.is_of_one_group() || !line.contains(GROUP)) {
         let requirement = requirement.replace(GROUP, &part.label);

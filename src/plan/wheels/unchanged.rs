@@ -10,7 +10,7 @@ use crate::input::wheel::Wheel;
 use crate::package::device_wheel::is_named_after;
 use crate::split::{HostBinary, SplitArtifact};
 
-/// Whether `wheel` stays unchanged: it has no device code, or is one half of a split wheel, in whose set device
+/// Whether `wheel` stays unchanged: it has no device code, or is one half of a split wheel, whose device
 /// wheels are named by `pattern`. Archives are only useful with a binary that claims them.
 pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName) -> bool {
     let binaries = || taken.iter().flat_map(SplitArtifact::binaries);

@@ -29,7 +29,7 @@ struct ReleaseWheel<'a> {
 
 /// An extra that requires one version of a project that the index does not have.
 pub struct OpenExtra {
-    /// The release, or the one wheel of it for whose tags there is none: `torch 2.13.0`.
+    /// The release (`torch 2.13.0`), or the file name of the one wheel whose tags none fits.
     pub wheel: String,
     /// The extra.
     pub extra: String,

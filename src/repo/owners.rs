@@ -141,7 +141,7 @@ fn open(store: &dyn Store, catalog: &Catalog, pooled: &str) -> Option<Content> {
 }
 
 /// The path of a package that has this number, without its leading slash. A package that cannot be
-/// read any more has none here; that is told by whoever checks it.
+/// read any more has none here; the checks of packages report it.
 fn named(
     store: &dyn Store,
     catalog: &Catalog,

@@ -26,7 +26,7 @@ use support::scratch;
 use support::sweep::or_all;
 use support::tools::{need, run, succeed, told};
 
-/// A folder that can be written to only so many times more.
+/// A folder that fails after a number of writes.
 pub struct Failing {
     inner: LocalStore,
     left: AtomicUsize,
@@ -40,7 +40,7 @@ impl Failing {
         Self::within(&Budget::unlimited(), out, left)
     }
 
-    /// The same; packages are read within `budget`.
+    /// Opens the folder; packages are read within `budget`.
     pub fn within(budget: &Budget, out: &Path, left: usize) -> Self {
         let inner = LocalStore::open(out, WhenLocked::Wait, budget).unwrap();
         Self { inner, left: AtomicUsize::new(left), opened: AtomicUsize::new(0) }
@@ -99,7 +99,7 @@ impl Store for Failing {
     }
 }
 
-/// What was published, and by whom.
+/// A published repository, with its keys.
 pub struct Room {
     folder: tempfile::TempDir,
     key: Key,
@@ -138,12 +138,12 @@ impl Room {
         repo
     }
 
-    /// The same in this process, by a store that fails; whether it was done.
+    /// Publishes in this process, to a store that fails; tells whether it ended well.
     pub fn fails_after(&self, steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
         self.publish_to(&Failing::open(out, steps), (&[packages], out), after, "stable").is_ok()
     }
 
-    /// The same in this process, by such a store.
+    /// Publishes in this process, to such a store.
     pub fn publish_to(
         &self,
         store: &Failing,
@@ -184,7 +184,7 @@ impl Room {
     }
 }
 
-/// What clients get from a repository whose `InRelease` gpg takes.
+/// The files that clients get from a repository whose `InRelease` gpg accepts.
 fn served(room: &Room, out: &Path) -> [String; 2] {
     let release = succeed(room.gpg().arg("--decrypt").arg(out.join("dists/stable/InRelease")));
     published::served(&release, out)
@@ -234,7 +234,7 @@ fn a_publication_that_ends_anywhere_is_finished_or_taken_back() {
     need(&["dpkg-deb", "rpmbuild", "gpg", "gzip"]);
     let room = Room::new();
     let [first, second, third] = ["1", "2", "3"].map(|version| room.packages(version));
-    // With an architecture of which there was nothing.
+    // With an architecture that is new to the suite.
     deb(&third, ("two", "3", "arm64"), "");
     let base = room.path("base");
     publish(&mut room.run(&[&first], &base, 0));

@@ -28,7 +28,7 @@ fn packages_are_read_within_the_budget_of_the_run() {
             Err(error) => error.to_string(),
         }
     };
-    // Of what lies beside every budget, each of so many threads may have 96 bytes.
+    // Each thread may take 96 bytes beside the budget.
     let little = Budget::new(Limits { structures: 0, threads: 1 << 20, ..Limits::default() });
     let enough = Budget::new(Limits { structures: 0, threads: 1, ..Limits::default() });
     let error = publish(&little).unwrap_err().to_string();

@@ -261,7 +261,7 @@ fn publishing_never_breaks_a_client() {
     assert!(published > 5 && rounds > 3, "{published} publications, {rounds} rounds");
 }
 
-/// As the kernel saw it: once the receipt is in place, no package is read.
+/// No package is read once the receipt is in place, as strace shows.
 #[test]
 fn a_build_publishes_without_reading_its_packages() {
     need(&["strace"]);
@@ -319,7 +319,7 @@ fn a_build_publishes_what_a_run_of_its_own_would() {
     assert_eq!(names(&alone.out()), names(&packages));
 }
 
-/// What is to be done then is what the message says that refuses anything else.
+/// The message that refuses everything else says what to do.
 #[test]
 fn apt_goes_on_with_a_repository_whose_memory_was_lost() {
     need_all();

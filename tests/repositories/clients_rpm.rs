@@ -203,7 +203,7 @@ fn zypper_installs_and_refuses_what_was_tampered_with() {
     );
 }
 
-/// What is to be done then is what the message says that refuses anything else.
+/// The message that refuses everything else says what to do.
 #[test]
 fn dnf_goes_on_with_a_repository_whose_memory_was_lost() {
     let room = ready("dnf");

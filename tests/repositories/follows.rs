@@ -1,4 +1,4 @@
-//! What clients of the last publication would not take, and how it is published all the same.
+//! Publications that clients of the last one would refuse, and how to publish them all the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,7 +70,7 @@ fn a_publication_of_the_future_is_refused() {
     is_refused(&mut repo_ahead(&[], &out, 0), &out, &parts);
 }
 
-/// What goes out of use in a publication of the future goes an hour after it was taken back.
+/// Files that a publication of the future stops using are removed an hour after that is taken back.
 #[test]
 fn what_went_out_of_use_in_the_future_is_removed() {
     need(&["dpkg-deb"]);

@@ -1,5 +1,5 @@
-//! What is in the folder of a repository and was not put there by rockpack, or is remembered by it no
-//! longer: it is refused, and stays.
+//! Files in the folder of a repository that rockpack did not put there, or no longer has in its state: they
+//! are refused, and stay.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -27,7 +27,7 @@ fn fill(packages: &Path) -> [PathBuf; 2] {
     [deb(packages, ("one", "1", "amd64"), ""), rpm(packages, &plain_spec("plain", "1", ""))]
 }
 
-/// Where a repository has them.
+/// The paths of packages in a repository.
 const PLACES: [&str; 2] = ["pool/main/o/one/one_1_amd64.deb", "packages/p/plain-1-1.noarch.rpm"];
 
 fn write(path: &Path, text: &[u8]) {

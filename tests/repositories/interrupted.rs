@@ -9,7 +9,7 @@ use support::repo_fixture::{contents, deb, plain_spec, publish, refused, repo, r
 use support::tools::need;
 use support::waiting::Process;
 
-/// What the index of the suite names is there, under the names that apt asks for; its packages.
+/// Checks that all files of the suite's index exist under the names that apt asks for, and returns its packages.
 fn valid(out: &Path) -> Vec<String> {
     let suite = out.join("dists/stable");
     let release = fs::read_to_string(suite.join("Release")).unwrap();

@@ -38,7 +38,7 @@ impl Suite {
         }
     }
 
-    /// The public key, as it is now.
+    /// The current public key.
     fn public(&self, key: &str) -> PathBuf {
         self.ring.export(&["--export", key], &format!("{key}.public"))
     }

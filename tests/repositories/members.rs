@@ -366,7 +366,7 @@ fn packages_of_others_are_shown_and_verified_as_dpkg_installs_them() {
     assert_eq!(failed_checks(&told(rockpack().arg("verify").arg(&file))), ["V004"]);
 }
 
-/// Of these, tar would unpack another control file than apt or this reader sees, or dpkg fails.
+/// Packages from which tar would unpack another control file than apt or this reader sees, or on which dpkg fails.
 #[test]
 fn control_files_that_two_readers_see_differently_are_refused() {
     let room = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Who may read a repository, whatever the umask of the run is.
+//! Everybody may read a repository, with any umask of the run.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -50,7 +50,7 @@ fn everybody_may_read_a_repository_made_under_a_strict_umask() {
     assert_eq!([mode(&closed), mode(&closed.join("dists/stable"))], [0o750, 0o755]);
 }
 
-/// Sets the mode of all folders below `folder`, itself included, but for those of rockpack itself.
+/// Sets the mode of `folder` and all folders below it, except rockpack's own.
 fn close(folder: &Path, mode: u32) {
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() && entry.file_name() != ".rockpack" {

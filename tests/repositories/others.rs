@@ -283,7 +283,7 @@ fn texts_of_an_rpm_that_are_replaced_are_named() {
         let said = warned_of(name, &tags);
         assert!(said.contains(&format!("{name}.rpm")) && said.contains(fields), "{name}: {said}");
     }
-    // What indexes have as it is: UTF-8, older entries, other languages.
+    // Indexes keep UTF-8, older entries and other languages unchanged.
     for (name, tags) in [
         ("plain", tags([bytes(1004, 9, &["Grüße \u{fffd}".as_bytes()])])),
         ("old", tags(log(b"- \xe4", 10))),

@@ -103,7 +103,7 @@ fn two_packages_with_one_file_are_named() {
     let other = made(&at("e"), ("rocm-x7.1", "7.1", path), "Conflicts: rocm-x (<< 7.1)\n");
     assert!(!dpkg_installs(&[&[&plain, &other]]));
     assert_eq!(told(&[&plain, &other], "R062").0.len(), 1);
-    // Another path, and another version of one name.
+    // Another path, and another version of the same name.
     let beside = made(&at("f"), ("rocm-y", "7.1", "opt/rocm/lib/liby.so.1"), "");
     let newer = made(&at("g"), ("rocm-x", "7.2", path), "");
     is_silent(&[&plain, &beside, &newer]);

@@ -133,7 +133,7 @@ fn list(folder: &Path, kind: &str) -> Vec<u8> {
     run(Command::new("gzip").arg("-dc").arg(file.unwrap())).stdout
 }
 
-/// What differs, in the words of the list of differences.
+/// The differences, in the words of the list of differences.
 fn kinds_of(differ: &BTreeSet<String>) -> BTreeSet<String> {
     let kind = |line: &String| {
         let kinds = [

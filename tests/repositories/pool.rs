@@ -93,7 +93,7 @@ fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
     assert!(partly > 0, "no run ended between Release and InRelease");
 }
 
-/// Two suites may have different packages of one name, size and time, each in a component of its own.
+/// Two suites may have different packages with the same name, size and time, each in a component of its own.
 #[test]
 fn what_two_suites_know_differently_is_read() {
     need(&["dpkg-deb"]);
@@ -122,7 +122,7 @@ fn what_two_suites_know_differently_is_read() {
     publish(rockpack().arg("verify").arg(&out));
 }
 
-/// What a repository remembers of a path is remembered once.
+/// The state of a repository has each path once.
 #[test]
 fn a_state_with_a_path_twice_is_refused() {
     need(&["dpkg-deb"]);

@@ -13,7 +13,7 @@ use support::repo_fixture::{
 use support::strace::Trace;
 use support::tools::{have, need};
 
-/// What can be refused without the packages is, all of it together, before one of them is opened.
+/// All faults that need no packages are reported together, before a package is opened.
 #[test]
 fn all_that_is_wrong_with_the_options_is_told_at_once() {
     let room = tempfile::tempdir().unwrap();
@@ -185,7 +185,7 @@ fn times_before_the_last_publication_are_refused() {
     nothing_published(&mut repo(&[&out.join("pool")], &out), &out, &["lies inside"]);
 }
 
-/// What can be known before hours of compression is said before.
+/// Faults that are known before hours of compression are reported before.
 #[test]
 fn a_build_does_not_begin_when_its_publication_would_be_refused() {
     need(&["gpg", "dpkg-deb"]);

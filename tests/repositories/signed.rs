@@ -1,4 +1,4 @@
-//! Who signs, and how clients come to know it.
+//! Signing keys, and how clients get them.
 
 use std::fs;
 use std::path::Path;

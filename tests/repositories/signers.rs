@@ -1,4 +1,4 @@
-//! What programs that sign return, and what is published of keys: only what clients can check.
+//! The output of programs that sign, and the published keys: only signatures that clients can check.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -38,7 +38,7 @@ fn signatures_that_clients_cannot_check_are_not_published() {
         (format!("sed s/Date/date/ | {sign}"), "is not one of what it was given to sign"),
         (format!("cat >/dev/null; [ $1 = detach-sign ] || {head}; {empty}"), "wrote"),
         (format!("{sign}; echo trailing words"), "unexpected trailing data"),
-        // Of one kind in the place of the other.
+        // A signature of one kind in the place of the other.
         (format!("set -- detach-sign --textmode; {sign} --textmode"), "wrote"),
     ];
     for (number, (lines, reason)) in cases.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What an index says twice: clients take one of the two, and not all the same.
+//! Fields that an index has twice: clients take one of the two, and not all the same one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl Lists {
     }
 }
 
-/// Which check failed, alone, and that it says so.
+/// Asserts that only this check fails, and says so.
 #[track_caller]
 fn failed(said: &str, code: &str, what: &str) {
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("failed: ")).collect();
@@ -79,7 +79,7 @@ fn first_package(text: &str) -> String {
     text[start..end].to_owned()
 }
 
-/// The same package under another digest, which its file does not have.
+/// The package under another digest, which its file does not have.
 fn other_id(package: &str) -> String {
     let digits = |text: &&str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let digest = package.split(['"', '<', '>']).find(digits).unwrap();

@@ -39,7 +39,7 @@ impl Keys {
     }
 }
 
-/// What somebody who can write to a repository does about clients that look for any known key: adds a key to
+/// An attack on clients that accept any known key: somebody who can write to the repository adds a key to
 /// the keyring, and its signatures to the indexes.
 fn add_signer(out: &Path, key: &Key) {
     let path = |name: &str| out.join(name);
@@ -192,7 +192,7 @@ fn debian_13_moves_from_key_to_key() {
     apt_moves("trixie");
 }
 
-/// The same of a client of the rpm repository, which is told of one key alone.
+/// A client of the rpm repository, which is told of one key alone, moves to the new key.
 fn rpm_client_moves(
     client: &str,
     takes: [[bool; 3]; 2],
@@ -234,8 +234,8 @@ fn dnf_moves_from_key_to_key() {
     });
 }
 
-/// It looks at one signature, which is that of the first key: who has the new one alone gets the old one
-/// where the file for clients says that both are.
+/// A client that checks one signature checks that of the first key: a client with only the new key gets the
+/// old one from the place in its file for clients.
 #[test]
 fn zypper_moves_from_key_to_key() {
     let takes = [[true, true, false], [false, false, true]];

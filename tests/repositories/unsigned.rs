@@ -10,7 +10,7 @@ use support::tools::need;
 
 const URL: [&str; 2] = ["--url", "https://example.org/rocm"];
 
-/// What the `.repo` file tells clients to do with packages without a signature.
+/// The rule for unsigned packages in the `.repo` file.
 fn gpgcheck(out: &Path) -> bool {
     fs::read_to_string(out.join("rocm.repo")).unwrap().contains("\ngpgcheck=1\n")
 }
@@ -45,7 +45,7 @@ fn packages_that_stay_unsigned_are_counted() {
     let anew = rpm(room.path(), &plain_spec("plain", "2", ""));
     let said = publish(at(&[&anew], 4).arg("--sign-packages"));
     assert!(said.contains("R102") && said.contains("2 of 3 packages stay unsigned"), "{said}");
-    // Whoever adds to them is told, too.
+    // A run that adds to them is told, too.
     assert!(publish(&mut at(&[], 5)).contains("R102"));
     let anew = rpm(room.path(), &plain_spec("other", "2", ""));
     let said = publish(at(&[&anew], 6).args(["--sign-packages", "--keep", "1"]));
@@ -56,7 +56,7 @@ fn packages_that_stay_unsigned_are_counted() {
     assert!(!publish(at(&[&one], 7).arg("--sign-packages")).contains("R102"));
 }
 
-/// rpm before 4.16 refuses Ed25519, whoever signs by it.
+/// rpm before 4.16 refuses all signatures by Ed25519.
 #[test]
 fn packages_signed_by_ed25519_are_told_of() {
     need(&["gpg", "dpkg-deb", "rpmbuild"]);

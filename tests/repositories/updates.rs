@@ -1,5 +1,5 @@
-//! Updates that clients hold back, and packages that they would remove: what a publication says of them,
-//! and of what it adds, held against apt and dnf.
+//! Updates that clients hold back, and packages that they would remove: the findings of a publication,
+//! compared with apt and dnf.
 
 use std::collections::BTreeSet;
 use std::fs;

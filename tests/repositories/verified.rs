@@ -1,4 +1,4 @@
-//! What `rockpack verify REPO` finds, beside what clients refuse.
+//! Faults that `rockpack verify REPO` finds, beside those that clients refuse.
 
 use std::fs;
 use std::path::Path;
@@ -95,7 +95,7 @@ fn what_is_gone_lost_or_contradicts_is_named() {
     }
 }
 
-/// Its name, the damage, and the codes of the checks that fail.
+/// A damage: its name, the change, and the codes of the checks that fail.
 type Damage = (&'static str, fn(&Path), &'static [&'static str]);
 
 fn remove(path: &Path) {
@@ -276,8 +276,8 @@ fn an_index_of_two_digests_is_named() {
     }
 }
 
-/// A package and its list beside the repository, as they are in it: whoever looks there finds what
-/// the indexes say.
+/// A package and its list beside the repository, unchanged: a reader that leaves the repository finds
+/// the files that the indexes name.
 struct Beside {
     room: tempfile::TempDir,
     out: std::path::PathBuf,

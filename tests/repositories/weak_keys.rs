@@ -12,7 +12,7 @@ use support::tools::{need, run, succeed, told};
 use crate::clients_apt::{Root, need_all};
 use crate::key_lives::Ring;
 
-/// What is said, without the breaks and frames of its lines.
+/// The output without line breaks and frames.
 fn in_one_line(said: &str) -> String {
     said.replace('│', " ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -95,7 +95,7 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
         let remedy = format!("--cert-digest-algo SHA256{allow} --quick-set-expire {own} never");
         is_refused_until(&ring, &own, &fault, &remedy);
     }
-    // The life of the key stays as it is.
+    // The life of the key does not change.
     let ring = Ring::new();
     let make = ["--quick-generate-key", "own <own@example.org>", "ed25519", "sign"];
     run(by(&ring, "20230101", "SHA1").args(make).arg("20330301T000000"));
@@ -192,7 +192,7 @@ fn what_clients_do_not_look_at_or_take_is_no_fault() {
     run(by(&ring, "20230102", "SHA1").args(add));
     run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &own, "two <two@example.org>"]));
     signs(&ring, &own);
-    // What another key says of it.
+    // A signature of another key over it.
     made_by(&ring, "other", "SHA256", "cert");
     run(by(&ring, "20230104", "SHA224").args(["--local-user", "other", "--quick-sign-key", &own]));
     signs(&ring, &own);
@@ -241,7 +241,7 @@ fn beside_the_key_that_signs_it_is_a_warning() {
     }
 }
 
-/// Of what a program signs, too.
+/// The same holds for signatures by a program.
 #[test]
 fn a_command_that_signs_by_a_broken_digest_is_refused() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);
@@ -303,7 +303,7 @@ fn apt_of_debian_13_agrees() {
     let add = ["--quick-add-key", &bound, "rsa3072", "sign", "never"];
     run(by(&ring, "20230102", "SHA224").args(add));
     assert!(told_of(&bound).contains("SHA224 is not considered secure"));
-    // What is no fault of a key is none to apt.
+    // apt accepts keys without a fault.
     let mixed = made_by(&ring, "mixed", "SHA256", "sign");
     let add = ["--quick-add-key", &mixed, "rsa3072", "encr", "never"];
     run(by(&ring, "20230102", "SHA1").args(add));
@@ -354,7 +354,7 @@ fn verify_names_what_is_good_and_refused_by_clients() {
             "is by a key that does not count (the signature that binds its subkey",
         ),
         (&[&good], "SHA1", &files[1], "uses SHA-1"),
-        // Another signature is enough, by whoever is trusted.
+        // Another signature by a trusted key is enough.
         (&[&weak, &good], "SHA512", &files[1], ""),
         (
             &[&weak, &good],

@@ -1,5 +1,5 @@
-//! What `verify` and `inspect` make of bundles of several archs, packed artifacts, bad links and
-//! folders that are something else.
+//! `verify` and `inspect` on bundles of several archs, packed artifacts, bad links and
+//! folders of other kinds.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

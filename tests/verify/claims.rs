@@ -1,5 +1,5 @@
-//! What a receipt says beside the bytes of packages: each field that packages or artifacts prove is held
-//! against them.
+//! Statements of a receipt about more than bytes: each field that packages or artifacts prove is compared
+//! with them.
 
 use std::fs;
 
@@ -93,7 +93,7 @@ fn v002_fields_that_packages_and_artifacts_prove() {
     }
 }
 
-/// What a package says of itself is what its file is called.
+/// The metadata of a package agree with its file name.
 #[test]
 fn v002_a_package_for_another_machine_than_its_name_says() {
     support::tools::need(&["dpkg-deb"]);

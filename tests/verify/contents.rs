@@ -1,4 +1,4 @@
-//! What may be in packages: each check fires for a set that was tampered with. Packages are taken
+//! The allowed content of packages: each check fires for a set that was tampered with. Packages are taken
 //! apart and put together by dpkg-deb and rpmbuild; the receipt is made to agree, so that only the
 //! wanted checks can tell.
 

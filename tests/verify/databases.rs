@@ -69,7 +69,7 @@ fn files_that_were_merged_or_moved_are_found() {
         assert!(receipt.findings.iter().any(|finding| finding.code() == code), "{code}");
         set.fresh_receipt();
         set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != code));
-        // Of a cache, the first shard's is packed as it is.
+        // The first shard's cache is packed unchanged.
         let fired: &[&str] = match code {
             "R026" => &[],
             // Where they are now, no artifact has any.
@@ -153,7 +153,7 @@ fn code_objects_that_loaders_refuse_are_refused_and_found() {
     assert!(!output.status.success() && said.contains(expected), "{said}");
 }
 
-/// What cannot be taken apart is packaged as it is, or the comparison says why it is not.
+/// Files that cannot be taken apart are packaged unchanged, or the comparison says why not.
 #[test]
 fn an_input_that_cannot_be_read_is_named_with_the_reason() {
     let artifacts = shards(&[]);

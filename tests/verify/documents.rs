@@ -17,7 +17,7 @@ struct Described {
 }
 
 impl Described {
-    /// In so many parts as there are `partitions`, each with the options for it.
+    /// Builds the set in parts, one for each of `partitions`, which has its options.
     fn new(partitions: &[&[&str]]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for options in partitions {
@@ -39,7 +39,7 @@ impl Described {
         verify(&[self.folder.path().to_str().unwrap()], arguments)
     }
 
-    /// What is found in the set after one change of its document. The document is then as before.
+    /// The problems of the set after one change of its document, which is then undone.
     fn after(&self, edit: impl FnOnce(&mut Value)) -> Vec<String> {
         let file = self.folder.path().join(WHOLE);
         let before = fs::read(&file).unwrap();
@@ -128,7 +128,7 @@ fn other_licences_than_those_of_the_packages_are_found() {
     }
 }
 
-/// Of two that are said to be the same one may be right.
+/// One of two documents that should be the same may be right.
 #[test]
 fn what_a_document_says_twice_is_found() {
     let set = Described::whole();

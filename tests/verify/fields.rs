@@ -1,4 +1,4 @@
-//! What failed checks say in `verify --json`: beside the text, fields that a program can ask.
+//! Failed checks in `verify --json`: beside the text, fields for programs.
 
 use std::fs;
 

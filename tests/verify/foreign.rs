@@ -214,7 +214,7 @@ fn headers_on_which_rpm_acts_are_named() {
     }
 }
 
-/// The loader, the guard and ldconfig are needed by what is in a package.
+/// The content of a package needs the loader, the guard and ldconfig.
 #[test]
 fn scripts_that_are_missing_or_say_other_things_are_named() {
     need(&["dpkg-deb"]);

@@ -53,7 +53,7 @@ fn mapping_of(arch: &str) -> String {
     format!("TensileLiteLibrary_lazy_{arch}_Mapping.dat")
 }
 
-/// What the mapping of an arch maps to.
+/// The libraries in the mapping of an arch.
 fn libraries(arch: &str) -> [String; 2] {
     [format!("TensileLibrary_A_{arch}"), format!("TensileLibrary_A_fallback_{arch}")]
 }

@@ -152,7 +152,7 @@ fn v001_or_v002_a_flipped_byte() {
     }
 }
 
-/// What dpkg and rpm cannot unpack, and the longest that they can.
+/// Names that dpkg and rpm cannot unpack, and the longest that they can.
 #[test]
 fn v041_a_name_that_is_too_long() {
     for (index, set) in Set::of_each_format().into_iter().enumerate() {
@@ -237,7 +237,7 @@ fn v004_content_that_its_own_deb_disowns() {
     set.fires(&[], &["V004"]);
 }
 
-/// Of such a package rpm finds nothing wrong before it unpacks it.
+/// rpm finds no fault in such a package before it unpacks it.
 #[test]
 fn v004_content_that_its_own_rpm_disowns() {
     tools::need(&["rpm", "rpm2cpio", "cpio"]);

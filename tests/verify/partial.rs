@@ -20,7 +20,7 @@ fn alone(set: &Set, name: &str, arguments: &[&str]) -> Run {
     set.verify_paths(&[&path], arguments)
 }
 
-/// As a part of its set.
+/// Verifies the package as a part of its set.
 fn part(set: &Set, name: &str, arguments: &[&str]) -> Run {
     alone(set, name, &[&["--partial"], arguments].concat())
 }

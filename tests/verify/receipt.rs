@@ -1,4 +1,4 @@
-//! What the receipt says of code objects in files of their own, and how `verify` holds it against
+//! The entries of the receipt for code objects in files of their own, which `verify` compares with
 //! the packages.
 
 use std::collections::BTreeSet;

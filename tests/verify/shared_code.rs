@@ -58,7 +58,7 @@ fn out(folder: &TempDir) -> String {
     folder.path().join("out").to_str().unwrap().to_owned()
 }
 
-/// Which packages are kernel packages, by the receipt.
+/// The kernel packages, by the receipt.
 fn kernels(folder: &TempDir) -> Vec<String> {
     let bytes = fs::read(Path::new(&out(folder)).join("packages.json")).unwrap();
     let packages = Receipt::parse(&bytes).unwrap().packages.into_iter();
@@ -86,7 +86,7 @@ fn files_that_serve_all_archs_make_no_kernel_package() {
     }
 }
 
-/// Of every part of a family, beside kernel packages of others, and in one that only needs another.
+/// Shared code of every part of a family, beside kernel packages of others, and in one that only needs another.
 #[test]
 fn parts_with_shared_code_alone_are_no_kernel_packages() {
     for format in ["deb", "rpm"] {

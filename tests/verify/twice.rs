@@ -105,7 +105,7 @@ fn two_versions_of_a_kernel_package_may_have_other_code() {
     }
 }
 
-/// Neither replaces the other, so that what is good in the one does not cover what is bad in the other.
+/// Both packages are checked, so that a good one does not cover a bad one.
 #[test]
 fn v012_two_architectures_of_a_kernel_package_have_other_code() {
     tools::need(&["dpkg-deb"]);

@@ -280,7 +280,7 @@ fn is_library_name(name: &str) -> bool {
     versioned || name.ends_with(".so")
 }
 
-/// The loss of a file of which one variant cannot be read as the kind that it claims to be; `None` if all
+/// The loss of a file, one variant of which cannot be read as the kind that it claims to be; `None` if all
 /// can.
 pub(super) fn other_than_unread(variants: &[Plain]) -> Option<FileLoss> {
     let reason = variants.iter().find_map(|plain| match plain {

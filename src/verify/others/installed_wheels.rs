@@ -16,7 +16,7 @@ const METADATA: &str = ".dist-info/METADATA";
 const LIMIT: u64 = 16 << 20;
 
 /// Tells if all is installed that extras for devices bring, in exactly one version, of what is installed.
-/// Whoever installs a wheel chooses some extras of it. What cannot be read says nothing.
+/// Users install a wheel with some of its extras. Unreadable METADATA count as complete.
 pub(super) fn are_all_there(files: &FilesByPath) -> bool {
     let installed: Vec<Metadata> =
         files.iter().filter(|(path, _)| path.ends_with(METADATA)).filter_map(metadata).collect();
@@ -24,7 +24,7 @@ pub(super) fn are_all_there(files: &FilesByPath) -> bool {
     installed.iter().flat_map(of_devices).all(|needed| there.contains(&needed))
 }
 
-/// What extras of a wheel bring in exactly its own version.
+/// The distributions that extras of a wheel require in exactly its own version.
 fn of_devices(wheel: &Metadata) -> impl Iterator<Item = String> {
     let needed = wheel.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok());
     let own: Option<Version> = wheel.version().parse().ok();

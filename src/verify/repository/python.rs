@@ -21,7 +21,7 @@ use crate::verify::problem::{
 /// The list of projects, by which an index is known.
 const LIST: &str = "simple/index.json";
 
-/// The same list for people and pip.
+/// The list of projects for people and pip.
 const HTML_LIST: &str = "simple/index.html";
 
 /// Folders of pages and wheels, which hold nothing else.

@@ -38,7 +38,7 @@ pub(super) struct Comparison<'a> {
     pub(super) excuses: &'a Excuses,
     /// The wheels that are verified, those included that cannot be read.
     pub(super) paths: &'a [PathBuf],
-    /// What receipts say that every host wheel requires besides.
+    /// Further requirements of every host wheel, by the receipts.
     pub(super) host_requires: BTreeSet<&'a String>,
 }
 
@@ -186,7 +186,7 @@ impl Texts<'_> {
         member.map(|member| &member.sha256)
     }
 
-    /// WHEEL stays as it is where it says what the file name says.
+    /// Tells whether WHEEL stays unchanged, because it agrees with the file name.
     fn keeps_wheel(&self) -> bool {
         let FatWheel { name, wheel_file, .. } = self.fat;
         wheel_file.tags() == WheelFile::tags_of(name) && wheel_file.build() == name.build.as_deref()

@@ -17,7 +17,7 @@ use support::tools::{need, run};
 use super::wheels::{Wheel, family_of};
 use crate::broken_off::Failing;
 
-/// A run in this process that ends after so many files; whether it was done.
+/// A run in this process that fails after `steps` files; tells whether it ended well.
 fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
     let options = RepoOptions {
         packages: vec![packages.to_owned()],

@@ -118,7 +118,7 @@ fn a_run_reads_new_wheels_alone_and_writes_pages_that_change() {
     assert_eq!(changed, ["simple/other/index.html", "simple/other/index.json"]);
     let checked = json(repo_at(&[&wheels], &out, 2).arg("--check").arg("--wheel"));
     assert_eq!(counts(&checked), [("python".into(), 0, 5)]);
-    // What somebody deleted comes back; what somebody changed does, too, but for wheels.
+    // Deleted files come back, and so do changed ones, except wheels.
     let whole = contents(&out);
     for gone in
         whole.keys().filter(|name| name.starts_with("simple") || name.ends_with(".metadata"))

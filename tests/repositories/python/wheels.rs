@@ -43,7 +43,7 @@ impl Wheel<'_> {
         self.write_as(folder, &metadata)
     }
 
-    /// The same with this METADATA.
+    /// Writes it with this METADATA.
     pub fn write_as(&self, folder: &Path, metadata: &str) -> PathBuf {
         fs::create_dir_all(folder).unwrap();
         let spec = json!({
@@ -66,7 +66,7 @@ pub fn family(folder: &Path, version: &str) {
     family_of(folder, version, &ARCHS);
 }
 
-/// The same for these GPUs.
+/// Writes a host wheel `demo` with device wheels for these GPUs.
 pub fn family_of(folder: &Path, version: &str, archs: &[&str]) {
     let extras = archs.iter().map(|arch| {
         format!(

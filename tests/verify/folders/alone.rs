@@ -1,4 +1,4 @@
-//! What artifacts, archives and code objects hold.
+//! The content of artifacts, archives and code objects.
 
 use support::kpack;
 

@@ -1,4 +1,4 @@
-//! What only several files show together: pairs, references, owners.
+//! Faults that only several files show together: pairs, references, owners.
 
 use super::*;
 

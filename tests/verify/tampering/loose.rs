@@ -10,9 +10,9 @@ use support::{hex, tools};
 
 /// Bytes of a block of tar, and of its headers.
 pub const BLOCK: usize = 512;
-/// Where the checksum of a header stands.
+/// The position of the checksum in a header.
 const CHECKSUM: Range<usize> = 148..156;
-/// Where the size of a member stands.
+/// The position of the size in a header.
 const SIZE: Range<usize> = 124..136;
 
 /// The archives of a package.
@@ -25,11 +25,11 @@ pub struct LooseDeb {
 /// A member of an archive.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Its path from the root, without `./` and a slash at the end.
+    /// The path from the root, without `./` and a slash at the end.
     pub path: String,
-    /// Where its header begins.
+    /// The offset of the header.
     pub header: usize,
-    /// Where its content lies.
+    /// The range of the content.
     pub content: Range<usize>,
 }
 
@@ -81,7 +81,7 @@ impl LooseDeb {
         block[CHECKSUM].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     }
 
-    /// Writes the package, with md5sums of what is in it now.
+    /// Writes the package, with md5sums of its current files.
     pub fn write(&self, package: &Path) {
         let mut control = self.control.clone();
         let sums = members(&control).into_iter().find(|member| member.path == "md5sums").unwrap();

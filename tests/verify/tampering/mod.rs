@@ -85,7 +85,7 @@ impl Shard {
     }
 }
 
-/// A small set of which nothing is left out, and its host package taken apart.
+/// A small, complete set, and its host package taken apart.
 struct SmallSet {
     shard: Shard,
     host: LooseDeb,
@@ -105,7 +105,7 @@ fn set_of_a_library() -> &'static SmallSet {
     })
 }
 
-/// A set of files of every kind, with a binary of which nothing is cut out.
+/// A set of files of every kind, with a binary that keeps its code.
 fn set_of_every_kind() -> &'static SmallSet {
     static MADE: OnceLock<SmallSet> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -294,7 +294,7 @@ fn every_byte_of_binaries_of_many_shapes_is_accounted_for() {
     shard.verify(&["of-split"], "shards").fired(&[]);
 }
 
-/// What build packs as it is, as it is no binary with device code, `verify` takes for a file like others.
+/// A file that build packs unchanged, since it is no binary with device code, is a plain file for `verify`.
 #[test]
 fn odd_elf_files_are_files_like_others() {
     tools::need(&["gcc"]);

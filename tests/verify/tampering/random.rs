@@ -7,14 +7,14 @@ use support::sweep;
 use super::loose::{BLOCK, LooseDeb, Member, members};
 use super::{HOST, LINK, SMALL, SmallSet, TEXT, TOOL, set_of_every_kind};
 
-/// Fields of a header of tar that say nothing of what is in an artifact, and why they may be anything.
+/// Fields of a tar header that do not concern the content of an artifact, each with its reason.
 const ELSEWHERE: [(Range<usize>, &str); 3] = [
     (148..156, "the checksum of the header is made again"),
     (329..345, "numbers of devices are read of devices alone"),
     (345..512, "files that are not sparse and not parts of one use nothing behind these numbers"),
 ];
 
-/// What is changed of which member.
+/// The changed field of a member.
 struct Place {
     member: Member,
     at: usize,
@@ -96,7 +96,7 @@ fn random_changes_of_what_artifacts_have_are_found() {
     assert!(found.is_empty(), "not seen: {found:?}");
 }
 
-/// What was changed of the package as it lies there, compressed and with digests that it states.
+/// Changes of the bytes of a package, compressed and with stated digests, are found.
 #[test]
 fn random_changes_of_a_compressed_package_are_found() {
     let (set, mut random) = (set_of_every_kind(), Random(0x2545_f491_4f6c_dd1d));

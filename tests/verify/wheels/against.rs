@@ -190,7 +190,7 @@ pub(super) fn written() -> (TempDir, PathBuf) {
     written_by("")
 }
 
-/// The same with this configuration.
+/// The wheels that `rockpack wheel` writes with this configuration.
 fn written_by(config: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (out, file) = (folder.path().join("out"), folder.path().join("rockpack.toml"));

@@ -1,6 +1,6 @@
-//! Python wheels: a host wheel with its device wheels passes as it is made, and each damage is found.
+//! Python wheels: an undamaged set passes, and each damage is found.
 //!
-//! The set is put together by hand from a split artifact, so that it does not depend on what writes wheels.
+//! The set is put together by hand from a split artifact, so that it does not depend on the writer of wheels.
 
 mod against;
 mod bytes;

@@ -11,7 +11,7 @@ use rockpack_base::run::Budget;
 use crate::verify::own::facts;
 use crate::verify::own::installed::InstalledNode;
 
-/// Bits of a mode that say what stands there, and those of a link.
+/// The bits of a mode for the kind of entry, and their value for a link.
 const KIND: (u32, u32) = (0o170_000, 0o120_000);
 
 /// Bytes at the start of a member in which the header of a PE file begins.
@@ -42,7 +42,7 @@ pub(super) fn found(
     let hasher = hash.filter(|hash| *hash != HashName::Sha256).map(HashName::hasher);
     let mut reader = MemberReading { source: zip.reader(member)?, hasher, head: Vec::new() };
     let facts = facts::examine(path, &mut reader, member.size, budget)?;
-    // At its end, the bytes are compared with what the header says of them.
+    // At its end, the bytes are compared with the header.
     io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
     let is_windows = is_windows(&reader.head);
     let digest = match reader.hasher {

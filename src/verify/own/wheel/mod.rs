@@ -35,7 +35,7 @@ const DIST_INFO: &str = ".dist-info";
 /// How folders of what is installed elsewhere are named.
 const DATA: &str = ".data";
 
-/// Signatures of RECORD, of which RECORD says nothing.
+/// Signatures of RECORD, which RECORD does not list.
 const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
 
 /// A wheel.
@@ -50,7 +50,7 @@ pub(in crate::verify) struct Wheel {
     pub(in crate::verify) extras: BTreeMap<String, Vec<Requirement>>,
     /// The files of its metadata by path, each with its digest.
     pub(in crate::verify) texts: BTreeMap<String, Sha>,
-    /// Faults of a wheel that was split, which are none of others.
+    /// Faults that count only if the wheel was split.
     pub(in crate::verify) if_split: Vec<Problem>,
 }
 

@@ -30,10 +30,16 @@ pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
     }
     let mut told = BTreeSet::new();
     for (path, owners) in &all {
-        let Some(((first, content), file)) = owners.first_key_value() else { continue };
-        for ((project, own), other) in owners {
-            if project != first && own != content && told.insert([first, project]) {
-                let (first, second) = ((*file).to_owned(), (*other).to_owned());
+        let Some(((first, _), _)) = owners.first_key_value() else { continue };
+        // Of two contents, one is another than any third.
+        let own = owners.iter().take_while(|((project, _), _)| project == first).take(2);
+        let own: Vec<(&Sha, &&str)> = own.map(|((_, content), file)| (content, file)).collect();
+        for ((project, content), file) in owners.iter().filter(|((it, _), _)| it != first) {
+            let other = own.iter().find(|(known, _)| *known != content);
+            if let Some((_, other)) = other
+                && told.insert([first, project])
+            {
+                let (first, second) = ((**other).to_owned(), (*file).to_owned());
                 let conflict = PathConflict::Owners { sharing: BadSharing::Path, first, second };
                 problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), conflict });
             }

@@ -50,12 +50,11 @@ impl Release<'_> {
         self.wheels.iter().flat_map(|wheel| &wheel.requires)
     }
 
-    /// Tells if an installer that takes `wheel` takes some wheel of this release: one with a tag of it, or one
-    /// for every Python.
+    /// Tells whether every installer that takes `wheel` takes some wheel of this release.
     fn fits(&self, wheel: &ReleaseWheel<'_>) -> bool {
-        let is_for_all = |tag: &Tag| tag.abi == "none" || tag.abi == "abi3";
-        let mut tags = self.wheels.iter().flat_map(|own| &own.tags);
-        tags.any(|tag| is_for_all(tag) || wheel.tags.contains(tag))
+        let covers =
+            |tag: &Tag| self.wheels.iter().flat_map(|own| &own.tags).any(|own| own.covers(tag));
+        wheel.tags.iter().all(covers)
     }
 
     /// The build numbers of wheels with the same tags, where there are several.

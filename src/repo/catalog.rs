@@ -331,6 +331,9 @@ fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<Stri
     if let Some(record) = state.records.get(path) {
         return Some((&record.indexed.sha256, Some(record.indexed.facts.version())));
     }
+    if let Some(sha256) = state.used.get(path) {
+        return Some((sha256, None));
+    }
     let retired = state.retired.get(path)?;
     Some((retired.sha256.as_deref()?, retired.version.clone()))
 }

@@ -24,6 +24,7 @@ use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
 use super::updates;
+use crate::package::indexed::PackageKind;
 use crate::report::Findings;
 use crate::signing::{IndexSigner, fingerprints};
 
@@ -232,16 +233,20 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     retired.retain(|path, _| !stays(path));
     // After a publication of the future the hour is counted from the one that takes it back.
     retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
+    let mut used = earlier.used.clone();
     for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(path)) {
         let sha256 = Some(record.indexed.sha256.clone());
         let version = Some(record.indexed.facts.version());
+        if record.indexed.facts.kind() == PackageKind::Wheel {
+            used.insert(path.clone(), record.indexed.sha256.clone());
+        }
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
     for path in earlier.indexes.iter().filter(|path| !stays(path)) {
         let (sha256, version) = (None, None);
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
-    next.retired = retired;
+    (next.retired, next.used) = (retired, used);
 }
 
 /// Lists what `next` says went out of use long enough ago.

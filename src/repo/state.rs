@@ -44,6 +44,9 @@ pub(super) struct ChannelState {
     /// Packages and indexes of earlier generations that are still there, by path.
     #[serde(deserialize_with = "rockpack_base::once::map")]
     pub retired: BTreeMap<String, Retired>,
+    /// The digests of wheels that were removed, by path: caches and lock files keep the bytes for good.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub used: BTreeMap<String, String>,
     /// Packages whose files were in the pool before, put there by somebody else: what this publication
     /// did not write stays if it is taken back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

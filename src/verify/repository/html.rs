@@ -32,12 +32,16 @@ pub(super) fn read(text: &str) -> Result<HtmlPage, String> {
     loop {
         let event = reader.read_event().map_err(|error| error.to_string())?;
         match event {
-            Event::Eof => return Ok(page),
+            Event::Eof => {
+                page.links.extend(open.take());
+                return Ok(page);
+            }
             Event::Start(element) | Event::Empty(element) => {
                 let name = element.name().as_ref().to_ascii_lowercase();
                 let mut attributes = attributes(&element)?;
                 match name.as_str() {
-                    "a" => open = Some((String::new(), attributes)),
+                    // Parsers of HTML end a link where the next one begins.
+                    "a" => page.links.extend(open.replace((String::new(), attributes))),
                     "meta" if attributes.get("name").is_some_and(|name| name == INTERFACE) => {
                         page.interface = attributes.remove("content");
                     }
@@ -89,6 +93,9 @@ mod tests {
             page.links.iter().map(|(text, all)| (text.as_str(), &all["href"])).collect();
         assert_eq!(texts, [("t", &"a&b".to_owned()), ("u", &"c".to_owned())]);
         assert_eq!(page.links[0].1["data-yanked"], "");
+        let page = read("<a href=\"x\">x <a href=\"y\">y</a> <a href=\"z\">").unwrap();
+        let links: Vec<&str> = page.links.iter().map(|(_, all)| all["href"].as_str()).collect();
+        assert_eq!(links, ["x", "y", "z"]);
         assert!(read("<a href=\"x").is_err());
     }
 }

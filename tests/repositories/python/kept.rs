@@ -83,8 +83,15 @@ fn files_of_wheels_stay_for_the_generations() {
     assert_eq!(files(), 24, "not an hour yet");
     run("1.4", 3700);
     assert_eq!((listed(&out).len(), files()), (3, 18));
-    let state = fs::read_to_string(out.join(".rockpack/python.json")).unwrap();
-    assert!(!state.contains("demo-1.0-py3") && state.contains("demo-1.2-py3"));
+    let state = fs::read(out.join(".rockpack/python.json")).unwrap();
+    let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
+    let has = |part: &str, version: &str| {
+        let path = format!("wheels/demo/demo-{version}-py3-none-any.whl");
+        state[part].as_object().unwrap().contains_key(&path)
+    };
+    assert!(!has("retired", "1.0") && has("retired", "1.2"));
+    // Their digests stay: no other wheel may have the name.
+    assert!(has("used", "1.0") && has("used", "1.2") && !has("used", "1.4"));
 }
 
 #[test]

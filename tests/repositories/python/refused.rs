@@ -83,13 +83,22 @@ fn one_name_is_one_content_for_good() {
     publish(repo_at(&[], &out, 1).args(["--remove", "demo=1.0"]));
     let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];
     changes_nothing(&mut repo_at(&[&same], &out, 2), &out, &parts);
+    // And where its file is gone.
+    for (number, after) in [4000, 8000, 12000, 16000].into_iter().enumerate() {
+        Wheel::of("other", &format!("1.{number}"), "").write(&at("others"));
+        publish(&mut repo_at(&[&at("others")], &out, after));
+    }
+    assert!(!out.join("wheels/demo/demo-1.0-py3-none-any.whl").exists());
+    let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];
+    changes_nothing(&mut repo_at(&[&same], &out, 17000), &out, &parts);
+    publish(&mut repo_at(&[&at("wheels")], &out, 17000));
     // A lower version is no downgrade: requirements choose.
     let lower = Wheel::of("demo", "0.9", "").write(&at("lower"));
-    publish(&mut repo_at(&[&lower], &out, 3));
+    publish(&mut repo_at(&[&lower], &out, 18000));
     let listed = out.join("wheels/demo/demo-0.9-py3-none-any.whl");
     fs::write(&listed, "changed").unwrap();
     let parts = ["demo-0.9-py3-none-any.whl is not the package that was published"];
-    changes_nothing(&mut repo_at(&[], &out, 4), &out, &parts);
+    changes_nothing(&mut repo_at(&[], &out, 18001), &out, &parts);
 }
 
 #[test]

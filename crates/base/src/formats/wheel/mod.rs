@@ -15,10 +15,12 @@ mod metadata;
 mod name;
 mod record;
 mod requirement;
+mod tag;
 mod wheel_file;
 
 pub use metadata::Metadata;
-pub use name::{Tag, Version, WheelIdentity, WheelName, escaped, normalized};
+pub use name::{Version, WheelIdentity, WheelName, escaped, normalized};
 pub use record::{HashName, Record, RecordDigest, RecordHasher, RecordRow};
 pub use requirement::{Condition, Requirement};
+pub use tag::Tag;
 pub use wheel_file::WheelFile;

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 pub use pep440_rs::Version;
 
+use super::tag::Tag;
 use crate::error::{Error, Result};
 
 /// The extension of wheels.
@@ -30,17 +31,6 @@ pub struct WheelName {
     pub abis: Vec<String>,
     /// The platform tags.
     pub platforms: Vec<String>,
-}
-
-/// One combination of tags.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Tag {
-    /// The Python tag, e.g. `cp311`.
-    pub python: String,
-    /// The ABI tag, e.g. `abi3`.
-    pub abi: String,
-    /// The platform tag, e.g. `manylinux_2_28_x86_64`.
-    pub platform: String,
 }
 
 /// The facts that tell wheels apart, in one spelling each.

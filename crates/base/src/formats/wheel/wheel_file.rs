@@ -1,7 +1,8 @@
 //! WHEEL: the description of a wheel file.
 
 use super::headers::Headers;
-use super::name::{Tag, WheelName};
+use super::name::WheelName;
+use super::tag::Tag;
 use crate::error::{Error, Result};
 
 /// The name of the file in messages.

@@ -321,7 +321,7 @@ fn ten_thousand_files_go_in_and_come_out() {
 
 #[test]
 #[ignore = "more than 4 GiB: .ci/nightly"]
-fn files_and_packages_above_4_gib() {
+fn files_and_packages_above_4_gib_are_read_back() {
     let size = (4 << 30) + 12_345;
     let tree = Tree::default()
         .deb_directory("opt")

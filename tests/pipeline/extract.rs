@@ -183,7 +183,7 @@ fn an_archive_gives_what_the_python_reader_sees() {
 }
 
 #[test]
-fn archives_of_another_writer_in_both_schemes() {
+fn archives_of_another_writer_are_extracted_in_both_schemes() {
     kpack::need_python();
     for scheme in ["none", "zstd-per-kernel"] {
         let scratch = tempfile::tempdir().unwrap();

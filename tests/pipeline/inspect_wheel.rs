@@ -58,7 +58,7 @@ fn a_fat_wheel_and_what_is_made_of_it() {
 }
 
 #[test]
-fn a_wheel_as_text() {
+fn a_wheel_is_shown_as_text() {
     let folder = tempfile::tempdir().unwrap();
     let text = tools::succeed(rockpack().arg("inspect").arg(fat(folder.path())));
     for words in ["Wheel: ex_blas 1.0, fat", "Requires: numpy>1", "fat binary for", " wrappers"] {

@@ -76,7 +76,7 @@ fn the_independent_reader_finds_every_code_object() {
 }
 
 #[test]
-fn one_archive_per_base_arch_and_ordinals_in_row_order() {
+fn each_base_arch_has_one_archive_with_ordinals_in_row_order() {
     let archives = pack(&assorted(), u64::MAX);
     let names: Vec<_> = archives.iter().map(|a| a.file_name.as_str()).collect();
     let expected = ["gfx1100", "gfx1101", "gfx90a"].map(|arch| format!("blas_lib_{arch}.kpack"));

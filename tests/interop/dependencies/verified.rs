@@ -104,7 +104,7 @@ fn what_data_would_need_is_not_asked_for() {
 }
 
 #[test]
-fn v063_in_a_package_that_was_put_together_again() {
+fn v063_fires_in_a_package_that_was_put_together_again() {
     tools::need(&TOOLS);
     let case = needs("lib/private", "-Wl,-rpath,$ORIGIN/../lib/private");
     case.built("", &["--format", "deb"]);
@@ -207,7 +207,7 @@ fn what_is_left_open_on_purpose_passes() {
 
 /// rpm and dpkg judge names and versions differently; rpm's rules apply here.
 #[test]
-fn v061_an_rpm_that_excludes_another_of_its_set() {
+fn v061_fires_for_an_rpm_that_excludes_another_of_its_set() {
     tools::need(&TOOLS);
     let case = needs("lib", "");
     let with = |relation: &str| {

@@ -99,7 +99,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn plans(
+    fn plans_are_read_back(
         packages in vec(package(), 0..4),
         words in [text(), text(), text()],
         (group, download, installed) in (text(), size(), size()),
@@ -115,7 +115,7 @@ proptest! {
 
     /// All fields of a receipt for one package and one path.
     #[test]
-    fn receipts(
+    fn receipts_are_read_back(
         words in [text(), text(), text()],
         kind in select(&MEMBERS[..]),
         (mode, size, installed_size) in (any::<u32>(), option::of(any::<u64>()), any::<u64>()),
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn documents(
+    fn documents_are_read_back(
         words in [text(), text(), text(), text()],
         said in vec(option::of(text()), 8),
         files in vec((text(), text(), any::<[u8; 20]>(), any::<[u8; 32]>()), 0..4),

@@ -60,7 +60,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn artifact_manifests(names in btree_set("[!-.0-~]{1,12}", 1..8), windows in any::<bool>()) {
+    fn artifact_manifests_are_read_back(names in btree_set("[!-.0-~]{1,12}", 1..8), windows in any::<bool>()) {
         let end = if windows { "\r\n" } else { "\n" };
         let prefixes: BTreeSet<_> = names.iter().map(|name| format!("x{name}/stage")).collect();
         let text: String = prefixes.iter().map(|prefix| format!("{prefix}{end}")).collect();
@@ -71,7 +71,7 @@ proptest! {
 
     /// Every field of several paragraphs, with the fields that the index adds.
     #[test]
-    fn paragraphs_of_packages(
+    fn paragraphs_of_packages_are_read_back(
         packages in vec(fields(), 1..4),
         size in any::<u64>(),
     ) {
@@ -163,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn members_of_ar(members in vec(("[!-.0-~&&[^#]]{1,16}", vec(any::<u8>(), 0..99)), 0..9)) {
+    fn members_of_ar_are_read_back(members in vec(("[!-.0-~&&[^#]]{1,16}", vec(any::<u8>(), 0..99)), 0..9)) {
         let mut bytes = ar::MAGIC.to_vec();
         for (name, content) in &members {
             bytes.extend(ar::header(name, 1, content.len() as u64).unwrap());
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn proposed_configurations(
+    fn proposed_configurations_are_read_back(
         shard in "\\PC{1,20}",
         names in btree_map("[A-Za-z][A-Za-z0-9]{0,8}", "[!-~ä-ö]{1,20}", 1..5),
         json in any::<bool>(),
@@ -208,7 +208,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn entries_of_a_cache(facts in vec(any::<u8>(), 0..200), body in vec(any::<u8>(), 0..5000)) {
+    fn entries_of_a_cache_are_read_back(facts in vec(any::<u8>(), 0..200), body in vec(any::<u8>(), 0..5000)) {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::open(folder.path(), 1 << 20).unwrap();
         let mut key = KeyMaker::new("test");

@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn bundles(entries in entries()) {
+    fn bundles_are_read_back(entries in entries()) {
         let written = bundle(&entries);
         let read = offload_bundle::parse(&written).unwrap();
         prop_assert_eq!(read_entries(&read), entries);
@@ -78,7 +78,7 @@ proptest! {
 
     /// A section of bundles, uncompressed and compressed in every way.
     #[test]
-    fn sections_of_bundles(
+    fn sections_of_bundles_are_read_back(
         wanted in vec((entries(), 0_u16..4, 0_u16..2), 1..4),
         padding in 0_usize..5000,
     ) {
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn compressed_bundles(plain in code(), version in 1_u16..4, method in 0_u16..2) {
+    fn compressed_bundles_are_read_back(plain in code(), version in 1_u16..4, method in 0_u16..2) {
         let written = compressed(&plain, version, method);
         let opened = ccob::open(&Content::of_bytes(written.clone())).unwrap();
         prop_assert_eq!(opened.extent, written.len() as u64);
@@ -107,14 +107,14 @@ proptest! {
     }
 
     #[test]
-    fn references(name in "\\PC{0,300}", paths in vec("\\PC{0,100}", 0..20)) {
+    fn references_are_read_back(name in "\\PC{0,300}", paths in vec("\\PC{0,100}", 0..20)) {
         let marker = Marker { kernel_name: name, kpack_search_paths: paths };
         let written = marker.to_bytes().unwrap();
         prop_assert_eq!(parse(&written).unwrap(), AnyMarker::Map(marker));
     }
 
     #[test]
-    fn manifests(
+    fn manifests_are_read_back(
         component_name in "\\PC{0,40}",
         prefix in "\\PC{0,40}",
         archives in btree_map("gfx[0-9a-f]{3,4}", ("\\PC{0,40}", any::<u64>(), any::<u64>()), 0..20),
@@ -127,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn releases(
+    fn releases_are_read_back(
         fields in btree_map("[A-Z][a-z]{1,8}(-[A-Z][a-z]{1,5})?", "[!-~]([ -~]{0,30}[!-~])?", 1..8),
         files in btree_map("[!-~]{1,30}", (any::<u64>(), "[0-9a-f]{64}", prop::option::of("[0-9a-f]{128}")), 0..8),
     ) {
@@ -190,7 +190,7 @@ proptest! {
 
     /// Names, links, modes and content, in both formats and both compressions.
     #[test]
-    fn packages_of_both_formats(
+    fn packages_of_both_formats_are_read_back(
         items in btree_map("[!-.0-~ä-ö ]{0,120}[!-.0-~]", item(), 1..12),
         xz in any::<bool>(),
     ) {

@@ -137,7 +137,7 @@ fn whole_libraries_are_silent() {
 }
 
 #[test]
-fn a_master_without_its_mapping() {
+fn a_master_without_its_mapping_is_a_finding() {
     let flat = together([tensile_lite(HIPBLASLT, GFX942), tensile_lite(HIPBLASLT, GFX950)]);
     assert_eq!(found_in(&without(&flat, &mapping_of("gfx942"))), [lonely_master("", "gfx942")]);
     let nested = |folder: &str, arch| tensile_lite(&format!("{HIPBLASLT}/{folder}"), arch);
@@ -173,7 +173,7 @@ fn libraries_that_were_built_before_mappings_are_silent() {
 }
 
 #[test]
-fn a_mapping_without_its_master() {
+fn a_mapping_without_its_master_is_a_finding() {
     let spoiled = without(&tensile_lite(HIPBLASLT, GFX942), &master_of("gfx942"));
     let (master, mapping) = (master_of("gfx942"), mapping_of("gfx942"));
     let expected = format!(
@@ -219,7 +219,7 @@ fn fallback_kernels_that_no_mapping_names() {
 const READ_IN_ITS_PLACE: &str = "which libraries that know compressed indexes read in its place";
 
 #[test]
-fn a_plain_index_beside_the_compressed_one() {
+fn a_plain_index_beside_the_compressed_one_is_a_finding() {
     let files = tensile_lite(HIPBLASLT, GFX942);
     let both = together([files.clone(), compressed(&files)]);
     let libraries = ["_fallback_gfx942", "_gfx942"].map(|end| format!("{TYPE}{end}.dat"));

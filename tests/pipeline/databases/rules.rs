@@ -20,7 +20,7 @@ fn assert_placed(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn miopen() {
+fn files_of_miopen_go_to_their_archs() {
     let found = assert_placed(&[
         ("share/miopen/db/gfx90878.HIP.fdb.txt", "gfx908"),
         ("share/miopen/db/gfx90a6e.kdb", "gfx90a"),
@@ -35,7 +35,7 @@ fn miopen() {
 }
 
 #[test]
-fn aotriton() {
+fn files_of_aotriton_go_to_their_archs() {
     let found = assert_placed(&[
         ("lib/aotriton.images/amd-gfx110x/flash/attn_fwd/a.aks2", FAMILY),
         ("lib/aotriton.images/amd-gfx942/flash/attn_fwd/a.aks2", "gfx942"),
@@ -75,7 +75,7 @@ fn a_directory_of_an_unknown_arch_is_a_warning() {
 }
 
 #[test]
-fn hip_kernel_provider() {
+fn files_of_hip_kernel_provider_go_to_their_archs() {
     let engines = "lib/hipdnn_plugins/engines";
     let found = assert_placed(&[
         (&format!("{engines}/arch_content/hip-kernel-provider/gfx942/k.bin"), "gfx942"),
@@ -87,7 +87,7 @@ fn hip_kernel_provider() {
 }
 
 #[test]
-fn rocfft() {
+fn files_of_rocfft_go_to_their_archs() {
     let found = assert_placed(&[
         ("lib/rocfft/rocfft_kernel_cache.db", "host"),
         ("lib/rocfft/rocfft_kernel_cache_gfx1201.db", "gfx1201"),
@@ -97,7 +97,7 @@ fn rocfft() {
 }
 
 #[test]
-fn rocjitsu() {
+fn files_of_rocjitsu_go_to_their_archs() {
     let sha = "0".repeat(64);
     let found = assert_placed(&[
         (&format!("share/rocjitsu/translations/gfx1250-b0-a0/v1/{sha}.man"), "gfx1250"),

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_archive() {
+fn an_archive_is_shown() {
     let archive = installed().join("lib/.kpack/blas_lib_gfx1100.kpack");
     let expected = "\
 Kernel archive: blas_lib for gfx1100
@@ -29,7 +29,7 @@ Code objects: 4 (16.35 kB in 5.29 kB)
 }
 
 #[test]
-fn a_manifest() {
+fn a_manifest_is_shown() {
     let manifest = installed().join("lib/.kpack/blas_lib.kpm");
     let size = fs::metadata(installed().join("lib/.kpack/blas_lib_gfx1100.kpack")).unwrap().len();
     let text = text(&manifest);
@@ -53,7 +53,7 @@ fn a_manifest() {
 }
 
 #[test]
-fn a_code_object() {
+fn a_code_object_is_shown() {
     let file = stage().join("lib/rocblas/library/TensileLibrary_gfx1100.co");
     let text = text(&file);
     assert!(text.starts_with("Code object: gfx1100 ("), "{text}");
@@ -76,7 +76,7 @@ fn a_code_object() {
 }
 
 #[test]
-fn an_index() {
+fn an_index_is_shown() {
     let library = stage().join("lib/rocblas/library");
     let expected = "\
 Kernel index (98 B)

@@ -84,7 +84,7 @@ fn unpack(package: &Path, folder: &Path) {
 }
 
 #[test]
-fn a_fat_binary() {
+fn a_fat_binary_is_shown() {
     let expected = "\
 Host binary: fat
 Wrappers: 2
@@ -112,7 +112,7 @@ Bundles: 2
 }
 
 #[test]
-fn a_fat_binary_in_json() {
+fn a_fat_binary_in_json_is_shown() {
     let found = json(&stage().join(LIBRARY));
     assert_eq!((&found["type"], &found["state"]), (&json!("host-binary"), &json!("fat")));
     let wrappers = json!([{"index": 0, "bundle_offset": 0}, {"index": 1, "bundle_offset": 0x9000}]);
@@ -165,7 +165,7 @@ fn bundles_are_those_that_clang_sees() {
 }
 
 #[test]
-fn a_transformed_binary() {
+fn a_transformed_binary_is_shown() {
     let expected = "\
 Host binary: transformed
 Kernel name: lib/libexblas.so.1.2
@@ -194,7 +194,7 @@ Wrappers: 2
 }
 
 #[test]
-fn a_binary_without_device_code_and_a_debug_file() {
+fn a_binary_without_device_code_and_a_debug_file_are_shown() {
     let library = installed().join("lib/libexcblas.so.1.0");
     assert_eq!(text(&library), "Host binary: no device code\n");
     tools::need(&["objcopy"]);
@@ -207,7 +207,7 @@ fn a_binary_without_device_code_and_a_debug_file() {
 }
 
 #[test]
-fn an_artifact_folder() {
+fn an_artifact_folder_is_shown() {
     let folder = tools::repository("examples/shards/gfx110X-build/blas_lib_gfx110X-dgpu");
     let found = json(&folder);
     assert_eq!(

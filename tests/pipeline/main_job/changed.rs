@@ -38,7 +38,7 @@ const ARTIFACT: &str = "gfx1151-build/blas_lib_gfx1151";
 const LIB: &str = "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib";
 
 #[test]
-fn a_manifest() {
+fn a_manifest_that_changes_fails_the_run() {
     let said = changed(|shards| {
         let manifest = shards.join(ARTIFACT).join("artifact_manifest.txt");
         let text = fs::read_to_string(&manifest).unwrap();
@@ -48,7 +48,7 @@ fn a_manifest() {
 }
 
 #[test]
-fn a_link() {
+fn a_link_that_changes_fails_the_run() {
     let said = changed(|shards| {
         let link = shards.join(LIB).join("libexblas.so");
         fs::remove_file(&link).unwrap();
@@ -58,7 +58,7 @@ fn a_link() {
 }
 
 #[test]
-fn a_file_that_appears_and_one_that_vanishes() {
+fn a_file_that_appears_and_one_that_vanishes_fail_the_run() {
     let said = changed(|shards| fs::write(shards.join(LIB).join("new"), "new").unwrap());
     assert!(said.contains("rocBLAS/stage/lib: something appeared in the input folder"), "{said}");
     let said = changed(|shards| {
@@ -69,14 +69,14 @@ fn a_file_that_appears_and_one_that_vanishes() {
 }
 
 #[test]
-fn an_artifact_that_appears() {
+fn an_artifact_that_appears_fails_the_run() {
     let said =
         changed(|shards| fs::create_dir(shards.join("gfx1151-build/x_lib_generic")).unwrap());
     assert!(said.contains("gfx1151-build: something appeared"), "{said}");
 }
 
 #[test]
-fn a_packed_artifact_and_its_checksum() {
+fn a_packed_artifact_and_its_checksum_that_change_fail_the_run() {
     need(&archives::TOOLS);
     let archive = "gfx120X-build/blas_run_gfx120X-all.tar.xz";
     for name in [archive.to_owned(), format!("{archive}.sha256sum")] {

@@ -33,7 +33,7 @@ fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
 }
 
 #[test]
-fn r035_device_code_in_a_section_of_its_own() {
+fn r035_names_device_code_in_a_section_of_its_own() {
     for (section_name, line, skip) in [
         (".rodata", ".section .rodata,\"a\",@progbits", 3),
         (".data", ".data", 4096),
@@ -65,7 +65,7 @@ fn r035_device_code_in_a_section_of_its_own() {
 }
 
 #[test]
-fn r035_several_in_one_file() {
+fn r035_names_several_in_one_file() {
     let case = Case::new();
     let all: Vec<u8> =
         forms().into_iter().flat_map(|(_, bytes)| [bytes, vec![0; 7]].concat()).collect();
@@ -97,7 +97,7 @@ fn r035_counts_all_and_refuses_too_many() {
 
 /// Bytes after the file's end, or in a file without a section table, belong to no section.
 #[test]
-fn r035_device_code_in_no_section() {
+fn r035_names_device_code_in_no_section() {
     let case = Case::new();
     let library = case.library(&[usual("wrapped")], "");
     let mut bytes = fs::read(&library).unwrap();

@@ -16,7 +16,7 @@ fn host_only() -> Vec<u8> {
 }
 
 #[test]
-fn r034_a_wrapper_without_device_code_among_others() {
+fn r034_names_a_wrapper_without_device_code_among_others() {
     for nothing in [empty(), host_only()] {
         let case = Case::new();
         case.library(&[usual("first"), nothing, usual("last")], "");
@@ -33,7 +33,7 @@ fn r034_a_wrapper_without_device_code_among_others() {
 }
 
 #[test]
-fn r034_a_binary_without_any_device_code() {
+fn r034_names_a_binary_without_any_device_code() {
     for nothing in [empty(), host_only()] {
         let case = Case::new();
         case.library(&[nothing.clone(), nothing], "");
@@ -61,7 +61,7 @@ fn r034_a_wrapper_whose_entries_are_empty() {
 
 /// Artifacts that were split before have the same wrappers.
 #[test]
-fn r034_a_split_binary() {
+fn r034_names_a_split_binary() {
     let case = Case::new();
     case.library(&[usual("first"), empty()], "");
     let split = case.folder.path().join("split");

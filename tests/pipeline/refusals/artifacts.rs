@@ -14,14 +14,14 @@ use crate::refusals::{Bad, FAILED, USAGE, patch, refused};
 const MANIFEST: &str = "blas_lib_gfx110X-dgpu/artifact_manifest.txt: ";
 
 #[test]
-fn a_missing_manifest() {
+fn a_missing_manifest_is_refused() {
     let bad = Bad::new();
     fs::remove_file(bad.artifact().join("artifact_manifest.txt")).unwrap();
     bad.is_refused(FAILED, &[MANIFEST, "the artifact has no manifest", "one per line"]);
 }
 
 #[test]
-fn an_empty_manifest() {
+fn an_empty_manifest_is_refused() {
     for text in ["", "\n\r\n\n"] {
         let bad = Bad::new();
         fs::write(bad.artifact().join("artifact_manifest.txt"), text).unwrap();
@@ -54,7 +54,7 @@ fn a_link_that_leaves_its_prefix() {
 }
 
 #[test]
-fn a_stage_prefix_behind_a_link() {
+fn a_stage_prefix_behind_a_link_is_refused() {
     let bad = Bad::new();
     let elsewhere = bad.folder.path().join("elsewhere");
     let stage = bad.artifact().join("math-libs/BLAS/rocBLAS/stage");
@@ -66,7 +66,7 @@ fn a_stage_prefix_behind_a_link() {
 /// Root may read everything, so as root the build runs as nobody, with the program and its input in a folder
 /// that nobody can reach.
 #[test]
-fn an_unreadable_file() {
+fn an_unreadable_file_is_refused() {
     let bad = Bad::new();
     let file = bad.file("lib/libexblas.so.1.2");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
@@ -117,7 +117,7 @@ fn a_kernel_archive_under_another_name() {
 }
 
 #[test]
-fn a_kernel_archive_that_was_copied_in_part() {
+fn a_kernel_archive_that_was_copied_in_part_is_refused() {
     let bad = Bad::new();
     fs::write(bad.file("lib/blas_lib_gfx1102.kpack"), b"KPAK\x01\0\0\0").unwrap();
     let expected =
@@ -126,7 +126,7 @@ fn a_kernel_archive_that_was_copied_in_part() {
 }
 
 #[test]
-fn a_database_file_that_was_copied_in_part() {
+fn a_database_file_that_was_copied_in_part_is_refused() {
     let bad = Bad::new();
     let name = "lib/rocblas/library/TensileLibrary_gfx1101.co";
     patch(&bad.file(name), |bytes| bytes.truncate(2000));
@@ -134,7 +134,7 @@ fn a_database_file_that_was_copied_in_part() {
 }
 
 #[test]
-fn one_database_file_from_two_components_of_a_package() {
+fn one_database_file_from_two_components_of_a_package_is_refused() {
     let bad = Bad::new();
     let name = "rocblas/library/TensileLibrary_gfx1101.co";
     let run = bad.file("bin/exblas-bench").ancestors().nth(2).unwrap().join("lib").join(name);
@@ -144,7 +144,7 @@ fn one_database_file_from_two_components_of_a_package() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_manifest() {
+fn a_link_in_the_place_of_the_manifest_is_refused() {
     let bad = Bad::new();
     let manifest = bad.file("lib/.kpack/blas_lib.kpm");
     fs::create_dir_all(manifest.parent().unwrap()).unwrap();
@@ -161,7 +161,7 @@ fn an_output_folder_that_is_a_link_to_nowhere() {
 }
 
 #[test]
-fn an_output_folder_among_the_artifacts() {
+fn an_output_folder_among_the_artifacts_is_refused() {
     let bad = Bad::new();
     let out = bad.shards().join("packages");
     let expected = ["packages: the output folder lies inside of ", "outside of all artifacts"];
@@ -170,7 +170,7 @@ fn an_output_folder_among_the_artifacts() {
 }
 
 #[test]
-fn a_file_in_the_way_of_a_package() {
+fn a_file_in_the_way_of_a_package_is_refused() {
     let bad = Bad::new();
     fs::create_dir(bad.out()).unwrap();
     let foreign = bad.out().join("rocm-blas_7.1.0-1_amd64.deb");

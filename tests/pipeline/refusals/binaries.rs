@@ -61,7 +61,7 @@ fn a_bundle_whose_entry_reaches_beyond_its_end() {
 }
 
 #[test]
-fn a_truncated_bundle() {
+fn a_truncated_bundle_is_refused() {
     let change = |bytes: &mut Vec<u8>| {
         let (bundle, size) = section(bytes, ".hip_fatbin");
         let field = header_field(bytes, ".hip_fatbin", 32);
@@ -76,14 +76,14 @@ fn a_truncated_bundle() {
 }
 
 #[test]
-fn a_truncated_file() {
+fn a_truncated_file_is_refused() {
     let bad = Bad::new();
     patch(&bad.file(LIBRARY), |bytes| bytes.truncate(bytes.len() / 2));
     bad.is_refused(FAILED, &[READING, "section header: at offset 0x", "copied only in part"]);
 }
 
 #[test]
-fn a_compressed_bundle_with_a_wrong_size() {
+fn a_compressed_bundle_with_a_wrong_size_is_refused() {
     let header = |bytes: &[u8]| find(bytes, b"CCOB");
     let total = |bytes: &mut Vec<u8>| {
         let header = header(bytes);
@@ -104,7 +104,7 @@ fn a_compressed_bundle_with_a_wrong_size() {
 }
 
 #[test]
-fn a_compressed_bundle_of_an_unknown_method_or_version() {
+fn a_compressed_bundle_of_an_unknown_method_or_version_is_refused() {
     for (field, value, message) in
         [(6, 7_u16, "compression method 7 is unknown"), (4, 9, "version 9 is unknown")]
     {
@@ -118,7 +118,7 @@ fn a_compressed_bundle_of_an_unknown_method_or_version() {
 }
 
 #[test]
-fn a_compressed_bundle_with_a_damaged_stream() {
+fn a_compressed_bundle_with_a_damaged_stream_is_refused() {
     let change = |bytes: &mut Vec<u8>| {
         let header = find(bytes, b"CCOB");
         bytes[header + 40] ^= 0xff;
@@ -137,7 +137,7 @@ fn wrapper_relocation(bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn a_wrapper_that_points_outside_of_the_section() {
+fn a_wrapper_that_points_outside_of_the_section_is_refused() {
     let relocated = |bytes: &mut Vec<u8>| {
         let relocation = wrapper_relocation(bytes);
         put(bytes, relocation + 16, &0x10_u64.to_le_bytes());
@@ -154,7 +154,7 @@ fn a_wrapper_that_points_outside_of_the_section() {
 }
 
 #[test]
-fn a_wrapper_that_points_into_a_bundle() {
+fn a_wrapper_that_points_into_a_bundle_is_refused() {
     let change = |bytes: &mut Vec<u8>| {
         let relocation = wrapper_relocation(bytes);
         bytes[relocation + 16] += 8;
@@ -165,7 +165,7 @@ fn a_wrapper_that_points_into_a_bundle() {
 }
 
 #[test]
-fn a_wrapper_without_its_magic() {
+fn a_wrapper_without_its_magic_is_refused() {
     let change = |bytes: &mut Vec<u8>| {
         let (wrapper, _) = section(bytes, ".hipFatBinSegment");
         put(bytes, wrapper, &0x1234_5678_u32.to_le_bytes());
@@ -201,7 +201,7 @@ fn link_static(source: &Path, program: &Path, options: &[&str]) {
 }
 
 #[test]
-fn a_static_program_with_device_code() {
+fn a_static_program_with_device_code_is_refused() {
     tools::need(&["gcc"]);
     let bad = Bad::new();
     let source = bad.folder.path().join("static.S");

@@ -66,7 +66,7 @@ fn the_toml_of_this_test_is_good() {
 }
 
 #[test]
-fn a_group_without_archs() {
+fn a_group_without_archs_is_refused() {
     let (text, _) = replaced(&json(), "[\"gfx1151\"]", "[]", 0);
     let (_, place) = replaced(&json(), "{ \"display_name\": \"ROCm gfx115X", "", 0);
     refuses("c.json", &text, &[&place, "architecture_groups.gfx115X: has no architectures"]);
@@ -75,7 +75,7 @@ fn a_group_without_archs() {
 }
 
 #[test]
-fn an_unknown_primary_shard() {
+fn an_unknown_primary_shard_is_refused() {
     let (text, place) = replaced(&json(), "\"gfx110X-build\"", "\"gfx110x-build\"", 0);
     let expected = [
         &place,
@@ -88,7 +88,7 @@ fn an_unknown_primary_shard() {
 }
 
 #[test]
-fn an_arch_in_two_groups() {
+fn an_arch_in_two_groups_is_refused() {
     let expected = "gfx1100 is in the group gfx110X already";
     let (text, place) = replaced(&json(), "\"gfx1151\"", "\"gfx1100\"", 0);
     refuses("c.json", &text, &[&place, "gfx115X.architectures.0", expected]);
@@ -97,7 +97,7 @@ fn an_arch_in_two_groups() {
 }
 
 #[test]
-fn a_mistyped_key() {
+fn a_mistyped_key_is_refused() {
     let hint = "did you mean `architecture_groups`?";
     let (text, place) = replaced(&json(), "\"architecture_groups\"", "\"architecture_group\"", 19);
     refuses("c.json", &text, &[&place, "unknown field `architecture_group`", hint]);
@@ -107,7 +107,7 @@ fn a_mistyped_key() {
 }
 
 #[test]
-fn a_value_of_another_type() {
+fn a_value_of_another_type_is_refused() {
     let (text, place) = replaced(&json(), "[\"gfx1151\"]", "\"gfx1151\"", 8);
     refuses("c.json", &text, &[&place, "expected a sequence"]);
     let (text, place) = replaced(TOML, "[\"gfx1151\"]", "7", 0);
@@ -191,7 +191,7 @@ fn archs_that_are_known_or_declared() {
 }
 
 #[test]
-fn a_configuration_of_an_unknown_syntax() {
+fn a_configuration_of_an_unknown_syntax_is_refused() {
     let bad = Bad::new();
     let file = bad.folder.path().join("c.yaml");
     fs::write(&file, TOML).unwrap();
@@ -200,7 +200,7 @@ fn a_configuration_of_an_unknown_syntax() {
 }
 
 #[test]
-fn a_prefix_or_version_of_the_configuration() {
+fn an_illegal_prefix_or_version_of_the_configuration_is_refused() {
     for (line, key) in [("prefix = \"/usr\"", "prefix: "), ("version = \"7 1\"", "version: ")] {
         let bad = Bad::new();
         let file = bad.folder.path().join("c.toml");

@@ -7,7 +7,7 @@ use crate::refusals::{Bad, FAILED, at};
 const CODE: &str = "lib/rocblas/library/TensileLibrary_gfx1101.co";
 
 #[test]
-fn a_database_file_without_device_code() {
+fn a_database_file_without_device_code_is_refused() {
     let bad = Bad::new();
     let artifact = "gfx110X-build/blas_lib_gfx110X-dgpu";
     fs::write(bad.file(CODE), "").unwrap();
@@ -29,7 +29,7 @@ fn a_database_file_that_is_cut() {
 
 /// One damaged byte turns the code object's header into another machine, class or byte order.
 #[test]
-fn a_database_file_with_a_damaged_header() {
+fn a_database_file_with_a_damaged_header_is_refused() {
     for path in [CODE, "share/kernels/one.hsaco"] {
         let bad = Bad::new();
         let good = fs::read(bad.file(CODE)).unwrap();
@@ -47,7 +47,7 @@ fn a_database_file_with_a_damaged_header() {
 }
 
 #[test]
-fn a_shared_database_file_without_device_code() {
+fn a_shared_database_file_without_device_code_is_refused() {
     let bad = Bad::new();
     let path = "lib/hipblaslt/library/hipblasltTransform.hsaco";
     fs::create_dir_all(bad.file(path).parent().unwrap()).unwrap();

@@ -18,7 +18,7 @@ fn strict_turns_a_stray_arch_into_a_failure() {
 }
 
 #[test]
-fn illegal_versions_and_prefixes() {
+fn illegal_versions_and_prefixes_are_refused() {
     let cases: [(&[&str], &str); 14] = [
         (&["--version", "7.1.0-1"], "--version: `7.1.0-1` is no version"),
         (&["--version", "7.1.0-1"], "give --version 7.1.0 --release 1 (in a configuration"),
@@ -56,7 +56,7 @@ fn illegal_versions_and_prefixes() {
 }
 
 #[test]
-fn unknown_options_and_values() {
+fn unknown_options_and_values_are_refused() {
     let cases: [(&[&str], &str); 6] = [
         (&["--format", "apk"], "invalid value 'apk' for '--format <FORMAT>'"),
         (&["--compression", "gzip"], "invalid value 'gzip' for '--compression"),

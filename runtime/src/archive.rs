@@ -203,8 +203,7 @@ impl OpenArchive {
         let (span, size) = self.content(row, name)?;
         match self.table.scheme() {
             Scheme::None => {
-                let handed = Handed::new(size);
-                let mut handed = handed.map_err(|_| report::refused("a code object"))?;
+                let mut handed = Handed::new(size).map_err(|_| report::refused("a code object"))?;
                 self.file.read(span.offset, &mut handed, size)?;
                 self.file.unchanged().map(|()| handed)
             }

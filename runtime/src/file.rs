@@ -255,8 +255,9 @@ impl<'a> Source<'a> {
                 let left = self.file.len.saturating_sub(offset);
                 let near = (*start).saturating_add(2 * *filled as u64);
                 let wanted = if offset <= near { 2 * *filled } else { FIRST_WINDOW };
-                let count = usize::try_from(left).unwrap_or(usize::MAX);
-                let count = count.min(wanted.clamp(FIRST_WINDOW, WINDOW));
+                let count = usize::try_from(left)
+                    .unwrap_or(usize::MAX)
+                    .min(wanted.clamp(FIRST_WINDOW, WINDOW));
                 *filled = 0;
                 self.file.read_slice(offset, bytes.get_mut(..count).unwrap_or_default())?;
                 (*start, *filled) = (offset, count);

@@ -63,8 +63,9 @@ pub fn names(code_object: &[u8], what: &dyn fmt::Display) -> Result<Names, Code>
 fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(), Damage> {
     for NoteSegment { start, end } in note_segments(header, code_object)? {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-        let bytes = range.and_then(|(start, end)| code_object.get(start..end));
-        let bytes = bytes.ok_or(Damage::Because("a segment of notes leaves it"))?;
+        let bytes = range
+            .and_then(|(start, end)| code_object.get(start..end))
+            .ok_or(Damage::Because("a segment of notes leaves it"))?;
         let notes = NoteIterator::<Elf>::new(LittleEndian, ALIGNMENT, bytes);
         let leaves = |_| Damage::Because("a note leaves its segment");
         for note in notes.map_err(leaves)? {

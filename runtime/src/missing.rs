@@ -48,10 +48,12 @@ static TOLD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 /// Records a device, and tells whether it is new.
 fn is_new(device: &[u8]) -> bool {
     // FNV-1a: a collision of hashes costs one line, no more.
-    let hash = device.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    let hash = hash.max(1);
+    let hash = device
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+        })
+        .max(1);
     for slot in &TOLD {
         match slot.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => return true,

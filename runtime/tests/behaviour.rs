@@ -21,8 +21,8 @@ fn both_schemes_give_the_bytes_that_went_in() {
     let folder = folder();
     let arches = ["gfx1100", "gfx90a:xnack-"];
     for draft in [Draft::zstd(&arches, &contents()), Draft::stored(&arches, &contents())] {
-        let file = draft.write(folder.path().join("x.kpack"));
-        let file = file.to_str().unwrap();
+        let path = draft.write(folder.path().join("x.kpack"));
+        let file = path.to_str().unwrap();
         let keys = "lib/x.so#0 lib/x.so#1 lib/x.so#2 lib/x.so#3";
         let told = format!("0 arches gfx1100 gfx90a:xnack- binaries {keys} above 1 1\n");
         assert_eq!(run(&["open", file]), told);
@@ -173,8 +173,8 @@ fn kernels_are_found_by_row_and_rows_by_kernel() {
     let code_object = fs::read(source("tests/kernels.co")).unwrap();
     let contents = [code_object, b"no ELF file".to_vec()];
     let mut draft = Draft::zstd(&["gfx1100", "gfx1101"], &contents);
-    let file = draft.write(folder.path().join("x.kpack"));
-    let file = file.to_str().unwrap();
+    let path = draft.write(folder.path().join("x.kpack"));
+    let file = path.to_str().unwrap();
     let got = run(&["more", file, "lib/x.so#0", "gfx1100", "second"]);
     let rows = "lib/x.so#0@gfx1100 lib/x.so#0@gfx1101";
     let told = format!("targets gfx1100 gfx1101 0 kernels first second 0 rows {rows} 0 ");

@@ -46,8 +46,9 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let is_whole = is_folder(path).and_then(|it| Ok(it || is_artifact(path)?));
-        let is_whole = is_whole.context(|| "looking for what is to be inspected".to_owned());
+        let is_whole = is_folder(path)
+            .and_then(|it| Ok(it || is_artifact(path)?))
+            .context(|| "looking for what is to be inspected".to_owned());
         let inspected = is_whole.and_then(|it| {
             if it {
                 inspect_artifact(path, &budget).map(Inspected::Artifact)

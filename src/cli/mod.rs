@@ -118,8 +118,8 @@ fn unparsed(said: &clap::Error) -> ExitCode {
 /// The fault of the arguments, with them escaped as by [`printable`]: a glob of the shell may have put any
 /// file name among them.
 fn plain(error: clap::Error) -> clap::Error {
-    let given = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let given: Vec<String> = given.collect();
+    let given: Vec<String> =
+        std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
     if given.iter().any(|argument| printable(argument) != argument.as_str()) {
         Arguments::try_parse_from(given.iter().map(|argument| printable(argument).into_owned()))
             .err()

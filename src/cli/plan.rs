@@ -66,8 +66,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
-    let earlier = arguments.diff.as_deref().map(|path| listing::read(path, &budget));
-    let earlier = earlier.transpose()?;
+    let earlier = arguments.diff.as_deref().map(|path| listing::read(path, &budget)).transpose()?;
     let planned = pipeline::plan_set(&settings, digests, &budget, progress)?;
     progress.findings(&planned.findings);
     let Some(earlier) = earlier else {

@@ -38,8 +38,9 @@ pub(super) fn checked(
     requirements(&keys, &document, faults);
     globs::check("other_machines", &keys.other_machines, &document, faults);
     let accept = accepted(take(&mut keys.accept), &document, faults);
-    let date = faults.keep(content_date(&keys.content_date, &document));
-    let date = date.or_else(|| faults.keep(content_date(&instead.content_date, &document)));
+    let date = faults
+        .keep(content_date(&keys.content_date, &document))
+        .or_else(|| faults.keep(content_date(&instead.content_date, &document)));
     let folders = Folders::new(&keys, &document, faults)?;
     let databases = databases::rules(&take(&mut keys.databases), &names, &document, faults)?;
     // dpkg stores the epoch as a signed 32-bit number.

@@ -27,8 +27,8 @@ impl Args for KeyOptions {
 
 /// The option of a key: optional, with the default at the end of its help.
 fn as_option(option: Arg, keys: &Schema) -> Arg {
-    let default = keys.pointer(&format!("/properties/{}/default", option.get_id()));
-    let default = default.and_then(Value::as_str);
+    let default =
+        keys.pointer(&format!("/properties/{}/default", option.get_id())).and_then(Value::as_str);
     let default = default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
     let with_default = |help: &StyledStr| format!("{help}{default}");
     match (option.get_long_help().map(with_default), option.get_help().map(with_default)) {

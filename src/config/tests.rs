@@ -228,8 +228,11 @@ fn kinds_may_have_their_older_name_but_not_both() {
     };
     let json = |keys: &str| {
         let part = r#""name": "x", "role": "host", "suffix": {"deb": "", "rpm": ""}"#;
-        let keys = keys.replace("kinds", "\"kinds\"").replace("components", "\"components\"");
-        let keys = keys.replace('\'', "\"").replace(" =", ":");
+        let keys = keys
+            .replace("kinds", "\"kinds\"")
+            .replace("components", "\"components\"")
+            .replace('\'', "\"")
+            .replace(" =", ":");
         format!(
             r#"{{"selectors": {{"x": [{{"artifact": "a", {keys}}}]}}, "parts": [{{{part}, {keys}}}]}}"#
         )

@@ -207,8 +207,11 @@ impl Library {
             };
             (template < count).then(|| Bound { version: version.to_owned(), template })
         };
-        let nodes = table.nodes.into_iter().map(|(node, text)| Some((node, bound(&text)?)));
-        let nodes = nodes.collect::<Option<_>>()?;
+        let nodes = table
+            .nodes
+            .into_iter()
+            .map(|(node, text)| Some((node, bound(&text)?)))
+            .collect::<Option<_>>()?;
         let mut symbols = BTreeMap::new();
         for (text, names) in table.symbols {
             let bound = bound(&text)?;

@@ -99,8 +99,8 @@ pub fn from_origin(folder: Option<&TreePath>, path: &TreePath) -> String {
 
 /// The relative path from the folder of the file at `path` to `folder`, both below the prefix.
 fn way(folder: &[String], path: &TreePath) -> String {
-    let own = path.parent();
-    let own: Vec<&str> = own.iter().flat_map(TreePath::components).collect();
+    let parent = path.parent();
+    let own: Vec<&str> = parent.iter().flat_map(TreePath::components).collect();
     let common = own.iter().zip(folder).take_while(|(one, other)| *one == other).count();
     let up = own.iter().skip(common).map(|_| "..");
     let down = folder.iter().skip(common).map(String::as_str);

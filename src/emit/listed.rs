@@ -93,8 +93,10 @@ fn no_receipt(path: &Path) -> Error {
 }
 
 fn names(packages: Vec<Object<PackageFile>>, path: &Path) -> Result<BTreeSet<String>> {
-    let names = packages.into_iter().map(|package| package.0.file_name);
-    let names = names.map(|name| is_package_name(&name).then_some(name));
+    let names = packages
+        .into_iter()
+        .map(|package| package.0.file_name)
+        .map(|name| is_package_name(&name).then_some(name));
     names.collect::<Option<_>>().ok_or_else(|| no_receipt(path))
 }
 

@@ -70,8 +70,8 @@ impl<'a> Reuse<'a> {
         format: Format,
         specification: &PackageSpecification,
     ) -> Result<Known> {
-        let inside = self.entries.iter().zip(&self.digests);
-        let inside = inside.filter(|(entry, _)| entry.formats.has(format));
+        let inside =
+            self.entries.iter().zip(&self.digests).filter(|(entry, _)| entry.formats.has(format));
         let files: Vec<_> = inside.map(|(_, digests)| Some((*digests)?.sha256)).collect();
         let key = key(specification, format, &files);
         let Some(entry) = self.cache.find(&key) else {

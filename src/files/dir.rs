@@ -65,8 +65,9 @@ impl Dir {
     /// Opens the regular file called `name` for reading and writing, and creates it if it is missing. Fails
     /// if it has a second hard link.
     pub fn open_to_write(&self, name: &str) -> Result<File> {
-        let file = self.file(name, OFlags::RDWR | OFlags::CREATE)?;
-        let file = file.ok_or_else(|| self.fault(name, "open", Errno::NOENT))?;
+        let file = self
+            .file(name, OFlags::RDWR | OFlags::CREATE)?
+            .ok_or_else(|| self.fault(name, "open", Errno::NOENT))?;
         guarded::refuse_second_name(&file, &self.at(name))?;
         Ok(file)
     }

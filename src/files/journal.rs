@@ -80,8 +80,8 @@ impl Journal {
     /// Reads the record at `place`.
     pub fn parse(text: &str, place: &Path) -> Result<Self> {
         let mut lines = text.lines();
-        let names = lines.by_ref().take_while(|line| *line != SEPARATOR).map(str::to_owned);
-        let names = names.collect();
+        let names =
+            lines.by_ref().take_while(|line| *line != SEPARATOR).map(str::to_owned).collect();
         let is_told = text.lines().any(|line| line == SEPARATOR);
         let read = |line| SetAside::parse(line).ok_or_else(|| no_name(OsStr::new(line), place));
         let aside = is_told.then(|| lines.map(read).collect::<Result<_>>()).transpose()?;

@@ -78,8 +78,10 @@ impl Folders {
     }
 
     fn shown(&self) -> BTreeMap<String, String> {
-        let files = list(self.out()).unwrap().map(Result::unwrap);
-        let files = files.filter(|entry| entry.file_type().unwrap().is_file());
+        let files = list(self.out())
+            .unwrap()
+            .map(Result::unwrap)
+            .filter(|entry| entry.file_type().unwrap().is_file());
         let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
         files.map(|entry| (name(&entry), fs::read_to_string(entry.path()).unwrap())).collect()
     }

@@ -64,8 +64,12 @@ pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> 
         return Err(error.file(path).hint("`rockpack discover` looks into shards"));
     }
     let scan = artifact::scan_artifact(path, None, &ScanOptions::within(budget))?;
-    let one = scan.shards.iter().flat_map(|shard| &shard.artifacts).next();
-    let one = one.ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
+    let one = scan
+        .shards
+        .iter()
+        .flat_map(|shard| &shard.artifacts)
+        .next()
+        .ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
     let rules = DatabaseRules::builtin()?;
     let split = scan.findings.explain(split::split_alone(one, &SplitPolicy::lenient(&rules)))?;
     scan.inputs.recheck()?;

@@ -224,8 +224,9 @@ impl FrameMaker<'_> {
     fn into_frames(self, hashed: &[Hashed]) -> Result<Vec<Frame>> {
         let frames = locked(&self.frames);
         let frame = |hashed: &Hashed| {
-            let content = frames.get(&hashed.sha256);
-            let content = content.ok_or_else(|| Error::bug("a code object has no frame"))?;
+            let content = frames
+                .get(&hashed.sha256)
+                .ok_or_else(|| Error::bug("a code object has no frame"))?;
             Ok(Frame {
                 sha256: hashed.sha256,
                 original_size: hashed.original_size,

@@ -88,8 +88,8 @@ pub fn pack(
     let sources = Sources { wheel, component, folder: &folder, name: &name };
     let mut packed = vec![sources.packed(host, &[])?];
     for device in devices {
-        let own = archives.iter().filter(|archive| device.archives.contains(&archive.arch));
-        let own: Vec<&PackedArchive> = own.collect();
+        let own: Vec<&PackedArchive> =
+            archives.iter().filter(|archive| device.archives.contains(&archive.arch)).collect();
         packed.push(sources.packed(device, &own)?);
     }
     Ok(packed)
@@ -134,8 +134,11 @@ impl Sources<'_> {
         let bytes = match source {
             MemberSource::Text(text) => MemberBytes::Deflated(Content::of_bytes(text)),
             MemberSource::Kept(own) => {
-                let kept = self.wheel.members.get(&own);
-                let kept = kept.ok_or_else(|| Error::bug("a member is gone").structure(own))?;
+                let kept = self
+                    .wheel
+                    .members
+                    .get(&own)
+                    .ok_or_else(|| Error::bug("a member is gone").structure(own))?;
                 MemberBytes::Kept(kept.clone())
             }
             MemberSource::Fat(binary) => MemberBytes::Deflated(self.transformed(&binary)?),
@@ -158,8 +161,8 @@ impl Sources<'_> {
         members: &BTreeMap<String, PackedMember>,
         wheel: &WheelName,
     ) -> Result<Vec<CodeObjectRecord>> {
-        let own = self.component.databases.iter();
-        let own = own.filter(|file| members.contains_key(file.path.as_str()));
+        let own =
+            self.component.databases.iter().filter(|file| members.contains_key(file.path.as_str()));
         let mut records = Vec::new();
         for file in own {
             let DatabaseFile { path, archs, content, .. } = file;

@@ -61,16 +61,20 @@ impl<F> Package<F> {
         // The debug forms have every field, including those that are added later.
         let mut text =
             format!("{id:?} {role:?} {summary:?} {description:?} {homepage:?} {rights:?}\n");
-        let relations = self.relations(format).iter().cloned().map(|relation| {
-            let of_set = of_set.iter().any(|(of, known)| *of == format && *known == relation);
-            match relation.version {
-                Some((sign, _)) if of_set => {
-                    Relation { version: Some((sign, String::new())), ..relation }
+        let relations: Vec<Relation> = self
+            .relations(format)
+            .iter()
+            .cloned()
+            .map(|relation| {
+                let of_set = of_set.iter().any(|(of, known)| *of == format && *known == relation);
+                match relation.version {
+                    Some((sign, _)) if of_set => {
+                        Relation { version: Some((sign, String::new())), ..relation }
+                    }
+                    _ => relation,
                 }
-                _ => relation,
-            }
-        });
-        let relations: Vec<Relation> = relations.collect();
+            })
+            .collect();
         match (format, deb, rpm) {
             (Format::Deb, Some(control), _) => {
                 let control = DebControl { version: String::new(), relations, ..control.clone() };

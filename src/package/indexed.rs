@@ -146,8 +146,7 @@ impl Front {
         if head.starts_with(&LEAD_MAGIC) {
             return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
         }
-        let error = Error::new(Kind::Malformed, "is no .deb, no .rpm and no wheel");
-        let error = error.of_other_kind();
+        let error = Error::new(Kind::Malformed, "is no .deb, no .rpm and no wheel").of_other_kind();
         Err(error.hint("remove it, or name the packages instead of their folder"))
     }
 }

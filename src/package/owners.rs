@@ -84,8 +84,10 @@ pub fn obstacles(
         versions.then_with(|| one.name.cmp(&other.name))
     });
     let judge = Judge::new(format, order.iter().map(|at| &owners[*at]).collect());
-    let found = judge.found(&mut |(one, other), path| differ((order[one], order[other]), path));
-    let mut found: Vec<SharedPath> = found.into_values().collect();
+    let mut found: Vec<SharedPath> = judge
+        .found(&mut |(one, other), path| differ((order[one], order[other]), path))
+        .into_values()
+        .collect();
     for shared in &mut found {
         (shared.first, shared.second) = (order[shared.first], order[shared.second]);
     }
@@ -284,11 +286,13 @@ impl<'a> Judge<'a> {
 /// The package's own version, and the versions that it needs exactly.
 fn needed<'o>(owner: &'o Owner<'_>) -> BTreeMap<&'o str, &'o str> {
     let kinds = [RelationKind::PreDepends, RelationKind::Depends];
-    let exact = kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind));
-    let exact = exact.filter_map(|(_, bound)| match &bound.version {
-        Some((Comparison::Equal, version)) => Some((&*bound.name, &**version)),
-        _ => None,
-    });
+    let exact =
+        kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind)).filter_map(|(_, bound)| {
+            match &bound.version {
+                Some((Comparison::Equal, version)) => Some((&*bound.name, &**version)),
+                _ => None,
+            }
+        });
     exact.chain([(owner.name.as_str(), owner.version.as_str())]).collect()
 }
 

@@ -195,17 +195,21 @@ fn write_set(
     }
     scan.inputs.recheck()?;
     let emitted = written.iter().flat_map(|written| &written.emitted);
-    let indexed =
-        emitted.filter_map(|e| Some((output.folder.join(&e.file_name), e.indexed.clone()?)));
-    let indexed = indexed.collect();
+    let indexed = emitted
+        .filter_map(|e| Some((output.folder.join(&e.file_name), e.indexed.clone()?)))
+        .collect();
     if output.sbom {
         let stamp = i64::from(set.plan.time);
         let document = sbom::document(scan, recombined, plan, &written, stamp, output.part)?;
         staging.write_sbom(|sink| document.write(sink))?;
     }
     let receipt = emit::receipt(whole_set(plan), written, part, findings)?;
-    let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
-    let kept = kept.map(|record| record.file_name.clone()).collect();
+    let kept = receipt
+        .kept
+        .iter()
+        .flat_map(|kept| &kept.packages)
+        .map(|record| record.file_name.clone())
+        .collect();
     let removed = staging.commit(&kept, |sink| receipt.write(sink))?;
     Ok((Built { receipt, removed }, indexed))
 }

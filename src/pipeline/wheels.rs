@@ -59,8 +59,9 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     let mut made = Made::default();
     for path in &paths {
         let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
-        let done = run.split(path, &budget.scope(), &mut made);
-        let done = done.context(|| format!("splitting {}", path.display()));
+        let done = run
+            .split(path, &budget.scope(), &mut made)
+            .context(|| format!("splitting {}", path.display()));
         let done = made.findings.explain(done);
         settings.plan.config.accept_of_error(done)?;
     }

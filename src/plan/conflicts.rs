@@ -35,9 +35,12 @@ pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()
             }
         }
         let inside = draft.files.iter().map(|(path, node)| (InstallPath::Inside(path), node));
-        let outside = draft.extras.outside.iter();
-        let outside = outside.filter(|(path, _)| !is_debug_place(path));
-        let outside = outside.map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
+        let outside = draft
+            .extras
+            .outside
+            .iter()
+            .filter(|(path, _)| !is_debug_place(path))
+            .map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
             match paths.insert(path, (draft, is_folder)) {

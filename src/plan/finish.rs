@@ -33,8 +33,8 @@ pub(in crate::plan) fn finish(
     setting: &PlanSettings,
     drafts: Vec<Draft>,
 ) -> Result<Vec<Package<FileSource>>> {
-    let packages = drafts.into_iter().map(|draft| draft.finish(setting));
-    let mut packages = packages.collect::<Result<Vec<_>>>()?;
+    let mut packages =
+        drafts.into_iter().map(|draft| draft.finish(setting)).collect::<Result<Vec<_>>>()?;
     packages.sort_by(|a, b| a.id.cmp(&b.id));
     refuse_overlong(&packages)?;
     Ok(packages)

@@ -87,8 +87,11 @@ pub(in crate::plan) fn host_metas(
     let mut metas = Vec::new();
     for (stem, members) in by_stem {
         let has = |name: &str| members.iter().any(|draft| draft.group_name() == Some(name));
-        let groups = all_groups.iter().filter(|group| has(&group.name));
-        let groups: Vec<&str> = groups.map(|group| group.display_name.as_str()).collect();
+        let groups: Vec<&str> = all_groups
+            .iter()
+            .filter(|group| has(&group.name))
+            .map(|group| group.display_name.as_str())
+            .collect();
         let host = members.iter().find(|draft| draft.is_base());
         let (Some(host), false) = (host, groups.is_empty()) else {
             continue;

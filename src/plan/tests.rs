@@ -128,8 +128,10 @@ fn related(relations: &[Relation], kind: RelationKind) -> Vec<String> {
         let same = relations.iter().filter(|relation| relation.kind == kind);
         same.into_iter().any(|r| r.name == name && r.version.as_ref() == Some(&next))
     };
-    let found = relations.iter().filter(|relation| relation.kind == kind);
-    let found = found.filter(|relation| relation.version.as_ref() != Some(&next));
+    let found = relations
+        .iter()
+        .filter(|relation| relation.kind == kind)
+        .filter(|relation| relation.version.as_ref() != Some(&next));
     let shown = found.map(|relation| match &relation.version {
         Some((Comparison::GreaterEqual, version)) if of_patch(&relation.name) => {
             format!("{} of {version}", relation.name)

@@ -82,10 +82,11 @@ impl PackageRecord {
         let odd_group = || self.group.as_ref().filter(|group| !is_of(group, "-."));
         let odd_arch = || self.archs.iter().find(|arch| !is_of(arch, "-"));
         let odd_version = || Some(&self.version).filter(|text| !is_version(self.format, text));
-        let odd = odd.or_else(|| Some((odd_group()?, "group of kernels")));
-        let odd = odd.or_else(|| Some((odd_arch()?, "arch")));
-        let odd = odd.or_else(|| Some((odd_version()?, "version")));
-        let odd = odd.map(|(text, what)| (text.as_str(), what));
+        let odd = odd
+            .or_else(|| Some((odd_group()?, "group of kernels")))
+            .or_else(|| Some((odd_arch()?, "arch")))
+            .or_else(|| Some((odd_version()?, "version")))
+            .map(|(text, what)| (text.as_str(), what));
         odd.or_else(|| self.update.as_ref()?.odd_word(self.format))
     }
 }

@@ -92,11 +92,9 @@ impl Standing {
         let mut packages: Vec<PackageRecord> =
             self.packages.values().filter(|record| is_kept(record)).cloned().collect();
         packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
-        let ids = packages.iter().map(|record| record.id.as_str());
-        let ids: BTreeSet<&str> = ids.collect();
-        let code_objects =
-            ids.into_iter().filter_map(|id| self.code_objects.get(id)).flatten().cloned();
-        let mut code_objects: Vec<CodeObjectRecord> = code_objects.collect();
+        let ids: BTreeSet<&str> = packages.iter().map(|record| record.id.as_str()).collect();
+        let mut code_objects: Vec<CodeObjectRecord> =
+            ids.into_iter().filter_map(|id| self.code_objects.get(id)).flatten().cloned().collect();
         code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
         KeptRecord { packages, code_objects }
     }

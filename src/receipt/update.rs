@@ -45,8 +45,13 @@ impl UpdateRecord {
             package.identity.taken.iter().filter_map(own).collect();
         relations.sort();
         relations.dedup();
-        let paths = package.identity.changed.iter().filter(|(of, _)| *of == format);
-        let paths: Vec<PathChangeRecord> = paths.map(|(_, change)| change.into()).collect();
+        let paths: Vec<PathChangeRecord> = package
+            .identity
+            .changed
+            .iter()
+            .filter(|(of, _)| *of == format)
+            .map(|(_, change)| change.into())
+            .collect();
         (!relations.is_empty() || !paths.is_empty()).then_some(Self { relations, paths })
     }
 }

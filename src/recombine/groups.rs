@@ -69,8 +69,9 @@ impl ArchGrouping {
     /// Starts the component `key`, to which the following device code belongs.
     pub fn begin(&mut self, key: &ComponentKey, config: &Config) {
         let validation = config.validation_of(&key.artifact, key.kind);
-        let filters = config.rules_of(&key.artifact, key.kind);
-        let filters = filters.map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
+        let filters = config
+            .rules_of(&key.artifact, key.kind)
+            .map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
         self.rules = ArchRules {
             unassigned: validation.unassigned_architectures,
             filters: filters.collect(),
@@ -113,8 +114,7 @@ impl ArchGrouping {
         parts: &[SplitArtifact],
         config: &Config,
     ) -> Result<()> {
-        let wants = config.rules_of(&key.artifact, key.kind);
-        let wants = wants.filter_map(|(name, rules)| {
+        let wants = config.rules_of(&key.artifact, key.kind).filter_map(|(name, rules)| {
             rules.validation.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
         });
         let Some((name, true)) = wants.last() else {
@@ -165,16 +165,19 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
     let families: BTreeSet<&[BaseArch]> =
         databases.filter(|file| file.for_arch_family).map(|file| file.archs.as_slice()).collect();
-    let unbuilt = families.iter().filter(|family| !family.iter().any(|arch| found.contains(arch)));
-    let unbuilt: Vec<BaseArch> = unbuilt.flat_map(|family| family.iter().cloned()).collect();
+    let unbuilt: Vec<BaseArch> = families
+        .iter()
+        .filter(|family| !family.iter().any(|arch| found.contains(arch)))
+        .flat_map(|family| family.iter().cloned())
+        .collect();
     found.extend(unbuilt);
     found
 }
 
 fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
     let code_objects = artifact.binaries().flat_map(|(_, fat)| fat.code_objects());
-    let databases = artifact.databases.iter().filter(|file| !file.for_arch_family);
-    let databases = databases.flat_map(|file| &file.archs);
+    let databases =
+        artifact.databases.iter().filter(|file| !file.for_arch_family).flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
 }
 
@@ -223,8 +226,8 @@ fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<(
         Reason::NotGrouped(policy, arch) => {
             let finding = Finding::ArchNotGrouped { arch, count, different, places, code_objects };
             if policy == UnassignedArchitectures::Error {
-                let error = Error::new(Kind::Conflict, finding.message());
-                let error = error.structure(finding.subject());
+                let error =
+                    Error::new(Kind::Conflict, finding.message()).structure(finding.subject());
                 let hint = "unassigned_architectures is `error`: add the arch to a group, or set \
                             it to `warn` or `drop`";
                 return Err(error.hint(hint));

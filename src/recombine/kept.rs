@@ -42,13 +42,17 @@ fn plain(node: &Node<HostFile>) -> Option<&Content> {
 
 /// The findings, corrected for builds that are not packed.
 pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
-    let packed = findings.iter().filter_map(|finding| match finding {
-        Finding::KeptFat { file, code_objects, .. } if !not_packed.contains_key(file) => {
-            Some(code_objects)
-        }
-        _ => None,
-    });
-    let packed: BTreeSet<Sha256Digest> = packed.flatten().copied().collect();
+    let packed: BTreeSet<Sha256Digest> = findings
+        .iter()
+        .filter_map(|finding| match finding {
+            Finding::KeptFat { file, code_objects, .. } if !not_packed.contains_key(file) => {
+                Some(code_objects)
+            }
+            _ => None,
+        })
+        .flatten()
+        .copied()
+        .collect();
     let mut settled = Findings::default();
     for finding in findings.iter() {
         settled.add(dropped(finding, not_packed, &packed).unwrap_or_else(|| finding.clone()));

@@ -95,11 +95,13 @@ impl Join<'_> {
         grouping: &mut ArchGrouping,
         readers: Readers<'_>,
     ) -> CodeByKey<'a> {
-        let builds = parts.iter().filter_map(|part| {
-            let fat = fat_of(part.host.get(path)?)?;
-            Some(Build { part, fat })
-        });
-        let builds: Vec<Build<'a>> = builds.collect();
+        let builds: Vec<Build<'a>> = parts
+            .iter()
+            .filter_map(|part| {
+                let fat = fat_of(part.host.get(path)?)?;
+                Some(Build { part, fat })
+            })
+            .collect();
         let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
             self.faults.add(Error::bug(format!("{path} has no first build")));
             return CodeByKey::new();
@@ -266,8 +268,9 @@ fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> 
     let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
     for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {
         let code = wrapper.code_objects.iter();
-        let code = code.map(|code| Ok((&code.target, (readers.loaded_code)(&code.content)?)));
-        let code: BTreeMap<_, _> = code.collect::<Result<_>>()?;
+        let code: BTreeMap<_, _> = code
+            .map(|code| Ok((&code.target, (readers.loaded_code)(&code.content)?)))
+            .collect::<Result<_>>()?;
         match &first {
             None => first = Some(code),
             Some(first) if *first != code => return Ok(false),

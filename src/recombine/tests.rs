@@ -303,8 +303,12 @@ fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
     };
     let archs: Vec<&str> = file.archs.iter().map(BaseArch::as_str).collect();
     assert_eq!((file.path.as_str(), archs), ("lib/f", vec!["gfx1100", "gfx1101"]));
-    let left = recombined.findings.iter().filter(|f| f.code() == Code::ArchNotGrouped);
-    let left: Vec<String> = left.map(|finding| finding.subject()).collect();
+    let left: Vec<String> = recombined
+        .findings
+        .iter()
+        .filter(|f| f.code() == Code::ArchNotGrouped)
+        .map(|finding| finding.subject())
+        .collect();
     assert_eq!(left, ["gfx900", "gfx906"]);
 }
 

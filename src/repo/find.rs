@@ -29,9 +29,9 @@ pub(super) struct FoundFiles {
 impl FoundFiles {
     /// Adds the file at `path`, whatever its name is, or the packages in the folder and its folders.
     pub fn add(&mut self, path: &Path) -> Result<()> {
-        let metadata = fs::metadata(path).map_err(|e| Error::io(path, "inspect", e));
-        let metadata =
-            metadata.map_err(|error| error.of_named().context("looking for packages"))?;
+        let metadata = fs::metadata(path)
+            .map_err(|e| Error::io(path, "inspect", e))
+            .map_err(|error| error.of_named().context("looking for packages"))?;
         if !metadata.is_dir() {
             self.files.push(path.to_path_buf());
             return Ok(());

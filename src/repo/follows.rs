@@ -55,11 +55,13 @@ fn check_release(suite: &str, earlier: &ChannelState, settings: &ChannelSettings
     }
     let next = settings.or(&earlier.settings);
     let fields = earlier.settings.release_info(suite).into_iter().zip(next.release_info(suite));
-    let changed = fields.filter(|((_, was), (_, is))| was != is).map(|((field, was), (_, is))| {
-        let was = if was.is_empty() { "nothing".to_owned() } else { format!("`{was}`") };
-        format!("its {field} from {was} to `{is}`")
-    });
-    let changed: Vec<String> = changed.collect();
+    let changed: Vec<String> = fields
+        .filter(|((_, was), (_, is))| was != is)
+        .map(|((field, was), (_, is))| {
+            let was = if was.is_empty() { "nothing".to_owned() } else { format!("`{was}`") };
+            format!("its {field} from {was} to `{is}`")
+        })
+        .collect();
     if changed.is_empty() {
         return Ok(());
     }

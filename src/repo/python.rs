@@ -118,8 +118,11 @@ pub(super) fn pages(
     for project in order.iter().rev() {
         index.put_page(project, after.get(project))?;
     }
-    let paths = after.keys().flat_map(|project| project_pages(project));
-    let paths = paths.chain(PROJECT_LISTS.map(str::to_owned)).collect();
+    let paths = after
+        .keys()
+        .flat_map(|project| project_pages(project))
+        .chain(PROJECT_LISTS.map(str::to_owned))
+        .collect();
     Ok(Pages { changed: index.changed, paths })
 }
 

@@ -99,9 +99,10 @@ pub(super) fn rest(
             return Ok(None);
         }
     }
-    let bodies =
-        shown.into_iter().filter_map(|(path, content)| body(store, now, path, content).transpose());
-    let bodies: Result<Vec<_>> = bodies.collect();
+    let bodies: Result<Vec<_>> = shown
+        .into_iter()
+        .filter_map(|(path, content)| body(store, now, path, content).transpose())
+        .collect();
     bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
 }
 

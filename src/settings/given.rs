@@ -37,8 +37,8 @@ impl GivenOptions {
 
     /// All options that change results, by key and in the order of the help.
     pub(super) fn options(&self) -> Vec<Resolved> {
-        let arguments = self.command.get_arguments();
-        let arguments = arguments.filter(|argument| argument.get_long().is_some());
+        let arguments =
+            self.command.get_arguments().filter(|argument| argument.get_long().is_some());
         let deciding = arguments.filter(|a| !PRINTING.contains(&a.get_id().as_str()));
         let resolved = deciding.map(|argument| {
             let id = argument.get_id().as_str();

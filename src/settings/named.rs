@@ -83,8 +83,9 @@ impl Asked<'_> {
         let is_read = scheme.is_some();
         let scheme = scheme.or_else(|| faults.keep(Scheme::shipped(&instead.scheme)))?;
         let names = Naming::new(scheme.clone(), version, keys.variant.as_deref());
-        let names = self.keep("variant", names, faults);
-        let mut names = names.or_else(|| faults.keep(Naming::new(scheme, version, None)))?;
+        let mut names = self
+            .keep("variant", names, faults)
+            .or_else(|| faults.keep(Naming::new(scheme, version, None)))?;
         if self.keep("version", names.check_version(), faults).is_none() {
             let version = Version::new(&instead.version, &instead.release);
             names = names.of_version(faults.keep(version)?);

@@ -65,8 +65,8 @@ impl CommandSigner {
         let at = Moment { time: at.time.max(at.clock), ..at };
         let algorithm = common_algorithm(&keys);
         let checked: Vec<_> = keys.iter().cloned().map(judge::checked).collect();
-        let refusals = checked.iter().map(|key| judge::public_refusal(key, at));
-        let refusals: Option<Vec<_>> = refusals.collect();
+        let refusals: Option<Vec<_>> =
+            checked.iter().map(|key| judge::public_refusal(key, at)).collect();
         match refusals.iter().flatten().next() {
             Some(refusal) => Err(refusal.error()),
             None => Ok(Self { words, keys, checked, algorithm, at }),
@@ -86,8 +86,8 @@ impl CommandSigner {
         }
         let keys = public_keys(public.as_bytes()).context(|| "reading gpg's key".to_owned())?;
         if keys.len() > 1 {
-            let names = keys.iter().map(|key| own::named(&key.primary_key, &key.details));
-            let names: Vec<String> = names.collect();
+            let names: Vec<String> =
+                keys.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
             let message = format!("gpg has {} keys {id}: {}", names.len(), list(&names));
             return Err(Error::new(Kind::Usage, message)
                 .hint("which one is to sign? give its fingerprint by --gpg-key-id"));

@@ -177,8 +177,8 @@ fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
         (Some(key), true) => Ok(key),
         (Some(last), false) => {
             found.push(last);
-            let names = found.iter().map(|key| own::named(&key.primary_key, &key.details));
-            let names: Vec<String> = names.collect();
+            let names: Vec<String> =
+                found.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
             let message = format!("has {} keys, and one is to sign: {}", names.len(), list(&names));
             Err(Error::new(Kind::Usage, message).hint(
                 "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \

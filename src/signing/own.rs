@@ -34,8 +34,11 @@ pub(super) fn said_of(
     counts: impl Fn(&Signature) -> bool,
 ) -> Option<&Signature> {
     let revokes = |signature: &Signature| signature.typ() == Some(SignatureType::CertRevocation);
-    let users = details.users.iter().map(|user| &user.signatures);
-    let users = users.filter(|said| newest(*said).is_some_and(|newest| !revokes(newest)));
+    let users = details
+        .users
+        .iter()
+        .map(|user| &user.signatures)
+        .filter(|said| newest(*said).is_some_and(|newest| !revokes(newest)));
     let said = users.flatten().filter(|signature| !revokes(signature));
     newest(said.chain(&details.direct_signatures).filter(|signature| counts(signature)))
 }
@@ -161,8 +164,10 @@ impl Weakness {
             );
         }
         let time = |seconds: u64| Time::from_second(i64::try_from(seconds).ok()?).ok();
-        let until = self.expires.and_then(time);
-        let until = until.map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
+        let until = self
+            .expires
+            .and_then(time)
+            .map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
         // Without the option gpg ignores a signature with MD5, and so does not replace it.
         let allow = if self.fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
         format!(

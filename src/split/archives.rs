@@ -59,8 +59,10 @@ pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<Di
         all.push(DistinctRow { target, spelled, ordinal: row.ordinal });
     }
     let is_alias = |row: &DistinctRow<'_>| {
-        let others = all.iter().filter(|other| other.ordinal == row.ordinal);
-        let mut others = others.filter(|other| other.target != row.target);
+        let mut others = all
+            .iter()
+            .filter(|other| other.ordinal == row.ordinal)
+            .filter(|other| other.target != row.target);
         others.any(|other| other.target.runs_on(&row.target))
     };
     Ok(all.iter().filter(|row| !is_alias(row)).cloned().collect())

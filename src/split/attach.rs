@@ -250,9 +250,10 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
         }
     }
     for (archive, Unclaimed { names, digests }) in by_archive {
-        let owner =
-            artifacts.iter_mut().find(|artifact| label(artifact).file(&archive.path) == *archive);
-        let owner = owner.ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
+        let owner = artifacts
+            .iter_mut()
+            .find(|artifact| label(artifact).file(&archive.path) == *archive)
+            .ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
         owner.findings.add(Finding::KernelsUnclaimed {
             archive: archive.clone(),
             kernel_names: names.into_iter().map(str::to_owned).collect(),

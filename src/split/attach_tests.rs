@@ -81,8 +81,8 @@ fn rows_without_a_binary_are_a_finding_with_their_digests() {
     let codes = [code_object(XNACK_ON), code_object(XNACK_OFF)];
     let rows = [("x#0", "gfx90a:xnack+", 0), ("old", "gfx90a:xnack-", 1)];
     let rules = DatabaseRules::builtin().unwrap();
-    let attached = attach(vec![artifact("gfx90a", &codes, &rows)], &rules, &mut |_| Ok(()));
-    let attached = attached.unwrap();
+    let attached =
+        attach(vec![artifact("gfx90a", &codes, &rows)], &rules, &mut |_| Ok(())).unwrap();
     let findings: Vec<&Finding> = attached[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].code(), Code::KernelsUnclaimed);

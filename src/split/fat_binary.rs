@@ -159,14 +159,16 @@ pub(super) fn note_embedded(path: &TreePath, content: &Content, notes: &mut Note
 /// Notes the wrappers of an artifact's binaries that have no device code anywhere.
 pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
     let label = InputArtifact::new(&artifact.shard, &artifact.name);
-    let noted = artifact.binaries().filter_map(|(path, fat)| {
-        let all = fat.wrappers.iter().enumerate();
-        let empty = all.filter(|(_, wrapper)| wrapper.code_objects.is_empty());
-        let wrappers: Vec<usize> = empty.map(|(index, _)| index).collect();
-        let (file, of) = (label.file(path), fat.wrappers.len());
-        (!wrappers.is_empty()).then_some(Finding::WrapperWithoutCode { file, wrappers, of })
-    });
-    let noted: Vec<Finding> = noted.collect();
+    let noted: Vec<Finding> = artifact
+        .binaries()
+        .filter_map(|(path, fat)| {
+            let all = fat.wrappers.iter().enumerate();
+            let empty = all.filter(|(_, wrapper)| wrapper.code_objects.is_empty());
+            let wrappers: Vec<usize> = empty.map(|(index, _)| index).collect();
+            let (file, of) = (label.file(path), fat.wrappers.len());
+            (!wrappers.is_empty()).then_some(Finding::WrapperWithoutCode { file, wrappers, of })
+        })
+        .collect();
     noted.into_iter().for_each(|finding| artifact.findings.add(finding));
 }
 

@@ -178,14 +178,17 @@ fn verify_packages(
     let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
     let mut sieve = Sieve::new(extent);
     *problems = sieve.sift(std::mem::take(problems), packages.iter());
-    let named = arguments.iter().map(|argument| argument.packages.len() + argument.kept.len());
-    let named: usize = named.sum();
+    let named: usize =
+        arguments.iter().map(|argument| argument.packages.len() + argument.kept.len()).sum();
     let all_read = packages.len() == named;
     let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
-    let others = receipts.iter().filter(|_| options.against.is_none());
-    let mut others = others.map(|receipt| &receipt.generator).filter(|it| *it != GENERATOR);
+    let mut others = receipts
+        .iter()
+        .filter(|_| options.against.is_none())
+        .map(|receipt| &receipt.generator)
+        .filter(|it| *it != GENERATOR);
     report.other_generator = others.next().cloned();
     report.relations_unread = receipts.is_empty() && options.against.is_some();
     report.undecided = sieve.undecided();
@@ -302,19 +305,24 @@ fn read_all(
     problems: &mut Problems,
 ) -> Vec<Installed> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    let files = arguments.iter().enumerate().flat_map(|(position, argument)| {
-        let paths = argument.packages.iter().chain(&argument.kept);
-        paths.map(move |path| (position, path.as_path()))
-    });
-    let files: Vec<(usize, &Path)> = files.collect();
+    let files: Vec<(usize, &Path)> = arguments
+        .iter()
+        .enumerate()
+        .flat_map(|(position, argument)| {
+            let paths = argument.packages.iter().chain(&argument.kept);
+            paths.map(move |path| (position, path.as_path()))
+        })
+        .collect();
     progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
     progress.begin(Stage::Verify);
-    let read = files.par_iter().map(|(position, path)| {
-        let read = package::read(path, *position, budget);
-        progress.advance(Stage::Verify, size(path));
-        read
-    });
-    let read: Vec<_> = read.collect();
+    let read: Vec<_> = files
+        .par_iter()
+        .map(|(position, path)| {
+            let read = package::read(path, *position, budget);
+            progress.advance(Stage::Verify, size(path));
+            read
+        })
+        .collect();
     progress.end(Stage::Verify);
     let mut packages = Vec::new();
     for ((_, path), result) in files.iter().zip(read) {

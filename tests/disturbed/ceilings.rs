@@ -58,8 +58,12 @@ fn says(left: &Left<'_>, said: &str) {
 #[test]
 fn a_file_that_may_not_become_so_large_is_an_error_and_no_signal() {
     need(&["gcc", "prlimit"]);
-    let sizes = places(24, 5).into_iter().map(|kib| kib << 10).chain([1 << 30]);
-    let sizes: Vec<_> = sizes.map(|size| format!("--fsize={size}")).collect();
+    let sizes: Vec<_> = places(24, 5)
+        .into_iter()
+        .map(|kib| kib << 10)
+        .chain([1 << 30])
+        .map(|size| format!("--fsize={size}"))
+        .collect();
     for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
         limited(&scenario, &sizes, |left| {
             left.is_whole_or_failed();
@@ -75,8 +79,12 @@ fn more_open_files_than_a_run_may_have_are_an_error() {
     need(&["prlimit"]);
     need(&publications::TOOLS);
     // The dynamic loader needs at least this many.
-    let numbers = places(12, 4).into_iter().map(|number| 3 + number).chain([1024]);
-    let numbers: Vec<_> = numbers.map(|number| format!("--nofile={number}")).collect();
+    let numbers: Vec<_> = places(12, 4)
+        .into_iter()
+        .map(|number| 3 + number)
+        .chain([1024])
+        .map(|number| format!("--nofile={number}"))
+        .collect();
     for scenario in [Scenario::build, Scenario::split, publications::scenario] {
         limited(&scenario(), &numbers, |left| {
             says(left, "Too many open files (os error 24)");

@@ -75,8 +75,11 @@ fn is_told(left: &Left<'_>, victim: &Victim) {
 fn command(change: &str, (victim, room): (&Victim, &Path)) -> String {
     let (file, kept) = (room.join(victim.path), room.join("kept"));
     let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let change = change.replace("{file}", &text(&file)).replace("{kept}", &text(&kept));
-    let change = change.replace("{cut}", victim.cut).replace("{at}", &victim.at.to_string());
+    let change = change
+        .replace("{file}", &text(&file))
+        .replace("{kept}", &text(&kept))
+        .replace("{cut}", victim.cut)
+        .replace("{at}", &victim.at.to_string());
     change.replace("{room}", &text(room))
 }
 

@@ -151,8 +151,7 @@ fn run_with(command: &mut Command, room: &Path, fault: Fault<'_>) -> (Struck, Ve
     let (log, count) = arm(command.env("LD_PRELOAD", library()), (room, notes.path()), fault);
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    let log = fs::read_to_string(&log).unwrap_or_default();
-    let log: Vec<Call> = log.lines().map(call).collect();
+    let log: Vec<Call> = fs::read_to_string(&log).unwrap_or_default().lines().map(call).collect();
     // The library writes the file at the end of a run; a signal may have prevented that.
     let counted = match output.status.signal() {
         Some(_) => 0,

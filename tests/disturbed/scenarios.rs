@@ -121,8 +121,13 @@ fn extract(room: &Path, out: &Path) -> Command {
 
 /// The component of a path: `blas_lib` of `gfx1151-build/blas_lib_generic/…`.
 fn component(path: &str) -> &str {
-    let artifact = path.strip_prefix("gfx1151-build").unwrap_or(path).trim_start_matches('/');
-    let artifact = artifact.split('/').next().unwrap();
+    let artifact = path
+        .strip_prefix("gfx1151-build")
+        .unwrap_or(path)
+        .trim_start_matches('/')
+        .split('/')
+        .next()
+        .unwrap();
     artifact.rsplit_once('_').map_or(artifact, |(component, _)| component)
 }
 

@@ -68,8 +68,8 @@ fn refused(package: &Path, expected: &[&str]) {
 /// hold.
 fn is_listed_or_no_text(package: &Path, room: &Path) {
     let mut repo = rockpack();
-    let output = repo.arg("repo").arg(package).arg("--out").arg(room.join("repo")).output();
-    let output = output.unwrap();
+    let output =
+        repo.arg("repo").arg(package).arg("--out").arg(room.join("repo")).output().unwrap();
     let said = text(&output);
     let no_text = said.contains("has characters that XML lacks") || said.contains("invalid UTF-8");
     assert_eq!(output.status.code(), Some(if no_text { 2 } else { 0 }), "{said}");
@@ -109,8 +109,12 @@ fn names_in_an_rpm_that_are_not_utf8_are_refused() {
 
 /// Replaces `from`, which must occur once in `bytes`.
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
-    let places = bytes.windows(from.len()).enumerate().filter(|(_, window)| *window == from);
-    let places: Vec<usize> = places.map(|(at, _)| at).collect();
+    let places: Vec<usize> = bytes
+        .windows(from.len())
+        .enumerate()
+        .filter(|(_, window)| *window == from)
+        .map(|(at, _)| at)
+        .collect();
     let [at] = places[..] else { panic!("{places:?}") };
     [&bytes[..at], to, &bytes[at + from.len()..]].concat()
 }

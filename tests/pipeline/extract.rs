@@ -59,8 +59,7 @@ fn bundles_of(binary: &Path, folder: &Path) -> Vec<PathBuf> {
     let found: Value = serde_json::from_slice(&found.stdout).unwrap();
     let bytes = fs::read(binary).unwrap();
     let file = object::File::parse(bytes.as_slice()).unwrap();
-    let section = file.section_by_name(".hip_fatbin").unwrap();
-    let section = section.data().unwrap();
+    let section = file.section_by_name(".hip_fatbin").unwrap().data().unwrap();
     let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
     let bundles = found[0]["bundles"].as_array().unwrap().iter().enumerate();
     bundles

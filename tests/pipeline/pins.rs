@@ -87,8 +87,9 @@ impl Input {
         self.build(&out, &[&options[..], &["--url", "https://packages.example.org/rocm"]].concat());
         let published = digests(&repo).into_iter();
         // rockpack's own state of a publication has file system times.
-        let published = published.filter(|(path, _)| !path.starts_with(".rockpack/"));
-        let published = published.map(|(path, digest)| (format!("repo/{path}"), digest));
+        let published = published
+            .filter(|(path, _)| !path.starts_with(".rockpack/"))
+            .map(|(path, digest)| (format!("repo/{path}"), digest));
         digests(&out).into_iter().chain(published).collect()
     }
 }

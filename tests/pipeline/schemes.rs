@@ -126,8 +126,11 @@ fn the_loader_takes_the_newest_of_several_versions() {
     fs::write(root.join("etc/ld.so.conf"), "include /etc/ld.so.conf.d/*.conf\n").unwrap();
     tools::run(Command::new("ldconfig").arg("-r").arg(root));
     let known = succeed(Command::new("ldconfig").arg("-r").arg(root).arg("-p"));
-    let paths = known.lines().filter_map(|line| line.split_once("libside.so.1 "));
-    let paths: Vec<&str> = paths.filter_map(|(_, rest)| rest.split("=> ").nth(1)).collect();
+    let paths: Vec<&str> = known
+        .lines()
+        .filter_map(|line| line.split_once("libside.so.1 "))
+        .filter_map(|(_, rest)| rest.split("=> ").nth(1))
+        .collect();
     let expected = ["7.10", "7.2", "7.1", "6.4"].map(|v| format!("/opt/rocm-{v}/lib/libside.so.1"));
     assert_eq!(paths, expected, "{known}");
 }

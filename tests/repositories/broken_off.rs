@@ -217,8 +217,9 @@ fn all_forms(room: &Room, out: &Path) {
     let mut verify = support::example::rockpack();
     let said = told(verify.arg("verify").arg(out).arg("--key").arg(&room.key.public));
     assert!(said.contains("all checks passed"), "{said}");
-    let names = fs::read_dir(out.join(".rockpack")).unwrap();
-    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = fs::read_dir(out.join(".rockpack"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let begun: Vec<String> =
         names.filter(|name| name.starts_with("next-") || name.starts_with("shown-")).collect();
     assert_eq!(begun, [""; 0]);

@@ -21,8 +21,11 @@ fn what_leads_clients_astray_is_named() {
     let [own, other] = ["own", "other"].map(|name| key(room.path(), name, "ed25519"));
     let url = "https://repo.example/rocm";
     publish(repo(&[&packages], &out).args(["--url", url, "--sign-key"]).arg(&own.secret));
-    let names = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name());
-    let names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let names: Vec<String> = fs::read_dir(&out)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .map(|name| name.into_string().unwrap())
+        .collect();
     let named = |ending: &str| {
         names.iter().find(|name| name.ends_with(ending)).unwrap_or_else(|| panic!("{names:?}"))
     };
@@ -101,9 +104,11 @@ fn what_leads_clients_astray_is_named() {
     // Keys in the place of the name of a keyring.
     let text = fs::read_to_string(out.join(sources)).unwrap();
     let within = |keys: &[&Path]| {
-        let block = keys.iter().map(|key| fs::read_to_string(key).unwrap());
-        let block: String =
-            block.map(|keys| keys.replace("\n\n", "\n.\n").replace('\n', "\n ")).collect();
+        let block: String = keys
+            .iter()
+            .map(|key| fs::read_to_string(key).unwrap())
+            .map(|keys| keys.replace("\n\n", "\n.\n").replace('\n', "\n "))
+            .collect();
         let line = text.lines().find(|line| line.starts_with("Signed-By: ")).unwrap();
         let after = text.replace(line, &format!("Signed-By:\n {}", block.trim_end()));
         fs::write(out.join(sources), after).unwrap();

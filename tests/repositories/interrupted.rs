@@ -27,8 +27,11 @@ fn valid(out: &Path) -> Vec<String> {
             index = String::from_utf8(bytes).unwrap();
         }
     }
-    let paths = index.lines().filter_map(|line| line.strip_prefix("Filename: "));
-    let paths: Vec<String> = paths.map(str::to_owned).collect();
+    let paths: Vec<String> = index
+        .lines()
+        .filter_map(|line| line.strip_prefix("Filename: "))
+        .map(str::to_owned)
+        .collect();
     assert!(paths.iter().all(|path| out.join(path).is_file()));
     paths
 }

@@ -306,14 +306,18 @@ fn what_dpkg_refuses_is_named_and_what_it_installs_is_not() {
         text.lines().filter(|line| line.contains(code)).map(str::to_owned).collect()
     };
     let (warned, failed) = (lines(&said, "R056"), lines(&checked, "V073"));
-    let all = REFUSED.iter().map(|(name, _, part)| (*name, *part));
-    let all: Vec<_> =
-        all.chain(ABOVE.iter().map(|(name, _)| (*name, "leads through `..`"))).collect();
+    let all: Vec<_> = REFUSED
+        .iter()
+        .map(|(name, _, part)| (*name, *part))
+        .chain(ABOVE.iter().map(|(name, _)| (*name, "leads through `..`")))
+        .collect();
     assert_eq!((warned.len(), failed.len()), (all.len(), all.len()), "{said}\n{checked}");
     for (name, part) in all {
         for lines in [&warned, &failed] {
-            let line = lines.iter().find(|line| line.contains(&format!("{name}_1_all.deb")));
-            let line = line.unwrap_or_else(|| panic!("{name}: {lines:?}"));
+            let line = lines
+                .iter()
+                .find(|line| line.contains(&format!("{name}_1_all.deb")))
+                .unwrap_or_else(|| panic!("{name}: {lines:?}"));
             assert!(line.contains(part) && line.contains("at its byte 0x"), "{part}: {line}");
         }
     }

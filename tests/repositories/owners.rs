@@ -246,8 +246,9 @@ fn rpms_with_one_file_are_named() {
     assert_eq!(told(&[&plain, &other], "R062").0.len(), 1);
     // Where both have the same file, rpm installs both.
     let same = |name: &str, text: &str, mode: &str| {
-        let spec = spec(name, "7.1", "", path).replace(&format!("echo {name} 7.1"), text);
-        let spec = spec.replace("%files\n", &format!("%files\n%attr({mode},root,root) "));
+        let spec = spec(name, "7.1", "", path)
+            .replace(&format!("echo {name} 7.1"), text)
+            .replace("%files\n", &format!("%files\n%attr({mode},root,root) "));
         rpm(&room.path().join(format!("{text}-{mode}")), &spec)
     };
     let one = same("one", "echo same", "0644");

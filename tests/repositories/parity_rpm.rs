@@ -103,8 +103,8 @@ fn lines(xml: &[u8]) -> BTreeMap<String, Vec<String>> {
             Event::End(_) => {
                 let closed = path.pop().unwrap();
                 if closed == "package" {
-                    let package = lines.drain(..).map(|line| line.trim_end().to_owned());
-                    let package: Vec<String> = package.collect();
+                    let package: Vec<String> =
+                        lines.drain(..).map(|line| line.trim_end().to_owned()).collect();
                     let named = |line: &String| line.starts_with("metadata/package/name:");
                     let key = package.iter().find(|line| named(line)).unwrap_or(&package[0]);
                     all.insert(key.clone(), package);

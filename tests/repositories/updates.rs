@@ -54,8 +54,11 @@ impl Client {
     /// The packages that apt lists under a heading.
     fn listed(&self, words: &[&str], heading: &str) -> BTreeSet<String> {
         let said = self.ask(words);
-        let lines = said.lines().skip_while(|line| !line.contains(heading)).skip(1);
-        let lines = lines.take_while(|line| line.starts_with(' '));
+        let lines = said
+            .lines()
+            .skip_while(|line| !line.contains(heading))
+            .skip(1)
+            .take_while(|line| line.starts_with(' '));
         lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
     }
 

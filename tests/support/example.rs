@@ -274,8 +274,8 @@ pub fn copy_shards(root: &Path) {
 
 /// All tags in `bytes`.
 pub fn tags(bytes: &[u8]) -> Vec<String> {
-    let starts = bytes.windows(TAG.len()).enumerate();
-    let starts = starts.filter(|(_, window)| *window == TAG.as_bytes());
+    let starts =
+        bytes.windows(TAG.len()).enumerate().filter(|(_, window)| *window == TAG.as_bytes());
     let text = |at: usize| bytes[at..].iter().take_while(|byte| (32..127).contains(*byte));
     starts.map(|(at, _)| text(at).map(|byte| char::from(*byte)).collect()).collect()
 }

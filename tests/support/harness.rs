@@ -236,8 +236,8 @@ fn told(info: &PanicHookInfo<'_>) -> String {
     // Without locations of frames, those that call the test, and catch panics, are also listed.
     let (panics, height) =
         if last.is_some() { ("panicking::", 2) } else { ("core::panicking::", 1) };
-    let from = lines[..end].iter().rposition(|line| line.contains(panics));
-    let from = from.map_or(0, |at| at + height);
+    let from =
+        lines[..end].iter().rposition(|line| line.contains(panics)).map_or(0, |at| at + height);
     format!("{info}\n{}", lines[from.min(end)..end].join("\n"))
 }
 

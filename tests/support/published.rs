@@ -16,11 +16,15 @@ pub fn is(path: &Path, sha256: &str) {
 
 /// Digests and paths in a list of a `Release` file.
 pub fn rows<'a>(release: &'a str, list: &'a str) -> Vec<[&'a str; 2]> {
-    let rows = release.lines().skip_while(move |line| *line != list).skip(1);
-    let rows = rows.take_while(|line| line.starts_with(' ')).map(|row| {
-        let [digest, _, path] = row.split_whitespace().collect::<Vec<_>>().try_into().unwrap();
-        [digest, path]
-    });
+    let rows = release
+        .lines()
+        .skip_while(move |line| *line != list)
+        .skip(1)
+        .take_while(|line| line.starts_with(' '))
+        .map(|row| {
+            let [digest, _, path] = row.split_whitespace().collect::<Vec<_>>().try_into().unwrap();
+            [digest, path]
+        });
     rows.collect()
 }
 

@@ -45,8 +45,11 @@ pub fn header(tags: &[RawTag]) -> Vec<u8> {
 /// A header of rows (tag, type, offset, count) and data.
 pub fn header_of(rows: &[[u32; 4]], data: &[u8]) -> Vec<u8> {
     let lengths = [rows.len(), data.len()].map(|len| u32::try_from(len).unwrap());
-    let words = lengths.into_iter().chain(rows.iter().copied().flatten());
-    let words: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
+    let words: Vec<u8> = lengths
+        .into_iter()
+        .chain(rows.iter().copied().flatten())
+        .flat_map(u32::to_be_bytes)
+        .collect();
     [&[0x8e, 0xad, 0xe8, 1, 0, 0, 0, 0], &words[..], data].concat()
 }
 

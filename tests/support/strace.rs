@@ -91,8 +91,13 @@ impl Trace {
         let log = notes.path().join("log");
         let mut strace = Command::new("strace");
         // The `?` makes strace ignore calls that it does not know.
-        let names = CHANGING.iter().chain(&OPENING).chain(others).map(|name| format!("?{name}"));
-        let names = names.collect::<Vec<_>>().join(",");
+        let names = CHANGING
+            .iter()
+            .chain(&OPENING)
+            .chain(others)
+            .map(|name| format!("?{name}"))
+            .collect::<Vec<_>>()
+            .join(",");
         strace.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e"]);
         strace.arg(format!("trace={names}")).arg("-o").arg(&log);
         trace(&mut strace, command);
@@ -102,8 +107,12 @@ impl Trace {
         let text = String::from_utf8_lossy(&fs::read(&log).unwrap()).into_owned();
         assert!(text.contains("openat("), "strace saw nothing");
         // After the process ID; the lines that resume an interrupted call add nothing.
-        let calls = text.lines().filter_map(|line| Some(line.split_once(' ')?.1.trim_start()));
-        let calls = calls.filter(|call| !call.starts_with('<')).map(str::to_owned).collect();
+        let calls = text
+            .lines()
+            .filter_map(|line| Some(line.split_once(' ')?.1.trim_start()))
+            .filter(|call| !call.starts_with('<'))
+            .map(str::to_owned)
+            .collect();
         Self { calls, code: output.status.code(), folder }
     }
 

@@ -339,8 +339,12 @@ fn the_elf_matrix_tells_of_every_fixture() {
     for tools in ["debian-12", "debian-13"] {
         let title = format!("## Tools of {tools}\n");
         let (_, grid) = text.split_once(&title).unwrap_or_else(|| panic!("no {title}"));
-        let rows = grid.split("\n## ").next().unwrap_or_default();
-        let rows = rows.lines().filter(|line| line.starts_with("| `"));
+        let rows = grid
+            .split("\n## ")
+            .next()
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| line.starts_with("| `"));
         let mut told: Vec<_> = rows.filter_map(|line| line.split('`').nth(1)).collect();
         told.sort_unstable();
         assert_eq!(told, expected, "{tools}: make the table again by .ci/elf-matrix");

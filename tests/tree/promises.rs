@@ -43,8 +43,8 @@ fn command_in(text: &str) -> Vec<&str> {
 
 /// The reason why a `cargo test` command would run nothing, if any.
 fn fault(command: &str) -> Option<String> {
-    let words = command_in(command);
-    let words: Vec<&str> = words.into_iter().skip(2).filter(|word| *word != "--release").collect();
+    let words: Vec<&str> =
+        command_in(command).into_iter().skip(2).filter(|word| *word != "--release").collect();
     let (folders, filter) = match words.as_slice() {
         ["--lib", filter] => (source_folders(), *filter),
         ["-p", "rocm-kpack", "--test", "runtime", filter] => {

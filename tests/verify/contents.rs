@@ -62,8 +62,8 @@ fn v020_an_offload_bundle_in_the_host_package() {
     for set in Set::of_each_format() {
         let fat = fs::read(
             shard("gfx110X").join("math-libs/BLAS/rocBLAS/stage").join("lib/libexblas.so.1.2"),
-        );
-        let fat = fat.unwrap();
+        )
+        .unwrap();
         let (offset, size) = tampered::section(&fat, ".hip_fatbin");
         let bundles = fat[offset..offset + size].to_vec();
         set.edit(&set.host(), |root| {

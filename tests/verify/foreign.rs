@@ -378,8 +378,9 @@ fn digests_of_a_header_are_held_against_it() {
         use sha1::Digest as _;
         let place = rockpack_base::formats::rpm::Front::read(
             &rockpack_base::content::Content::of_bytes(good.as_slice()),
-        );
-        let place = place.unwrap().header;
+        )
+        .unwrap()
+        .header;
         let [start, end] = [place.start, place.end].map(|at| usize::try_from(at).unwrap());
         support::hex(&sha1::Sha1::digest(&good[start..end]))
     };

@@ -252,8 +252,8 @@ fn a_finding_of_another_kind_excuses_no_loss() {
         set.fresh_receipt();
         set.fires(SHARDS, &[]);
         set.edit_receipt(|receipt| {
-            let meant = receipt.findings.iter_mut().find(|finding| finding.code() == "R012");
-            let meant = meant.unwrap();
+            let meant =
+                receipt.findings.iter_mut().find(|finding| finding.code() == "R012").unwrap();
             *meant = other(meant.code_objects());
         });
         set.fires(SHARDS, &["V010"]);

@@ -383,15 +383,22 @@ mod tests {
 
     #[test]
     fn place_is_filled_from_the_inside_out() {
-        let error = Error::truncated("ends after 3 bytes").structure("CCOB header").offset(7);
-        let error = error.file("a.so").file("outer.so").offset(99);
+        let error = Error::truncated("ends after 3 bytes")
+            .structure("CCOB header")
+            .offset(7)
+            .file("a.so")
+            .file("outer.so")
+            .offset(99);
         assert_eq!(error.to_string(), "a.so: CCOB header: at offset 0x7: ends after 3 bytes");
     }
 
     #[test]
     fn nothing_in_an_error_gives_a_terminal_commands() {
-        let error = Error::malformed("`a\u{1b}[2Jb` is none").file("x\ny").structure("s\u{9b}");
-        let error = error.context("reading\rit").cause("c\nd");
+        let error = Error::malformed("`a\u{1b}[2Jb` is none")
+            .file("x\ny")
+            .structure("s\u{9b}")
+            .context("reading\rit")
+            .cause("c\nd");
         let text = r"reading\rit: x\ny: s\u{9b}: `a\u{1b}[2Jb` is none: c\nd";
         assert_eq!(error.in_full(), text);
         assert_eq!(error.message(), "`a\u{1b}[2Jb` is none", "for those that are no terminal");

@@ -267,8 +267,9 @@ fn strict_text(decoder: &mut Decoder<&[u8]>) -> Option<String> {
 fn parse_list(bytes: &[u8]) -> Result<Vec<String>, MarkerFault> {
     let end = bytes.iter().rposition(|byte| *byte != 0);
     let text = std::str::from_utf8(&bytes[..end.map_or(0, |end| end + 1)]).ok();
-    let text = text.filter(|text| !text.is_empty() && !text.contains(char::is_control));
-    let text = text.ok_or(MarkerFault::NoList)?;
+    let text = text
+        .filter(|text| !text.is_empty() && !text.contains(char::is_control))
+        .ok_or(MarkerFault::NoList)?;
     Ok(text.split(':').map(str::to_owned).collect())
 }
 

@@ -156,9 +156,10 @@ impl Files<'_> {
         assert_eq!(old.len(), new.len());
         let wrappers = self.before.content().slice(place(section)).unwrap();
         let wrappers = hip_wrapper::parse(&wrappers).unwrap();
-        let pointers =
-            wrappers.iter().map(|wrapper| section.sh_addr + wrapper.offset + hip_wrapper::POINTER);
-        let pointers: std::collections::BTreeSet<u64> = pointers.collect();
+        let pointers: std::collections::BTreeSet<u64> = wrappers
+            .iter()
+            .map(|wrapper| section.sh_addr + wrapper.offset + hip_wrapper::POINTER)
+            .collect();
         for (at, (old, new)) in old.iter().zip(new).enumerate() {
             let marker = Rela {
                 r_info: u64::from(elf::R_X86_64_RELATIVE.0),

@@ -22,8 +22,8 @@ pub unsafe extern "C" fn kpack_cache_create(cache: *mut *mut Cache) -> c_int {
     answer(|| {
         // SAFETY: the caller's promise.
         let cache = unsafe { place(cache, "cache")? };
-        let made = memory::place(Cache::new()?);
-        let made = made.map_err(|_| report::refused("a cache of archives"))?;
+        let made =
+            memory::place(Cache::new()?).map_err(|_| report::refused("a cache of archives"))?;
         // SAFETY: as above.
         unsafe { cache.write(made.as_ptr()) };
         Ok(())

@@ -20,8 +20,8 @@ pub unsafe extern "C" fn kpack_open(path: *const c_char, archive: *mut *mut Open
     answer(|| {
         // SAFETY: the caller's promise.
         let (path, archive) = unsafe { (text(path, "path")?, place(archive, "archive")?) };
-        let opened = memory::place(OpenArchive::open(path)?);
-        let opened = opened.map_err(|_| report::refused("an open archive"))?;
+        let opened = memory::place(OpenArchive::open(path)?)
+            .map_err(|_| report::refused("an open archive"))?;
         // SAFETY: by the caller's promise, an output that is not NULL can be written.
         unsafe { archive.write(opened.as_ptr()) };
         Ok(())

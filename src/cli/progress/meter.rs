@@ -132,8 +132,7 @@ impl Meter {
             seconds: seconds(timed.busy()),
             bytes: timed.done,
         });
-        let compressed = measured.compressed.iter();
-        let compressed = compressed.map(|(work, [made, reused])| WorkSummary {
+        let compressed = measured.compressed.iter().map(|(work, [made, reused])| WorkSummary {
             work: *work,
             made: *made,
             reused: *reused,

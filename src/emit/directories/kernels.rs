@@ -70,8 +70,11 @@ impl Kernels<'_> {
             add_file(outputs, &generic, prefix, &format!("{name}.kpm"), manifest)?;
             for binary in own {
                 let marker = pack::marker(&binary.path, [&folder], name)?;
-                let data = binary.fat.binary.with_marker(&marker);
-                let data = data.context(|| format!("writing {}", binary.path))?;
+                let data = binary
+                    .fat
+                    .binary
+                    .with_marker(&marker)
+                    .context(|| format!("writing {}", binary.path))?;
                 let node = Node::File { data, mode: binary.mode };
                 outputs.add(&generic, prefix, &binary.path, node)?;
             }

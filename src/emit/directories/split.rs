@@ -200,8 +200,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
         }
         SplitInput::Shard(folder) => {
             let found = artifact::find_shard(folder, &options.budget)?;
-            let jobs = found.shards.into_iter();
-            let jobs = jobs.flat_map(|(shard, folders)| {
+            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
                 by_component(&shard, folders, out, OutputLayout::Flat)
             });
             Ok((jobs.collect(), found.findings))
@@ -232,8 +231,8 @@ fn by_component(
 ) -> Vec<SplitJob> {
     let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for folder in folders {
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-        let name = name.unwrap_or_default();
+        let name =
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let component = match name.parse::<ArtifactName>() {
             Ok(parsed) => parsed.component(),
             Err(_) => name,
@@ -358,8 +357,12 @@ impl SplitJob {
         let renamed = self.renamed.as_deref();
         let options = ScanOptions::beside(&self.out, budget);
         let scan = |folder| artifact::scan_artifact(folder, renamed, &options);
-        let scans = self.folders.iter().map(|folder| scan(folder));
-        let scans = scans.filter_map(|scan| faults.keep(scan)).collect();
+        let scans = self
+            .folders
+            .iter()
+            .map(|folder| scan(folder))
+            .filter_map(|scan| faults.keep(scan))
+            .collect();
         faults.finish()?;
         Ok(scans)
     }

@@ -65,8 +65,11 @@ pub fn document(
     // The formats of a package have the same origins.
     let mut known: BTreeMap<&str, Vec<&Artifact>> = BTreeMap::new();
     for emitted in emitted {
-        let planned = plan.packages.iter().find(|package| package.id == emitted.package);
-        let planned = planned.ok_or_else(|| Error::bug("a package was written without a plan"))?;
+        let planned = plan
+            .packages
+            .iter()
+            .find(|package| package.id == emitted.package)
+            .ok_or_else(|| Error::bug("a package was written without a plan"))?;
         let id = maker.package(emitted, planned)?;
         let artifacts = match known.entry(&planned.id) {
             Entry::Occupied(known) => known.into_mut(),
@@ -101,8 +104,10 @@ impl<'a> DocumentMaker<'a> {
             let missing = || Error::bug("a file of an SPDX document was written without a SHA-1");
             let sha1 = member.sha1.ok_or_else(missing)?;
             digests.push(sha1);
-            let file = self.files.entry((&member.path, sha256));
-            let file = file.or_insert_with(|| file_of(member, sha1, sha256));
+            let file = self
+                .files
+                .entry((&member.path, sha256))
+                .or_insert_with(|| file_of(member, sha1, sha256));
             self.document.relate(&id, "CONTAINS", &file.id);
         }
         self.document.packages.push(spdx::SpdxPackage {

@@ -82,13 +82,16 @@ pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
     let content = Content::open(&wheel.path, options.budget)?;
     content.write_to(&mut file, &options.staging.path(&file_name))?;
     let record = format!("{}/RECORD", wheel.dist_info);
-    let members = wheel.members.iter().filter(|(name, _)| **name != record);
-    let members = members.map(|(name, member)| WrittenMember {
-        name: name.clone(),
-        mode: member.mode,
-        written: Written { size: member.zip.size, sha256: member.sha256 },
-    });
-    let members = members.collect();
+    let members = wheel
+        .members
+        .iter()
+        .filter(|(name, _)| **name != record)
+        .map(|(name, member)| WrittenMember {
+            name: name.clone(),
+            mode: member.mode,
+            written: Written { size: member.zip.size, sha256: member.sha256 },
+        })
+        .collect();
     seal(file_name, members, options)
 }
 

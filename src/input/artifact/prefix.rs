@@ -32,8 +32,9 @@ impl PrefixWalk<'_> {
                 Some(at) => at.join(&entry.name),
                 None => TreePath::new(entry.name.as_str()),
             };
-            let place = place.and_then(|place| refuse_deep(&place).map(|()| place));
-            let place = place.map_err(|error| error.file(&entry.path));
+            let place = place
+                .and_then(|place| refuse_deep(&place).map(|()| place))
+                .map_err(|error| error.file(&entry.path));
             if let Some(place) = self.faults.keep(place) {
                 self.entry(&entry, place);
             }

@@ -101,8 +101,7 @@ pub fn is_artifact(path: &Path) -> Result<bool> {
 
 /// An artifact without its shard, under the name that it will have.
 fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> {
-    let real = std::fs::canonicalize(path);
-    let real = real.map_err(|e| Error::io(path, "resolve", e).of_named())?;
+    let real = std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e).of_named())?;
     let metadata = std::fs::metadata(&real).map_err(|e| Error::io(path, "inspect", e))?;
     let own = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if !metadata.is_dir() && parse_name(own).is_none() {

@@ -142,11 +142,13 @@ pub fn inconsistencies(
 
 /// The libraries whose build made mappings.
 fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> {
-    let keys = indexes.iter().filter_map(|index| {
-        let key = index.role()?.1.key()?;
-        Some((&index.library, without_features(key)))
-    });
-    let keys: BTreeSet<(&TreePath, &str)> = keys.collect();
+    let keys: BTreeSet<(&TreePath, &str)> = indexes
+        .iter()
+        .filter_map(|index| {
+            let key = index.role()?.1.key()?;
+            Some((&index.library, without_features(key)))
+        })
+        .collect();
     let shows = |index: &&LibraryIndex<'_>| match index.role() {
         Some((_, LazyRole::Mapping(_))) => true,
         Some((_, LazyRole::Master(_))) => index.is_compressed,
@@ -178,8 +180,11 @@ impl<'a> Folder<'a> {
                 fallbacks.entry(arch).or_insert_with(Vec::new).push(*placed);
             }
         }
-        let compressed = members.iter().filter(|(_, index)| index.is_compressed);
-        let compressed = compressed.map(|(_, index)| index.plain.as_str()).collect();
+        let compressed = members
+            .iter()
+            .filter(|(_, index)| index.is_compressed)
+            .map(|(_, index)| index.plain.as_str())
+            .collect();
         Self { lazy, fallbacks, compressed, reaches }
     }
 
@@ -235,8 +240,8 @@ fn foreign_names(index: &LibraryIndex<'_>, key: &str) -> Option<Inconsistency> {
         let before = without_features(name).strip_suffix(arch);
         before.is_some_and(|before| before.ends_with('_'))
     };
-    let names = index.mapped.iter().flatten().filter(|name| !is_own(name));
-    let names: Vec<String> = names.cloned().collect();
+    let names: Vec<String> =
+        index.mapped.iter().flatten().filter(|name| !is_own(name)).cloned().collect();
     (!names.is_empty()).then(|| Inconsistency::ForeignNames { arch: key.to_owned(), names })
 }
 

@@ -38,11 +38,13 @@ impl DistInfo {
         let folder = folder(zip)?;
         let file = |file: &str, limit| -> Result<Vec<u8>> {
             let path = format!("{folder}/{file}");
-            let member = zip.members().iter().find(|member| member.name == path);
-            let member = member.ok_or_else(|| {
-                let error = Error::malformed(format!("has no {path}, so it is no wheel"));
-                error.hint("build the wheel anew: METADATA, WHEEL and RECORD make an archive one")
-            })?;
+            let member =
+                zip.members().iter().find(|member| member.name == path).ok_or_else(|| {
+                    let error = Error::malformed(format!("has no {path}, so it is no wheel"));
+                    error.hint(
+                        "build the wheel anew: METADATA, WHEEL and RECORD make an archive one",
+                    )
+                })?;
             zip.read(member, limit, file)
         };
         let metadata = Metadata::parse(&file("METADATA", METADATA_LIMIT)?)?;

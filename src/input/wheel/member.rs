@@ -218,9 +218,10 @@ struct Sums {
 
 impl Sums {
     fn new(row: Option<&RecordRow>) -> Self {
-        let stated = row.and_then(|row| row.digest.as_ref());
-        let stated = stated.map(|digest| digest.hash.hasher());
-        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
+        let stated = row
+            .and_then(|row| row.digest.as_ref())
+            .map(|digest| digest.hash.hasher())
+            .filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
         Self { sha256: Sha256::new(), stated }
     }
 

@@ -135,8 +135,10 @@ fn read_content(
     options: &ScanOptions,
     progress: &dyn Progress,
 ) -> Result<Wheel> {
-    let file_name = path.file_name().and_then(|name| name.to_str());
-    let file_name = file_name.ok_or_else(|| Error::malformed("has no name in UTF-8"))?;
+    let file_name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| Error::malformed("has no name in UTF-8"))?;
     let name: WheelName = file_name.parse()?;
     refuse_windows(&name)?;
     let size = content.len();
@@ -158,18 +160,22 @@ fn read_content(
     };
     // The other half is for decoding compressed content inside members.
     let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
-    let read = kept.par_iter().map(|member| {
-        let read = reading.member(member);
-        progress.advance(Stage::Split, member.size);
-        read
-    });
-    let read: Vec<Result<WheelMember>> = read.collect();
+    let read: Vec<Result<WheelMember>> = kept
+        .par_iter()
+        .map(|member| {
+            let read = reading.member(member);
+            progress.advance(Stage::Split, member.size);
+            read
+        })
+        .collect();
     drop(rest);
     progress.end(Stage::Split);
     let mut faults = Faults::default();
-    let members = read.into_iter().filter_map(|member| faults.keep(member));
-    let members: BTreeMap<String, WheelMember> =
-        members.map(|member| (member.zip.name.clone(), member)).collect();
+    let members: BTreeMap<String, WheelMember> = read
+        .into_iter()
+        .filter_map(|member| faults.keep(member))
+        .map(|member| (member.zip.name.clone(), member))
+        .collect();
     let tree = faults.keep(tree(&members, &folder, path));
     faults.finish()?;
     check.finish(&name, &mut findings);
@@ -208,8 +214,8 @@ fn sort<'a>(
     let mut faults = Faults::default();
     let mut kept = Vec::new();
     for member in zip.members() {
-        let sorted = member::refuse_unusable(member, folder);
-        let sorted = sorted.map_err(|error| error.file(member_name(path, &member.name)));
+        let sorted = member::refuse_unusable(member, folder)
+            .map_err(|error| error.file(member_name(path, &member.name)));
         if faults.keep(sorted).is_some() && check.keeps(member) {
             kept.push(member);
         }

@@ -35,8 +35,11 @@ impl<'a> RecordCheck<'a> {
 
     /// Takes a member, and tells whether it is a file of the wheel.
     pub fn keeps(&mut self, member: &ZipMember) -> bool {
-        let own = member.name.strip_prefix(self.dist_info);
-        let own = own.and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
+        let own = member
+            .name
+            .strip_prefix(self.dist_info)
+            .and_then(|rest| rest.strip_prefix('/'))
+            .unwrap_or_default();
         self.there.insert(member.name.clone());
         if member.name.ends_with('/') || SIGNATURES.contains(&own) {
             self.dropped.push(member.name.clone());

@@ -34,8 +34,13 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
     let groups: Vec<&str> = proposal.groups.iter().map(|group| group.name.as_str()).collect();
     // Others that are in no group get packages of their own.
     let is_processor = |arch: &&BaseArch| !arch.is_generic() && !arch.is_spirv();
-    let left = proposal.left_out.iter().map(|left| &left.arch).filter(is_processor);
-    let left: Vec<&str> = left.map(|arch| arch.as_str()).collect();
+    let left: Vec<&str> = proposal
+        .left_out
+        .iter()
+        .map(|left| &left.arch)
+        .filter(is_processor)
+        .map(|arch| arch.as_str())
+        .collect();
     let left =
         if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
     let artifacts: Vec<String> = artifacts.iter().map(|path| quoted(path)).collect();

@@ -87,12 +87,13 @@ fn extract_from(
     let mut faults = Faults::default();
     let mut planned = PlannedFiles::default();
     for file in files {
-        let input = inputs.open(file);
-        let input = input.map_err(|e| e.of_named().context("opening a file to extract from"));
+        let input =
+            inputs.open(file).map_err(|e| e.of_named().context("opening a file to extract from"));
         let Some(input) = faults.keep(input) else { continue };
         let content = Content::of_file(input.clone(), inputs.budget());
-        let found = source::open(file, &content, selection).file(file);
-        let found = found.map_err(|error| of_named(error, file));
+        let found = source::open(file, &content, selection)
+            .file(file)
+            .map_err(|error| of_named(error, file));
         if let Some(found) = faults.keep(found) {
             planned.add(&input, found, &mut faults);
         }

@@ -37,8 +37,12 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     let outside: BTreeSet<String> =
         plan.kept.packages.iter().map(|record| record.id.clone()).collect();
     while drop_bound(plan, &outside, &mut unchanged) {}
-    let made = plan.packages.iter().map(|package| package.id.clone());
-    let made: BTreeSet<String> = made.filter(|id| !unchanged.contains(id)).collect();
+    let made: BTreeSet<String> = plan
+        .packages
+        .iter()
+        .map(|package| package.id.clone())
+        .filter(|id| !unchanged.contains(id))
+        .collect();
     let stays =
         |record: &PackageRecord| unchanged.contains(&record.id) || outside.contains(&record.id);
     plan.kept = plan.standing.kept(stays);
@@ -210,8 +214,12 @@ fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
 /// Puts the versions of kept packages into the relations of a package that took paths from them. Kept
 /// versions no longer have these paths: the relations mean only earlier ones.
 fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
-    let files = package.entries.iter().filter(|e| !matches!(e.node, Node::Directory { .. }));
-    let files: BTreeSet<String> = files.map(|entry| format!("/{}", entry.path)).collect();
+    let files: BTreeSet<String> = package
+        .entries
+        .iter()
+        .filter(|e| !matches!(e.node, Node::Directory { .. }))
+        .map(|entry| format!("/{}", entry.path))
+        .collect();
     let mut taken = std::mem::take(&mut package.identity.taken);
     for (format, relation) in &mut taken {
         let Some(record) = kept.get(&(*format, relation.name.clone())) else { continue };

@@ -30,11 +30,13 @@ impl<'a> Sameness<'a> {
     /// that they are planned in. Reads every file of packages that seem unchanged.
     pub fn among(&self, packages: &[Package<FileSource>]) -> Result<BTreeSet<String>> {
         let changed = self.changed_archives(packages)?;
-        let same = packages.par_iter().map(|package| {
-            let is_same = self.is_same(package, &changed);
-            is_same.context(|| format!("comparing {} with the earlier set", package.id))
-        });
-        let same: Vec<Result<bool>> = same.collect();
+        let same: Vec<Result<bool>> = packages
+            .par_iter()
+            .map(|package| {
+                let is_same = self.is_same(package, &changed);
+                is_same.context(|| format!("comparing {} with the earlier set", package.id))
+            })
+            .collect();
         let mut ids = BTreeSet::new();
         for (package, is_same) in packages.iter().zip(same) {
             if is_same? {
@@ -51,13 +53,15 @@ impl<'a> Sameness<'a> {
     ) -> Result<BTreeSet<ArchiveId<'a>>> {
         let entries = packages.iter().flat_map(|package| &package.entries);
         let archives: Vec<_> = entries.filter_map(archive_of).collect();
-        let changed = archives.par_iter().map(|(path, id)| {
-            let known = self.code.get(&format!("/{path}"));
-            let is_same =
-                known.is_some() && known == Some(&self.sources.code_digest(id.set, id.arch)?);
-            Ok((!is_same).then_some(*id))
-        });
-        let changed: Result<Vec<Option<_>>> = changed.collect();
+        let changed: Result<Vec<Option<_>>> = archives
+            .par_iter()
+            .map(|(path, id)| {
+                let known = self.code.get(&format!("/{path}"));
+                let is_same =
+                    known.is_some() && known == Some(&self.sources.code_digest(id.set, id.arch)?);
+                Ok((!is_same).then_some(*id))
+            })
+            .collect();
         Ok(changed?.into_iter().flatten().collect())
     }
 
@@ -161,16 +165,19 @@ fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
 /// Tells whether both have the same entries at the same paths, regardless of file contents.
 fn has_paths_of(record: &PackageRecord, package: &Package<FileSource>) -> bool {
     let format = record.format;
-    let own = package.entries.iter().filter(|entry| entry.formats.has(format));
-    let own = own.map(|entry| {
-        let (mode, target) = match &entry.node {
-            Node::Directory { mode } => (*mode, None),
-            Node::File { mode, .. } => (entry.treatment.mode(*mode, format), None),
-            Node::Link { target } => (0, Some(target)),
-        };
-        (format!("/{}", entry.path), (MemberKind::of(&entry.node), mode, target))
-    });
-    let own: BTreeMap<String, (MemberKind, u32, Option<&String>)> = own.collect();
+    let own: BTreeMap<String, (MemberKind, u32, Option<&String>)> = package
+        .entries
+        .iter()
+        .filter(|entry| entry.formats.has(format))
+        .map(|entry| {
+            let (mode, target) = match &entry.node {
+                Node::Directory { mode } => (*mode, None),
+                Node::File { mode, .. } => (entry.treatment.mode(*mode, format), None),
+                Node::Link { target } => (0, Some(target)),
+            };
+            (format!("/{}", entry.path), (MemberKind::of(&entry.node), mode, target))
+        })
+        .collect();
     let stated = record.members.iter().map(|member| {
         let mode = if member.kind == MemberKind::Link { 0 } else { member.mode };
         (member.path.clone(), (member.kind, mode, member.target.as_ref()))

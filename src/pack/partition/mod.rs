@@ -199,8 +199,8 @@ fn hosts<'a>(
     let relations = deb.chain(rpm).filter(move |_| is_kernels);
     let needed = relations.filter(|r| r.kind == RelationKind::Depends);
     let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
-    let others = plan.packages.iter().enumerate();
-    let others = others.filter(|(_, other)| !matches!(other.role, Role::Meta));
+    let others =
+        plan.packages.iter().enumerate().filter(|(_, other)| !matches!(other.role, Role::Meta));
     let is_needed = move |(_, other): &(usize, &Package<FileSource>)| {
         let deb = other.deb.as_ref().map(|control| control.name.as_str());
         let rpm = other.rpm.as_ref().map(|control| control.name.as_str());

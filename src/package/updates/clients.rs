@@ -60,8 +60,11 @@ impl<'p, 'a> Clients<'p, 'a> {
         let mut had: There = (0..all).map(|at| at < older).collect();
         let offered = (0..all).map(|at| at >= older).collect();
         table.drop_replaced(&mut had);
-        let lacked = table.drop_misfits(&mut had);
-        let lacked = lacked.into_iter().map(|(at, wish)| (table.package(at).name, wish)).collect();
+        let lacked = table
+            .drop_misfits(&mut had)
+            .into_iter()
+            .map(|(at, wish)| (table.package(at).name, wish))
+            .collect();
         let mut places: BTreeMap<&str, NameOnClient> = BTreeMap::new();
         for (at, has) in had.iter().enumerate().take(older) {
             let place = places.entry(table.package(at).name).or_default();

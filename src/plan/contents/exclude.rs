@@ -23,8 +23,8 @@ pub(in crate::plan) fn apply(
     findings: &mut Findings,
 ) -> Result<()> {
     let mut faults = Faults::default();
-    let names = portions.iter().map(|portion| portion.host_names(&setting.names));
-    let names: Vec<PackageNames> = names.collect::<Result<_>>()?;
+    let names: Vec<PackageNames> =
+        portions.iter().map(|portion| portion.host_names(&setting.names)).collect::<Result<_>>()?;
     for (package, filter) in &setting.config.packages {
         let stems = portions.iter().map(|portion| Some(&portion.stem));
         let found = place_of(names.iter().zip(stems), package);
@@ -40,8 +40,7 @@ pub(in crate::plan) fn apply(
 }
 
 fn unknown(package: &str, portions: &[Portion<'_>], config: &Config) -> Error {
-    let known = portions.iter().map(|portion| portion.stem.deb.clone());
-    let known: Vec<String> = known.collect();
+    let known: Vec<String> = portions.iter().map(|portion| portion.stem.deb.clone()).collect();
     let message = "there is no such package with host files";
     let error = config.fault(&["packages", package], message);
     error.hint(format!("the packages are {}", known.join(", ")))

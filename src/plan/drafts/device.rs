@@ -136,8 +136,7 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
     }
     let archs: BTreeSet<&BaseArch> =
         portion.kernels.iter().map(|kernel| kernel.target.base()).collect();
-    let search = names.archive_search().iter().map(TreePath::new);
-    let search = search.collect::<Result<Vec<_>>>()?;
+    let search = names.archive_search().iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
         name: format!("{}_{}", names.short(&portion.family), portion.part.archives),
         folder: config.folders.kernels.clone(),

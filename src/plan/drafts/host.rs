@@ -23,8 +23,11 @@ impl Maker<'_> {
     pub fn host(&self, index: usize) -> Result<Draft> {
         let (portion, contents) = (&self.portions[index], &self.contents[index]);
         let names = self.names[index].clone();
-        let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
-        let groups = groups.collect::<Vec<_>>().join(", ");
+        let groups = contents
+            .groups()
+            .map(|group| self.groups[group].display_name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
         let values = context! {
             name => self.short_name(index),
             part => &portion.part.archives,
@@ -88,8 +91,10 @@ impl Maker<'_> {
             other.family == portion.family && other.part.role == PartRole::Host
         };
         let hosts = self.portions.iter().enumerate().filter(|(_, other)| is_host(other));
-        let needed = hosts.filter_map(|(index, _)| self.linkage.needs.get(&index)).flatten();
-        let needed = needed.filter_map(|index| self.portions.get(*index));
+        let needed = hosts
+            .filter_map(|(index, _)| self.linkage.needs.get(&index))
+            .flatten()
+            .filter_map(|index| self.portions.get(*index));
         let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
         let others = self.portions.iter().zip(self.names).filter(|(other, _)| {
             other.part.is_devel()

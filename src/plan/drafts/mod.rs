@@ -34,8 +34,8 @@ pub(super) fn make(
     linkage: &Linkage,
     findings: &mut Findings,
 ) -> Result<DraftedSet> {
-    let contents = portions.iter().map(|portion| contents(setting, groups, portion));
-    let contents: Vec<_> = contents.collect::<Result<_>>()?;
+    let contents: Vec<_> =
+        portions.iter().map(|portion| contents(setting, groups, portion)).collect::<Result<_>>()?;
     let names: Vec<_> =
         portions.iter().map(|portion| portion.host_names(&setting.names)).collect::<Result<_>>()?;
     let maker = Maker { setting, groups, portions, linkage, contents: &contents, names: &names };
@@ -49,8 +49,8 @@ pub(super) fn make(
             drafts.push(maker.common(index, served)?);
         }
     }
-    let archives = contents.into_iter().filter_map(|contents| contents.archives);
-    let archives: Vec<ArchiveSet> = archives.collect();
+    let archives: Vec<ArchiveSet> =
+        contents.into_iter().filter_map(|contents| contents.archives).collect();
     note_empty_groups(groups, &drafts, findings);
     setting.note_runtime(!archives.is_empty(), findings);
     Ok(DraftedSet { drafts, archives })

@@ -63,8 +63,11 @@ pub(in crate::plan) fn add(
 /// Makes packages of debug files, which hold nothing else, share the documents of the host package that they
 /// depend on.
 fn share_documents(drafts: &mut [Draft]) {
-    let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
-    let hosts: Vec<PackageNames> = hosts.map(|draft| draft.names.clone()).collect();
+    let hosts: Vec<PackageNames> = drafts
+        .iter()
+        .filter(|draft| draft.role == Role::Host)
+        .map(|draft| draft.names.clone())
+        .collect();
     for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
         let needs = |host: &&PackageNames| {
             let link = Link::exact(RelationKind::Depends, host);

@@ -169,11 +169,14 @@ impl<'a> Gathering<'a> {
 
     fn relations(self) -> Result<Discovered> {
         let texts = self.deb.dependencies();
-        let deb = texts.iter().map(|text| {
-            parse_deb(RelationKind::Depends, text)
-                .map_err(|error| Error::bug("a dependency template gives no relation").cause(error))
-        });
-        let deb = deb.chain(self.configured.into_iter().cloned().map(Ok));
+        let deb = texts
+            .iter()
+            .map(|text| {
+                parse_deb(RelationKind::Depends, text).map_err(|error| {
+                    Error::bug("a dependency template gives no relation").cause(error)
+                })
+            })
+            .chain(self.configured.into_iter().cloned().map(Ok));
         let of_kind = |kind: RelationKind, names: BTreeSet<String>| {
             names.into_iter().map(move |name| Relation { kind, name, version: None })
         };

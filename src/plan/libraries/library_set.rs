@@ -110,11 +110,13 @@ impl<'a> LibrarySet<'a> {
 
     /// Adds the folders that links of the set lead to from those in a search path.
     pub(super) fn through_links(&self, order: Order) -> Order {
-        let behind = order.iter().filter_map(|(folder, index)| {
-            let path = TreePath::new(folder.as_str()).ok()?;
-            Some((self.behind_links(path)?.as_str().to_owned(), *index))
-        });
-        let behind: Vec<(String, usize)> = behind.collect();
+        let behind: Vec<(String, usize)> = order
+            .iter()
+            .filter_map(|(folder, index)| {
+                let path = TreePath::new(folder.as_str()).ok()?;
+                Some((self.behind_links(path)?.as_str().to_owned(), *index))
+            })
+            .collect();
         let mut order = order;
         for (folder, index) in behind {
             order.entry(folder).or_insert(index);

@@ -88,8 +88,10 @@ pub(super) fn discover(
         gatherer.add(file.linked, &file.places, public.contains(file.linked.path))?;
         interpreters.add(file.linked);
     }
-    let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
-    let names = names.collect::<Result<Vec<String>>>()?;
+    let names = portions
+        .iter()
+        .map(|portion| Ok(portion.host_names(&setting.names)?.deb))
+        .collect::<Result<Vec<String>>>()?;
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     versions::note(&library_set, &located, name, findings);
     reach::note(setting, &library_set, &located, name, findings);
@@ -136,8 +138,8 @@ fn of_databases<'a>(
             continue;
         }
         if let Some(needs) = read(content, 0, &component, path, findings)? {
-            let search_path = needs.linking.as_ref().map(search::written).unwrap_or_default();
-            let search_path = search_path.to_owned();
+            let search_path =
+                needs.linking.as_ref().map(search::written).unwrap_or_default().to_owned();
             linked_files
                 .push((LinkedFile { portion: index, path, needs, in_host: false }, search_path));
         }

@@ -114,8 +114,8 @@ fn searched_from_elsewhere(
 ) -> BTreeSet<String> {
     let mut searched = BTreeSet::new();
     for file in located {
-        let own = file.linked.path.parent();
-        let own = own.as_ref().map_or("", TreePath::as_str);
+        let parent = file.linked.path.parent();
+        let own = parent.as_ref().map_or("", TreePath::as_str);
         let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
         let folders = set.through_links(search::order(folders));
         searched.extend(folders.into_keys().filter(|folder| folder != own));

@@ -63,8 +63,8 @@ fn lacks<'a>(set: &LibrarySet<'_>, file: &'a LocatedFile<'_>) -> Vec<Lack<'a>> {
             continue;
         };
         let Some(linking) = set.linking(&library.file) else { continue };
-        let lacked = need.versions.iter();
-        let lacked = lacked.filter(|version| !linking.versions.defines(&version.name));
+        let lacked =
+            need.versions.iter().filter(|version| !linking.versions.defines(&version.name));
         found.extend(lacked.map(|version| Lack {
             portion: file.linked.portion,
             library: &need.file,

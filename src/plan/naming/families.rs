@@ -170,8 +170,7 @@ pub(in crate::plan) fn check(config: &Config) -> Result<()> {
 /// takes. The first would silently win.
 fn check_claims(config: &Config, faults: &mut Faults) {
     // Selectors with invalid kinds have been reported already.
-    let claims = claims(&config.selectors);
-    let claims: Vec<_> = claims
+    let claims: Vec<_> = claims(&config.selectors)
         .filter(|it| it.selector.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty()))
         .collect();
     for (place, claim) in claims.iter().enumerate() {

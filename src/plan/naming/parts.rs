@@ -106,8 +106,8 @@ impl Parts {
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
         check(config)?;
         let part = |schema| PackagePart::new(schema, naming);
-        let own = config.keys.parts.iter().cloned().map(part);
-        let own: Vec<PackagePart> = own.collect::<Result<_>>()?;
+        let own: Vec<PackagePart> =
+            config.keys.parts.iter().cloned().map(part).collect::<Result<_>>()?;
         let mut parts = own.clone();
         for schema in rules.parts {
             let mut shipped = part(schema)?;

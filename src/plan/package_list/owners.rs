@@ -134,9 +134,9 @@ impl<'a> PackageListOwners<'a> {
         for entry in &self.list.entries {
             for part in &entry.takes {
                 let kinds = part.kinds.iter();
-                let prefixes =
-                    kinds.flat_map(|kind| self.stage_prefixes.of_component(&part.artifact, *kind));
-                let mut prefixes = prefixes.peekable();
+                let mut prefixes = kinds
+                    .flat_map(|kind| self.stage_prefixes.of_component(&part.artifact, *kind))
+                    .peekable();
                 if prefixes.peek().is_some() && !prefixes.any(|prefix| part.fits(prefix)) {
                     let claim = IgnoredClaim::AbsentModule {
                         module: part.subdir.clone(),
@@ -156,8 +156,8 @@ impl<'a> PackageListOwners<'a> {
             if portions.iter().any(|portion| portion.stem == entry.stem()) {
                 continue;
             }
-            let artifacts = entry.takes.iter().map(|part| part.artifact.clone());
-            let artifacts: BTreeSet<String> = artifacts.collect();
+            let artifacts: BTreeSet<String> =
+                entry.takes.iter().map(|part| part.artifact.clone()).collect();
             let artifacts = Some(artifacts.into_iter().collect());
             let entry = entry.name.clone();
             findings.add(Finding::ListedWithoutContent { entry, artifacts });

@@ -182,8 +182,11 @@ fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
         }
         draft.description.summary = cut;
     }
-    let long = entry.description.iter().flat_map(|text| text.split("\n\n"));
-    let long = long.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let long = entry
+        .description
+        .iter()
+        .flat_map(|text| text.split("\n\n"))
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     paragraphs.extend(long.filter(|text| !text.is_empty()));
     paragraphs.append(&mut draft.description.paragraphs);
     let summary = std::mem::take(&mut draft.description.summary);

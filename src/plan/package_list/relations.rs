@@ -343,8 +343,10 @@ fn without_bare(draft: &mut Draft) {
         format == Format::Rpm && relation.kind == RelationKind::Depends
     };
     let required = draft.relations.iter().filter(|(format, r)| is_required(*format, r));
-    let bounded = required.filter(|(_, relation)| relation.version.is_some());
-    let bounded: BTreeSet<String> = bounded.map(|(_, relation)| relation.name.clone()).collect();
+    let bounded: BTreeSet<String> = required
+        .filter(|(_, relation)| relation.version.is_some())
+        .map(|(_, relation)| relation.name.clone())
+        .collect();
     draft.relations.retain(|(format, relation)| {
         let is_bare = is_required(*format, relation) && relation.version.is_none();
         !(is_bare && bounded.contains(&relation.name))
@@ -367,13 +369,12 @@ fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Entr
         return EntryOutcome::Nothing;
     };
     let has = |group: &Group| own().any(|d| d.group_name() == Some(group.name.as_str()));
-    let found = groups.iter().enumerate().filter(|(_, group)| has(group));
-    let found: BTreeSet<usize> = found.map(|(index, _)| index).collect();
+    let found: BTreeSet<usize> =
+        groups.iter().enumerate().filter(|(_, group)| has(group)).map(|(index, _)| index).collect();
     if found.is_empty() {
         EntryOutcome::Whole(base.names.clone())
     } else {
-        let all = own().find(|draft| draft.role == Role::Meta);
-        let all = all.map(|draft| draft.names.clone());
+        let all = own().find(|draft| draft.role == Role::Meta).map(|draft| draft.names.clone());
         EntryOutcome::Split { host: base.names.clone(), all, groups: found }
     }
 }

@@ -43,9 +43,11 @@ impl PackageRelations {
                 faults.add(config.fault(&keys, message).hint(hint));
             }
         }
-        let bounded = added.iter().filter(|relation| relation.version.is_some());
-        let bounded: BTreeSet<(RelationKind, &str)> =
-            bounded.map(|relation| (relation.kind, relation.name.as_str())).collect();
+        let bounded: BTreeSet<(RelationKind, &str)> = added
+            .iter()
+            .filter(|relation| relation.version.is_some())
+            .map(|relation| (relation.kind, relation.name.as_str()))
+            .collect();
         drop_all(lists, |relation| {
             let is_bounded = bounded.contains(&(relation.kind, relation.name.as_str()));
             is_bounded && !added.contains(relation)

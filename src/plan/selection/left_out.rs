@@ -27,8 +27,9 @@ pub(in crate::plan) fn left_out(
 ) -> Result<Vec<TreePath>> {
     let kept_outside =
         |path: &TreePath| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
-    let outside = dropped.iter().flat_map(|draft| &draft.extras.outside);
-    let outside: Vec<&FileSource> = outside
+    let outside: Vec<&FileSource> = dropped
+        .iter()
+        .flat_map(|draft| &draft.extras.outside)
         .filter(|(path, _)| !kept_outside(path))
         .filter_map(|(_, placed)| placed.node.data())
         .collect();
@@ -93,8 +94,7 @@ impl<'a> Lookup<'a> {
                 let missing = missing.entry(component).or_default();
                 missing.files += 1;
                 let files = self.components.get(component).map(|found| &found.databases);
-                let same = files.into_iter().flatten();
-                let same = same.filter(|file| file.path == *path);
+                let same = files.into_iter().flatten().filter(|file| file.path == *path);
                 missing.plain.extend(same.map(|file| &file.content));
             }
             FileSource::Archive { archives, arch } => {

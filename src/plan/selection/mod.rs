@@ -45,12 +45,15 @@ impl Only {
             if !kept.add(wanted, recombined, drafts) {
                 let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
                 let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
-                let packages = drafts.iter().flat_map(|draft| [&draft.names, &draft.stem]);
-                let packages = packages.flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
+                let packages = drafts
+                    .iter()
+                    .flat_map(|draft| [&draft.names, &draft.stem])
+                    .flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
                 let artifacts = recombined.components.iter().map(|c| c.artifact.as_str());
                 let all = known.iter().map(String::as_str).chain(artifacts).chain(packages);
-                let meant = nearest(wanted, all).map(|it| format!("did you mean `{it}`? "));
-                let meant = meant.unwrap_or_default();
+                let meant = nearest(wanted, all)
+                    .map(|it| format!("did you mean `{it}`? "))
+                    .unwrap_or_default();
                 faults.add(error.hint(format!("{meant}the components are {}", known.join(", "))));
             }
         }
@@ -98,14 +101,19 @@ impl Only {
 impl Kept {
     /// Adds the components or packages called `wanted`; returns false if there is no match.
     fn add(&mut self, wanted: &str, recombined: &Recombined, drafts: &[Draft]) -> bool {
-        let components = recombined.components.iter();
-        let components = components.filter(|c| c.artifact == wanted || c.id() == wanted);
-        let components: Vec<String> = components.map(|component| component.id()).collect();
+        let components: Vec<String> = recombined
+            .components
+            .iter()
+            .filter(|c| c.artifact == wanted || c.id() == wanted)
+            .map(|component| component.id())
+            .collect();
         let made_of = |draft: &&Draft| !draft.components.is_empty();
-        let packages = drafts.iter().filter(made_of);
-        let packages = packages.filter(|d| d.names.has(wanted) || d.stem.has(wanted));
-        let packages: Vec<_> =
-            packages.map(|draft| (draft.family.clone(), draft.components.clone())).collect();
+        let packages: Vec<_> = drafts
+            .iter()
+            .filter(made_of)
+            .filter(|d| d.names.has(wanted) || d.stem.has(wanted))
+            .map(|draft| (draft.family.clone(), draft.components.clone()))
+            .collect();
         let found = !components.is_empty() || !packages.is_empty();
         self.components.extend(components);
         self.packages.extend(packages);

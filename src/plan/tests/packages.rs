@@ -164,8 +164,8 @@ fn headers_need_the_headers_of_needed_libraries() {
         let elf = library(&soname, needed);
         let host =
             ArtifactBuilder::new("one", &format!("{name}_lib_generic")).content(&path, None, elf);
-        let headers = ArtifactBuilder::new("one", &format!("{name}_dev_generic"));
-        let headers = headers.plain(&format!("include/{name}.h"), "//");
+        let headers = ArtifactBuilder::new("one", &format!("{name}_dev_generic"))
+            .plain(&format!("include/{name}.h"), "//");
         std::iter::once(host).chain(dev.then_some(headers)).collect::<Vec<_>>()
     };
     let parts = [

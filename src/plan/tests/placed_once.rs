@@ -177,20 +177,21 @@ fn entries(
 /// The files and links of the input that packages of `format` hold: both source and installed paths.
 fn packed(plan: &Plan, format: Format) -> Vec<TreePath> {
     let prefix = format!("{}/", plan.prefix.absolute().trim_start_matches('/'));
-    let placed = entries(plan, format).filter_map(|entry| {
-        let installed = entry.path.as_str().strip_prefix(&prefix).map(path);
-        match &entry.node {
-            Node::Link { .. } => installed,
-            Node::File { data: FileSource::Host { path, .. }, .. }
-            | Node::File { data: FileSource::Fat { path, .. }, .. }
-            | Node::File { data: FileSource::Database { path, .. }, .. } => {
-                assert_eq!(Some(path), installed.as_ref());
-                installed
+    let mut placed: Vec<_> = entries(plan, format)
+        .filter_map(|entry| {
+            let installed = entry.path.as_str().strip_prefix(&prefix).map(path);
+            match &entry.node {
+                Node::Link { .. } => installed,
+                Node::File { data: FileSource::Host { path, .. }, .. }
+                | Node::File { data: FileSource::Fat { path, .. }, .. }
+                | Node::File { data: FileSource::Database { path, .. }, .. } => {
+                    assert_eq!(Some(path), installed.as_ref());
+                    installed
+                }
+                _ => None,
             }
-            _ => None,
-        }
-    });
-    let mut placed: Vec<_> = placed.collect();
+        })
+        .collect();
     placed.sort();
     placed
 }

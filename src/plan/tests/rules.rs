@@ -22,8 +22,9 @@ fn selectors_cut_an_artifact_by_module() {
     let plan = planned(modules(), &format!("{toml}{GROUPS}"));
     let files = |id| {
         let entries = package(&plan, id).entries.iter();
-        let files = entries.filter(|e| e.formats == Formats::All);
-        let files = files.filter(|e| !matches!(e.node, Node::Directory { .. }));
+        let files = entries
+            .filter(|e| e.formats == Formats::All)
+            .filter(|e| !matches!(e.node, Node::Directory { .. }));
         files.map(|e| e.path.as_str()["opt/rocm-7.1/".len()..].to_owned()).collect::<Vec<_>>()
     };
     let sparse = [
@@ -209,8 +210,8 @@ fn empty_groups_and_dangling_links_are_findings() {
     let recombined = join(parts, GROUPS).unwrap();
     let plan = plan(&recombined, &options().setting(config(GROUPS)).unwrap(), None, &[]).unwrap();
     let dangling = recombined.findings.iter().filter(|f| f.code() == Code::LinkDangling);
-    let found = dangling.chain(plan.findings.iter());
-    let found: Vec<_> = found.map(|f| (f.code(), &*f.subject().leak())).collect();
+    let found: Vec<_> =
+        dangling.chain(plan.findings.iter()).map(|f| (f.code(), &*f.subject().leak())).collect();
     let expected = [
         (Code::LinkDangling, "x_dev/loop"),
         (Code::LinkDangling, "x_lib/lib/gone"),

@@ -200,8 +200,12 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
     assert!(provides.contains(&"libx.so()(64bit)".to_owned()), "{provides:?}");
     let debug = package(&plan, "amdrocm-blas-debug7.1");
     assert!(debug.rpm.as_ref().unwrap().discovered.is_empty(), "{:?}", debug.rpm);
-    let unresolved = plan.findings.iter().filter(|f| f.code() == Code::LibraryUnresolved);
-    let unresolved: Vec<_> = unresolved.map(|finding| finding.subject()).collect();
+    let unresolved: Vec<_> = plan
+        .findings
+        .iter()
+        .filter(|f| f.code() == Code::LibraryUnresolved)
+        .map(|finding| finding.subject())
+        .collect();
     assert_eq!(unresolved, ["amdrocm-blas-dev7.1"]);
 }
 

@@ -11,8 +11,11 @@ fn library() -> ArtifactBuilder {
 }
 
 fn files(plan: &Plan, id: &str) -> Vec<String> {
-    let files = package(plan, id).entries.iter().filter(|e| e.formats == Formats::All);
-    let files = files.filter(|e| !matches!(e.node, Node::Directory { .. }));
+    let files = package(plan, id)
+        .entries
+        .iter()
+        .filter(|e| e.formats == Formats::All)
+        .filter(|e| !matches!(e.node, Node::Directory { .. }));
     files.map(|e| e.path.as_str()["opt/rocm-7.1/".len()..].to_owned()).collect()
 }
 

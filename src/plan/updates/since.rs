@@ -70,8 +70,11 @@ fn inherit(
             for change in record.into_iter().flat_map(|record| &record.paths) {
                 changes.inherit((index, *format), package, change.into());
             }
-            let inherited = record.into_iter().flat_map(|record| &record.relations);
-            let inherited: Vec<Relation> = inherited.map(Relation::from).collect();
+            let inherited: Vec<Relation> = record
+                .into_iter()
+                .flat_map(|record| &record.relations)
+                .map(Relation::from)
+                .collect();
             add_relations(package, *format, inherited);
             let changed = changes.of((index, *format)).map(|change| (*format, change.clone()));
             package.identity.changed.extend(changed);
@@ -288,8 +291,7 @@ impl Update<'_> {
             else {
                 continue;
             };
-            let same = self.earlier.iter();
-            let mut same = same.filter(|p| p.key() == (self.format, own));
+            let mut same = self.earlier.iter().filter(|p| p.key() == (self.format, own));
             if let Some(found) = same.find(|p| is_newer(self.format, &p.version, &version)) {
                 newer.push(earlier(found));
                 own_version.get_or_insert(version);

@@ -100,8 +100,11 @@ fn in_set(
         return Some(format!("the set has a package {}", former.name));
     }
     let provides = |draft: &&Draft| {
-        let own = draft.links.iter().filter(|link| link.kind == RelationKind::Provides);
-        let own = own.map(|link| link.to.of(format));
+        let own = draft
+            .links
+            .iter()
+            .filter(|link| link.kind == RelationKind::Provides)
+            .map(|link| link.to.of(format));
         let added = draft.relations.iter().filter(|(known, relation)| {
             *known == format && relation.kind == RelationKind::Provides
         });

@@ -36,8 +36,10 @@ pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
         (**bytes, std::cmp::Reverse(**top))
     });
     let name = escaped(wheel.metadata.name());
-    let top = most.map(|(top, _)| (*top).to_owned()).or_else(|| package(wheel, &name));
-    let top = top.unwrap_or_else(|| format!("{name}{LIBRARIES}"));
+    let top = most
+        .map(|(top, _)| (*top).to_owned())
+        .or_else(|| package(wheel, &name))
+        .unwrap_or_else(|| format!("{name}{LIBRARIES}"));
     if top.contains(ARCH_PLACEHOLDER) {
         let message = format!("the folder {top} has {ARCH_PLACEHOLDER} in its name");
         let hint = "loaders put an arch in its place: call the folder otherwise";

@@ -154,8 +154,9 @@ impl Maker<'_> {
     fn plan(&self) -> Result<(PlannedWheel, Vec<PlannedWheel>)> {
         let distributions = self.distributions()?;
         let parts = self.code.parts.iter().zip(&distributions);
-        let devices = parts.map(|(part, distribution)| self.device(part, distribution));
-        let devices = devices.collect::<Result<Vec<_>>>()?;
+        let devices = parts
+            .map(|(part, distribution)| self.device(part, distribution))
+            .collect::<Result<Vec<_>>>()?;
         Ok((self.host(&distributions)?, devices))
     }
 
@@ -220,8 +221,7 @@ impl Maker<'_> {
         let dist_info = name.dist_info();
         let mut members = BTreeMap::new();
         for file in &part.databases {
-            let own = self.installed.get(&file.path);
-            let own = own.ok_or_else(|| {
+            let own = self.installed.get(&file.path).ok_or_else(|| {
                 Error::bug("a database file is no member").structure(file.path.as_str())
             })?;
             let source = MemberSource::Kept((*own).clone());

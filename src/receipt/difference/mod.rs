@@ -135,11 +135,12 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let told = Told::of(&moved);
     let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
     let both = pairs.both.into_iter();
-    let changed = both.filter_map(|(before, after)| {
-        let relations = relations::compare((before, &old), (after, &new));
-        compare((before, after), relations, &told, &mut counts)
-    });
-    let changed = changed.collect();
+    let changed = both
+        .filter_map(|(before, after)| {
+            let relations = relations::compare((before, &old), (after, &new));
+            compare((before, after), relations, &told, &mut counts)
+        })
+        .collect();
     Difference {
         earlier: earlier.name.clone(),
         later: later.name.clone(),
@@ -217,10 +218,12 @@ fn compare(
     };
     let (paths_before, paths_after) = (paths(before), paths(after));
     let format = after.format;
-    let gone = paths_before.difference(&paths_after);
-    let gone = gone.filter(|path| !told.from.contains(&(format, path, &after.name)));
-    let come = paths_after.difference(&paths_before);
-    let come = come.filter(|path| !told.to.contains(&(format, path, &after.name)));
+    let gone = paths_before
+        .difference(&paths_after)
+        .filter(|path| !told.from.contains(&(format, path, &after.name)));
+    let come = paths_after
+        .difference(&paths_before)
+        .filter(|path| !told.to.contains(&(format, path, &after.name)));
     let changed = ChangedPackage {
         format: after.format,
         name: after.name.clone(),

@@ -85,8 +85,8 @@ impl Finding {
                 _ => None,
             }));
         }
-        let names = things.iter().filter_map(|thing| Some(thing.rsplit_once('/')?.1.to_owned()));
-        let names: Vec<String> = names.collect();
+        let names: Vec<String> =
+            things.iter().filter_map(|thing| Some(thing.rsplit_once('/')?.1.to_owned())).collect();
         things.extend(names);
         things
     }

@@ -849,8 +849,11 @@ fn json_has_the_text_and_the_fields_and_reads_back() {
         ];
         let own = own_fields(&finding, &text);
         assert!(own.iter().any(|(name, _)| name != "code_objects"), "{own:?}");
-        let listed = own.iter().find(|(name, _)| name == "code_objects").map(|(_, value)| value);
-        let listed = listed.map(|list| Vec::<Sha256Digest>::deserialize(list).unwrap());
+        let listed = own
+            .iter()
+            .find(|(name, _)| name == "code_objects")
+            .map(|(_, value)| value)
+            .map(|list| Vec::<Sha256Digest>::deserialize(list).unwrap());
         assert_eq!(finding.code_objects(), listed.unwrap_or_default());
         let json = serde_json::to_string(&finding).unwrap();
         assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding, "{json}");

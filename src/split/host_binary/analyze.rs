@@ -229,8 +229,11 @@ fn is_static_pie(file: &ElfFile, dynamic: &Dynamic) -> bool {
 
 /// Fails if the dynamic section does not end in its segment: the loader reads on to `DT_NULL`.
 fn refuse_endless(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-    let segments = file.program_headers.iter().enumerate();
-    let mut segments = segments.filter(|(_, header)| header.p_type == elf::PT_DYNAMIC);
+    let mut segments = file
+        .program_headers
+        .iter()
+        .enumerate()
+        .filter(|(_, header)| header.p_type == elf::PT_DYNAMIC);
     let entries = dynamic.entries.len() as u64 * Dyn::SIZE;
     match segments.find(|(_, segment)| segment.p_filesz <= entries) {
         Some((index, _)) => {

@@ -148,8 +148,8 @@ impl Analysis {
 /// Adds zeros up to a total of `len` bytes; a greater length before is a broken invariant.
 fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
     let present: u64 = parts.iter().map(Content::len).sum();
-    let missing = len.checked_sub(present);
-    let missing = missing.ok_or_else(|| Error::bug("a reserved range is too small"))?;
+    let missing =
+        len.checked_sub(present).ok_or_else(|| Error::bug("a reserved range is too small"))?;
     parts.push(Content::zeros(missing));
     Ok(())
 }

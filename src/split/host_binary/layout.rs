@@ -249,12 +249,15 @@ fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> 
         let in_memory = size > 0 && intersects(&memory, header.p_vaddr, header.p_vaddr + size);
         in_file || in_memory
     };
-    let segments = file.program_headers.iter().enumerate();
-    let segments = segments.filter(|(index, header)| *index != segment && covers(header));
-    let segments = segments.map(|(index, _)| {
-        let message = format!("covers device code at {:#x}", own.sh_addr);
-        file.refuse_segment(Kind::Unsupported, index, message)
-    });
+    let segments = file
+        .program_headers
+        .iter()
+        .enumerate()
+        .filter(|(index, header)| *index != segment && covers(header))
+        .map(|(index, _)| {
+            let message = format!("covers device code at {:#x}", own.sh_addr);
+            file.refuse_segment(Kind::Unsupported, index, message)
+        });
     let overlaps = |section: &SectionHeader| {
         let in_file =
             section.is_in_file() && intersects(&bytes, section.sh_offset, section.file_end());
@@ -262,12 +265,16 @@ fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> 
             section.takes_addresses() && intersects(&memory, section.sh_addr, section.memory_end());
         in_file || in_memory
     };
-    let sections = file.sections.iter().enumerate().skip(1);
-    let sections = sections.filter(|(index, section)| *index != fatbin && overlaps(section));
-    let sections = sections.map(|(index, _)| {
-        let message = format!("overlaps device code at {:#x}", own.sh_addr);
-        file.refuse_section(Kind::Unsupported, index, message)
-    });
+    let sections = file
+        .sections
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(index, section)| *index != fatbin && overlaps(section))
+        .map(|(index, _)| {
+            let message = format!("overlaps device code at {:#x}", own.sh_addr);
+            file.refuse_section(Kind::Unsupported, index, message)
+        });
     let faults = segments.chain(sections).take(MAX_FAULTS).collect();
     Error::gather(faults).map_or(Ok(()), Err)
 }

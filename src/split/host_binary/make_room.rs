@@ -182,8 +182,11 @@ impl<'a> Search<'a> {
         let leaves_room =
             |candidate: &&DisplaceableSection| self.start_of(candidate.position + 1) > patchable;
         let smallest = |candidate: &&DisplaceableSection| candidate.size;
-        let best = all.iter().filter(leaves_room).min_by_key(smallest);
-        let best = best.or_else(|| all.iter().min_by_key(smallest));
+        let best = all
+            .iter()
+            .filter(leaves_room)
+            .min_by_key(smallest)
+            .or_else(|| all.iter().min_by_key(smallest));
         best.map(|candidate| (candidate.position, candidate.shift))
             .ok_or_else(|| self.no_room(entries))
     }

@@ -28,8 +28,11 @@ pub fn refuse_bundles(file: &ElfFile, why: &str) -> Result<()> {
 /// of the file.
 fn ranges(file: &ElfFile) -> Vec<Range<u64>> {
     let len = file.content().len();
-    let all = file.loads().map(|(_, load)| load.p_offset..load.file_end().min(len));
-    let mut all: Vec<Range<u64>> = all.filter(|range| range.start < range.end).collect();
+    let mut all: Vec<Range<u64>> = file
+        .loads()
+        .map(|(_, load)| load.p_offset..load.file_end().min(len))
+        .filter(|range| range.start < range.end)
+        .collect();
     all.sort_by_key(|range| range.start);
     all.dedup_by(|next, last| {
         let joined = next.start <= last.end;

@@ -150,8 +150,8 @@ fn slack(file: &ElfFile, section: &SectionHeader) -> Result<u64> {
         return Ok(0);
     };
     let sections = file.sections.iter().filter(|other| other.is_in_file());
-    let starts = sections.map(|other| other.sh_offset);
-    let starts = starts.chain(check::tables(file).map(|table| table.start));
+    let starts =
+        sections.map(|other| other.sh_offset).chain(check::tables(file).map(|table| table.start));
     let next = starts.filter(|start| *start >= end).min().unwrap_or(u64::MAX);
     let longest = end.saturating_add(marker::LIMIT as u64 - section.sh_size);
     let limit = next.min(load.file_end()).min(longest).min(file.content().len());

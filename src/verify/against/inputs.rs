@@ -156,15 +156,17 @@ impl ArtifactInputs {
     /// The code objects of all files that are device code, and those of archives that belong to no
     /// binary.
     pub(in crate::verify) fn in_files(&self) -> impl Iterator<Item = CodeInFile<'_>> {
-        let files =
-            self.plain.iter().flat_map(|(path, found)| found.iter().map(move |f| (path, f)));
-        let files = files.flat_map(|(path, found)| {
-            let (shard, device) = match found {
-                Plain::File { shard, device, .. } => (shard.as_str(), device.as_slice()),
-                Plain::Link { .. } | Plain::Directory => ("", [].as_slice()),
-            };
-            device.iter().map(move |entry| CodeInFile { path, shard, entry })
-        });
+        let files = self
+            .plain
+            .iter()
+            .flat_map(|(path, found)| found.iter().map(move |f| (path, f)))
+            .flat_map(|(path, found)| {
+                let (shard, device) = match found {
+                    Plain::File { shard, device, .. } => (shard.as_str(), device.as_slice()),
+                    Plain::Link { .. } | Plain::Directory => ("", [].as_slice()),
+                };
+                device.iter().map(move |entry| CodeInFile { path, shard, entry })
+            });
         let unclaimed = self.unclaimed.iter();
         files.chain(unclaimed.map(|left| CodeInFile {
             path: &left.path,

@@ -15,8 +15,8 @@ use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference,
 /// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
 /// package that states none is for host files, though all its code may be device code that stays there.
 pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
-    let records = receipt.all_packages().map(|record| (record.file_name.as_str(), record));
-    let records: BTreeMap<&str, &PackageRecord> = records.collect();
+    let records: BTreeMap<&str, &PackageRecord> =
+        receipt.all_packages().map(|record| (record.file_name.as_str(), record)).collect();
     for package in packages {
         let Some(record) = records.get(package.file.as_str()) else { continue };
         package.role = Some(record.role);
@@ -121,8 +121,8 @@ fn relations(recorded: &[RelationRecord], own: &[RelationRecord]) -> Vec<Receipt
         let odd = here.iter().filter(|relation| !there.contains(relation));
         odd.map(|relation| format!("{}: {relation}", relation.kind.as_str())).collect()
     };
-    let more = only(own, recorded).into_iter();
-    let more = more.map(|relation| ReceiptDifference::Relation { relation });
+    let more =
+        only(own, recorded).into_iter().map(|relation| ReceiptDifference::Relation { relation });
     let less = only(recorded, own).into_iter();
     more.chain(less.map(|relation| ReceiptDifference::RelationLost { relation })).collect()
 }

@@ -86,8 +86,9 @@ fn files<'a>(
     document: &'a Document,
     add: &mut impl FnMut(DocumentFault),
 ) -> BTreeMap<&'a str, PathDigests<'a>> {
-    let files = document.files.iter();
-    let files: BTreeMap<&str, (&str, &str)> = files
+    let files: BTreeMap<&str, (&str, &str)> = document
+        .files
+        .iter()
         .map(|file| {
             let sha256 = sha256(&file.checksums).unwrap_or_default();
             (file.id.as_str(), (file.file_name.as_str(), sha256))
@@ -173,8 +174,10 @@ fn check_names(
     problems: &mut Problems,
 ) {
     let absent = described.difference(present).map(|name| (name, DocumentFault::PackageAbsent));
-    let unsaid = present.difference(described).filter(|_| all);
-    let unsaid = unsaid.map(|name| (name, DocumentFault::NotDescribed));
+    let unsaid = present
+        .difference(described)
+        .filter(|_| all)
+        .map(|name| (name, DocumentFault::NotDescribed));
     for (name, fault) in absent.chain(unsaid) {
         problems.add(Problem::DocumentMismatch { file: name.clone(), fault });
     }

@@ -37,8 +37,7 @@ impl<'a> Loader<'a> {
         if features.len() > FEATURE_LIMIT {
             return Err(ArchiveFault::Features { count: features.len() });
         }
-        let devices = arch.fully_specified(features).into_iter();
-        let devices = devices.map(|device| {
+        let devices = arch.fully_specified(features).into_iter().map(|device| {
             let first = looked_for(&device).into_iter().find(|target| listed.contains(target));
             (device, first)
         });

@@ -88,8 +88,11 @@ fn check_hosts(
 ) {
     for (path, (package, archive)) in archives {
         let finds = |binary: &&TransformedBinary<'_>| binary.leads_to(path, listings);
-        let found = binaries.iter().filter(finds).map(|binary| binary.marker.kernel_name.as_str());
-        let found: BTreeSet<&str> = found.collect();
+        let found: BTreeSet<&str> = binaries
+            .iter()
+            .filter(finds)
+            .map(|binary| binary.marker.kernel_name.as_str())
+            .collect();
         let named = archive.rows.keys().filter_map(|key| Some(key.rsplit_once('#')?.0));
         let missing: BTreeSet<&str> = named.filter(|name| !found.contains(name)).collect();
         if !missing.is_empty() {

@@ -179,8 +179,11 @@ impl Single<'_> {
             self.expects(&archs)
         };
         let lack = |names: Vec<String>| {
-            let found = names.iter().filter_map(|name| beside.get(&(self.folder, name.as_str())));
-            let found: Vec<_> = found.flatten().collect();
+            let found: Vec<_> = names
+                .iter()
+                .filter_map(|name| beside.get(&(self.folder, name.as_str())))
+                .flatten()
+                .collect();
             let reference = names.first().cloned().unwrap_or_default();
             match found.first() {
                 None => Some(PartnerLack::ReferenceAbsent { reference }),

@@ -48,8 +48,8 @@ pub(in crate::verify) fn check<'a>(
 }
 
 fn faults(package: &Installed, expected: Vec<InstalledScript>) -> Vec<ScriptFault> {
-    let expected = expected.into_iter().map(|script| (script.phase.clone(), script));
-    let mut expected: BTreeMap<String, InstalledScript> = expected.collect();
+    let mut expected: BTreeMap<String, InstalledScript> =
+        expected.into_iter().map(|script| (script.phase.clone(), script)).collect();
     let own = package.scripts.iter();
     let mut faults: Vec<ScriptFault> =
         own.filter_map(|script| fault(package, script, expected.remove(&script.phase))).collect();

@@ -32,13 +32,15 @@ pub(in crate::verify) fn examine(
     progress.expect(Stage::Verify, files.values().map(size).sum());
     progress.begin(Stage::Verify);
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
-    let found = files.into_par_iter().map(|(path, node)| {
-        let bytes = size(&node);
-        let found = examined(&path, node);
-        progress.advance(Stage::Verify, bytes);
-        (path, found)
-    });
-    let found: Vec<(String, Result<InstalledNode>)> = found.collect();
+    let found: Vec<(String, Result<InstalledNode>)> = files
+        .into_par_iter()
+        .map(|(path, node)| {
+            let bytes = size(&node);
+            let found = examined(&path, node);
+            progress.advance(Stage::Verify, bytes);
+            (path, found)
+        })
+        .collect();
     progress.end(Stage::Verify);
     let mut paths = BTreeMap::new();
     for (path, node) in found {

@@ -88,8 +88,8 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
     }
     for (key, targets) in &toc.rows {
         let ordinal = |row: &kpack::TocRow| usize::try_from(row.ordinal);
-        let row = targets.iter().map(|(target, row)| Ok((target.clone(), ordinal(row)?)));
-        let row: Result<_, std::num::TryFromIntError> = row.collect();
+        let row: Result<_, std::num::TryFromIntError> =
+            targets.iter().map(|(target, row)| Ok((target.clone(), ordinal(row)?))).collect();
         facts.rows.insert(key.clone(), row.map_err(|_| Error::bug("ordinal"))?);
     }
     Ok(facts)

@@ -34,8 +34,7 @@ const REMOVED: &str = "remove-on-upgrade";
 pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> Vec<DebFault> {
     let written = || FIELDS.into_iter().chain(DEB_FIELDS.map(|(_, name)| name));
     let is_foreign = |name: &str| !written().any(|own| own.eq_ignore_ascii_case(name));
-    let fields = deb.control().names().map(|name| name.to_string());
-    let fields = fields.filter(|name| is_foreign(name));
+    let fields = deb.control().names().map(|name| name.to_string()).filter(|name| is_foreign(name));
     let mut faults: Vec<DebFault> = fields
         .map(|name| {
             let value = deb.control().get(name.as_str()).cloned().unwrap_or_default();
@@ -47,8 +46,11 @@ pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> V
         node.is_some_and(|node| may_be(LeftOutAs::Config, path, node))
     };
     let kept: BTreeSet<String> = deb.conffiles().map(|path| format!("/{path}")).collect();
-    let lost = package.paths.keys().filter(|path| is_loader_file(package, path));
-    let lost = lost.filter(|path| !kept.contains(*path));
+    let lost = package
+        .paths
+        .keys()
+        .filter(|path| is_loader_file(package, path))
+        .filter(|path| !kept.contains(*path));
     faults.extend(lost.map(|path| DebFault::NotKept { path: path.clone() }));
     let listed = deb.control_files().get("conffiles").map(|text| text.lines());
     let lines = listed.into_iter().flatten().map(str::trim).filter(|line| !line.is_empty());

@@ -52,8 +52,8 @@ pub(in crate::verify) fn names(
     if sections.is_empty() {
         return Ok(Vec::new());
     }
-    let index = header.section_strings_index(LittleEndian, cache);
-    let index = index.map_err(|error| fault(content, error))?;
+    let index =
+        header.section_strings_index(LittleEndian, cache).map_err(|error| fault(content, error))?;
     let table = sections.section(index).ok().and_then(|table| table.file_range(LittleEndian));
     let (offset, size) = table.unwrap_or_default();
     content.read_vec(offset..offset.saturating_add(size), NAMES_LIMIT, "section name table")

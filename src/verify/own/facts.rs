@@ -365,11 +365,11 @@ pub(in crate::verify) fn marker(content: &Content, elf: &HostElf) -> Result<Opti
     let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
         return Ok(None);
     };
-    let section = elf.marker.filter(|section| section.address == wrapper.pointer);
-    let section = section.ok_or_else(|| {
-        let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
-        Error::malformed(message)
-    })?;
+    let section =
+        elf.marker.filter(|section| section.address == wrapper.pointer).ok_or_else(|| {
+            let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
+            Error::malformed(message)
+        })?;
     let offset =
         elf.loaded_at(section).ok_or_else(|| Error::malformed("its marker is not loaded"))?;
     let end = offset.saturating_add(section.size);

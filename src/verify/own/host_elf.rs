@@ -115,8 +115,10 @@ fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostEl
 
 impl<'a> HostElfFile<'a> {
     fn loads(&self) -> Result<Vec<Load>> {
-        let headers = self.header.program_headers(LittleEndian, self.cache);
-        let headers = headers.map_err(|error| fault(self.content, error))?;
+        let headers = self
+            .header
+            .program_headers(LittleEndian, self.cache)
+            .map_err(|error| fault(self.content, error))?;
         let loads = headers.iter().filter(|h| h.p_type(LittleEndian) == elf::PT_LOAD);
         let load = |header: &ProgramHeader64<LittleEndian>| Load {
             address: header.p_vaddr(LittleEndian),

@@ -175,8 +175,8 @@ fn requirement(text: &str) -> Option<Requirement> {
         return None;
     }
     let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-    let bound = Comparison::split(bound.trim_end_matches(')').trim(), Format::Deb);
-    let bound = bound.map(|(sign, version)| (sign, version.trim().to_owned()));
+    let bound = Comparison::split(bound.trim_end_matches(')').trim(), Format::Deb)
+        .map(|(sign, version)| (sign, version.trim().to_owned()));
     let name = name.trim().split(':').next().unwrap_or_default();
     Some(Requirement { name: name.to_owned(), bound })
 }
@@ -212,11 +212,15 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let version = metadata.get_version().map_err(fault)?;
     let release = metadata.get_release().map_err(fault)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
-    let requires = metadata.get_requires().map_err(fault)?.into_iter().map(|dependency| {
-        let bound = comparison(dependency.flags).map(|sign| (sign, dependency.version));
-        Requirement { name: dependency.name, bound }
-    });
-    let requires: Vec<Requirement> = requires.collect();
+    let requires: Vec<Requirement> = metadata
+        .get_requires()
+        .map_err(fault)?
+        .into_iter()
+        .map(|dependency| {
+            let bound = comparison(dependency.flags).map(|sign| (sign, dependency.version));
+            Requirement { name: dependency.name, bound }
+        })
+        .collect();
     let provides = metadata.get_provides().map_err(fault)?.into_iter().map(rpm_capability);
     let mut excludes = Vec::new();
     for (field, found) in

@@ -266,8 +266,8 @@ impl Tags<'_> {
         let signature = self.0.signature.get_all_entries().map_err(fault)?;
         let known = |tag: u32| HARMLESS.iter().any(|(first, last)| (*first..=*last).contains(&tag));
         let tags = tags.into_iter().map(|(tag, _)| tag).filter(|tag| !known(*tag));
-        let signature = signature.into_iter().map(|(tag, _)| tag);
-        let signature = signature.filter(|tag| !OF_SIGNATURE.contains(tag));
+        let signature =
+            signature.into_iter().map(|(tag, _)| tag).filter(|tag| !OF_SIGNATURE.contains(tag));
         Ok(tags.chain(signature).map(named).collect())
     }
 

@@ -80,8 +80,12 @@ fn runner(start: &[u8]) -> Runner {
     if end.is_none() && start.len() as u64 == READ {
         return Runner::Nothing;
     }
-    let line = start.get(MAGIC.len()..end.unwrap_or(start.len())).unwrap_or_default();
-    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let line = start
+        .get(MAGIC.len()..end.unwrap_or(start.len()))
+        .unwrap_or_default()
+        .split(|byte| *byte == 0)
+        .next()
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(line);
     if text.trim_end_matches([' ', '\t']).ends_with('\r') {
         return Runner::Nothing;

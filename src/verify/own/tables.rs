@@ -123,8 +123,11 @@ fn parts(content: &Content, tables: &Tables) -> Result<Vec<Part>> {
         ("the program headers".to_owned(), tables.segments_in_file()),
         ("the section headers".to_owned(), tables.sections_in_file()),
     ];
-    let sections = tables.sections.iter().filter(|section| is_in_file(section));
-    let sections = sections.map(|section| (shown(section, &names), bytes_of(section)));
+    let sections = tables
+        .sections
+        .iter()
+        .filter(|section| is_in_file(section))
+        .map(|section| (shown(section, &names), bytes_of(section)));
     let mut left = content.len().saturating_mul(2);
     let mut parts = Vec::new();
     for (name, range) in headers.into_iter().chain(sections).take(MOST_PARTS) {

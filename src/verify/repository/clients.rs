@@ -217,8 +217,7 @@ fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
     let is_own = |url: &str| places.contains(url.trim_end_matches('/'));
     let is_below = |url: &str| url.rsplit_once('/').is_some_and(|(folder, _)| is_own(folder));
     let served = served.into_iter().flatten().filter(|url| !is_own(url));
-    let found = served.chain(keys.filter(|url| !is_below(url)));
-    let found = found.filter(|_| !places.is_empty());
+    let found = served.chain(keys.filter(|url| !is_below(url))).filter(|_| !places.is_empty());
     found.map(|url| ClientFault::Elsewhere { url: url.to_owned() }).collect()
 }
 

@@ -196,8 +196,8 @@ impl<'a> Offers<'a> {
     fn meet(&self, wish: &Wish<'_>) -> bool {
         let start = self.sorted.partition_point(|(name, _)| *name < wish.name);
         let rest = self.sorted.get(start..).unwrap_or_default();
-        let named = rest.get(..rest.partition_point(|(name, _)| *name == wish.name));
-        let named = named.unwrap_or_default();
+        let named =
+            rest.get(..rest.partition_point(|(name, _)| *name == wish.name)).unwrap_or_default();
         let Some((sign, bound)) = wish.bound else { return !named.is_empty() };
         let order = |(_, version): &Offer<'_>| (self.rules.compare)(version.unwrap_or(""), bound);
         [0, 1, 2].into_iter().any(|of_class| {

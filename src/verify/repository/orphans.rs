@@ -72,8 +72,12 @@ fn waiting(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
         if begun {
             let records = state.get("records").and_then(serde_json::Value::as_object);
             waiting.extend(records.into_iter().flat_map(|records| records.keys().cloned()));
-            let indexes = state.get("indexes").and_then(serde_json::Value::as_array);
-            let indexes = indexes.into_iter().flatten().filter_map(serde_json::Value::as_str);
+            let indexes = state
+                .get("indexes")
+                .and_then(serde_json::Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(serde_json::Value::as_str);
             waiting.extend(indexes.map(str::to_owned));
         }
     }

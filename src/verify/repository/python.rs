@@ -122,8 +122,12 @@ fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Op
 /// Checks what a page for programs says besides its files.
 fn check_page(context: &mut Context<'_>, path: &str, project: &str, page: &Page) {
     check_interface(context, path, &page.meta.api_version);
-    let versions = page.files.iter().filter_map(|file| file.filename.parse::<WheelName>().ok());
-    let versions: BTreeSet<Option<Version>> = versions.map(|it| it.parsed_version()).collect();
+    let versions: BTreeSet<Option<Version>> = page
+        .files
+        .iter()
+        .filter_map(|file| file.filename.parse::<WheelName>().ok())
+        .map(|it| it.parsed_version())
+        .collect();
     let listed: BTreeSet<Option<Version>> =
         page.versions.iter().map(|version| version.parse().ok()).collect();
     let is_alike = |file: &File| file.core_metadata == file.dist_info_metadata;

@@ -157,8 +157,8 @@ pub(super) fn refuse_many(count: usize) -> Result<()> {
 }
 
 fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
-    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key");
-    let bytes = bytes.context(|| "reading the public key of --key".to_owned())?;
+    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key")
+        .context(|| "reading the public key of --key".to_owned())?;
     keys_in(&bytes).map_err(|error| error.file(path))
 }
 

@@ -44,8 +44,8 @@ fn join_release(
     problems: &mut Problems,
 ) -> Result<Option<Joined>> {
     let is_of = |receipt: &&Receipt| receipt.release() == release;
-    let parts = arguments.iter().flat_map(|argument| &argument.parts);
-    let parts: Vec<&Receipt> = parts.filter(is_of).collect();
+    let parts: Vec<&Receipt> =
+        arguments.iter().flat_map(|argument| &argument.parts).filter(is_of).collect();
     let (receipt, faults) = join_receipts(&parts);
     let count = parts.len();
     for fault in faults {

@@ -62,8 +62,8 @@ fn newest(arguments: &[PackageArgument]) -> Option<usize> {
 fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
     let (one, other) = (earlier.release(), receipt.release());
     let is_before = Format::Rpm.compare_versions(&one, &other).is_lt();
-    let own = receipt.packages.iter().map(|record| (record.format, &record.id));
-    let own: BTreeSet<(Format, &String)> = own.collect();
+    let own: BTreeSet<(Format, &String)> =
+        receipt.packages.iter().map(|record| (record.format, &record.id)).collect();
     let has_all =
         || earlier.all_packages().all(|record| own.contains(&(record.format, &record.id)));
     let is_same_set = earlier.version == receipt.version && earlier.prefix == receipt.prefix;

@@ -32,8 +32,12 @@ pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
     for (path, owners) in &all {
         let Some(((first, _), _)) = owners.first_key_value() else { continue };
         // Of two contents, one is another than any third.
-        let own = owners.iter().take_while(|((project, _), _)| project == first).take(2);
-        let own: Vec<(&Sha, &&str)> = own.map(|((_, content), file)| (content, file)).collect();
+        let own: Vec<(&Sha, &&str)> = owners
+            .iter()
+            .take_while(|((project, _), _)| project == first)
+            .take(2)
+            .map(|((_, content), file)| (content, file))
+            .collect();
         for ((project, content), file) in owners.iter().filter(|((it, _), _)| it != first) {
             let other = own.iter().find(|(known, _)| *known != content);
             if let Some((_, other)) = other

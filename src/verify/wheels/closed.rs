@@ -101,9 +101,9 @@ fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut P
 /// A device wheel is installed with its host and in no other way.
 fn check_device(host: &Wheel, device: &Wheel, problems: &mut Problems) {
     let (wheel, name) = (device.installed.file.clone(), host.installed.file.clone());
-    let own = requirements(device)
-        .filter(|it| it.project == host.installed.name && it.condition == Condition::Always);
-    let own: Vec<Requirement> = own.collect();
+    let own: Vec<Requirement> = requirements(device)
+        .filter(|it| it.project == host.installed.name && it.condition == Condition::Always)
+        .collect();
     for requirement in &own {
         check_pin(device, requirement, host.metadata.version(), problems);
     }

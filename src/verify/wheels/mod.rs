@@ -64,8 +64,8 @@ pub(super) fn check(
     arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
     let receipts = || arguments.iter().filter_map(|argument| argument.receipt.as_ref());
     let host_requires = receipts().flat_map(|receipt| &receipt.host_requires).collect();
-    let findings = receipts().flat_map(|receipt| receipt.findings.clone());
-    let findings: Vec<FindingRecord> = findings.collect();
+    let findings: Vec<FindingRecord> =
+        receipts().flat_map(|receipt| receipt.findings.clone()).collect();
     let excuses = Excuses::of_wheels(&findings);
     report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
     let sets = Sets::of(&wheels);
@@ -126,12 +126,14 @@ fn read_all(
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     progress.expect(Stage::Verify, paths.iter().map(|path| size(path)).sum());
     progress.begin(Stage::Verify);
-    let read = paths.par_iter().map(|path| {
-        let read = wheel::read(path, budget);
-        progress.advance(Stage::Verify, size(path));
-        read
-    });
-    let read: Vec<_> = read.collect();
+    let read: Vec<_> = paths
+        .par_iter()
+        .map(|path| {
+            let read = wheel::read(path, budget);
+            progress.advance(Stage::Verify, size(path));
+            read
+        })
+        .collect();
     progress.end(Stage::Verify);
     let mut wheels = Vec::new();
     for (path, result) in paths.iter().zip(read) {
@@ -154,8 +156,11 @@ fn read_all(
 /// The normalized names of the wheels among `paths` that could not be read.
 fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
     let read: BTreeSet<&str> = wheels.iter().map(|wheel| wheel.installed.file.as_str()).collect();
-    let names = paths.iter().filter_map(|path| path.file_name()?.to_str());
-    let names = names.filter(|name| !read.contains(name)).filter_map(|name| name.parse().ok());
+    let names = paths
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str())
+        .filter(|name| !read.contains(name))
+        .filter_map(|name| name.parse().ok());
     names.map(|name: WheelName| normalized(&name.distribution)).collect()
 }
 

@@ -99,8 +99,8 @@ fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement
     // An extra may name others of the same wheel: `demo[device-gfx942]; extra == "device-all"`.
     for (extra, others) in named {
         let others = others.iter().filter(|other| **other != extra);
-        let brought = others.filter_map(|other| found.get(other)).flatten().cloned();
-        let brought: Vec<Requirement> = brought.collect();
+        let brought: Vec<Requirement> =
+            others.filter_map(|other| found.get(other)).flatten().cloned().collect();
         if !brought.is_empty() {
             found.entry(extra).or_default().extend(brought);
         }

@@ -85,8 +85,8 @@ fn check(wrappers: &[Vec<&str>], devices: &[&str]) {
         for (co_index, targets) in wrappers.iter().enumerate() {
             let wanted = wanted(targets, device).map(|target| format!("{co_index} {target}"));
             for loader in [Loader::Commits, Loader::GoesOn] {
-                let loaded = load(&archive, loader, device, &format!("lib/x.so#{co_index}"));
-                let loaded = loaded.map(|bytes| String::from_utf8(bytes).unwrap());
+                let loaded = load(&archive, loader, device, &format!("lib/x.so#{co_index}"))
+                    .map(|bytes| String::from_utf8(bytes).unwrap());
                 assert_eq!(loaded, wanted, "{device} {loader:?} {wrappers:?}");
             }
         }

@@ -398,8 +398,10 @@ fn v066_an_interpreter_that_does_not_come_with_a_script() {
     case.built(removed, &[]);
     fs::remove_file(case.path("out/packages.json")).unwrap();
     let mut command = rockpack();
-    let found = tools::told(command.arg("verify").arg(case.path("out")));
-    let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
+    let found = tools::told(command.arg("verify").arg(case.path("out")))
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     for end in ["_7.1.0-1_amd64.deb", "-7.1.0-1.x86_64.rpm"] {
         let other = if end.ends_with("deb") { "_7.1.0-1_all.deb" } else { "-7.1.0-1.noarch.rpm" };
         let holder = format!(

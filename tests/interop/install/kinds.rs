@@ -79,8 +79,10 @@ fn update(
 ) {
     let old = recipe("7.1.0", before).build();
     let new = recipe("7.1.1", after).option("--since", &old.receipt()).build();
-    let next = recipe("7.1.2", after).option("--since", &old.receipt());
-    let next = next.option("--since", &new.receipt()).build();
+    let next = recipe("7.1.2", after)
+        .option("--since", &old.receipt())
+        .option("--since", &new.receipt())
+        .build();
     let root = system.snapshot();
     for later in [&[&new, &next][..], &[&next]] {
         system.offer(&[&old.out()]);

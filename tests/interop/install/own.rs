@@ -28,8 +28,11 @@ fn packages() -> &'static Path {
 /// README's first command, run by an installed program on the example of its package.
 fn first_command() -> String {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
-    let command = readme.lines().find_map(|line| line.trim().strip_prefix(BY_CARGO)).unwrap();
-    let command = command.replace("target/packages", "/var/tmp/packages");
+    let command = readme
+        .lines()
+        .find_map(|line| line.trim().strip_prefix(BY_CARGO))
+        .unwrap()
+        .replace("target/packages", "/var/tmp/packages");
     format!("cd /usr/lib/rockpack && rockpack {command} && rockpack verify /var/tmp/packages")
 }
 

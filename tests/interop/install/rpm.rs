@@ -160,8 +160,8 @@ impl System for Rpm {
 
     fn install_versions(&self, packages: &[(&str, &str)]) -> Command {
         let sign = if self.by_zypper { '=' } else { '-' };
-        let named = packages.iter().map(|(name, version)| format!("{name}{sign}{version}"));
-        let named: Vec<String> = named.collect();
+        let named: Vec<String> =
+            packages.iter().map(|(name, version)| format!("{name}{sign}{version}")).collect();
         let named: Vec<&str> = named.iter().map(String::as_str).collect();
         let is_older = packages.iter().any(|(name, _)| self.names().contains(*name));
         let dnf = if is_older { "downgrade" } else { "install" };
@@ -172,8 +172,8 @@ impl System for Rpm {
         if self.by_zypper {
             return self.lock("addlock", packages, other);
         }
-        let excluded = packages.iter().map(|name| format!("{name}-{other}"));
-        let excluded = excluded.collect::<Vec<_>>().join(",");
+        let excluded =
+            packages.iter().map(|name| format!("{name}-{other}")).collect::<Vec<_>>().join(",");
         let file = self.root.join(DNF);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, format!("[main]\nexcludepkgs={excluded}\n")).unwrap();

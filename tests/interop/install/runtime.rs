@@ -89,8 +89,7 @@ pub fn the_runtime_library_loads_what_is_installed(system: &dyn System) {
     let (root, prefix) = (system.root(), system.root().join(PREFIX));
     let binaries: Vec<_> =
         PROGRAMS.iter().chain([&LIBRARY]).map(|path| prefix.join(path)).collect();
-    let runtime = Runtime::build(&scratch("stand-in"), &binaries).with_kpack_library();
-    let runtime = runtime.inside(root);
+    let runtime = Runtime::build(&scratch("stand-in"), &binaries).with_kpack_library().inside(root);
     for device in GROUPS[0].archs {
         let lines = use_all(&runtime, device);
         assert!(missing(&lines).is_empty(), "{device}: {lines:?}");

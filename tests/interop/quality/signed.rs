@@ -188,9 +188,9 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
     assert!(debs.contains("only .rpm packages are signed"), "{debs}");
     // Only the modulus counts, without its framing.
     for algorithm in ["rsa1024", "rsa2016"] {
-        let small = Keys::make(algorithm, "never");
-        let small = small.path("secret").to_str().unwrap().to_owned();
-        let told = refused(&["--sign-key", &small], Some(PASSPHRASE));
+        let keys = Keys::make(algorithm, "never");
+        let small = keys.path("secret");
+        let told = refused(&["--sign-key", small.to_str().unwrap()], Some(PASSPHRASE));
         assert!(told.contains("less than 2048 bits"), "{algorithm}: {told}");
     }
 }

@@ -39,8 +39,10 @@ fn wheel_unpacks_and_packs_them() {
         let again = read_one(&folder("packed").join(names_of(wheel)));
         let ours = read_one(wheel);
         let digests = |wheel: &support::fat_wheels::ReadWheel| {
-            let all = wheel.members.iter();
-            let all = all.map(|member| (member["name"].to_string(), member["sha256"].to_string()));
+            let all = wheel
+                .members
+                .iter()
+                .map(|member| (member["name"].to_string(), member["sha256"].to_string()));
             all.filter(|(name, _)| !name.contains("RECORD"))
                 .collect::<std::collections::BTreeMap<_, _>>()
         };

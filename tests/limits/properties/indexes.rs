@@ -64,8 +64,7 @@ proptest! {
         let end = if windows { "\r\n" } else { "\n" };
         let prefixes: BTreeSet<_> = names.iter().map(|name| format!("x{name}/stage")).collect();
         let text: String = prefixes.iter().map(|prefix| format!("{prefix}{end}")).collect();
-        let read = ArtifactManifest::parse(text.as_bytes()).unwrap();
-        let read: Vec<_> = read.prefixes.iter().map(ToString::to_string).collect();
+        let read: Vec<_> = ArtifactManifest::parse(text.as_bytes()).unwrap().prefixes.iter().map(ToString::to_string).collect();
         prop_assert_eq!(read, prefixes.into_iter().collect::<Vec<_>>());
     }
 

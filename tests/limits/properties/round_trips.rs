@@ -92,8 +92,7 @@ proptest! {
             }
         }
         section.extend(vec![0; padding]);
-        let read = fatbin::parse(&Content::of_bytes(section)).unwrap();
-        let read: Vec<_> = read.iter().map(|found| read_entries(&found.bundle)).collect();
+        let read: Vec<_> = fatbin::parse(&Content::of_bytes(section)).unwrap().iter().map(|found| read_entries(&found.bundle)).collect();
         let wanted: Vec<_> = wanted.into_iter().map(|(entries, ..)| entries).collect();
         prop_assert_eq!(read, wanted);
     }

@@ -81,13 +81,15 @@ fn found(artifacts: &[(&str, &str, Files)]) -> Vec<String> {
     let borrowed: Vec<&Artifact> = artifacts.iter().collect();
     let split = split_artifacts(&borrowed, &SplitPolicy::strict(&rules), &Silent).unwrap();
     let recombined = recombine(split, &Config::none().unwrap(), &Grouping::default()).unwrap();
-    let told =
-        recombined.findings.iter().filter(|finding| finding.code().severity() == Severity::Warning);
-    let told = told.map(|finding| {
-        let subject = finding.subject();
-        let below = subject.split("/library/").nth(1).unwrap_or(&subject);
-        format!("{} {below}: {}", finding.code().id(), finding.message())
-    });
+    let told = recombined
+        .findings
+        .iter()
+        .filter(|finding| finding.code().severity() == Severity::Warning)
+        .map(|finding| {
+            let subject = finding.subject();
+            let below = subject.split("/library/").nth(1).unwrap_or(&subject);
+            format!("{} {below}: {}", finding.code().id(), finding.message())
+        });
     told.collect()
 }
 

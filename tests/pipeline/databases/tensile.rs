@@ -85,8 +85,7 @@ fn what_a_library_refers_to_has_to_be_there() {
         let mut files = rocblas("one", &[GFX906, GFX1100]);
         files.remove(&format!("{ROCBLAS}/{name}")).unwrap();
         let split = split_files("one", &files);
-        let found = split.findings.iter().filter(|f| f.code() != Code::DatabaseShared);
-        let found = found.map(|f| {
+        let found = split.findings.iter().filter(|f| f.code() != Code::DatabaseShared).map(|f| {
             let subject = f.subject();
             format!("{} {}", f.code().id(), subject.rsplit('/').next().unwrap())
         });

@@ -97,9 +97,13 @@ fn artifacts_of_a_renamed_group_are_removed() {
     let (said, _) = ends_with(&mut command, 0);
     let removed = serde_json::json!(["blas_lib_gfx115X", "blas_run_gfx115X"]);
     assert_eq!(json(&said)["removed"], removed);
-    let listed = json(&said)["artifacts"].as_array().unwrap().clone();
-    let listed: BTreeSet<String> =
-        listed.iter().map(|a| a["artifact"].as_str().unwrap().to_owned()).collect();
+    let listed: BTreeSet<String> = json(&said)["artifacts"]
+        .as_array()
+        .unwrap()
+        .clone()
+        .iter()
+        .map(|a| a["artifact"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(names(&out), listed);
     assert!(listed.contains("blas_lib_strix"));
 }

@@ -47,8 +47,11 @@ fn several_builds_of_a_binary_are_joined() {
     assert!(!said.contains("warning"), "{said}");
     let shard = names(&GROUPS[0].folder(&out));
     for component in ["blas_lib", "blas_run"] {
-        let own = shard.iter().filter(|name| name.starts_with(component));
-        let own: Vec<&str> = own.map(|name| &name[component.len() + 1..]).collect();
+        let own: Vec<&str> = shard
+            .iter()
+            .filter(|name| name.starts_with(component))
+            .map(|name| &name[component.len() + 1..])
+            .collect();
         assert_eq!(
             own,
             ["generic", "gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"]

@@ -44,8 +44,7 @@ fn the_manifest_lists_the_archives_of_all_shards() {
     let host = unpacked(&set.out(), &["rocm-blas"]);
     let manifest = host[&format!("{folder}blas_lib.kpm")].as_slice();
     let manifest = rmpv::decode::read_value(&mut { manifest }).unwrap();
-    let listed = field(&manifest, "kpack_files").as_map().unwrap().iter();
-    let listed = listed.map(|(_, archive)| {
+    let listed = field(&manifest, "kpack_files").as_map().unwrap().iter().map(|(_, archive)| {
         let name = field(archive, "filename").as_str().unwrap().to_owned();
         (name, field(archive, "size").as_u64().unwrap())
     });

@@ -168,8 +168,8 @@ fn code_in_archives_with_hyphens_in_their_targets_is_packed() {
     split.arg("split").arg("--artifacts").arg(work.path("shards"));
     tools::run(split.arg("--output-dir").arg(work.path("split")));
     let artifact = work.path("split/one-build/blas_lib_gfx90a");
-    let archives = files(&artifact).into_iter().filter(|(path, _)| path.ends_with(".kpack"));
-    let archives: Vec<(String, Vec<u8>)> = archives.collect();
+    let archives: Vec<(String, Vec<u8>)> =
+        files(&artifact).into_iter().filter(|(path, _)| path.ends_with(".kpack")).collect();
     let [(path, bytes)] = &archives[..] else { panic!("{:?}", names(&artifact)) };
     let toc = usize::try_from(u64::from_le_bytes(bytes[8..16].try_into().unwrap())).unwrap();
     let table = rmpv::decode::read_value(&mut &bytes[toc..]).unwrap();

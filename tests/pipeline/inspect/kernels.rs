@@ -66,8 +66,11 @@ fn a_code_object_is_shown() {
     tools::need(&["readelf"]);
     let mut symbols = Command::new("readelf");
     let symbols = tools::succeed(symbols.args(["--dyn-syms", "-W"]).arg(&file));
-    let names = symbols.lines().filter_map(|line| line.split_whitespace().nth(7));
-    let mut names: Vec<&str> = names.filter_map(|name| name.strip_suffix(".kd")).collect();
+    let mut names: Vec<&str> = symbols
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(7))
+        .filter_map(|name| name.strip_suffix(".kd"))
+        .collect();
     names.sort_unstable();
     let own: Vec<&str> =
         kernels.iter().map(|kernel| kernel.as_str().unwrap().trim_end_matches(".kd")).collect();
@@ -127,9 +130,11 @@ fn the_metadata_is_what_llvm_sees() {
         let kernels = metadata["kernels"].as_array().unwrap();
         assert!(!kernels.is_empty());
         for field in fields {
-            let own = kernels.iter().filter_map(|kernel| kernel.get(field));
-            let own: Vec<String> =
-                own.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect();
+            let own: Vec<String> = kernels
+                .iter()
+                .filter_map(|kernel| kernel.get(field))
+                .map(|value| value.as_str().map_or(value.to_string(), str::to_owned))
+                .collect();
             let theirs: Vec<String> =
                 notes.lines().filter_map(|line| value(line, &format!(".{field}"))).collect();
             // Some compilers give kernel arguments other names.

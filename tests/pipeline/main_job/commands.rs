@@ -61,8 +61,10 @@ fn one_format_is_the_same_as_that_half_of_both() {
     for (format, other) in [("deb", ".rpm"), ("rpm", ".deb")] {
         let mut one = contents(&Set::with(&["--format", format]).out());
         one.remove("packages.json").unwrap();
-        let half = both.iter().filter(|(name, _)| !name.ends_with(other));
-        let half = half.filter(|(name, _)| *name != "packages.json");
+        let half = both
+            .iter()
+            .filter(|(name, _)| !name.ends_with(other))
+            .filter(|(name, _)| *name != "packages.json");
         assert!(one.iter().eq(half), "--format {format}");
     }
 }

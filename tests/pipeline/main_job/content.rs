@@ -129,9 +129,12 @@ fn the_stray_arch_is_in_no_package_and_in_one_finding() {
     let finding = named[0];
     assert_eq!(finding["subject"], "gfx906");
     assert_eq!(finding["severity"], "warning");
-    let digests = finding["code_objects"].as_array().unwrap();
-    let digests: BTreeSet<_> =
-        digests.iter().map(|digest| digest.as_str().unwrap().to_owned()).collect();
+    let digests: BTreeSet<_> = finding["code_objects"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|digest| digest.as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(digests, strays);
     let message = finding["message"].as_str().unwrap();
     assert!(message.contains('3') && message.contains("lib/libexblas.so.1.2"), "{message}");
@@ -257,8 +260,8 @@ fn the_receipt_agrees_with_the_files() {
         let root = set.scratch(name);
         fs::create_dir(&root).unwrap();
         tools::unpack(&set.file(name), &root);
-        let found = tree(&root).into_iter().map(|(path, entry)| (path, described(entry)));
-        let mut found: BTreeMap<_, _> = found.collect();
+        let mut found: BTreeMap<_, _> =
+            tree(&root).into_iter().map(|(path, entry)| (path, described(entry))).collect();
         if name.ends_with(".rpm") {
             // cpio creates the folders that no package owns.
             for folder in ["opt", "etc", "etc/ld.so.conf.d", "usr", "usr/share"] {

@@ -177,8 +177,11 @@ fn folders_that_cannot_be_the_prefixs_are_refused() {
     for key in ["libdir", "kpackdir"] {
         for value in ["", "/usr/lib64", "../lib", "lib/../..", "lib/", "a b", "$LIB"] {
             let output = shards.build(&[(key, value)]).output().unwrap();
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            let told = String::from_utf8_lossy(&output.stderr)
+                .into_owned()
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
             assert_eq!(output.status.code(), Some(64), "{key} {value}: {told}");
             assert!(
                 told.contains(&format!("`{value}` cannot be a folder of the prefix")),

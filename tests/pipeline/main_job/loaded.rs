@@ -78,11 +78,13 @@ impl Installed {
     /// Fails unless each wrapper's code object has every kernel that host code registers: three loads of the
     /// library with two units, and each program with one.
     fn kernels_are_there(&self, lines: &[Line]) {
-        let counts = lines.iter().filter_map(|line| match line {
-            Line::Kernels { found, registered, .. } => Some((*found, *registered)),
-            _ => None,
-        });
-        let counts: Vec<_> = counts.collect();
+        let counts: Vec<_> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Kernels { found, registered, .. } => Some((*found, *registered)),
+                _ => None,
+            })
+            .collect();
         assert_eq!(counts.len(), 3 * 2 + 2, "{lines:?}");
         assert!(counts.iter().all(|(found, registered)| found == registered && *found > 0));
     }

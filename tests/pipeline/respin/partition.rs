@@ -270,8 +270,10 @@ fn machines_that_read_different_files_are_told_apart_by_the_artifacts() {
     let case = Case::new();
     let other = case.path("shards");
     copy_shards(&other);
-    let header = names(&GROUPS[0].stage(&other, "lib").join("lib/rocblas/library"));
-    let header = header.into_iter().find(|name| name.ends_with("fallback.dat")).unwrap();
+    let header = names(&GROUPS[0].stage(&other, "lib").join("lib/rocblas/library"))
+        .into_iter()
+        .find(|name| name.ends_with("fallback.dat"))
+        .unwrap();
     for group in &GROUPS {
         let file = group.stage(&other, "lib").join("lib/rocblas/library").join(&header);
         if let Ok(mut bytes) = fs::read(&file) {

@@ -114,8 +114,11 @@ impl Case {
     fn members(&self, id: &str) -> BTreeSet<&str> {
         let mut packages = self.receipt["packages"].as_array().unwrap().iter();
         let package = packages.find(|package| package["id"] == id).unwrap();
-        let members = package["members"].as_array().unwrap().iter();
-        let members = members.filter(|member| member["kind"] != "directory");
+        let members = package["members"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|member| member["kind"] != "directory");
         let paths = members.map(|member| member["path"].as_str().unwrap());
         paths.filter_map(|path| path.strip_prefix("/opt/rocm-7.1/")).collect()
     }

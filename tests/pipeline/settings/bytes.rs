@@ -254,13 +254,15 @@ fn parts_and_caches_know_the_options_that_change_bytes() {
         command.get_arguments().map(|argument| argument.get_id().as_str()).collect();
     PLACES.iter().for_each(|place| assert!(untried.remove(place), "{place}"));
     for line in OPTIONS.lines().filter(|line| !line.is_empty()) {
-        let words = line[2..].split_whitespace().map(|word| {
-            let place = |text: String, (name, path): &(&str, PathBuf)| {
-                text.replace(name, path.to_str().unwrap())
-            };
-            places.iter().fold(word.to_owned(), place)
-        });
-        let words: Vec<String> = words.collect();
+        let words: Vec<String> = line[2..]
+            .split_whitespace()
+            .map(|word| {
+                let place = |text: String, (name, path): &(&str, PathBuf)| {
+                    text.replace(name, path.to_str().unwrap())
+                };
+                places.iter().fold(word.to_owned(), place)
+            })
+            .collect();
         for option in words.iter().filter_map(|word| word.strip_prefix("--")) {
             untried.remove(option.replace('-', "_").as_str());
         }

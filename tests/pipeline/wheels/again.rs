@@ -104,8 +104,7 @@ fn archives_in_a_wheel_are_split() {
     let again = Made::of(&whole, &[]);
     let own = |made: &Made| -> std::collections::BTreeMap<String, String> {
         let wheels = made.wheels().into_values();
-        let members = wheels.flat_map(|wheel| wheel.members);
-        let members = members.map(|member| {
+        let members = wheels.flat_map(|wheel| wheel.members).map(|member| {
             let [name, sha256] =
                 ["name", "sha256"].map(|key| member[key].as_str().unwrap().to_owned());
             (name, sha256)

@@ -131,8 +131,10 @@ fn every_code_object_is_in_the_archive_of_its_arch() {
     }
     assert_eq!(found, expected);
     // The token in the names is derived only from this.
-    let lines = expected.iter().map(|((key, target), sha256)| format!("{key} {target} {sha256}\n"));
-    let mut lines: Vec<String> = lines.collect();
+    let mut lines: Vec<String> = expected
+        .iter()
+        .map(|((key, target), sha256)| format!("{key} {target} {sha256}\n"))
+        .collect();
     lines.sort();
     let token = &support::sha256(lines.concat().as_bytes())[..16];
     let device = made.wheel("x-device-gfx906");

@@ -196,8 +196,9 @@ fn configured_requirements_are_added() {
                 device_requires = [\"rocm-sdk-device-{group} == 7.1\"]\n\
                 host_requires = [\"rocm-bootstrap\"]\n";
     fs::write(&config, text).unwrap();
-    let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
-    let wheel = wheel.text("x/lib/aotriton.images/amd-gfx11xx/flash/a.aks2", "a");
+    let wheel = WheelSpec::new("x", "1.0")
+        .file("x/_C.so", &library())
+        .text("x/lib/aotriton.images/amd-gfx11xx/flash/a.aks2", "a");
     let made = Made::of(&wheel, &["--config", config.to_str().unwrap()]);
     assert_eq!(made.wheel("x").requires(""), ["rocm-bootstrap"].into());
     // A family is no group: the wheels of its groups require what is theirs.

@@ -90,9 +90,12 @@ fn archives_are_named_after_their_code() {
     support::kpack::need_python();
     let archives = |made: &Made| -> Vec<String> {
         let wheels = made.wheels();
-        let names = wheels.values().flat_map(support::fat_wheels::ReadWheel::names);
-        let mut names: Vec<String> =
-            names.filter(|name| name.ends_with(".kpack")).map(str::to_owned).collect();
+        let mut names: Vec<String> = wheels
+            .values()
+            .flat_map(support::fat_wheels::ReadWheel::names)
+            .filter(|name| name.ends_with(".kpack"))
+            .map(str::to_owned)
+            .collect();
         names.sort();
         names
     };
@@ -104,8 +107,9 @@ fn archives_are_named_after_their_code() {
     assert_eq!(tokens.len(), 1, "one token for all archives: {first:?}");
     assert_eq!(tokens.first().unwrap().len(), 16, "{first:?}");
     // Host files, the version and the Python tag do not matter.
-    let other = WheelSpec::tagged("x", "2.0", "cp312-cp312-manylinux_2_28_x86_64");
-    let other = other.file("x/_C.so", &library()).text("x/more.py", "more = 1\n");
+    let other = WheelSpec::tagged("x", "2.0", "cp312-cp312-manylinux_2_28_x86_64")
+        .file("x/_C.so", &library())
+        .text("x/more.py", "more = 1\n");
     assert_eq!(archives(&Made::of(&other, &[])), first);
     // Another library beside it matters, and so does a library's path.
     let more = plain().file("x/_D.so", &support::fixtures::folder().join("binaries/rdc"));

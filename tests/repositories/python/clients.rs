@@ -52,8 +52,7 @@ impl Environment {
         };
         let lib = self.folder.join("lib");
         let site = lib.join(&names(&lib)[0]).join("site-packages");
-        let infos = names(&site);
-        let mut infos: Vec<String> = infos
+        let mut infos: Vec<String> = names(&site)
             .iter()
             .filter_map(|name| name.strip_suffix(".dist-info").map(str::to_owned))
             .collect();

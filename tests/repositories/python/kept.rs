@@ -11,8 +11,11 @@ use super::wheels::{Wheel, device, family, family_of};
 
 /// Names of the wheels that pages list.
 fn listed(out: &Path) -> BTreeSet<String> {
-    let pages = contents(out).into_iter().filter(|(name, _)| name.ends_with("index.html"));
-    let pages: String = pages.map(|(_, page)| String::from_utf8(page).unwrap()).collect();
+    let pages: String = contents(out)
+        .into_iter()
+        .filter(|(name, _)| name.ends_with("index.html"))
+        .map(|(_, page)| String::from_utf8(page).unwrap())
+        .collect();
     let links = pages.lines().filter(|line| line.contains(".whl#"));
     links.map(|line| line.split(['>', '<']).nth(2).unwrap().to_owned()).collect()
 }

@@ -46,8 +46,11 @@ impl Set {
             sum(root);
             // Entries that the edit itself added to the sums stay.
             let sums = root.join("DEBIAN/md5sums");
-            let added = kept.lines().filter(|line| line.starts_with(&"0".repeat(32)));
-            let added: String = added.map(|line| format!("{line}\n")).collect();
+            let added: String = kept
+                .lines()
+                .filter(|line| line.starts_with(&"0".repeat(32)))
+                .map(|line| format!("{line}\n"))
+                .collect();
             fs::write(&sums, fs::read_to_string(&sums).unwrap() + &added).unwrap();
         });
     }
@@ -124,14 +127,15 @@ impl Set {
         }
         let package = fs::read(self.path(name)).unwrap();
         let (root, members) = (unpacked.root.path(), unpacked.members());
-        let archives = members.iter();
-        let archives = archives
+        let archives = members
+            .iter()
             .filter(|member| member.kind == MemberKind::File && member.path.ends_with(".kpack"));
-        let count = archives.map(|member| {
-            let bytes = fs::read(root.join(&member.path[1..])).unwrap();
-            u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
-        });
-        let count = count.sum();
+        let count = archives
+            .map(|member| {
+                let bytes = fs::read(root.join(&member.path[1..])).unwrap();
+                u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
+            })
+            .sum();
         let listed = listing::listed(&Content::of_bytes(package.clone()), name).unwrap();
         self.edit_receipt(|receipt| {
             let record = receipt.packages.iter_mut().find(|r| r.file_name == name).unwrap();
@@ -182,11 +186,13 @@ impl Set {
     pub fn edit_manifest(&self, arch: &str) {
         let archive = format!("opt/rocm-7.1/lib/.kpack/blas_lib_{arch}.kpack");
         let packages = self.packages();
-        let bytes = packages.iter().find_map(|package| {
-            let name = Path::new(package).file_name().unwrap().to_str().unwrap();
-            fs::read(self.unpack(name).root.path().join(&archive)).ok()
-        });
-        let bytes = bytes.unwrap();
+        let bytes = packages
+            .iter()
+            .find_map(|package| {
+                let name = Path::new(package).file_name().unwrap().to_str().unwrap();
+                fs::read(self.unpack(name).root.path().join(&archive)).ok()
+            })
+            .unwrap();
         self.edit(&self.host(), |root| {
             let file = root.join("opt/rocm-7.1/lib/.kpack/blas_lib.kpm");
             let mut manifest =

@@ -88,8 +88,11 @@ fn second_segments_of_what_there_is_one_of_are_refused() {
 #[test]
 fn dynamic_sections_without_an_end_in_their_segment_are_refused() {
     for size in [0x160, 0x1a0, 0x1b0] {
-        let file = Patched::new("bfd_shared");
-        let file = file.with_segment(4, elf::PT_DYNAMIC, [0xcdb0, 0xddb0, size, size, 8]);
+        let file = Patched::new("bfd_shared").with_segment(
+            4,
+            elf::PT_DYNAMIC,
+            [0xcdb0, 0xddb0, size, size, 8],
+        );
         match size {
             0x1b0 => drop(file.transformed()),
             _ => file.refused(Kind::Unsupported, "without DT_NULL"),
@@ -100,8 +103,8 @@ fn dynamic_sections_without_an_end_in_their_segment_are_refused() {
 /// Memory that starts as zeros still has a file offset.
 #[test]
 fn empty_load_segments_in_the_device_code_stay_congruent() {
-    let file = Patched::new("rdc");
-    let file = file.with_segment(9, elf::PT_LOAD, [0x2234, 0x2_0234, 0, 0x100, 0x1000]);
+    let file =
+        Patched::new("rdc").with_segment(9, elf::PT_LOAD, [0x2234, 0x2_0234, 0, 0x100, 0x1000]);
     let written = file.transformed();
     let written = ElfFile64::<LE>::parse(&*written).unwrap();
     let mut headers = written.elf_program_headers().iter();
@@ -137,16 +140,18 @@ fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
 /// `eu-strip` drops zeros outside of sections at the end of the last segment, and loaders accept that.
 #[test]
 fn transformed_files_may_end_before_their_last_segment() {
-    let file = Patched::new("transformed");
-    let file = file.with_segment(4, elf::PT_LOAD, [0x3008, 0xe008, 0x1000, 0x1000, 0x1000]);
+    let file = Patched::new("transformed").with_segment(
+        4,
+        elf::PT_LOAD,
+        [0x3008, 0xe008, 0x1000, 0x1000, 0x1000],
+    );
     assert!(matches!(file.examine(), Ok(Examined::Transformed(_))));
 }
 
 /// Section headers begin with zeros.
 #[test]
 fn references_do_not_grow_into_section_headers() {
-    let file = Patched::new("transformed");
-    let file = file.copy(0x38b0, 28 * 64, 0x1100).word(40, 0x1100);
+    let file = Patched::new("transformed").copy(0x38b0, 28 * 64, 0x1100).word(40, 0x1100);
     let Examined::Transformed(transformed) = file.examine().unwrap() else { panic!() };
     assert_eq!(transformed.marker_capacity(), 0x100);
     assert_eq!(transformed.rewrite(&[0x81; 0x100]).unwrap().len(), file.0.len() as u64);
@@ -166,8 +171,8 @@ fn fat_files_are_not_taken_for_debug_files() {
         let file = file.put(start, &vec![0; size]);
         assert!(matches!(file.examine(), Ok(Examined::SeparateDebug)));
     }
-    let file = Patched::new("lld_relr").with(11, &[(SIZE, 0)]);
-    let file = file.section(".hipFatBinSegment", &[(SIZE, 0)]);
+    let file =
+        Patched::new("lld_relr").with(11, &[(SIZE, 0)]).section(".hipFatBinSegment", &[(SIZE, 0)]);
     file.refused(Kind::Unsupported, "holds an offload bundle");
 }
 

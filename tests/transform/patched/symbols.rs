@@ -46,8 +46,11 @@ fn symbols_that_an_older_hash_table_leads_to_are_refused() {
     let hash = |count: u32, chain: u32| {
         let file = Patched::new("sub_page");
         let tag = file.tag_at(elf::DT_GNU_HASH);
-        let file = file.word(tag, elf::DT_HASH.0.cast_unsigned()).tag(elf::DT_HASH, table as u64);
-        let file = file.put(table, &[0; 4 * (2 + 1 + 18)]).put(table, &1_u32.to_le_bytes());
+        let file = file
+            .word(tag, elf::DT_HASH.0.cast_unsigned())
+            .tag(elf::DT_HASH, table as u64)
+            .put(table, &[0; 4 * (2 + 1 + 18)])
+            .put(table, &1_u32.to_le_bytes());
         file.put(table + 4, &count.to_le_bytes()).put(table + 12, &chain.to_le_bytes())
     };
     assert!(hash(18, 17).examine().is_ok());
@@ -83,8 +86,8 @@ fn symbols_that_would_be_left_behind_are_refused() {
         symbol(section, 0x5100).refused(Kind::Unsupported, "the dynamic symbol's value 0x5100");
         assert!(symbol(section, 0xd000).examine().is_ok());
         // The pointer to a function becomes a pointer into the device code.
-        let file = symbol(section, 0x5100);
-        let file = file.word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
+        let file =
+            symbol(section, 0x5100).word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
         file.refused(Kind::Unsupported, "is no wrapper's");
     }
     assert!(symbol(elf::SHN_ABS.0, 0x5100).examine().is_ok());

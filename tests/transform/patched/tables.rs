@@ -77,9 +77,11 @@ fn headers_of_more_than_what_moves_are_refused() {
 /// Zeros outside of sections are memory like other bytes.
 #[test]
 fn what_no_section_names_behind_the_device_code_stays_loaded() {
-    let file = Patched::new("bfd_shared").kind(&[".eh_frame_hdr", ".eh_frame"], elf::SHT_NULL);
-    let file = file.section(".eh_frame_hdr", &[(FLAGS, 0)]).section(".eh_frame", &[(FLAGS, 0)]);
-    let file = file.put(0xbff8, &[0; 0xc290 - 0xbff8]);
+    let file = Patched::new("bfd_shared")
+        .kind(&[".eh_frame_hdr", ".eh_frame"], elf::SHT_NULL)
+        .section(".eh_frame_hdr", &[(FLAGS, 0)])
+        .section(".eh_frame", &[(FLAGS, 0)])
+        .put(0xbff8, &[0; 0xc290 - 0xbff8]);
     let is_there = |file: &Patched| {
         let after = loads(&file.transformed());
         assert!(after.iter().any(|load| (load.0..load.0 + load.2).contains(&0xc28f)), "{after:x?}");
@@ -118,9 +120,11 @@ fn tables_in_sections_without_bytes_are_refused() {
     let text = "by its flags or its type";
     let shared = || Patched::new("bfd_shared");
     shared().kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
-    let file = shared().kind(&[".dynamic"], elf::SHT_NULL).section(".dynamic", &[(FLAGS, 0)]);
-    let file = file.kind(&[".data.rel.ro"], elf::SHT_NOBITS);
-    let file = file.section(".data.rel.ro", &[(SIZE, 0x208)]);
+    let file = shared()
+        .kind(&[".dynamic"], elf::SHT_NULL)
+        .section(".dynamic", &[(FLAGS, 0)])
+        .kind(&[".data.rel.ro"], elf::SHT_NOBITS)
+        .section(".data.rel.ro", &[(SIZE, 0x208)]);
     file.refused(Kind::Unsupported, text);
 }
 

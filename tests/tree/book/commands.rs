@@ -80,8 +80,8 @@ fn calls(script: &str) -> Vec<Vec<String>> {
 
 /// The fault of a call, if any: a command or an option that the program lacks.
 fn fault(call: &[String], known: &BTreeMap<String, BTreeSet<String>>) -> Option<String> {
-    let names = call.iter().filter(|word| !word.starts_with('-'));
-    let names: Vec<&str> = names.map(String::as_str).take(2).collect();
+    let names: Vec<&str> =
+        call.iter().filter(|word| !word.starts_with('-')).map(String::as_str).take(2).collect();
     let command = [names.join(" "), names.first().copied().unwrap_or_default().to_owned()];
     let has = command.iter().find_map(|name| known.get(name));
     let Some(has) = has.or_else(|| names.is_empty().then(|| &known[""])) else {

@@ -62,8 +62,8 @@ fn every_licence_is_one_that_is_allowed() {
 
 #[test]
 fn every_crate_is_from_the_registry_and_locked_with_a_digest() {
-    let lock = fs::read_to_string(tools::repository("Cargo.lock")).unwrap();
-    let lock: toml::Table = lock.parse().unwrap();
+    let lock: toml::Table =
+        fs::read_to_string(tools::repository("Cargo.lock")).unwrap().parse().unwrap();
     let own = own();
     for package in lock["package"].as_array().unwrap() {
         let name = package["name"].as_str().unwrap();
@@ -197,8 +197,8 @@ fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() 
     assert!(!text.contains(repository("").to_str().unwrap()));
     let sbom: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(sbom["metadata"]["component"]["version"], env!("CARGO_PKG_VERSION"));
-    let lock = fs::read_to_string(tools::repository("Cargo.lock")).unwrap();
-    let lock: toml::Table = lock.parse().unwrap();
+    let lock: toml::Table =
+        fs::read_to_string(tools::repository("Cargo.lock")).unwrap().parse().unwrap();
     let checksums: BTreeMap<_, _> = lock["package"]
         .as_array()
         .unwrap()

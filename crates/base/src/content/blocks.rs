@@ -147,9 +147,10 @@ impl BlockWriter {
     }
 
     fn put(&mut self) -> Result<()> {
-        let compressed = self.compressor.compress(&self.pending);
-        let compressed =
-            compressed.map_err(|cause| Error::of_library("cannot compress a block", cause))?;
+        let compressed = self
+            .compressor
+            .compress(&self.pending)
+            .map_err(|cause| Error::of_library("cannot compress a block", cause))?;
         let smaller = compressed.len() < self.pending.len();
         let bytes = if smaller { &compressed } else { &self.pending };
         self.blocks.push(Block {
@@ -207,9 +208,9 @@ impl BlockRange {
         let mut at = usize::try_from(self.start + offset).map_err(|_| outside())?;
         while !buffer.is_empty() {
             let block = self.blocks.blocks.get(at / BLOCK).ok_or_else(outside)?;
-            let bytes = self.blocks.store.read(block)?;
-            let bytes = bytes.get(at % BLOCK..).filter(|rest| !rest.is_empty());
-            let bytes = bytes.ok_or_else(outside)?;
+            let decoded = self.blocks.store.read(block)?;
+            let rest = decoded.get(at % BLOCK..).filter(|rest| !rest.is_empty());
+            let bytes = rest.ok_or_else(outside)?;
             let len = bytes.len().min(buffer.len());
             let (now, later) = buffer.split_at_mut(len);
             now.copy_from_slice(&bytes[..len]);

@@ -43,8 +43,8 @@ pub const KEY_FILE_LIMIT: u64 = 16 << 20;
 /// more than `limit` bytes.
 pub fn read_given(path: &Path, limit: u64, what: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-    let mut file = file.take(limit.saturating_add(1));
+    let mut file =
+        File::open(path).map_err(|e| Error::io(path, "open", e))?.take(limit.saturating_add(1));
     file.read_to_end(&mut bytes).map_err(|e| Error::io(path, "read", e))?;
     if bytes.len() as u64 > limit {
         let message = format!("has more than {limit} bytes");

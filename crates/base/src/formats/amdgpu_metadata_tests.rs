@@ -58,8 +58,11 @@ fn with_descriptors(descriptors: &[&[u8]]) -> Content {
     let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
     let index = file.program_headers.iter().position(|h| h.p_type == elf::PT_NOTE).unwrap();
     let header = 64 + 56 * index as u64;
-    let moved = whole.patched(header + 8, at.to_le_bytes()).unwrap();
-    let moved = moved.patched(header + 32, size.to_le_bytes()).unwrap();
+    let moved = whole
+        .patched(header + 8, at.to_le_bytes())
+        .unwrap()
+        .patched(header + 32, size.to_le_bytes())
+        .unwrap();
     Content::concat([&moved, &Content::of_bytes(note)])
 }
 
@@ -127,8 +130,11 @@ fn with_segment(offset: u64, size: u64) -> Content {
     let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
     let other = file.program_headers.iter().position(|header| header.is_load()).unwrap();
     let header = 64 + 56 * other as u64;
-    let content = whole.patched(header, elf::PT_NOTE.0.to_le_bytes()).unwrap();
-    let content = content.patched(header + 8, offset.to_le_bytes()).unwrap();
+    let content = whole
+        .patched(header, elf::PT_NOTE.0.to_le_bytes())
+        .unwrap()
+        .patched(header + 8, offset.to_le_bytes())
+        .unwrap();
     content.patched(header + 32, size.to_le_bytes()).unwrap()
 }
 

@@ -87,8 +87,7 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
     }
     let size = decimal(&text[48..58]).ok_or_else(|| fault(archive, at, "has no decimal size"))?;
     let start = at + HEADER_SIZE as u64;
-    let end = start.checked_add(size).filter(|end| *end <= archive.len());
-    let end = end.ok_or_else(|| {
+    let end = start.checked_add(size).filter(|end| *end <= archive.len()).ok_or_else(|| {
         let left = archive.len() - start;
         let message = format!("member {name} of {size} bytes is cut off after {left}");
         Error::truncated(message).structure("ar header").at(&archive.place(at))

@@ -150,8 +150,8 @@ fn file_header(content: &Content) -> Result<FileHeader> {
         let place = content.place(0);
         Error::malformed(message).structure("code object").at(&place)
     };
-    let header = FileHeader::read(content)?;
-    let header = header.ok_or_else(|| wrong("is no ELF64 little-endian file".to_owned()))?;
+    let header = FileHeader::read(content)?
+        .ok_or_else(|| wrong("is no ELF64 little-endian file".to_owned()))?;
     match header.e_machine() {
         elf::EM_AMDGPU => Ok(header),
         other => Err(wrong(format!("is for ELF machine {}, not for AMDGPU", other.0))),

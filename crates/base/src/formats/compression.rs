@@ -330,20 +330,19 @@ impl<R: BufRead> Decoder<R> {
 }
 
 fn xz_decoder<R: BufRead>(source: R, flags: u32) -> Result<liblzma::bufread::XzDecoder<R>> {
-    let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, flags);
-    let stream = stream.map_err(|e| decoder_fault(e.into()))?;
+    let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, flags)
+        .map_err(|e| decoder_fault(e.into()))?;
     Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
 }
 
 fn lzma_decoder<R: BufRead>(source: R) -> Result<liblzma::bufread::XzDecoder<R>> {
-    let stream = Stream::new_lzma_decoder(XZ_DECODER_MEMORY);
-    let stream = stream.map_err(|e| decoder_fault(e.into()))?;
+    let stream =
+        Stream::new_lzma_decoder(XZ_DECODER_MEMORY).map_err(|e| decoder_fault(e.into()))?;
     Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
 }
 
 fn zstd_decoder<R: BufRead>(source: R) -> Result<zstd::stream::read::Decoder<'static, R>> {
-    let decoder = zstd::stream::read::Decoder::with_buffer(source);
-    let mut decoder = decoder.map_err(decoder_fault)?;
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(source).map_err(decoder_fault)?;
     decoder.window_log_max(WINDOW_LOG_MAX).map_err(decoder_fault)?;
     Ok(decoder)
 }

@@ -69,8 +69,10 @@ impl Manifest {
 
     /// The bytes of the file.
     pub fn to_content(&self) -> Result<Content> {
-        let files = self.by_generation().into_iter();
-        let files = files.map(|(arch, archive)| (arch.into(), archive.to_value(arch)));
+        let files = self
+            .by_generation()
+            .into_iter()
+            .map(|(arch, archive)| (arch.into(), archive.to_value(arch)));
         let bytes = encode(&map([
             ("format_version", VERSION.into()),
             ("component_name", self.component_name.as_str().into()),

@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn sections_that_share_bytes_are_refused() {
         let whole = object_file("int f(int x) { return x + 1; }", &[]);
-        let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap());
-        let file = file.unwrap();
+        let file =
+            ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
         let mut shared = whole.clone();
         for index in 1..file.sections.len() as u64 {
             let header = file.header.e_shoff() + 64 * index;

@@ -212,8 +212,10 @@ impl<R: Read> TarMembers<R> {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| self.no_utf8(start));
         let pax = extended.pax.unwrap_or_default();
         let name = pax.name.or(extended.name).map_or_else(|| text(name_in(&header)), Ok)?;
-        let target = pax.target.or(extended.target);
-        let target = target.map_or_else(|| text(cut(&header.as_old().linkname)), Ok)?;
+        let target = pax
+            .target
+            .or(extended.target)
+            .map_or_else(|| text(cut(&header.as_old().linkname)), Ok)?;
         let mut kind = header.entry_type();
         if kind == EntryType::Regular && name.ends_with('/') && self.dialect == Dialect::Control {
             kind = EntryType::Directory;
@@ -266,8 +268,8 @@ impl<R: Read> TarMembers<R> {
             if ![&b"path"[..], b"linkpath", b"size"].contains(&key) {
                 continue;
             }
-            let value = record.value();
-            let value = value.map_err(|_| fault(start, "has a name that is no UTF-8"))?.to_owned();
+            let value =
+                record.value().map_err(|_| fault(start, "has a name that is no UTF-8"))?.to_owned();
             let twice = match key {
                 b"path" => found.name.replace(value).is_some(),
                 b"linkpath" => found.target.replace(value).is_some(),

@@ -88,8 +88,10 @@ fn unqualified(arch: &BaseArch) -> &str {
 /// All known archs.
 pub fn known_archs() -> impl Iterator<Item = BaseArch> {
     let rows = processors().iter().map(|row| row.name.to_string());
-    let strict = processors().iter().filter(|row| !row.name.is_generic());
-    let strict = strict.map(|row| format!("{}{STRICT}", row.name));
+    let strict = processors()
+        .iter()
+        .filter(|row| !row.name.is_generic())
+        .map(|row| format!("{}{STRICT}", row.name));
     rows.chain(strict).chain([SPIRV.to_owned()]).filter_map(|name| name.parse().ok())
 }
 

@@ -56,8 +56,7 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
         if blob.size > BLOB_LIMIT {
             return Err(FrameFault::TooLarge(blob.size));
         }
-        let end = blob.end().filter(|end| *end <= source.len());
-        let end = end.ok_or(FrameFault::Outside(blob))?;
+        let end = blob.end().filter(|end| *end <= source.len()).ok_or(FrameFault::Outside(blob))?;
         let mut frames = Self { source, at: blob.offset, end, count: 0, next: 0 };
         frames.count = frames.number()?;
         if frames.count > FRAME_LIMIT { Err(FrameFault::TooMany(frames.count)) } else { Ok(frames) }

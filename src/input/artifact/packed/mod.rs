@@ -199,10 +199,14 @@ impl Contents for Packed {
             let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
             before.is_some_and(|prefix| path == *prefix || relative(path, prefix).is_some())
         };
-        let files = self.members.iter().filter(|(path, member)| {
-            is_file(member) && path.as_str() != MANIFEST_NAME && !inside(path)
-        });
-        let mut files: Vec<&TreePath> = files.map(|(path, _)| path).collect();
+        let mut files: Vec<&TreePath> = self
+            .members
+            .iter()
+            .filter(|(path, member)| {
+                is_file(member) && path.as_str() != MANIFEST_NAME && !inside(path)
+            })
+            .map(|(path, _)| path)
+            .collect();
         files.sort_by(|one, other| one.components().cmp(other.components()));
         files.into_iter().map(TreePath::to_string).collect()
     }
@@ -224,8 +228,7 @@ fn decode(
     let taken = Arc::clone(&tap.taken);
     let decoder = Decoder::of_streams(BufReader::with_capacity(BUFFER, tap), method)?;
     let mut members = TarMembers::new(decoder, Dialect::Strict);
-    let decoded = Packed::collect(&mut members, path, store);
-    let decoded = decoded.and_then(|packed| {
+    let decoded = Packed::collect(&mut members, path, store).and_then(|packed| {
         let tap = members.into_inner().finish()?.into_inner();
         Ok((packed, tap.digest.finalize().into()))
     });

@@ -211,8 +211,12 @@ impl Removal<'_> {
         let kept =
             rows.filter(|(index, row)| *index != self.before.names_index() && is_in_file(row));
         let sections = kept.map(|(_, row)| bytes_of(row).end);
-        let segments = self.before.segments.iter().filter(|segment| segment.p_filesz(LE) > 0);
-        let segments = segments.map(|s| s.p_offset(LE).saturating_add(s.p_filesz(LE)));
+        let segments = self
+            .before
+            .segments
+            .iter()
+            .filter(|segment| segment.p_filesz(LE) > 0)
+            .map(|s| s.p_offset(LE).saturating_add(s.p_filesz(LE)));
         sections.chain(segments).max().unwrap_or_default()
     }
 

@@ -162,9 +162,9 @@ fn expected(content: &Content, before: &Tables, shape: &Shape, edits: Edits) -> 
     if let Some(marker) = before.index_of(MARKER, &names) {
         return with_marker(content, before, marker, shape, edits);
     }
-    let fatbin = before.index_of(FATBIN, &names);
-    let fatbin =
-        fatbin.ok_or_else(|| Error::malformed("its build has no section of device code"))?;
+    let fatbin = before
+        .index_of(FATBIN, &names)
+        .ok_or_else(|| Error::malformed("its build has no section of device code"))?;
     let removal = Removal::read(before, &shape.tables, fatbin)?;
     without_code(content, &removal, &names, shape, edits)
 }
@@ -268,8 +268,8 @@ fn is_loaded(tables: &Tables, range: &std::ops::Range<u64>) -> bool {
 /// Adds zeros up to `len` bytes in all.
 fn pad(parts: &mut Vec<Content>, len: u64) -> Result<()> {
     let there: u64 = parts.iter().map(Content::len).sum();
-    let missing = len.checked_sub(there);
-    let missing = missing.ok_or_else(|| Error::malformed("has parts that overlap"))?;
+    let missing =
+        len.checked_sub(there).ok_or_else(|| Error::malformed("has parts that overlap"))?;
     parts.push(Content::zeros(missing));
     Ok(())
 }
@@ -290,9 +290,12 @@ fn with_marker(
     // The marker may grow into zeros that no section has.
     let grown = section.sh_offset(LE)..section.sh_offset(LE).saturating_add(marker.len() as u64);
     let behind = bytes_of(section).end..grown.end;
-    let taken = before.sections.iter().filter(|other| other.sh_type(LE) != elf::SHT_NOBITS);
-    let taken =
-        taken.map(bytes_of).any(|other| other.start < behind.end && behind.start < other.end);
+    let taken = before
+        .sections
+        .iter()
+        .filter(|other| other.sh_type(LE) != elf::SHT_NOBITS)
+        .map(bytes_of)
+        .any(|other| other.start < behind.end && behind.start < other.end);
     if taken || !content.slice(behind)?.is_zero()? {
         return Err(Error::malformed("has a marker over other bytes"));
     }

@@ -101,8 +101,12 @@ impl<'a> Removal<'a> {
         let (own, code) = (self.segment(), addresses_of(self.code()));
         let is_first =
             |s: &&Segment| s.p_type(LE) == elf::PT_LOAD && s.p_vaddr(LE) == own.p_vaddr(LE);
-        let at = self.after.segments.iter().position(|segment| is_first(&segment));
-        let at = at.ok_or_else(|| other("lacks the segment that held the device code"))?;
+        let at = self
+            .after
+            .segments
+            .iter()
+            .position(|segment| is_first(&segment))
+            .ok_or_else(|| other("lacks the segment that held the device code"))?;
         let first = self.after.segments[at];
         if first.p_filesz(LE) == own.p_filesz(LE) {
             return Ok(None);
@@ -112,8 +116,8 @@ impl<'a> Removal<'a> {
         let marker_end = start.saturating_add(self.after.sections[self.fatbin].sh_size(LE));
         let removed = cut_end.checked_sub(head_end).filter(|removed| *removed > 0);
         let whole = head_end.is_multiple_of(PAGE) && head_end >= marker_end;
-        let removed = removed.filter(|_| whole);
-        let removed = removed.ok_or_else(|| other("has no whole pages cut out"))?;
+        let removed =
+            removed.filter(|_| whole).ok_or_else(|| other("has no whole pages cut out"))?;
         let cut_start = self.code().sh_offset(LE) + (head_end - start);
         let had = self.before.segments.len() - usize::from(self.drops_own_entry);
         let second = match self.after.segments.len().checked_sub(had) {

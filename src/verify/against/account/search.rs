@@ -109,11 +109,13 @@ fn installed(folder: &str, path: &TreePath, prefix: &str) -> Option<String> {
         Some(rest) => rest.is_empty() || TreePath::new(rest.join("/")).is_ok(),
         None => true,
     };
-    let below = names.strip_prefix(own.as_slice()).or_else(|| {
-        let stage = names.iter().rposition(|name| *name == "stage")?;
-        names.get(stage + 1..)
-    });
-    let below = below.filter(|_| inside)?;
+    let below = names
+        .strip_prefix(own.as_slice())
+        .or_else(|| {
+            let stage = names.iter().rposition(|name| *name == "stage")?;
+            names.get(stage + 1..)
+        })
+        .filter(|_| inside)?;
     let folder = path.parent();
     let from: Vec<&str> = folder.iter().flat_map(TreePath::components).collect();
     let common = from.iter().zip(below).take_while(|(one, other)| one == other).count();

@@ -54,10 +54,11 @@ fn relative<'a>(folder: &'a str, excuses: &Excuses) -> Option<&'a str> {
 
 /// Whether a link to the library lies where the loader looks.
 fn is_linked(set: &InstalledSet<'_>, file: &LinkedFile<'_>) -> bool {
-    let links = set.packages.iter().flat_map(|package| &package.paths);
-    let mut links = links.filter_map(|(path, node)| match node {
-        InstalledNode::Link { target } => Some((folder_of(path), target)),
-        _ => None,
-    });
+    let mut links = set.packages.iter().flat_map(|package| &package.paths).filter_map(
+        |(path, node)| match node {
+            InstalledNode::Link { target } => Some((folder_of(path), target)),
+            _ => None,
+        },
+    );
     links.any(|(folder, target)| name_of(target) == name_of(file.path) && set.is_told(folder))
 }

@@ -117,9 +117,11 @@ impl<'a> InstalledSet<'a> {
                 }
             }
         }
-        let linked = packages.iter().flat_map(|package| linked(package));
-        let linked: Vec<LinkedFile<'_>> =
-            linked.filter(|file| !excuses.asks_nothing_of(file.path)).collect();
+        let linked: Vec<LinkedFile<'_>> = packages
+            .iter()
+            .flat_map(|package| linked(package))
+            .filter(|file| !excuses.asks_nothing_of(file.path))
+            .collect();
         let mut users: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (index, file) in linked.iter().enumerate() {
             for name in &file.linked.needed {

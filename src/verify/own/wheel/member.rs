@@ -56,8 +56,10 @@ pub(super) fn found(
 
 /// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.
 fn is_windows(head: &[u8]) -> bool {
-    let offset = head.get(60..64).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok());
-    let offset = offset.and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
+    let offset = head
+        .get(60..64)
+        .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
+        .and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
     let header = offset.and_then(|at| head.get(at..)?.get(..4));
     head.starts_with(b"MZ") && header == Some(b"PE\0\0")
 }

@@ -92,8 +92,11 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
     reading.headers(&name, &metadata, &headers);
     let Reading { folder, installed, problems, if_split, .. } = reading;
     let folder = format!("/{folder}/");
-    let texts = installed.files().filter(|(path, _)| path.starts_with(&folder));
-    let texts = texts.map(|(path, facts)| (path.to_owned(), facts.sha256)).collect();
+    let texts = installed
+        .files()
+        .filter(|(path, _)| path.starts_with(&folder))
+        .map(|(path, facts)| (path.to_owned(), facts.sha256))
+        .collect();
     let extras = BTreeMap::new();
     Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split }, problems))
 }
@@ -121,14 +124,16 @@ struct Reading {
 impl Reading {
     /// Reads all members, and compares them with RECORD.
     fn members(&mut self, zip: &ZipReader, budget: &Budget) -> Result<()> {
-        let files = zip.members().iter().filter(|member| !member.name.ends_with('/'));
-        let files: Vec<&ZipMember> = files.collect();
-        let read = files.par_iter().map(|member| {
-            let row = self.record.rows.get(&member.name);
-            let hash = row.and_then(|row| row.digest.as_ref()).map(|digest| digest.hash);
-            found(zip, member, &self.path(&member.name), hash, budget)
-        });
-        let read: Vec<Result<Found>> = read.collect();
+        let files: Vec<&ZipMember> =
+            zip.members().iter().filter(|member| !member.name.ends_with('/')).collect();
+        let read: Vec<Result<Found>> = files
+            .par_iter()
+            .map(|member| {
+                let row = self.record.rows.get(&member.name);
+                let hash = row.and_then(|row| row.digest.as_ref()).map(|digest| digest.hash);
+                found(zip, member, &self.path(&member.name), hash, budget)
+            })
+            .collect();
         let mut left: BTreeSet<String> = self.record.rows.keys().cloned().collect();
         for (member, found) in files.iter().zip(read) {
             left.remove(&member.name);

@@ -26,8 +26,10 @@ impl Texts {
     /// Reads those of the one folder that is called like one.
     pub(super) fn read(zip: &ZipReader) -> Result<Self> {
         let firsts = zip.members().iter().filter_map(|member| member.name.split_once('/'));
-        let folders = firsts.filter(|(first, _)| first.ends_with(DIST_INFO));
-        let folders: BTreeSet<&str> = folders.map(|(first, _)| first).collect();
+        let folders: BTreeSet<&str> = firsts
+            .filter(|(first, _)| first.ends_with(DIST_INFO))
+            .map(|(first, _)| first)
+            .collect();
         let mut folders = folders.into_iter();
         let folder = match (folders.next(), folders.next()) {
             (Some(folder), None) => folder,

@@ -329,9 +329,9 @@ fn is_library(name: &str, node: &InstalledNode) -> bool {
 fn programs<'a>(package: &'a Installed, prefix: &str) -> Vec<&'a str> {
     let folder = format!("{prefix}/bin/");
     let lines = package.scripts.iter().flat_map(|script| script.text.lines());
-    let said =
-        lines.filter_map(|line| line.split_once(" --install /usr/bin/")?.1.split(' ').next());
-    let said: BTreeSet<&str> = said.collect();
+    let said: BTreeSet<&str> = lines
+        .filter_map(|line| line.split_once(" --install /usr/bin/")?.1.split(' ').next())
+        .collect();
     let runs = |name: &str, node: &InstalledNode| match node {
         InstalledNode::File { mode, .. } if mode & 0o111 != 0 => true,
         InstalledNode::File { facts, .. } => {

@@ -45,11 +45,14 @@ struct ReleaseIndexes<'a> {
 impl<'a> ReleaseIndexes<'a> {
     fn new(folder: &'a str, release: &'a Release) -> Self {
         let paths: BTreeSet<&str> = release.files.iter().map(|file| file.path.as_str()).collect();
-        let readable = paths.iter().filter(|path| {
-            let name = name_of(path);
-            is_list(name) && method(name).is_some()
-        });
-        let readable = readable.map(|path| folder_of(path)).collect();
+        let readable = paths
+            .iter()
+            .filter(|path| {
+                let name = name_of(path);
+                is_list(name) && method(name).is_some()
+            })
+            .map(|path| folder_of(path))
+            .collect();
         let by_hash = release.field("Acquire-By-Hash") == Some("yes");
         Self { folder, by_hash, paths, readable }
     }

@@ -74,8 +74,12 @@ impl SuitePackage {
 fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec<SuitePackage> {
     let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
     for (index, text) in indexes {
-        let arch = index.split("/binary-").nth(1).and_then(|rest| rest.split('/').next());
-        let arch: Arc<str> = arch.unwrap_or_default().into();
+        let arch: Arc<str> = index
+            .split("/binary-")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or_default()
+            .into();
         let (mut left, mut has_nameless) = (Left::of(text.len()), false);
         for fields in apt_index::paragraphs(&text) {
             let fields = match left.take(fields) {
@@ -284,8 +288,10 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
 
 fn node(package: &SuitePackage) -> PackageNode<'_> {
     let field = |name: &str| package.fields.get(name).map_or("", String::as_str);
-    let provided = field("Provides").split(',').filter_map(wish);
-    let provided = provided.map(|wish| (wish.name, wish.bound.map(|(_, version)| version)));
+    let provided = field("Provides")
+        .split(',')
+        .filter_map(wish)
+        .map(|wish| (wish.name, wish.bound.map(|(_, version)| version)));
     let mut offers: Vec<_> = provided.collect();
     offers.push((field("Package"), Some(field("Version"))));
     offers.sort_unstable();

@@ -28,8 +28,11 @@ pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
     }
     let rules = VersionRules { compare: compare_versions, bare_meets: true };
     for machine in machines {
-        let together = nodes.iter().filter(|(_, arch)| *arch == machine || *arch == "noarch");
-        let together: Vec<&PackageNode<'_>> = together.map(|(node, _)| node).collect();
+        let together: Vec<&PackageNode<'_>> = nodes
+            .iter()
+            .filter(|(_, arch)| *arch == machine || *arch == "noarch")
+            .map(|(node, _)| node)
+            .collect();
         let open = closure::open(&together, &known, rules);
         context.open_wishes(open, |alternatives| {
             let arch = machine.to_owned();

@@ -104,8 +104,8 @@ impl RpmLists {
 
     /// The digests of the packages of the lists behind `primary`, with what those are called.
     fn ids(&self) -> [(&'static str, Option<Vec<&str>>); 2] {
-        let filelists = self.filelists.as_ref();
-        let filelists = filelists.map(|list| list.iter().map(|(id, _)| id.as_str()).collect());
+        let filelists =
+            self.filelists.as_ref().map(|list| list.iter().map(|(id, _)| id.as_str()).collect());
         let other = self.other.as_ref().map(|ids| ids.iter().map(String::as_str).collect());
         [("filelists", filelists), ("other", other)]
     }

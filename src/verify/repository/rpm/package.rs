@@ -91,8 +91,8 @@ fn compare(
     }
     compare_dependencies(package, metadata, &mut compare)?;
     if let Some(files) = files {
-        let own = metadata.get_file_paths().map_err(fault)?;
-        let own: Vec<_> = own.iter().map(|path| path.to_string_lossy()).collect();
+        let paths = metadata.get_file_paths().map_err(fault)?;
+        let own: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
         let same = paths_digest(own.iter().map(|path| &**path).collect()) == files.digest;
         compare("list of files", if same { "" } else { "other" }, "");
     }
@@ -129,9 +129,9 @@ fn compare_dependencies(
         ("suggests", "rpm:suggests", metadata.get_suggests()),
         ("enhances", "rpm:enhances", metadata.get_enhances()),
     ];
-    for (what, element, own) in all {
-        let own = own.map_err(fault)?;
-        let own: BTreeSet<RelationLine<'_>> = own.iter().map(line).collect();
+    for (what, element, relations) in all {
+        let relations = relations.map_err(fault)?;
+        let own: BTreeSet<RelationLine<'_>> = relations.iter().map(line).collect();
         let entries = package.list(element).iter();
         let stated: BTreeSet<RelationLine<'_>> = entries.map(entry_line).collect();
         let has_libc = stated.iter().any(|(name, ..)| name.starts_with(LIBC));
@@ -149,8 +149,11 @@ fn compare_dependencies(
 /// The names that the package provides, or has a file of, itself.
 fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
     let provided = metadata.get_provides().unwrap_or_default();
-    let paths = metadata.get_file_paths().unwrap_or_default();
-    let paths = paths.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+    let paths = metadata
+        .get_file_paths()
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|path| path.into_os_string().into_string().ok());
     provided.into_iter().map(|dependency| dependency.name).chain(paths).collect()
 }
 

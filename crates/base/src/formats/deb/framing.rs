@@ -40,9 +40,10 @@ impl Framing {
     /// Finds control and data in `package`.
     pub fn read(package: &Content) -> Result<Self> {
         let mut members = ar::members(package)?.into_iter();
-        let version = members.next().filter(|member| member.name == VERSION);
-        let version =
-            version.ok_or_else(|| fault(package, 0, "does not begin with debian-binary"))?;
+        let version = members
+            .next()
+            .filter(|member| member.name == VERSION)
+            .ok_or_else(|| fault(package, 0, "does not begin with debian-binary"))?;
         check_version(package, &version)?;
         let mut next = |stem: &str| {
             let member = members.find(|member| !member.name.starts_with('_'));

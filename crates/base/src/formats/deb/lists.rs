@@ -66,8 +66,10 @@ impl Sums {
             let start = end;
             end += whole.len();
             let line = whole.trim_end_matches(['\n', '\r']);
-            let entry = line.split_once("  ").filter(|(_, path)| !path.is_empty());
-            let entry = entry.and_then(|(sum, path)| Some((path, unhex::<16>(sum)?)));
+            let entry = line
+                .split_once("  ")
+                .filter(|(_, path)| !path.is_empty())
+                .and_then(|(sum, path)| Some((path, unhex::<16>(sum)?)));
             let (path, sum) =
                 entry.ok_or_else(|| fault(format!("`{}` is no sum and path", excerpt(line))))?;
             let path_end = start + line.len();

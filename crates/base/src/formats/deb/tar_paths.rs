@@ -73,11 +73,12 @@ impl Paths {
         if both_files && !is_spelt {
             return Err("is there twice, spelt in two ways".to_owned());
         }
-        let kind = before.map_or(Some(kind), |before| before.then(kind));
-        let kind = kind.ok_or("stands where the package has a file in front of it")?;
+        let kind = before
+            .map_or(Some(kind), |before| before.then(kind))
+            .ok_or("stands where the package has a file in front of it")?;
         for (digest, spelt) in [(plain, own == plain), (own, true)] {
-            let seen = self.0.entry(digest);
-            let seen = seen.or_insert(Seen { kind, is_spelt: false, is_linkable: false });
+            let seen =
+                self.0.entry(digest).or_insert(Seen { kind, is_spelt: false, is_linkable: false });
             seen.kind = kind;
             seen.is_spelt |= spelt;
             seen.is_linkable |= spelt && matches!(kind, Kind::File | Kind::Special);

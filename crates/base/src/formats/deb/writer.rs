@@ -59,8 +59,11 @@ impl DebWriter {
 
 impl PayloadWriter for DebWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
-        let entry = self.specification.entries.get(self.next);
-        let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
+        let entry = self
+            .specification
+            .entries
+            .get(self.next)
+            .ok_or_else(|| Error::bug("more entries than announced"))?;
         self.next += 1;
         self.archive.sink().set_effort(effort).map_err(fault)?;
         self.archive.begin(entry)

@@ -17,8 +17,11 @@ impl ElfFile {
     /// Checks that all ranges lie inside the file and the address space of x86-64, so that later
     /// arithmetic on them cannot overflow.
     pub fn validate(&self) -> Result<()> {
-        let segments = self.program_headers.iter().enumerate();
-        let segments = segments.filter_map(|(index, header)| self.segment_fault(index, header));
+        let segments = self
+            .program_headers
+            .iter()
+            .enumerate()
+            .filter_map(|(index, header)| self.segment_fault(index, header));
         let faults = segments.chain(self.section_faults()).take(MAX_FAULTS).collect();
         Error::gather(faults).map_or(Ok(()), Err)
     }

@@ -7,11 +7,14 @@ use super::*;
 /// An archive with rows of three keys for two targets; some rows share one code object.
 fn sample(scheme: Scheme) -> Vec<u8> {
     let codes: Vec<Vec<u8>> = (1..=4).map(|n| vec![n; 20 * usize::from(n)]).collect();
-    let frames = codes.iter().map(|code| match scheme {
-        Scheme::None => code.clone(),
-        Scheme::ZstdPerKernel => zstd::bulk::compress(code, 1).unwrap(),
-    });
-    let frames: Vec<Content> = frames.map(Content::of_bytes).collect();
+    let frames: Vec<Content> = codes
+        .iter()
+        .map(|code| match scheme {
+            Scheme::None => code.clone(),
+            Scheme::ZstdPerKernel => zstd::bulk::compress(code, 1).unwrap(),
+        })
+        .map(Content::of_bytes)
+        .collect();
     let row = |ordinal: u32| TocRow {
         kind: HSACO.to_owned(),
         ordinal,

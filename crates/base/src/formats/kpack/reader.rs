@@ -99,8 +99,9 @@ fn read_header(content: &Content) -> Result<u64> {
         let error = Error::malformed(message).structure("kernel archive header");
         Err(error.at(&content.place(offset)))
     };
-    let bytes = content.read_array::<HEADER_LEN>(0);
-    let bytes = bytes.map_err(|error| error.structure("kernel archive header"))?;
+    let bytes = content
+        .read_array::<HEADER_LEN>(0)
+        .map_err(|error| error.structure("kernel archive header"))?;
     let Header { toc_offset } = match Header::parse(&bytes) {
         Ok(header) => header,
         Err(version @ HeaderFault::Version(_)) => {

@@ -204,8 +204,8 @@ impl<'a> Columns<'a> {
 
     /// The path of a file as written in the header; `None` if its directory is missing.
     fn whole_path(&self, at: usize) -> Option<String> {
-        let directory = usize::try_from(self.indexes[at]).ok();
-        let directory = directory.and_then(|at| self.directories.get(at))?;
+        let directory =
+            usize::try_from(self.indexes[at]).ok().and_then(|at| self.directories.get(at))?;
         Some(format!("{directory}{}", self.bases[at]))
     }
 
@@ -220,8 +220,8 @@ impl<'a> Columns<'a> {
     }
 
     fn path(&self, index: usize) -> Result<String> {
-        let directory = usize::try_from(self.indexes[index]).ok();
-        let directory = directory.and_then(|at| self.directories.get(at));
+        let directory =
+            usize::try_from(self.indexes[index]).ok().and_then(|at| self.directories.get(at));
         let directory = directory
             .and_then(|text| text.strip_prefix('/'))
             .filter(|text| text.is_empty() || text.ends_with('/'))
@@ -292,8 +292,8 @@ mod tests {
             (Tag::RPMTAG_FILEGROUPNAME, texts("root")),
         ];
         let more = more.iter().map(|(tag, data)| (*tag, IndexData::Int32(data.to_vec())));
-        let tags = tags.into_iter().chain(more);
-        let tags = tags.map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        let tags =
+            tags.into_iter().chain(more).map(|(tag, data)| HeaderEntry::new(tag.into(), data));
         Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
     }
 

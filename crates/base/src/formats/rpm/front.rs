@@ -75,8 +75,9 @@ impl Front {
             if !signature.entry_is_present(tag) {
                 continue;
             }
-            let stated = signature.get_entry_data_as_string(tag);
-            let stated = stated.map_err(|e| fault(&format!("states a bad {name}")).cause(e))?;
+            let stated = signature
+                .get_entry_data_as_string(tag)
+                .map_err(|e| fault(&format!("states a bad {name}")).cause(e))?;
             if stated != digest {
                 return Err(mismatch(&format!("the header's {name} is not the stated one")));
             }
@@ -201,8 +202,10 @@ fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<us
     let (offset, count) =
         usize::try_from(offset).ok().zip(usize::try_from(count).ok()).ok_or_else(outside)?;
     let len = count.checked_mul(width).filter(|len| *len > 0).ok_or_else(outside)?;
-    let rest = data.get(offset..).filter(|rest| offset % width == 0 && len <= rest.len());
-    let rest = rest.ok_or_else(outside)?;
+    let rest = data
+        .get(offset..)
+        .filter(|rest| offset % width == 0 && len <= rest.len())
+        .ok_or_else(outside)?;
     match kind {
         6 if count != 1 => Err(Error::malformed(format!("tag {tag} is a string more than once"))),
         6 | 8 | 9 => strings(rest, count).ok_or_else(|| {
@@ -245,8 +248,11 @@ mod tests {
 
     fn read(rows: &[[u32; 4]], data: &[u8]) -> Result<(u64, OddTexts)> {
         let lengths = [rows.len(), data.len()].map(|len| u32::try_from(len).unwrap());
-        let words = lengths.into_iter().chain(rows.iter().copied().flatten());
-        let words: Vec<u8> = words.flat_map(u32::to_be_bytes).collect();
+        let words: Vec<u8> = lengths
+            .into_iter()
+            .chain(rows.iter().copied().flatten())
+            .flat_map(u32::to_be_bytes)
+            .collect();
         header_end(&Content::of_bytes([&HEADER_MAGIC[..], &[0; 4], &words, data].concat()), 0)
     }
 

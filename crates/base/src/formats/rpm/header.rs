@@ -155,11 +155,12 @@ fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<V
 /// The tags that differ between files, and their common time.
 fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
-    let modes = entries.iter().map(|entry| u16::try_from(mode(entry)));
-    let modes: Vec<u16> =
-        modes.collect::<Result<_, _>>().map_err(|_| Error::bug("a mode has more than 16 bits"))?;
-    let sums = digests.files.iter();
-    let sums = sums.map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
+    let modes: Vec<u16> = entries
+        .iter()
+        .map(|entry| u16::try_from(mode(entry)))
+        .collect::<Result<_, _>>()
+        .map_err(|_| Error::bug("a mode has more than 16 bits"))?;
+    let sums = digests.files.iter().map(|sum| sum.map(|sum| hex(&sum)).unwrap_or_default());
     let links = entries.iter().map(|entry| entry.target().unwrap_or_default().to_owned());
     let flags = entries.iter().map(|entry| flags(entry).bits());
     let colors = IndexData::Int32(digests.colors.clone());

@@ -158,8 +158,11 @@ impl RpmReader {
             (IndexTag::RPMTAG_PAYLOADSHA256ALT, archive),
         ];
         for (tag, digest) in digests {
-            let stated = header.entry_is_present(tag).then(|| header.get_entry_data_as_string(tag));
-            let stated = stated.transpose().map_err(|e| fault("bad payload digest").cause(e))?;
+            let stated = header
+                .entry_is_present(tag)
+                .then(|| header.get_entry_data_as_string(tag))
+                .transpose()
+                .map_err(|e| fault("bad payload digest").cause(e))?;
             if stated.is_some_and(|stated| stated != hex(&digest)) {
                 return Err(mismatch("the payload's SHA-256 is not the stated one"));
             }

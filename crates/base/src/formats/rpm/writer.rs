@@ -89,8 +89,11 @@ impl RpmWriter {
 impl PayloadWriter for RpmWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
         self.archive.sink().sink.set_effort(effort).map_err(fault)?;
-        let entry = self.specification.entries.get(self.next);
-        let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
+        let entry = self
+            .specification
+            .entries
+            .get(self.next)
+            .ok_or_else(|| Error::bug("more entries than announced"))?;
         let index = u32::try_from(self.next).map_err(|_| Error::bug("entry index"))?;
         (self.next, self.started) = (self.next + 1, false);
         let name = format!("./{}", entry.path);

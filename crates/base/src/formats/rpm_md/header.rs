@@ -93,8 +93,10 @@ fn text(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
 /// The text of a localized tag, which some tools write as a plain string.
 fn localized(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
     if header.entry_is_present(tag) {
-        let found = header.get_entry_data_as_i18n_string(tag);
-        let found = found.or_else(|_| header.get_entry_data_as_string(tag)).map_err(bad)?;
+        let found = header
+            .get_entry_data_as_i18n_string(tag)
+            .or_else(|_| header.get_entry_data_as_string(tag))
+            .map_err(bad)?;
         Ok(found.to_owned())
     } else {
         Ok(String::new())

@@ -180,10 +180,12 @@ fn row(fields: &[String]) -> std::result::Result<(String, RecordRow), String> {
 fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
     let (name, digest) =
         text.split_once('=').ok_or("a digest without the name of its hash function")?;
-    let hash = HashName::ALL.into_iter().find(|hash| hash.to_string() == name);
-    let hash = hash.ok_or_else(|| {
-        format!("a digest by {name}; sha256, sha384 and sha512 are the ones that wheels may have")
-    })?;
+    let hash =
+        HashName::ALL.into_iter().find(|hash| hash.to_string() == name).ok_or_else(|| {
+            format!(
+                "a digest by {name}; sha256, sha384 and sha512 are the ones that wheels may have"
+            )
+        })?;
     let bytes = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == hash.len());
     let bytes = bytes.ok_or_else(|| {
         let is_hex =

@@ -180,9 +180,9 @@ fn local(archive: &Content, entry: &Entry) -> Result<u64> {
     let name =
         archive.read_vec(name_at..name_at + name_len, u64::from(u16::MAX), "name").map_err(cut)?;
     let extra_at = name_at + name_len;
-    let extra =
-        archive.read_vec(extra_at..extra_at + extra_len, u64::from(u16::MAX), "extra fields");
-    let extra = extra.map_err(cut)?;
+    let extra = archive
+        .read_vec(extra_at..extra_at + extra_len, u64::from(u16::MAX), "extra fields")
+        .map_err(cut)?;
     if name != member.name.as_bytes() {
         return Err(about("has another name"));
     }

@@ -16,13 +16,13 @@ pub const DEVICE: &str = "-device-";
 
 /// The group of a device wheel, by its normalized name; none if it is called otherwise.
 pub fn group(name: &str) -> Option<&str> {
-    name.split_once(DEVICE).map(|(_, group)| group)
+    name.rsplit_once(DEVICE).map(|(_, group)| group)
 }
 
 /// Tells if a device wheel is called after `host`: `amd-torch-device-gfx942` after `torch`. Both are
 /// normalized names.
 pub fn is_named_after(name: &str, host: &str) -> bool {
-    let stem = name.split_once(DEVICE).and_then(|(stem, _)| stem.strip_suffix(host));
+    let stem = name.rsplit_once(DEVICE).and_then(|(stem, _)| stem.strip_suffix(host));
     stem.is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }
 

@@ -7,7 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::formats::python_index::WheelPackage;
-use rockpack_base::formats::wheel::{Requirement, Tag, Version, WheelName};
+use rockpack_base::formats::wheel::{Condition, Requirement, Tag, Version, WheelName};
+
+use super::device_wheel::EXTRA;
 
 /// Releases by project and version.
 pub struct Releases<'a>(BTreeMap<&'a str, BTreeMap<Version, Release<'a>>>);
@@ -50,11 +52,14 @@ impl Release<'_> {
         self.wheels.iter().flat_map(|wheel| &wheel.requires)
     }
 
-    /// Tells whether every installer that takes `wheel` takes some wheel of this release.
+    /// Tells whether installers that take `wheel` take some wheel of this release: all of them where a tag of `wheel`
+    /// is for one Python, and some where it is for several.
     fn fits(&self, wheel: &ReleaseWheel<'_>) -> bool {
-        let covers =
-            |tag: &Tag| self.wheels.iter().flat_map(|own| &own.tags).any(|own| own.covers(tag));
-        wheel.tags.iter().all(covers)
+        let fits = |tag: &Tag| {
+            let mut own = self.wheels.iter().flat_map(|own| &own.tags);
+            own.any(|own| own.covers(tag) || !tag.is_of_one_python() && tag.covers(own))
+        };
+        wheel.tags.iter().all(fits)
     }
 
     /// The build numbers of wheels with the same tags, where there are several.
@@ -144,8 +149,8 @@ impl<'a> Releases<'a> {
         hosts.flat_map(Release::requires).any(names)
     }
 
-    /// Extras that require one version of a project, as those for device wheels do, which the index does not have
-    /// for all tags. Other projects than device wheels are on other indexes.
+    /// Extras that require a device wheel in one version, which the index does not have, or not for all tags. Other
+    /// projects are on other indexes.
     pub fn open_extras(&self) -> Vec<OpenExtra> {
         let mut open = Vec::new();
         let mut told = BTreeSet::new();
@@ -173,13 +178,21 @@ impl<'a> Releases<'a> {
         open
     }
 
-    /// Tells if the index lacks what a wheel of `own` version requires: a version of a project that it has
-    /// in others, or one as its own; or has it for other tags alone.
+    /// Tells if the index lacks a device wheel that a wheel of `own` version requires: a version of a project that it
+    /// has in others, or one as its own; or has it for other tags alone.
     fn is_open(&self, requirement: &Requirement, own: &Version, wheel: &ReleaseWheel<'_>) -> bool {
         let Some(exact) = requirement.exact() else { return false };
+        let named = requirement.condition.extras().iter().any(|extra| extra.starts_with(EXTRA));
+        if !named && !self.has_device_release(&requirement.project) {
+            return false;
+        }
         let is_here = self.0.contains_key(requirement.project.as_str()) || exact == own;
-        let chosen = self.chosen(requirement).and_then(|name| self.get(name));
-        is_here && !chosen.is_some_and(|release| release.fits(wheel))
+        match self.chosen(requirement).and_then(|name| self.get(name)) {
+            // A marker may keep it from other Pythons.
+            Some(_) if matches!(requirement.condition, Condition::Marker(_)) => false,
+            Some(release) => is_here && !release.fits(wheel),
+            None => is_here,
+        }
     }
 
     /// Releases of hosts and device wheels with several builds. A host and its device wheels are tied by their

@@ -825,7 +825,7 @@ coded! {
         { wheel: String, extra: String, requires: String }
         ["{wheel}"]
         [
-            "its extra {extra} requires {requires}, which the index does not have for its tags, so nobody \
+            "its extra {extra} requires {requires}, which the index does not have, or not for its tags, so nobody \
              can install it with this extra: publish that wheel, too"
         ];
     /// A host wheel or device wheel has several builds, and installers may mix them.

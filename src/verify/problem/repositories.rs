@@ -149,7 +149,7 @@ impl fmt::Display for OpenDependency {
             Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
             Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
             Self::Wheel { extra, requires } => {
-                let which = "which no wheel for its tags is";
+                let which = "which the index does not have, or not for its tags";
                 return write!(f, "its extra {extra} requires {requires}, {which}");
             }
         };

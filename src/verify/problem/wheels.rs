@@ -48,6 +48,9 @@ pub enum HeaderDifference {
     /// A field of METADATA or WHEEL differs from the file name.
     #[display("its file name has the {field} {named}, and its {file} says {stated}")]
     Name { field: &'static str, file: &'static str, named: String, stated: String },
+    /// A line of METADATA is no requirement.
+    #[display("has a line Requires-Dist that pip refuses with the whole wheel: {reason}")]
+    Requirement { reason: String },
     /// A version that PEP 440 does not know.
     #[display(
         "its {file} has the version {version}, which PEP 440 does not know: installers refuse it"

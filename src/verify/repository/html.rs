@@ -57,6 +57,13 @@ pub(super) fn read(text: &str) -> Result<HtmlPage, String> {
             Event::End(end) if end.name().as_ref().eq_ignore_ascii_case("a") => {
                 page.links.extend(open.take());
             }
+            Event::DocType(kind) if kind.trim().eq_ignore_ascii_case("html") => {}
+            // Plain comments are the same to every parser; in others, and in what is none of HTML, links may hide.
+            Event::Comment(text) if !text.contains(['<', '>']) && !text.contains("--") => {}
+            Event::Comment(_) => drop(page.foreign.get_or_insert_with(|| "!--".to_owned())),
+            Event::DocType(_) | Event::CData(_) | Event::PI(_) | Event::Decl(_) => {
+                page.foreign.get_or_insert_with(|| "!".to_owned());
+            }
             _ => {}
         }
     }
@@ -69,7 +76,9 @@ fn attributes(element: &BytesStart<'_>) -> Result<BTreeMap<String, String>, Stri
         let name = attribute.key.as_ref().to_ascii_lowercase();
         let value =
             quick_xml::escape::unescape(&attribute.value).map_err(|error| error.to_string())?;
-        found.insert(name, value.into_owned());
+        if found.insert(name.clone(), value.into_owned()).is_some() {
+            return Err(format!("an element has the attribute {name} twice"));
+        }
     }
     Ok(found)
 }
@@ -97,5 +106,16 @@ mod tests {
         let links: Vec<&str> = page.links.iter().map(|(_, all)| all["href"].as_str()).collect();
         assert_eq!(links, ["x", "y", "z"]);
         assert!(read("<a href=\"x").is_err());
+        assert!(read("<a href='x' HREF='y'>z</a>").is_err());
+        for hidden in [
+            "<?x ><a href='x'>x</a>?>",
+            "<!--><base href='x'>-->",
+            "<!-- --!><base href='x'>-->",
+            "<![CDATA[><base href='x'>]]>",
+            "<!DOCTYPE html [<!ENTITY a 'b'>]>",
+        ] {
+            assert!(read(hidden).unwrap().foreign.is_some(), "{hidden}");
+        }
+        assert_eq!(read("<!DOCTYPE html><!--SERIAL 12-->").unwrap(), HtmlPage::default());
     }
 }

@@ -10,8 +10,11 @@ use crate::verify::own::digest::Sha;
 use crate::verify::own::wheel::Wheel;
 use crate::verify::problem::{BadSharing, PathConflict, Problem, Problems};
 
-/// Files by path, by project and content; of equal ones of a project, the wheel that comes first.
-type Owners<'a> = BTreeMap<&'a str, BTreeMap<(&'a str, Sha), &'a str>>;
+/// The contents of a file in the wheels of a project, each with the first wheel that has it.
+type Contents<'a> = BTreeMap<Sha, &'a str>;
+
+/// Files by path and project.
+type Owners<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Contents<'a>>>;
 
 /// Reports each project whose file differs from that of the first project with the path, once for each two projects.
 pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
@@ -25,28 +28,35 @@ pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
     for (project, Wheel { installed, .. }) in of_sets.chain(others).chain(alone) {
         for (path, facts) in installed.files() {
             let owners = all.entry(path).or_default();
-            owners.entry((project, facts.sha256)).or_insert(&installed.file);
+            let own: &mut Contents<'_> = owners.entry(project).or_default();
+            own.entry(facts.sha256).or_insert(&installed.file);
         }
     }
     let mut told = BTreeSet::new();
     for (path, owners) in &all {
-        let Some(((first, _), _)) = owners.first_key_value() else { continue };
-        // Of two contents, one is another than any third.
-        let own: Vec<(&Sha, &&str)> = owners
-            .iter()
-            .take_while(|((project, _), _)| project == first)
-            .take(2)
-            .map(|((_, content), file)| (content, file))
-            .collect();
-        for ((project, content), file) in owners.iter().filter(|((it, _), _)| it != first) {
-            let other = own.iter().find(|(known, _)| *known != content);
-            if let Some((_, other)) = other
-                && told.insert([first, project])
+        let mut owners = owners.iter();
+        let Some((first, own)) = owners.next() else { continue };
+        for (project, others) in owners {
+            if let Some((first_file, second_file)) = differing(own, others)
+                && told.insert([*first, *project])
             {
-                let (first, second) = ((**other).to_owned(), (*file).to_owned());
+                let (first, second) = (first_file.to_owned(), second_file.to_owned());
                 let conflict = PathConflict::Owners { sharing: BadSharing::Path, first, second };
                 problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), conflict });
             }
         }
+    }
+}
+
+/// A wheel of either project with content that no wheel of the other has, and one of the other. Projects may share
+/// a path whose content each version or Python has in both.
+fn differing<'a>(own: &Contents<'a>, others: &Contents<'a>) -> Option<(&'a str, &'a str)> {
+    let lacks = |some: &Contents<'a>, all: &Contents<'a>| {
+        some.iter().find(|(content, _)| !all.contains_key(*content)).map(|(_, file)| *file)
+    };
+    let any = |all: &Contents<'a>| all.values().next().copied();
+    match lacks(own, others) {
+        Some(file) => Some((file, any(others)?)),
+        None => Some((any(own)?, lacks(others, own)?)),
     }
 }

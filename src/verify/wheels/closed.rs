@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 
-use super::set::{Sets, WheelSet, requirements};
+use super::set::{Sets, WheelSet, archs_of, requirements};
 use crate::package::device_wheel::{ALL, EXTRA, group};
 use crate::verify::own::wheel::{Wheel, spaced};
 use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
@@ -21,9 +21,10 @@ pub(super) fn check(
     problems: &mut Problems,
 ) {
     check_extras(set, sets, unread, problems);
+    let there: BTreeSet<&str> = set.devices.iter().map(|it| it.installed.name.as_str()).collect();
     for device in &set.devices {
         check_brought(set.host, device, sets, problems);
-        check_device(set.host, device, problems);
+        check_device(set.host, device, &there, problems);
     }
 }
 
@@ -65,15 +66,17 @@ fn check_extras(
             check_pin(set.host, requirement, set.host.metadata.version(), problems);
         }
     }
-    for Requirement { project: wheel, condition, .. } in required {
-        if condition == Condition::Always && there.contains(wheel.as_str()) {
+    for Requirement { project: wheel, condition, extras, .. } in required {
+        let brings_all = wheel == host.name && extras.iter().any(|extra| extra.starts_with(EXTRA));
+        if condition.extras().is_empty() && (there.contains(wheel.as_str()) || brings_all) {
             add_lack(set.host, ExtraLack::WithoutExtra { wheel }, problems);
         }
     }
 }
 
-/// Some extra brings a device wheel, `device-all` does, and so does the one for its own group. Another project
-/// may do that in place of the host, as `rocm` does for `rocm-sdk-libraries`.
+/// Some extra brings a device wheel, `device-all` does, and so does the one for its own group; the wheel of an arch
+/// family comes with every extra for one of its archs. Another project may do that in place of the host, as `rocm`
+/// does for `rocm-sdk-libraries`.
 fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut Problems) {
     let name = device.installed.name.as_str();
     let brings = |extra: &String| {
@@ -92,22 +95,40 @@ fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut P
         let lack = ExtraLack::NotInAll { extra: ALL.to_owned(), host: file.clone() };
         add_lack(device, lack, problems);
     }
-    let own = group(name).map(|group| format!("{EXTRA}{group}"));
-    if let Some(extra) = own.filter(|extra| offered(host).contains(extra) && !by.contains(&extra)) {
-        add_lack(device, ExtraLack::NotOwn { extra, host: file }, problems);
+    for extra in of_its_archs(host, device) {
+        if !by.contains(&&extra) {
+            add_lack(device, ExtraLack::NotOwn { extra, host: file.clone() }, problems);
+        }
     }
 }
 
+/// The extras of a host for the archs that a device wheel names: the one for its group, or without one those for
+/// the archs of a family.
+fn of_its_archs(host: &Wheel, device: &Wheel) -> Vec<String> {
+    let offered = offered(host);
+    let own = group(&device.installed.name).map(|group| format!("{EXTRA}{group}"));
+    if let Some(extra) = own.filter(|extra| offered.contains(extra)) {
+        return vec![extra];
+    }
+    let archs = device.installed.stated_archs.as_deref().unwrap_or_default();
+    let is_for_one = |extra: &String| {
+        let label = extra.strip_prefix(EXTRA).unwrap_or_default();
+        archs_of(label).is_some_and(|own| own.iter().any(|arch| archs.contains(arch)))
+    };
+    offered.into_iter().filter(is_for_one).collect()
+}
+
 /// A device wheel is installed with its host and in no other way.
-fn check_device(host: &Wheel, device: &Wheel, problems: &mut Problems) {
+fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: &mut Problems) {
     let (wheel, name) = (device.installed.file.clone(), host.installed.file.clone());
-    let own: Vec<Requirement> = requirements(device)
-        .filter(|it| it.project == host.installed.name && it.condition == Condition::Always)
-        .collect();
-    for requirement in &own {
+    let tied = |it: &Requirement| it.project == host.installed.name || there.contains(&*it.project);
+    let tied: Vec<Requirement> = requirements(device).filter(tied).collect();
+    for requirement in &tied {
         check_pin(device, requirement, host.metadata.version(), problems);
     }
-    if own.is_empty() {
+    let is_pin =
+        |it: &Requirement| it.project == host.installed.name && it.condition == Condition::Always;
+    if !tied.iter().any(is_pin) {
         let fault = PinFault::Absent { host: host.installed.name.clone() };
         problems.add(Problem::WheelPin { wheel: wheel.clone(), fault });
     }

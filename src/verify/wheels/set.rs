@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rayon::prelude::*;
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
 use rockpack_base::gfx::{BaseArch, arch_of_sanitized, archs_in, members_of_arch_family};
 
@@ -55,7 +56,7 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
     for wheel in wheels.iter() {
         pins.entry(wheel.installed.name.clone()).or_default().extend(pinned(wheel));
     }
-    wheels.iter_mut().for_each(|wheel| wheel.extras = device_extras(wheel, &pins));
+    wheels.par_iter_mut().for_each(|wheel| wheel.extras = device_extras(wheel, &pins));
     let brought: BTreeSet<String> = wheels.iter().flat_map(brought).map(str::to_owned).collect();
     let mut companions = BTreeMap::<String, BTreeSet<String>>::new();
     for (name, others) in wheels.iter().flat_map(companions_of) {
@@ -80,15 +81,18 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
 /// as well, and such extras may bring other packages.
 fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement>> {
     let own = &wheel.installed.name;
+    let (is_host, version) = (is_transformed(wheel), wheel.name.parsed_version());
     let (mut found, mut named) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
     for requirement in requirements(wheel) {
-        let Condition::Extra(extra) = &requirement.condition else { continue };
-        let Some(label) = extra.strip_prefix(EXTRA) else { continue };
+        let mut extras = requirement.condition.extras().iter();
+        let extra = extras.find_map(|extra| Some((extra, extra.strip_prefix(EXTRA)?)));
+        let Some((extra, label)) = extra else { continue };
         let project = &requirement.project;
         let is_of_label =
             project.strip_suffix(label).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'));
-        let is_device = project.contains(DEVICE)
+        let is_device = is_named_after(project, own)
             || is_of_label && archs_of(label).is_some()
+            || is_host && requirement.exact() == version.as_ref()
             || pins.get(project).is_some_and(|pins| pins.contains(own));
         if project == own {
             named.push((extra.clone(), requirement.extras));
@@ -123,13 +127,20 @@ fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> Role {
     if brought.contains(&wheel.installed.name) || is_named_for_host(wheel) {
         return Role::Device;
     }
-    if has(|_, class| matches!(class, Class::Host(host) if host.claims_to_be_transformed())) {
+    if is_transformed(wheel) {
         return Role::Host;
     }
     match has(|path, class| class.claims_to_be_archive() && is_in_kernel_folder(path)) {
         true => Role::Device,
         false => Role::Other,
     }
+}
+
+/// Tells if the device code of a binary of the wheel is elsewhere.
+fn is_transformed(wheel: &Wheel) -> bool {
+    let claims =
+        |class: &Class| matches!(class, Class::Host(host) if host.claims_to_be_transformed());
+    wheel.installed.files().any(|(_, facts)| claims(&facts.class))
 }
 
 /// Tells if a wheel is called after a distribution that it always requires in one version.
@@ -156,7 +167,7 @@ fn archs(name: &str) -> Option<Vec<String>> {
 }
 
 /// The archs in the name of a group; none if it names none.
-fn archs_of(group: &str) -> Option<Vec<String>> {
+pub(super) fn archs_of(group: &str) -> Option<Vec<String>> {
     let names =
         |archs: Vec<BaseArch>| -> Vec<String> { archs.iter().map(ToString::to_string).collect() };
     if let Some(arch) = arch_of_sanitized(&group.replace('-', "_")) {
@@ -202,7 +213,7 @@ impl<'a> Sets<'a> {
                     set.devices.push(device);
                 }
                 None => {
-                    let stem = name.split_once(DEVICE).map_or(name, |(stem, _)| stem);
+                    let stem = name.rsplit_once(DEVICE).map_or(name, |(stem, _)| stem);
                     let host = pinned(device).next().unwrap_or_else(|| stem.to_owned());
                     sets.hosts_of.entry(name).or_default();
                     sets.alone.push((device, host));
@@ -253,7 +264,7 @@ impl<'a> HostIndex<'a> {
     fn host_of(&self, device: &Wheel) -> Option<usize> {
         let pins: BTreeSet<String> = pinned(device).collect();
         let name = device.installed.name.as_str();
-        let stem = name.split_once(DEVICE).map(|(stem, _)| stem);
+        let stem = name.rsplit_once(DEVICE).map(|(stem, _)| stem);
         let mut names: Vec<&str> = pins.iter().map(String::as_str).collect();
         names.retain(|name| self.by_name.contains_key(name));
         if names.is_empty() {

@@ -102,8 +102,9 @@ fn extras_whose_wheels_are_not_there_are_named() {
     need(&["python3"]);
     let room = tempfile::tempdir().unwrap();
     let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
-    let pinned = "Provides-Extra: gpu\nRequires-Dist: far == 2.0; extra == 'gpu'\n\
-                  Requires-Dist: numpy; extra == 'gpu'\n";
+    let pinned = "Provides-Extra: device-far\nRequires-Dist: far == 2.0; extra == 'device-far'\n\
+                  Requires-Dist: numpy; extra == 'device-far'\n\
+                  Requires-Dist: demo == 0.1; extra == 'min'\n";
     Wheel::of("free", "1.0", pinned).write(&wheels);
     family(&wheels, "1.0");
     let good = publish(repo(&[&wheels], &out).arg("--strict"));
@@ -117,7 +118,7 @@ fn extras_whose_wheels_are_not_there_are_named() {
     Wheel::of("far", "1.0", "").write(&wheels);
     let before = contents(&out);
     let (told, _) = refused(repo_at(&[&wheels], &out, 2).arg("--strict"));
-    assert!(told.contains("free 1.0: its extra gpu requires far ==2.0"), "{told}");
+    assert!(told.contains("free 1.0: its extra device-far requires far ==2.0"), "{told}");
     assert!(!told.contains("demo 1.0"), "it came back: {told}");
     assert_eq!(contents(&out), before);
 }
@@ -139,10 +140,15 @@ fn device_wheels_of_other_tags_and_builds_are_named() {
     assert!(told.contains("R130") && told.contains("demo-1.0-cp311-cp311-"), "{told}");
     assert!(!told.contains("demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl: its extra"), "{told}");
     assert_eq!(failed_checks(&verify(&out)), ["V077"]);
+    // Nothing is missing for a wheel of every Python that brings those of one.
+    let meta = "Requires-Dist: demo-device-gfx942 == 1.0; extra == 'device-gfx942'\n";
+    Wheel::of("rocm", "1.0", meta).write(&room.path().join("meta"));
+    let told = publish(repo_at(&[&room.path().join("meta")], &out, 1).arg("--wheel"));
+    assert!(!told.contains("rocm-1.0-py3-none-any.whl: its"), "{told}");
     // One for every Python will do.
     let device = Wheel::of("demo-device-gfx942", "1.0", "Requires-Dist: demo == 1.0\n");
     device.write(&wheels);
-    let told = publish(repo_at(&[&wheels], &out, 1).arg("--strict"));
+    let told = publish(repo_at(&[&wheels], &out, 2).arg("--strict"));
     assert!(!told.contains("R130") && !told.contains("R131"), "{told}");
     assert_eq!(failed_checks(&verify(&out)), [""; 0]);
     let built_again = "1-cp312-cp312-manylinux_2_28_x86_64";

@@ -201,7 +201,8 @@ fn shared(brought_by: &[&str]) -> Wheels {
 fn what_several_groups_read_comes_with_each_of_them() {
     shared(&["device-gfx1100", "device-gfx1101", "device-all"]).fires_nothing();
     let wheels = shared(&["device-gfx1101", "device-all"]);
-    wheels.fires(&["V024"], &["TensileLibrary_gfx1100.dat", "which it does not need"]);
+    let words = ["TensileLibrary_gfx1100.dat", "which it does not need"];
+    wheels.fires(&["V024", "V095"], &words);
 }
 
 /// The folder of the set, in which the host has other lines of METADATA: `edit` gets those of its extras.
@@ -268,6 +269,11 @@ fn wheels_of_others_are_in_no_set() {
             "Provides-Extra: device-mac\nRequires-Dist: iot2-mac == 1; extra == \"device-mac\"\n",
         ),
         ("my_device_tools", "Requires-Dist: click == 8.0\n"),
+        (
+            "azure",
+            "Provides-Extra: device-azure\n\
+             Requires-Dist: azure-iot-device-provisioning>=2; extra == \"device-azure\"\n",
+        ),
     ] {
         let mut wheel = LooseWheel::new(&format!("{name}-1.0-py3-none-any.whl"), fields);
         wheel.add(&format!("{name}.py"), "");
@@ -293,6 +299,12 @@ fn v040_projects_share_what_is_the_same() {
     says(&run(), &["/ns/__init__.py", "one-2-py3-none-any.whl and two-1-py3-none-any.whl"]);
     write("one-2", "old");
     run().fired(&[]);
+    // Another content in each version, in both projects alike.
+    write("one-2", "next");
+    write("two-2", "next");
+    run().fired(&[]);
+    fs::remove_file(folder.path().join("two-2-py3-none-any.whl")).unwrap();
+    write("one-2", "old");
     write("one-1", "new");
     write("two-1", "new");
     write("one-2", "new");
@@ -326,4 +338,50 @@ fn some_device_wheels_are_installed() {
         fs::remove_file(folder.path().join(host.info("METADATA"))).unwrap();
         run().fired(if archs.len() == 1 { &["V024", "V031"] } else { &[] });
     }
+}
+
+#[test]
+fn v095_and_v096_requirements_that_reach_around_the_extras() {
+    let family = device("gfx11xx");
+    let wheels = Wheels::new();
+    let mut wheel = LooseWheel::new(&file_name(&family), &pin(HOST, ""));
+    wheel.add("lib/aotriton.images/amd-gfx11xx/a.aks2", "image");
+    wheel.write(wheels.0.path());
+    let lines = |archs: &[&str]| -> String {
+        archs.iter().map(|arch| pin(&family, &format!("device-{arch}"))).collect()
+    };
+    let host = wheels.read(HOST);
+    let base = host.text(&host.info("METADATA")).trim_end().to_owned();
+    let with = |added: &str| {
+        wheels.edit(HOST, |host| host.add(&host.info("METADATA"), format!("{base}\n{added}")));
+    };
+    let all = ["gfx1100", "gfx1101", "gfx1102", "all"];
+    with(&lines(&all));
+    wheels.fires_nothing();
+    with(&lines(&["gfx1100", "gfx1102", "all"]));
+    wheels.fires(&["V095"], &["device-gfx1101"]);
+    for line in [
+        "Requires-Dist: ex-blas[device-all] == 1.0+rocm7.1\n".to_owned(),
+        pin(&device("gfx1100"), "").trim_end().to_owned() + "; sys_platform == 'linux'\n",
+    ] {
+        with(&(lines(&all) + &line));
+        wheels.fires(&["V095"], &[]);
+    }
+    with(&lines(&all));
+    for line in ["ex-blas == 2.0; python_version > '3'", "ex-blas-device-gfx1101 == 2.0"] {
+        let wheels = Wheels::new();
+        wheels.edit(&device("gfx1100"), |wheel| {
+            let metadata = wheel.info("METADATA");
+            let text = wheel.text(&metadata);
+            wheel.add(&metadata, format!("{}\nRequires-Dist: {line}\n", text.trim_end()));
+        });
+        wheels.fires(&["V096"], &["requires ex-blas"]);
+    }
+    let wheels = Wheels::new();
+    wheels.edit(HOST, |host| {
+        let metadata = host.info("METADATA");
+        let text = host.text(&metadata);
+        host.add(&metadata, format!("{}\nRequires-Dist: foo ==\n", text.trim_end()));
+    });
+    wheels.fires(&["V094"], &["is no requirement"]);
 }

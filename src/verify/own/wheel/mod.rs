@@ -265,6 +265,11 @@ impl Reading {
             let stated = metadata.version().to_owned();
             add(differs("version", "METADATA", name.version.clone(), stated));
         }
+        for line in metadata.all("Requires-Dist") {
+            if let Err(error) = Requirement::parse(line) {
+                add(HeaderDifference::Requirement { reason: error.to_string() });
+            }
+        }
         if name.parsed_version().is_none() {
             let version = name.version.clone();
             add(HeaderDifference::NoVersion { file: "file name", version });

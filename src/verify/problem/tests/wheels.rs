@@ -46,7 +46,7 @@ fn listings() -> [ListingFault; 8] {
     ]
 }
 
-fn differences() -> [HeaderDifference; 6] {
+fn differences() -> [HeaderDifference; 7] {
     [
         HeaderDifference::Folder { folder: text("torch-2.8.0.dist-info") },
         HeaderDifference::Name {
@@ -55,6 +55,7 @@ fn differences() -> [HeaderDifference; 6] {
             named: text("2.9.0+rocm7.1"),
             stated: text("2.9.0"),
         },
+        HeaderDifference::Requirement { reason: "`foo ==` is no requirement".to_owned() },
         HeaderDifference::NoVersion { file: "file name", version: text("main") },
         HeaderDifference::HostTags {
             host: text(HOST),

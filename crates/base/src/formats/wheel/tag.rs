@@ -36,12 +36,20 @@ impl Tag {
             ("none", Some(("py", major, own)), Some((_, other, theirs))) => {
                 major == other && own.is_none_or(|own| theirs.is_some_and(|theirs| theirs >= own))
             }
-            // The stable ABI is for later versions of CPython.
-            ("abi3", Some(("cp", major, Some(own))), Some(("cp", other, Some(theirs)))) => {
-                major == other && theirs >= own
+            // An extension that no ABI matters to.
+            ("none", ..) if self.python == other.python => true,
+            // The stable ABI is for later versions of CPython, without those of other ABIs (`cp313t`).
+            ("abi3", Some(("cp", major, Some(own))), Some(("cp", other_major, Some(theirs)))) => {
+                let is_plain = other.abi == "abi3" || other.abi == other.python;
+                major == other_major && theirs >= own && is_plain
             }
             _ => false,
         }
+    }
+
+    /// Tells whether it is for one version of CPython on one platform: `cp312-cp312-manylinux_2_28_x86_64`.
+    pub fn is_of_one_python(&self) -> bool {
+        self.platform != "any" && self.python.starts_with("cp") && self.abi == self.python
     }
 }
 
@@ -57,6 +65,9 @@ fn minor(python: &str) -> Option<(&str, u32, Option<u32>)> {
 fn covers_platform(own: &str, other: &str) -> bool {
     if own == other || own == "any" {
         return true;
+    }
+    if let Some(machine) = own.strip_prefix("linux_") {
+        return libc(other).is_some_and(|other| other.machine == machine);
     }
     let (Some(own), Some(other)) = (libc(own), libc(other)) else { return false };
     own.family == other.family && own.machine == other.machine && own.version <= other.version
@@ -113,6 +124,10 @@ mod tests {
             ("py3-none-any", "py2-none-any", false),
             ("py3-none-any", "py38-none-any", true),
             ("py38-none-any", "py3-none-any", false),
+            ("cp312-none-manylinux_2_28_x86_64", HOST, true),
+            ("cp312-cp312-linux_x86_64", HOST, true),
+            ("cp312-cp312-linux_aarch64", HOST, false),
+            ("cp313-abi3-any", "cp313-cp313t-any", false),
         ] {
             assert_eq!(tag(own).covers(&tag(other)), expected, "{own} {other}");
         }

@@ -29,7 +29,8 @@ impl Diagnostic for FullError<'_> {
     }
 }
 
-/// Tells whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is not set.
+/// Tells whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is unset or
+/// empty.
 pub(super) fn has_colours(choice: ColorChoice, is_terminal: bool) -> bool {
     match choice {
         ColorChoice::Always => true,

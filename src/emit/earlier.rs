@@ -1,4 +1,4 @@
-//! Compares an output folder before a commit with the earlier set in it.
+//! Decides what a commit adds to an output folder and removes from it, from the earlier set there.
 //!
 //! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set that
 //! the new set does not have, and the SPDX document that rockpack wrote for it; everything else stays. It
@@ -58,8 +58,8 @@ pub enum SpdxDocument {
     Present,
 }
 
-/// Fails if the place of the SPDX document beside `receipt` has a foreign file, or the document of a set
-/// without receipt. A foreign file is only in the way if the new set has a document.
+/// Fails if the new set has an SPDX document and a file that rockpack did not write is in its place, or
+/// if rockpack's document of a set without a receipt is there.
 pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
     let path = out.join(receipt::sbom_name(receipt));
     let message = match is_own_sbom(&path)? {
@@ -111,8 +111,9 @@ pub(super) fn rank(name: &str) -> u8 {
     if is_last { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }
 }
 
-/// The change by which the packages `names`, with their receipt and maybe a document, replace the earlier set
-/// in `out`. If the set is a part, packages may have moved from or to another part.
+/// The files that a commit of the packages `names` adds to `out` and removes from it. Fails if the
+/// commit would overwrite files that rockpack did not write. Packages that the receipt of another part
+/// lists stay: a package may have moved there.
 pub(super) fn change(
     out: &Path,
     receipt: &str,

@@ -16,8 +16,9 @@ use crate::plan::extras::debug_places::is_debug_place;
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, NameWinner};
 
-/// Fails unless every name as `.deb`, every name in one of `formats`, and every path except folders belongs
-/// to one package.
+/// Fails if two packages have one name (as `.deb`, which receipts use, or in one of `formats`) or one
+/// path, or if a path lies below a file of another. Packages may share folders and the places of debug
+/// files.
 pub(in crate::plan) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
     let mut faults = Faults::default();
     let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();

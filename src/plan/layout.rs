@@ -39,8 +39,9 @@ pub(in crate::plan) fn entries(
     Ok(entries.into_values().collect())
 }
 
-/// The formats that list a folder above a file outside of the prefix that is in `formats`. An `.rpm` leaves
-/// folders to the distribution, except those that it would leave behind.
+/// The formats that list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
+/// lists only the folders in [`OWNED`], which would otherwise remain after its removal; the
+/// distribution owns the others.
 fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
     let owned = OWNED.iter().any(|own| folder.as_str().starts_with(own));
     match formats {

@@ -36,7 +36,7 @@ impl Link {
         Self { kind, to: to.clone(), versions: LinkVersions::OfPatch }
     }
 
-    /// A link to a package whose earlier versions do not fit this one.
+    /// A link to the versions of a package before the version of this set.
     pub fn before(kind: RelationKind, to: &PackageNames) -> Self {
         Self { kind, to: to.clone(), versions: LinkVersions::Before }
     }

@@ -144,7 +144,8 @@ fn check_pool(
     faults.finish()
 }
 
-/// When the unchanged file was modified.
+/// Modification time of a package file in the pool. Fails if the file is gone or is not what was
+/// published; `check` compares its digest even if size and time are the same.
 fn check_pool_file(
     store: &dyn Store,
     path: &str,

@@ -189,7 +189,8 @@ fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
     }
 }
 
-/// The newest subkey that may sign, or the primary key, and its end: no subkey outlives the primary key.
+/// The newest subkey that may sign, or else the primary key, with its expiry in seconds since 1970
+/// (`None`: never). A subkey expires with the primary key at the latest.
 fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     // Clients that refuse the newest self-signature use the previous one.
     let said = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];

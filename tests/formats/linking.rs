@@ -41,7 +41,7 @@ fn what_the_linker_wrote_is_found() {
     assert!(found.is_shared_object && found.interpreter.is_none());
 }
 
-/// The loader keeps one value for each tag, the last.
+/// The loader keeps only the last value of each tag, except `DT_NEEDED`.
 #[test]
 fn of_entries_of_one_tag_the_last_counts() {
     let content = library();

@@ -19,7 +19,7 @@ fn small(name: &str, text: &str) -> Package<Content> {
     package(name, tree.entries())
 }
 
-/// The content of the files in `directory`, by name; includes the names of directories.
+/// The entries of `directory`: name → content, which is empty for a directory.
 fn listing(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(directory).unwrap().map(Result::unwrap);
     entries
@@ -152,7 +152,7 @@ fn a_package_that_changes_its_part_stays_once() {
     };
     assert!(build(1, &["a", "b"]).is_empty() && build(2, &["c"]).is_empty());
     assert_eq!(debs(), ["a", "b", "c"]);
-    // The part that gets the package finishes first, then last.
+    // First the part that gains the package is built before the part that loses it, then after it.
     assert!(build(2, &["b", "c"]).is_empty());
     assert!(build(1, &["a"]).is_empty());
     assert_eq!(debs(), ["a", "b", "c"]);
@@ -161,8 +161,7 @@ fn a_package_that_changes_its_part_stays_once() {
     assert_eq!(debs(), ["a", "b", "c"]);
 }
 
-/// Recreates every moment at which a commit can be killed: the directory's state, without a process that
-/// holds its lock.
+/// Recreates the folder as a killed commit leaves it after each of its steps, with the lock free.
 #[test]
 fn a_commit_that_was_killed_is_undone_by_the_next_run() {
     let new_receipt =
@@ -274,9 +273,9 @@ fn bytes_do_not_depend_on_jobs() {
     }
 }
 
-/// Pinned digests of two packages: other bytes mean that users rebuild other packages from the same input.
-/// Change them together with the reason, and raise `PAYLOADS` in `emit::reuse`: otherwise caches keep giving
-/// the old bytes.
+/// Pinned digests of two packages: if they change, a rebuild from the same input gives users other
+/// packages. Change them together with the reason, and raise `PAYLOADS` in `emit::reuse`: otherwise
+/// caches keep giving the old bytes.
 #[test]
 fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();

@@ -178,7 +178,7 @@ impl Error {
         self
     }
 
-    /// Keeps the text of the first underlying error.
+    /// Sets the text of the underlying error, unless one is set already.
     pub fn cause(mut self, cause: impl fmt::Display) -> Self {
         self.inner.cause.get_or_insert_with(|| cause.to_string());
         self
@@ -204,8 +204,9 @@ impl Error {
         self.inner.kind
     }
 
-    /// Whether the fault lies in reading or in rockpack, and tells nothing about the content. Callers that
-    /// pass on damaged content, or take it for another kind of file, must not do so after such an error.
+    /// Whether the error tells nothing about the content: a read failed, the file changed, the run was
+    /// interrupted, or rockpack has a bug. Callers that pass on damaged content, or take it for another
+    /// kind of file, must not do so after such an error.
     pub fn is_of_reading(&self) -> bool {
         matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
@@ -228,7 +229,8 @@ impl Error {
         self
     }
 
-    /// Turns an error about a setting that judges the input into an error of the input.
+    /// Makes the input, not the configuration, the cause: the kind becomes [`Kind::Conflict`]. For a
+    /// setting that the input violates.
     pub fn of_input(mut self) -> Self {
         self.inner.kind = Kind::Conflict;
         self
@@ -241,7 +243,8 @@ impl Error {
         if self.inner.is_absent { self.hint(NAMED_HINT) } else { self }
     }
 
-    /// Marks an error met while settings were resolved: they are at fault, unless the system failed.
+    /// Marks an error from resolving settings: the settings are at fault, unless a read or the system
+    /// failed.
     fn of_settings(mut self) -> Self {
         self.inner.is_refusal |= self.inner.is_absent || !self.is_of_reading();
         let others = std::mem::take(&mut self.inner.others);
@@ -291,7 +294,7 @@ impl Error {
         all.into_iter()
     }
 
-    /// The frames, outermost first, then the place and the reason, in one text.
+    /// One line: the frames, outermost first, then the place, the reason and the cause.
     pub fn in_full(&self) -> String {
         let frames = self.inner.context.iter().rev();
         frames.map(|frame| format!("{}: ", printable(frame))).chain([self.rendered()]).collect()
@@ -319,7 +322,7 @@ impl Error {
     }
 }
 
-/// Gathers the faults of a stage that goes on as far as it can.
+/// The faults of a stage that continues after a fault, to report all of them.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<Error>);
 

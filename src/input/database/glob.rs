@@ -2,7 +2,7 @@
 
 /// Tells whether the parts of a path match the parts of `pattern`.
 pub fn matches_path(pattern: &str, path: &str) -> bool {
-    // Most paths do not end as the pattern does.
+    // Checks the last part first: this rejects most paths without splitting them.
     let last = pattern.rsplit('/').next().unwrap_or_default();
     if last != "**" && !matches_name(last, path.rsplit('/').next().unwrap_or_default()) {
         return false;
@@ -94,7 +94,7 @@ mod tests {
         assert!(matches_path("**/rocblas/*/library", "lib/rocblas/4.2/library"));
     }
 
-    /// The definition: `**` matches any parts.
+    /// The definition of a match, written as a recursion to test against.
     fn by_definition(pattern: &[&str], path: &[&str]) -> bool {
         match (pattern.split_first(), path.split_first()) {
             (None, None) => true,

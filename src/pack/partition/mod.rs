@@ -27,7 +27,7 @@ use crate::report::Findings;
 /// The packages that one machine builds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// The bytes to compress.
+    /// Estimated work of the job: uncompressed bytes of its packages.
     pub bytes: u64,
     /// The ids of the packages, in order.
     pub packages: BTreeSet<String>,

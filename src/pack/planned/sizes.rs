@@ -26,7 +26,7 @@ use crate::recombine::Kernel;
 /// Most large files of a package, small ones, or code objects of an archive, that are sampled.
 const SAMPLES: usize = 32;
 
-/// Windows of a file that are compressed.
+/// Number of windows of a large file that are compressed as a sample.
 const WINDOWS: u64 = 16;
 
 /// Bytes of a window. The content of rocBLAS's databases changes along the file: fewer and larger windows

@@ -49,7 +49,7 @@ struct FamilyParts<'a> {
 }
 
 impl<'a> Owners<'a> for FamilyParts<'a> {
-    /// A family.
+    /// The name of a family.
     type Owner = String;
 
     fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<String> {

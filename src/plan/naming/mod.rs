@@ -99,7 +99,8 @@ struct Of<'a> {
 }
 
 impl Naming {
-    /// The names that `scheme` gives to packages of this version and kind of build.
+    /// Makes the naming of a set from its scheme, version and variant. Fails if the variant is no valid
+    /// package name.
     pub fn new(scheme: Scheme, version: &Version, variant: Option<&str>) -> Result<Self> {
         let variant = match variant {
             Some(word) => {

@@ -30,7 +30,8 @@ pub(in crate::plan) struct PackagePart {
     pub group: String,
     pub template: String,
     pub needs_host: bool,
-    /// Whether its programs and libraries are run, so that their needs become dependencies.
+    /// Whether users run its programs and libraries, so that rockpack makes dependencies from what
+    /// these need.
     programs: bool,
     /// Whether its host package is named as if there were no device code.
     pub is_whole: bool,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{ListedMember, ListedPackage};
 use crate::package::Format;
 
-/// A path of a set and a package that has it.
+/// A package of a set and its entry at one path.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnedMember<'a> {
     /// The package.

@@ -142,7 +142,8 @@ coded! {
     DatabaseArchMismatch = "R020" "database-arch-mismatch" Warning by "databases"
         { file: InputFile, mismatch: ArchMismatch }
         ["{file}"] ["{mismatch}"];
-    /// A kernel database file that serves all archs stays in the host package.
+    /// A kernel database file that serves several archs, or is a cache for all, stays in the host
+    /// package.
     DatabaseShared = "R021" "database-shared" Note by "databases"
         { file: InputFile, rule: String, is_cache: bool, code_objects: Vec<Sha256Digest> }
         ["{file}"]

@@ -160,7 +160,8 @@ fn moved_symbol(
     Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
 }
 
-/// Whether the values of a section's symbols are addresses. Those of thread-local symbols are offsets in the
+/// Whether the values of a section's symbols are addresses; true if `section` is the index of no
+/// section, as for absolute symbols. Those of thread-local symbols are offsets in the
 /// template, and those of sections that are not loaded point nowhere.
 pub fn are_addresses(file: &ElfFile, section: usize) -> bool {
     let section = file.sections.get(section);

@@ -11,7 +11,8 @@ use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Requirement};
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};
 
-/// Checks every package of a set: kernel packages for all that they need, the others for versions.
+/// Checks the dependencies of every package of a set. Kernel packages must also depend on exactly their
+/// host's version and bring no other group's kernels.
 pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
     let hosts = hosts(packages);
     let by_name: BTreeMap<&str, &Installed> =

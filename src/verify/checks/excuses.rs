@@ -86,7 +86,7 @@ pub(in crate::verify) struct Excuses {
 }
 
 impl Excuses {
-    /// The findings of all receipts.
+    /// Collects what the receipts excuse: their findings, the paths left out, and the install prefix.
     pub(in crate::verify) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
         let mut excuses = Self::default();
         for receipt in receipts {

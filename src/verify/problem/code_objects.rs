@@ -35,7 +35,7 @@ impl CodeLoss {
         }
     }
 
-    /// How it is lost.
+    /// The text of the problem: where the artifacts have the code, and where it is missing.
     pub(super) fn message(&self, target: &str, sha256: &str) -> String {
         match self {
             Self::Recorded { installed, fault } => fault.message(installed, sha256),
@@ -193,7 +193,7 @@ pub enum ForeignCode {
     /// A bundle that `other`, the package for `arch`, does not have, too.
     #[display("is a bundle for {} and {arch}, and {other} has no equal file", few(archs, 5))]
     Bundle { arch: BaseArch, archs: Vec<String>, other: String },
-    /// Archives for `arch`, which `other` has of the same host.
+    /// Archives for `arch`; the package `other` also has archives for it, of the same host package.
     #[display("has archives for {arch}, and so has {other}")]
     SecondGroup { arch: String, other: String },
 }

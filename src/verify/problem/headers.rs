@@ -42,7 +42,7 @@ pub enum HeaderFault {
     /// The digest over header and payload is wrong.
     #[display("the MD5 of header and payload is not the one that its signature header states")]
     Md5,
-    /// A file that rpm treats as no build has it.
+    /// A file with rpm flags that rockpack's builds never set.
     #[display("its header gives {path} the flags {flags:#x}, and no build writes these")]
     FileFlags { path: String, flags: u32 },
     /// A file that `rpm --verify` checks only in part.

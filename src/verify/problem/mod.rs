@@ -123,7 +123,7 @@ pub struct Report {
     /// Whether no signature of a repository was looked at, because no key was given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub signatures_unchecked: bool,
-    /// Fingerprints of keys that were not given, and that an index names which one of those given signed.
+    /// Fingerprints of keys that an index signed by a given key names, and that were not given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys_beside: Vec<String>,
     /// Packages of repositories whose data was not looked at.
@@ -157,10 +157,11 @@ pub struct Report {
     /// Packages of earlier builds that were named and are in the set no more, which were not looked at.
     #[serde(skip_serializing_if = "is_zero")]
     pub superseded: usize,
-    /// Whether nothing says which relations packages have: they are in receipts alone.
+    /// Whether the relations of packages were not checked against the artifacts: only receipts have
+    /// them, and there is none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub relations_unread: bool,
-    /// The other version of rockpack that a receipt names, by which no script was compared.
+    /// The version of rockpack in a receipt, if it is not this one: scripts were not compared then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_generator: Option<String>,
     /// Checks that cannot be decided of a part of a set.
@@ -171,13 +172,14 @@ pub struct Report {
     pub may_be_part: bool,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
-    /// How often checks failed beside that, where a repository has very many of one.
+    /// Counts of further failures that `problems` does not list, because a repository has very many of
+    /// one check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub more: Vec<CheckCount>,
 }
 
 impl Report {
-    /// How often a check failed, those included that are not told one by one.
+    /// The number of failed checks, including those that are only counted in `more`.
     pub fn failed(&self) -> usize {
         self.problems.len() + self.more.iter().map(|more| more.count).sum::<usize>()
     }
@@ -190,7 +192,7 @@ pub struct CheckCount {
     pub code: &'static str,
     /// Stable name, e.g. `file-lost`.
     pub name: &'static str,
-    /// How often.
+    /// The number of failures of the check.
     pub count: usize,
 }
 
@@ -200,7 +202,7 @@ impl CheckCount {
     }
 }
 
-/// A package of a repository that is compressed in a way that is not read.
+/// A package of a repository whose data `verify` cannot decompress.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct UnreadData {
     /// The path in the repository.

@@ -95,8 +95,8 @@ coded! {
     /// The package manager cannot unpack a name or path, because it is too long.
     PathTooLong = "V041" "path-too-long" { file: PackagePath, excess: PathExcess }
         ["{file}"] ["{excess}"];
-    /// A kernel package does not depend on exactly its host's version, or a package not on the version of
-    /// another one that it belongs with.
+    /// A kernel package does not depend on exactly its host's version, or another package does not
+    /// depend on the version of a package that it belongs to.
     DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
         ["{package}"] ["{lack}"];
     /// Installing a kernel package brings the kernels of another group.

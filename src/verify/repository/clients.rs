@@ -189,7 +189,7 @@ fn one_line(value: &str) -> String {
     words.join(" ").chars().take(200).collect()
 }
 
-/// The places at which the writer says that the repository is served.
+/// The URLs at which the repository is served, from the settings in its state files.
 fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
     let folder = files.root.join(STATES);
     let mut places = BTreeSet::new();
@@ -210,7 +210,7 @@ fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
     Ok(places)
 }
 
-/// Other places than those that the writer remembers.
+/// Faults for URLs of a client file other than those in the repository's state; none without such URLs.
 fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
     let served = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| stanza.words(name));
     let keys = stanza.words("gpgkey");
@@ -221,7 +221,8 @@ fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
     found.map(|url| ClientFault::Elsewhere { url: url.to_owned() }).collect()
 }
 
-/// Files that do not have clients look at signatures that are there, or that name suites which are not.
+/// Faults of client files that do not make clients check the repository's signatures, or that name
+/// suites which do not exist.
 fn unsigned(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<ClientFault>> {
     let there = |path: &str| is_file(&context.root.join(path));
     if form == Form::Repo {

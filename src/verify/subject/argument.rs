@@ -22,7 +22,7 @@ pub(in crate::verify) struct PackageArgument {
     pub(in crate::verify) misnamed: Option<SetPart>,
     /// Packages of earlier builds that the receipt keeps, as far as other arguments have them.
     pub(in crate::verify) kept: Vec<PathBuf>,
-    /// How many packages that the receipt keeps no argument has.
+    /// Number of packages that the receipt keeps and no argument has.
     pub(in crate::verify) kept_absent: usize,
     /// How many packages of earlier builds the set has made anew; they are not looked at.
     pub(in crate::verify) superseded: usize,

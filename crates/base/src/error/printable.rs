@@ -1,6 +1,6 @@
-//! Foreign text on its way to a terminal or to the log of a CI system. A terminal obeys control characters. A
-//! CI system obeys GitHub's `::name::` at the beginning of a line, and `##[name]`, Azure's `##vso[` and
-//! TeamCity's `##teamcity[` anywhere in it.
+//! Escapes foreign text for terminals and the logs of CI systems. A terminal obeys control characters.
+//! A CI system obeys GitHub's `::name::` at the beginning of a line, and `##[name]`, Azure's `##vso[`
+//! and TeamCity's `##teamcity[` anywhere in it.
 
 use std::borrow::Cow;
 
@@ -52,7 +52,9 @@ pub fn is_unseen(c: char) -> bool {
         | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether `rest` begins with a command for a CI system: `##vso[`, `##[`, `##teamcity[`.
+/// Whether `rest` begins with a command for a CI system: `##`, any letters, digits and `-`, then `[`,
+/// as in `##vso[`, `##[` and `##teamcity[`. Commands of the form `::name::` are left to
+/// [`without_commands`].
 pub fn begins_command(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix("##") else { return false };
     rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-').starts_with('[')

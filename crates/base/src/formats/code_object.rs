@@ -16,8 +16,8 @@
 //! target in a note and other bits in the flags, so its processor is not read.
 //!
 //! Refused: files that are no ELF64 for AMDGPU. [`read_whole`] also refuses files that loaders refuse
-//! (another type, ABI or version than those above), tables that reach beyond the file, and symbols whose
-//! names are far longer than their string table.
+//! (another type, ABI or version than those above), and files that end before a segment or section
+//! does. [`kernel_names`] refuses symbols whose names are far longer than their string table.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +37,8 @@ const ABI_VERSION_MAX: u8 = 4;
 /// The state of a target feature in the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FeatureState {
-    /// The format version has no bits for it.
+    /// The flags do not tell: the version has no known bits for the feature, or the bit of a V3 file is
+    /// clear.
     Unknown,
     /// The processor lacks the feature.
     Unsupported,
@@ -50,7 +51,8 @@ pub enum FeatureState {
 }
 
 impl FeatureState {
-    /// The setting that the code needs; `None` if it runs with either.
+    /// The setting that the code needs; `None` if it runs with either, the processor lacks the feature,
+    /// or the flags do not tell.
     pub fn fixed(self) -> Option<bool> {
         match self {
             Self::On => Some(true),
@@ -103,8 +105,8 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     })
 }
 
-/// Refuses what loaders refuse by the ELF header of a code object: a type other than a shared object, an ABI
-/// other than ROCm's, or an unknown version of it.
+/// Fails if ROCm's loaders would refuse the ELF header of a code object: its type is no shared object,
+/// or its ABI or ABI version is unknown to them.
 pub fn check_loadable(content: &Content) -> Result<()> {
     let header = file_header(content)?;
     let (kind, abi, version) = (header.e_type(), header.os_abi(), header.abi_version());

@@ -21,8 +21,8 @@ const IDENTIFICATION: usize = 20;
 /// section per function).
 const MAX_SECTION_TABLE: u64 = 64 << 20;
 
-/// Largest section name table, in bytes. Real ones have some hundred bytes, and one that also holds the
-/// symbol names of a debug build stays far below.
+/// Largest section name table, in bytes. Real tables have a few hundred bytes. A table that also holds
+/// the symbol names of a debug build stays far below this limit.
 const MAX_SECTION_NAMES: u64 = 256 << 20;
 
 /// Longest section name that is compared and shown, in bytes; the rest is cut off. Only objects with a
@@ -58,7 +58,7 @@ impl ElfFile {
         }
     }
 
-    /// Reads the tables that `header`, the one of `content`, locates.
+    /// Reads the header tables and section names of `content`, whose file header is `header`.
     pub fn with_header(content: &Content, header: FileHeader) -> Result<Self> {
         let mut file = Self {
             content: content.clone(),
@@ -90,7 +90,8 @@ impl ElfFile {
             RecordTable::new(&self.content, self.header.e_phoff(), size)?.to_vec()?;
         let in_file = self.loads().filter(|(_, load)| load.p_filesz > 0);
         let mut by_address: Vec<usize> = in_file.map(|(index, _)| index).collect();
-        // `offset_of` takes the last segment at an address, which must be the first in the table.
+        // If several segments begin at one address, the first in the table counts: it is sorted last,
+        // where `offset_of` looks.
         by_address.sort_by_key(|index| (self.program_headers[*index].p_vaddr, Reverse(*index)));
         self.loads_by_address = by_address;
         Ok(())
@@ -104,7 +105,7 @@ impl ElfFile {
         self.check_entry_size("e_shentsize", self.header.e_shentsize(), SectionHeader::SIZE)?;
         let mut count = u64::from(self.header.e_shnum());
         if count == 0 {
-            // The count did not fit, so the null section has it.
+            // A count that does not fit into `e_shnum` is in `sh_size` of the null section.
             let first =
                 RecordTable::<SectionHeader>::new(&self.content, start, SectionHeader::SIZE)?;
             count = first.to_vec()?.first().map_or(0, |null| null.sh_size);
@@ -214,7 +215,7 @@ impl ElfFile {
         (end <= loaded_end).then(|| load.p_offset.checked_add(skip)).flatten()
     }
 
-    /// The bytes of a section, as a range that must lie inside the file.
+    /// The range of a section's bytes in the file. Fails if it reaches beyond the end.
     pub fn file_range(
         &self,
         index: usize,
@@ -289,7 +290,8 @@ impl ElfFile {
 }
 
 impl FileHeader {
-    /// Reads the header of `content`; `None` if it is no ELF64 little-endian file.
+    /// Reads the header of `content`; `None` if it is no ELF64 little-endian file. Fails if the file
+    /// ends inside the header.
     pub fn read(content: &Content) -> Result<Option<Self>> {
         if content.len() < IDENTIFICATION as u64 {
             return Ok(None);

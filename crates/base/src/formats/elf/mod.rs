@@ -13,7 +13,7 @@
 //!               16 bytes each: vna_hash, vna_flags, vna_other, vna_name, vna_next
 //! DT_VERDEF     20 bytes: vd_version, vd_flags, vd_ndx, vd_cnt, vd_hash, vd_aux, vd_next, and
 //!               behind vd_aux 8 bytes each: vda_name, vda_next
-//! DT_RELR       8-byte words: even = an address, odd = a bitmap of the 63 words after it
+//! DT_RELR       8-byte words: even = an address, odd = a bitmap of the next 63 addresses
 //! ```
 //!
 //! Source: System V ABI, generic edition and AMD64 supplement (symbols and dynamic relocations are those of
@@ -21,13 +21,14 @@
 //! versioning; RELR as in glibc 2.36. The byte layouts are those of the `object` crate; field names are the
 //! specification's.
 //!
-//! Other classes, byte orders and machines are no error: [`FileHeader::read`] and [`ElfFile::read`] return
-//! `None`. Reading checks that tables lie inside the file. [`ElfFile::validate`] checks their content, and is
-//! a separate call because files without device code are passed on, however odd they are.
+//! A file of another class or byte order is no error: [`FileHeader::read`] and [`ElfFile::read`] return
+//! `None`. [`ElfFile::read`] also returns `None` for another machine. Reading checks that tables lie
+//! inside the file. [`ElfFile::validate`] checks their content, and is a separate call because rockpack
+//! packs files without device code unchanged, even damaged ones.
 //!
-//! Refused: files that cost more to read than in proportion to their size. Any number of records may refer to
-//! the same bytes, so the bytes read through references are limited in total: names in a [`StringTable`],
-//! names and search paths in the dynamic section, chains of symbol versions.
+//! Refused: files from which far more bytes would be read than they have. Any number of records may
+//! refer to the same bytes, so the bytes read through references are limited in total: names in a
+//! [`StringTable`], names and search paths in the dynamic section, chains of symbol versions.
 
 mod build_id;
 mod dynamic;

@@ -44,7 +44,7 @@ impl Relocation {
         }
     }
 
-    /// Whether the relocation is for thread-local memory, and computes with no address.
+    /// Whether the relocation is for thread-local storage; its addend is then no address.
     pub fn is_thread_local(&self) -> bool {
         let kinds = [
             elf::R_X86_64_DTPMOD64,
@@ -55,7 +55,8 @@ impl Relocation {
         kinds.contains(&self.kind)
     }
 
-    /// The address in the addend, if the relocation uses no symbol's: loaders add their load address to it.
+    /// The address in the addend, if the relocation does not use the address of a symbol. The loader
+    /// adds the load address of the file to it.
     pub fn address_without_symbol(&self) -> Option<u64> {
         let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_IRELATIVE].contains(&self.kind);
         let plain = self.symbol == 0 && !self.is_thread_local();
@@ -64,7 +65,8 @@ impl Relocation {
 }
 
 /// Calls `visit` with every relocation that `dynamic` locates, in table order, without those of type
-/// `R_X86_64_NONE`. Refused: other encodings, and tables with a partial entry, behind which loaders read on.
+/// `R_X86_64_NONE`. Refused: other encodings, and tables that end inside an entry, because loaders read
+/// such an entry to its end.
 pub fn for_each_relocation(
     file: &ElfFile,
     dynamic: &Dynamic,

@@ -184,12 +184,8 @@ fn verify_packages(
     let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
-    let mut others = receipts
-        .iter()
-        .filter(|_| options.against.is_none())
-        .map(|receipt| &receipt.generator)
-        .filter(|it| *it != GENERATOR);
-    report.other_generator = others.next().cloned();
+    report.other_generator =
+        if options.against.is_none() { other_generator(&receipts) } else { None };
     report.relations_unread = receipts.is_empty() && options.against.is_some();
     report.undecided = sieve.undecided();
     others::count(&packages, &mut report);
@@ -197,6 +193,12 @@ fn verify_packages(
     report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     Ok(report)
+}
+
+/// The first version of rockpack that wrote a receipt and is not this one.
+fn other_generator(receipts: &[&Receipt]) -> Option<String> {
+    let mut generators = receipts.iter().map(|receipt| &receipt.generator);
+    generators.find(|generator| *generator != GENERATOR).cloned()
 }
 
 /// The origins of packages, with the findings that explain missing parts.

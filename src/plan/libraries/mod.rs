@@ -88,16 +88,19 @@ pub(super) fn discover(
         gatherer.add(file.linked, &file.places, public.contains(file.linked.path))?;
         interpreters.add(file.linked);
     }
-    let names = portions
-        .iter()
-        .map(|portion| Ok(portion.host_names(&setting.names)?.deb))
-        .collect::<Result<Vec<String>>>()?;
+    let names = host_names(setting, portions)?;
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     versions::note(&library_set, &located, name, findings);
     reach::note(setting, &library_set, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
     interpreters.finish(name, &mut linkage, findings)?;
     Ok(linkage)
+}
+
+/// The names of the host packages of all portions, as `.deb`.
+fn host_names(setting: &PlanSettings, portions: &[Portion<'_>]) -> Result<Vec<String>> {
+    let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
+    names.collect()
 }
 
 /// Looks up every library that the file `linked` needs.

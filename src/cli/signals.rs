@@ -32,13 +32,11 @@ const SPEECH: Duration = Duration::from_millis(500);
 pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let ignored = ignored();
     let numbers = ENDING.iter().map(|(number, _)| *number);
-    let is_ignored = |number: i32| ignored >> (number - 1) & 1 == 1;
-    let heeded: Vec<i32> = numbers.filter(|number| !is_ignored(*number)).collect();
-    let fault = |error: io::Error| Error::new(Kind::Io, "signals cannot be handled").cause(error);
-    let mut signals = Signals::new(heeded).map_err(fault)?;
+    let heeded: Vec<i32> = numbers.filter(|number| !is_ignored(*number, ignored)).collect();
+    let mut signals = Signals::new(heeded).map_err(not_handled)?;
     // A write above the limit of file sizes then fails, and does not end the process.
-    if !is_ignored(SIGXFSZ) {
-        flag::register(SIGXFSZ, Arc::default()).map_err(fault)?;
+    if !is_ignored(SIGXFSZ, ignored) {
+        flag::register(SIGXFSZ, Arc::default()).map_err(not_handled)?;
     }
     let heed = move || {
         for signal in signals.forever() {
@@ -54,6 +52,14 @@ pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
         }
     };
     thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(Error::no_thread)
+}
+
+fn is_ignored(number: i32, ignored: u64) -> bool {
+    ignored >> (number - 1) & 1 == 1
+}
+
+fn not_handled(error: io::Error) -> Error {
+    Error::new(Kind::Io, "signals cannot be handled").cause(error)
 }
 
 /// Ends the process with a message. If nobody reads stderr, or a write to it blocks, the process ends without

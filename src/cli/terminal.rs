@@ -113,13 +113,12 @@ pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
 /// terminals take `\u009b` for the start of a command; these characters are only inside of strings. So is the
 /// `#` of a text that a CI system takes for a command anywhere in a line.
 pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
-    let is_left = |c: char| (c.is_control() && c >= '\u{7f}') || is_unseen(c);
-    if !text.contains(is_left) && !text.contains("##") {
+    if !text.contains(is_unescaped) && !text.contains("##") {
         return Cow::Borrowed(text);
     }
     let mut plain = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
-        if is_left(c) || (c == '#' && text.get(at..).is_some_and(begins_command)) {
+        if is_unescaped(c) || (c == '#' && text.get(at..).is_some_and(begins_command)) {
             // JSON escapes are units of UTF-16.
             let mut pieces = [0; 2];
             c.encode_utf16(&mut pieces)
@@ -130,6 +129,10 @@ pub(super) fn plain_json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(plain)
+}
+
+fn is_unescaped(c: char) -> bool {
+    (c.is_control() && c >= '\u{7f}') || is_unseen(c)
 }
 
 #[cfg(test)]

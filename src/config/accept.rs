@@ -122,7 +122,6 @@ pub(super) fn accepted(
 }
 
 fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Code> {
-    let acceptable = || Code::ALL.iter().filter(|code| !NEVER.contains(code));
     match Code::of_id(text) {
         Some(code) if NEVER.contains(&code) => {
             let message = format!("{code} is no finding about packages, and cannot be accepted");
@@ -131,9 +130,9 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
         Some(code) => Ok(code),
         None => {
             let message = format!("`{}` is no code of a finding", text.escape_debug());
-            let meant = acceptable().find(|code| code.name() == text).map(|code| code.id());
+            let meant = acceptable_codes().find(|code| code.name() == text).map(|code| code.id());
             let is_finding = !text.to_uppercase().starts_with('V');
-            let near = || nearest(text, acceptable().map(|code| code.id()));
+            let near = || nearest(text, acceptable_codes().map(|code| code.id()));
             let meant = meant.or_else(|| near().filter(|_| is_finding));
             let hint = match meant {
                 None if !is_finding => "checks of `verify` that fail cannot be accepted".to_owned(),
@@ -143,6 +142,10 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
             Err(document.fault(keys, message).hint(hint))
         }
     }
+}
+
+fn acceptable_codes() -> impl Iterator<Item = &'static Code> {
+    Code::ALL.iter().filter(|code| !NEVER.contains(code))
 }
 
 /// Marks findings as accepted, by the first entry that matches. An entry without a match becomes a finding

@@ -141,13 +141,19 @@ fn architecture(
 /// Refuses a group name that cannot become part of a package name in both formats.
 fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-    let edges = |c: char| c.is_ascii_alphanumeric();
-    if name.chars().all(good) && name.starts_with(edges) && name.ends_with(edges) {
+    if name.chars().all(good)
+        && name.starts_with(is_alphanumeric)
+        && name.ends_with(is_alphanumeric)
+    {
         return Ok(());
     }
     let message = format!("`{name}` cannot stand in a package name");
     let error = document.fault(&[GROUPS, name], message);
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
+}
+
+fn is_alphanumeric(c: char) -> bool {
+    c.is_ascii_alphanumeric()
 }
 
 /// Reads the rules of single components.
@@ -193,24 +199,33 @@ fn filter(
 ) -> ArchFilter {
     let document = names.document;
     let [kind, name] = table;
-    let mut read = |key: &str, list: Option<Vec<String>>| {
-        let list = list?;
-        if list.is_empty() {
-            let error = document.fault(&[kind, name, key], "lists no architectures");
-            faults.add(error.hint("list some, or remove the key"));
-        }
-        let archs = list
-            .iter()
-            .enumerate()
-            .map(|(index, text)| names.read(text, &[kind, name, key, &index.to_string()]));
-        Some(archs.filter_map(|arch| faults.keep(arch)).collect::<BTreeSet<_>>())
-    };
-    let include = read("include_architectures", include);
-    let exclude = read("exclude_architectures", exclude).unwrap_or_default();
+    let include = listed_archs([kind, name, "include_architectures"], include, names, faults);
+    let exclude = listed_archs([kind, name, "exclude_architectures"], exclude, names, faults)
+        .unwrap_or_default();
     for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
         let keys = [kind, name, "exclude_architectures"];
         let error = document.fault(&keys, format!("{arch} is included, too"));
         faults.add(error.hint("list it once"));
     }
     ArchFilter { include, exclude }
+}
+
+/// The archs of `list` at `keys`.
+fn listed_archs(
+    keys: [&str; 3],
+    list: Option<Vec<String>>,
+    names: &ArchNames<'_>,
+    faults: &mut Faults,
+) -> Option<BTreeSet<BaseArch>> {
+    let list = list?;
+    if list.is_empty() {
+        let error = names.document.fault(&keys, "lists no architectures");
+        faults.add(error.hint("list some, or remove the key"));
+    }
+    let [kind, name, key] = keys;
+    let archs = list
+        .iter()
+        .enumerate()
+        .map(|(index, text)| names.read(text, &[kind, name, key, &index.to_string()]));
+    Some(archs.filter_map(|arch| faults.keep(arch)).collect())
 }

@@ -82,14 +82,16 @@ fn words(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
 
 /// Parses `content_date` into seconds since 1970. RPM stores the time of a file in 32 bits.
 fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
-    let fault = |message: &str| document.fault(&["content_date"], message);
+    let keys = ["content_date"];
     let time: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| {
-        fault("is no date in RFC 3339")
+        document
+            .fault(&keys, "is no date in RFC 3339")
             .cause(error)
             .hint("it is written as in `2025-01-01T00:00:00Z`")
     })?;
-    u32::try_from(time.as_second())
-        .map_err(|_| fault("lies outside of 1970 to 2106, the times that RPM can store"))
+    u32::try_from(time.as_second()).map_err(|_| {
+        document.fault(&keys, "lies outside of 1970 to 2106, the times that RPM can store")
+    })
 }
 
 /// Refuses requirements of wheels that cannot be a line of METADATA.

@@ -119,8 +119,8 @@ impl Config {
         kind: ComponentKind,
     ) -> impl Iterator<Item = (&str, &ComponentRules)> {
         let id = format!("{artifact}_{kind}");
-        let of = |wanted: &str| self.components.iter().find(|(name, _)| name == wanted);
-        let found = [of(artifact), of(&id)];
+        let found =
+            [artifact, &id].map(|wanted| self.components.iter().find(|(name, _)| name == wanted));
         found.into_iter().flatten().map(|(name, rules)| (name.as_str(), rules))
     }
 

@@ -32,11 +32,9 @@ pub struct Folders {
 impl Folders {
     /// The folders that `keys` name, or else the defaults.
     pub(super) fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
-        let mut checked = |key: &str, text: &str| {
-            faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
-        };
-        let libraries = checked("libdir", &keys.libdir);
-        let kernels = keys.kpackdir.as_ref().and_then(|text| checked("kpackdir", text));
+        let libraries = checked_folder("libdir", &keys.libdir, document, faults);
+        let kernels = keys.kpackdir.as_ref();
+        let kernels = kernels.and_then(|text| checked_folder("kpackdir", text, document, faults));
         let libraries = libraries.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
         let kernels = kernels.or_else(|| faults.keep(libraries.join(KERNELS)))?;
         Some(Self { libraries, kernels })
@@ -54,26 +52,37 @@ impl Folders {
     }
 }
 
+fn checked_folder(
+    key: &str,
+    text: &str,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Option<TreePath> {
+    faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
+}
+
 fn folder(text: &str) -> Result<TreePath> {
-    let refuse = |why: &str| {
-        let message = format!("`{}` cannot be a folder of the prefix: {why}", text.escape_debug());
-        Error::new(Kind::Config, message)
-            .hint("it is relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
-    };
     if text.is_empty() {
-        return Err(refuse("it is empty"));
+        return Err(refused_folder(text, "it is empty"));
     }
     if text.starts_with('/') {
-        return Err(refuse("it is absolute"));
+        return Err(refused_folder(text, "it is absolute"));
     }
-    let path = TreePath::new(text)
-        .map_err(|_| refuse("it has empty, `.` or `..` parts, or a trailing slash"))?;
+    let path = TreePath::new(text).map_err(|_| {
+        refused_folder(text, "it has empty, `.` or `..` parts, or a trailing slash")
+    })?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
     if text.chars().all(plain) {
         Ok(path)
     } else {
-        Err(refuse("only letters, digits and `._+~-` are the same to every tool"))
+        Err(refused_folder(text, "only letters, digits and `._+~-` are the same to every tool"))
     }
+}
+
+fn refused_folder(text: &str, why: &str) -> Error {
+    let message = format!("`{}` cannot be a folder of the prefix: {why}", text.escape_debug());
+    Error::new(Kind::Config, message)
+        .hint("it is relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
 }
 
 #[cfg(test)]
@@ -87,15 +96,16 @@ mod tests {
 
     #[test]
     fn kernel_archives_lie_with_the_libraries() {
-        let shown = |toml: &str| {
-            let folders = folders(toml).unwrap();
-            [folders.libraries.to_string(), folders.kernels.to_string(), folders.manifest_prefix()]
-        };
-        assert_eq!(shown(""), ["lib", "lib/.kpack", "lib"]);
-        assert_eq!(shown("libdir = 'lib64'"), ["lib64", "lib64/.kpack", "lib64"]);
+        assert_eq!(shown_folders(""), ["lib", "lib/.kpack", "lib"]);
+        assert_eq!(shown_folders("libdir = 'lib64'"), ["lib64", "lib64/.kpack", "lib64"]);
         let own = "libdir = 'lib64'\nkpackdir = 'lib64/rocm/kpack'";
-        assert_eq!(shown(own), ["lib64", "lib64/rocm/kpack", "lib64/rocm"]);
-        assert_eq!(shown("kpackdir = '.kpack'"), ["lib", ".kpack", "."]);
+        assert_eq!(shown_folders(own), ["lib64", "lib64/rocm/kpack", "lib64/rocm"]);
+        assert_eq!(shown_folders("kpackdir = '.kpack'"), ["lib", ".kpack", "."]);
+    }
+
+    fn shown_folders(toml: &str) -> [String; 3] {
+        let folders = folders(toml).unwrap();
+        [folders.libraries.to_string(), folders.kernels.to_string(), folders.manifest_prefix()]
     }
 
     #[test]

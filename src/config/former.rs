@@ -99,24 +99,15 @@ pub(super) fn former(
 ) -> Vec<(String, FormerPackages)> {
     let mut checked = Vec::new();
     for (package, schema) in packages.0 {
-        let mut read = |keys: &[&str], texts: &[String], rules: NameRules| {
-            let mut found = Vec::new();
-            for (index, text) in texts.iter().enumerate() {
-                let index = index.to_string();
-                let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
-                found.extend(faults.keep(name(text, rules, &keys, document)));
-            }
-            found
-        };
         let (deb, rpm) = (NameRules { bound, is_name: is_deb_name }, NameRules { bound, is_name });
         let former = match &schema {
             FormerSchema::Both(texts) => {
-                let both = read(&[key, &package], texts, deb);
+                let both = read_names(&[key, &package], texts, deb, document, faults);
                 FormerPackages { deb: both.clone(), rpm: both }
             }
             FormerSchema::Each(each) => FormerPackages {
-                deb: read(&[key, &package, "deb"], &each.deb, deb),
-                rpm: read(&[key, &package, "rpm"], &each.rpm, rpm),
+                deb: read_names(&[key, &package, "deb"], &each.deb, deb, document, faults),
+                rpm: read_names(&[key, &package, "rpm"], &each.rpm, rpm, document, faults),
             },
         };
         checked.push((package, former));
@@ -131,6 +122,22 @@ struct NameRules {
     is_name: fn(&str) -> bool,
 }
 
+fn read_names(
+    keys: &[&str],
+    texts: &[String],
+    rules: NameRules,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<FormerPackage> {
+    let mut found = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let index = index.to_string();
+        let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
+        found.extend(faults.keep(name(text, rules, &keys, document)));
+    }
+    found
+}
+
 /// Parses `name` or `name < version`.
 fn name(
     text: &str,
@@ -138,30 +145,31 @@ fn name(
     keys: &[&str],
     document: &ConfigDocument,
 ) -> Result<FormerPackage> {
-    let refuse = |message: String| -> Error {
-        let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
-        document.fault(keys, message).hint(hint)
-    };
     let (name, before) = match text.split_once('<') {
         Some((name, version)) => (name.trim(), Some(version.trim())),
         None => (text.trim(), None),
     };
     if !(rules.is_name)(name) {
-        return Err(refuse(format!("`{}` is no package", text.escape_debug())));
+        let message = format!("`{}` is no package", text.escape_debug());
+        return Err(refused_name(keys, message, document));
     }
     if before.is_some_and(|version| !is_version(version)) {
-        return Err(refuse(format!("`{}` has no version behind `<`", text.escape_debug())));
+        let message = format!("`{}` has no version behind `<`", text.escape_debug());
+        return Err(refused_name(keys, message, document));
     }
     if before.is_none() && rules.bound == VersionBound::Required {
-        return Err(refuse(format!(
-            "`{name}` has no bound: say before which version it had the paths"
-        )));
+        let message = format!("`{name}` has no bound: say before which version it had the paths");
+        return Err(refused_name(keys, message, document));
     }
     Ok(FormerPackage {
         name: name.to_owned(),
         before: before.map(str::to_owned),
         keys: keys.iter().map(|key| (*key).to_owned()).collect(),
     })
+}
+
+fn refused_name(keys: &[&str], message: String, document: &ConfigDocument) -> Error {
+    document.fault(keys, message).hint("a package is written as in `rocblas` or `rocblas < 7.0`")
 }
 
 /// Whether `name` follows Debian's rules for package names.

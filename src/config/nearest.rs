@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use rockpack_base::gfx::{self, BaseArch};
+use strsim::{damerau_levenshtein, jaro_winkler};
 
 /// Largest edit distance between a mistyped name and the known one: one edit for this many characters.
 const TYPO_SHARE: usize = 3;
@@ -10,15 +11,14 @@ const TYPO_SHARE: usize = 3;
 /// The name in `known` that is nearest to `word`; `None` if all are too far away. Among names at the same
 /// distance, the one with the longest common beginning.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let distance = |name: &str| strsim::damerau_levenshtein(word, name);
     let closer = |one: &&str, other: &&str| {
-        let likeness = |name: &str| strsim::jaro_winkler(word, name);
-        let by_distance: Ordering = distance(one).cmp(&distance(other));
+        let by_distance: Ordering =
+            damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
         let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
-        by_beginning.then_with(|| likeness(other).total_cmp(&likeness(one)))
+        by_beginning.then_with(|| jaro_winkler(word, other).total_cmp(&jaro_winkler(word, one)))
     };
     let found = known.into_iter().min_by(closer)?;
-    (distance(found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
+    (damerau_levenshtein(word, found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
 }
 
 /// Number of characters that both words begin with.

@@ -1,6 +1,5 @@
 //! Keys that are also options. The command line overrides the configuration.
 
-use clap::builder::StyledStr;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use rockpack_base::error::{Error, Result};
 use schemars::Schema;
@@ -30,10 +29,10 @@ fn as_option(option: Arg, keys: &Schema) -> Arg {
     let default =
         keys.pointer(&format!("/properties/{}/default", option.get_id())).and_then(Value::as_str);
     let default = default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
-    let with_default = |help: &StyledStr| format!("{help}{default}");
-    match (option.get_long_help().map(with_default), option.get_help().map(with_default)) {
-        (Some(long_help), _) => option.long_help(long_help),
-        (None, help) => option.help(help.unwrap_or_default()),
+    let helps = [option.get_long_help(), option.get_help()];
+    match helps.map(|help| help.map(|help| format!("{help}{default}"))) {
+        [Some(long_help), _] => option.long_help(long_help),
+        [None, help] => option.help(help.unwrap_or_default()),
     }
     .required(false)
 }

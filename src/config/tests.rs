@@ -2,6 +2,7 @@ use rockpack_base::error::{Error, Kind};
 
 use super::*;
 use crate::input::artifact::ComponentKind;
+use crate::input::database::DatabaseRules;
 
 const TUTORIAL: &str = r#"{ "primary_shard": "gfx110X-build",
   "architecture_groups": {
@@ -160,14 +161,16 @@ fn rules_of_one_component_win_over_its_artifacts_and_these_over_all() {
         "blas_lib": {"unassigned_architectures": "error", "exclude_architectures": ["gfx906"]}}}"#;
     for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
         let config = Config::parse(text, syntax).unwrap();
-        let of = |artifact, kind| {
-            let validation = config.validation_of(artifact, kind);
-            (validation.unassigned_architectures, validation.untransformable)
-        };
         let (lib, run) = (ComponentKind::Lib, ComponentKind::Run);
-        assert_eq!(of("blas", lib), (UnassignedArchitectures::Error, Untransformable::Error));
-        assert_eq!(of("blas", run), (UnassignedArchitectures::Drop, Untransformable::Error));
-        assert_eq!(of("rand", lib), (UnassignedArchitectures::Warn, Untransformable::KeepFat));
+        for (artifact, kind, expected) in [
+            ("blas", lib, (UnassignedArchitectures::Error, Untransformable::Error)),
+            ("blas", run, (UnassignedArchitectures::Drop, Untransformable::Error)),
+            ("rand", lib, (UnassignedArchitectures::Warn, Untransformable::KeepFat)),
+        ] {
+            let validation = config.validation_of(artifact, kind);
+            let rules = (validation.unassigned_architectures, validation.untransformable);
+            assert_eq!(rules, expected, "{artifact} {kind}");
+        }
         let filter = &config.components[1].1.architectures;
         assert!(!filter.has(&"gfx906".parse().unwrap()) && filter.has(&"gfx90a".parse().unwrap()));
     }
@@ -221,37 +224,42 @@ fn each_wrong_kind_of_a_selector_is_told_with_its_place() {
 
 #[test]
 fn kinds_may_have_their_older_name_but_not_both() {
-    let toml = |keys: &str| {
-        let part = "name = 'x'\nrole = 'host'\nsuffix = { deb = '', rpm = '' }";
-        format!("[selectors]\nx = [{{ artifact = 'a', {keys} }}]\n[[parts]]\n{part}\n")
-            + &keys.replace(", ", "\n")
-    };
-    let json = |keys: &str| {
-        let part = r#""name": "x", "role": "host", "suffix": {"deb": "", "rpm": ""}"#;
-        let keys = keys
-            .replace("kinds", "\"kinds\"")
-            .replace("components", "\"components\"")
-            .replace('\'', "\"")
-            .replace(" =", ":");
-        format!(
-            r#"{{"selectors": {{"x": [{{"artifact": "a", {keys}}}]}}, "parts": [{{{part}, {keys}}}]}}"#
-        )
-    };
     for keys in ["kinds = ['run']", "components = ['run']"] {
-        for (text, syntax) in [(toml(keys), Syntax::Toml), (json(keys), Syntax::Json)] {
+        for (text, syntax) in [(toml_with(keys), Syntax::Toml), (json_with(keys), Syntax::Json)] {
             let config = Config::parse(&text, syntax).unwrap();
             assert_eq!(config.keys.parts[0].kinds, ["run"], "{text}");
             assert_eq!(config.selectors[0].1[0].kinds, Some(vec![ComponentKind::Run]), "{text}");
         }
     }
     let both = "kinds = ['run'], components = ['run']";
-    for (text, syntax) in [(toml(both), Syntax::Toml), (json(both), Syntax::Json)] {
+    for (text, syntax) in [(toml_with(both), Syntax::Toml), (json_with(both), Syntax::Json)] {
         let shown = shown(&text, syntax);
         assert!(shown.contains("duplicate field `kinds`"), "{shown}");
     }
     // Each of the two is refused on its own, even if the other is right.
-    let part = toml(both).replace("[{ artifact = 'a', kinds = ['run'], ", "[{ artifact = 'a', ");
+    let part =
+        toml_with(both).replace("[{ artifact = 'a', kinds = ['run'], ", "[{ artifact = 'a', ");
     assert!(shown(&part, Syntax::Toml).contains("duplicate field `kinds`"));
+}
+
+/// A selector and a part with `keys`.
+fn toml_with(keys: &str) -> String {
+    let part = "name = 'x'\nrole = 'host'\nsuffix = { deb = '', rpm = '' }";
+    format!("[selectors]\nx = [{{ artifact = 'a', {keys} }}]\n[[parts]]\n{part}\n")
+        + &keys.replace(", ", "\n")
+}
+
+/// The same as [`toml_with`] in JSON.
+fn json_with(keys: &str) -> String {
+    let part = r#""name": "x", "role": "host", "suffix": {"deb": "", "rpm": ""}"#;
+    let keys = keys
+        .replace("kinds", "\"kinds\"")
+        .replace("components", "\"components\"")
+        .replace('\'', "\"")
+        .replace(" =", ":");
+    format!(
+        r#"{{"selectors": {{"x": [{{"artifact": "a", {keys}}}]}}, "parts": [{{{part}, {keys}}}]}}"#
+    )
 }
 
 #[test]
@@ -261,12 +269,8 @@ fn database_rules_have_the_schema_of_the_shipped_ones() {
         r#"{"databases": [{"name": "mine", "directories": ["share/mine"], "data": ["*.bin"]}]}"#;
     for (text, syntax) in [(toml, Syntax::Toml), (json, Syntax::Json)] {
         let rules = Config::parse(text, syntax).unwrap().databases;
-        let claim = |path: &str| {
-            let path = rockpack_base::tree::TreePath::new(path).unwrap();
-            rules.claim(&path).map(|claim| claim.rule.name.clone())
-        };
-        assert_eq!(claim("share/mine/x_gfx1100.bin").as_deref(), Some("mine"));
-        assert_eq!(claim("lib/rocblas/library/x.co").as_deref(), Some("rocblas"));
+        assert_eq!(claiming_rule(&rules, "share/mine/x_gfx1100.bin").as_deref(), Some("mine"));
+        assert_eq!(claiming_rule(&rules, "lib/rocblas/library/x.co").as_deref(), Some("rocblas"));
     }
     for (text, expected) in [
         (toml.replace("\ndata", "\ndate"), ["line 4, column 1", "date"]),
@@ -279,6 +283,11 @@ fn database_rules_have_the_schema_of_the_shipped_ones() {
         let shown = shown(&text, Syntax::Toml);
         assert!(expected.iter().all(|part| shown.contains(part)), "{expected:?}: {shown}");
     }
+}
+
+fn claiming_rule(rules: &DatabaseRules, path: &str) -> Option<String> {
+    let path = rockpack_base::tree::TreePath::new(path).unwrap();
+    rules.claim(&path).map(|claim| claim.rule.name.clone())
 }
 
 #[test]

@@ -269,12 +269,12 @@ mod tests {
             }
             assert_eq!(distribution.compression, PayloadCompression::Zstd);
             let libc = distribution.library("libc.so.6").unwrap().unwrap();
-            let need = |symbol, version| libc.symbol(symbol, Some(version));
             let template = "libc6 #MINVER#";
             assert_eq!(libc.smallest(), Need { template, version: Some("2.2.5") });
             let newer = Some(Need { template, version: Some("2.34") });
-            assert_eq!(need("pthread_create", "GLIBC_2.34"), newer);
-            assert_ne!(need("_dl_argv", "GLIBC_PRIVATE").unwrap().template, template);
+            assert_eq!(libc.symbol("pthread_create", Some("GLIBC_2.34")), newer);
+            let private = libc.symbol("_dl_argv", Some("GLIBC_PRIVATE")).unwrap();
+            assert_ne!(private.template, template);
             assert!(libc.lacks("GLIBC_9.9") && !libc.lacks("GLIBC_2.34"));
             assert!(libc.symbol("nothing", None).is_none());
         }

@@ -60,9 +60,10 @@ struct Table {
 impl KnownNames {
     /// Reads the names of the distribution called `name`, or of [`RPM`].
     pub fn named(name: &str) -> Result<Self> {
-        let broken = || Error::bug(format!("config/distros/{name}.names.toml cannot be read"));
-        let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name).ok_or_else(broken)?;
-        let table: Table = toml::from_str(text).map_err(|error| broken().cause_in_lines(error))?;
+        let shipped = SHIPPED.iter().find(|(known, _)| *known == name);
+        let (_, text) = shipped.ok_or_else(|| unreadable_table(name))?;
+        let table: Table =
+            toml::from_str(text).map_err(|error| unreadable_table(name).cause_in_lines(error))?;
         let mut programs = BTreeMap::new();
         for (folder, names) in &table.base {
             let paths = names.split_whitespace().map(|name| merged(&format!("{folder}/{name}")));
@@ -114,6 +115,10 @@ fn merged(path: &str) -> String {
     if is_merged { format!("usr/{path}") } else { path }
 }
 
+fn unreadable_table(name: &str) -> Error {
+    Error::bug(format!("config/distros/{name}.names.toml cannot be read"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,13 +142,13 @@ mod tests {
 
     #[test]
     fn packages_are_those_of_the_distribution() {
-        let names = |name| KnownNames::named(name).unwrap();
-        let (bookworm, trixie) = (names("debian-12"), names("debian-13"));
+        let [bookworm, trixie, rpm] =
+            ["debian-12", "debian-13", RPM].map(|name| KnownNames::named(name).unwrap());
         assert_eq!(bookworm.program("/usr/bin/python3.11"), Some(Some("python3.11")));
         assert_eq!(trixie.program("/usr/bin/python3.11"), None);
         assert_eq!(trixie.in_search_path("tclsh"), Some(Some("tcl")));
         assert!(bookworm.package("rocm-smi").is_some_and(|version| version.starts_with("5.2.3-")));
         assert!(trixie.package("rocminfo").is_some() && trixie.package("rocm-blas").is_none());
-        assert_eq!(names(RPM).package("rocm-smi"), None);
+        assert_eq!(rpm.package("rocm-smi"), None);
     }
 }

@@ -91,10 +91,11 @@ pub fn interpreters(start: &Start) -> Vec<String> {
 pub fn build_id(path: &str) -> Option<String> {
     let rest = path.strip_prefix("usr/lib/debug/.build-id/")?;
     let (start, end) = rest.strip_suffix(".debug")?.split_once('/')?;
-    let is_hex = |text: &str| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
-    };
     (is_hex(start) && is_hex(end)).then(|| format!("{start}{end}"))
+}
+
+fn is_hex(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 #[cfg(test)]

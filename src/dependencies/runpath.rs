@@ -113,14 +113,20 @@ mod tests {
 
     #[test]
     fn only_folders_relative_to_the_file_stay() {
-        let path = |text: &str| TreePath::new(text).unwrap();
-        let new = |text: &str, file: &str| relative(text, &path(file), &path("opt/rocm-7.1"));
         let library = "lib/liba.so.1";
-        assert_eq!(new("$ORIGIN:${ORIGIN}/x", library), "$ORIGIN:${ORIGIN}/x");
-        assert_eq!(new("/opt/rocm-7.1/lib/sysdeps/lib:/usr/lib", library), "$ORIGIN/sysdeps/lib");
-        assert_eq!(new("/opt/rocm-7.1/lib", "bin/tool"), "$ORIGIN/../lib");
-        assert_eq!(new("/opt/rocm-7.1", "bin/tool"), "$ORIGIN/..");
-        assert_eq!(new("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library), "$ORIGIN");
-        assert_eq!(new("/build/x:lib::", library), "");
+        assert_eq!(new_runpath("$ORIGIN:${ORIGIN}/x", library), "$ORIGIN:${ORIGIN}/x");
+        assert_eq!(
+            new_runpath("/opt/rocm-7.1/lib/sysdeps/lib:/usr/lib", library),
+            "$ORIGIN/sysdeps/lib"
+        );
+        assert_eq!(new_runpath("/opt/rocm-7.1/lib", "bin/tool"), "$ORIGIN/../lib");
+        assert_eq!(new_runpath("/opt/rocm-7.1", "bin/tool"), "$ORIGIN/..");
+        assert_eq!(new_runpath("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library), "$ORIGIN");
+        assert_eq!(new_runpath("/build/x:lib::", library), "");
+    }
+
+    fn new_runpath(text: &str, file: &str) -> String {
+        let [file, prefix] = [file, "opt/rocm-7.1"].map(|path| TreePath::new(path).unwrap());
+        relative(text, &file, &prefix)
     }
 }

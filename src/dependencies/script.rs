@@ -159,18 +159,13 @@ fn written(line: &str) -> Written {
     let behind_magic = text.strip_prefix(MAGIC).unwrap_or_default().trim_start_matches(BLANKS);
     let at = text.len() - behind_magic.len();
     let path = behind_magic.split(BLANKS).next().unwrap_or_default();
-    let fails = |fault| Written {
-        interpreter: path.to_owned(),
-        start: Start::Fails(fault),
-        place: at..at + path.len(),
-    };
     let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER;
     if path.is_empty() || path == "/" {
-        fails(StartFault::Nothing)
+        failing(path, at, StartFault::Nothing)
     } else if path.contains(is_odd) {
-        fails(StartFault::NotText)
+        failing(path, at, StartFault::NotText)
     } else if !path.starts_with('/') {
-        fails(StartFault::Relative)
+        failing(path, at, StartFault::Relative)
     } else {
         let program = Written {
             interpreter: path.to_owned(),
@@ -185,6 +180,10 @@ fn written(line: &str) -> Written {
             _ => found,
         }
     }
+}
+
+fn failing(path: &str, at: usize, fault: StartFault) -> Written {
+    Written { interpreter: path.to_owned(), start: Start::Fails(fault), place: at..at + path.len() }
 }
 
 /// Reads the program that the `env` at `path`, which is at `at` in `text`, starts.
@@ -257,8 +256,9 @@ fn behind_split(word: &str) -> Option<usize> {
 
 /// A word and its offset, without quotes around the whole word; `at` is its offset with them.
 fn unquoted(at: usize, word: &str) -> (usize, &str) {
-    let inside = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
-    match inside('"').or_else(|| inside('\'')) {
+    let inside =
+        ['"', '\''].into_iter().find_map(|quote| word.strip_prefix(quote)?.strip_suffix(quote));
+    match inside {
         Some(inside) => (at + 1, inside),
         None => (at, word),
     }
@@ -339,14 +339,11 @@ mod tests {
 
     #[test]
     fn a_shell_hands_over_in_the_second_line() {
-        let with = |first: &str, second: &str| {
-            Content::of_bytes(format!("{first}\n{second}\n' '''\nrest\n").into_bytes())
-        };
         for (second, program) in [
             ("'''exec' /x/python3 \"$0\" \"$@\"", "/x/python3"),
             ("'''exec' \"/a b/python3\" \"$0\" \"$@\"", "/a b/python3"),
         ] {
-            let content = with("#!/bin/sh -e", second);
+            let content = handing_over_script("#!/bin/sh -e", second);
             let found = FirstLine::read(&content).unwrap().unwrap();
             assert_eq!(found.interpreter, program);
             let shell = "/bin/sh".to_owned();
@@ -361,24 +358,34 @@ mod tests {
             ("#!/bin/sh", "exec /x/python3 \"$0\" \"$@\""),
             ("#!/bin/sh", "'''exec' python3 \"$0\" \"$@\""),
         ] {
-            let found = FirstLine::read(&with(first, second)).unwrap().unwrap();
+            let found = FirstLine::read(&handing_over_script(first, second)).unwrap().unwrap();
             assert_eq!(found.start, Start::Program(first[2..].to_owned()));
         }
     }
 
+    fn handing_over_script(first: &str, second: &str) -> Content {
+        Content::of_bytes(format!("{first}\n{second}\n' '''\nrest\n").into_bytes())
+    }
+
     #[test]
     fn only_scripts_have_a_first_line_and_only_whole_lines_are_replaced() {
-        let read = |bytes: Vec<u8>| FirstLine::read(&Content::of_bytes(bytes)).unwrap();
         for bytes in [b"".to_vec(), b"#".to_vec(), b"\x7fELF".to_vec(), b" #!/bin/sh".to_vec()] {
-            assert_eq!(read(bytes), None);
+            assert_eq!(first_line(bytes), None);
         }
-        let replaced = |bytes: Vec<u8>| read(bytes).unwrap().with_interpreter("/new").is_some();
         let long = [b"#!/".to_vec(), vec![b'x'; 5000]].concat();
-        assert!(!replaced(long.clone()));
-        assert!(replaced(long[..4000].to_vec()));
-        assert!(replaced([&long[..4000], b"\n".as_slice(), &long].concat()));
-        assert!(!replaced(b"#!/bin/sh \xff\n".to_vec()));
-        let not_text = read(b"#!/bin/\xff\n".to_vec()).unwrap();
+        assert!(!can_be_replaced(long.clone()));
+        assert!(can_be_replaced(long[..4000].to_vec()));
+        assert!(can_be_replaced([&long[..4000], b"\n".as_slice(), &long].concat()));
+        assert!(!can_be_replaced(b"#!/bin/sh \xff\n".to_vec()));
+        let not_text = first_line(b"#!/bin/\xff\n".to_vec()).unwrap();
         assert_eq!(not_text.start, Start::Fails(StartFault::NotText));
+    }
+
+    fn first_line(bytes: Vec<u8>) -> Option<FirstLine> {
+        FirstLine::read(&Content::of_bytes(bytes)).unwrap()
+    }
+
+    fn can_be_replaced(bytes: Vec<u8>) -> bool {
+        first_line(bytes).unwrap().with_interpreter("/new").is_some()
     }
 }

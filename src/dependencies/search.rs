@@ -155,27 +155,28 @@ mod tests {
 
     #[test]
     fn folders_are_resolved_against_the_install_path() {
-        let path = |text: &str| TreePath::new(text).unwrap();
-        let shown = |text: &str, file: &str| -> Vec<String> {
-            let folders = folders(text, &path(file), &path("opt/rocm-7.1"));
-            let shown = folders.iter().map(|folder| match folder {
-                Folder::Inside(path) => path.to_string(),
-                Folder::Prefix => ".".to_owned(),
-                Folder::Outside(path) => format!("outside {path}"),
-                Folder::Unknown(text) => format!("unknown {text}"),
-            });
-            shown.collect()
-        };
         let library = "lib/liba.so.1";
         assert_eq!(
-            shown("$ORIGIN:$ORIGIN/rocm_sysdeps/lib", library),
+            shown_folders("$ORIGIN:$ORIGIN/rocm_sysdeps/lib", library),
             ["lib", "lib/rocm_sysdeps/lib"]
         );
-        assert_eq!(shown("${ORIGIN}/../lib64/./x", "bin/a"), ["lib64/x"]);
-        assert_eq!(shown("/opt/rocm-7.1/lib:/opt/rocm-7.1", "a"), ["lib", "."]);
-        assert_eq!(shown("/usr/lib", library), ["outside /usr/lib"]);
-        assert_eq!(shown("$ORIGIN/../..", library), ["outside /opt"]);
-        assert_eq!(shown("$LIB:lib::", library), ["unknown $LIB", "unknown lib"]);
+        assert_eq!(shown_folders("${ORIGIN}/../lib64/./x", "bin/a"), ["lib64/x"]);
+        assert_eq!(shown_folders("/opt/rocm-7.1/lib:/opt/rocm-7.1", "a"), ["lib", "."]);
+        assert_eq!(shown_folders("/usr/lib", library), ["outside /usr/lib"]);
+        assert_eq!(shown_folders("$ORIGIN/../..", library), ["outside /opt"]);
+        assert_eq!(shown_folders("$LIB:lib::", library), ["unknown $LIB", "unknown lib"]);
+    }
+
+    fn shown_folders(text: &str, file: &str) -> Vec<String> {
+        let [file, prefix] = [file, "opt/rocm-7.1"].map(|path| TreePath::new(path).unwrap());
+        let folders = folders(text, &file, &prefix);
+        let shown = folders.iter().map(|folder| match folder {
+            Folder::Inside(path) => path.to_string(),
+            Folder::Prefix => ".".to_owned(),
+            Folder::Outside(path) => format!("outside {path}"),
+            Folder::Unknown(text) => format!("unknown {text}"),
+        });
+        shown.collect()
     }
 
     #[test]

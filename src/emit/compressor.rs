@@ -60,15 +60,18 @@ mod tests {
         }
     }
 
+    fn count_with(jobs: usize, streams: usize, compression: Compression) -> u32 {
+        count(streams, &options(jobs, compression))
+    }
+
     #[test]
     fn jobs_are_shared_out_within_memory() {
         let zstd = Compression::default();
-        let of = |jobs, streams, compression| count(streams, &options(jobs, compression));
-        assert_eq!([0, 1, 2, 3].map(|jobs| of(jobs, 2, zstd)), [1, 1, 1, 2]);
-        assert!(zstd.memory(of(64, 2, zstd)) <= 448 << 20);
+        assert_eq!([0, 1, 2, 3].map(|jobs| count_with(jobs, 2, zstd)), [1, 1, 1, 2]);
+        assert!(zstd.memory(count_with(64, 2, zstd)) <= 448 << 20);
         assert!(memory(2, &options(64, zstd)) <= 896 << 20);
         // The largest presets exceed the budget with one thread already, so they get one.
-        assert_eq!(of(64, 2, Compression::Xz { preset: 9 }), 1);
-        assert!(of(64, 1, Compression::Xz { preset: 6 }) > 1);
+        assert_eq!(count_with(64, 2, Compression::Xz { preset: 9 }), 1);
+        assert!(count_with(64, 1, Compression::Xz { preset: 6 }) > 1);
     }
 }

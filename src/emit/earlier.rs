@@ -91,17 +91,27 @@ fn is_receipt(name: &str) -> bool {
 /// Refuses to write a set beside parts, a part beside a set, or parts of different divisions beside each
 /// other: their packages would be taken for one set.
 pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
-    let of = |name: &str| receipt::part_of_file(name).map(|part| part.of);
     let mut others = receipts(out)?.into_iter();
-    let Some(other) = others.find(|other| of(other) != of(receipt)) else { return Ok(()) };
-    let what = |name: &str| match of(name) {
-        None => "a whole set".to_owned(),
-        Some(of) => format!("one of {of} parts"),
+    let Some(other) = others.find(|other| number_of_parts(other) != number_of_parts(receipt))
+    else {
+        return Ok(());
     };
-    let message =
-        format!("is the receipt of {}, and this run writes {}", what(&other), what(receipt));
+    let (theirs, own) = (extent(&other), extent(receipt));
+    let message = format!("is the receipt of {theirs}, and this run writes {own}");
     let hint = "write into another folder, or remove that receipt and its packages";
     Err(Error::new(Kind::Conflict, message).file(out.join(other)).hint(hint))
+}
+
+/// The number of parts of the division that a receipt belongs to; `None` if it is that of a whole set.
+fn number_of_parts(receipt: &str) -> Option<u32> {
+    receipt::part_of_file(receipt).map(|part| part.of)
+}
+
+fn extent(receipt: &str) -> String {
+    match number_of_parts(receipt) {
+        None => "a whole set".to_owned(),
+        Some(of) => format!("one of {of} parts"),
+    }
 }
 
 /// The place of a file in the order of a commit: packages first, then documents, then receipts. A receipt

@@ -6,7 +6,7 @@
 //! compression; without a hit they are read a second time.
 
 use std::fs::File;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
@@ -84,13 +84,12 @@ impl<'a> Reuse<'a> {
             files: &files,
         };
         let around = specification.around(&ready)?;
-        let fault = |e| Error::io_unplaced("write the package", e);
-        file.write_all(&around.front).map_err(fault)?;
-        if self.cache.copy(&entry, &mut file).map_err(fault)? {
-            file.write_all(around.back).map_err(fault)?;
+        file.write_all(&around.front).map_err(unwritten)?;
+        if self.cache.copy(&entry, &mut file).map_err(unwritten)? {
+            file.write_all(around.back).map_err(unwritten)?;
             return Ok(Known::Filled(entry.body_len()));
         }
-        file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(fault)?;
+        file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritten)?;
         Ok(Known::New(key))
     }
 
@@ -98,6 +97,10 @@ impl<'a> Reuse<'a> {
     pub fn into_digests(self) -> Vec<Option<FileDigests>> {
         self.digests
     }
+}
+
+fn unwritten(error: io::Error) -> Error {
+    Error::io_unplaced("write the package", error)
 }
 
 /// The key of a payload of entries whose files have these digests.

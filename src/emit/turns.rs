@@ -85,9 +85,12 @@ pub(super) fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 mod tests {
     use super::*;
 
+    fn fault(text: &str) -> Result<i32> {
+        Err(Error::bug(text))
+    }
+
     #[test]
     fn all_faults_are_kept() {
-        let fault = |text: &str| Err(Error::bug(text));
         assert_eq!(sorted_out(vec![Ok(1), Ok(2)]).unwrap(), [1, 2]);
         let error = sorted_out(vec![fault("first"), Ok(1), fault("second")]).unwrap_err();
         let text = format!("{error:?}");

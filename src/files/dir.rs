@@ -122,16 +122,19 @@ impl Dir {
 
     /// The names in the folder.
     pub fn names(&self) -> Result<Vec<OsString>> {
-        let fault = |error: Errno| Error::io(&self.path, "list", error.into());
         let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(fault)? {
-            let entry = entry.map_err(fault)?;
+        for entry in rustix::fs::Dir::read_from(&self.folder).map_err(|e| self.not_listed(e))? {
+            let entry = entry.map_err(|e| self.not_listed(e))?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
                 names.push(name.to_owned());
             }
         }
         Ok(names)
+    }
+
+    fn not_listed(&self, error: Errno) -> Error {
+        Error::io(&self.path, "list", error.into())
     }
 
     /// The error for an entry that cannot be opened, most often a link.
@@ -198,13 +201,13 @@ mod tests {
     #[test]
     fn what_is_put_by_its_path_is_not_what_is_open() {
         let room = tempfile::tempdir().unwrap();
-        let here = |name: &str| room.path().join(name);
-        fs::create_dir(here("folder")).unwrap();
-        fs::create_dir(here("victim")).unwrap();
-        fs::write(here("victim/precious"), "words").unwrap();
-        let dir = Dir::open(&here("folder")).unwrap();
-        fs::rename(here("folder"), here("moved")).unwrap();
-        symlink("victim", here("folder")).unwrap();
+        let here = room.path();
+        fs::create_dir(here.join("folder")).unwrap();
+        fs::create_dir(here.join("victim")).unwrap();
+        fs::write(here.join("victim/precious"), "words").unwrap();
+        let dir = Dir::open(&here.join("folder")).unwrap();
+        fs::rename(here.join("folder"), here.join("moved")).unwrap();
+        symlink("victim", here.join("folder")).unwrap();
         dir.create_new("a").unwrap().unwrap();
         assert!(dir.create_new("a").unwrap().is_none());
         let below = dir.make_below("b").unwrap();
@@ -212,26 +215,29 @@ mod tests {
         assert!(below.look("c").unwrap().unwrap().is_file());
         assert!(dir.open_file("precious").unwrap().is_none() && !dir.remove("precious").unwrap());
         assert_eq!(dir.names().unwrap(), ["b"]);
-        assert!(here("moved/b/c").exists());
-        assert_eq!(fs::read_dir(here("victim")).unwrap().count(), 1);
+        assert!(here.join("moved/b/c").exists());
+        assert_eq!(fs::read_dir(here.join("victim")).unwrap().count(), 1);
     }
 
     #[test]
     fn links_and_pipes_are_not_opened() {
         let room = tempfile::tempdir().unwrap();
-        let here = |name: &str| room.path().join(name);
-        fs::write(here("file"), "text").unwrap();
-        fs::hard_link(here("file"), here("again")).unwrap();
-        symlink("file", here("link")).unwrap();
-        symlink(".", here("way")).unwrap();
-        let dir = Dir::open(&here("way")).unwrap();
-        let said = |error: Option<Error>| error.unwrap().in_full();
-        assert!(said(dir.open_file("link").err()).contains("symbolic link"));
-        assert!(said(dir.below("way").err()).contains("symbolic link"));
-        assert!(said(dir.make_below("way").err()).contains("symbolic link"));
-        assert!(said(dir.below("file").err()).contains("is no folder"));
-        assert!(said(dir.open_file("..").err()).contains("no regular file"));
-        assert!(said(dir.open_to_write("again").err()).contains("second name"));
+        let here = room.path();
+        fs::write(here.join("file"), "text").unwrap();
+        fs::hard_link(here.join("file"), here.join("again")).unwrap();
+        symlink("file", here.join("link")).unwrap();
+        symlink(".", here.join("way")).unwrap();
+        let dir = Dir::open(&here.join("way")).unwrap();
+        assert!(in_full(dir.open_file("link").err()).contains("symbolic link"));
+        assert!(in_full(dir.below("way").err()).contains("symbolic link"));
+        assert!(in_full(dir.make_below("way").err()).contains("symbolic link"));
+        assert!(in_full(dir.below("file").err()).contains("is no folder"));
+        assert!(in_full(dir.open_file("..").err()).contains("no regular file"));
+        assert!(in_full(dir.open_to_write("again").err()).contains("second name"));
         assert!(dir.below("nothing").unwrap().is_none());
+    }
+
+    fn in_full(error: Option<Error>) -> String {
+        error.unwrap().in_full()
     }
 }

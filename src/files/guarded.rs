@@ -184,39 +184,39 @@ mod tests {
     #[test]
     fn only_a_file_itself_is_opened() {
         let room = tempfile::tempdir().unwrap();
-        let here = |name: &str| room.path().join(name);
-        fs::write(here("file"), "text").unwrap();
-        fs::write(here("twice"), "text").unwrap();
-        fs::hard_link(here("twice"), here("again")).unwrap();
-        fs::create_dir(here("folder")).unwrap();
-        symlink("file", here("link")).unwrap();
-        symlink("folder", here("way")).unwrap();
+        let here = room.path();
+        fs::write(here.join("file"), "text").unwrap();
+        fs::write(here.join("twice"), "text").unwrap();
+        fs::hard_link(here.join("twice"), here.join("again")).unwrap();
+        fs::create_dir(here.join("folder")).unwrap();
+        symlink("file", here.join("link")).unwrap();
+        symlink("folder", here.join("way")).unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,
-            here("pipe"),
+            here.join("pipe"),
             rustix::fs::FileType::Fifo,
             rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
             0,
         )
         .unwrap();
-        assert_eq!(read_own(&here("file")).unwrap().as_deref(), Some("text"));
-        assert_eq!(read_own(&here("nothing")).unwrap(), None);
+        assert_eq!(read_own(&here.join("file")).unwrap().as_deref(), Some("text"));
+        assert_eq!(read_own(&here.join("nothing")).unwrap(), None);
         for (name, why) in
             [("link", "symbolic link"), ("pipe", "no regular file"), ("folder", "no regular file")]
         {
-            let error = read_own(&here(name)).unwrap_err().in_full();
+            let error = read_own(&here.join(name)).unwrap_err().in_full();
             assert!(error.contains(why), "{name}: {error}");
         }
-        let open = |name: &str| open_to_write(&here(name), OpenOptions::new().write(true));
-        open("file").unwrap();
-        assert!(open("again").unwrap_err().in_full().contains("second name"));
-        open_folder(&here("folder")).unwrap();
-        refuse_no_folder(&here("nothing")).unwrap();
+        open_to_write(&here.join("file"), OpenOptions::new().write(true)).unwrap();
+        let again = open_to_write(&here.join("again"), OpenOptions::new().write(true));
+        assert!(again.unwrap_err().in_full().contains("second name"));
+        open_folder(&here.join("folder")).unwrap();
+        refuse_no_folder(&here.join("nothing")).unwrap();
         for name in ["way", "file"] {
-            open_folder(&here(name)).unwrap_err();
-            refuse_no_folder(&here(name)).unwrap_err();
+            open_folder(&here.join(name)).unwrap_err();
+            refuse_no_folder(&here.join(name)).unwrap_err();
         }
         refuse_open_to_all(room.path()).unwrap();
-        refuse_open_to_all(&here("nothing")).unwrap();
+        refuse_open_to_all(&here.join("nothing")).unwrap();
     }
 }

@@ -149,11 +149,10 @@ mod tests {
         let room = tempfile::tempdir().unwrap();
         fs::write(room.path().join("a b"), "").unwrap();
         symlink("x", room.path().join("l")).unwrap();
-        let aside = |names: &[&str]| {
-            Some(names.iter().map(|name| SetAside::of(room.path(), name).unwrap()).collect())
-        };
         let names = || ["x", "y"].map(str::to_owned).to_vec();
-        for aside in [None, aside(&[]), aside(&["a b", "l"])] {
+        let cases: [Option<&[&str]>; 3] = [None, Some(&[]), Some(&["a b", "l"])];
+        for moved in cases {
+            let aside = moved.map(|moved| set_aside(room.path(), moved));
             let journal = Journal { names: names(), aside };
             assert_eq!(Journal::parse(&journal.to_text(), room.path()).unwrap(), journal);
         }
@@ -163,34 +162,43 @@ mod tests {
         }
     }
 
+    fn set_aside(folder: &Path, names: &[&str]) -> Vec<SetAside> {
+        names.iter().map(|name| SetAside::of(folder, name).unwrap()).collect()
+    }
+
     #[test]
     fn nothing_goes_back_but_what_was_moved() {
         let room = tempfile::tempdir().unwrap();
-        let here = |name: &str| room.path().join(name);
-        fs::write(here("file"), "").unwrap();
-        fs::create_dir(here("folder")).unwrap();
-        symlink("file", here("link")).unwrap();
-        let known = |names: &[&str]| {
-            let aside = names.iter().map(|name| SetAside::of(room.path(), name).unwrap());
-            Journal { names: Vec::new(), aside: Some(aside.collect()) }
-        };
-        let said = |journal: &Journal, name: &str| match journal.check(room.path(), name) {
-            Ok(()) => String::new(),
-            Err(error) => error.to_string(),
-        };
-        let all = known(&["file", "folder", "link"]);
-        assert_eq!(["file", "folder", "link"].map(|name| said(&all, name)), ["", "", ""]);
-        assert!(said(&known(&["file"]), "link").contains("nothing that the run moved there"));
+        let here = room.path();
+        fs::write(here.join("file"), "").unwrap();
+        fs::create_dir(here.join("folder")).unwrap();
+        symlink("file", here.join("link")).unwrap();
+        let all = journal_of(here, &["file", "folder", "link"]);
+        assert_eq!(["file", "folder", "link"].map(|name| refusal(&all, here, name)), ["", "", ""]);
+        let without_link = journal_of(here, &["file"]);
+        let refused = refusal(&without_link, here, "link");
+        assert!(refused.contains("nothing that the run moved there"));
         let mut other = all;
         for it in other.aside.iter_mut().flatten() {
             (it.kind, it.owner) =
                 if it.name == "file" { ('f', it.owner + 1) } else { ('f', it.owner) };
         }
         for name in ["file", "folder", "link"] {
-            assert!(said(&other, name).contains("of another kind or owner"), "{name}");
+            assert!(refusal(&other, here, name).contains("of another kind or owner"), "{name}");
         }
         let unknown = Journal { names: Vec::new(), aside: None };
-        assert_eq!(["file", "folder"].map(|name| said(&unknown, name)), ["", ""]);
-        assert!(said(&unknown, "link").contains("no file or folder of this user"));
+        assert_eq!(["file", "folder"].map(|name| refusal(&unknown, here, name)), ["", ""]);
+        assert!(refusal(&unknown, here, "link").contains("no file or folder of this user"));
+    }
+
+    fn journal_of(folder: &Path, names: &[&str]) -> Journal {
+        Journal { names: Vec::new(), aside: Some(set_aside(folder, names)) }
+    }
+
+    fn refusal(journal: &Journal, folder: &Path, name: &str) -> String {
+        match journal.check(folder, name) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        }
     }
 }

@@ -141,11 +141,14 @@ mod tests {
     fn what_does_not_hold_any_more_is_not_visible() {
         let folder = tempfile::tempdir().unwrap();
         let (path, content) = (folder.path().join("x"), Content::of_bytes(*b"abc"));
-        let changed = || Err(Error::new(Kind::Changed, "changed during the run"));
         assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         write_single(&path, &content).unwrap();
         assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
+    }
+
+    fn changed() -> Result<()> {
+        Err(Error::new(Kind::Changed, "changed during the run"))
     }
 
     #[test]
@@ -165,14 +168,13 @@ mod tests {
     #[test]
     fn runs_into_one_folder_do_not_take_each_others_files() {
         let folder = tempfile::tempdir().unwrap();
-        let text = |run: u8, file: u8| vec![run; 1000 + usize::from(file)];
         std::thread::scope(|scope| {
             for run in 0..4 {
                 let folder = folder.path();
                 scope.spawn(move || {
                     for file in 0..25 {
                         let path = folder.join(format!("{run}-{file}"));
-                        let written = write_single(&path, &Content::of_bytes(text(run, file)));
+                        let written = write_single(&path, &Content::of_bytes(text_of(run, file)));
                         assert_eq!(written.unwrap(), WriteOutcome::Written);
                     }
                 });
@@ -180,9 +182,13 @@ mod tests {
         });
         for (run, file) in (0..4).flat_map(|run| (0..25).map(move |file| (run, file))) {
             let path = folder.path().join(format!("{run}-{file}"));
-            assert_eq!(fs::read(path).unwrap(), text(run, file));
+            assert_eq!(fs::read(path).unwrap(), text_of(run, file));
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 100);
+    }
+
+    fn text_of(run: u8, file: u8) -> Vec<u8> {
+        vec![run; 1000 + usize::from(file)]
     }
 
     #[test]

@@ -301,7 +301,7 @@ impl<'a> Commit<'a> {
 
     /// Renames entries, which are in the order of their ranks or in reverse.
     fn rename(&self, names: &[String], from: &Path, to: &Path) -> Result<()> {
-        let rank = |name: &String| (self.outlet.rank)(name);
+        let rank = self.outlet.rank;
         for names in names.chunk_by(|a, b| rank(a) == rank(b)) {
             for name in names {
                 rename(&from.join(name), &to.join(name))?;

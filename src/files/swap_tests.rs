@@ -61,20 +61,27 @@ impl Folders {
         commit.write_record().unwrap();
         fs::create_dir(&commit.replaced).unwrap();
         let (out, replaced) = (self.out(), commit.replaced.as_path());
-        let play = |steps: [(Vec<String>, &Path, &Path); 2], count: usize| {
-            let steps = steps.iter().flat_map(|(names, from, to)| {
-                names.iter().map(|name| (std::slice::from_ref(name), *from, *to))
-            });
-            let played = steps.take(count).map(|(name, from, to)| {
-                commit.rename(name, from, to).unwrap();
-                self.is_described();
-            });
-            played.count() == count
-        };
         let names = commit.journal.names.clone();
-        let forth = play([(aside, out, replaced), (names, &scratch, out)], done);
+        let forth = self.play(&commit, [(aside, out, replaced), (names, &scratch, out)], done);
         let (appeared, aside) = (commit.appeared().unwrap(), commit.set_aside().unwrap());
-        forth && play([(appeared, out, &scratch), (aside, replaced, out)], undone)
+        forth && self.play(&commit, [(appeared, out, &scratch), (aside, replaced, out)], undone)
+    }
+
+    /// Renames the first `count` names of `steps`. Tells whether there were so many.
+    fn play(
+        &self,
+        commit: &Commit<'_>,
+        steps: [(Vec<String>, &Path, &Path); 2],
+        count: usize,
+    ) -> bool {
+        let steps = steps.iter().flat_map(|(names, from, to)| {
+            names.iter().map(|name| (std::slice::from_ref(name), *from, *to))
+        });
+        let played = steps.take(count).map(|(name, from, to)| {
+            commit.rename(name, from, to).unwrap();
+            self.is_described();
+        });
+        played.count() == count
     }
 
     fn shown(&self) -> BTreeMap<String, String> {
@@ -150,18 +157,19 @@ fn a_commit_that_fails_is_taken_back_at_once() {
 fn commits_of_one_run_follow_one_another() {
     let room = tempfile::tempdir().unwrap();
     let swap = Swap::begin(&OUTLET, room.path(), || Ok(())).unwrap();
-    let put = |name: &str, goes: &[&str]| {
-        fs::write(swap.folder().join(name), "new").unwrap();
-        let goes = goes.iter().map(|name| (*name).to_owned()).collect();
-        swap.commit(|| Ok(CommitChange { appears: vec![name.to_owned()], goes })).unwrap()
-    };
-    assert!(put("a", &["absent"]).is_empty());
-    assert!(put("b", &[]).is_empty());
-    assert_eq!(put("c", &["a", "b", "c"]), ["a".to_owned(), "b".to_owned()].into());
+    assert!(put(&swap, "a", &["absent"]).is_empty());
+    assert!(put(&swap, "b", &[]).is_empty());
+    assert_eq!(put(&swap, "c", &["a", "b", "c"]), ["a".to_owned(), "b".to_owned()].into());
     let nothing = CommitChange { appears: Vec::new(), goes: ["c".to_owned()].into() };
     assert_eq!(swap.commit(|| Ok(nothing)).unwrap().len(), 1);
     drop(swap);
     assert_eq!(list(room.path()).unwrap().count(), 0);
+}
+
+fn put(swap: &Swap, name: &str, goes: &[&str]) -> BTreeSet<String> {
+    fs::write(swap.folder().join(name), "new").unwrap();
+    let goes = goes.iter().map(|name| (*name).to_owned()).collect();
+    swap.commit(|| Ok(CommitChange { appears: vec![name.to_owned()], goes })).unwrap()
 }
 
 #[test]

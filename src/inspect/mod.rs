@@ -129,15 +129,22 @@ fn is_deb(content: &Content) -> Result<bool> {
 }
 
 fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
-    let refused = |message: String| Err(Error::unsupported(message).at(&content.place(16)));
     match (header.e_machine(), header.e_type()) {
         (elf::EM_AMDGPU, _) => code_object::code_object(content).map(Inspected::CodeObject),
         (elf::EM_X86_64, elf::ET_EXEC | elf::ET_DYN) => {
             host_binary::host_binary(content).map(Inspected::HostBinary)
         }
         (elf::EM_X86_64, kind) => {
-            refused(format!("is an ELF file of type {}, not a linked binary", kind.0))
+            let message = format!("is an ELF file of type {}, not a linked binary", kind.0);
+            Err(unsupported_elf(content, message))
         }
-        (machine, _) => refused(format!("is an ELF file for machine {}", machine.0)),
+        (machine, _) => {
+            let message = format!("is an ELF file for machine {}", machine.0);
+            Err(unsupported_elf(content, message))
+        }
     }
+}
+
+fn unsupported_elf(content: &Content, message: String) -> Error {
+    Error::unsupported(message).at(&content.place(16))
 }

@@ -269,39 +269,46 @@ fn of_bundles(what: &'static str, bundles: &[bundle::BundleReport]) -> Device {
 
 /// The tags of a header under the names of `rpm -qi`, without absent ones.
 fn rpm_fields(metadata: &PackageMetadata) -> BTreeMap<String, String> {
-    let text = |value: std::result::Result<&str, rpm::Error>| value.ok().map(str::to_owned);
-    let number = |value: Option<u64>| value.map(|number| number.to_string());
-    let relations = |list: std::result::Result<Vec<Dependency>, rpm::Error>| {
-        let list = list.ok().filter(|list| !list.is_empty())?;
-        Some(list.iter().map(relation).collect::<Vec<_>>().join(", "))
-    };
     let tags = [
-        ("Name", text(metadata.get_name())),
-        ("Epoch", number(metadata.get_epoch().ok().map(u64::from))),
-        ("Version", text(metadata.get_version())),
-        ("Release", text(metadata.get_release())),
-        ("Architecture", text(metadata.get_arch())),
-        ("Group", text(metadata.get_group())),
-        ("Size", number(metadata.get_installed_size().ok())),
-        ("License", text(metadata.get_license())),
-        ("Source RPM", text(metadata.get_source_rpm())),
-        ("Build Date", number(metadata.get_build_time().ok())),
-        ("Build Host", text(metadata.get_build_host())),
-        ("Packager", text(metadata.get_packager())),
-        ("Vendor", text(metadata.get_vendor())),
-        ("URL", text(metadata.get_url())),
-        ("Summary", text(metadata.get_summary())),
-        ("Description", text(metadata.get_description())),
-        ("Provides", relations(metadata.get_provides())),
-        ("Requires", relations(metadata.get_requires())),
-        ("Conflicts", relations(metadata.get_conflicts())),
-        ("Obsoletes", relations(metadata.get_obsoletes())),
-        ("Recommends", relations(metadata.get_recommends())),
-        ("Suggests", relations(metadata.get_suggests())),
-        ("Supplements", relations(metadata.get_supplements())),
-        ("Enhances", relations(metadata.get_enhances())),
+        ("Name", text_value(metadata.get_name())),
+        ("Epoch", number_value(metadata.get_epoch().ok().map(u64::from))),
+        ("Version", text_value(metadata.get_version())),
+        ("Release", text_value(metadata.get_release())),
+        ("Architecture", text_value(metadata.get_arch())),
+        ("Group", text_value(metadata.get_group())),
+        ("Size", number_value(metadata.get_installed_size().ok())),
+        ("License", text_value(metadata.get_license())),
+        ("Source RPM", text_value(metadata.get_source_rpm())),
+        ("Build Date", number_value(metadata.get_build_time().ok())),
+        ("Build Host", text_value(metadata.get_build_host())),
+        ("Packager", text_value(metadata.get_packager())),
+        ("Vendor", text_value(metadata.get_vendor())),
+        ("URL", text_value(metadata.get_url())),
+        ("Summary", text_value(metadata.get_summary())),
+        ("Description", text_value(metadata.get_description())),
+        ("Provides", relation_list(metadata.get_provides())),
+        ("Requires", relation_list(metadata.get_requires())),
+        ("Conflicts", relation_list(metadata.get_conflicts())),
+        ("Obsoletes", relation_list(metadata.get_obsoletes())),
+        ("Recommends", relation_list(metadata.get_recommends())),
+        ("Suggests", relation_list(metadata.get_suggests())),
+        ("Supplements", relation_list(metadata.get_supplements())),
+        ("Enhances", relation_list(metadata.get_enhances())),
     ];
     tags.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn text_value(value: std::result::Result<&str, rpm::Error>) -> Option<String> {
+    value.ok().map(str::to_owned)
+}
+
+fn number_value(value: Option<u64>) -> Option<String> {
+    value.map(|number| number.to_string())
+}
+
+fn relation_list(list: std::result::Result<Vec<Dependency>, rpm::Error>) -> Option<String> {
+    let list = list.ok().filter(|list| !list.is_empty())?;
+    Some(list.iter().map(relation).collect::<Vec<_>>().join(", "))
 }
 
 /// A relation as `rpm -q --requires` shows it.

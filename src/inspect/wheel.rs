@@ -190,10 +190,6 @@ fn role(
     extras: &BTreeMap<String, Vec<String>>,
     members: &[WheelMember],
 ) -> WheelRole {
-    let has = |what: &str| {
-        let mut devices = members.iter().filter_map(|member| member.device.as_ref());
-        devices.any(|device| device.what == what)
-    };
     let own = normalized(metadata.name());
     let is_host = |text: &str| {
         Requirement::parse(text).is_ok_and(|it| {
@@ -209,13 +205,18 @@ fn role(
         WheelRole::Host
     } else if is_device() {
         WheelRole::Device
-    } else if has("transformed-binary") {
+    } else if has_device(members, "transformed-binary") {
         WheelRole::Host
-    } else if has("fat-binary") {
+    } else if has_device(members, "fat-binary") {
         WheelRole::Fat
-    } else if has("kernel-archive") {
+    } else if has_device(members, "kernel-archive") {
         WheelRole::Device
     } else {
         WheelRole::Plain
     }
+}
+
+fn has_device(members: &[WheelMember], what: &str) -> bool {
+    let mut devices = members.iter().filter_map(|member| member.device.as_ref());
+    devices.any(|device| device.what == what)
 }

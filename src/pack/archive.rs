@@ -134,23 +134,26 @@ fn wrapper_rows(
     listed: &[Target],
     stored: &Stored,
 ) -> Result<Vec<PackedRow>> {
-    let lost = || Error::bug(format!("a code object of {key} has no ordinal"));
     let mut rows = Vec::new();
     for target in listed.iter().collect::<BTreeSet<_>>() {
         let Some(chosen) = most_specific(wrapper.keys().copied(), target) else {
             continue;
         };
-        let frame = wrapper.get(chosen).ok_or_else(lost)?;
+        let frame = wrapper.get(chosen).ok_or_else(|| no_ordinal(key))?;
         rows.push(PackedRow {
             key: key.to_owned(),
             target: target.clone(),
-            ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(lost)?,
+            ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(|| no_ordinal(key))?,
             sha256: frame.sha256,
             original_size: frame.original_size,
             alias: chosen != target,
         });
     }
     Ok(rows)
+}
+
+fn no_ordinal(key: &str) -> Error {
+    Error::bug(format!("a code object of {key} has no ordinal"))
 }
 
 fn table(rows: &[PackedRow]) -> BTreeMap<String, BTreeMap<String, TocRow>> {

@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn markers_lead_from_the_binary_to_the_archives() {
-        let path = |text: &str| TreePath::new(text).unwrap();
         let leads = |binary: &str, kpack_dir: &str| {
-            let bytes = super::marker(&path(binary), [&path(kpack_dir)], "blas_lib").unwrap();
+            let [path, kpack_dir] = [binary, kpack_dir].map(|text| TreePath::new(text).unwrap());
+            let bytes = super::marker(&path, [&kpack_dir], "blas_lib").unwrap();
             let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else { panic!("no map") };
             assert_eq!(marker.kernel_name, binary);
             marker.kpack_search_paths

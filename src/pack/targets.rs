@@ -49,7 +49,7 @@ pub(super) fn most_specific<'a>(
     target: &Target,
 ) -> Option<&'a Target> {
     candidates.into_iter().filter(|candidate| candidate.runs_on(target)).min_by(|a, b| {
-        let count = |target: &Target| Reverse(target.features().len());
-        count(a).cmp(&count(b)).then_with(|| a.features().cmp(b.features()))
+        let (a, b) = (a.features(), b.features());
+        b.len().cmp(&a.len()).then_with(|| a.cmp(b))
     })
 }

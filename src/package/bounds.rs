@@ -19,12 +19,11 @@ impl Bound<'_> {
     /// without a release on either side matches all releases.
     pub fn admits(&self, format: Format, version: &str) -> bool {
         let Some((comparison, limit)) = &self.version else { return true };
-        let bare = |text| str::split(text, '-').next().unwrap_or_default();
         let whole = format == Format::Deb || (version.contains('-') && limit.contains('-'));
         let order = if whole {
             format.compare_versions(version, limit)
         } else {
-            format.compare_versions(bare(version), bare(limit))
+            format.compare_versions(without_release(version), without_release(limit))
         };
         match comparison {
             Comparison::Less => order.is_lt(),
@@ -49,6 +48,10 @@ impl Bound<'_> {
         let version = self.version.map(|(sign, version)| (sign, version.into_owned().into()));
         Bound { name: self.name.into_owned().into(), version }
     }
+}
+
+fn without_release(version: &str) -> &str {
+    version.split('-').next().unwrap_or_default()
 }
 
 /// The relations of a package without duplicates, sorted by kind and name.

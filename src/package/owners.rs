@@ -143,8 +143,7 @@ impl<'a> Judge<'a> {
                 for shared in
                     near.filter_map(|first| self.pair(run[0].0, &at, (*first, *second), &mut seen))
                 {
-                    let name = |at: usize| self.owners[at].name.as_str();
-                    let key = (shared.obstacle, name(shared.first), name(shared.second));
+                    let key = (shared.obstacle, self.name(shared.first), self.name(shared.second));
                     let is_new = !found.contains_key(&key);
                     if is_new && differ((shared.first, shared.second), shared.path) {
                         found.insert(key, shared);
@@ -153,6 +152,10 @@ impl<'a> Judge<'a> {
             }
         }
         found
+    }
+
+    fn name(&self, at: usize) -> &'a str {
+        &self.owners[at].name
     }
 
     /// The obstacle that `path` is for two packages, if any. `run` has the positions of all its owners.
@@ -167,12 +170,9 @@ impl<'a> Judge<'a> {
         if a.name == b.name || !self.is_for_one_machine(a, b) {
             return None;
         }
-        let keeps = |owner: &Owner<'_>| {
-            let best = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
-            best.is_some_and(|best| run.binary_search(best).is_ok())
-        };
         let shared = |obstacle, first, second| SharedPath { obstacle, first, second, path };
-        let (moved, first, second) = match (keeps(a), keeps(b)) {
+        let (keeps_a, keeps_b) = (self.highest_is_in(run, a), self.highest_is_in(run, b));
+        let (moved, first, second) = match (keeps_a, keeps_b) {
             (true, false) => (true, other, one),
             (false, true) => (true, one, other),
             (true, true) | (false, false) => (false, one, other),
@@ -188,6 +188,11 @@ impl<'a> Judge<'a> {
         (!*excused).then(|| shared(obstacle, first, second))
     }
 
+    fn highest_is_in(&self, run: &[usize], owner: &Owner<'_>) -> bool {
+        let best = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
+        best.is_some_and(|best| run.binary_search(best).is_ok())
+    }
+
     fn is_highest(&self, at: usize) -> bool {
         let owner = self.owners[at];
         let highest = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
@@ -199,8 +204,7 @@ impl<'a> Judge<'a> {
             Format::Deb => "all",
             Format::Rpm => "noarch",
         };
-        let source = |owner: &Owner<'_>| owner.arch == "src";
-        (a.arch == b.arch || a.arch == all || b.arch == all) && !source(a) && !source(b)
+        (a.arch == b.arch || a.arch == all || b.arch == all) && a.arch != "src" && b.arch != "src"
     }
 
     /// Whether an update succeeds in which a path moves from `former` to `new`.
@@ -262,24 +266,25 @@ impl<'a> Judge<'a> {
             }
             let (own, offered) =
                 (package.relations.of_kind(*kind), other.relations.of_kind(RelationKind::Provides));
-            let meets = |bound: &Bound<'_>, offer: &Bound<'_>| {
-                let version = offer.version.as_ref().map(|(_, version)| &**version);
-                bound.is_met(self.format, version)
-            };
             // Searches for each entry of the shorter list in the longer one.
             if own.len() < offered.len() {
                 own.iter().any(|(_, bound)| {
                     let mut offers =
                         other.relations.named(RelationKind::Provides, &bound.name).iter();
-                    offers.any(|(_, offer)| meets(bound, offer))
+                    offers.any(|(_, offer)| self.meets(offer, bound))
                 })
             } else {
                 offered.iter().any(|(_, offer)| {
                     let mut own = package.relations.named(*kind, &offer.name).iter();
-                    own.any(|(_, bound)| meets(bound, offer))
+                    own.any(|(_, bound)| self.meets(offer, bound))
                 })
             }
         })
+    }
+
+    fn meets(&self, offer: &Bound<'_>, bound: &Bound<'_>) -> bool {
+        let version = offer.version.as_ref().map(|(_, version)| &**version);
+        bound.is_met(self.format, version)
     }
 }
 
@@ -314,9 +319,16 @@ mod tests {
     }
 
     fn told(format: Format, owners: &[Owner<'_>]) -> Vec<(Obstacle, String, String)> {
-        let name = |at: usize| format!("{} {}", owners[at].name, owners[at].version);
         let shared = obstacles(format, owners, |_, _| true).into_iter();
-        shared.map(|it| (it.obstacle, name(it.first), name(it.second))).collect()
+        let told = shared.map(|it| {
+            let [first, second] = [it.first, it.second].map(|at| &owners[at]);
+            (it.obstacle, name_and_version(first), name_and_version(second))
+        });
+        told.collect()
+    }
+
+    fn name_and_version(owner: &Owner<'_>) -> String {
+        format!("{} {}", owner.name, owner.version)
     }
 
     #[test]
@@ -351,36 +363,46 @@ mod tests {
     #[test]
     fn dependencies_on_exact_versions_are_followed_once() {
         let [a, b] = ["a", "b"].map(|name| owner(name, "1-1", &[1]));
-        let needs = |owner: &Owner<'static>, list| with(owner.clone(), Depends, list);
         let c = owner("c", "1-1", &[]);
-        let deb = |owners: &[Owner<'_>]| told(Format::Deb, owners).is_empty();
-        assert!(deb(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 2-1)")]), "two versions of c");
-        assert!(deb(&[needs(&a, "b (= 2-1)"), b.clone()]), "another version of itself");
-        assert!(!deb(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 1-1)"), c.clone()]));
-        assert!(!deb(&[needs(&a, "c (>= 1-1)"), needs(&b, "c (= 2-1)")]), "not exact");
+        assert!(is_silent(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 2-1)")]), "two versions of c");
+        assert!(is_silent(&[needs(&a, "b (= 2-1)"), b.clone()]), "another version of itself");
+        assert!(!is_silent(&[needs(&a, "c (= 1-1)"), needs(&b, "c (= 1-1)"), c.clone()]));
+        assert!(!is_silent(&[needs(&a, "c (>= 1-1)"), needs(&b, "c (= 2-1)")]), "not exact");
         let against = with(c.clone(), Conflicts, "b");
-        assert!(deb(&[needs(&a, "c (= 1-1)"), b.clone(), against.clone()]));
-        assert!(!deb(&[needs(&a, "c (= 2-1)"), b.clone(), against.clone()]), "not there");
+        assert!(is_silent(&[needs(&a, "c (= 1-1)"), b.clone(), against.clone()]));
+        assert!(!is_silent(&[needs(&a, "c (= 2-1)"), b.clone(), against.clone()]), "not there");
         let between = needs(&owner("d", "1-1", &[]), "c (= 1-1)");
-        assert!(!deb(&[needs(&a, "d (= 1-1)"), b, against, between]), "followed twice");
+        assert!(!is_silent(&[needs(&a, "d (= 1-1)"), b, against, between]), "followed twice");
+    }
+
+    fn needs(owner: &Owner<'static>, list: &'static str) -> Owner<'static> {
+        with(owner.clone(), Depends, list)
+    }
+
+    fn is_silent(owners: &[Owner<'_>]) -> bool {
+        told(Format::Deb, owners).is_empty()
     }
 
     #[test]
     fn a_path_that_moves_is_replaced() {
-        let (old, new) = (owner("a", "1-1", &[1, 2]), owner("a", "2-1", &[2]));
         let taker = owner("b", "2-1", &[1]);
         let moved = vec![(Obstacle::Moved, "a 1-1".to_owned(), "b 2-1".to_owned())];
-        let set = |taker: Owner<'static>| [old.clone(), new.clone(), taker];
-        assert_eq!(told(Format::Deb, &set(taker.clone())), moved);
-        assert!(told(Format::Rpm, &set(taker.clone())).is_empty());
+        assert_eq!(told(Format::Deb, &left_to(taker.clone())), moved);
+        assert!(told(Format::Rpm, &left_to(taker.clone())).is_empty());
         let breaks = with(taker.clone(), Breaks, "a (<< 2-1)");
-        assert_eq!(told(Format::Deb, &set(breaks.clone())), moved, "dpkg still refuses it");
-        assert!(told(Format::Deb, &set(with(breaks, Replaces, "a (<< 2-1)"))).is_empty());
-        assert_eq!(told(Format::Deb, &set(with(taker.clone(), Replaces, "a (<< 1-1)"))), moved);
-        assert!(told(Format::Deb, &set(with(taker.clone(), Conflicts, "a (<< 2-1)"))).is_empty());
+        assert_eq!(told(Format::Deb, &left_to(breaks.clone())), moved, "dpkg still refuses it");
+        assert!(told(Format::Deb, &left_to(with(breaks, Replaces, "a (<< 2-1)"))).is_empty());
+        assert_eq!(told(Format::Deb, &left_to(with(taker.clone(), Replaces, "a (<< 1-1)"))), moved);
+        let conflicts = with(taker.clone(), Conflicts, "a (<< 2-1)");
+        assert!(told(Format::Deb, &left_to(conflicts)).is_empty());
         // Without a newer version of the former owner, both packages can be installed.
-        let [_, _, taker] = set(taker);
-        assert_eq!(told(Format::Rpm, &[old.clone(), taker])[0].0, Obstacle::Together);
+        let [old, _, taker] = left_to(taker);
+        assert_eq!(told(Format::Rpm, &[old, taker])[0].0, Obstacle::Together);
+    }
+
+    /// Two versions of `a`, the newer of which leaves path 1 to `taker`.
+    fn left_to(taker: Owner<'static>) -> [Owner<'static>; 3] {
+        [owner("a", "1-1", &[1, 2]), owner("a", "2-1", &[2]), taker]
     }
 
     #[test]

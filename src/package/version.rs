@@ -122,8 +122,9 @@ impl Version {
     /// counts as 0. The second and third parts count as 99 at most.
     pub fn priority(&self) -> u32 {
         let mut parts = self.parts();
-        let mut next = |most| number(parts.next().unwrap_or_default(), most);
-        next(PRIORITY_MAJOR_MAX) * 10_000 + next(99) * 100 + next(99)
+        let most = [PRIORITY_MAJOR_MAX, 99, 99];
+        let [major, minor, patch] = most.map(|most| number(parts.next().unwrap_or_default(), most));
+        major * 10_000 + minor * 100 + patch
     }
 
     /// The first `parts` parts of the version, as digits that sort the newest first: 99929998 for two parts
@@ -136,9 +137,8 @@ impl Version {
 
     /// `<major>.<minor>`, if the version has both.
     pub fn series(&self) -> Option<String> {
-        let mut parts = self.parts();
-        let mut next = || parts.next().filter(|part| is_number(part));
-        let (major, minor) = (next()?, next()?);
+        let mut numbers = self.parts().take_while(|part| is_number(part));
+        let (major, minor) = (numbers.next()?, numbers.next()?);
         Some(format!("{major}.{minor}"))
     }
 
@@ -161,10 +161,10 @@ impl Version {
     /// `7.1.1~` for 7.1.0, after the epoch if there is one. `None` if one of the first three parts is not a
     /// number.
     pub fn next_patch(&self) -> Option<String> {
-        let mut parts =
-            self.parts().map(|part| part.parse::<u64>().ok().filter(|_| is_number(part)));
-        let mut next = || parts.next().unwrap_or(Some(0));
-        let (major, minor, patch) = (next()?, next()?, next()?.checked_add(1)?);
+        let parts = self.parts().map(|part| part.parse::<u64>().ok().filter(|_| is_number(part)));
+        let mut numbers = parts.chain(std::iter::repeat(Some(0)));
+        let (major, minor) = (numbers.next()??, numbers.next()??);
+        let patch = numbers.next()??.checked_add(1)?;
         let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
         Some(format!("{epoch}{major}.{minor}.{patch}~"))
     }
@@ -250,10 +250,14 @@ mod tests {
 
     #[test]
     fn priorities_rise_with_versions() {
-        let of = |text: &str| Version::new(text, "1").unwrap().priority();
-        assert_eq!([of("7.1.2"), of("7.1"), of("7.1.0~rc1")], [70_102, 70_100, 70_100]);
-        assert!(of("7.10.0") > of("7.9.5") && of("10.0") > of("7.99.99"));
-        assert_eq!(of("99999999999.300.1"), 1_000_009_901);
+        assert_eq!(["7.1.2", "7.1", "7.1.0~rc1"].map(priority_of), [70_102, 70_100, 70_100]);
+        assert!(priority_of("7.10.0") > priority_of("7.9.5"));
+        assert!(priority_of("10.0") > priority_of("7.99.99"));
+        assert_eq!(priority_of("99999999999.300.1"), 1_000_009_901);
+    }
+
+    fn priority_of(version: &str) -> u32 {
+        Version::new(version, "1").unwrap().priority()
     }
 
     #[test]
@@ -289,21 +293,23 @@ mod tests {
 
     #[test]
     fn an_epoch_stands_in_front() {
-        let version = |epoch| Version::new("7.1.0", "1").unwrap().with_epoch(epoch);
-        assert_eq!(version(Some(2)).full(Format::Rpm), "2:7.1.0-1");
-        assert_eq!(version(Some(0)), version(None));
+        let version = Version::new("7.1.0", "1").unwrap();
+        assert_eq!(version.clone().with_epoch(Some(2)).full(Format::Rpm), "2:7.1.0-1");
+        assert_eq!(version.clone().with_epoch(Some(0)), version.with_epoch(None));
     }
 
     #[test]
     fn a_tag_ends_the_release_of_its_format() {
-        let tags =
-            |deb: &str| DistributionTag { deb: Some(deb.to_owned()), rpm: Some(".el9".to_owned()) };
-        let version = |deb| Version::new("7.1.0", "1").unwrap().with_tags(&tags(deb));
-        let tagged = version("~deb12").unwrap();
+        let tagged = version_with_tags("~deb12").unwrap();
         assert_eq!(tagged.full(Format::Deb), "7.1.0-1~deb12");
         assert_eq!(tagged.full(Format::Rpm), "7.1.0-1.el9");
         assert_eq!(tagged.release(), "1");
-        assert!(version("-deb12").is_err() && version("").is_err());
+        assert!(version_with_tags("-deb12").is_err() && version_with_tags("").is_err());
+    }
+
+    fn version_with_tags(deb: &str) -> Result<Version> {
+        let (deb, rpm) = (Some(deb.to_owned()), Some(".el9".to_owned()));
+        Version::new("7.1.0", "1").unwrap().with_tags(&DistributionTag { deb, rpm })
     }
 
     #[test]
@@ -323,12 +329,13 @@ mod tests {
             for (format, next) in
                 Format::ALL.into_iter().flat_map(|f| expected.map(|next| (f, next)))
             {
-                let newer = |text: &str| Version::new(text, "1").unwrap().full(format);
-                let order = |text: &str| format.compare_versions(text, next);
-                assert!(order(&version.full(format)).is_lt(), "{text}");
+                let full = version.full(format);
+                assert!(format.compare_versions(&full, next).is_lt(), "{text}");
                 let bare = next.trim_end_matches('~');
-                assert!(order(&newer(&format!("{bare}-rc1"))).is_gt(), "{text}");
-                assert!(order(&newer(bare)).is_gt(), "{text}");
+                for newer in [format!("{bare}-rc1"), bare.to_owned()] {
+                    let newer = Version::new(&newer, "1").unwrap().full(format);
+                    assert!(format.compare_versions(&newer, next).is_gt(), "{text}");
+                }
             }
         }
         let version = Version::new("7.1.0", "1").unwrap().with_epoch(Some(2));
@@ -337,9 +344,9 @@ mod tests {
 
     #[test]
     fn the_series_is_major_and_minor() {
-        let series = |text| Version::new(text, "1").unwrap().series();
-        assert_eq!(series("7.1.0").as_deref(), Some("7.1"));
-        assert_eq!(series("7.1~rc1").as_deref(), Some("7.1"));
-        assert_eq!(series("7"), None);
+        for (text, expected) in [("7.1.0", Some("7.1")), ("7.1~rc1", Some("7.1")), ("7", None)] {
+            let series = Version::new(text, "1").unwrap().series();
+            assert_eq!(series.as_deref(), expected, "{text}");
+        }
     }
 }

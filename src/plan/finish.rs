@@ -44,15 +44,16 @@ impl Draft {
     /// The package in the terms of the wanted formats.
     fn finish(self, setting: &PlanSettings) -> Result<Package<FileSource>> {
         let (of_set, changes) = (self.of_set(setting), Vec::from_iter(self.changes(setting)));
-        let has = |format| setting.formats.contains(&format);
+        let formats = &setting.formats;
+        let (has_deb, has_rpm) = (formats.contains(&Format::Deb), formats.contains(&Format::Rpm));
         let words = Words::of(&self, setting);
         let scripts = Scripts::new(setting, &self);
-        let deb = has(Format::Deb).then(|| self.deb(setting, &words, &scripts)).transpose()?;
-        let rpm = has(Format::Rpm).then(|| self.rpm(setting, &words, &scripts)).transpose()?;
+        let deb = has_deb.then(|| self.deb(setting, &words, &scripts)).transpose()?;
+        let rpm = has_rpm.then(|| self.rpm(setting, &words, &scripts)).transpose()?;
         let mut outside = self.documents(setting, &words)?;
         let homepage = words.homepage.map(str::to_owned);
         let rights = words.rights();
-        let elsewhere = by_format(&self.names.deb, &setting.formats, self.extras.outside)?;
+        let elsewhere = by_format(&self.names.deb, formats, self.extras.outside)?;
         outside.extend(elsewhere);
         let treatments = &self.extras.treatments;
         let entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
@@ -103,14 +104,13 @@ impl Draft {
     /// Further fields of the control file.
     fn fields(&self) -> Vec<(String, String)> {
         let mut fields = Vec::new();
-        let mut add = |name: &str, value: String| fields.push((name.to_owned(), value));
         if let Role::Kernels { archs, .. } | Role::KernelsCommon { archs, .. } = &self.role {
-            add(ARCH_FIELD, archs.join(" "));
+            fields.push((ARCH_FIELD.to_owned(), archs.join(" ")));
         }
         if !self.extras.build_ids.is_empty() {
             let ids: Vec<&str> = self.extras.build_ids.iter().map(String::as_str).collect();
-            add("Build-Ids", ids.join(" "));
-            add("Auto-Built-Package", "debug-symbols".to_owned());
+            fields.push(("Build-Ids".to_owned(), ids.join(" ")));
+            fields.push(("Auto-Built-Package".to_owned(), "debug-symbols".to_owned()));
         }
         fields
     }
@@ -171,15 +171,17 @@ impl Draft {
         let texts = &setting.texts;
         let changelog =
             texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
-        let file = |data| Node::File { data, mode: file_mode(0) };
         let mut documents = BTreeMap::from([
-            (folder.join("copyright")?, document(file(FileSource::Text(copyright.clone())))),
-            (folder.join("changelog.Debian.gz")?, document(file(FileSource::Changelog(changelog)))),
+            (folder.join("copyright")?, document(plain_file(FileSource::Text(copyright.clone())))),
+            (
+                folder.join("changelog.Debian.gz")?,
+                document(plain_file(FileSource::Changelog(changelog))),
+            ),
         ]);
         if self.role != Role::Meta {
             let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;
             let licence = Placed {
-                node: file(FileSource::Text(copyright)),
+                node: plain_file(FileSource::Text(copyright)),
                 treatment: Treatment::License,
                 formats: Formats::Only(Format::Rpm),
             };
@@ -212,6 +214,10 @@ fn by_format(
         }
     }
     Ok(found)
+}
+
+fn plain_file(data: FileSource) -> Node<FileSource> {
+    Node::File { data, mode: file_mode(0) }
 }
 
 /// A document of a `.deb`.

@@ -93,19 +93,16 @@ mod tests {
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
         let (mut installed, mut outside) = (BTreeMap::new(), BTreeMap::new());
-        let text =
-            |text: &str| Node::File { data: FileSource::Text(text.to_owned()), mode: file_mode(0) };
-        let path = |text: &str| TreePath::new(text).unwrap();
-        installed.insert(path("lib/a-b/x"), text("1"));
-        installed.insert(path("lib/a/x"), text("2"));
+        installed.insert(tree_path("lib/a-b/x"), text_file("1"));
+        installed.insert(tree_path("lib/a/x"), text_file("2"));
         let document = Placed {
-            node: text("3"),
+            node: text_file("3"),
             treatment: Treatment::Doc,
             formats: Formats::Only(Format::Deb),
         };
-        outside.insert(path("usr/share/doc/p/copyright"), document);
-        let debug = Placed::in_all(text("4"), Treatment::Plain);
-        outside.insert(path("usr/lib/debug/.build-id/x"), debug);
+        outside.insert(tree_path("usr/share/doc/p/copyright"), document);
+        let debug = Placed::in_all(text_file("4"), Treatment::Plain);
+        outside.insert(tree_path("usr/lib/debug/.build-id/x"), debug);
         let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
         let entries = entries(&prefix, installed, &BTreeMap::new(), outside).unwrap();
         let shown: Vec<String> = entries
@@ -131,5 +128,13 @@ mod tests {
             "usr/share/doc/p/copyright deb",
         ];
         assert_eq!(shown, expected);
+    }
+
+    fn text_file(text: &str) -> Node<FileSource> {
+        Node::File { data: FileSource::Text(text.to_owned()), mode: file_mode(0) }
+    }
+
+    fn tree_path(text: &str) -> TreePath {
+        TreePath::new(text).unwrap()
     }
 }

@@ -47,16 +47,16 @@ impl Link {
 
     /// The relations for the link in the terms of `format`.
     pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
-        let own = || setting.version.full(format);
+        let version = &setting.version;
         let bounds = match (self.versions, setting.next_patch()) {
             (LinkVersions::Any, _) => vec![None],
-            (LinkVersions::Before, _) => vec![Some((Comparison::Less, own()))],
+            (LinkVersions::Before, _) => vec![Some((Comparison::Less, version.full(format)))],
             (LinkVersions::OfPatch, Some(next)) => {
-                let least = (Comparison::GreaterEqual, own());
+                let least = (Comparison::GreaterEqual, version.full(format));
                 vec![Some(least), Some((Comparison::Less, next.to_owned()))]
             }
             (LinkVersions::OfPatch, None) | (LinkVersions::Own, _) => {
-                vec![Some((Comparison::Equal, own()))]
+                vec![Some((Comparison::Equal, version.full(format)))]
             }
         };
         let name = self.to.of(format);

@@ -54,15 +54,18 @@ fn loader_files(
 ) -> Result<BTreeMap<TreePath, Placed>> {
     let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
     let (deb, rpm) = (deb?, rpm?);
-    let placed = |formats| Placed { node: node.clone(), treatment: Treatment::Config, formats };
     Ok(if deb == rpm {
-        BTreeMap::from([(deb, placed(Formats::All))])
+        BTreeMap::from([(deb, config_file(node, Formats::All))])
     } else {
         BTreeMap::from([
-            (deb, placed(Formats::Only(Format::Deb))),
-            (rpm, placed(Formats::Only(Format::Rpm))),
+            (deb, config_file(node, Formats::Only(Format::Deb))),
+            (rpm, config_file(node, Formats::Only(Format::Rpm))),
         ])
     })
+}
+
+fn config_file(node: &Node<FileSource>, formats: Formats) -> Placed {
+    Placed { node: node.clone(), treatment: Treatment::Config, formats }
 }
 
 /// The loader's file of the package that is called `package`.

@@ -18,34 +18,34 @@ pub struct Prefix(TreePath);
 impl Prefix {
     /// Checks `text`, e.g. `/opt/rocm-7.1`.
     pub fn new(text: &str) -> Result<Self> {
-        let refuse = |why: &str| {
-            let message = format!("`{text}` cannot be the prefix: {why}");
-            Error::new(Kind::Config, message)
-                .hint("the prefix is a directory of its own, such as /opt/rocm-7.1")
-        };
         let Some(relative) = text.strip_prefix('/') else {
-            return Err(refuse("it is not absolute"));
+            return Err(refused(text, "it is not absolute"));
         };
         if relative.is_empty() {
-            return Err(refuse("it is the root of the file system"));
+            return Err(refused(text, "it is the root of the file system"));
         }
         let path = TreePath::new(relative)
-            .map_err(|_| refuse("it has empty, `.` or `..` parts, or a trailing slash"))?;
+            .map_err(|_| refused(text, "it has empty, `.` or `..` parts, or a trailing slash"))?;
         let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
         if !relative.chars().all(plain) {
-            return Err(refuse("only letters, digits and `._+~-` are the same to every tool"));
+            return Err(refused(
+                text,
+                "only letters, digits and `._+~-` are the same to every tool",
+            ));
         }
         if relative == "opt/rocm" {
-            return Err(refuse(
-                "it is often a symbolic link, through which packages would write over others' files",
+            return Err(refused(
+                text,
+                "it is often a symbolic link, through which packages would write over others' \
+                 files",
             ));
         }
         if system_folders::is_one(relative) {
-            return Err(refuse("it belongs to the distribution"));
+            return Err(refused(text, "it belongs to the distribution"));
         }
         let first = path.components().next().unwrap_or_default();
         if system_folders::TRANSIENT.contains(&first) {
-            return Err(refuse("files there do not last"));
+            return Err(refused(text, "files there do not last"));
         }
         Ok(Self(path))
     }
@@ -76,6 +76,12 @@ impl Prefix {
     }
 }
 
+fn refused(text: &str, why: &str) -> Error {
+    let message = format!("`{text}` cannot be the prefix: {why}");
+    Error::new(Kind::Config, message)
+        .hint("the prefix is a directory of its own, such as /opt/rocm-7.1")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,15 +95,17 @@ mod tests {
 
     #[test]
     fn folders_above_a_prefix_are_those_below_opt() {
-        let above = |text: &str| Prefix::new(text).unwrap().folders_above();
-        assert_eq!(above("/opt/amd/rocm/core-7.1"), ["/opt/amd/rocm", "/opt/amd"]);
-        assert_eq!(above("/opt/rocm-7.1"), Vec::<String>::new());
-        assert_eq!(above("/usr/lib/rocm-7"), Vec::<String>::new());
+        assert_eq!(folders_above("/opt/amd/rocm/core-7.1"), ["/opt/amd/rocm", "/opt/amd"]);
+        assert_eq!(folders_above("/opt/rocm-7.1"), Vec::<String>::new());
+        assert_eq!(folders_above("/usr/lib/rocm-7"), Vec::<String>::new());
+    }
+
+    fn folders_above(prefix: &str) -> Vec<String> {
+        Prefix::new(prefix).unwrap().folders_above()
     }
 
     #[test]
     fn the_search_for_links_ends_at_the_systems_own_folders() {
-        let ends = |text: &str, format| Prefix::new(text).unwrap().system_folders(format);
         for (text, end) in [
             ("/opt/rocm-7.1", "/opt"),
             ("/opt/amd/rocm", "/opt"),
@@ -107,11 +115,15 @@ mod tests {
             ("/var/opt/rocm", "/var/opt"),
             ("/home/x/rocm", "/home"),
         ] {
-            assert_eq!(ends(text, Format::Deb), [end]);
+            assert_eq!(search_ends(text, Format::Deb), [end]);
         }
-        assert_eq!(ends("/nfs/tools/rocm", Format::Deb), Vec::<String>::new());
-        assert_eq!(ends("/usr/lib/rocm", Format::Rpm), ["/usr/lib"], "rpm does not move it");
-        assert!(ends("/opt/rocm-7.1", Format::Rpm).contains(&"/srv".to_owned()));
+        assert_eq!(search_ends("/nfs/tools/rocm", Format::Deb), Vec::<String>::new());
+        assert_eq!(search_ends("/usr/lib/rocm", Format::Rpm), ["/usr/lib"], "rpm does not move it");
+        assert!(search_ends("/opt/rocm-7.1", Format::Rpm).contains(&"/srv".to_owned()));
+    }
+
+    fn search_ends(prefix: &str, format: Format) -> Vec<String> {
+        Prefix::new(prefix).unwrap().system_folders(format)
     }
 
     #[test]

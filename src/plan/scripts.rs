@@ -80,9 +80,8 @@ impl<'a> Scripts<'a> {
     /// The maintainer scripts of a `.deb`.
     pub fn deb(&self) -> Result<Vec<(String, String)>> {
         let mut scripts = Vec::new();
-        let mut add = |name: &str, text| scripts.push((name.to_owned(), text));
         if self.is_guarded() {
-            add("preinst", self.guard(Format::Deb)?);
+            scripts.push(("preinst".to_owned(), self.guard(Format::Deb)?));
         }
         for phase in ["postinst", "prerm", "postrm"] {
             let mut text = String::new();
@@ -92,7 +91,7 @@ impl<'a> Scripts<'a> {
                 }
             }
             if !text.is_empty() {
-                add(phase, format!("{DEB_START}{text}"));
+                scripts.push((phase.to_owned(), format!("{DEB_START}{text}")));
             }
         }
         Ok(scripts)

@@ -218,13 +218,14 @@ fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
 
 /// A time in seconds since 1970, which rpm stores in 32 bits, and in the format of Debian's changelogs.
 fn dates(seconds: i64) -> Result<(u32, String)> {
-    let refuse = || {
-        let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
-        Error::new(Kind::Usage, message)
-            .structure("SOURCE_DATE_EPOCH")
-            .hint("rpm stores no other times")
-    };
-    let time = u32::try_from(seconds).map_err(|_| refuse())?;
-    let date = Timestamp::from_second(seconds).map_err(|_| refuse())?;
+    let time = u32::try_from(seconds).map_err(|_| unstorable_time(seconds))?;
+    let date = Timestamp::from_second(seconds).map_err(|_| unstorable_time(seconds))?;
     Ok((time, date.to_zoned(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string()))
+}
+
+fn unstorable_time(seconds: i64) -> Error {
+    let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
+    Error::new(Kind::Usage, message)
+        .structure("SOURCE_DATE_EPOCH")
+        .hint("rpm stores no other times")
 }

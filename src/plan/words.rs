@@ -54,19 +54,21 @@ pub(in crate::plan) fn add_configured(setting: &PlanSettings, drafts: &mut [Draf
     for (package, texts) in &config.texts {
         let found = drafts::named(drafts, package);
         let is_family = drafts.iter().any(|draft| draft.family == *package);
-        let fault = |message: String| config.fault(&["packages", package], message);
+        let keys = ["packages", package];
         match found {
             Some(index) => {
                 if let Some((other, _)) = named.insert(index, (package, texts)) {
-                    faults.add(fault(format!("is called {other} above already")));
+                    let message = format!("is called {other} above already");
+                    faults.add(config.fault(&keys, message));
                 }
             }
             None if is_family && !texts.is_of_one() => {}
             None if is_family => {
                 let of_family = "of its family, `license`, `homepage` and `copyright` can be said";
-                faults.add(fault(format!("there is no such package in the set; {of_family}")));
+                let message = format!("there is no such package in the set; {of_family}");
+                faults.add(config.fault(&keys, message));
             }
-            None => faults.add(drafts::no_such_package(config, ["packages", package], drafts)),
+            None => faults.add(drafts::no_such_package(config, keys, drafts)),
         }
         let host = found.and_then(|index| drafts.get(index)).filter(|d| d.role == Role::Host);
         let family = host.map(|host| host.family.clone());

@@ -187,8 +187,8 @@ mod tests {
 
     #[test]
     fn known_codes_have_all_their_fields() {
-        let of = |fields: &str| read(&format!(r#"{{"code":"R013",{TEXT},{fields}}}"#));
-        let Ok(FindingRecord::Known(finding)) = of(r#""arch":"gfx906","group":"g""#) else {
+        let fields = r#""arch":"gfx906","group":"g""#;
+        let Ok(FindingRecord::Known(finding)) = read_r013(fields) else {
             panic!("is not known");
         };
         assert_eq!(finding.message(), "no shard has device code for it (group g)");
@@ -198,7 +198,11 @@ mod tests {
             r#""arch":"nonsense","group":"g""#,
             r#""arch":"gfx906","arch":"gfx908","group":"g""#,
         ] {
-            assert!(of(bad).is_err(), "{bad}");
+            assert!(read_r013(bad).is_err(), "{bad}");
         }
+    }
+
+    fn read_r013(fields: &str) -> serde_json::Result<FindingRecord> {
+        read(&format!(r#"{{"code":"R013",{TEXT},{fields}}}"#))
     }
 }

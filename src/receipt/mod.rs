@@ -181,8 +181,6 @@ impl Receipt {
 
     /// Parses a receipt. Fails on another schema, and on contents that no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let malformed =
-            |error| Error::malformed("is no receipt of rockpack").structure("receipt").cause(error);
         // The schema first: a receipt of another schema may lack any other field.
         let Version { schema } = serde_json::from_slice(bytes).map_err(malformed)?;
         if schema != SCHEMA {
@@ -223,6 +221,10 @@ impl Receipt {
         }
         findings
     }
+}
+
+fn malformed(error: serde_json::Error) -> Error {
+    Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
 }
 
 #[cfg(test)]
@@ -292,17 +294,18 @@ mod tests {
 
     #[test]
     fn a_part_says_once_where_a_package_belongs() {
-        let of_part = |packages: &str| {
-            let part = format!(r#"{{"index":1,"of":2,"plan":"","packages":{{{packages}}}}}"#);
-            let text = format!(
-                r#"{{"schema":{SCHEMA},"generator":"","version":"1","release":"1","prefix":"/x",
-                "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
-            );
-            Receipt::parse(text.as_bytes())
-        };
-        of_part(r#""a.deb":1,"b.deb":2"#).unwrap();
-        let error = of_part(r#""a.deb":1,"b.deb":2,"a.deb":2"#).unwrap_err();
+        parsed_part(r#""a.deb":1,"b.deb":2"#).unwrap();
+        let error = parsed_part(r#""a.deb":1,"b.deb":2,"a.deb":2"#).unwrap_err();
         assert!(error.in_full().contains("`a.deb` is given twice"), "{error:?}");
-        assert!(of_part(r#""a.deb":1},"index":2,"more":{"a.deb":2"#).is_err());
+        assert!(parsed_part(r#""a.deb":1},"index":2,"more":{"a.deb":2"#).is_err());
+    }
+
+    fn parsed_part(packages: &str) -> Result<Receipt> {
+        let part = format!(r#"{{"index":1,"of":2,"plan":"","packages":{{{packages}}}}}"#);
+        let text = format!(
+            r#"{{"schema":{SCHEMA},"generator":"","version":"1","release":"1","prefix":"/x",
+            "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
+        );
+        Receipt::parse(text.as_bytes())
     }
 }

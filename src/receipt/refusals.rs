@@ -113,9 +113,8 @@ impl UpdateRecord {
             }
         }
         for PathChangeRecord { path, target, members, .. } in &self.paths {
-            let is_path = |text: &str| TreePath::new(text).is_ok();
-            let is_absolute = path.strip_prefix('/').is_some_and(is_path);
-            let odd_member = members.iter().find(|member| !is_path(member));
+            let is_absolute = path.strip_prefix('/').is_some_and(is_tree_path);
+            let odd_member = members.iter().find(|member| !is_tree_path(member));
             let odd_target = target.as_ref().filter(|text| text.contains(char::is_control));
             let odd = Some(path).filter(|_| !is_absolute).or(odd_member).or(odd_target);
             if let Some(text) = odd {
@@ -124,6 +123,10 @@ impl UpdateRecord {
         }
         None
     }
+}
+
+fn is_tree_path(text: &str) -> bool {
+    TreePath::new(text).is_ok()
 }
 
 /// Whether a text consists of letters, digits and these signs, and starts with a letter, a digit or `_`.
@@ -180,60 +183,56 @@ mod tests {
             let error = parsed(&package.replace(good, bad), none).unwrap_err();
             assert!(error.contains(what), "{error}");
         }
-        let of_part = |file: &str| {
-            format!(r#"{none},"part":{{"index":1,"of":1,"plan":"","packages":{{"{file}":1}}}}"#)
-        };
-        parsed(package, &of_part("a_1.deb")).unwrap();
-        assert!(parsed(package, &of_part("a/b.deb")).unwrap_err().contains("is no file name"));
+        parsed(package, &part_with("a_1.deb")).unwrap();
+        assert!(parsed(package, &part_with("a/b.deb")).unwrap_err().contains("is no file name"));
+    }
+
+    fn part_with(file: &str) -> String {
+        let part = format!(r#"{{"index":1,"of":1,"plan":"","packages":{{"{file}":1}}}}"#);
+        format!(r#""code_objects":[],"part":{part}"#)
     }
 
     #[test]
     fn means_of_updates_are_those_that_builds_write() {
-        let of = |update: &str| {
-            let package = format!(
-                r#"{{"id":"x","format":"deb","file_name":"x.deb","size":1,"installed_size":2,
-                "sha256":"","role":"host","code_objects":0,"version":"1-1","relations":[],
-                "members":[],"update":{update}}}"#
-            );
-            parsed(&package, r#""code_objects":[]"#)
-        };
         let relation =
             r#"{"relations":[{"kind":"breaks","name":"y","comparison":"<","version":"1"}]}"#;
         let path = r#"{"paths":[{"path":"/x","was":"link","is":"directory","target":"y",
             "members":["a/b"]}]}"#;
-        of(relation).unwrap();
-        of(path).unwrap();
+        parsed_update(relation).unwrap();
+        parsed_update(path).unwrap();
         for (good, bad) in [
             ("breaks", "depends"),
             (r#""y""#, r#""y\nPre-Depends: z""#),
             (r#""1""#, r#""1) | z""#),
             (r#""<""#, r#""=""#),
         ] {
-            of(&relation.replace(good, bad)).unwrap_err();
+            parsed_update(&relation.replace(good, bad)).unwrap_err();
         }
         for (good, bad) in
             [(r#""/x""#, r#""x""#), (r#""y""#, r#""y\nz""#), ("a/b", "../b"), ("a/b", "a\\nb")]
         {
-            of(&path.replace(good, bad)).unwrap_err();
+            parsed_update(&path.replace(good, bad)).unwrap_err();
         }
+    }
+
+    fn parsed_update(update: &str) -> Result<Receipt, String> {
+        let package = format!(
+            r#"{{"id":"x","format":"deb","file_name":"x.deb","size":1,"installed_size":2,
+            "sha256":"","role":"host","code_objects":0,"version":"1-1","relations":[],
+            "members":[],"update":{update}}}"#
+        );
+        parsed(&package, r#""code_objects":[]"#)
     }
 
     #[test]
     fn a_code_object_and_a_path_are_there_once() {
-        let record = |place: &str, target: &str| {
-            format!(r#"{{"sha256":"","size":1,"target":"{target}","package":"x",{place}}}"#)
-        };
-        let twice = |place: &str, [one, other]: [&str; 2]| {
-            let records = [record(place, one), record(place, other)].join(",");
-            parsed("", &format!(r#""code_objects":[{records}]"#))
-        };
         let archive = r#""binary":"a","archive":"/x/a","key":"a#0""#;
-        twice(archive, ["gfx90a", "gfx942"]).unwrap();
-        let error = twice(archive, ["gfx90a", "gfx90a"]).unwrap_err();
+        parsed_in_one_place(archive, ["gfx90a", "gfx942"]).unwrap();
+        let error = parsed_in_one_place(archive, ["gfx90a", "gfx90a"]).unwrap_err();
         assert!(error.contains("names a code object for gfx90a in /x/a twice"), "{error}");
-        twice(r#""file":"/x/a""#, ["gfx90a", "gfx90a"]).unwrap_err();
+        parsed_in_one_place(r#""file":"/x/a""#, ["gfx90a", "gfx90a"]).unwrap_err();
         // Entries of offload bundles may share a name.
-        twice(r#""file":"/x/a","entry":"b""#, ["gfx90a", "gfx90a"]).unwrap();
+        parsed_in_one_place(r#""file":"/x/a","entry":"b""#, ["gfx90a", "gfx90a"]).unwrap();
         let member = r#"{"path":"/x","kind":"link","mode":511}"#;
         let package = format!(
             r#"{{"id":"x","format":"rpm","file_name":"x.rpm","size":1,"installed_size":2,"sha256":"",
@@ -242,5 +241,13 @@ mod tests {
         );
         let error = parsed(&package, r#""code_objects":[]"#).unwrap_err();
         assert!(error.contains("names the path /x of x.rpm twice"), "{error}");
+    }
+
+    /// Parses a receipt with a code object for each of `targets` in one place.
+    fn parsed_in_one_place(place: &str, targets: [&str; 2]) -> Result<Receipt, String> {
+        let records = targets.map(|target| {
+            format!(r#"{{"sha256":"","size":1,"target":"{target}","package":"x",{place}}}"#)
+        });
+        parsed("", &format!(r#""code_objects":[{}]"#, records.join(",")))
     }
 }

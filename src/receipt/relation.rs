@@ -85,12 +85,6 @@ mod tests {
     fn relations_are_sorted_by_their_texts() {
         use Comparison::{Greater, GreaterEqual, Less};
         use RelationKind::{Breaks, Depends, Provides};
-        let record = |kind, name: &str, comparison: Option<Comparison>| RelationRecord {
-            kind,
-            name: name.to_owned(),
-            comparison,
-            version: comparison.map(|_| "1".to_owned()),
-        };
         let sorted = [
             record(Breaks, "z", None),
             record(Depends, "a", None),
@@ -104,5 +98,14 @@ mod tests {
         records.reverse();
         records.sort();
         assert_eq!(records, sorted);
+    }
+
+    fn record(kind: RelationKind, name: &str, comparison: Option<Comparison>) -> RelationRecord {
+        RelationRecord {
+            kind,
+            name: name.to_owned(),
+            comparison,
+            version: comparison.map(|_| "1".to_owned()),
+        }
     }
 }

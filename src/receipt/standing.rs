@@ -50,12 +50,12 @@ impl Standing {
                 formats.contains(&record.format)
                     && version.is_of_release(&record.version, record.format)
             };
+            let mut wanted: BTreeSet<&str> = BTreeSet::new();
             for record in receipt.all_packages().filter(is_wanted) {
+                wanted.insert(&record.id);
                 standing.code_objects.insert(record.id.clone(), Vec::new());
                 standing.packages.insert((record.format, record.id.clone()), record.clone());
             }
-            let wanted: BTreeSet<&str> =
-                receipt.all_packages().filter(is_wanted).map(|record| record.id.as_str()).collect();
             for record in receipt.all_code_objects() {
                 if wanted.contains(record.package.as_str())
                     && let Some(own) = standing.code_objects.get_mut(&record.package)

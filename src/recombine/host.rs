@@ -147,11 +147,8 @@ impl Join<'_> {
             if without.is_empty() {
                 continue;
             }
-            let names = |shards: Vec<(&&str, &Vec<&SplitArtifact>)>| -> String {
-                shards.into_iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-            };
-            let message =
-                format!("{path} is missing in {}, and is in {}", names(without), names(with));
+            let (without, with) = (shard_names(&without), shard_names(&with));
+            let message = format!("{path} is missing in {without}, and is in {with}");
             let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
             self.faults.add(error.hint("verify_generic_artifacts_match is set"));
         }
@@ -178,19 +175,12 @@ impl Join<'_> {
     /// component, adds one for each shard that provides its files.
     fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         let primary = self.primary;
-        let from = |path: Option<&TreePath>, shard: &str, files| Finding::HostFromOtherShard {
-            component: self.component.as_str().into(),
-            path: path.cloned(),
-            primary: primary.to_owned(),
-            shard: shard.to_owned(),
-            files,
-        };
         let elsewhere = claims.iter().filter(|(_, claim)| {
             claim.part.shard != primary && !matches!(claim.node, Node::Directory { .. })
         });
         if parts.iter().any(|part| part.shard == primary) {
             for (path, claim) in elsewhere {
-                self.findings.add(from(Some(path), &claim.part.shard, 1));
+                self.findings.add(self.from_other_shard(Some(path), &claim.part.shard, 1));
             }
             return;
         }
@@ -199,9 +189,23 @@ impl Join<'_> {
             *counts.entry(claim.part.shard.as_str()).or_default() += 1;
         }
         for (shard, count) in counts {
-            self.findings.add(from(None, shard, count));
+            self.findings.add(self.from_other_shard(None, shard, count));
         }
     }
+
+    fn from_other_shard(&self, path: Option<&TreePath>, shard: &str, files: usize) -> Finding {
+        Finding::HostFromOtherShard {
+            component: self.component.as_str().into(),
+            path: path.cloned(),
+            primary: self.primary.to_owned(),
+            shard: shard.to_owned(),
+            files,
+        }
+    }
+}
+
+fn shard_names(shards: &[(&&str, &Vec<&SplitArtifact>)]) -> String {
+    shards.iter().map(|(name, _)| **name).collect::<Vec<_>>().join(", ")
 }
 
 /// The paths that the split reports as database files for all archs of a shard.

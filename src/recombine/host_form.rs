@@ -133,6 +133,10 @@ impl ComparedBinary {
         });
         compared.collect()
     }
+
+    fn section_names(&self, sections: &[(usize, &SectionHeader)]) -> Vec<String> {
+        sections.iter().map(|(_, section)| self.file.name(section).into_owned()).collect()
+    }
 }
 
 fn symbols_differ(one: &SymbolsByName, other: &SymbolsByName) -> Option<String> {
@@ -153,17 +157,12 @@ fn symbols_differ(one: &SymbolsByName, other: &SymbolsByName) -> Option<String> 
 
 fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Option<String>> {
     let (ours, theirs) = (one.sections(), other.sections());
-    let names = |form: &ComparedBinary, sections: &[(usize, &SectionHeader)]| -> Vec<String> {
-        sections.iter().map(|(_, section)| form.file.name(section).into_owned()).collect()
-    };
-    let sections = names(one, &ours);
-    if sections != names(other, &theirs) {
+    let sections = one.section_names(&ours);
+    if sections != other.section_names(&theirs) {
         return Ok(Some("has other sections, or in another order".to_owned()));
     }
-    let moved = |((_, here), (_, there)): (&(usize, &SectionHeader), &(usize, &SectionHeader))| {
-        there.sh_addr.wrapping_sub(here.sh_addr)
-    };
-    let moves: BTreeSet<u64> = ours.iter().zip(&theirs).map(moved).collect();
+    let moves: BTreeSet<u64> =
+        ours.iter().zip(&theirs).map(|(here, there)| distance_moved(here.1, there.1)).collect();
     for ((name, here), there) in sections.iter().zip(&ours).zip(&theirs) {
         if !is_content(name, here.1) {
             continue;
@@ -175,7 +174,7 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
         if here.1.sh_type == elf::SHT_NOBITS {
             continue;
         }
-        let own = moved((here, there));
+        let own = distance_moved(here.1, there.1);
         let changes = moves.iter().flat_map(|moved| [*moved, moved.wrapping_sub(own)]).collect();
         let ours = one.file.content().slice(one.file.file_range(here.0, here.1)?)?;
         let theirs = other.file.content().slice(other.file.file_range(there.0, there.1)?)?;
@@ -184,6 +183,10 @@ fn sections_differ(one: &ComparedBinary, other: &ComparedBinary) -> Result<Optio
         }
     }
     Ok(None)
+}
+
+fn distance_moved(here: &SectionHeader, there: &SectionHeader) -> u64 {
+    there.sh_addr.wrapping_sub(here.sh_addr)
 }
 
 /// Tells whether a section has code or data, rather than a table derived from others.
@@ -273,23 +276,24 @@ mod tests {
     fn tables_that_hide_dynamic_symbols_are_refused() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/binaries/bfd_shared");
         let mut bytes = std::fs::read(path).unwrap();
-        let compared = |bytes: &[u8]| {
-            let content = Content::of_bytes(bytes);
-            difference(&content, &content)
-        };
-        assert_eq!(compared(&bytes).unwrap(), None);
+        assert_eq!(compared_to_itself(&bytes).unwrap(), None);
         let table = usize::from_le_bytes(bytes[40..48].try_into().unwrap());
         // The third section; its last symbol is hidden.
         let mut shorter = bytes.clone();
         let size = table + 3 * 64 + 32;
         shorter[size..size + 8].copy_from_slice(&(25 * 24_u64).to_le_bytes());
-        let error = compared(&shorter).unwrap_err();
+        let error = compared_to_itself(&shorter).unwrap_err();
         assert!(error.to_string().contains("than the 25 that sections show"), "{error}");
         let first = table + 64;
         bytes[first + 4..first + 8].copy_from_slice(&elf::SHT_DYNSYM.0.to_le_bytes());
         bytes[first + 32..first + 40].fill(0);
-        let error = compared(&bytes).unwrap_err();
+        let error = compared_to_itself(&bytes).unwrap_err();
         assert!(error.to_string().contains("not loaded where DT_SYMTAB leads"), "{error}");
+    }
+
+    fn compared_to_itself(bytes: &[u8]) -> Result<Option<String>> {
+        let content = Content::of_bytes(bytes);
+        difference(&content, &content)
     }
 
     #[test]

@@ -75,10 +75,11 @@ impl PackedIndex<'_> {
     fn reaches(&self, other: &Self, groups: &[Group]) -> bool {
         let of_host = self.archs.is_empty() || other.archs.is_empty();
         let both_have = |arch: &BaseArch| self.archs.contains(arch) && other.archs.contains(arch);
-        let in_both = |group: &Group| {
-            let has = |index: &Self| group.archs.iter().any(|arch| index.archs.contains(arch));
-            has(self) && has(other)
-        };
+        let in_both = |group: &Group| self.is_in(group) && other.is_in(group);
         of_host || self.archs.iter().any(both_have) || groups.iter().any(in_both)
+    }
+
+    fn is_in(&self, group: &Group) -> bool {
+        group.archs.iter().any(|arch| self.archs.contains(arch))
     }
 }

@@ -157,19 +157,17 @@ impl Join<'_> {
         archs: &BTreeMap<String, BTreeSet<BaseArch>>,
         parts: &[SplitArtifact],
     ) -> Result<()> {
-        let has_archs =
-            |part: &&SplitArtifact| archs.get(&part.shard).is_some_and(|archs| !archs.is_empty());
-        for part in parts.iter().filter(|part| !has_archs(part)) {
+        for part in parts.iter().filter(|part| !has_archs(part, archs)) {
             for (path, _) in part
                 .shared
                 .iter()
                 .filter(|(path, shared)| shared.moves && path.parent().as_ref() == Some(folder))
             {
-                let content = |part: &SplitArtifact| part.host.get(path).and_then(plain).cloned();
-                let Some(own) = content(part) else { continue };
-                let mut others = parts.iter().filter(has_archs).filter_map(content);
+                let Some(own) = part.host.get(path).and_then(plain) else { continue };
+                let others = parts.iter().filter(|part| has_archs(part, archs));
+                let mut others = others.filter_map(|part| part.host.get(path).and_then(plain));
                 let is_kept =
-                    others.try_fold(false, |found, other| Ok(found || own.same_bytes(&other)?))?;
+                    others.try_fold(false, |found, other| Ok(found || own.same_bytes(other)?))?;
                 if !is_kept {
                     return Err(self.no_arch(path, part));
                 }
@@ -227,6 +225,10 @@ impl FormDifference {
             }
         }
     }
+}
+
+fn has_archs(part: &SplitArtifact, archs: &BTreeMap<String, BTreeSet<BaseArch>>) -> bool {
+    archs.get(&part.shard).is_some_and(|archs| !archs.is_empty())
 }
 
 /// The files that must be equal in all parts, and are not: those that a rule claims, and those in a folder

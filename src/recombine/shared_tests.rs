@@ -37,6 +37,11 @@ fn shard(name: &str, archs: &[&str]) -> ArtifactBuilder {
     kernels.moving()
 }
 
+/// A shard with kernels of `arch` and a file for all archs with this content.
+fn shard_with_fallback(name: &str, arch: &str, content: &str) -> ArtifactBuilder {
+    shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
+}
+
 /// The paths of the host files and of the database files of the only component.
 fn paths(recombined: &Recombined) -> (Vec<String>, Vec<String>) {
     let component = &recombined.components[0];
@@ -73,8 +78,9 @@ fn map(entries: &[(&str, &str)]) -> Content {
 
 #[test]
 fn the_same_file_everywhere_stays_where_it_is() {
-    let part = |name, arch| shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text("1"));
-    let recombined = join(vec![part("one", "gfx906"), part("two", "gfx1100")], "").unwrap();
+    let one = shard_with_fallback("one", "gfx906", "1");
+    let two = shard_with_fallback("two", "gfx1100", "1");
+    let recombined = join(vec![one, two], "").unwrap();
     assert_eq!(paths(&recombined).0, [at("T_fallback.dat")]);
     assert_eq!(codes(&recombined), BTreeSet::from([Code::DatabaseShared]));
 }
@@ -82,11 +88,9 @@ fn the_same_file_everywhere_stays_where_it_is() {
 #[test]
 fn maps_that_differ_are_merged() {
     let name = at("hipblasltExtOpLibrary.dat");
-    let part = |shard_name, arch| {
-        let content = map(&[(arch, "operations")]);
-        shard(shard_name, &[arch]).shared(&name, fixed(), content)
-    };
-    let recombined = join(vec![part("one", "gfx906"), part("two", "gfx1100")], "").unwrap();
+    let one = shard_with_map("one", "gfx906", &name);
+    let two = shard_with_map("two", "gfx1100", &name);
+    let recombined = join(vec![one, two], "").unwrap();
     let archs = describe_index(host(&recombined, &name)).unwrap().archs;
     assert_eq!(archs.len(), 2);
     let finding = recombined.findings.iter().find(|f| f.code() == Code::DatabaseMerged).unwrap();
@@ -96,8 +100,15 @@ fn maps_that_differ_are_merged() {
         assert!(finding.message().contains(&format!("{shard}/blas_lib_all ({digest})")));
     }
     // The order of shards does not matter.
-    let turned = join(vec![part("two", "gfx906"), part("one", "gfx1100")], "").unwrap();
+    let two = shard_with_map("two", "gfx906", &name);
+    let one = shard_with_map("one", "gfx1100", &name);
+    let turned = join(vec![two, one], "").unwrap();
     assert_eq!(bytes(host(&turned, &name)), bytes(host(&recombined, &name)));
+}
+
+/// A shard with kernels of `arch`, and with a map of the arch at `path`.
+fn shard_with_map(name: &str, arch: &str, path: &str) -> ArtifactBuilder {
+    shard(name, &[arch]).shared(path, fixed(), map(&[(arch, "operations")]))
 }
 
 #[test]
@@ -139,15 +150,11 @@ fn files_without_a_union_move_to_the_directories_of_their_archs() {
 /// A directory with nothing but a shared file would hide the others from the library.
 #[test]
 fn an_arch_none_of_whose_files_move_gets_no_directory() {
-    let part = |name, arch, content| {
-        shard(name, &[arch]).database(&at("extop_gfx950.co"), "gfx950", "operations").shared(
-            &at("T_fallback.dat"),
-            shared(),
-            text(content),
-        )
-    };
-    let recombined =
-        join(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], "").unwrap();
+    let parts = [("one", "gfx906", "1"), ("two", "gfx1100", "2")].map(|(name, arch, content)| {
+        let part = shard_with_fallback(name, arch, content);
+        part.database(&at("extop_gfx950.co"), "gfx950", "operations")
+    });
+    let recombined = join(parts.into(), "").unwrap();
     let (_, databases) = paths(&recombined);
     let expected = [
         "extop_gfx950.co",
@@ -161,13 +168,12 @@ fn an_arch_none_of_whose_files_move_gets_no_directory() {
 
 #[test]
 fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
-    let part = |name, arch, content| {
-        shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
-    };
     let alone = ArtifactBuilder::new("three", "blas_lib_all")
         .database(&at("extop_gfx950.co"), "gfx950", "operations")
         .shared(&at("T_fallback.dat"), shared(), text("3"));
-    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2"), alone];
+    let one = shard_with_fallback("one", "gfx906", "1");
+    let two = shard_with_fallback("two", "gfx1100", "2");
+    let parts = vec![one, two, alone];
     let expected = ["T_fallback.dat", "three/blas_lib_all has no files beside it that move"];
     assert_refused(parts, &expected);
     // A file that another shard has, too, is not lost.
@@ -176,7 +182,9 @@ fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
         shared(),
         text("2"),
     );
-    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2"), alone];
+    let one = shard_with_fallback("one", "gfx906", "1");
+    let two = shard_with_fallback("two", "gfx1100", "2");
+    let parts = vec![one, two, alone];
     let (host, databases) = paths(&join(parts, "").unwrap());
     assert!(host.is_empty() && databases.contains(&at("gfx1100/T_fallback.dat")));
 }
@@ -185,36 +193,26 @@ fn a_shared_file_of_a_shard_without_archs_is_not_lost() {
 /// there.
 #[test]
 fn files_do_not_move_to_where_the_library_would_not_look() {
-    let part = |name, arch, content| {
-        shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
-    };
-    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2").without_lead()];
+    let one = shard_with_fallback("one", "gfx906", "1");
+    let two = shard_with_fallback("two", "gfx1100", "2").without_lead();
     let expected = ["blas_lib/", LIBRARY, "those for gfx1100 of two cannot move"];
-    assert_refused(parts, &expected);
+    assert_refused(vec![one, two], &expected);
 }
 
 #[test]
 fn an_arch_of_two_shards_cannot_have_both_their_files() {
-    let part = |name, content| {
-        shard(name, &["gfx906"]).shared(&at("T_fallback.dat"), shared(), text(content))
-    };
+    let one = shard_with_fallback("one", "gfx906", "1");
+    let two = shard_with_fallback("two", "gfx906", "2");
     let expected = ["gfx906/T_fallback.dat", "one/blas_lib_all", "two/blas_lib_all"];
-    assert_refused(vec![part("one", "1"), part("two", "2")], &expected);
+    assert_refused(vec![one, two], &expected);
 }
 
 #[test]
 fn archs_of_a_shard_may_be_in_other_artifacts() {
-    let generic = |name, content| {
-        ArtifactBuilder::new(name, "blas_lib_generic").shared(
-            &at("T_fallback.dat"),
-            shared(),
-            text(content),
-        )
-    };
     let parts = vec![
-        generic("one", "1"),
+        generic_fallback("one", "1"),
         shard("one", &["gfx906"]),
-        generic("two", "2"),
+        generic_fallback("two", "2"),
         shard("two", &["gfx1100"]),
     ];
     let recombined = join(parts, "").unwrap();
@@ -225,34 +223,36 @@ fn archs_of_a_shard_may_be_in_other_artifacts() {
     assert_eq!(databases.len(), 4);
 }
 
+fn generic_fallback(shard: &str, content: &str) -> ArtifactBuilder {
+    let part = ArtifactBuilder::new(shard, "blas_lib_generic");
+    part.shared(&at("T_fallback.dat"), shared(), text(content))
+}
+
 #[test]
 fn a_file_of_several_archs_cannot_move() {
-    let part = |name, arch, content| {
-        shard(name, &[arch]).shared(&at("T_fallback.dat"), shared(), text(content))
-    };
-    let both = part("one", "gfx906", "1").database(&at("B.co"), "gfx906,gfx908", "b").moving();
-    assert_refused(vec![both, part("two", "gfx1100", "2")], &[&at("B.co"), "one/blas_lib_all"]);
+    let one = shard_with_fallback("one", "gfx906", "1");
+    let both = one.database(&at("B.co"), "gfx906,gfx908", "b").moving();
+    let two = shard_with_fallback("two", "gfx1100", "2");
+    assert_refused(vec![both, two], &[&at("B.co"), "one/blas_lib_all"]);
 }
 
 #[test]
 fn files_that_cannot_move_are_refused() {
-    let part =
-        |name, arch, content| shard(name, &[arch]).shared("share/db", fixed(), text(content));
+    let one = shard("one", &["gfx906"]).shared("share/db", fixed(), text("1"));
+    let two = shard("two", &["gfx1100"]).shared("share/db", fixed(), text("2"));
     let expected = ["share/db", "serves all archs", "one/blas_lib_all", "two/blas_lib_all"];
-    assert_refused(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], &expected);
+    assert_refused(vec![one, two], &expected);
     // Files beside a library's, without a rule.
-    let part = |name, arch, content| shard(name, &[arch]).plain(&at("notes"), content);
-    let expected = ["library/notes", "no rule says"];
-    assert_refused(vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")], &expected);
+    let one = shard("one", &["gfx906"]).plain(&at("notes"), "1");
+    let two = shard("two", &["gfx1100"]).plain(&at("notes"), "2");
+    assert_refused(vec![one, two], &["library/notes", "no rule says"]);
 }
 
 #[test]
 fn a_cache_is_the_first_shards() {
-    let part = |name, arch, content| {
-        shard(name, &[arch]).shared("lib/rocfft/cache.db", cache(), text(content))
-    };
-    let parts = vec![part("one", "gfx906", "1"), part("two", "gfx1100", "2")];
-    let recombined = join(parts, "").unwrap();
+    let one = shard("one", &["gfx906"]).shared("lib/rocfft/cache.db", cache(), text("1"));
+    let two = shard("two", &["gfx1100"]).shared("lib/rocfft/cache.db", cache(), text("2"));
+    let recombined = join(vec![one, two], "").unwrap();
     assert_eq!(bytes(host(&recombined, "lib/rocfft/cache.db")), b"1");
     let dropped = recombined.findings.iter().find(|f| f.code() == Code::DatabaseCacheDropped);
     assert!(dropped.unwrap().message().contains("two/blas_lib_all"));

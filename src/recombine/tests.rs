@@ -108,14 +108,18 @@ fn without_groups_each_arch_is_its_own() {
 
 #[test]
 fn generic_targets_and_spirv_get_groups_of_their_own() {
-    let code = [("gfx1100", "a"), ("gfx11-generic", "a|g"), ("amdgcnspirv", "a|s")];
-    let part = || vec![ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, vec![wrapper(&code)])];
-    let recombined = join(part(), GROUPS).unwrap();
+    let recombined = join(vec![part_with_generic_code()], GROUPS).unwrap();
     let names: Vec<_> = recombined.groups.iter().map(|g| g.name.as_str()).collect();
     assert_eq!(names, ["gfx110X", "gfx120X", "amdgcnspirv", "gfx11-generic"]);
     assert_eq!(recombined.components[0].kernels.len(), 3);
     let toml = "[architecture_groups.GFX11-generic]\narchitectures = ['gfx1100']";
-    assert_refused(join(part(), toml), &["line 1", "has the name of the arch"]);
+    let error = join(vec![part_with_generic_code()], toml);
+    assert_refused(error, &["line 1", "has the name of the arch"]);
+}
+
+fn part_with_generic_code() -> ArtifactBuilder {
+    let code = [("gfx1100", "a"), ("gfx11-generic", "a|g"), ("amdgcnspirv", "a|s")];
+    ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, vec![wrapper(&code)])
 }
 
 #[test]
@@ -141,26 +145,29 @@ fn overlapping_wrappers_are_joined_with_a_finding() {
 
 #[test]
 fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
-    let build =
-        |arch: &str, second: &str| vec![wrapper(&[(arch, "a|1")]), wrapper(&[(arch, second)])];
-    let join = |first: &str, second: &str| {
-        let one = ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, build("gfx1100", first));
-        let two = ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, build("gfx1200", second));
-        join(vec![one, two], GROUPS)
-    };
-    assert_eq!(join("a|1", "a|1").unwrap().components[0].kernels.len(), 4);
+    assert_eq!(join_twins("a|1", "a|1").unwrap().components[0].kernels.len(), 4);
     for (first, second) in [("a|2", "a|1"), ("a|1", "a|2"), ("a|2", "a|2")] {
-        assert_refused(join(first, second), &[LIBRARY, "wrappers 0 (kernel a", "one/", "two/"]);
+        let expected = [LIBRARY, "wrappers 0 (kernel a", "one/", "two/"];
+        assert_refused(join_twins(first, second), &expected);
     }
 }
 
+/// Joins two shards, each with two units of the same kernels, one of which has the code `a|1`.
+fn join_twins(first: &str, second: &str) -> Result<Recombined> {
+    let parts =
+        [("one", "gfx1100", first), ("two", "gfx1200", second)].map(|(shard, arch, code)| {
+            let units = vec![wrapper(&[(arch, "a|1")]), wrapper(&[(arch, code)])];
+            ArtifactBuilder::new(shard, "x_lib_all").fat(LIBRARY, units)
+        });
+    join(parts.into(), GROUPS)
+}
+
 fn repeated(second: &str, validation: &str) -> Result<Recombined> {
-    let build = |text: &str| vec![wrapper(&[("gfx1100", text)])];
-    let parts = vec![
-        ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, build("a|1")),
-        ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, build(second)),
-    ];
-    join(parts, &format!("{GROUPS}[validation]\n{validation}"))
+    let parts = [("one", "a|1"), ("two", second)].map(|(shard, code)| {
+        let units = vec![wrapper(&[("gfx1100", code)])];
+        ArtifactBuilder::new(shard, "x_lib_all").fat(LIBRARY, units)
+    });
+    join(parts.into(), &format!("{GROUPS}[validation]\n{validation}"))
 }
 
 #[test]
@@ -226,7 +233,6 @@ fn host_files_come_from_the_primary_and_then_from_the_next() {
 #[test]
 fn host_files_are_compared_when_asked() {
     let verify = "[validation]\nverify_generic_artifacts_match = true";
-    let first = || ArtifactBuilder::new("one", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
     let others = [
         ArtifactBuilder::new("two", "x_lib_all").plain("lib/a", "2"),
         ArtifactBuilder::new("two", "x_lib_all").program("lib/a", "1"),
@@ -234,35 +240,45 @@ fn host_files_are_compared_when_asked() {
         ArtifactBuilder::new("two", "x_lib_all").plain("lib/l", "1"),
     ];
     for other in others {
-        assert_refused(join(vec![first(), other], verify), &["one/x_lib_all", "two/x_lib_all"]);
+        let parts = vec![file_and_link("one"), other];
+        assert_refused(join(parts, verify), &["one/x_lib_all", "two/x_lib_all"]);
     }
-    let same = ArtifactBuilder::new("two", "x_lib_all").plain("lib/a", "1").link("lib/l", "a");
-    assert!(join(vec![first(), same], verify).unwrap().findings.is_empty());
+    let same = vec![file_and_link("one"), file_and_link("two")];
+    assert!(join(same, verify).unwrap().findings.is_empty());
     let link = ArtifactBuilder::new("two", "x_lib_all").plain("lib/l", "1");
-    assert_eq!(codes(&join(vec![first(), link], "").unwrap()), [Code::HostFilesDiffer]);
+    let recombined = join(vec![file_and_link("one"), link], "").unwrap();
+    assert_eq!(codes(&recombined), [Code::HostFilesDiffer]);
+}
+
+fn file_and_link(shard: &str) -> ArtifactBuilder {
+    ArtifactBuilder::new(shard, "x_lib_all").plain("lib/a", "1").link("lib/l", "a")
 }
 
 #[test]
 fn one_shard_does_not_contradict_itself() {
-    let first = || ArtifactBuilder::new("one", "x_lib_gfx1100").plain("lib/a", "1");
-    let other = ArtifactBuilder::new("one", "x_lib_gfx1101").plain("lib/a", "2");
-    assert_refused(join(vec![first(), other], ""), &["lib/a", "x_lib_gfx1101"]);
-    let same = ArtifactBuilder::new("one", "x_lib_gfx1101").plain("lib/a", "1");
-    assert_eq!(codes(&join(vec![first(), same], "").unwrap()), [Code::FileMerged]);
+    let other = vec![file_of_one("x_lib_gfx1100", "1"), file_of_one("x_lib_gfx1101", "2")];
+    assert_refused(join(other, ""), &["lib/a", "x_lib_gfx1101"]);
+    let same = vec![file_of_one("x_lib_gfx1100", "1"), file_of_one("x_lib_gfx1101", "1")];
+    assert_eq!(codes(&join(same, "").unwrap()), [Code::FileMerged]);
+}
+
+fn file_of_one(artifact: &str, content: &str) -> ArtifactBuilder {
+    ArtifactBuilder::new("one", artifact).plain("lib/a", content)
 }
 
 #[test]
 fn device_code_that_the_chosen_host_cannot_load_is_refused() {
-    let units = || vec![wrapper(&[("gfx1100", "a")])];
     for first in [
         ArtifactBuilder::new("one", "x_lib_all").plain(LIBRARY, "host"),
         ArtifactBuilder::new("one", "x_lib_all").link(LIBRARY, "other"),
         ArtifactBuilder::new("one", "x_lib_all").folder(LIBRARY),
     ] {
-        let fat = ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, units());
+        let units = vec![wrapper(&[("gfx1100", "a")])];
+        let fat = ArtifactBuilder::new("two", "x_lib_all").fat(LIBRARY, units);
         assert_refused(join(vec![first, fat], GROUPS), &[LIBRARY, "two/x_lib_all"]);
     }
-    let fat = ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, units());
+    let units = vec![wrapper(&[("gfx1100", "a")])];
+    let fat = ArtifactBuilder::new("one", "x_lib_all").fat(LIBRARY, units);
     let plain = ArtifactBuilder::new("two", "x_lib_all").plain(LIBRARY, "host");
     assert_eq!(join(vec![fat, plain], GROUPS).unwrap().components[0].kernels.len(), 1);
 }
@@ -314,37 +330,46 @@ fn a_database_file_of_several_archs_keeps_the_grouped_ones() {
 
 #[test]
 fn members_of_a_family_are_no_archs_of_their_own() {
-    let groups = |part: ArtifactBuilder| {
-        let recombined = join(vec![part], "").unwrap();
-        let names = recombined.groups.iter().map(|group| group.name.clone());
-        names.collect::<Vec<_>>()
-    };
-    let family = || shard("one").family("lib/f", "gfx1100,gfx1101", "1");
-    assert_eq!(groups(family().database(DAT, "gfx1100", "1")), ["gfx1100"]);
-    assert_eq!(groups(family().database(DAT, "gfx906", "1")), ["gfx1100", "gfx1101", "gfx906"]);
+    let family = shard("one").family("lib/f", "gfx1100,gfx1101", "1");
+    assert_eq!(group_names(family.database(DAT, "gfx1100", "1")), ["gfx1100"]);
+    let family = shard("one").family("lib/f", "gfx1100,gfx1101", "1");
+    let names = group_names(family.database(DAT, "gfx906", "1"));
+    assert_eq!(names, ["gfx1100", "gfx1101", "gfx906"]);
     let bundle = shard("one").database("lib/b", "gfx1100,gfx1101", "1");
-    assert_eq!(groups(bundle.database(DAT, "gfx1100", "1")), ["gfx1100", "gfx1101"]);
+    assert_eq!(group_names(bundle.database(DAT, "gfx1100", "1")), ["gfx1100", "gfx1101"]);
+}
+
+fn group_names(part: ArtifactBuilder) -> Vec<String> {
+    let recombined = join(vec![part], "").unwrap();
+    recombined.groups.iter().map(|group| group.name.clone()).collect()
 }
 
 #[test]
 fn different_database_files_at_one_path_are_refused() {
-    let one = || shard("one").database(DAT, "gfx1100", "1");
     let expected = [DAT, "one/x_lib_all", "two/x_lib_all"];
-    assert_refused(databases(one(), shard("two").database(DAT, "gfx1100", "2")), &expected);
-    assert_refused(databases(one(), shard("two").database(DAT, "gfx1101", "1")), &expected);
-    let shared = shard("two").plain(DAT, "1");
-    assert_refused(databases(one(), shared), &[DAT, "one/x_lib_all", "serves all archs"]);
+    let other_content = shard("two").database(DAT, "gfx1100", "2");
+    assert_refused(databases(one_with_database(), other_content), &expected);
+    let other_arch = shard("two").database(DAT, "gfx1101", "1");
+    assert_refused(databases(one_with_database(), other_arch), &expected);
+    let shared = databases(one_with_database(), shard("two").plain(DAT, "1"));
+    assert_refused(shared, &[DAT, "one/x_lib_all", "serves all archs"]);
+}
+
+fn one_with_database() -> ArtifactBuilder {
+    shard("one").database(DAT, "gfx1100", "1")
 }
 
 #[test]
 fn the_order_of_artifacts_does_not_matter() {
-    let shown = |mut parts: Vec<ArtifactBuilder>, turn: usize| {
-        parts.push(ArtifactBuilder::new("two", "y_doc_generic").plain("doc/c", "2"));
-        parts.push(ArtifactBuilder::new("one", "y_doc_generic").plain("doc/c", "1"));
-        parts.rotate_left(turn);
-        format!("{:?}", join(parts, GROUPS).unwrap())
-    };
     for turn in 1..4 {
-        assert_eq!(shown(two_shards(), 0), shown(two_shards(), turn));
+        assert_eq!(joined_in_turn(0), joined_in_turn(turn));
     }
+}
+
+fn joined_in_turn(turn: usize) -> String {
+    let mut parts = two_shards();
+    parts.push(ArtifactBuilder::new("two", "y_doc_generic").plain("doc/c", "2"));
+    parts.push(ArtifactBuilder::new("one", "y_doc_generic").plain("doc/c", "1"));
+    parts.rotate_left(turn);
+    format!("{:?}", join(parts, GROUPS).unwrap())
 }

@@ -114,9 +114,9 @@ impl<'a> Open<'a> {
 
     /// Pairs wrappers within sets of interchangeable ones.
     fn by_same_code(&mut self, interchangeable: Interchangeable<'_>) -> Result<()> {
-        let kernels = |identity: &'a WrapperIdentity| Some(&identity.kernels);
-        let primary = by(&self.matching.primary_left, self.primary, kernels);
-        let other = by(&self.matching.other_left, self.other, kernels);
+        let left = &self.matching;
+        let primary = by(&left.primary_left, self.primary, |identity| Some(&identity.kernels));
+        let other = by(&left.other_left, self.other, |identity| Some(&identity.kernels));
         for (kernels, others) in &other {
             let Some(primaries) = primary.get(kernels) else {
                 continue;
@@ -212,6 +212,11 @@ mod tests {
         WrapperIdentity { symbol: Some(symbol.to_owned()), ..identity }
     }
 
+    fn identities(sets: Vec<BTreeSet<String>>) -> Vec<WrapperIdentity> {
+        let identity = |kernels| WrapperIdentity { symbol: None, kernels, has_code: true };
+        sets.into_iter().map(identity).collect()
+    }
+
     fn pairs(matching: &Matching) -> Vec<(usize, usize)> {
         matching.pairs.iter().map(|(a, b)| (*a, *b)).collect()
     }
@@ -255,14 +260,15 @@ mod tests {
     fn equal_sets_with_the_same_code_are_interchangeable() {
         let primary = [unit(&["a"]), unit(&["b"]), unit(&["a"])];
         let other = [unit(&["a"]), unit(&["a"]), unit(&["b"])];
-        let same = |sides: &'static [WrapperSide]| {
+        for (sides, expected) in [
+            (vec![WrapperSide::Primary, WrapperSide::Other], vec![(0, 0), (1, 2), (2, 1)]),
+            (vec![WrapperSide::Primary], vec![(2, 1)]),
+            (vec![WrapperSide::Other], vec![(2, 1)]),
+        ] {
             let found =
                 super::match_wrappers(&primary, &other, &|side, _| Ok(sides.contains(&side)));
-            pairs(&found.unwrap())
-        };
-        assert_eq!(same(&[WrapperSide::Primary, WrapperSide::Other]), [(0, 0), (1, 2), (2, 1)]);
-        assert_eq!(same(&[WrapperSide::Primary]), [(2, 1)]);
-        assert_eq!(same(&[WrapperSide::Other]), [(2, 1)]);
+            assert_eq!(pairs(&found.unwrap()), expected);
+        }
         let fewer = super::match_wrappers(&primary, &other[1..], &|_, _| Ok(true)).unwrap();
         assert_eq!((pairs(&fewer), fewer.primary_left), (vec![(1, 1)], vec![0, 2]));
     }
@@ -319,10 +325,6 @@ mod tests {
             primary in proptest::collection::vec(proptest::collection::btree_set("[a-d]", 0..3), 0..6),
             other in proptest::collection::vec(proptest::collection::btree_set("[a-d]", 0..3), 0..6),
         ) {
-            let identities = |sets: Vec<BTreeSet<String>>| -> Vec<WrapperIdentity> {
-                let identity = |kernels| WrapperIdentity { symbol: None, kernels, has_code: true };
-                sets.into_iter().map(identity).collect()
-            };
             let (primary, other) = (identities(primary), identities(other));
             let matching = match_wrappers(&primary, &other);
             let taken: BTreeSet<usize> = matching.pairs.values().copied().collect();

@@ -61,7 +61,6 @@ fn check_link(source: &Path, known: &KnownFile, path: &Path) -> Result<()> {
 /// Indexes say what was read before. What is written is held against that, because the content may
 /// have changed since, and even between two reads of one opened file.
 fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> Result<()> {
-    let fault = |e| Error::io(path, "write", e);
     let (mut digest, mut written) = (Sha256::new(), Ok(()));
     content.each_window(|bytes| {
         digest.update(bytes);
@@ -69,11 +68,11 @@ fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> R
             written = file.write_all(bytes);
         }
     })?;
-    written.map_err(fault)?;
+    written.map_err(|e| Error::io(path, "write", e))?;
     if hex(&digest.finalize()) != known.sha256 {
         return Err(changed(content.files().next().as_deref()));
     }
-    file.set_times(times(known.modified)).map_err(fault)
+    file.set_times(times(known.modified)).map_err(|e| Error::io(path, "write", e))
 }
 
 fn changed(source: Option<&Path>) -> Error {

@@ -221,14 +221,17 @@ impl Catalog {
         }
         let mut dropped = BTreeSet::new();
         for mut paths in versions.into_values().filter(|paths| paths.len() > keep) {
-            let facts = |path: &String| self.records.get(path).map(|r| &r.indexed.facts);
-            paths.sort_by(|a, b| match (facts(a), facts(b)) {
+            paths.sort_by(|a, b| match (self.facts(a), self.facts(b)) {
                 (Some(a), Some(b)) => b.compare_versions(a),
                 _ => Ordering::Equal,
             });
             dropped.extend(paths.into_iter().skip(keep));
         }
         dropped
+    }
+
+    fn facts(&self, path: &str) -> Option<&Facts> {
+        self.records.get(path).map(|record| &record.indexed.facts)
     }
 }
 

@@ -21,19 +21,22 @@ pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<
     let components: BTreeSet<&str> = debs.clone().map(|r| r.component.as_str()).collect();
     let archs: BTreeSet<&str> =
         debs.map(|r| r.indexed.facts.arch()).filter(|arch| *arch != "all").collect();
-    let words = |set: BTreeSet<&str>| set.into_iter().collect::<Vec<_>>().join(" ");
     let mut text = format!("Types: deb\nURIs: {url}\nSuites: {suite}\n");
-    let components = words(components);
+    let components = joined(components);
     let components = if components.is_empty() { "main".to_owned() } else { components };
     text.push_str(&format!("Components: {components}\n"));
     if !archs.is_empty() {
-        text.push_str(&format!("Architectures: {}\n", words(archs)));
+        text.push_str(&format!("Architectures: {}\n", joined(archs)));
     }
     if state.signed {
         let path = keyring::installed_path(settings.name());
         text.push_str(&format!("Signed-By: /{path}\n"));
     }
     Some((format!("{}-{suite}.sources", settings.name()), text.into_bytes().into()))
+}
+
+fn joined(words: BTreeSet<&str>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
@@ -43,12 +46,11 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name();
     let title = settings.description.as_deref().unwrap_or(name);
-    let check = |on: bool| u8::from(on);
     let signed_packages = state.signed && unsigned(state).is_empty();
     let mut text = format!(
         "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
-        check(signed_packages),
-        check(state.signed)
+        u8::from(signed_packages),
+        u8::from(state.signed)
     );
     if state.signed {
         text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(name)));

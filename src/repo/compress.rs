@@ -1,6 +1,6 @@
 //! Compressed forms of indexes. Their bytes depend on nothing but their content.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use flate2::GzBuilder;
 use rockpack_base::error::{Error, Result};
@@ -20,18 +20,24 @@ pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
         Method::Zstd => ZSTD,
         Method::Lzma => return Err(Error::bug("indexes are not written as lzma")),
     };
-    let fault = |error| Error::io_unplaced("compress an index", error);
     let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
-    encoder.write_all(bytes).map_err(fault)?;
-    encoder.finish().map_err(fault)
+    encoder.write_all(bytes).map_err(not_compressed)?;
+    encoder.finish().map_err(not_compressed)
+}
+
+fn not_compressed(error: io::Error) -> Error {
+    Error::io_unplaced("compress an index", error)
 }
 
 fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let fault = |error| Error::bug("cannot compress an index").cause(error);
     let level = flate2::Compression::new(GZIP_LEVEL);
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
-    encoder.write_all(bytes).map_err(fault)?;
-    encoder.finish().map_err(fault)
+    encoder.write_all(bytes).map_err(not_gzipped)?;
+    encoder.finish().map_err(not_gzipped)
+}
+
+fn not_gzipped(error: io::Error) -> Error {
+    Error::bug("cannot compress an index").cause(error)
 }
 
 /// The ending of a file name.

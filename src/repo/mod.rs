@@ -114,15 +114,14 @@ pub fn check_ahead(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
 }
 
 fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
-    let doing = || format!("publishing in {}", options.out.display());
     let store = match LocalStore::open(&options.out, WhenLocked::Fail, budget) {
         // The other run may change the repository until it is this run's turn.
         Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
             return Ok(());
         }
-        opened => opened.context(doing)?,
+        opened => opened.context(|| publishing_in(options))?,
     };
-    let channels = Channels::load(&store).context(doing)?;
+    let channels = Channels::load(&store).context(|| publishing_in(options))?;
     let mut faults = Faults::default();
     for channel in Channel::all(&options.suite) {
         if !options.asks_for(channel.kind()) {
@@ -132,7 +131,11 @@ fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
         let earlier = channels.0.get(&channel.name());
         faults.keep(earlier.map_or(Ok(()), |it| follows::check(&channel, it, options)));
     }
-    faults.finish().context(doing)
+    faults.finish().context(|| publishing_in(options))
+}
+
+fn publishing_in(options: &RepoOptions<'_>) -> String {
+    format!("publishing in {}", options.out.display())
 }
 
 /// Publishes to `store`, which no other run writes to, on the threads of the current rayon pool.

@@ -95,11 +95,10 @@ impl NextChannel {
         let made = Made { packages: &packages, hidden: &hidden, visible: &files.visible };
         let report = report(channel, (earlier, &next), &own, (&catalog, made, clients));
         let outdated = outdated(&next, options.generations);
-        let body = |(path, bytes)| (path, Body::Bytes(bytes));
         Ok(Self {
             packages,
-            hidden: hidden.into_iter().map(body).collect(),
-            visible: files.visible.into_iter().map(body).collect(),
+            hidden: hidden.into_iter().map(body_of_bytes).collect(),
+            visible: files.visible.into_iter().map(body_of_bytes).collect(),
             shown,
             name,
             next,
@@ -119,6 +118,10 @@ impl NextChannel {
         let put = self.packages.iter().chain(&self.hidden).chain(&self.visible);
         put.map(|(path, _)| path).chain(&self.outdated).map(String::as_str)
     }
+}
+
+fn body_of_bytes((path, bytes): (String, Arc<[u8]>)) -> (String, Body) {
+    (path, Body::Bytes(bytes))
 }
 
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
@@ -229,13 +232,12 @@ fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
 /// Notes in `next` what `earlier` had and it has not.
 fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let (generation, date) = (next.generation, next.date);
-    let stays = |path: &String| next.records.contains_key(path) || next.indexes.contains(path);
     let mut retired = earlier.retired.clone();
-    retired.retain(|path, _| !stays(path));
+    retired.retain(|path, _| !stays(next, path));
     // After a publication of the future the hour is counted from the one that takes it back.
     retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
     let mut used = earlier.used.clone();
-    for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(path)) {
+    for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(next, path)) {
         let sha256 = Some(record.indexed.sha256.clone());
         let version = Some(record.indexed.facts.version());
         if record.indexed.facts.kind() == PackageKind::Wheel {
@@ -243,11 +245,15 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
         }
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
-    for path in earlier.indexes.iter().filter(|path| !stays(path)) {
+    for path in earlier.indexes.iter().filter(|path| !stays(next, path)) {
         let (sha256, version) = (None, None);
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
     (next.retired, next.used) = (retired, used);
+}
+
+fn stays(next: &ChannelState, path: &str) -> bool {
+    next.records.contains_key(path) || next.indexes.contains(path)
 }
 
 /// Lists what `next` says went out of use long enough ago.

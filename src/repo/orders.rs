@@ -52,10 +52,8 @@ pub(super) fn findings(all: &[Channel], channels: &Channels, given: &[GivenPacka
 /// takes for newer or as new. Releases, which may end in the tags of distributions, count only where
 /// versions are the same.
 fn differing(debs: &Versions, rpms: &Versions) -> Vec<[String; 2]> {
-    let upstream = |versions: &Versions| -> Versions {
-        versions.iter().map(|version| without_release(version).to_owned()).collect()
-    };
-    let mut found = differing_of(upstream(debs).intersection(&upstream(rpms)).collect());
+    let mut found =
+        differing_of(without_releases(debs).intersection(&without_releases(rpms)).collect());
     let mut releases: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     for version in debs.intersection(rpms) {
         releases.entry(without_release(version)).or_default().push(version);
@@ -64,18 +62,21 @@ fn differing(debs: &Versions, rpms: &Versions) -> Vec<[String; 2]> {
     found
 }
 
+fn without_releases(versions: &Versions) -> Versions {
+    versions.iter().map(|version| without_release(version).to_owned()).collect()
+}
+
 fn without_release(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
 /// Neighbours in dpkg's order that rpm orders otherwise; without any, the orders are the same.
 fn differing_of(mut versions: Vec<&String>) -> Vec<[String; 2]> {
-    let compare = |format: Format, one: &str, other: &str| format.compare_versions(one, other);
-    versions.sort_by(|one, other| compare(Format::Deb, one, other));
+    versions.sort_by(|one, other| Format::Deb.compare_versions(one, other));
     let neighbours = versions.iter().zip(versions.iter().skip(1));
     let differ = neighbours.filter_map(|(older, newer)| {
-        let deb = compare(Format::Deb, older, newer);
-        let rpm = compare(Format::Rpm, older, newer);
+        let deb = Format::Deb.compare_versions(older, newer);
+        let rpm = Format::Rpm.compare_versions(older, newer);
         // Where dpkg takes both for one, the newer one of rpm comes second.
         let pair = match (deb, rpm) {
             (Ordering::Equal, Ordering::Less) => [older, newer],
@@ -91,8 +92,11 @@ mod tests {
     use super::*;
 
     fn found(debs: &[&str], rpms: &[&str]) -> Vec<[String; 2]> {
-        let versions = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         differing(&versions(debs), &versions(rpms))
+    }
+
+    fn versions(texts: &[&str]) -> Versions {
+        texts.iter().map(|text| (*text).to_owned()).collect()
     }
 
     #[test]

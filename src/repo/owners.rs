@@ -79,14 +79,16 @@ fn as_it_stands(
     is_gone: impl Fn(usize) -> bool,
 ) -> Option<SharedPath> {
     let SharedPath { obstacle, first, second, .. } = shared;
-    let moved =
-        |first, second| Some(SharedPath { obstacle: Obstacle::Moved, first, second, ..shared });
     match (first < staying, second < staying) {
         (true, true) => Some(shared),
         // rpm updates all packages at once.
         _ if format == Format::Rpm => None,
-        (false, true) if obstacle == Obstacle::Moved || is_gone(first) => moved(first, second),
-        (true, false) if obstacle == Obstacle::Together && is_gone(second) => moved(second, first),
+        (false, true) if obstacle == Obstacle::Moved || is_gone(first) => {
+            Some(SharedPath { obstacle: Obstacle::Moved, ..shared })
+        }
+        (true, false) if obstacle == Obstacle::Together && is_gone(second) => {
+            Some(SharedPath { obstacle: Obstacle::Moved, first: second, second: first, ..shared })
+        }
         _ => None,
     }
 }
@@ -148,10 +150,13 @@ fn named(
     (pooled, record): (&String, &PoolRecord),
     digest: u64,
 ) -> Option<String> {
-    let is_it = |path: &&str| path_digest(path) == digest;
     let found = match &record.indexed.facts {
-        Facts::Rpm(package) => rpm_paths(package).find(is_it).map(str::to_owned),
-        Facts::Deb(_) => deb_path(&open(store, catalog, pooled)?, |path| is_it(&path)),
+        Facts::Rpm(package) => {
+            rpm_paths(package).find(|path| path_digest(path) == digest).map(str::to_owned)
+        }
+        Facts::Deb(_) => {
+            deb_path(&open(store, catalog, pooled)?, |path| path_digest(path) == digest)
+        }
         Facts::Wheel(_) => None,
     };
     found.map(|path| path.trim_start_matches('/').to_owned())

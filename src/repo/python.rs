@@ -97,10 +97,9 @@ pub(super) fn pages(
     earlier: &ChannelState,
     next: &PoolRecords,
 ) -> Result<Pages> {
-    let both = || earlier.records.iter().chain(next).map(|(path, record)| (path, &**record));
-    let (before, after, all) =
-        (by_project(&earlier.records), by_project(next), by_project_of(both()));
-    let order = releases_of(both()).in_order();
+    let (before, after) = (by_project(&earlier.records), by_project(next));
+    let all = by_project_of(in_both(&earlier.records, next));
+    let order = releases_of(in_both(&earlier.records, next)).in_order();
     let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
         let is_new = |path: &String| !has(&before, project, path);
@@ -111,10 +110,9 @@ pub(super) fn pages(
             index.put_page(project, all.get(project))?;
         }
     }
-    let projects = || after.keys().copied();
     let [html, json] = PROJECT_LISTS;
-    index.put(json, projects_json(projects())?)?;
-    index.put(html, projects_html(projects()))?;
+    index.put(json, projects_json(after.keys().copied())?)?;
+    index.put(html, projects_html(after.keys().copied()))?;
     for project in order.iter().rev() {
         index.put_page(project, after.get(project))?;
     }
@@ -124,6 +122,13 @@ pub(super) fn pages(
         .chain(PROJECT_LISTS.map(str::to_owned))
         .collect();
     Ok(Pages { changed: index.changed, paths })
+}
+
+fn in_both<'a>(
+    earlier: &'a PoolRecords,
+    next: &'a PoolRecords,
+) -> impl Iterator<Item = (&'a String, &'a PoolRecord)> {
+    earlier.iter().chain(next).map(|(path, record)| (path, &**record))
 }
 
 /// The wheels of a project by their paths.

@@ -8,17 +8,18 @@ use crate::report::{Finding, Findings};
 pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
     let mut findings = Findings::default();
     for given in given {
-        let file = || given.source.name.clone();
         match &given.indexed.facts {
             Facts::Deb(package) => {
                 if let Some(reason) = package.unread.clone() {
-                    findings.add(Finding::DataUnread { file: file(), reason });
+                    findings.add(Finding::DataUnread { file: given.source.name.clone(), reason });
                 }
             }
             Facts::Rpm(package) => {
                 if !package.replaced.is_empty() {
-                    let fields = package.replaced.clone();
-                    findings.add(Finding::TextsReplaced { file: file(), fields });
+                    findings.add(Finding::TextsReplaced {
+                        file: given.source.name.clone(),
+                        fields: package.replaced.clone(),
+                    });
                 }
             }
             Facts::Wheel(_) => {}

@@ -42,15 +42,14 @@ pub struct ChannelSettings {
 impl ChannelSettings {
     /// These settings, and those of `earlier` that are not set.
     pub fn or(&self, earlier: &Self) -> Self {
-        let either = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone());
         Self {
-            origin: either(&self.origin, &earlier.origin),
-            label: either(&self.label, &earlier.label),
-            codename: either(&self.codename, &earlier.codename),
-            description: either(&self.description, &earlier.description),
+            origin: own_or(&self.origin, &earlier.origin),
+            label: own_or(&self.label, &earlier.label),
+            codename: own_or(&self.codename, &earlier.codename),
+            description: own_or(&self.description, &earlier.description),
             valid_days: self.valid_days.or(earlier.valid_days),
-            name: either(&self.name, &earlier.name),
-            url: either(&self.url, &earlier.url),
+            name: own_or(&self.name, &earlier.name),
+            url: own_or(&self.url, &earlier.url),
         }
     }
 
@@ -66,10 +65,9 @@ impl ChannelSettings {
 
     /// The fields by which apt knows `suite`, with their values; absent ones are empty.
     pub(super) fn release_info<'a>(&'a self, suite: &'a str) -> [(&'static str, &'a str); 3] {
-        let text = |text: &'a Option<String>| text.as_deref().unwrap_or_default().trim();
         [
-            ("Origin", text(&self.origin)),
-            ("Label", text(&self.label)),
+            ("Origin", self.origin.as_deref().unwrap_or_default().trim()),
+            ("Label", self.label.as_deref().unwrap_or_default().trim()),
             ("Codename", self.codename(suite)),
         ]
     }
@@ -100,6 +98,10 @@ impl ChannelSettings {
         }
         Error::gather(faults).map_or(Ok(()), Err)
     }
+}
+
+fn own_or(own: &Option<String>, earlier: &Option<String>) -> Option<String> {
+    own.clone().or(earlier.clone())
 }
 
 /// Refuses what cannot be a part of a path and of a field.

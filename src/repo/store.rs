@@ -243,19 +243,22 @@ mod tests {
     fn files_appear_whole_and_only_inside() {
         let folder = tempfile::tempdir().unwrap();
         let store = open(folder.path(), WhenLocked::Fail).unwrap();
-        let body = || Body::Bytes(b"x"[..].into());
-        store.put(vec![("a/b/c".into(), body()), ("d".into(), body())]).unwrap();
+        store.put(vec![("a/b/c".into(), one_byte()), ("d".into(), one_byte())]).unwrap();
         assert_eq!(store.read("a/b/c").unwrap().unwrap(), b"x");
         assert_eq!(store.list("a/b").unwrap(), ["c"]);
         store.remove(&["a/b/c".to_owned(), "nothing".to_owned()]).unwrap();
         assert!(!folder.path().join("a").exists() && folder.path().exists());
         for path in ["../x", "/x", "a//b", "a/../b", ""] {
-            assert!(store.put(vec![(path.into(), body())]).is_err(), "{path}");
+            assert!(store.put(vec![(path.into(), one_byte())]).is_err(), "{path}");
         }
         let error = open(folder.path(), WhenLocked::Fail).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         drop(store);
         open(folder.path(), WhenLocked::Fail).unwrap();
+    }
+
+    fn one_byte() -> Body {
+        Body::Bytes(b"x"[..].into())
     }
 
     #[test]

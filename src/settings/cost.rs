@@ -166,11 +166,11 @@ mod tests {
 
     #[test]
     fn levels_come_from_the_preset_unless_given() {
-        let small = || CostArguments { preset: Preset::Small, ..CostArguments::default() };
-        assert_eq!(small().archive_level().unwrap(), 19);
-        assert_eq!(small().payload(PayloadMethod::Zstd).unwrap().level(), 19);
-        assert_eq!(small().payload(PayloadMethod::Xz).unwrap(), Compression::Xz { preset: 7 });
-        let given = CostArguments { payload_level: Some(5), archive_level: Some(22), ..small() };
+        let small = CostArguments { preset: Preset::Small, ..CostArguments::default() };
+        assert_eq!(small.archive_level().unwrap(), 19);
+        assert_eq!(small.payload(PayloadMethod::Zstd).unwrap().level(), 19);
+        assert_eq!(small.payload(PayloadMethod::Xz).unwrap(), Compression::Xz { preset: 7 });
+        let given = CostArguments { payload_level: Some(5), archive_level: Some(22), ..small };
         assert_eq!(given.payload(PayloadMethod::Zstd).unwrap().level(), 5);
         assert_eq!(given.archive_level().unwrap(), 22);
         for (archive_level, payload_level) in [(Some(0), Some(20)), (Some(23), Some(0))] {

@@ -163,16 +163,19 @@ fn walk(root: &Value, schema: &Value, path: &[String], keys: &mut Vec<KeyDocumen
 }
 
 fn document(path: &[String], property: &Value, value: &Value) -> KeyDocument {
-    let text = |keyword: &str| property.get(keyword).or_else(|| value.get(keyword));
-    let description = text("description").and_then(Value::as_str).unwrap_or_default();
-    let (meaning, default) = split_default(description);
-    let value = text("default").cloned().map(KeyDefault::Value);
+    let description = keyword(property, value, "description").and_then(Value::as_str);
+    let (meaning, default) = split_default(description.unwrap_or_default());
+    let value = keyword(property, value, "default").cloned().map(KeyDefault::Value);
     KeyDocument {
         path: path.to_vec(),
         option: None,
         meaning: meaning.to_owned(),
         default: value.or_else(|| Some(KeyDefault::Words(default?.to_owned()))),
     }
+}
+
+fn keyword<'a>(property: &'a Value, value: &'a Value, name: &str) -> Option<&'a Value> {
+    property.get(name).or_else(|| value.get(name))
 }
 
 /// The definition that a schema refers to, or the schema itself.

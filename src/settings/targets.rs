@@ -25,18 +25,18 @@ struct NoArch {
 }
 
 fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, NoArch> {
-    let example = "give archs such as gfx1100 or gfx90a";
-    let hint = |word: &str| {
-        let meant = meant_arch(word).map(|meant| format!("{meant}; "));
-        meant.unwrap_or_default() + example
-    };
     match target {
         Ok(target) if gfx::is_plausible(target.base()) => Ok(target),
         Ok(target) => {
             let arch = target.base();
             let message = format!("`{arch}` is no GPU arch");
-            Err(NoArch { message, hint: hint(arch.as_str()) })
+            Err(NoArch { message, hint: arch_hint(arch.as_str()) })
         }
-        Err(fault) => Err(NoArch { message: fault.to_string(), hint: hint(text) }),
+        Err(fault) => Err(NoArch { message: fault.to_string(), hint: arch_hint(text) }),
     }
+}
+
+fn arch_hint(word: &str) -> String {
+    let meant = meant_arch(word).map(|meant| format!("{meant}; "));
+    meant.unwrap_or_default() + "give archs such as gfx1100 or gfx90a"
 }

@@ -5,7 +5,7 @@
 //! by `detach-sign` or `clear-sign`, as gpg calls the two. Its output is untrusted: the signatures are
 //! extracted, checked against the public keys of clients, and written anew around the text to sign.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::thread;
 
@@ -217,7 +217,6 @@ impl IndexSigner for CommandSigner {
 /// Runs a program with `input`, and returns its output. It does not get the passphrase of `--sign-key`.
 fn run(words: &[String], input: &[u8]) -> Result<String> {
     let (program, arguments) = words.split_first().ok_or_else(|| Error::bug("no program"))?;
-    let fault = |e| Error::io(program, "run", e).context("running the program that signs");
     let mut child = Command::new(program)
         .args(arguments)
         .env_remove(PASSPHRASE_VARIABLE)
@@ -225,17 +224,17 @@ fn run(words: &[String], input: &[u8]) -> Result<String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(fault)?;
+        .map_err(|e| not_run(program, e))?;
     let stdin = child.stdin.take();
     let output = thread::scope(|scope| {
         // A thread writes the input, because a program may answer before it has read all. A failed write is
         // ignored: a program that reads nothing reports that by its status.
         let write = move || stdin.map(|mut stdin| stdin.write_all(input));
         match thread::Builder::new().spawn_scoped(scope, write) {
-            Ok(_) => child.wait_with_output().map_err(fault),
+            Ok(_) => child.wait_with_output().map_err(|e| not_run(program, e)),
             Err(error) => {
                 // Without its input it would sign nothing.
-                child.kill().and_then(|()| child.wait()).map_err(fault)?;
+                child.kill().and_then(|()| child.wait()).map_err(|e| not_run(program, e))?;
                 Err(Error::no_thread(error))
             }
         }
@@ -247,4 +246,8 @@ fn run(words: &[String], input: &[u8]) -> Result<String> {
     }
     String::from_utf8(output.stdout)
         .map_err(|_| Error::new(Kind::Malformed, format!("{program} did not write text")))
+}
+
+fn not_run(program: &str, error: io::Error) -> Error {
+    Error::io(program, "run", error).context("running the program that signs")
 }

@@ -32,9 +32,9 @@ pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
 
 /// The one signature in `armored`, in the form of an rpm header.
 fn header_signature(armored: &str) -> Result<HeaderSignature> {
-    let fault = |e: pgp::errors::Error| unusable("is no signature of OpenPGP").cause(e);
-    let (found, _) = DetachedSignature::from_armor_many(armored.as_bytes()).map_err(fault)?;
-    let found: Vec<DetachedSignature> = found.collect::<Result<_, _>>().map_err(fault)?;
+    let (found, _) =
+        DetachedSignature::from_armor_many(armored.as_bytes()).map_err(no_signature)?;
+    let found: Vec<DetachedSignature> = found.collect::<Result<_, _>>().map_err(no_signature)?;
     let [one] = found.as_slice() else {
         return Err(unusable(format!("has {} signatures, and rpm takes one", found.len())));
     };
@@ -46,8 +46,12 @@ fn header_signature(armored: &str) -> Result<HeaderSignature> {
         ) => SignatureTag::Dsa,
         other => return Err(unusable(format!("is by {other:?}, which rpm does not take"))),
     };
-    let packet = one.to_bytes().map_err(fault)?;
+    let packet = one.to_bytes().map_err(no_signature)?;
     Ok(HeaderSignature { tag, packet })
+}
+
+fn no_signature(error: pgp::errors::Error) -> Error {
+    unusable("is no signature of OpenPGP").cause(error)
 }
 
 fn unusable(message: impl Into<String>) -> Error {

@@ -42,17 +42,15 @@ pub enum Alive {
 /// them; some of these cannot be checked.
 pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     let primary = key.primary_key.clone();
-    let good = |signature: &Signature, checked: pgp::errors::Result<()>| {
-        checked.is_ok() || !own::is_strong(signature)
-    };
     own::drop_foreign(&mut key.details, &primary);
     let details = &mut key.details;
     for own in [&mut details.direct_signatures, &mut details.revocation_signatures] {
-        own.retain(|it| good(it, it.verify_key(&primary)));
+        own.retain(|it| is_good(it, it.verify_key(&primary)));
     }
     for user in &mut details.users {
         let id = user.id.clone();
-        user.signatures.retain(|it| good(it, it.verify_certification(&primary, Tag::UserId, &id)));
+        user.signatures
+            .retain(|it| is_good(it, it.verify_certification(&primary, Tag::UserId, &id)));
     }
     details.users.retain(|user| !user.signatures.is_empty());
     for sub in &mut key.public_subkeys {
@@ -65,6 +63,10 @@ pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     }
     key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
     key
+}
+
+fn is_good(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
+    checked.is_ok() || !own::is_strong(signature)
 }
 
 /// Tells whether clients accept `signature` of `data` by `key`, which is [`checked`]; the error is the

@@ -152,8 +152,6 @@ fn unusable(message: impl Into<String>) -> Error {
 
 /// Reads the one secret key in `bytes`.
 pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
-    // The parser's own errors show the bytes that it read, which are secret.
-    let unreadable = |_: pgp::errors::Error| unusable("is no OpenPGP key");
     let mut found = Vec::new();
     for block in armor::blocks(bytes) {
         let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(unreadable)?;
@@ -169,6 +167,11 @@ pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
     let mut key = the_one(found)?;
     own::drop_foreign(&mut key.details, &key.primary_key);
     Ok(key)
+}
+
+/// Drops the parser's own error: it shows the bytes that were read, which are secret.
+fn unreadable(_: pgp::errors::Error) -> Error {
+    unusable("is no OpenPGP key")
 }
 
 /// Takes the key of a file with exactly one.
@@ -198,9 +201,6 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     if said.is_empty() {
         return Err(unusable("has no valid user id: none is signed by the key, or all revoked"));
     }
-    let first_end = |made, said: &[&Signature]| {
-        said.iter().filter_map(|signature| own::end(made, signature)).min()
-    };
     let whole = first_end(key.primary_key.created_at(), &said);
     let usable = key.secret_subkeys.iter().filter(|sub| {
         let signs = own::newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
@@ -221,6 +221,10 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
         return Err(unusable("has no secret part that signs: it was left out of the file"));
     }
     Ok((SigningPart::Primary(key.primary_key.clone()), whole))
+}
+
+fn first_end(made: Timestamp, said: &[&Signature]) -> Option<u64> {
+    said.iter().filter_map(|signature| own::end(made, signature)).min()
 }
 
 /// Tells whether a secret part is present. gpg omits secret parts (`--export-secret-subkeys`) and marks this

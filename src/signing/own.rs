@@ -11,21 +11,28 @@ use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SignatureVersion};
-use pgp::types::{Fingerprint, KeyDetails, Timestamp};
+use pgp::types::{Fingerprint, KeyDetails, KeyId, Timestamp};
 use rockpack_base::content::hex;
 
 /// Drops the signatures of other keys from `details` of `key`: they cannot be checked without those keys.
 pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
     let (id, fingerprint) = (key.legacy_key_id(), key.fingerprint());
-    let own = |signature: &Signature| match signature.issuer_fingerprint().as_slice() {
-        [] => signature.issuer_key_id().into_iter().all(|issuer| *issuer == id),
-        issuers => issuers.iter().all(|issuer| **issuer == fingerprint),
-    };
-    details.direct_signatures.retain(own);
-    details.users.iter_mut().for_each(|user| user.signatures.retain(own));
+    details.direct_signatures.retain(|it| is_by(it, &id, &fingerprint));
+    for user in &mut details.users {
+        user.signatures.retain(|it| is_by(it, &id, &fingerprint));
+    }
     details.users.retain(|user| !user.signatures.is_empty());
-    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(own));
+    for user in &mut details.user_attributes {
+        user.signatures.retain(|it| is_by(it, &id, &fingerprint));
+    }
     details.user_attributes.retain(|user| !user.signatures.is_empty());
+}
+
+fn is_by(signature: &Signature, id: &KeyId, fingerprint: &Fingerprint) -> bool {
+    match signature.issuer_fingerprint().as_slice() {
+        [] => signature.issuer_key_id().into_iter().all(|issuer| issuer == id),
+        issuers => issuers.iter().all(|issuer| *issuer == fingerprint),
+    }
 }
 
 /// The newest self-signature of a key that `counts`, without those of revoked user ids.
@@ -33,14 +40,17 @@ pub(super) fn said_of(
     details: &SignedKeyDetails,
     counts: impl Fn(&Signature) -> bool,
 ) -> Option<&Signature> {
-    let revokes = |signature: &Signature| signature.typ() == Some(SignatureType::CertRevocation);
     let users = details
         .users
         .iter()
         .map(|user| &user.signatures)
-        .filter(|said| newest(*said).is_some_and(|newest| !revokes(newest)));
-    let said = users.flatten().filter(|signature| !revokes(signature));
+        .filter(|said| newest(*said).is_some_and(|newest| !revokes_user(newest)));
+    let said = users.flatten().filter(|signature| !revokes_user(signature));
     newest(said.chain(&details.direct_signatures).filter(|signature| counts(signature)))
+}
+
+fn revokes_user(signature: &Signature) -> bool {
+    signature.typ() == Some(SignatureType::CertRevocation)
 }
 
 pub(super) fn newest<'a>(

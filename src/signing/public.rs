@@ -16,22 +16,23 @@ use super::own;
 
 /// Reads the public keys of a file. Refuses a file with a secret key in it, which was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    // The parser's own errors show the bytes that it read, which may be a secret.
-    let fault = |_: pgp::errors::Error| {
-        Error::new(Kind::Usage, "is no public key of OpenPGP")
-            .hint("give what `gpg --armor --export` wrote")
-    };
     let mut found = Vec::new();
     for block in armor::blocks(bytes) {
-        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(fault)?;
+        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(no_public_key)?;
         for key in keys {
-            match key.map_err(fault)? {
+            match key.map_err(no_public_key)? {
                 PublicOrSecret::Public(key) => found.push(key),
                 PublicOrSecret::Secret(key) => return Err(is_secret(&key)),
             }
         }
     }
     if found.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(found) }
+}
+
+/// Drops the parser's own error: it shows the bytes that were read, which may be a secret.
+fn no_public_key(_: pgp::errors::Error) -> Error {
+    Error::new(Kind::Usage, "is no public key of OpenPGP")
+        .hint("give what `gpg --armor --export` wrote")
 }
 
 /// The fingerprints of the keys in a file of public keys.
@@ -42,13 +43,16 @@ pub fn fingerprints(bytes: &[u8]) -> Result<Vec<String>> {
 
 /// The ids of the keys and subkeys that sign in a file of public keys.
 pub fn signer_ids(bytes: &[u8]) -> Result<BTreeSet<String>> {
-    let id = |part: &dyn KeyDetails| part.legacy_key_id().to_string().to_uppercase();
     let mut ids = BTreeSet::new();
     for key in public_keys(bytes)? {
-        ids.insert(id(&key.primary_key));
-        ids.extend(key.public_subkeys.iter().map(|sub| id(&sub.key)));
+        ids.insert(key_id(&key.primary_key));
+        ids.extend(key.public_subkeys.iter().map(|sub| key_id(&sub.key)));
     }
     Ok(ids)
+}
+
+fn key_id(part: &dyn KeyDetails) -> String {
+    part.legacy_key_id().to_string().to_uppercase()
 }
 
 fn is_secret(key: &SignedSecretKey) -> Error {

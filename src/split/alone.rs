@@ -123,10 +123,6 @@ fn classify(
         }
         _ => {}
     }
-    let mut fat_development = |kind| {
-        let file = notes.file(path);
-        notes.add(Finding::FatDevelopmentFile { file, kind });
-    };
     match sniffed {
         Sniffed::HostElf => {
             let kind = fat_binary::host_kind(path, content, keeps_fat, notes)?;
@@ -135,8 +131,8 @@ fn classify(
         Sniffed::Stripped => {
             notes.add(Finding::NoSectionTable { file: notes.file(path) });
         }
-        Sniffed::Development(Some(kind)) => fat_development(kind),
-        Sniffed::UnlinkedBundle => fat_development(DevelopmentFile::Bundle),
+        Sniffed::Development(Some(kind)) => note_fat_development(path, kind, notes),
+        Sniffed::UnlinkedBundle => note_fat_development(path, DevelopmentFile::Bundle, notes),
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }
@@ -147,6 +143,11 @@ fn classify(
     }
     let kind = HostKind::Plain(content);
     Ok(Sorted::Host(HostFile { module, kind }))
+}
+
+fn note_fat_development(path: &TreePath, kind: DevelopmentFile, notes: &mut Notes) {
+    let file = notes.file(path);
+    notes.add(Finding::FatDevelopmentFile { file, kind });
 }
 
 /// Notes a thin static archive, alone or as a member of another: its objects stay in the build tree.

@@ -84,12 +84,12 @@ impl ArchiveFiles {
     /// Opens the file at `path`; fails if it cannot be read.
     pub fn add(&mut self, path: TreePath, file: Located) -> Result<()> {
         let Located { content, module, mode } = file;
-        let doing = || format!("reading {path}");
         if path.name().ends_with(MANIFEST_ENDING) {
-            let manifest = Manifest::parse(&content).context(doing)?;
+            let manifest = Manifest::parse(&content).context(|| format!("reading {path}"))?;
             self.manifests.push(ManifestFile { path, manifest });
         } else {
-            let reader = KpackReader::open(content.clone()).context(doing)?;
+            let reader =
+                KpackReader::open(content.clone()).context(|| format!("reading {path}"))?;
             self.archives.push(KernelArchive { path, module, mode, content, reader });
         }
         Ok(())

@@ -46,6 +46,15 @@ fn archive_at(path: &str) -> InputFile {
         .file(&TreePath::new(path).unwrap())
 }
 
+fn archived_code(flags: u32, archive: &str) -> ArchivedCode {
+    ArchivedCode {
+        target: "gfx90a:xnack+".parse().unwrap(),
+        content: Content::of_bytes(code_object(flags)),
+        archive: archive_at(archive),
+        claimed: None,
+    }
+}
+
 fn targets(artifact: SplitArtifact, key: &str) -> Vec<String> {
     let rows = rows_of(&[artifact]).unwrap();
     let found = &rows[key][&Some(0)];
@@ -91,16 +100,10 @@ fn rows_without_a_binary_are_a_finding_with_their_digests() {
 
 #[test]
 fn one_key_has_one_code_object() {
-    let found = |code: u32, archive: &str| ArchivedCode {
-        target: "gfx90a:xnack+".parse().unwrap(),
-        content: Content::of_bytes(code_object(code)),
-        archive: archive_at(archive),
-        claimed: None,
-    };
     let (mut noted, place) = (Vec::new(), archive_at("lib/x"));
-    let same = [found(XNACK_ON, "a"), found(XNACK_ON, "b")];
+    let same = [archived_code(XNACK_ON, "a"), archived_code(XNACK_ON, "b")];
     assert_eq!(joined(&same, 0, &place, &mut noted).unwrap().len(), 1);
-    let different = [found(XNACK_ON, "a"), found(XNACK_OFF, "b")];
+    let different = [archived_code(XNACK_ON, "a"), archived_code(XNACK_OFF, "b")];
     let error = joined(&different, 0, &place, &mut noted).unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict);
     assert!(error.message().contains("blas_lib_gfx90a/a and"), "{error}");

@@ -66,14 +66,13 @@ fn code_object(
     notes: &mut Notes,
 ) -> Result<Option<CodeObject>> {
     let id = &entry.id;
-    let refused = |what: &str| {
-        Err(Error::unsupported(format!("entry {id} {what}")).at(&entry.content.place(0)))
-    };
     match &id.kind {
         BundleEntryKind::Host if entry.content.is_empty() => return Ok(None),
-        BundleEntryKind::Host => return refused("holds host code, which would be lost"),
+        BundleEntryKind::Host => {
+            return Err(unsupported_entry(entry, "holds host code, which would be lost"));
+        }
         BundleEntryKind::Other(kind) => {
-            return refused(&format!("is of the unknown kind `{kind}`"));
+            return Err(unsupported_entry(entry, &format!("is of the unknown kind `{kind}`")));
         }
         BundleEntryKind::Hip | BundleEntryKind::OpenMp => {}
     }
@@ -89,9 +88,15 @@ fn code_object(
         neutral(id, &entry.content, path, notes)?
     };
     let Some(target) = target else {
-        return refused("names no GPU target, and its code object none that is known");
+        let message = "names no GPU target, and its code object none that is known";
+        return Err(unsupported_entry(entry, message));
     };
     Ok(Some(CodeObject { target, content: entry.content.clone() }))
+}
+
+fn unsupported_entry(entry: &BundleEntry, what: &str) -> Error {
+    let id = &entry.id;
+    Error::unsupported(format!("entry {id} {what}")).at(&entry.content.place(0))
 }
 
 /// The target of an AMDGPU code object, with a finding if the entry claims another.

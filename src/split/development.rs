@@ -197,14 +197,6 @@ mod tests {
     fn archive(count: u16) -> Content {
         let bundle = [&b"__CLANG_OFFLOAD_BUNDLE__"[..], &[0; 4096]].concat();
         let names = b"\0.hip_fatbin\0.names\0";
-        let section = |name: u32, kind: elf::SectionType, at: usize, size: usize| {
-            let mut header = vec![0; 64];
-            header[..4].copy_from_slice(&name.to_le_bytes());
-            header[4..8].copy_from_slice(&kind.0.to_le_bytes());
-            header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
-            header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
-            header
-        };
         let names_at = 64 + bundle.len();
         let headers_at = names_at + names.len();
         let mut object = [&b"\x7fELF\x02\x01\x01"[..], &[0; 57]].concat();
@@ -214,12 +206,21 @@ mod tests {
         }
         object[40..48].copy_from_slice(&(headers_at as u64).to_le_bytes());
         object.extend([&bundle, &names[..]].concat());
-        object.extend(section(0, elf::SHT_NULL, 0, 0));
-        object.extend(section(13, elf::SHT_STRTAB, names_at, names.len()));
-        let fat = section(1, elf::SHT_PROGBITS, 64, bundle.len());
+        object.extend(section_header(0, elf::SHT_NULL, 0, 0));
+        object.extend(section_header(13, elf::SHT_STRTAB, names_at, names.len()));
+        let fat = section_header(1, elf::SHT_PROGBITS, 64, bundle.len());
         object.extend(fat.repeat(usize::from(count)));
         let header = format!("{:<48}{:<10}`\n", "x.o/", object.len());
         Content::of_bytes([&b"!<arch>\n"[..], header.as_bytes(), &object].concat())
+    }
+
+    fn section_header(name: u32, kind: elf::SectionType, at: usize, size: usize) -> Vec<u8> {
+        let mut header = vec![0; 64];
+        header[..4].copy_from_slice(&name.to_le_bytes());
+        header[4..8].copy_from_slice(&kind.0.to_le_bytes());
+        header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
+        header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+        header
     }
 
     #[test]

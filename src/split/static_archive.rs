@@ -63,21 +63,22 @@ impl<'a> Members<'a> {
 
     /// Reads the member at the position, and moves on to the next.
     fn read(&mut self) -> Result<Content> {
-        let bad = || {
-            Error::malformed("the size of a member is no number")
-                .structure("static archive")
-                .at(&self.archive.place(self.position))
-        };
         let header: [u8; 60] = self.archive.read_array(self.position)?;
-        let size = number(&header[48..58]).ok_or_else(bad)?;
+        let size = number(&header[48..58]).ok_or_else(|| self.bad_size())?;
         let name = header[..16].strip_prefix(BSD_NAME);
         let name_len = name.and_then(number).filter(|len| *len <= size).unwrap_or(0);
         let start = self.position + MEMBER_HEADER;
-        let end = start.checked_add(size).ok_or_else(bad)?;
+        let end = start.checked_add(size).ok_or_else(|| self.bad_size())?;
         let member = self.archive.slice(start + name_len..end)?;
         // Members are padded to even lengths.
         self.position = end.saturating_add(end % 2);
         Ok(member)
+    }
+
+    fn bad_size(&self) -> Error {
+        Error::malformed("the size of a member is no number")
+            .structure("static archive")
+            .at(&self.archive.place(self.position))
     }
 }
 

@@ -87,13 +87,6 @@ fn assert_nothing_lost(artifact: &Artifact, split: &SplitArtifact) {
     for prefix in &artifact.prefixes {
         left.extend(prefix.tree.iter().map(|(path, _)| path));
     }
-    let bytes = |path: &TreePath| {
-        let node = artifact.prefixes.iter().find_map(|prefix| prefix.tree.get(path));
-        match node.unwrap() {
-            Node::File { data, .. } => data.read_vec(0..data.len(), 1 << 20, "x").unwrap(),
-            _ => Vec::new(),
-        }
-    };
     for (path, node) in &split.host {
         assert!(left.remove(path), "{path}");
         if let Node::File { data, .. } = node {
@@ -101,15 +94,23 @@ fn assert_nothing_lost(artifact: &Artifact, split: &SplitArtifact) {
                 panic!("{path} is fat");
             };
             let content = content.read_vec(0..content.len(), 1 << 20, "x").unwrap();
-            assert_eq!(content, bytes(path), "{path}");
+            assert_eq!(content, bytes_of_input(artifact, path), "{path}");
         }
     }
     for file in &split.databases {
         assert!(left.remove(&file.path), "{}", file.path);
         let content = file.content.read_vec(0..file.content.len(), 1 << 20, "x").unwrap();
-        assert_eq!(content, bytes(&file.path), "{}", file.path);
+        assert_eq!(content, bytes_of_input(artifact, &file.path), "{}", file.path);
     }
     assert!(left.is_empty(), "{left:?}");
+}
+
+fn bytes_of_input(artifact: &Artifact, path: &TreePath) -> Vec<u8> {
+    let node = artifact.prefixes.iter().find_map(|prefix| prefix.tree.get(path));
+    match node.unwrap() {
+        Node::File { data, .. } => data.read_vec(0..data.len(), 1 << 20, "x").unwrap(),
+        _ => Vec::new(),
+    }
 }
 
 fn split_files(files: Files) -> Result<SplitArtifact> {
@@ -307,19 +308,10 @@ fn device_code_that_no_rule_claims_is_not_left_with_the_host() {
 fn development_files_stay_whole_with_a_finding() {
     let mut object = code_object(GFX906);
     object[16] = 1;
-    let archive = |member: &[u8]| {
-        let mut bytes = b"!<arch>\n".to_vec();
-        for content in [b"odd".as_slice(), member] {
-            bytes.extend(format!("{:<48}{:<10}`\n", "name/", content.len()).as_bytes());
-            bytes.extend(content);
-            bytes.resize(bytes.len().next_multiple_of(2), b'\n');
-        }
-        bytes
-    };
     let bundled = bundle(&[("host-x86_64-unknown-linux--", b"host".to_vec())]);
     let split = split_files(&[
-        ("lib/a.a", archive(&object)),
-        ("lib/b.a", archive(b"text")),
+        ("lib/a.a", static_archive_with(&object)),
+        ("lib/b.a", static_archive_with(b"text")),
         ("lib/c.bc", b"BC\xc0\xde rest".to_vec()),
         ("lib/d.o", object),
         ("lib/e.o", bundled),
@@ -327,14 +319,23 @@ fn development_files_stay_whole_with_a_finding() {
     .unwrap();
     let fat = Code::FatDevelopmentFile;
     assert_eq!(codes(&split), [(fat, "a.a"), (fat, "c.bc"), (fat, "d.o"), (fat, "e.o")]);
-    let mut cut = archive(b"text");
+    let mut cut = static_archive_with(b"text");
     cut.pop();
     assert!(split_files(&[("lib/x.a", cut)]).is_err());
 }
 
+fn static_archive_with(member: &[u8]) -> Vec<u8> {
+    let mut bytes = b"!<arch>\n".to_vec();
+    for content in [b"odd".as_slice(), member] {
+        bytes.extend(format!("{:<48}{:<10}`\n", "name/", content.len()).as_bytes());
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    }
+    bytes
+}
+
 #[test]
 fn entries_that_cannot_be_kept_are_refused_and_empty_ones_named() {
-    let file = |entries: &[(&str, Vec<u8>)]| split_files(&[("share/x.hsaco", bundle(entries))]);
     let id = hip("gfx906");
     let good = (id.as_str(), code_object(GFX906));
     for (entry, kind) in [
@@ -343,24 +344,29 @@ fn entries_that_cannot_be_kept_are_refused_and_empty_ones_named() {
         (("hip-amdgcn-amd-amdhsa--gfx908", b"BC\xc0\xde".to_vec()), Kind::Malformed),
         (("hip-amdgcn-amd-amdhsa--gfx906", code_object(0x2f)), Kind::Conflict),
     ] {
-        assert_eq!(file(&[good.clone(), entry.clone()]).unwrap_err().kind(), kind, "{}", entry.0);
+        let error = split_bundle(&[good.clone(), entry.clone()]).unwrap_err();
+        assert_eq!(error.kind(), kind, "{}", entry.0);
     }
-    let empty = file(&[good.clone(), ("hip-amdgcn-amd-amdhsa--gfx908", vec![])]).unwrap();
+    let empty = split_bundle(&[good.clone(), ("hip-amdgcn-amd-amdhsa--gfx908", vec![])]).unwrap();
     assert_eq!(codes(&empty), [(Code::EmptyCodeObject, "x.hsaco")]);
     assert_eq!(archs(&empty), [("x.hsaco", "gfx906")]);
-    let twice = file(&[good.clone(), ("hip-amdgcn-amd-amdhsa--gfx906", good.1.clone())]).unwrap();
+    let again = ("hip-amdgcn-amd-amdhsa--gfx906", good.1.clone());
+    let twice = split_bundle(&[good.clone(), again]).unwrap();
     assert_eq!(codes(&twice), [(Code::DuplicateCode, "x.hsaco")]);
     let spirv = ("hip-spirv64-amd-amdhsa--amdgcnspirv", vec![3, 2, 0x23, 7, 0]);
-    let neutral = file(&[spirv]).unwrap();
+    let neutral = split_bundle(&[spirv]).unwrap();
     assert_eq!(archs(&neutral), [("x.hsaco", "amdgcnspirv")]);
     assert_eq!(codes(&neutral), [(Code::ArchNeutralCode, "x.hsaco")]);
 }
 
+fn split_bundle(entries: &[(&str, Vec<u8>)]) -> Result<SplitArtifact> {
+    split_files(&[("share/x.hsaco", bundle(entries))])
+}
+
 #[test]
 fn prefixes_lie_over_one_another() {
-    let one = || prefix("one", &[("lib/x", b"same".to_vec())]);
-    let merged =
-        run(&artifact(vec![one(), prefix("two", &[("lib/x", b"same".to_vec())])])).unwrap();
+    let same = [("lib/x", b"same".to_vec())];
+    let merged = run(&artifact(vec![prefix("one", &same), prefix("two", &same)])).unwrap();
     assert_eq!(codes(&merged), [(Code::FileMerged, "x")]);
     let Some(Node::File { data, .. }) = merged.host.get(&TreePath::new("lib/x").unwrap()) else {
         panic!("lib/x is gone");
@@ -369,7 +375,8 @@ fn prefixes_lie_over_one_another() {
     for (files, words) in
         [(("lib/x", b"else".to_vec()), "differs"), (("lib", b"file".to_vec()), "below it")]
     {
-        let error = run(&artifact(vec![one(), prefix("two", &[files])])).unwrap_err();
+        let prefixes = vec![prefix("one", &same), prefix("two", &[files])];
+        let error = run(&artifact(prefixes)).unwrap_err();
         assert_eq!(error.kind(), Kind::Conflict);
         assert!(error.message().contains(words), "{error}");
         assert!(error.message().contains("one/stage") && error.message().contains("two/stage"));
@@ -378,22 +385,30 @@ fn prefixes_lie_over_one_another() {
 
 #[test]
 fn a_link_against_a_directory_is_an_error_and_modes_of_directories_merge() {
-    let with = |name: &str, path: &str, node: Node<Content>| {
-        let mut prefix = prefix(name, &[]);
-        prefix.tree.insert(TreePath::new(path).unwrap(), node).unwrap();
-        prefix
-    };
-    let directory = |mode| Node::Directory { mode };
-    let link = || Node::Link { target: "lib64".to_owned() };
-    let first = || with("one", "lib", directory(0o755));
-    let error = run(&artifact(vec![first(), with("two", "lib", link())])).unwrap_err();
+    let prefixes = vec![prefix_with_directory("one", 0o755), prefix_with_link("two")];
+    let error = run(&artifact(prefixes)).unwrap_err();
     assert_eq!(error.kind(), Kind::Conflict);
     let below = prefix("two", &[("lib/x", vec![])]);
-    assert!(run(&artifact(vec![with("one", "lib", link()), below])).is_err());
-    let merged = run(&artifact(vec![first(), with("two", "lib", directory(0o1711))])).unwrap();
+    assert!(run(&artifact(vec![prefix_with_link("one"), below])).is_err());
+    let prefixes = vec![prefix_with_directory("one", 0o755), prefix_with_directory("two", 0o1711)];
+    let merged = run(&artifact(prefixes)).unwrap();
     let node = merged.host.get(&TreePath::new("lib").unwrap());
     assert_eq!(node.map(Node::kind), Some("directory"));
     assert!(matches!(node, Some(Node::Directory { mode: 0o1755 })));
+}
+
+fn prefix_with_directory(name: &str, mode: u32) -> StagePrefix {
+    prefix_with_lib(name, Node::Directory { mode })
+}
+
+fn prefix_with_link(name: &str) -> StagePrefix {
+    prefix_with_lib(name, Node::Link { target: "lib64".to_owned() })
+}
+
+fn prefix_with_lib(name: &str, node: Node<Content>) -> StagePrefix {
+    let mut prefix = prefix(name, &[]);
+    prefix.tree.insert(TreePath::new("lib").unwrap(), node).unwrap();
+    prefix
 }
 
 #[test]

@@ -306,7 +306,6 @@ fn read_all(
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Vec<Installed> {
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let files: Vec<(usize, &Path)> = arguments
         .iter()
         .enumerate()
@@ -315,13 +314,13 @@ fn read_all(
             paths.map(move |path| (position, path.as_path()))
         })
         .collect();
-    progress.expect(Stage::Verify, files.iter().map(|(_, path)| size(path)).sum());
+    progress.expect(Stage::Verify, files.iter().map(|(_, path)| file_size(path)).sum());
     progress.begin(Stage::Verify);
     let read: Vec<_> = files
         .par_iter()
         .map(|(position, path)| {
             let read = package::read(path, *position, budget);
-            progress.advance(Stage::Verify, size(path));
+            progress.advance(Stage::Verify, file_size(path));
             read
         })
         .collect();
@@ -343,6 +342,10 @@ fn read_all(
         }
     }
     packages
+}
+
+fn file_size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 fn check_claims(

@@ -79,17 +79,20 @@ fn work_table(compressed: &[WorkSummary]) -> String {
         ("after", Align::Right),
     ]);
     for WorkSummary { work, made, reused } in compressed {
-        let of = |sum: &Sum, what: u64| if sum.count > 0 { bytes(what) } else { "-".to_owned() };
         table.row([
             work.as_str().to_owned(),
             made.count.to_string(),
-            of(made, made.before),
-            of(made, made.after),
+            bytes_or_dash(made, made.before),
+            bytes_or_dash(made, made.after),
             reused.count.to_string(),
-            of(reused, reused.after),
+            bytes_or_dash(reused, reused.after),
         ]);
     }
     table.render()
+}
+
+fn bytes_or_dash(sum: &Sum, size: u64) -> String {
+    if sum.count > 0 { bytes(size) } else { "-".to_owned() }
 }
 
 #[cfg(test)]
@@ -99,13 +102,15 @@ mod tests {
 
     #[test]
     fn a_summary_has_what_there_was() {
-        let stage = |stage, seconds, bytes| StageSummary { stage, seconds, bytes };
         let made = Sum { count: 2, before: 4000, after: 1000 };
         let summary = Summary {
             seconds: 2.04,
             cpu_seconds: Some(3.5),
             memory: None,
-            stages: vec![stage(Stage::Split, 0.5, 1_000_000), stage(Stage::Plan, 0.0, 0)],
+            stages: vec![
+                StageSummary { stage: Stage::Split, seconds: 0.5, bytes: 1_000_000 },
+                StageSummary { stage: Stage::Plan, seconds: 0.0, bytes: 0 },
+            ],
             compressed: vec![WorkSummary { work: Work::Kernels, made, reused: Sum::default() }],
             packages: 1,
             package_bytes: 1234,

@@ -222,16 +222,15 @@ fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
 
 /// Writes the tree, folders first. Sets their modes last, when their content is complete.
 fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
-    let place = |path: &TreePath| stage.join(path.as_str());
     let mut files = Vec::new();
     for (path, node) in tree {
         match node {
-            Node::Directory { .. } => make_folders(&place(path))?,
+            Node::Directory { .. } => make_folders(&staged(path, stage))?,
             Node::Link { .. } | Node::File { .. } => files.push((path, node)),
         }
     }
     let results: Vec<Result<()>> =
-        files.par_iter().map(|(path, node)| write_node(&place(path), node)).collect();
+        files.par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
     let mut faults = Faults::default();
     for result in results {
         faults.keep(result);
@@ -240,10 +239,15 @@ fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     let folders: Vec<_> = tree.iter().collect();
     for (path, node) in folders.into_iter().rev() {
         if let Node::Directory { mode } = node {
-            set_mode(&place(path), *mode)?;
+            set_mode(&staged(path, stage), *mode)?;
         }
     }
     Ok(())
+}
+
+/// The place of a path of a tree below `stage`.
+fn staged(path: &TreePath, stage: &Path) -> PathBuf {
+    stage.join(path.as_str())
 }
 
 fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {

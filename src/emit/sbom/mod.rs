@@ -157,24 +157,27 @@ fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
     let rights = &planned.rights;
     let known = spdx::is_known_license(&rights.license);
     let stated = || format!("The package says: {}", rights.license);
-    let unknown = || NO_ASSERTION.to_owned();
     let vendor = rights.vendor.as_ref().map(|vendor| format!("Organization: {vendor}"));
     spdx::SpdxPackage {
         name: planned.name(format).unwrap_or(&planned.id).to_owned(),
         version_info: planned.full_version(format),
         package_file_name: Some(emitted.file_name.clone()),
         primary_package_purpose: Some("INSTALL".to_owned()),
-        supplier: Some(vendor.unwrap_or_else(unknown)),
-        download_location: unknown(),
+        supplier: Some(vendor.unwrap_or_else(no_assertion)),
+        download_location: no_assertion(),
         checksums: vec![SpdxChecksum::sha256(&emitted.sha256)],
         homepage: planned.homepage.clone(),
-        license_concluded: unknown(),
-        license_declared: if known { rights.license.clone() } else { unknown() },
+        license_concluded: no_assertion(),
+        license_declared: if known { rights.license.clone() } else { no_assertion() },
         license_comments: (!known).then(stated),
-        copyright_text: rights.copyright.clone().unwrap_or_else(unknown),
+        copyright_text: rights.copyright.clone().unwrap_or_else(no_assertion),
         summary: Some(planned.summary.clone()),
         ..spdx::SpdxPackage::default()
     }
+}
+
+fn no_assertion() -> String {
+    NO_ASSERTION.to_owned()
 }
 
 /// The element of an artifact, with its name and shard: the path would differ on every machine.
@@ -182,7 +185,6 @@ fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPac
     let Artifact { shard, name, .. } = artifact;
     let packed = artifact.sha256;
     let file_name = artifact.root.file_name().map(|name| name.to_string_lossy().into_owned());
-    let unknown = || NO_ASSERTION.to_owned();
     spdx::SpdxPackage {
         id: spdx::new_id("Artifact", &format!("{shard}-{name}"), ids),
         name: name.to_string(),
@@ -190,11 +192,11 @@ fn artifact_of(artifact: &Artifact, ids: &mut BTreeSet<String>) -> spdx::SpdxPac
         primary_package_purpose: Some(
             if packed.is_some() { "ARCHIVE" } else { "OTHER" }.to_owned(),
         ),
-        download_location: unknown(),
+        download_location: no_assertion(),
         checksums: packed.iter().map(SpdxChecksum::sha256).collect(),
-        license_concluded: unknown(),
-        license_declared: unknown(),
-        copyright_text: unknown(),
+        license_concluded: no_assertion(),
+        license_declared: no_assertion(),
+        copyright_text: no_assertion(),
         comment: Some(format!("Build artifact of the shard {shard}")),
         ..spdx::SpdxPackage::default()
     }

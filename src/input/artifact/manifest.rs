@@ -140,18 +140,24 @@ mod tests {
     /// Found by fuzzing: every line was compared with every other.
     #[test]
     fn a_long_list_does_not_take_long() {
-        let lines = |count: usize| (0..count).map(|n| format!("{n}/stage\n")).collect::<String>();
         let start = std::time::Instant::now();
-        assert_eq!(parse(&lines(60_000)).unwrap().len(), 60_000);
+        assert_eq!(parse(&stage_lines(60_000)).unwrap().len(), 60_000);
         assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
-        assert_eq!(parse(&lines(50).repeat(2)).unwrap_err().others().len(), 49);
+        assert_eq!(parse(&stage_lines(50).repeat(2)).unwrap_err().others().len(), 49);
+    }
+
+    fn stage_lines(count: usize) -> String {
+        (0..count).map(|n| format!("{n}/stage\n")).collect()
     }
 
     #[test]
     fn the_module_stands_before_stage() {
-        let module = |text: &str| module_of(&TreePath::new(text).unwrap());
-        assert_eq!(module("math-libs/BLAS/rocBLAS/stage").as_deref(), Some("rocBLAS"));
-        assert_eq!(module("stage"), None);
-        assert_eq!(module("core/files"), None);
+        for (prefix, module) in [
+            ("math-libs/BLAS/rocBLAS/stage", Some("rocBLAS")),
+            ("stage", None),
+            ("core/files", None),
+        ] {
+            assert_eq!(module_of(&TreePath::new(prefix).unwrap()).as_deref(), module, "{prefix}");
+        }
     }
 }

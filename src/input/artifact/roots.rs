@@ -292,9 +292,8 @@ fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
     if !entry.leads_to_folder()? {
         return Ok(FolderEntryKind::Other);
     }
-    let is_named = |entry: &FolderEntry| entry.name.parse::<ArtifactName>().is_ok();
     let found = has_manifest(entry);
-    if is_named(entry) && found.is_err() || found? {
+    if has_artifact_name(entry) && found.is_err() || found? {
         return Ok(FolderEntryKind::Artifact);
     }
     let mut faults = Faults::default();
@@ -305,15 +304,19 @@ fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
         return Ok(FolderEntryKind::Shard);
     }
     refuse_unread(faults)?;
-    if is_named(entry) {
+    if has_artifact_name(entry) {
         return Ok(FolderEntryKind::Artifact);
     }
-    for inner in inside.iter().filter(|inner| is_named(inner)) {
+    for inner in inside.iter().filter(|inner| has_artifact_name(inner)) {
         if inner.leads_to_folder()? {
             return Ok(FolderEntryKind::Shard);
         }
     }
     Ok(FolderEntryKind::Other)
+}
+
+fn has_artifact_name(entry: &FolderEntry) -> bool {
+    entry.name.parse::<ArtifactName>().is_ok()
 }
 
 /// Tells whether an entry is packed, or a folder with a manifest.
@@ -340,11 +343,10 @@ pub(super) fn shard_name(folder: &Path) -> Result<String> {
 }
 
 fn mixed(root: &Path, entries: &[FolderEntry], kinds: &[FolderEntryKind]) -> Error {
-    let named = |kind| {
+    let [artifact, shard] = [FolderEntryKind::Artifact, FolderEntryKind::Shard].map(|kind| {
         let at = kinds.iter().position(|k| *k == kind);
         at.map_or("", |at| entries[at].name.as_str())
-    };
-    let (artifact, shard) = (named(FolderEntryKind::Artifact), named(FolderEntryKind::Shard));
+    });
     let message = format!("holds both an artifact ({artifact}) and a shard ({shard})");
     Error::new(Kind::Usage, message)
         .file(root)

@@ -108,14 +108,6 @@ mod tests {
 
     #[test]
     fn short_patterns_match_as_they_are_defined() {
-        let words = |letters: [&'static str; 3], most: u32| {
-            (0..=most).flat_map(move |len| {
-                (0..3usize.pow(len)).map(move |number| {
-                    let digit = |place: u32| letters[number / 3usize.pow(place) % 3];
-                    (0..len).map(digit).collect::<Vec<_>>()
-                })
-            })
-        };
         let paths: Vec<_> = words(["a", "b", "ab"], 4).collect();
         for pattern in words(["**", "a", "*b"], 5) {
             for path in &paths {
@@ -123,6 +115,15 @@ mod tests {
                 assert_eq!(parts_match(&pattern, path), expected, "{pattern:?} {path:?}");
             }
         }
+    }
+
+    fn words(letters: [&'static str; 3], most: u32) -> impl Iterator<Item = Vec<&'static str>> {
+        (0..=most).flat_map(move |len| {
+            (0..3usize.pow(len)).map(move |number| {
+                let digit = |place: u32| letters[number / 3usize.pow(place) % 3];
+                (0..len).map(digit).collect()
+            })
+        })
     }
 
     #[test]

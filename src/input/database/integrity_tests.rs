@@ -36,7 +36,6 @@ fn together(files: &[&str], libraries: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_master_needs_its_mapping_where_the_build_makes_some() {
-    let lonely = |file: &str| vec![format!("{file}: master-without-mapping")];
     let other = "gfx950/TensileLiteLibrary_lazy_gfx950_Mapping.dat";
     let pair = [other, "gfx950/TensileLibrary_lazy_gfx950.dat"];
     for (files, expected) in [
@@ -61,15 +60,18 @@ fn a_master_needs_its_mapping_where_the_build_makes_some() {
     }
 }
 
+fn lonely(file: &str) -> Vec<String> {
+    vec![format!("{file}: master-without-mapping")]
+}
+
 #[test]
 fn each_folder_is_judged_by_itself() {
-    let at = |folder: &str, name: &str| format!("{folder}/{name}");
     let (master, mapping) = (MASTER.replace("942", "1250"), MAPPING.replace("942", "1250"));
-    let early = at("gfx1250v0", &master);
-    let files = [at("gfx1250", &master), at("gfx1250", &mapping), early.clone()];
+    let early = format!("gfx1250v0/{master}");
+    let files = [format!("gfx1250/{master}"), format!("gfx1250/{mapping}"), early.clone()];
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     assert_eq!(together(&files, &[]), [format!("{early}: master-without-mapping")]);
-    let whole = at("gfx1250v0", &mapping);
+    let whole = format!("gfx1250v0/{mapping}");
     assert!(together(&[files.as_slice(), &[whole.as_str()]].concat(), &[]).is_empty());
 }
 
@@ -141,12 +143,17 @@ fn what_nobody_has_together_is_not_there() {
 #[test]
 fn libraries_without_mappings_have_none() {
     let rules = DatabaseRules::builtin().unwrap();
-    let at = |path: &str| LibraryIndex::of(&rules, &TreePath::new(path).unwrap());
     for name in [MASTER, MAPPING] {
-        assert!(at(&format!("lib/rocblas/library/{name}")).unwrap().role().is_none(), "{name}");
-        assert!(at(&format!("lib/hipsparselt/library/{name}")).unwrap().role().is_some(), "{name}");
+        let rocblas = index_at(&rules, &format!("lib/rocblas/library/{name}")).unwrap();
+        assert!(rocblas.role().is_none(), "{name}");
+        let hipsparselt = index_at(&rules, &format!("lib/hipsparselt/library/{name}")).unwrap();
+        assert!(hipsparselt.role().is_some(), "{name}");
     }
     for path in ["lib/hipblaslt/library/A.co", "lib/x/A.dat", "lib/hipblaslt/library/notes"] {
-        assert!(at(path).is_none(), "{path}");
+        assert!(index_at(&rules, path).is_none(), "{path}");
     }
+}
+
+fn index_at<'a>(rules: &'a DatabaseRules, path: &str) -> Option<LibraryIndex<'a>> {
+    LibraryIndex::of(rules, &TreePath::new(path).unwrap())
 }

@@ -3,8 +3,9 @@ use super::*;
 fn claim(path: &str) -> Option<(String, DatabaseRole, Vec<String>, Vec<String>)> {
     let rules = DatabaseRules::builtin().unwrap();
     let claim = rules.claim(&TreePath::new(path).unwrap())?;
-    let texts = |archs: &[BaseArch]| archs.iter().map(ToString::to_string).collect();
-    Some((claim.rule.name.clone(), claim.role, texts(&claim.named), texts(&claim.directory)))
+    let archs = [&claim.named, &claim.directory];
+    let [named, directory] = archs.map(|archs| archs.iter().map(ToString::to_string).collect());
+    Some((claim.rule.name.clone(), claim.role, named, directory))
 }
 
 /// Checks the rule, the role, and the archs of the name and of the directory of a claimed path.
@@ -18,17 +19,18 @@ fn assert_claimed(path: &str, rule: &str, role: DatabaseRole, named: &[&str], di
 #[test]
 fn libraries_of_tensile() {
     for library in ["rocblas", "hipblaslt", "hipsparselt"] {
-        let at = |name: &str| format!("lib/{library}/library/{name}");
-        let kernels = at("Kernels.so-000-gfx90a-xnack+.hsaco");
+        let folder = format!("lib/{library}/library");
+        let kernels = format!("{folder}/Kernels.so-000-gfx90a-xnack+.hsaco");
         assert_claimed(&kernels, library, DatabaseRole::Code, &["gfx90a"], &[]);
-        let lazy = at("TensileLibrary_lazy_gfx1100.dat.zlib");
+        let lazy = format!("{folder}/TensileLibrary_lazy_gfx1100.dat.zlib");
         assert_claimed(&lazy, library, DatabaseRole::Index, &["gfx1100"], &[]);
-        assert_claimed(&at("T_fallback.dat"), library, DatabaseRole::Shared, &[], &[]);
-        let deep = at("gfx90a-xnack+/deep/notes.txt");
+        let fallback = format!("{folder}/T_fallback.dat");
+        assert_claimed(&fallback, library, DatabaseRole::Shared, &[], &[]);
+        let deep = format!("{folder}/gfx90a-xnack+/deep/notes.txt");
         assert_claimed(&deep, library, DatabaseRole::Data, &[], &["gfx90a"]);
-        assert!(claim(&at("readme.txt")).is_none());
-        assert!(claim(&at("gfxv0/x.co")).is_none());
-        assert!(claim(&at("other/x.co")).is_none());
+        for name in ["readme.txt", "gfxv0/x.co", "other/x.co"] {
+            assert!(claim(&format!("{folder}/{name}")).is_none(), "{name}");
+        }
     }
     let path = "lib/hipblaslt/library/gfx1250v0/x_gfx1250.dat.zlib";
     assert_claimed(path, "hipblaslt", DatabaseRole::Index, &["gfx1250"], &["gfx1250"]);
@@ -137,14 +139,15 @@ fn what_hipblaslt_knows_for_compiling_is_data_of_its_arch() {
 #[test]
 fn what_moves_to_the_directory_of_an_arch() {
     let rules = DatabaseRules::builtin().unwrap();
-    let moves = |path: &str| {
-        let path = TreePath::new(path).unwrap();
-        rules.claim(&path).unwrap().rule.is_moved(path.name())
-    };
-    assert!(moves("lib/rocblas/library/T_fallback.dat"));
-    assert!(moves("lib/hipblaslt/library/TensileLiteLibrary_lazy_Mapping.dat"));
-    assert!(!moves("lib/hipblaslt/library/hipblasltExtOpLibrary.dat"));
-    assert!(!moves("lib/hipblaslt/library/extop_gfx1100.co"));
+    assert!(is_moved(&rules, "lib/rocblas/library/T_fallback.dat"));
+    assert!(is_moved(&rules, "lib/hipblaslt/library/TensileLiteLibrary_lazy_Mapping.dat"));
+    assert!(!is_moved(&rules, "lib/hipblaslt/library/hipblasltExtOpLibrary.dat"));
+    assert!(!is_moved(&rules, "lib/hipblaslt/library/extop_gfx1100.co"));
+}
+
+fn is_moved(rules: &DatabaseRules, path: &str) -> bool {
+    let path = TreePath::new(path).unwrap();
+    rules.claim(&path).unwrap().rule.is_moved(path.name())
 }
 
 #[test]
@@ -155,9 +158,10 @@ fn a_rule_with_an_unknown_key_is_refused() {
     assert!(DatabaseRules::parse(&format!("{rule}{rule}")).is_err());
     assert!(DatabaseRules::parse(&format!("{rule}names = 'end'")).is_err());
     assert!(DatabaseRules::parse(&format!("{rule}directory_archs = {{a = ['b']}}")).is_err());
-    let lazy = |master: &str| format!("{rule}lazy = {{master = '{master}', mapping = 'm_*'}}");
-    assert!(DatabaseRules::parse(&lazy("a_*")).is_ok());
-    assert!(DatabaseRules::parse(&lazy("a")).is_err());
+    for (master, is_right) in [("a_*", true), ("a", false)] {
+        let lazy = format!("{rule}lazy = {{master = '{master}', mapping = 'm_*'}}");
+        assert_eq!(DatabaseRules::parse(&lazy).is_ok(), is_right, "{master}");
+    }
 }
 
 #[test]
@@ -166,13 +170,14 @@ fn rules_of_the_user_come_first() {
                [[database]]\nname = 'rocfft'\ndirectories = []\n";
     let own = DatabaseRules::parse(own).unwrap().rules;
     let rules = DatabaseRules::builtin().unwrap().behind(&own).unwrap();
-    let rule = |path: &str| {
-        let claim = rules.claim(&TreePath::new(path).unwrap())?;
-        Some(claim.rule.name.clone())
-    };
-    assert_eq!(rule("share/miopen/db/gfx90a6e.kdb").as_deref(), Some("mine"));
-    assert_eq!(rule("share/miopen/db/gfx90a6e.model").as_deref(), Some("miopen"));
-    assert_eq!(rule("lib/rocfft/rocfft_kernel_cache.db"), None);
+    for (path, expected) in [
+        ("share/miopen/db/gfx90a6e.kdb", Some("mine")),
+        ("share/miopen/db/gfx90a6e.model", Some("miopen")),
+        ("lib/rocfft/rocfft_kernel_cache.db", None),
+    ] {
+        let claim = rules.claim(&TreePath::new(path).unwrap());
+        assert_eq!(claim.map(|claim| claim.rule.name.as_str()), expected, "{path}");
+    }
     let twice = [own[0].clone(), own[0].clone()];
     assert!(DatabaseRules::builtin().unwrap().behind(&twice).is_err());
 }

@@ -66,11 +66,6 @@ fn zlib(content: &Content) -> Content {
 
 #[test]
 fn maps_are_merged_by_key() {
-    let operations = |arch: &str| {
-        let path = format!("extop_{arch}.co");
-        let kernel = Value::Map(vec![("co_path".into(), path.into())]);
-        (Value::from(arch), Value::Map(vec![("AMax".into(), Value::Array(vec![kernel]))]))
-    };
     let one = map(&[operations("gfx1100"), operations("gfx906")]);
     let two = map(&[operations("gfx1200"), operations("gfx1100")]);
     let both = merged(&[one.clone(), two.clone()]);
@@ -85,6 +80,12 @@ fn maps_are_merged_by_key() {
 
     let other = map(&[("gfx1100".into(), "other".into())]);
     assert_none(&[one, other], "gfx1100");
+}
+
+fn operations(arch: &str) -> (Value, Value) {
+    let path = format!("extop_{arch}.co");
+    let kernel = Value::Map(vec![("co_path".into(), path.into())]);
+    (Value::from(arch), Value::Map(vec![("AMax".into(), Value::Array(vec![kernel]))]))
 }
 
 #[test]
@@ -116,14 +117,17 @@ fn what_has_no_union() {
 /// Found by fuzzing: rmpv decodes such a string and encodes it as binary data.
 #[test]
 fn strings_that_are_not_utf_8_are_not_made_binary_data() {
-    let odd = |key: &[u8], value: &[u8]| {
-        let of = |text: &[u8]| [&[0xa0 | u8::try_from(text.len()).unwrap()], text].concat();
-        Content::of_bytes([vec![0x81], of(key), of(value)].concat())
-    };
-    let plain = odd(b"a", b"x");
-    assert!(matches!(union(&[plain.clone(), odd(b"b", b"y")]), Ok(Union::Merged(_))));
-    assert_none(&[plain.clone(), odd(b"b", b"\xf4")], "not UTF-8");
-    assert_none(&[odd(b"\xf4", b"y"), plain], "not UTF-8");
+    let plain = map_of_bytes(b"a", b"x");
+    assert!(matches!(union(&[plain.clone(), map_of_bytes(b"b", b"y")]), Ok(Union::Merged(_))));
+    assert_none(&[plain.clone(), map_of_bytes(b"b", b"\xf4")], "not UTF-8");
+    assert_none(&[map_of_bytes(b"\xf4", b"y"), plain], "not UTF-8");
+}
+
+/// A map of one entry, whose key and value are encoded as strings.
+fn map_of_bytes(key: &[u8], value: &[u8]) -> Content {
+    let [key, value] =
+        [key, value].map(|text| [&[0xa0 | u8::try_from(text.len()).unwrap()], text].concat());
+    Content::of_bytes([vec![0x81], key, value].concat())
 }
 
 #[test]

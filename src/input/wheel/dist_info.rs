@@ -36,20 +36,9 @@ impl DistInfo {
     /// Reads the folder of the wheel in `zip`, whose file is called `name`.
     pub fn read(zip: &ZipReader, name: &WheelName) -> Result<Self> {
         let folder = folder(zip)?;
-        let file = |file: &str, limit| -> Result<Vec<u8>> {
-            let path = format!("{folder}/{file}");
-            let member =
-                zip.members().iter().find(|member| member.name == path).ok_or_else(|| {
-                    let error = Error::malformed(format!("has no {path}, so it is no wheel"));
-                    error.hint(
-                        "build the wheel anew: METADATA, WHEEL and RECORD make an archive one",
-                    )
-                })?;
-            zip.read(member, limit, file)
-        };
-        let metadata = Metadata::parse(&file("METADATA", METADATA_LIMIT)?)?;
-        let wheel_file = WheelFile::parse(&file("WHEEL", WHEEL_LIMIT)?)?;
-        let record = file("RECORD", RECORD_LIMIT)?;
+        let metadata = Metadata::parse(&read_file(zip, &folder, "METADATA", METADATA_LIMIT)?)?;
+        let wheel_file = WheelFile::parse(&read_file(zip, &folder, "WHEEL", WHEEL_LIMIT)?)?;
+        let record = read_file(zip, &folder, "RECORD", RECORD_LIMIT)?;
         refuse_long(&record, zip.members().len())?;
         let doing = || format!("reading {folder}/RECORD");
         let record = Record::parse(&record).context(doing)?;
@@ -57,6 +46,15 @@ impl DistInfo {
         refuse_another_folder(&folder, name)?;
         Ok(Self { folder, metadata, wheel_file, record })
     }
+}
+
+fn read_file(zip: &ZipReader, folder: &str, file: &str, limit: u64) -> Result<Vec<u8>> {
+    let path = format!("{folder}/{file}");
+    let member = zip.members().iter().find(|member| member.name == path).ok_or_else(|| {
+        let error = Error::malformed(format!("has no {path}, so it is no wheel"));
+        error.hint("build the wheel anew: METADATA, WHEEL and RECORD make an archive one")
+    })?;
+    zip.read(member, limit, file)
 }
 
 /// Refuses a RECORD with far more rows than there are members, whose number the budget limits.

@@ -278,12 +278,15 @@ mod tests {
 
     #[test]
     fn members_belong_where_installers_put_them() {
-        let of = |name| place(name, "x-1.0.dist-info");
-        assert_eq!(of("x/_C.so"), Place::Site("x/_C.so"));
-        assert_eq!(of("x-1.0.data/platlib/x/_C.so"), Place::Site("x/_C.so"));
-        assert_eq!(of("x-1.0.data/purelib/y.py"), Place::Site("y.py"));
-        assert_eq!(of("x-1.0.data/scripts/tool"), Place::Other);
-        assert_eq!(of("other.data/platlib/x"), Place::Site("other.data/platlib/x"));
-        assert_eq!(of("x-1.0.dist-info/METADATA"), Place::DistInfo);
+        for (name, expected) in [
+            ("x/_C.so", Place::Site("x/_C.so")),
+            ("x-1.0.data/platlib/x/_C.so", Place::Site("x/_C.so")),
+            ("x-1.0.data/purelib/y.py", Place::Site("y.py")),
+            ("x-1.0.data/scripts/tool", Place::Other),
+            ("other.data/platlib/x", Place::Site("other.data/platlib/x")),
+            ("x-1.0.dist-info/METADATA", Place::DistInfo),
+        ] {
+            assert_eq!(place(name, "x-1.0.dist-info"), expected);
+        }
     }
 }

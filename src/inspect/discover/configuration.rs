@@ -71,14 +71,15 @@ impl Proposal {
                 error_on_missing_architecture,
             },
         };
-        let fault = |cause: &dyn std::fmt::Display| {
-            Error::bug("a proposed configuration cannot be written").cause(cause)
-        };
         match syntax {
             Syntax::Json => serde_json::to_string_pretty(&configuration)
                 .map(|text| text + "\n")
-                .map_err(|cause| fault(&cause)),
-            Syntax::Toml => toml::to_string(&configuration).map_err(|cause| fault(&cause)),
+                .map_err(|cause| unwritten(&cause)),
+            Syntax::Toml => toml::to_string(&configuration).map_err(|cause| unwritten(&cause)),
         }
     }
+}
+
+fn unwritten(cause: &dyn std::fmt::Display) -> Error {
+    Error::bug("a proposed configuration cannot be written").cause(cause)
 }

@@ -139,7 +139,6 @@ mod tests {
 
     #[test]
     fn a_shared_code_object_counts_once_for_the_plainest_target() {
-        let target = |text: &str| text.parse::<Target>().unwrap();
         let rows = [
             ("gfx90a:sramecc+:xnack+", 0, 10),
             ("gfx90a:sramecc+:xnack-", 1, 20),
@@ -149,5 +148,9 @@ mod tests {
         let rows = rows.into_iter().map(|(text, ordinal, size)| (target(text), ordinal, size));
         let expected = [(target("gfx90a:sramecc+:xnack+"), 10), (target("gfx90a:xnack-"), 20)];
         assert_eq!(distinct(rows), expected);
+    }
+
+    fn target(text: &str) -> Target {
+        text.parse().unwrap()
     }
 }

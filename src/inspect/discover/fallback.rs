@@ -36,7 +36,6 @@ pub(super) fn fallbacks(
         .map(|artifact| artifact.gpu_family.as_str())
         .collect();
     let families: Vec<GpuFamily> = labels.iter().map(|label| GpuFamily::of_label(label)).collect();
-    let covered = |arch: &BaseArch| families.iter().any(|family| family.covers(arch));
     let databases: BTreeSet<&BaseArch> =
         artifacts.iter().flat_map(|artifact| artifact.databases.keys()).collect();
     let mut labels: Vec<&str> = labels;
@@ -44,10 +43,11 @@ pub(super) fn fallbacks(
     let archs: BTreeSet<&BaseArch> = wrappers.iter().flatten().collect();
     let unmeant = archs
         .into_iter()
-        .filter(|arch| is_processor(arch) && !covered(arch) && !databases.contains(arch));
+        .filter(|arch| is_processor(arch) && !is_covered(arch, &families))
+        .filter(|arch| !databases.contains(arch));
     unmeant
         .filter_map(|arch| {
-            let evidence = evidence(arch, wrappers, &covered)?;
+            let evidence = evidence(arch, wrappers, &families)?;
             let labels = labels.join(", ");
             Some((arch.clone(), format!("not covered by {labels}, no database files, {evidence}")))
         })
@@ -59,19 +59,23 @@ fn is_processor(arch: &BaseArch) -> bool {
 }
 
 /// The evidence in the wrappers that an arch is a fallback.
-fn evidence(
-    arch: &BaseArch,
-    wrappers: &[Vec<BaseArch>],
-    covered: &dyn Fn(&BaseArch) -> bool,
-) -> Option<String> {
-    let meant = |wrapper: &&Vec<BaseArch>| wrapper.iter().any(covered);
+fn evidence(arch: &BaseArch, wrappers: &[Vec<BaseArch>], families: &[GpuFamily]) -> Option<String> {
     let with = wrappers.iter().filter(|wrapper| wrapper.contains(arch));
     let without = wrappers.iter().filter(|wrapper| !wrapper.contains(arch));
-    let (alone, missing) =
-        (with.clone().filter(|w| !meant(w)).count(), without.filter(meant).count());
+    let alone = with.clone().filter(|wrapper| !is_meant(wrapper, families)).count();
+    let missing = without.filter(|wrapper| is_meant(wrapper, families)).count();
     let default = gfx::describe(arch).is_some_and(|row| row.compiler_default);
     let speaks = alone > 0 || missing > 0 || default;
     speaks.then(|| format!("in {} of {} wrappers", with.count(), wrappers.len()))
+}
+
+/// Whether a wrapper has code for an arch that one of `families` covers.
+fn is_meant(wrapper: &[BaseArch], families: &[GpuFamily]) -> bool {
+    wrapper.iter().any(|arch| is_covered(arch, families))
+}
+
+fn is_covered(arch: &BaseArch, families: &[GpuFamily]) -> bool {
+    families.iter().any(|family| family.covers(arch))
 }
 
 #[cfg(test)]
@@ -81,17 +85,18 @@ mod tests {
 
     fn artifact(family: &str, archs: &[&str], databases: &[&str]) -> ArtifactContents {
         let amount = Amount { count: 1, bytes: 1 };
-        let all = |archs: &[&str]| -> Vec<BaseArch> {
-            archs.iter().map(|arch| arch.parse().unwrap()).collect()
-        };
         ArtifactContents {
             name: format!("blas_lib_{family}"),
             gpu_family: family.to_owned(),
             host_files: Amount::default(),
             binaries: 1,
-            code_objects: all(archs).into_iter().map(|arch| (arch.into(), amount)).collect(),
-            databases: all(databases).into_iter().map(|arch| (arch, amount)).collect(),
+            code_objects: parsed(archs).into_iter().map(|arch| (arch.into(), amount)).collect(),
+            databases: parsed(databases).into_iter().map(|arch| (arch, amount)).collect(),
         }
+    }
+
+    fn parsed(archs: &[&str]) -> Vec<BaseArch> {
+        archs.iter().map(|arch| arch.parse().unwrap()).collect()
     }
 
     fn named(family: &str, wrappers: &[&[&str]], databases: &[&str]) -> Vec<String> {

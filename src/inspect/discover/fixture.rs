@@ -7,13 +7,13 @@ use crate::report::Findings;
 
 /// A shard with this number of host files and of code objects.
 pub(super) fn shard(name: &str, host: u64, code: u64) -> ShardContents {
-    let amount = |count| Amount { count, bytes: count };
+    let [host_files, code] = [host, code].map(|count| Amount { count, bytes: count });
     let artifact = ArtifactContents {
         name: "blas_lib_all".to_owned(),
         gpu_family: "all".to_owned(),
-        host_files: amount(host),
+        host_files,
         binaries: 1,
-        code_objects: BTreeMap::from([("gfx906".parse().unwrap(), amount(code))]),
+        code_objects: BTreeMap::from([("gfx906".parse().unwrap(), code)]),
         databases: BTreeMap::new(),
     };
     ShardContents { name: name.to_owned(), artifacts: vec![artifact], fallbacks: BTreeMap::new() }

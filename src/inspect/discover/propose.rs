@@ -180,10 +180,13 @@ mod tests {
 
     #[test]
     fn host_files_decide_then_code_objects_then_the_name() {
-        let chosen = |shards: &[ShardContents]| primary(shards).unwrap().name;
-        assert_eq!(chosen(&[shard("a", 1, 9), shard("b", 2, 1)]), "b");
-        assert_eq!(chosen(&[shard("a", 2, 1), shard("b", 2, 2), shard("c", 1, 9)]), "b");
-        assert_eq!(chosen(&[shard("b", 2, 2), shard("a", 2, 2)]), "a");
+        for (shards, chosen) in [
+            (vec![shard("a", 1, 9), shard("b", 2, 1)], "b"),
+            (vec![shard("a", 2, 1), shard("b", 2, 2), shard("c", 1, 9)], "b"),
+            (vec![shard("b", 2, 2), shard("a", 2, 2)], "a"),
+        ] {
+            assert_eq!(primary(&shards).unwrap().name, chosen);
+        }
         assert!(primary(&[]).is_none());
     }
 }

@@ -51,11 +51,6 @@ mod tests {
 
     #[test]
     fn an_arch_stands_for_its_variants_and_features_for_what_fixes_them() {
-        let selects = |wanted: &str, target: &str| {
-            let targets = vec![wanted.parse().unwrap()];
-            let selection = Selection { targets, kernels: Vec::new() };
-            selection.has_target(Some(&target.parse().unwrap()))
-        };
         assert!(selects("gfx90a", "gfx90a:sramecc+:xnack-"));
         assert!(selects("gfx90a:xnack-", "gfx90a:sramecc+:xnack-"));
         assert!(!selects("gfx90a:xnack+", "gfx90a:sramecc+:xnack-"));
@@ -66,5 +61,11 @@ mod tests {
                 .has_target(None)
         );
         assert!(Selection::default().has_target(None));
+    }
+
+    fn selects(wanted: &str, target: &str) -> bool {
+        let targets = vec![wanted.parse().unwrap()];
+        let selection = Selection { targets, kernels: Vec::new() };
+        selection.has_target(Some(&target.parse().unwrap()))
     }
 }

@@ -148,22 +148,18 @@ impl Taker<'_> {
     }
 
     fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
-        let refused = |kind, message: String| Error::new(kind, message).at(&content.place(0));
         if header.e_machine() == elf::EM_AMDGPU {
-            let hint = "`rockpack inspect` shows what is in it";
-            return Err(
-                refused(Kind::Usage, "is a single code object already".to_owned()).hint(hint)
-            );
+            let error = refused_elf(content, "is a single code object already");
+            return Err(error.hint("`rockpack inspect` shows what is in it"));
         }
         match host_binary::examine(content)? {
             Examined::Fat(analysis) => self.fat_binary(&analysis, name),
             Examined::Transformed(transformed) => Err(in_archives(&transformed)?),
-            Examined::SeparateDebug => Err(refused(
-                Kind::Usage,
-                "is a separate debug file, which has no device code".to_owned(),
-            )),
+            Examined::SeparateDebug => {
+                Err(refused_elf(content, "is a separate debug file, which has no device code"))
+            }
             Examined::NoDeviceCode => {
-                Err(refused(Kind::Usage, "is an ELF file without device code".to_owned()))
+                Err(refused_elf(content, "is an ELF file without device code"))
             }
         }
     }
@@ -240,4 +236,8 @@ fn in_archives(transformed: &Transformed) -> Result<Error> {
     Ok(Error::new(Kind::Usage, message)
         .at(&transformed.content().place(0))
         .hint("extract from these archives, which lie relative to the folder of the binary"))
+}
+
+fn refused_elf(content: &Content, message: &str) -> Error {
+    Error::new(Kind::Usage, message).at(&content.place(0))
 }

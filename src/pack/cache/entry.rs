@@ -55,27 +55,25 @@ pub(super) enum Damage {
 impl CacheEntry {
     /// Reads `file`, which is open at `path`, and whose trailer and facts must be those of `key`.
     pub(super) fn read(file: File, path: &Path, key: &Key) -> Result<Self, Damage> {
-        let unreadable = |error| Damage::Unreadable(Error::io(path, "read", error));
-        let size = file.metadata().map_err(unreadable)?.len();
-        let wrong = |what| Damage::Wrong { size, what };
-        let front = size.checked_sub(TRAILER as u64).ok_or(wrong("it is cut off"))?;
+        let size = file.metadata().map_err(|e| unreadable(path, e))?.len();
+        let cut_off = Damage::Wrong { size, what: "it is cut off" };
+        let front = size.checked_sub(TRAILER as u64).ok_or(cut_off)?;
         let mut trailer = [0; TRAILER];
-        file.read_exact_at(&mut trailer, front).map_err(unreadable)?;
-        let number = |at: usize| number_at(&trailer, at);
-        let (len, facts_len) = (number(40), number(48));
+        file.read_exact_at(&mut trailer, front).map_err(|e| unreadable(path, e))?;
+        let (len, facts_len) = (number_at(&trailer, 40), number_at(&trailer, 48));
         if &trailer[..8] != MAGIC || len.checked_add(facts_len) != Some(front) {
-            return Err(wrong("it does not end as an entry does"));
+            return Err(Damage::Wrong { size, what: "it does not end as an entry does" });
         }
         if facts_len > FACTS_LIMIT {
-            return Err(wrong("its facts are too long"));
+            return Err(Damage::Wrong { size, what: "its facts are too long" });
         }
         let mut facts = vec![0; usize::try_from(facts_len).unwrap_or_default()];
-        file.read_exact_at(&mut facts, len).map_err(unreadable)?;
+        file.read_exact_at(&mut facts, len).map_err(|e| unreadable(path, e))?;
         if digest_of(&facts, &trailer)[..] != trailer[COVERED..] {
-            return Err(wrong("its end is not that of its digest"));
+            return Err(Damage::Wrong { size, what: "its end is not that of its digest" });
         }
         if trailer[8..40] != key.as_bytes()[..] {
-            return Err(wrong("it stands under the key of another one"));
+            return Err(Damage::Wrong { size, what: "it stands under the key of another one" });
         }
         let mut sha256 = [0; 32];
         sha256.copy_from_slice(&trailer[56..COVERED]);
@@ -128,6 +126,10 @@ impl CacheEntry {
         }
         Ok(<[u8; 32]>::from(digest.finalize()) == self.sha256)
     }
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Damage {
+    Damage::Unreadable(Error::io(path, "read", error))
 }
 
 fn number_at(trailer: &[u8; TRAILER], at: usize) -> u64 {

@@ -162,17 +162,20 @@ impl Room {
     /// Passes the size of the cache to `work` under the lock.
     fn locked<T>(&self, work: impl FnOnce(&mut u64) -> Result<T>) -> Result<T> {
         let path = self.folder.at(LOCK);
-        let fault = |error| Error::io(&path, "lock", error);
         let file = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         lock::wait(&file, &path)?;
         let mut bytes = [0; 8];
         // A new lock file is empty.
         let mut total = match file.read_exact_at(&mut bytes, 0) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => 0,
-            read => read.map(|()| u64::from_le_bytes(bytes)).map_err(fault)?,
+            read => {
+                read.map_err(|e| Error::io(&path, "lock", e))?;
+                u64::from_le_bytes(bytes)
+            }
         };
         let done = work(&mut total);
-        let noted = file.write_all_at(&total.to_le_bytes(), 0).map_err(fault);
+        let noted = file.write_all_at(&total.to_le_bytes(), 0);
+        let noted = noted.map_err(|e| Error::io(&path, "lock", e));
         lock::release(&file, &path)?;
         done.and_then(|done| noted.map(|()| done))
     }

@@ -36,16 +36,17 @@ fn age(cache: &Cache, name: &str, minutes: u64) {
 
 #[test]
 fn keys_tell_lists_of_pieces_apart() {
-    let key = |pieces: &[&str]| {
-        let mut maker = KeyMaker::new("test");
-        for piece in pieces {
-            maker.text(piece);
-        }
-        maker.finish()
-    };
-    assert_eq!(key(&["ab", "c"]), key(&["ab", "c"]));
-    assert_ne!(key(&["ab", "c"]), key(&["a", "bc"]));
-    assert_ne!(key(&["a", ""]), key(&["a"]));
+    assert_eq!(key_of_pieces(&["ab", "c"]), key_of_pieces(&["ab", "c"]));
+    assert_ne!(key_of_pieces(&["ab", "c"]), key_of_pieces(&["a", "bc"]));
+    assert_ne!(key_of_pieces(&["a", ""]), key_of_pieces(&["a"]));
+}
+
+fn key_of_pieces(pieces: &[&str]) -> Key {
+    let mut maker = KeyMaker::new("test");
+    for piece in pieces {
+        maker.text(piece);
+    }
+    maker.finish()
 }
 
 #[test]

@@ -120,13 +120,13 @@ impl<'a> Sameness<'a> {
             let known = self.sources.known(source)?;
             let content =
                 known.ok_or_else(|| Error::bug(format!("{} has no bytes", entry.path)))?;
-            let of_format = |record: &&&PackageRecord| entry.formats.has(record.format);
+            let of_format = records.iter().filter(|record| entry.formats.has(record.format));
+            let of_format: Vec<&PackageRecord> = of_format.copied().collect();
             let path = format!("/{}", entry.path);
-            let members = records.iter().filter(of_format).filter_map(|r| member(r, &path));
+            let members = of_format.iter().filter_map(|record| member(record, &path));
             let stated: Vec<&MemberRecord> = members.collect();
-            let wanted = records.iter().filter(of_format).count();
             // A receipt with unsorted members proves nothing.
-            let is_known = stated.len() == wanted;
+            let is_known = stated.len() == of_format.len();
             if !is_known || stated.iter().any(|member| member.size != Some(content.len())) {
                 return Ok(false);
             }

@@ -117,25 +117,28 @@ pub fn digest(
 ) -> Result<String> {
     let sources = Sources::new(recombined, plan);
     let mut digest = Digested(Sha256::new());
-    let bug = |_: fmt::Error| Error::bug("a plan cannot be digested");
     // The debug forms have every field, including future ones.
-    writeln!(digest, "{} {settings}", env!("CARGO_PKG_VERSION")).map_err(bug)?;
+    writeln!(digest, "{} {settings}", env!("CARGO_PKG_VERSION")).map_err(undigested)?;
     let Plan { packages, archives, prefix, version, content_date, .. } = plan;
     let Plan { rewritten, first_lines, left_out, .. } = plan;
-    writeln!(digest, "{prefix:?} {version:?} {content_date} {rewritten:?}").map_err(bug)?;
-    writeln!(digest, "{first_lines:?} {left_out:?} {findings:?}").map_err(bug)?;
+    writeln!(digest, "{prefix:?} {version:?} {content_date} {rewritten:?}").map_err(undigested)?;
+    writeln!(digest, "{first_lines:?} {left_out:?} {findings:?}").map_err(undigested)?;
     for package in packages {
-        writeln!(digest, "{package:?} {:?}", sizes(package, &sources)?).map_err(bug)?;
+        writeln!(digest, "{package:?} {:?}", sizes(package, &sources)?).map_err(undigested)?;
     }
     for set in archives {
-        writeln!(digest, "{set:?}").map_err(bug)?;
+        writeln!(digest, "{set:?}").map_err(undigested)?;
         for kernel in sources.kernels(set) {
             let (binary, index) = (&kernel.binary, kernel.co_index);
             let (target, shard, len) = (&kernel.target, &kernel.shard, kernel.content.len());
-            writeln!(digest, "{binary} {index} {target} {shard} {len}").map_err(bug)?;
+            writeln!(digest, "{binary} {index} {target} {shard} {len}").map_err(undigested)?;
         }
     }
     Ok(hex(&digest.0.finalize()))
+}
+
+fn undigested(_: fmt::Error) -> Error {
+    Error::bug("a plan cannot be digested")
 }
 
 /// A digest of text.

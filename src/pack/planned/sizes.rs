@@ -246,14 +246,13 @@ pub(super) fn overhead(
 
 /// The bytes of maintainer scripts. Those of a `.deb` are uncompressed in a tar archive.
 fn scripts(package: &Package<FileSource>, format: Format) -> u64 {
-    let in_tar = |len: usize| TAR_BLOCK + (len as u64).next_multiple_of(TAR_BLOCK);
     match format {
         Format::Deb => package
             .deb
             .iter()
             .map(|control| {
-                let triggers = control.triggers.first().map_or(0, |line| in_tar(line.len()));
-                let scripts = control.scripts.iter().map(|(_, text)| in_tar(text.len()));
+                let triggers = control.triggers.first().map_or(0, |line| len_in_tar(line.len()));
+                let scripts = control.scripts.iter().map(|(_, text)| len_in_tar(text.len()));
                 triggers + scripts.sum::<u64>()
             })
             .sum(),
@@ -264,4 +263,8 @@ fn scripts(package: &Package<FileSource>, format: Format) -> u64 {
             .map(|(_, (_, text))| text.len() as u64)
             .sum(),
     }
+}
+
+fn len_in_tar(len: usize) -> u64 {
+    TAR_BLOCK + (len as u64).next_multiple_of(TAR_BLOCK)
 }

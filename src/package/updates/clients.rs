@@ -136,17 +136,24 @@ impl<'p, 'a> Clients<'p, 'a> {
         among: impl IntoIterator<Item = usize>,
         there: &There,
     ) -> Vec<Exclusion<'p, 'a>> {
-        let had = |at: usize| self.places.get(self.table.package(at).name)?.had;
-        let excludes = |by, at| self.table.excluded(by).any(|(_, other)| other == at);
         let is_new = |by: usize, at: usize| {
-            let both = had(by).zip(had(at));
-            both.is_some_and(|(by, at)| !excludes(by, at) && !excludes(at, by))
+            let both = self.had_version(by).zip(self.had_version(at));
+            both.is_some_and(|(by, at)| !self.excludes(by, at) && !self.excludes(at, by))
         };
         let present = among.into_iter().filter(|at| there[*at]);
         let all = present.flat_map(|by| {
             self.table.excluded(by).map(move |(wish, other)| Exclusion { wish, by, other })
         });
         all.filter(|found| there[found.other] && is_new(found.by, found.other)).collect()
+    }
+
+    /// The version of this package's name that clients had.
+    fn had_version(&self, at: usize) -> Option<usize> {
+        self.places.get(self.table.package(at).name)?.had
+    }
+
+    fn excludes(&self, by: usize, at: usize) -> bool {
+        self.table.excluded(by).any(|(_, other)| other == at)
     }
 
     /// Names of packages that an update leaves on clients although newer ones are offered.

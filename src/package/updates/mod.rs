@@ -66,8 +66,8 @@ impl Effect {
         let mut effect = Self::default();
         for machine in machines {
             let archs = [machine, all];
-            let newest = |packages| newest(format, packages, &archs);
-            let (older, newer) = (newest(before), newest(after));
+            let older = newest(format, before, &archs);
+            let newer = newest(format, after, &archs);
             let had = older.values().map(|at| &before[*at]).collect();
             let clients = Clients::new(format, had, newer.values().map(|at| &after[*at]).collect());
             let told = clients.misfits();

@@ -16,6 +16,14 @@ fn needs<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
     package(text, &[(Depends, list)])
 }
 
+fn provides<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
+    package(text, &[(Provides, list)])
+}
+
+fn excludes<'a>(text: &'a str, list: &'a str) -> Offered<'a> {
+    package(text, &[(Conflicts, list)])
+}
+
 fn plain(text: &str) -> Offered<'_> {
     package(text, &[])
 }
@@ -45,12 +53,8 @@ fn is_silent(before: &[Offered<'_>], after: &[Offered<'_>]) {
 /// All packages of the set need its exact version, and a hotfix covers a part of it.
 #[test]
 fn a_part_of_a_set_of_exact_versions_holds_itself_back() {
-    let set = |version: &'static str, exact: &'static str| {
-        let name = |name: &str| -> &'static str { format!("{name} {version}").leak() };
-        [plain(name("common")), needs(name("blas"), exact), needs(name("sparse"), exact)]
-    };
-    let first = set("7.1.0-1", "common (= 7.1.0-1)");
-    let [common, blas, sparse] = set("7.1.0-2", "common (= 7.1.0-2)");
+    let first = set_of_version("7.1.0-1", "common (= 7.1.0-1)");
+    let [common, blas, sparse] = set_of_version("7.1.0-2", "common (= 7.1.0-2)");
     for format in Format::ALL {
         let (misfits, held) = told(format, &first, &[common.clone(), blas.clone()]);
         let expected = "sparse 7.1.0-1: common = 7.1.0-1 <- common 7.1.0-2";
@@ -73,6 +77,12 @@ fn a_part_of_a_set_of_exact_versions_holds_itself_back() {
     assert_eq!(held, "common");
 }
 
+fn set_of_version(version: &str, exact: &'static str) -> [Offered<'static>; 3] {
+    let texts = ["common", "blas", "sparse"].map(|name| format!("{name} {version}").leak());
+    let [common, blas, sparse] = texts;
+    [plain(common), needs(blas, exact), needs(sparse, exact)]
+}
+
 #[test]
 fn what_follows_from_a_misfit_is_told_too() {
     let before = [plain("a 1"), needs("b 1", "a (= 1)"), needs("meta 1", "b (= 1)"), plain("x 1")];
@@ -91,13 +101,13 @@ fn what_follows_from_a_misfit_is_told_too() {
 #[test]
 fn what_leaves_the_repository_stays_on_clients() {
     let before = [plain("a 1"), needs("b 1", "a (= 1)"), plain("c 1")];
-    let gone = |after: &[Offered<'_>]| changed(Format::Deb, &before, after);
     // Withdrawn as a whole, or without any package that needs it.
-    assert_eq!(gone(&[plain("a 0"), needs("b 0", "a (= 0)")]).0, Vec::<String>::new());
-    assert_eq!(gone(&before[..2]).0, Vec::<String>::new());
-    assert_eq!(gone(&before[1..]).0, ["b 1: a = 1 <- "]);
+    let withdrawn = [plain("a 0"), needs("b 0", "a (= 0)")];
+    assert_eq!(changed(Format::Deb, &before, &withdrawn).0, Vec::<String>::new());
+    assert_eq!(changed(Format::Deb, &before, &before[..2]).0, Vec::<String>::new());
+    assert_eq!(changed(Format::Deb, &before, &before[1..]).0, ["b 1: a = 1 <- "]);
     // Its needs did not change.
-    let (misfits, held) = gone(&[plain("a 2"), plain("c 1")]);
+    let (misfits, held) = changed(Format::Deb, &before, &[plain("a 2"), plain("c 1")]);
     assert_eq!((misfits, held.as_str()), (vec!["b 1: a = 1 <- a 2".to_owned()], "a"));
 }
 
@@ -114,7 +124,6 @@ fn dependencies_of_the_distribution_are_not_judged() {
 
 #[test]
 fn capabilities_are_met_by_what_provides_them() {
-    let provides = |text, list| package(text, &[(Provides, list)]);
     let before = [provides("hip 1", "libhip.so.7"), needs("blas 1", "libhip.so.7")];
     is_silent(&before, &[provides("hip 2", "libhip.so.7")]);
     let (misfits, held) = told(Format::Rpm, &before, &[provides("hip 2", "libhip.so.8")]);
@@ -130,23 +139,26 @@ fn capabilities_are_met_by_what_provides_them() {
 #[test]
 fn what_is_replaced_is_meant_to_go() {
     let before = [plain("common 1"), needs("old 1", "common (= 1)")];
-    let common = plain("common 2");
-    let with = |relations: &[(RelationKind, &'static str)]| {
-        vec![common.clone(), package("new 2", relations)]
-    };
-    let debs = with(&[(Conflicts, "old"), (Replaces, "old"), (Provides, "old")]);
+    let debs = common_and_new(&[(Conflicts, "old"), (Replaces, "old"), (Provides, "old")]);
     assert_eq!(told(Format::Deb, &before, &debs).0, Vec::<String>::new());
-    assert_eq!(told(Format::Rpm, &before, &with(&[(Obsoletes, "old (<< 2)")])).0, [""; 0]);
-    for other in [with(&[(Replaces, "old")]), with(&[(Breaks, "old (<< 1)"), (Replaces, "old")])] {
+    let obsoletes = common_and_new(&[(Obsoletes, "old (<< 2)")]);
+    assert_eq!(told(Format::Rpm, &before, &obsoletes).0, [""; 0]);
+    let replaces = common_and_new(&[(Replaces, "old")]);
+    let breaks = common_and_new(&[(Breaks, "old (<< 1)"), (Replaces, "old")]);
+    for other in [replaces, breaks] {
         assert_eq!(told(Format::Deb, &before, &other).0.len(), 1);
     }
-    assert_eq!(told(Format::Rpm, &before, &with(&[(Obsoletes, "old (<< 1)")])).0.len(), 1);
+    let obsoletes = common_and_new(&[(Obsoletes, "old (<< 1)")]);
+    assert_eq!(told(Format::Rpm, &before, &obsoletes).0.len(), 1);
+}
+
+fn common_and_new(relations: &[(RelationKind, &'static str)]) -> [Offered<'static>; 2] {
+    [plain("common 2"), package("new 2", relations)]
 }
 
 #[test]
 fn new_exclusions_hold_back() {
     let before = [plain("a 1"), plain("b 1")];
-    let excludes = |text, list| package(text, &[(Conflicts, list)]);
     for format in Format::ALL {
         let (misfits, held) = told(format, &before, &[excludes("a 2", "b (<< 2)")]);
         assert_eq!((misfits, held.as_str()), (vec!["a 2: b < 2 <- b 1".to_owned()], "a"));
@@ -162,16 +174,22 @@ fn new_exclusions_hold_back() {
 
 #[test]
 fn machines_are_judged_by_themselves() {
-    let at = |arch, package: Offered<'static>| Offered { arch, ..package };
-    let meta = |text, list| at("all", needs(text, list));
-    let before =
-        [at("amd64", plain("a 1")), at("arm64", plain("a 1")), meta("meta 1", "a (= 1), b")];
-    let after = [at("amd64", plain("a 2")), meta("meta 2", "a (= 2), b")];
+    let before = [
+        plain("a 1"),
+        for_machine("arm64", plain("a 1")),
+        for_machine("all", needs("meta 1", "a (= 1), b")),
+    ];
+    let after = [plain("a 2"), for_machine("all", needs("meta 2", "a (= 2), b"))];
     let (misfits, held) = told(Format::Deb, &before, &after);
     assert_eq!((misfits, held.as_str()), (vec!["meta 2: a = 2 <- a 1".to_owned()], "meta"));
-    let only_there = [at("arm64", plain("b 1")), at("src", needs("a 3", "a (= 9)"))];
+    let only_there =
+        [for_machine("arm64", plain("b 1")), for_machine("src", needs("a 3", "a (= 9)"))];
     let (misfits, _) = told(Format::Rpm, &[], &only_there);
     assert_eq!(misfits, Vec::<String>::new());
+}
+
+fn for_machine<'a>(arch: &'a str, package: Offered<'a>) -> Offered<'a> {
+    Offered { arch, ..package }
 }
 
 #[test]

@@ -49,12 +49,11 @@ impl<'a> Wish<'a> {
 
     /// Copies borrowed texts.
     pub fn into_owned(self) -> Wish<'static> {
-        let all = |wishes: Vec<Self>| wishes.into_iter().map(Self::into_owned).collect();
         match self {
             Self::One(bound) => Wish::One(bound.into_owned()),
-            Self::Any(wishes) => Wish::Any(all(wishes)),
-            Self::All(wishes) => Wish::All(all(wishes)),
-            Self::If(wishes) => Wish::If(all(wishes)),
+            Self::Any(wishes) => Wish::Any(all_owned(wishes)),
+            Self::All(wishes) => Wish::All(all_owned(wishes)),
+            Self::If(wishes) => Wish::If(all_owned(wishes)),
             Self::Unknown => Wish::Unknown,
         }
     }
@@ -80,19 +79,11 @@ impl<'a> Wish<'a> {
 
     /// Whether the wish is met, if `is_met` judges single bounds; `None` if that is not known.
     pub fn holds(&self, is_met: &dyn Fn(&Bound<'a>) -> Option<bool>) -> Option<bool> {
-        let each = |wishes: &[Self]| -> Vec<Option<bool>> {
-            wishes.iter().map(|wish| wish.holds(is_met)).collect()
-        };
-        // One result `by` decides, even if others are unknown.
-        let decided = |known: Vec<Option<bool>>, by: bool| {
-            let all = known.iter().all(Option::is_some) && !known.is_empty();
-            if known.contains(&Some(by)) { Some(by) } else { all.then_some(!by) }
-        };
         match self {
             Self::One(bound) => is_met(bound),
-            Self::Any(wishes) => decided(each(wishes), true),
-            Self::All(wishes) => decided(each(wishes), false),
-            Self::If(wishes) => match (each(wishes).as_slice(), wishes.len()) {
+            Self::Any(wishes) => decided(&Self::each_holds(wishes, is_met), true),
+            Self::All(wishes) => decided(&Self::each_holds(wishes, is_met), false),
+            Self::If(wishes) => match (&*Self::each_holds(wishes, is_met), wishes.len()) {
                 ([then, Some(true), ..], _) => *then,
                 ([_, Some(false)], 2) => Some(true),
                 ([_, Some(false), other], _) => *other,
@@ -101,22 +92,35 @@ impl<'a> Wish<'a> {
             Self::Unknown => None,
         }
     }
+
+    fn each_holds(
+        wishes: &[Self],
+        is_met: &dyn Fn(&Bound<'a>) -> Option<bool>,
+    ) -> Vec<Option<bool>> {
+        wishes.iter().map(|wish| wish.holds(is_met)).collect()
+    }
+}
+
+fn all_owned(wishes: Vec<Wish<'_>>) -> Vec<Wish<'static>> {
+    wishes.into_iter().map(Wish::into_owned).collect()
+}
+
+/// The result of wishes of which a single result `by` decides, even if others are unknown.
+fn decided(known: &[Option<bool>], by: bool) -> Option<bool> {
+    let all = known.iter().all(Option::is_some) && !known.is_empty();
+    if known.contains(&Some(by)) { Some(by) } else { all.then_some(!by) }
 }
 
 impl fmt::Display for Wish<'_> {
     /// Writes the wish in words of neither format: `a = 1 or b`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |wishes: &[Self], word: &str| {
-            let texts: Vec<String> = wishes.iter().map(Self::to_string).collect();
-            texts.join(word)
-        };
         match self {
             Self::One(Bound { name, version: None }) => f.write_str(name),
             Self::One(Bound { name, version: Some((sign, version)) }) => {
                 write!(f, "{name} {sign} {version}")
             }
-            Self::Any(wishes) => f.write_str(&joined(wishes, " or ")),
-            Self::All(wishes) => f.write_str(&joined(wishes, " and ")),
+            Self::Any(wishes) => f.write_str(&joined_texts(wishes, " or ")),
+            Self::All(wishes) => f.write_str(&joined_texts(wishes, " and ")),
             Self::If(wishes) => match wishes.as_slice() {
                 [then, condition] => write!(f, "{then} if {condition}"),
                 [then, condition, other] => write!(f, "{then} if {condition} else {other}"),
@@ -125,6 +129,11 @@ impl fmt::Display for Wish<'_> {
             Self::Unknown => f.write_str("?"),
         }
     }
+}
+
+fn joined_texts(wishes: &[Wish<'_>], word: &str) -> String {
+    let texts: Vec<String> = wishes.iter().map(Wish::to_string).collect();
+    texts.join(word)
 }
 
 fn one<'a>(name: &'a str, version: Option<(Comparison, &'a str)>) -> Wish<'a> {

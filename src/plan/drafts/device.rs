@@ -115,13 +115,16 @@ fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize>
 
 /// The error for two components of a package with device code at the same path.
 fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSource>) -> Error {
-    let owner = |node: &Node<FileSource>| match node {
-        Node::File { data: FileSource::Database { component, .. }, .. } => component.clone(),
-        _ => "a kernel archive of this package".to_owned(),
-    };
-    let message = format!("{path} comes from {} and from {}", owner(one), owner(other));
+    let message = format!("{path} comes from {} and from {}", origin(one), origin(other));
     Error::new(Kind::Conflict, message)
         .hint("a package holds a path once: take the file out of one of the components")
+}
+
+fn origin(node: &Node<FileSource>) -> String {
+    match node {
+        Node::File { data: FileSource::Database { component, .. }, .. } => component.clone(),
+        _ => "a kernel archive of this package".to_owned(),
+    }
 }
 
 /// The archives of a portion's fat binaries; `None` without fat binaries. Every marker needs a name, even

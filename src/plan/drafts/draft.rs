@@ -131,17 +131,13 @@ impl Draft {
             let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
             relations.map(|relation| (*format, relation))
         });
-        let of_version = |(format, relation): &(Format, Relation)| {
-            let bound = relation.version.as_ref().map(|(_, version)| version);
-            bound == Some(&setting.version.full(*format))
-        };
-        let links = links.filter(of_version);
+        let links = links.filter(|known| is_of_version(known, setting));
         // Bounds of former packages stay as configured.
         let is_former = |(_, relation): &&(Format, Relation)| {
             matches!(relation.version, Some((Comparison::Less, _)))
         };
         let added = self.relations.iter().filter(|known| !is_former(known));
-        let templated = added.filter(|known| of_version(known)).cloned();
+        let templated = added.filter(|known| is_of_version(known, setting)).cloned();
         let is_literal = |(format, relation): &(Format, Relation)| {
             self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
         };
@@ -154,6 +150,12 @@ impl Draft {
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()
     }
+}
+
+/// Whether the bound of the relation is the set's version.
+fn is_of_version((format, relation): &(Format, Relation), setting: &PlanSettings) -> bool {
+    let bound = relation.version.as_ref().map(|(_, version)| version);
+    bound == Some(&setting.version.full(*format))
 }
 
 /// The texts of a package that differ from those for all packages.

@@ -140,20 +140,19 @@ impl<'a> Gathering<'a> {
     /// Adds a finding for each package and library, and for each symbol version that a library lacks.
     fn note(&self, package: &str, setting: &PlanSettings, findings: &mut Findings) {
         let Some(distribution) = setting.distribution() else { return };
-        let listed = |files: &BTreeSet<TreePath>| files.iter().cloned().collect();
         for (library, files) in &self.missing {
             findings.add(Finding::LibraryUnresolved {
                 package: package.into(),
                 library: library.into(),
                 distribution: distribution.name.clone(),
-                files: listed(files),
+                files: files.iter().cloned().collect(),
             });
         }
         for (library, files) in &self.free {
             findings.add(Finding::LibraryWithoutDependency {
                 package: package.into(),
                 library: library.into(),
-                files: listed(files),
+                files: files.iter().cloned().collect(),
             });
         }
         for ((library, version), files) in &self.lacking {
@@ -162,7 +161,7 @@ impl<'a> Gathering<'a> {
                 library: library.into(),
                 version: version.clone(),
                 distribution: distribution.name.clone(),
-                files: listed(files),
+                files: files.iter().cloned().collect(),
             });
         }
     }
@@ -177,13 +176,14 @@ impl<'a> Gathering<'a> {
                 })
             })
             .chain(self.configured.into_iter().cloned().map(Ok));
-        let of_kind = |kind: RelationKind, names: BTreeSet<String>| {
-            names.into_iter().map(move |name| Relation { kind, name, version: None })
-        };
-        let requires = of_kind(RelationKind::Depends, self.requires);
-        let provides = of_kind(RelationKind::Provides, self.provides);
+        let requires = unversioned(RelationKind::Depends, self.requires);
+        let provides = unversioned(RelationKind::Provides, self.provides);
         Ok(Discovered { deb: deb.collect::<Result<_>>()?, rpm: requires.chain(provides).collect() })
     }
+}
+
+fn unversioned(kind: RelationKind, names: BTreeSet<String>) -> impl Iterator<Item = Relation> {
+    names.into_iter().map(move |name| Relation { kind, name, version: None })
 }
 
 /// Adds the capabilities that rpm derives from the paths of `package`: the build-ids of debug files.

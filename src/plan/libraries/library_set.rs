@@ -223,8 +223,7 @@ impl<'a> LibrarySet<'a> {
         providers: &[&'p Provider<'a>],
         findings: &mut Findings,
     ) -> Option<&'p Provider<'a>> {
-        let of_portion = |index: usize| providers.iter().find(|p| p.portion == index).copied();
-        if let Some(own) = of_portion(index) {
+        if let Some(own) = first_of_portion(index, providers) {
             return Some(own);
         }
         let candidates: BTreeSet<usize> = providers.iter().map(|p| p.portion).collect();
@@ -233,6 +232,13 @@ impl<'a> LibrarySet<'a> {
             let providers = names.map(|portion| portion.family.as_str().into()).collect();
             findings.add(Finding::LibraryAmbiguous { library: name.into(), providers });
         }
-        of_portion(*candidates.first()?)
+        first_of_portion(*candidates.first()?, providers)
     }
+}
+
+fn first_of_portion<'p, 'a>(
+    index: usize,
+    providers: &[&'p Provider<'a>],
+) -> Option<&'p Provider<'a>> {
+    providers.iter().find(|provider| provider.portion == index).copied()
 }

@@ -44,16 +44,14 @@ impl<'a> Families<'a> {
 
     /// The family that takes `module` of `component`; `None` if no family does.
     pub fn of(&self, component: &Component, module: Option<&str>) -> Option<String> {
-        let fits = |selector: &Selector| takes(selector, component, module);
-        let first = |selectors: &Selectors| {
-            let taken = selectors.iter().find(|(_, selectors)| selectors.iter().any(fits));
-            taken.map(|(family, _)| family.clone())
+        let selectors = match self.table(&component.artifact) {
+            DecidingTable::Configured => self.config.selectors.as_slice(),
+            DecidingTable::Shipped => self.shipped,
+            DecidingTable::OwnName => return self.naming.family(&component.artifact).ok(),
         };
-        match self.table(&component.artifact) {
-            DecidingTable::Configured => first(&self.config.selectors),
-            DecidingTable::Shipped => first(self.shipped),
-            DecidingTable::OwnName => self.naming.family(&component.artifact).ok(),
-        }
+        let fits = |selector: &Selector| takes(selector, component, module);
+        let taken = selectors.iter().find(|(_, selectors)| selectors.iter().any(fits));
+        taken.map(|(family, _)| family.clone())
     }
 
     /// Whether the modules of `artifact` may go into several families.
@@ -70,11 +68,8 @@ impl<'a> Families<'a> {
     }
 
     fn table(&self, artifact: &str) -> DecidingTable {
-        let names = |selectors: &Selectors| {
-            let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
-            all.any(|selector| selector.artifact == artifact)
-        };
-        match (names(&self.config.selectors), names(self.shipped)) {
+        let configured = have_artifact(&self.config.selectors, artifact);
+        match (configured, have_artifact(self.shipped, artifact)) {
             (true, _) => DecidingTable::Configured,
             (false, true) => DecidingTable::Shipped,
             (false, false) => DecidingTable::OwnName,
@@ -199,6 +194,11 @@ struct NumberedSelector<'a> {
     package: &'a str,
     index: String,
     selector: &'a Selector,
+}
+
+fn have_artifact(selectors: &Selectors, artifact: &str) -> bool {
+    let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
+    all.any(|selector| selector.artifact == artifact)
 }
 
 /// All selectors in the order in which they apply.

@@ -71,15 +71,18 @@ pub(super) fn place_of<'a>(
 /// Turns `text` into lower case; refuses it if it cannot be a package name.
 pub(super) fn package_name(text: &str) -> Result<String> {
     let name = text.to_lowercase();
-    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let inner = |c: char| edge(c) || c == '-' || c == '.';
-    let good = name.len() >= 2 && name.starts_with(edge) && name.ends_with(edge);
-    if good && name.chars().all(inner) {
+    let inner = |c: char| is_small_or_digit(c) || c == '-' || c == '.';
+    let good_ends = name.starts_with(is_small_or_digit) && name.ends_with(is_small_or_digit);
+    if name.len() >= 2 && good_ends && name.chars().all(inner) {
         return Ok(name);
     }
     let message = format!("`{text}` cannot be a package name");
     Err(Error::new(Kind::Config, message)
         .hint("package names have letters, digits, `-` and `.`, and two characters at least"))
+}
+
+fn is_small_or_digit(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 /// A scheme with the values that are the same for all names of a set.
@@ -160,15 +163,23 @@ impl Naming {
     /// The part of `version` in the names of packages with files, if the scheme lets several versions stand
     /// side by side: `7.1`.
     pub(super) fn side_by_side(&self, version: &Version) -> Option<String> {
-        let names = &self.scheme.names;
-        let texts = [&names.package, &names.host].map(Template::texts);
-        let all = |what: &str| texts.iter().flatten().all(|text| text.contains(what));
-        if all("{version}") {
+        if self.all_have("{version}") {
             return Some(version.upstream().to_owned());
         }
         let series = version.series()?;
         let major = series.split('.').next().unwrap_or_default().to_owned();
-        if all("{series}") { Some(series) } else { Some(major).filter(|_| all("{major}")) }
+        if self.all_have("{series}") {
+            Some(series)
+        } else {
+            Some(major).filter(|_| self.all_have("{major}"))
+        }
+    }
+
+    /// Whether all templates of packages with host files have `placeholder`.
+    fn all_have(&self, placeholder: &str) -> bool {
+        let names = &self.scheme.names;
+        let texts = [&names.package, &names.host].map(Template::texts);
+        texts.iter().flatten().all(|text| text.contains(placeholder))
     }
 
     /// The scheme itself.
@@ -302,16 +313,19 @@ impl Naming {
 
     fn names(&self, template: &Template, of: Of<'_>) -> Result<PackageNames> {
         let [deb, rpm] = template.texts();
-        let name = |text: &str, format| {
-            let stem = of.stem.map(|stem| stem.of(format));
-            package_name(&self.render(text, stem, of.group)?)
-        };
-        Ok(PackageNames { deb: name(deb, Format::Deb)?, rpm: name(rpm, Format::Rpm)? })
+        Ok(PackageNames {
+            deb: self.name_in(Format::Deb, deb, of)?,
+            rpm: self.name_in(Format::Rpm, rpm, of)?,
+        })
+    }
+
+    fn name_in(&self, format: Format, template: &str, of: Of<'_>) -> Result<String> {
+        let stem = of.stem.map(|stem| stem.of(format));
+        package_name(&self.render(template, stem, of.group)?)
     }
 
     fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
-        let wants = |what: &str| template.contains(what);
-        let series = if wants("{series}") || wants("{major}") {
+        let series = if template.contains("{series}") || template.contains("{major}") {
             self.version.series().ok_or_else(|| self.no_series(template))?
         } else {
             String::new()
@@ -379,13 +393,6 @@ mod tests {
 
     #[test]
     fn each_scheme_names_and_places_packages() {
-        let stem = PackageNames { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
-        let named = |scheme: &str, variant| {
-            let names = naming(scheme, variant);
-            let (host, bare) = (names.host(&stem).unwrap(), names.package(&stem).unwrap());
-            let kernels = names.kernels(&stem, "gfx110X").unwrap();
-            [host.deb, bare.rpm, kernels.deb, names.prefix().unwrap()]
-        };
         let rocm = ["v-x-dev", "v-x-devel", "v-x-dev-gfx110x", "/opt/rocm-7.15"];
         assert_eq!(named("rocm", None), rocm);
         let versioned = ["v-x-dev7.15", "v-x-devel7.15", "v-x-dev7.15-gfx110x", "/opt/rocm-7.15"];
@@ -401,6 +408,15 @@ mod tests {
         ];
         assert_eq!(named("amdrocm", Some("asan")), asan);
         assert_eq!(named("amdrocm", Some("host-asan")), asan);
+    }
+
+    /// Names of a stem's packages, and the prefix.
+    fn named(scheme: &str, variant: Option<&str>) -> [String; 4] {
+        let stem = PackageNames { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
+        let names = naming(scheme, variant);
+        let (host, bare) = (names.host(&stem).unwrap(), names.package(&stem).unwrap());
+        let kernels = names.kernels(&stem, "gfx110X").unwrap();
+        [host.deb, bare.rpm, kernels.deb, names.prefix().unwrap()]
     }
 
     #[test]

@@ -106,12 +106,12 @@ impl Parts {
         let rules: ShippedParts = toml::from_str(SHIPPED)
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
         check(config)?;
-        let part = |schema| PackagePart::new(schema, naming);
-        let own: Vec<PackagePart> =
-            config.keys.parts.iter().cloned().map(part).collect::<Result<_>>()?;
+        let schemas = config.keys.parts.iter().cloned();
+        let own = schemas.map(|schema| PackagePart::new(schema, naming));
+        let own: Vec<PackagePart> = own.collect::<Result<_>>()?;
         let mut parts = own.clone();
         for schema in rules.parts {
-            let mut shipped = part(schema)?;
+            let mut shipped = PackagePart::new(schema, naming)?;
             shipped.kinds.retain(|kind| !own.iter().any(|part| part.kinds.contains(kind)));
             if shipped.kinds.is_empty() {
                 continue;
@@ -160,15 +160,15 @@ fn check(config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for (index, part) in config.keys.parts.iter().enumerate() {
         let place = index.to_string();
-        let fault = |key: &str, why: String| config.fault(&["parts", &place, key], why);
-        let earlier = || config.keys.parts.iter().take(index);
-        if earlier().any(|other| other.name == part.name) {
-            faults.add(fault("name", format!("there are two parts `{}`", part.name)));
+        let earlier = config.keys.parts.get(..index).unwrap_or_default();
+        if earlier.iter().any(|other| other.name == part.name) {
+            let why = format!("there are two parts `{}`", part.name);
+            faults.add(config.fault(&["parts", &place, "name"], why));
         }
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if part.name.is_empty() || !part.name.chars().all(plain) {
             let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
-            faults.add(fault("name", why));
+            faults.add(config.fault(&["parts", &place, "name"], why));
         }
         for (at, kind) in part.kinds.iter().enumerate() {
             let keys = ["parts", &place, "kinds", &at.to_string()];
@@ -176,13 +176,13 @@ fn check(config: &Config) -> Result<()> {
                 faults.add(config.located(&keys, &error));
             }
             let again = part.kinds.iter().take(at).any(|other| other == kind);
-            if again || earlier().any(|other| other.kinds.contains(kind)) {
+            if again || earlier.iter().any(|other| other.kinds.contains(kind)) {
                 faults.add(config.fault(&keys, format!("`{kind}` is in a part already")));
             }
         }
         if !texts::has_description(&part.template) {
             let why = format!("there is no description `{}`", part.template);
-            faults.add(fault("template", why));
+            faults.add(config.fault(&["parts", &place, "template"], why));
         }
     }
     faults.finish()
@@ -209,11 +209,10 @@ mod tests {
     #[test]
     fn the_shipped_rules_are_whole() {
         let parts = parts("").unwrap();
-        let names = |kind| stem(&parts, kind);
-        assert_eq!(names(ComponentKind::Run), PackageNames::both("rocm-x"));
-        let dev = names(ComponentKind::Dev);
+        assert_eq!(stem(&parts, ComponentKind::Run), PackageNames::both("rocm-x"));
+        let dev = stem(&parts, ComponentKind::Dev);
         assert_eq!((dev.deb.as_str(), dev.rpm.as_str()), ("rocm-x-dev", "rocm-x-devel"));
-        let debug = names(ComponentKind::Dbg);
+        let debug = stem(&parts, ComponentKind::Dbg);
         assert_eq!((debug.deb.as_str(), debug.rpm.as_str()), ("rocm-x-dbgsym", "rocm-x-debuginfo"));
     }
 

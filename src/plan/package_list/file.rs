@@ -271,36 +271,28 @@ impl<'a> Checker<'a> {
 
     /// Notes the claims of an entry that no package follows.
     fn ignored(&mut self, name: &str, entry: &EntrySchema) {
-        let mut add = |claim| {
-            self.findings.add(Finding::ListClaimIgnored { entry: name.to_owned(), claim });
-        };
         if entry.disable_packaging.0 {
             return;
         }
         if entry.version.as_ref().is_some_and(|version| !version.trim().is_empty()) {
-            add(IgnoredClaim::Version);
+            self.note_ignored(name, IgnoredClaim::Version);
         }
         if entry.postinstall.0 {
-            add(IgnoredClaim::Postinstall);
+            self.note_ignored(name, IgnoredClaim::Postinstall);
         }
         if entry.artifact.is_some() || entry.kinds.is_some() {
-            add(IgnoredClaim::OutsideArtifactory);
+            self.note_ignored(name, IgnoredClaim::OutsideArtifactory);
         }
     }
 
+    fn note_ignored(&mut self, name: &str, claim: IgnoredClaim) {
+        self.findings.add(Finding::ListClaimIgnored { entry: name.to_owned(), claim });
+    }
+
     fn native(&mut self, index: usize, entry: &EntrySchema) -> Option<bool> {
-        let mut of =
-            |key: &str, text: &Option<String>, [native, all]: [&str; 2]| match text.as_deref()? {
-                text if text == native => Some(true),
-                text if text == all => Some(false),
-                other => {
-                    let message = format!("`{other}` is neither {native} nor {all}");
-                    self.fault(index, &[key], message);
-                    None
-                }
-            };
-        let deb = of("Architecture", &entry.architecture, ["amd64", "all"]);
-        let rpm = of("BuildArch", &entry.build_arch, ["x86_64", "noarch"]);
+        let (deb, rpm) = (entry.architecture.as_deref(), entry.build_arch.as_deref());
+        let deb = self.is_native(index, "Architecture", deb, ["amd64", "all"]);
+        let rpm = self.is_native(index, "BuildArch", rpm, ["x86_64", "noarch"]);
         if let (Some(deb), Some(rpm)) = (deb, rpm)
             && deb != rpm
         {
@@ -308,6 +300,25 @@ impl<'a> Checker<'a> {
             self.fault(index, &["BuildArch"], message);
         }
         deb.or(rpm)
+    }
+
+    /// Whether `processor` is the `native` one; `None` without any, or after noting that it is unknown.
+    fn is_native(
+        &mut self,
+        index: usize,
+        key: &str,
+        processor: Option<&str>,
+        [native, all]: [&str; 2],
+    ) -> Option<bool> {
+        match processor? {
+            text if text == native => Some(true),
+            text if text == all => Some(false),
+            other => {
+                let message = format!("`{other}` is neither {native} nor {all}");
+                self.fault(index, &[key], message);
+                None
+            }
+        }
     }
 
     fn single_lines(&mut self, index: usize, entry: &EntrySchema) {

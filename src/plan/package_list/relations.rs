@@ -141,12 +141,11 @@ impl<'a> Resolver<'a> {
         let (Some(entry), Some(made)) = (self.list.entries.get(index), self.made.get(index)) else {
             return Ok(Vec::new());
         };
-        let of_group = |group: usize| Ok(vec![self.of_group(entry, group)?]);
         match (made, dependent) {
             (EntryOutcome::Nothing, _) => Ok(Vec::new()),
             (EntryOutcome::Whole(_) | EntryOutcome::Meta { .. }, Dependent::Kernels(group)) => {
                 if groups_of(made).any(|known| known == group) {
-                    of_group(group)
+                    Ok(vec![self.of_group(entry, group)?])
                 } else {
                     Ok(Vec::new())
                 }
@@ -161,14 +160,22 @@ impl<'a> Resolver<'a> {
                 }
             },
             (EntryOutcome::Split { groups, .. }, Dependent::Kernels(group)) => {
-                if groups.contains(&group) { of_group(group) } else { Ok(Vec::new()) }
+                if groups.contains(&group) {
+                    Ok(vec![self.of_group(entry, group)?])
+                } else {
+                    Ok(Vec::new())
+                }
             }
             (EntryOutcome::Split { host, groups, .. }, Dependent::MetaOf(group)) => {
-                if groups.contains(&group) { of_group(group) } else { Ok(vec![host.clone()]) }
+                if groups.contains(&group) {
+                    Ok(vec![self.of_group(entry, group)?])
+                } else {
+                    Ok(vec![host.clone()])
+                }
             }
             (EntryOutcome::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
                 if groups.contains(&group) {
-                    of_group(group)
+                    Ok(vec![self.of_group(entry, group)?])
                 } else {
                     Ok(Vec::new())
                 }
@@ -339,18 +346,19 @@ impl<'a> Resolver<'a> {
 /// Removes unbounded dependencies of an `.rpm` beside bounded ones on the same name. For a `.deb`, implied
 /// dependencies are removed at the end, when the discovered ones are known as well.
 fn without_bare(draft: &mut Draft) {
-    let is_required = |format: Format, relation: &Relation| {
-        format == Format::Rpm && relation.kind == RelationKind::Depends
-    };
-    let required = draft.relations.iter().filter(|(format, r)| is_required(*format, r));
+    let required = draft.relations.iter().filter(|(format, r)| is_rpm_requirement(*format, r));
     let bounded: BTreeSet<String> = required
         .filter(|(_, relation)| relation.version.is_some())
         .map(|(_, relation)| relation.name.clone())
         .collect();
     draft.relations.retain(|(format, relation)| {
-        let is_bare = is_required(*format, relation) && relation.version.is_none();
+        let is_bare = is_rpm_requirement(*format, relation) && relation.version.is_none();
         !(is_bare && bounded.contains(&relation.name))
     });
+}
+
+fn is_rpm_requirement(format: Format, relation: &Relation) -> bool {
+    format == Format::Rpm && relation.kind == RelationKind::Depends
 }
 
 fn groups_of(made: &EntryOutcome) -> impl Iterator<Item = usize> {
@@ -363,18 +371,19 @@ fn groups_of(made: &EntryOutcome) -> impl Iterator<Item = usize> {
 
 fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> EntryOutcome {
     let stem = entry.stem();
-    let own = || drafts.iter().filter(|draft| draft.stem == stem);
-    let base = own().find(|draft| draft.is_base());
+    let own: Vec<&Draft> = drafts.iter().filter(|draft| draft.stem == stem).collect();
+    let base = own.iter().find(|draft| draft.is_base());
     let Some(base) = base else {
         return EntryOutcome::Nothing;
     };
-    let has = |group: &Group| own().any(|d| d.group_name() == Some(group.name.as_str()));
+    let has = |group: &Group| own.iter().any(|d| d.group_name() == Some(group.name.as_str()));
     let found: BTreeSet<usize> =
         groups.iter().enumerate().filter(|(_, group)| has(group)).map(|(index, _)| index).collect();
     if found.is_empty() {
         EntryOutcome::Whole(base.names.clone())
     } else {
-        let all = own().find(|draft| draft.role == Role::Meta).map(|draft| draft.names.clone());
+        let meta = own.iter().find(|draft| draft.role == Role::Meta);
+        let all = meta.map(|draft| draft.names.clone());
         EntryOutcome::Split { host: base.names.clone(), all, groups: found }
     }
 }

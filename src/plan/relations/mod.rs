@@ -34,9 +34,8 @@ pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Re
 
 /// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`.
 pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
-    let refuse = || refused(text, "libamdhip64-7 (>= 7.1)");
     if text.contains(|c: char| c.is_control() || c == ',') {
-        return Err(refuse());
+        return Err(no_deb_relation(text));
     }
     if text.contains('|') {
         for alternative in text.split('|') {
@@ -45,32 +44,38 @@ pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
         return Ok(plain(kind, text));
     }
     let Some((name, bound)) = text.split_once('(') else {
-        check_name(text.trim()).ok_or_else(refuse)?;
+        check_name(text.trim()).ok_or_else(|| no_deb_relation(text))?;
         return Ok(plain(kind, text.trim()));
     };
-    let name = check_name(name.trim()).ok_or_else(refuse)?;
-    let bound = bound.trim_end().strip_suffix(')').ok_or_else(refuse)?;
-    let version = bound_of(bound, Format::Deb).ok_or_else(refuse)?;
+    let name = check_name(name.trim()).ok_or_else(|| no_deb_relation(text))?;
+    let bound = bound.trim_end().strip_suffix(')').ok_or_else(|| no_deb_relation(text))?;
+    let version = bound_of(bound, Format::Deb).ok_or_else(|| no_deb_relation(text))?;
     Ok(Relation { version: Some(version), ..plain(kind, name) })
+}
+
+fn no_deb_relation(text: &str) -> Error {
+    refused(text, "libamdhip64-7 (>= 7.1)")
 }
 
 /// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
 fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
-    let refuse = || refused(text, "hip-runtime-amd >= 7.1");
-    let text = text.trim();
+    rpm_relation(kind, text.trim()).ok_or_else(|| refused(text, "hip-runtime-amd >= 7.1"))
+}
+
+fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
     if text.contains(char::is_control) {
-        return Err(refuse());
+        return None;
     }
     if text.starts_with('(') {
-        return if text.ends_with(')') { Ok(plain(kind, text)) } else { Err(refuse()) };
+        return text.ends_with(')').then(|| plain(kind, text));
     }
     let Some((name, bound)) = text.split_once(char::is_whitespace) else {
-        check_name(text).ok_or_else(refuse)?;
-        return Ok(plain(kind, text));
+        check_name(text)?;
+        return Some(plain(kind, text));
     };
-    let name = check_name(name).ok_or_else(refuse)?;
-    let version = bound_of(bound, Format::Rpm).ok_or_else(refuse)?;
-    Ok(Relation { version: Some(version), ..plain(kind, name) })
+    let name = check_name(name)?;
+    let version = bound_of(bound, Format::Rpm)?;
+    Some(Relation { version: Some(version), ..plain(kind, name) })
 }
 
 /// The relations of a `.deb`, sorted, without implied dependencies on the same name: unbounded ones beside
@@ -91,25 +96,31 @@ fn implies(strong: &Relation, weak: &Relation) -> bool {
     if strong.kind != weak.kind || strong.name != weak.name {
         return false;
     }
-    let lower = |comparison| match comparison {
-        Comparison::GreaterEqual => Some(0),
-        Comparison::Greater => Some(1),
-        _ => None,
-    };
     match (&strong.version, &weak.version) {
         (Some(_), None) => true,
         (Some((Comparison::Equal, version)), Some((sign, bound))) if *sign != Comparison::Equal => {
             sign.holds(compare_versions(version, bound))
         }
-        (Some((strong, above)), Some((weak, below))) => match (lower(*strong), lower(*weak)) {
-            // If two spellings mean the same version, the first in order stays.
-            (Some(strong), Some(weak)) => {
-                let order = compare_versions(above, below).then(strong.cmp(&weak));
-                order.then_with(|| below.cmp(above)).is_gt()
+        (Some((strong, above)), Some((weak, below))) => {
+            match (lower_bound_rank(*strong), lower_bound_rank(*weak)) {
+                // If two spellings mean the same version, the first in order stays.
+                (Some(strong), Some(weak)) => {
+                    let order = compare_versions(above, below).then(strong.cmp(&weak));
+                    order.then_with(|| below.cmp(above)).is_gt()
+                }
+                _ => false,
             }
-            _ => false,
-        },
+        }
         (None, _) => false,
+    }
+}
+
+/// The rank of a lower bound's comparison, the stricter the higher.
+fn lower_bound_rank(comparison: Comparison) -> Option<u8> {
+    match comparison {
+        Comparison::GreaterEqual => Some(0),
+        Comparison::Greater => Some(1),
+        _ => None,
     }
 }
 
@@ -143,19 +154,22 @@ pub(super) fn runtime(
     naming: &Naming,
     format: Format,
 ) -> Result<Option<Relation>> {
-    let of = |relation: &RuntimeRelation| match format {
-        Format::Deb => relation.deb.clone(),
-        Format::Rpm => relation.rpm.clone(),
-    };
     let keys = ["runtime_relation", format.as_str()];
-    if let Some(text) = of(&config.keys.runtime_relation) {
+    if let Some(text) = runtime_text(&config.keys.runtime_relation, format) {
         let relation = parse(format, RelationKind::Depends, &text);
         return relation.map(Some).map_err(|error| config.located(&keys, &error));
     }
     let scheme = naming.scheme();
-    let Some(text) = of(&scheme.runtime_relation) else { return Ok(None) };
+    let Some(text) = runtime_text(&scheme.runtime_relation, format) else { return Ok(None) };
     let relation = parse(format, RelationKind::Depends, &naming.of_set(&text)?);
     relation.map(Some).map_err(|error| scheme.located(&keys, &error))
+}
+
+fn runtime_text(relation: &RuntimeRelation, format: Format) -> Option<String> {
+    match format {
+        Format::Deb => relation.deb.clone(),
+        Format::Rpm => relation.rpm.clone(),
+    }
 }
 
 /// External libraries and the dependencies of a `.deb` on them: those of the configuration, then those of the
@@ -166,9 +180,8 @@ pub(super) fn libraries(
 ) -> Result<Vec<(String, Option<Relation>)>> {
     let mut faults = Faults::default();
     let mut libraries = Vec::new();
-    let parse = |text: &str| parse_deb(RelationKind::Depends, text);
     for (soname, library) in &config.keys.libraries.0 {
-        let relation = library.deb.as_ref().map(|text| parse(text)).transpose();
+        let relation = library.deb.as_ref().map(|text| deb_dependency(text)).transpose();
         let keys = ["libraries", soname, "deb"];
         let relation = relation.map_err(|error| config.located(&keys, &error));
         libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
@@ -176,7 +189,7 @@ pub(super) fn libraries(
     let scheme = naming.scheme();
     for (template, library) in &scheme.libraries {
         let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
-        let relation = text.map(|text| parse(&text)).transpose();
+        let relation = text.map(|text| deb_dependency(&text)).transpose();
         let keys = ["libraries", template, "deb"];
         let relation = relation.map_err(|error| scheme.located(&keys, &error));
         let soname = naming.of_set(template)?;
@@ -184,6 +197,10 @@ pub(super) fn libraries(
     }
     faults.finish()?;
     Ok(libraries)
+}
+
+fn deb_dependency(text: &str) -> Result<Relation> {
+    parse_deb(RelationKind::Depends, text)
 }
 
 /// The configuration's `relations` for one package.
@@ -218,36 +235,44 @@ pub(super) struct RelationChange {
 /// texts, `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
 pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
     let mut faults = Faults::default();
-    let mut read = |package: &str, format: Format, fields: Vec<RelationField<'_>>| {
-        let (mut added, mut literal) = (Vec::new(), Vec::new());
-        for (field, kind, texts) in fields {
-            for (index, text) in texts.iter().enumerate() {
-                let keys = ["relations", package, format.as_str(), field, &index.to_string()];
-                let relation = parse(format, kind, &filled_in(text, version, format));
-                let relation = faults.keep(relation.map_err(|e| config.located(&keys, &e)));
-                if !text.contains("{version}") {
-                    literal.extend(relation.clone());
-                }
-                added.extend(relation);
-            }
-        }
-        (added, literal)
-    };
     let mut all = Vec::new();
-    for (package, AddedRelations { deb, rpm }) in &config.keys.relations.0 {
-        let change = |(added, literal), removed: &[String]| RelationChange {
-            added,
-            literal,
-            removed: removed.to_vec(),
-        };
+    for (package, relations) in &config.keys.relations.0 {
+        let entry = (package.as_str(), relations);
         all.push(PackageRelations {
             package: package.clone(),
-            deb: change(read(package, Format::Deb, of_deb(deb)), &deb.remove),
-            rpm: change(read(package, Format::Rpm, of_rpm(rpm)), &rpm.remove),
+            deb: configured_change(config, version, entry, Format::Deb, &mut faults),
+            rpm: configured_change(config, version, entry, Format::Rpm, &mut faults),
         });
     }
     faults.finish()?;
     Ok(all)
+}
+
+/// The change in one format that an entry of the configuration, a package and its relations, asks for.
+fn configured_change(
+    config: &Config,
+    version: &Version,
+    (package, relations): (&str, &AddedRelations),
+    format: Format,
+    faults: &mut Faults,
+) -> RelationChange {
+    let (fields, removed) = match format {
+        Format::Deb => (of_deb(&relations.deb), &relations.deb.remove),
+        Format::Rpm => (of_rpm(&relations.rpm), &relations.rpm.remove),
+    };
+    let (mut added, mut literal) = (Vec::new(), Vec::new());
+    for (field, kind, texts) in fields {
+        for (index, text) in texts.iter().enumerate() {
+            let keys = ["relations", package, format.as_str(), field, &index.to_string()];
+            let relation = parse(format, kind, &filled_in(text, version, format));
+            let relation = faults.keep(relation.map_err(|e| config.located(&keys, &e)));
+            if !text.contains("{version}") {
+                literal.extend(relation.clone());
+            }
+            added.extend(relation);
+        }
+    }
+    RelationChange { added, literal, removed: removed.clone() }
 }
 
 fn filled_in(text: &str, version: &Version, format: Format) -> String {
@@ -296,23 +321,19 @@ mod tests {
 
     #[test]
     fn dependencies_that_others_imply_go() {
-        let simple = |texts: &[&str]| {
-            let parsed = texts.iter().map(|text| parse_deb(RelationKind::Depends, text).unwrap());
-            let found = simplified_deb(parsed.collect());
-            let expected = |texts: &[&str]| {
-                let parsed = texts.iter().map(|t| parse_deb(RelationKind::Depends, t).unwrap());
-                parsed.collect::<Vec<_>>()
-            };
-            move |kept: &[&str]| assert_eq!(found, expected(kept))
-        };
-        simple(&["libc6", "libc6 (>= 2.34)", "libc6 (>= 2.4)"])(&["libc6 (>= 2.34)"]);
-        simple(&["a (>= 2)", "a (>> 2)", "a (>= 1:0)"])(&["a (>= 1:0)"]);
-        simple(&["a (>= 2)", "a (>> 2)"])(&["a (>> 2)"]);
-        simple(&["a (>= 2.0)", "a (>= 2.00)"])(&["a (>= 2.0)"]);
-        simple(&["a (<< 3)", "a (>= 2)", "a"])(&["a (<< 3)", "a (>= 2)"]);
-        simple(&["a (= 2)", "a (<< 3)", "a (>= 2)"])(&["a (= 2)"]);
-        simple(&["a (= 2)", "a (<< 2)", "a (>= 3)"])(&["a (<< 2)", "a (= 2)", "a (>= 3)"]);
-        simple(&["a", "a | b", "b"])(&["a", "a | b", "b"]);
+        let cases: [(&[&str], &[&str]); 8] = [
+            (&["libc6", "libc6 (>= 2.34)", "libc6 (>= 2.4)"], &["libc6 (>= 2.34)"]),
+            (&["a (>= 2)", "a (>> 2)", "a (>= 1:0)"], &["a (>= 1:0)"]),
+            (&["a (>= 2)", "a (>> 2)"], &["a (>> 2)"]),
+            (&["a (>= 2.0)", "a (>= 2.00)"], &["a (>= 2.0)"]),
+            (&["a (<< 3)", "a (>= 2)", "a"], &["a (<< 3)", "a (>= 2)"]),
+            (&["a (= 2)", "a (<< 3)", "a (>= 2)"], &["a (= 2)"]),
+            (&["a (= 2)", "a (<< 2)", "a (>= 3)"], &["a (<< 2)", "a (= 2)", "a (>= 3)"]),
+            (&["a", "a | b", "b"], &["a", "a | b", "b"]),
+        ];
+        for (texts, kept) in cases {
+            assert_eq!(simplified_deb(deb_dependencies(texts)), deb_dependencies(kept));
+        }
         let mut other = parse_deb(RelationKind::Suggests, "libc6").unwrap();
         let bound = parse_deb(RelationKind::Depends, "libc6 (>= 2)").unwrap();
         assert_eq!(simplified_deb(vec![other.clone(), bound.clone()]).len(), 2);
@@ -320,24 +341,37 @@ mod tests {
         assert_eq!(simplified_deb(vec![other, bound.clone()]), [bound]);
     }
 
+    fn deb_dependencies(texts: &[&str]) -> Vec<Relation> {
+        texts.iter().map(|text| deb_dependency(text).unwrap()).collect()
+    }
+
     #[test]
     fn relations_are_read_in_each_formats_syntax() {
-        let deb = |text| shown(parse_deb(RelationKind::Depends, text));
-        let rpm = |text| shown(parse_rpm(RelationKind::Depends, text));
-        let bound = |sign, version: &str| Some((sign, version.to_owned()));
-        assert_eq!(deb("hip"), Some(("hip".to_owned(), None)));
+        assert_eq!(shown_deb("hip"), Some(("hip".to_owned(), None)));
         let greater = bound(Comparison::GreaterEqual, "7.1");
-        assert_eq!(deb("hip (>= 7.1)"), Some(("hip".to_owned(), greater.clone())));
-        assert_eq!(deb("a (<< 2) | b"), Some(("a (<< 2) | b".to_owned(), None)));
-        assert_eq!(rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
-        assert_eq!(rpm("x < 2"), Some(("x".to_owned(), bound(Comparison::Less, "2"))));
-        assert_eq!(rpm("libx.so.5()(64bit)"), Some(("libx.so.5()(64bit)".to_owned(), None)));
-        assert_eq!(rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
+        assert_eq!(shown_deb("hip (>= 7.1)"), Some(("hip".to_owned(), greater.clone())));
+        assert_eq!(shown_deb("a (<< 2) | b"), Some(("a (<< 2) | b".to_owned(), None)));
+        assert_eq!(shown_rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
+        assert_eq!(shown_rpm("x < 2"), Some(("x".to_owned(), bound(Comparison::Less, "2"))));
+        assert_eq!(shown_rpm("libx.so.5()(64bit)"), Some(("libx.so.5()(64bit)".to_owned(), None)));
+        assert_eq!(shown_rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
         for text in ["", "a b", "a (7)", "a (>= 7", "a, b", "a\nDepends: b", "a | ", "A|b,c"] {
-            assert_eq!(deb(text), None, "{text}");
+            assert_eq!(shown_deb(text), None, "{text}");
         }
         for text in ["", "a b", "a >=", "(a or b", "a\nb"] {
-            assert_eq!(rpm(text), None, "{text}");
+            assert_eq!(shown_rpm(text), None, "{text}");
         }
+    }
+
+    fn shown_deb(text: &str) -> Option<(String, Option<(Comparison, String)>)> {
+        shown(parse_deb(RelationKind::Depends, text))
+    }
+
+    fn shown_rpm(text: &str) -> Option<(String, Option<(Comparison, String)>)> {
+        shown(parse_rpm(RelationKind::Depends, text))
+    }
+
+    fn bound(sign: Comparison, version: &str) -> Option<(Comparison, String)> {
+        Some((sign, version.to_owned()))
     }
 }

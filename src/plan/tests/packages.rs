@@ -108,13 +108,12 @@ fn metapackages_name_sets() {
     let mut parts = blas();
     parts.push(ArtifactBuilder::new("one", "core_lib_generic").plain("lib/core", "x"));
     let plan = planned(parts, GROUPS);
-    let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
-    assert_eq!(depends("rocm-gfx110x"), ["rocm-blas-gfx110x of 7.1.0-1"]);
-    assert_eq!(depends("rocm-hosts"), ["rocm-blas of 7.1.0-1", "rocm-core of 7.1.0-1"]);
-    assert_eq!(depends("rocm"), ["rocm-blas-all of 7.1.0-1", "rocm-core of 7.1.0-1"]);
+    assert_eq!(deb_depends(&plan, "rocm-gfx110x"), ["rocm-blas-gfx110x of 7.1.0-1"]);
+    assert_eq!(deb_depends(&plan, "rocm-hosts"), ["rocm-blas of 7.1.0-1", "rocm-core of 7.1.0-1"]);
+    assert_eq!(deb_depends(&plan, "rocm"), ["rocm-blas-all of 7.1.0-1", "rocm-core of 7.1.0-1"]);
     let all =
         ["rocm-blas of 7.1.0-1", "rocm-blas-gfx110x of 7.1.0-1", "rocm-blas-gfx120x of 7.1.0-1"];
-    assert_eq!(depends("rocm-blas-all"), all);
+    assert_eq!(deb_depends(&plan, "rocm-blas-all"), all);
     let meta = package(&plan, "rocm");
     assert_eq!(meta.role, Role::Meta);
     assert!(paths(meta, Format::Rpm).is_empty());
@@ -122,87 +121,95 @@ fn metapackages_name_sets() {
     assert_eq!((deb.section.as_str(), deb.scripts.len()), ("metapackages", 0));
 }
 
+fn deb_depends(plan: &Plan, id: &str) -> Vec<String> {
+    deb_relations(plan, id, RelationKind::Depends)
+}
+
 #[test]
 fn libraries_of_the_set_become_dependencies_within_a_group() {
-    // The binary with device code links to nothing; the library beside it does.
-    let fat = |artifact: &str, needed: &[&str]| {
-        let soname = format!("lib{artifact}.so.1");
-        let elf = library(&soname, needed);
-        ArtifactBuilder::new("one", &format!("{artifact}_lib_all"))
-            .content(&format!("lib/{soname}"), None, elf)
-            .fat(&format!("bin/{artifact}"), units())
-    };
     let wrap = library("libwrap.so.1", &["libblas.so.1", "libc.so.6"]);
     let parts = vec![
-        fat("blas", &["libsolver.so.1"]),
+        library_and_fat("blas", &["libsolver.so.1"]),
         // A cycle, and a dependency through a library without device code.
-        fat("solver", &["libwrap.so.1"]),
+        library_and_fat("solver", &["libwrap.so.1"]),
         ArtifactBuilder::new("one", "wrap_lib_generic").content("lib/libwrap.so.1", None, wrap),
     ];
     let plan = planned(parts, GROUPS);
     for relations in [deb_relations, rpm_relations] {
-        // All of them have libraries in the linker path, so all need the common package.
-        let depends = |id| {
+        let cases: [(&str, &[&str]); 4] = [
+            ("rocm-blas", &["rocm-solver of 7.1.0-1"]),
+            ("rocm-solver", &["rocm-wrap of 7.1.0-1"]),
+            ("rocm-blas-gfx110x", &["rocm-blas = 7.1.0-1", "rocm-solver-gfx110x of 7.1.0-1"]),
+            ("rocm-solver-gfx120x", &["rocm-blas-gfx120x of 7.1.0-1", "rocm-solver = 7.1.0-1"]),
+        ];
+        for (id, expected) in cases {
             let mut found = relations(&plan, id, RelationKind::Depends);
+            // All of them have libraries in the linker path, so all need the common package.
             found.retain(|name| name != "rocm-common of 7.1.0-1");
-            found
-        };
-        assert_eq!(depends("rocm-blas"), ["rocm-solver of 7.1.0-1"]);
-        assert_eq!(depends("rocm-solver"), ["rocm-wrap of 7.1.0-1"]);
-        let expected = ["rocm-blas = 7.1.0-1", "rocm-solver-gfx110x of 7.1.0-1"];
-        assert_eq!(depends("rocm-blas-gfx110x"), expected);
-        let expected = ["rocm-blas-gfx120x of 7.1.0-1", "rocm-solver = 7.1.0-1"];
-        assert_eq!(depends("rocm-solver-gfx120x"), expected);
+            assert_eq!(found, expected, "{id}");
+        }
     }
+}
+
+/// A binary with device code that links to nothing, and a library beside it that does.
+fn library_and_fat(artifact: &str, needed: &[&str]) -> ArtifactBuilder {
+    let soname = format!("lib{artifact}.so.1");
+    let elf = library(&soname, needed);
+    ArtifactBuilder::new("one", &format!("{artifact}_lib_all"))
+        .content(&format!("lib/{soname}"), None, elf)
+        .fat(&format!("bin/{artifact}"), units())
 }
 
 #[test]
 fn headers_need_the_headers_of_needed_libraries() {
-    let family = |name: &str, needed: &[&str], dev: bool| {
-        let soname = format!("lib{name}.so.1");
-        let path = format!("lib/{soname}");
-        let elf = library(&soname, needed);
-        let host =
-            ArtifactBuilder::new("one", &format!("{name}_lib_generic")).content(&path, None, elf);
-        let headers = ArtifactBuilder::new("one", &format!("{name}_dev_generic"))
-            .plain(&format!("include/{name}.h"), "//");
-        std::iter::once(host).chain(dev.then_some(headers)).collect::<Vec<_>>()
-    };
     let parts = [
-        family("blas", &["libsolver.so.1", "libbare.so.1"], true),
+        family_parts("blas", &["libsolver.so.1", "libbare.so.1"], true),
         // A cycle.
-        family("solver", &["libblas.so.1"], true),
-        family("bare", &[], false),
-        family("other", &[], true),
+        family_parts("solver", &["libblas.so.1"], true),
+        family_parts("bare", &[], false),
+        family_parts("other", &[], true),
     ];
     let plan = planned(parts.into_iter().flatten().collect(), "");
-    let depends = |id| deb_relations(&plan, id, RelationKind::Depends);
-    assert_eq!(depends("rocm-blas-dev"), ["rocm-blas = 7.1.0-1", "rocm-solver-dev of 7.1.0-1"]);
-    assert_eq!(depends("rocm-solver-dev"), ["rocm-blas-dev of 7.1.0-1", "rocm-solver = 7.1.0-1"]);
-    assert_eq!(depends("rocm-other-dev"), ["rocm-other = 7.1.0-1"]);
+    let blas = ["rocm-blas = 7.1.0-1", "rocm-solver-dev of 7.1.0-1"];
+    assert_eq!(deb_depends(&plan, "rocm-blas-dev"), blas);
+    let solver = ["rocm-blas-dev of 7.1.0-1", "rocm-solver = 7.1.0-1"];
+    assert_eq!(deb_depends(&plan, "rocm-solver-dev"), solver);
+    assert_eq!(deb_depends(&plan, "rocm-other-dev"), ["rocm-other = 7.1.0-1"]);
     let requires = rpm_relations(&plan, "rocm-blas-dev", RelationKind::Depends);
     assert_eq!(requires, ["rocm-blas = 7.1.0-1", "rocm-solver-devel of 7.1.0-1"]);
+}
+
+fn family_parts(name: &str, needed: &[&str], has_headers: bool) -> Vec<ArtifactBuilder> {
+    let soname = format!("lib{name}.so.1");
+    let path = format!("lib/{soname}");
+    let elf = library(&soname, needed);
+    let host =
+        ArtifactBuilder::new("one", &format!("{name}_lib_generic")).content(&path, None, elf);
+    let headers = ArtifactBuilder::new("one", &format!("{name}_dev_generic"))
+        .plain(&format!("include/{name}.h"), "//");
+    std::iter::once(host).chain(has_headers.then_some(headers)).collect()
 }
 
 #[test]
 fn damaged_and_ambiguous_libraries_are_findings() {
     let whole = library("libx.so.1", &["liby.so.1"]);
     let cut = whole.slice(0..whole.len() - 1).unwrap();
-    let with = |name: &str, file: &str, content: &Content| {
-        ArtifactBuilder::new("one", name).content(file, None, content.clone())
-    };
-    let plan = planned(vec![with("x_lib_generic", "lib/libx.so.1", &cut)], "");
+    let plan = planned(vec![part_with("x_lib_generic", "lib/libx.so.1", &cut)], "");
     assert!(codes(&plan).contains(&Code::LibrariesUnreadable));
     let y = library("liby.so.1", &[]);
     let parts = vec![
-        with("x_lib_generic", "lib/libx.so.1", &whole),
-        with("y_lib_generic", "lib/y/liby.so.1", &y),
-        with("z_lib_generic", "lib/z/liby.so.1", &y),
+        part_with("x_lib_generic", "lib/libx.so.1", &whole),
+        part_with("y_lib_generic", "lib/y/liby.so.1", &y),
+        part_with("z_lib_generic", "lib/z/liby.so.1", &y),
     ];
     let plan = planned(parts, "");
     assert!(codes(&plan).contains(&Code::LibraryAmbiguous));
     let depends = deb_relations(&plan, "rocm-x", RelationKind::Depends);
     assert_eq!(depends, ["rocm-common of 7.1.0-1", "rocm-y of 7.1.0-1"]);
+}
+
+fn part_with(name: &str, file: &str, content: &Content) -> ArtifactBuilder {
+    ArtifactBuilder::new("one", name).content(file, None, content.clone())
 }
 
 #[test]
@@ -235,11 +242,10 @@ fn the_configuration_adds_relations() {
     let plan = planned(blas(), &format!("{change}{GROUPS}"));
     let depends = deb_relations(&plan, "rocm-blas", RelationKind::Depends);
     assert_eq!(depends, ["rocm-common >= 7.1", "x = 7.1.0-1"]);
-    let suggests = |found: Vec<String>| found.join(" ");
-    let deb = suggests(deb_relations(&plan, "rocm-blas", RelationKind::Suggests));
-    assert_eq!(deb, "rocm-blas-gfx120x");
-    let rpm = suggests(rpm_relations(&plan, "rocm-blas", RelationKind::Suggests));
-    assert_eq!(rpm, "rocm-blas-gfx110x rocm-blas-gfx120x");
+    let deb = deb_relations(&plan, "rocm-blas", RelationKind::Suggests);
+    assert_eq!(deb, ["rocm-blas-gfx120x"]);
+    let rpm = rpm_relations(&plan, "rocm-blas", RelationKind::Suggests);
+    assert_eq!(rpm, ["rocm-blas-gfx110x", "rocm-blas-gfx120x"]);
     assert!(rpm_relations(&plan, "rocm-blas", RelationKind::Depends).is_empty());
     let nothing = format!("[relations.rocm-blas]\nrpm.remove = ['rocm-commom']\n{GROUPS}");
     let result = planned_with(blas(), &nothing, &options());

@@ -80,14 +80,19 @@ fn wrappers(at: &str, units: &[Unit], shard: usize) -> Vec<WrapperCode> {
 }
 
 fn add(part: ArtifactBuilder, at: &str, file: &File, shard: usize) -> ArtifactBuilder {
-    let here = |shards: usize| shards >> shard & 1 == 1;
     match file {
-        File::Plain(shards) if here(*shards) => part.plain(at, at),
-        File::Link(shards) if here(*shards) => part.link(at, "elsewhere"),
+        File::Plain(shards) if has_shard(*shards, shard) => part.plain(at, at),
+        File::Link(shards) if has_shard(*shards, shard) => part.link(at, "elsewhere"),
         File::Fat(units) => part.fat(at, wrappers(at, units, shard)),
-        File::Database(archs, shards) if here(*shards) => part.database(at, ARCHS[*archs], at),
+        File::Database(archs, shards) if has_shard(*shards, shard) => {
+            part.database(at, ARCHS[*archs], at)
+        }
         _ => part,
     }
+}
+
+fn has_shard(shards: usize, shard: usize) -> bool {
+    shards >> shard & 1 == 1
 }
 
 /// The first `count` shards with their files.

@@ -3,11 +3,10 @@
 use super::*;
 
 fn modules() -> Vec<ArtifactBuilder> {
-    let code = |name: &str| vec![wrapper(&[("gfx1100", name)])];
     let host = || Content::of_bytes(*b"host");
     let library = ArtifactBuilder::new("one", "blas_lib_all")
-        .fat_of("lib/librocblas.so.5", Some("rocBLAS"), code("a"))
-        .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), code("b"))
+        .fat_of("lib/librocblas.so.5", Some("rocBLAS"), vec![wrapper(&[("gfx1100", "a")])])
+        .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), vec![wrapper(&[("gfx1100", "b")])])
         .link("lib/librocsparse.so", "librocsparse.so.1")
         .link("lib/sparse", "sparse-1")
         .content("lib/sparse-1/x", Some("rocSPARSE"), host())
@@ -41,12 +40,14 @@ fn selectors_cut_an_artifact_by_module() {
         paths(package(&plan, "rocm-blas"), Format::Rpm)
             .contains(&"opt/rocm-7.1/lib/empty/".to_owned())
     );
-    let binaries = |name: &str| {
-        let set = plan.archives.iter().find(|set| set.name == name).unwrap();
-        set.binaries.iter().map(|(_, path)| path.to_string()).collect::<Vec<_>>()
-    };
-    assert_eq!(binaries("sparse_lib"), ["lib/librocsparse.so.1"]);
-    assert_eq!(binaries("blas_lib"), ["lib/librocblas.so.5"]);
+    assert_eq!(binaries(&plan, "sparse_lib"), ["lib/librocsparse.so.1"]);
+    assert_eq!(binaries(&plan, "blas_lib"), ["lib/librocblas.so.5"]);
+}
+
+/// The binaries of an archive set.
+fn binaries(plan: &Plan, name: &str) -> Vec<String> {
+    let set = plan.archives.iter().find(|set| set.name == name).unwrap();
+    set.binaries.iter().map(|(_, path)| path.to_string()).collect()
 }
 
 #[test]
@@ -80,21 +81,18 @@ fn what_no_selector_takes_is_listed() {
 
 #[test]
 fn selectors_that_claim_the_same_are_refused() {
-    let refused = |toml: &str, parts: &[&str]| {
-        let toml = format!("[selectors]\n{toml}{GROUPS}");
-        assert_refused(planned_with(modules(), &toml, &options()), parts);
-    };
     let sparse = "{artifact = 'blas', modules = ['rocSPARSE']";
     let rest = "rocm-blas = [{artifact = 'blas'}]\n";
     let both = format!("rocm-a = [{sparse}}}]\nrocm-b = [{sparse}}}]\n{rest}");
-    refused(&both, &["line 3, column 42", "`rocSPARSE`", "is in rocm-a already"]);
+    assert_selectors_refused(&both, &["line 3, column 42", "`rocSPARSE`", "is in rocm-a already"]);
     let overlap =
         format!("rocm-a = [{sparse}, kinds = ['lib', 'dev']}}]\nrocm-b = [{sparse}}}]\n{rest}");
-    refused(&overlap, &["line 3, column 42", "is in rocm-a already"]);
+    assert_selectors_refused(&overlap, &["line 3, column 42", "is in rocm-a already"]);
     let hidden = format!("{rest}rocm-sparse = [{sparse}}}]\n");
-    refused(&hidden, &["line 3, column 16", "takes nothing: rocm-blas takes all of it"]);
+    let reason = "takes nothing: rocm-blas takes all of it";
+    assert_selectors_refused(&hidden, &["line 3, column 16", reason]);
     let twice = format!("{rest}rocm-all = [{{artifact = 'blas'}}]\n");
-    refused(&twice, &["line 3, column 13", "takes nothing"]);
+    assert_selectors_refused(&twice, &["line 3, column 13", "takes nothing"]);
     let apart = format!(
         "[selectors]\nrocm-a = [{sparse}, kinds = ['lib']}}]\n\
          rocm-b = [{sparse}, kinds = ['dev']}}]\n{rest}{GROUPS}"
@@ -102,29 +100,37 @@ fn selectors_that_claim_the_same_are_refused() {
     assert!(ids(&planned(modules(), &apart)).contains(&"rocm-a"));
 }
 
+/// Asserts that the error about the selectors names everything in `parts`.
+fn assert_selectors_refused(selectors: &str, parts: &[&str]) {
+    let toml = format!("[selectors]\n{selectors}{GROUPS}");
+    assert_refused(planned_with(modules(), &toml, &options()), parts);
+}
+
 #[test]
 fn a_path_belongs_to_one_package() {
-    let with = |name: &str| ArtifactBuilder::new("one", name).plain("lib/a", "x");
-    let result = planned_with(vec![with("x_lib_generic"), with("x_dev_generic")], "", &options());
-    assert_refused(result, &["lib/a", "rocm-x", "rocm-x-dev"]);
-    let result = planned_with(vec![with("x_lib_generic"), with("x_run_generic")], "", &options());
-    assert_refused(result, &["lib/a", "x_lib", "x_run"]);
-    let below = ArtifactBuilder::new("one", "y_lib_generic").plain("lib/a/b", "x");
-    let result = planned_with(vec![with("x_lib_generic"), below], "", &options());
-    assert_refused(result, &["lib/a/b", "rocm-y", "lies below lib/a"]);
     let folder = ArtifactBuilder::new("one", "y_lib_generic").folder("lib/a");
-    let result = planned_with(vec![with("x_lib_generic"), folder], "", &options());
-    assert_refused(result, &["lib/a", "rocm-x", "rocm-y"]);
+    for (other, expected) in [
+        (part_with("x_dev_generic", "lib/a"), ["lib/a", "rocm-x", "rocm-x-dev"]),
+        (part_with("x_run_generic", "lib/a"), ["lib/a", "x_lib", "x_run"]),
+        (part_with("y_lib_generic", "lib/a/b"), ["lib/a/b", "rocm-y", "lies below lib/a"]),
+        (folder, ["lib/a", "rocm-x", "rocm-y"]),
+    ] {
+        let parts = vec![part_with("x_lib_generic", "lib/a"), other];
+        assert_refused(planned_with(parts, "", &options()), &expected);
+    }
+}
+
+fn part_with(name: &str, file: &str) -> ArtifactBuilder {
+    ArtifactBuilder::new("one", name).plain(file, "x")
 }
 
 #[test]
 fn names_that_meet_are_refused() {
-    let with = |name: &str, file: &str| ArtifactBuilder::new("one", name).plain(file, "x");
-    let parts = vec![with("X_lib_generic", "lib/a"), with("x_lib_generic", "lib/b")];
+    let parts = vec![part_with("X_lib_generic", "lib/a"), part_with("x_lib_generic", "lib/b")];
     assert_refused(planned_with(parts, "", &options()), &["X, x", "rocm-x"]);
-    let parts = vec![with("hosts_lib_generic", "lib/a")];
+    let parts = vec![part_with("hosts_lib_generic", "lib/a")];
     assert_refused(planned_with(parts, "", &options()), &["two packages", "rocm-hosts"]);
-    let parts = vec![with("a+b_lib_generic", "lib/a")];
+    let parts = vec![part_with("a+b_lib_generic", "lib/a")];
     assert_refused(planned_with(parts, "", &options()), &["rocm-a+b"]);
 }
 

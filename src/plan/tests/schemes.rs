@@ -92,13 +92,15 @@ fn words_and_archs_are_said_of_a_package_by_either_name() {
 
 #[test]
 fn words_of_a_family_without_a_host_are_not_lost() {
-    let headers =
-        || vec![ArtifactBuilder::new("one", "blas_dev_generic").plain("include/blas.h", "//")];
     let toml = "[packages.rocm-blas]\nlicense = 'ISC'\n";
     let plan = planned(headers(), toml);
     assert_eq!(package(&plan, "rocm-blas-dev").rpm.as_ref().unwrap().license, "ISC");
     let refused = planned_with(headers(), &format!("{toml}summary = 'Lost'\n"), &options());
     assert_refused(refused, &["line", "packages.rocm-blas", "no such package", "license"]);
+}
+
+fn headers() -> Vec<ArtifactBuilder> {
+    vec![ArtifactBuilder::new("one", "blas_dev_generic").plain("include/blas.h", "//")]
 }
 
 #[test]
@@ -175,18 +177,17 @@ fn what_is_run_of_an_entry_needs_what_it_links_to() {
         { "Package": "amdrocm-blas-debug", "Artifactory": [
         { "Artifact": "blas", "Artifact_Subdir": [
             { "Name": "ROCBLAS", "Components": ["dbg"] }] }] }]"#;
-    let elf = |soname: &str, other: &str| library(soname, &["libdrm.so.2", other]);
     let parts = vec![
         ArtifactBuilder::new("one", "blas_dev_generic").content(
             "lib/libx.so",
             None,
-            elf("libx.so", "libnowhere.so.1"),
+            library("libx.so", &["libdrm.so.2", "libnowhere.so.1"]),
         ),
         // A debug file has the needs of its library, but is never loaded.
         ArtifactBuilder::new("one", "blas_dbg_generic").content(
             "lib/librocblas.so.5",
             None,
-            elf("libblas.so.5", "libgone.so.1"),
+            library("libblas.so.5", &["libdrm.so.2", "libgone.so.1"]),
         ),
     ];
     let plan = planned_with(parts, GROUPS, &listed_options(list)).unwrap();

@@ -35,13 +35,13 @@ fn what_serves_several_groups_is_in_a_package_of_its_own() {
     let fields = &package(&plan, common).deb.as_ref().unwrap().fields;
     assert_eq!(fields[0].1, "gfx1100 gfx1101 gfx1151");
     for relations in [deb_relations, rpm_relations] {
-        let depends = |id| relations(&plan, id, RelationKind::Depends);
-        assert_eq!(depends(common), ["rocm-aotriton = 7.1.0-1"]);
-        let both = ["rocm-aotriton = 7.1.0-1", "rocm-aotriton-kernels-common = 7.1.0-1"];
-        assert_eq!(depends("rocm-aotriton-gfx110x"), both);
+        let host = "rocm-aotriton = 7.1.0-1";
+        assert_eq!(relations(&plan, common, RelationKind::Depends), [host]);
+        let both = [host, "rocm-aotriton-kernels-common = 7.1.0-1"];
+        assert_eq!(relations(&plan, "rocm-aotriton-gfx110x", RelationKind::Depends), both);
         // The package is empty but is still the one that users of this group install.
-        assert_eq!(depends("rocm-aotriton-gfx115x"), both);
-        assert_eq!(depends("rocm-aotriton-gfx120x"), ["rocm-aotriton = 7.1.0-1"]);
+        assert_eq!(relations(&plan, "rocm-aotriton-gfx115x", RelationKind::Depends), both);
+        assert_eq!(relations(&plan, "rocm-aotriton-gfx120x", RelationKind::Depends), [host]);
     }
     assert!(files(&plan, "rocm-aotriton-gfx115x").is_empty());
     assert!(files(&plan, "rocm-aotriton-gfx110x").contains(&"lib/images/amd-gfx110x/b".to_owned()));
@@ -63,11 +63,12 @@ fn several_sets_of_groups_share_nothing() {
     );
     assert_eq!(files(&plan, one), ["lib/images/a"]);
     assert_eq!(files(&plan, other), ["lib/images/b"]);
-    let depends = |id: &str| deb_relations(&plan, id, RelationKind::Depends).join(", ");
-    assert!(depends("rocm-aotriton-gfx110x").contains(one));
-    assert!(!depends("rocm-aotriton-gfx110x").contains(other));
-    assert!(depends("rocm-aotriton-gfx115x").contains(one));
-    assert!(depends("rocm-aotriton-gfx115x").contains(other));
+    let depends = deb_relations(&plan, "rocm-aotriton-gfx110x", RelationKind::Depends).join(", ");
+    assert!(depends.contains(one));
+    assert!(!depends.contains(other));
+    let depends = deb_relations(&plan, "rocm-aotriton-gfx115x", RelationKind::Depends).join(", ");
+    assert!(depends.contains(one));
+    assert!(depends.contains(other));
 }
 
 #[test]
@@ -83,49 +84,62 @@ fn an_excluded_arch_is_not_served() {
 /// TheRock's artifact before and after rocSPARSE and rocSOLVER got artifacts of their own.
 #[test]
 fn the_shipped_table_cuts_old_artifacts_as_new_ones_are() {
-    let code = |name: &str| vec![wrapper(&[("gfx1100", name)])];
     let old = ArtifactBuilder::new("one", "blas_lib_all")
-        .fat_of("lib/librocblas.so.5", Some("rocBLAS"), code("a"))
-        .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), code("b"))
-        .fat_of("lib/librocsolver.so.0", Some("rocSOLVER"), code("c"))
+        .fat_of("lib/librocblas.so.5", Some("rocBLAS"), gfx1100_code("a"))
+        .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), gfx1100_code("b"))
+        .fat_of("lib/librocsolver.so.0", Some("rocSOLVER"), gfx1100_code("c"))
         .content("lib/libhipsolver.so.1", Some("hipSOLVER"), Content::of_bytes(*b"x"))
         .content("lib/librocroller.so.1", Some("rocRoller"), Content::of_bytes(*b"x"))
         .plain("share/nobodys", "x");
     let whole = planned(vec![old], GROUPS);
     let new = vec![
-        ArtifactBuilder::new("one", "blas_lib_all").fat_of("lib/librocblas.so.5", None, code("a")),
+        ArtifactBuilder::new("one", "blas_lib_all").fat_of(
+            "lib/librocblas.so.5",
+            None,
+            gfx1100_code("a"),
+        ),
         ArtifactBuilder::new("one", "sparse_lib_all").fat_of(
             "lib/librocsparse.so.1",
             None,
-            code("b"),
+            gfx1100_code("b"),
         ),
         ArtifactBuilder::new("one", "solver_lib_all").fat_of(
             "lib/librocsolver.so.0",
             None,
-            code("c"),
+            gfx1100_code("c"),
         ),
     ];
     let apart = planned(new, GROUPS);
     assert_eq!(ids(&whole), ids(&apart));
-    let names = |plan: &Plan| plan.archives.iter().map(|set| set.name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&whole), ["blas_lib", "solver_lib", "sparse_lib"]);
-    assert_eq!(names(&whole), names(&apart));
+    assert_eq!(archive_names(&whole), ["blas_lib", "solver_lib", "sparse_lib"]);
+    assert_eq!(archive_names(&whole), archive_names(&apart));
     let solver = ["lib/.kpack/solver_lib.kpm", "lib/libhipsolver.so.1", "lib/librocsolver.so.0"];
     assert_eq!(files(&whole, "rocm-solver"), solver);
     assert!(files(&whole, "rocm-blas").contains(&"lib/librocroller.so.1".to_owned()));
     assert!(files(&whole, "rocm-blas").contains(&"share/nobodys".to_owned()));
 }
 
+fn gfx1100_code(name: &str) -> Vec<WrapperCode> {
+    vec![wrapper(&[("gfx1100", name)])]
+}
+
+fn archive_names(plan: &Plan) -> Vec<&str> {
+    plan.archives.iter().map(|set| set.name.as_str()).collect()
+}
+
 #[test]
 fn a_package_without_content_is_not_made() {
-    let part = || vec![ArtifactBuilder::new("one", "db_lib_all").database("lib/d", "gfx1100", "1")];
-    let plan = planned(part(), GROUPS);
+    let plan = planned(database(), GROUPS);
     assert!(files(&plan, "rocm-db").is_empty());
     let depends = deb_relations(&plan, "rocm-db-gfx110x", RelationKind::Depends);
     assert_eq!(depends, ["rocm-db = 7.1.0-1"]);
     assert!(codes(&plan).contains(&Code::HostPackageEmpty));
     let toml = format!("[packages.rocm-db]\nexclude_architectures = ['gfx1100']\n{GROUPS}");
-    let plan = planned(part(), &toml);
+    let plan = planned(database(), &toml);
     assert!(ids(&plan).is_empty(), "{:?}", ids(&plan));
     assert!(codes(&plan).contains(&Code::ArchExcluded));
+}
+
+fn database() -> Vec<ArtifactBuilder> {
+    vec![ArtifactBuilder::new("one", "db_lib_all").database("lib/d", "gfx1100", "1")]
 }

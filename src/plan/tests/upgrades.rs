@@ -64,34 +64,37 @@ fn a_path_of_several_packages_is_taken_from_each() {
 /// Systems with that version or architecture update, too.
 #[test]
 fn a_path_that_only_an_older_version_or_another_architecture_had_is_taken() {
-    let of = |version, architecture: &str, paths: &[(&str, MemberKind)]| ListedPackage {
-        architecture: architecture.to_owned(),
-        ..listed(Format::Deb, "aa-tools", version, paths)
-    };
     let bench = [("/opt/rocm-7.1/bin/bench", MemberKind::File)];
     for architecture in ["amd64", "arm64"] {
-        let earlier = vec![of("7.0.0-1", "amd64", &bench), of("7.0.1-1", architecture, &[])];
+        let earlier =
+            vec![aa_tools("7.0.0-1", "amd64", &bench), aa_tools("7.0.1-1", architecture, &[])];
         let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
         let breaks = deb_relations(&plan, "rocm-blas", RelationKind::Breaks);
         assert_eq!(breaks, ["aa-tools < 7.1.0-1"]);
     }
 }
 
+fn aa_tools(version: &str, architecture: &str, paths: &[(&str, MemberKind)]) -> ListedPackage {
+    ListedPackage {
+        architecture: architecture.to_owned(),
+        ..listed(Format::Deb, "aa-tools", version, paths)
+    }
+}
+
 #[test]
 fn a_path_that_one_of_several_packages_had_as_a_directory_is_noted() {
-    let of = |kinds: [MemberKind; 2]| {
+    for (kinds, is_noted) in [
+        ([MemberKind::Directory, MemberKind::File], true),
+        ([MemberKind::File, MemberKind::Directory], true),
+        ([MemberKind::File, MemberKind::File], false),
+    ] {
         let packages = ["aa-tools", "zz-tools"].into_iter().zip(kinds);
         let path = "/opt/rocm-7.1/bin/bench";
         let listed =
             packages.map(|(name, kind)| listed(Format::Deb, name, "7.0.2-1", &[(path, kind)]));
-        codes(&planned_with(blas(), GROUPS, &since(listed.collect())).unwrap())
-    };
-    for kinds in
-        [[MemberKind::Directory, MemberKind::File], [MemberKind::File, MemberKind::Directory]]
-    {
-        assert!(of(kinds).contains(&Code::PathKindChanged), "{kinds:?}");
+        let plan = planned_with(blas(), GROUPS, &since(listed.collect())).unwrap();
+        assert_eq!(codes(&plan).contains(&Code::PathKindChanged), is_noted, "{kinds:?}");
     }
-    assert!(!of([MemberKind::File; 2]).contains(&Code::PathKindChanged));
 }
 
 #[test]
@@ -113,9 +116,9 @@ fn a_package_that_is_only_not_made_this_time_still_exists() {
     for options in [since(earlier), part] {
         let plan = planned_with(blas(), GROUPS, &options).unwrap();
         assert_eq!(ids(&plan).contains(&"rocm-blas-dev"), options.only.is_empty());
-        let rpm = |kind| rpm_relations(&plan, "rocm-blas", kind);
-        assert!(rpm(RelationKind::Obsoletes).is_empty());
-        assert_eq!(rpm(RelationKind::Conflicts), ["rocm-blas-devel < 7.1.0-1"]);
+        assert!(rpm_relations(&plan, "rocm-blas", RelationKind::Obsoletes).is_empty());
+        let conflicts = rpm_relations(&plan, "rocm-blas", RelationKind::Conflicts);
+        assert_eq!(conflicts, ["rocm-blas-devel < 7.1.0-1"]);
     }
 }
 
@@ -155,17 +158,24 @@ fn former_names_are_replaced_in_each_formats_words() {
          [moved]\nrocm-blas-dev = ['rocm-blas < 7.0.1-1']\n"
     );
     let plan = planned(blas(), &toml);
-    let deb = |id, kind| deb_relations(&plan, id, kind);
-    let rpm = |id, kind| rpm_relations(&plan, id, kind);
-    assert_eq!(deb("rocm-blas", RelationKind::Conflicts), ["rocblas < 7.0"]);
-    assert_eq!(deb("rocm-blas", RelationKind::Replaces), ["rocblas < 7.0"]);
-    assert_eq!(deb("rocm-blas", RelationKind::Provides), ["rocblas = 7.1.0-1"]);
-    assert_eq!(rpm("rocm-blas", RelationKind::Obsoletes), ["rocblas < 7.0"]);
-    assert_eq!(rpm("rocm-blas", RelationKind::Provides), ["rocblas = 7.1.0-1"]);
-    assert_eq!(deb("rocm-blas-dev", RelationKind::Conflicts), ["rocblas-dev"]);
-    assert_eq!(rpm("rocm-blas-dev", RelationKind::Obsoletes), ["rocblas-devel"]);
-    assert_eq!(deb("rocm-blas-dev", RelationKind::Breaks), ["rocm-blas < 7.0.1-1"]);
-    assert!(rpm("rocm-blas-dev", RelationKind::Conflicts).is_empty(), "it needs rocm-blas");
+    for (id, kind, expected) in [
+        ("rocm-blas", RelationKind::Conflicts, "rocblas < 7.0"),
+        ("rocm-blas", RelationKind::Replaces, "rocblas < 7.0"),
+        ("rocm-blas", RelationKind::Provides, "rocblas = 7.1.0-1"),
+        ("rocm-blas-dev", RelationKind::Conflicts, "rocblas-dev"),
+        ("rocm-blas-dev", RelationKind::Breaks, "rocm-blas < 7.0.1-1"),
+    ] {
+        assert_eq!(deb_relations(&plan, id, kind), [expected], "{id} {kind:?}");
+    }
+    for (id, kind, expected) in [
+        ("rocm-blas", RelationKind::Obsoletes, "rocblas < 7.0"),
+        ("rocm-blas", RelationKind::Provides, "rocblas = 7.1.0-1"),
+        ("rocm-blas-dev", RelationKind::Obsoletes, "rocblas-devel"),
+    ] {
+        assert_eq!(rpm_relations(&plan, id, kind), [expected], "{id} {kind:?}");
+    }
+    let conflicts = rpm_relations(&plan, "rocm-blas-dev", RelationKind::Conflicts);
+    assert!(conflicts.is_empty(), "it needs rocm-blas");
 }
 
 #[test]
@@ -176,35 +186,37 @@ fn what_an_entry_of_a_list_needs_exactly_ties_versions_too() {
         { "Package": "amdrocm-blas-devel", "RPMRequires": ["amdrocm-blas"], "Artifactory": [
         { "Artifact": "blas", "Artifact_Subdir": [
             { "Name": "ROCBLAS", "Components": ["dev"] }] }] }]"#;
-    let parts = || {
-        let library =
-            ArtifactBuilder::new("one", "blas_lib_generic").plain("lib/librocblas.so.5", "x");
-        vec![library, ArtifactBuilder::new("one", "blas_dev_generic").plain("include/x.h", "//")]
-    };
     let options = super::schemes::listed_options(list);
-    let moved = |package: &str, from: &str| {
-        let toml = format!("[moved]\n'{package}' = ['{from} < 7.0.1-1']\n");
-        let plan = planned_with(parts(), &toml, &options).unwrap();
-        let id = package.replace("devel", "dev");
-        rpm_relations(&plan, &id, RelationKind::Conflicts)
-    };
-    assert!(moved("amdrocm-blas-devel7.1", "amdrocm-blas7.1").is_empty());
-    let other = moved("amdrocm-blas7.1", "amdrocm-blas-devel7.1");
+    let (library, headers) = ("amdrocm-blas7.1", "amdrocm-blas-devel7.1");
+    assert!(conflicts_of_moved(headers, library, &options).is_empty());
+    let other = conflicts_of_moved(library, headers, &options);
     assert_eq!(other, ["amdrocm-blas-devel7.1 < 7.0.1-1"]);
+}
+
+/// The conflicts of a package to which a path moved from another one.
+fn conflicts_of_moved(package: &str, from: &str, options: &Options) -> Vec<String> {
+    let parts = vec![
+        ArtifactBuilder::new("one", "blas_lib_generic").plain("lib/librocblas.so.5", "x"),
+        ArtifactBuilder::new("one", "blas_dev_generic").plain("include/x.h", "//"),
+    ];
+    let toml = format!("[moved]\n'{package}' = ['{from} < 7.0.1-1']\n");
+    let plan = planned_with(parts, &toml, options).unwrap();
+    let id = package.replace("devel", "dev");
+    rpm_relations(&plan, &id, RelationKind::Conflicts)
 }
 
 #[test]
 fn names_that_would_set_the_set_against_itself_are_refused() {
-    let refused = |toml: &str, expected: &str| {
-        assert_refused(planned_with(blas(), &format!("{GROUPS}{toml}"), &options()), &[expected]);
-    };
-    refused("[replaces]\nrocm-blas = ['rocm-blas-dev']\n", "the set has a package rocm-blas-dev");
     let twice = "[replaces]\nrocm-blas = ['rocblas']\nrocm-blas-dev = ['rocblas']\n";
-    refused(twice, "rocm-blas replaces rocblas already");
-    let provided = "[replaces]\nrocm-blas-dev = ['rocm-blas-kernels']\n";
-    refused(provided, "provides rocm-blas-kernels");
-    refused("[replaces]\nrocm-bals = ['rocblas']\n", "there is no such package in the set");
-    refused("[moved]\nrocm-bals = ['rocblas < 7']\n", "there is no such package in the set");
+    for (toml, expected) in [
+        ("[replaces]\nrocm-blas = ['rocm-blas-dev']\n", "the set has a package rocm-blas-dev"),
+        (twice, "rocm-blas replaces rocblas already"),
+        ("[replaces]\nrocm-blas-dev = ['rocm-blas-kernels']\n", "provides rocm-blas-kernels"),
+        ("[replaces]\nrocm-bals = ['rocblas']\n", "there is no such package in the set"),
+        ("[moved]\nrocm-bals = ['rocblas < 7']\n", "there is no such package in the set"),
+    ] {
+        assert_refused(planned_with(blas(), &format!("{GROUPS}{toml}"), &options()), &[expected]);
+    }
 }
 
 #[test]
@@ -230,47 +242,49 @@ fn packages_with_their_version_in_the_name_stay_apart_from_no_other_version() {
         let scheme = Scheme::shipped(scheme).unwrap();
         let name = if scheme.vendor == "rocm" { "rocm-blas7.1" } else { "amdrocm-blas-host7.1" };
         let options = Options { scheme: Some(scheme), ..options() };
-        let planned = |former: &str| {
-            let toml = format!("{GROUPS}[replaces]\n'{name}' = {former}\n");
-            planned_with(blas(), &toml, &options)
-        };
-        let plan = planned("['rocblas < 7.0']").unwrap();
-        let deb = |kind| deb_relations(&plan, name, kind);
-        assert_eq!(deb(RelationKind::Breaks), ["rocblas < 7.0"]);
-        assert_eq!(deb(RelationKind::Replaces), ["rocblas < 7.0"]);
-        assert!(deb(RelationKind::Conflicts).is_empty());
-        assert!(!deb(RelationKind::Provides).iter().any(|name| name.starts_with("rocblas")));
+        let plan = planned_to_replace("['rocblas < 7.0']", name, &options).unwrap();
+        assert_eq!(deb_relations(&plan, name, RelationKind::Breaks), ["rocblas < 7.0"]);
+        assert_eq!(deb_relations(&plan, name, RelationKind::Replaces), ["rocblas < 7.0"]);
+        assert!(deb_relations(&plan, name, RelationKind::Conflicts).is_empty());
+        let provides = deb_relations(&plan, name, RelationKind::Provides);
+        assert!(!provides.iter().any(|name| name.starts_with("rocblas")));
         let rpm = rpm_relations(&plan, name, RelationKind::Obsoletes);
         assert_eq!(rpm, ["rocblas < 7.0"]);
         let expected = ["line", "`rocblas` has no bound", "side by side"];
-        assert_refused(planned("['rocblas']"), &expected);
-        assert!(planned("{ rpm = ['rocblas'] }").is_ok());
+        assert_refused(planned_to_replace("['rocblas']", name, &options), &expected);
+        assert!(planned_to_replace("{ rpm = ['rocblas'] }", name, &options).is_ok());
     }
+}
+
+fn planned_to_replace(former: &str, package: &str, options: &Options) -> Result<Plan> {
+    let toml = format!("{GROUPS}[replaces]\n'{package}' = {former}\n");
+    planned_with(blas(), &toml, options)
 }
 
 #[test]
 fn an_earlier_set_of_another_series_is_left_alone_and_said_so_once() {
-    let versioned = |earlier: Vec<ListedPackage>| {
-        let scheme = Some(Scheme::shipped("rocm-versioned").unwrap());
-        planned_with(blas(), GROUPS, &Options { scheme, ..since(earlier) }).unwrap()
-    };
     let blas7 = both("rocm-blas7.0", "1:7.0.2-1", "/opt/rocm-7.0/bin/bench");
     let gone = both("rocm-gone7.0", "1:7.0.2-1", "/opt/rocm-7.0/bin/gone");
-    let plan = versioned([blas7, gone].concat());
+    let plan = planned_versioned([blas7, gone].concat());
     let found = codes(&plan);
     assert_eq!(found.iter().filter(|code| **code == Code::OtherSeries).count(), 1);
     assert!(!found.contains(&Code::PackageDropped), "{found:?}");
     // In the same prefix they conflict, but that is no reason to break a package with another name on
     // purpose.
-    let plan = versioned(both("rocm-blas7.0", "7.0.2-1", "/opt/rocm-7.1/bin/bench"));
+    let plan = planned_versioned(both("rocm-blas7.0", "7.0.2-1", "/opt/rocm-7.1/bin/bench"));
     let finding = plan.findings.iter().find(|finding| finding.code() == Code::OtherSeries).unwrap();
     assert!(finding.message().contains("1 path is in both (/opt/rocm-7.1/bin/bench"));
     assert!(deb_relations(&plan, "rocm-blas7.1", RelationKind::Breaks).is_empty());
     assert!(rpm_relations(&plan, "rocm-blas7.1", RelationKind::Obsoletes).is_empty());
     // A patch release of the same series drops packages, and so does a change of scheme.
     for name in ["rocm-gone7.1", "rocm-blas"] {
-        let plan = versioned(both(name, "7.1.0-0", "/opt/rocm-7.1/bin/gone"));
+        let plan = planned_versioned(both(name, "7.1.0-0", "/opt/rocm-7.1/bin/gone"));
         assert!(codes(&plan).contains(&Code::PackageDropped), "{name}");
         assert!(!codes(&plan).contains(&Code::OtherSeries), "{name}");
     }
+}
+
+fn planned_versioned(earlier: Vec<ListedPackage>) -> Plan {
+    let scheme = Some(Scheme::shipped("rocm-versioned").unwrap());
+    planned_with(blas(), GROUPS, &Options { scheme, ..since(earlier) }).unwrap()
 }

@@ -46,17 +46,13 @@ pub(in crate::plan) fn read(
     content: &Content,
     findings: &mut Findings,
 ) -> Result<Option<Licence>> {
-    let mut skip = |reason| {
-        let file = ComponentFile::new(component.id(), path);
-        findings.add(Finding::LicenceNotQuoted { file, reason });
-    };
     if content.len() > TEXT_MAX {
-        skip(NotQuoted::TooLong);
+        findings.add(not_quoted(component, path, NotQuoted::TooLong));
         return Ok(None);
     }
     let bytes = content.read_vec(0..content.len(), TEXT_MAX, "licence text")?;
     let Ok(text) = String::from_utf8(bytes) else {
-        skip(NotQuoted::NotUtf8);
+        findings.add(not_quoted(component, path, NotQuoted::NotUtf8));
         return Ok(None);
     };
     // Form feeds and carriage returns have no meaning in a control file; tabs do.
@@ -72,6 +68,11 @@ pub(in crate::plan) fn read(
     };
     let lines = lines.get(first..=last).unwrap_or_default().to_vec();
     Ok(Some(Licence { path: path.clone(), lines }))
+}
+
+fn not_quoted(component: &Component, path: &TreePath, reason: NotQuoted) -> Finding {
+    let file = ComponentFile::new(component.id(), path);
+    Finding::LicenceNotQuoted { file, reason }
 }
 
 /// Sorts `texts` by path and removes duplicates.
@@ -112,12 +113,16 @@ mod tests {
 
     #[test]
     fn places_and_names_tell_licences() {
-        let is = |path: &str| is_licence(&TreePath::new(path).unwrap());
-        assert!(is("share/doc/rocblas/LICENSE.md") && is("share/licenses/x/COPYING"));
-        assert!(is("share/doc/hip/copyright"));
-        assert!(
-            !is("share/doc/rocblas/README.md") && !is("lib/LICENSE") && !is("include/notice.h")
-        );
+        for (path, expected) in [
+            ("share/doc/rocblas/LICENSE.md", true),
+            ("share/licenses/x/COPYING", true),
+            ("share/doc/hip/copyright", true),
+            ("share/doc/rocblas/README.md", false),
+            ("lib/LICENSE", false),
+            ("include/notice.h", false),
+        ] {
+            assert_eq!(is_licence(&TreePath::new(path).unwrap()), expected, "{path}");
+        }
     }
 
     #[test]

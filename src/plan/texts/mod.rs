@@ -224,16 +224,17 @@ mod tests {
         for (system, own) in [("opt", "amd"), ("usr/lib", "amd"), ("var/opt", "amd")] {
             let prefix = format!("/{system}/{own}/rocm");
             let root = tempfile::tempdir().unwrap();
-            let path = |name: &str| root.path().join(name);
+            let real = root.path().join("real");
             assert!(guarded(root.path(), &prefix), "nothing is there yet");
-            std::fs::create_dir_all(path(&prefix[1..])).unwrap();
+            std::fs::create_dir_all(root.path().join(&prefix[1..])).unwrap();
             assert!(guarded(root.path(), &prefix));
             for (link, passes) in [(system.to_owned(), true), (format!("{system}/{own}"), false)] {
-                std::fs::rename(path(&link), path("real")).unwrap();
-                std::os::unix::fs::symlink(path("real"), path(&link)).unwrap();
+                let place = root.path().join(&link);
+                std::fs::rename(&place, &real).unwrap();
+                std::os::unix::fs::symlink(&real, &place).unwrap();
                 assert_eq!(guarded(root.path(), &prefix), passes, "{link}");
-                std::fs::remove_file(path(&link)).unwrap();
-                std::fs::rename(path("real"), path(&link)).unwrap();
+                std::fs::remove_file(&place).unwrap();
+                std::fs::rename(&real, &place).unwrap();
             }
         }
     }

@@ -132,8 +132,7 @@ impl<'a> Heir<'a> {
     /// The heir's relations to a package that it replaces.
     fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
         let setting = self.setting;
-        let before = former.before.clone().map(|version| (Comparison::Less, version));
-        let relation = |kind| Relation { kind, name: former.name.clone(), version: before.clone() };
+        let (name, before) = (former.name.as_str(), former.before.as_deref());
         let version = Some((Comparison::Equal, setting.version.full(format)));
         let provides =
             Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
@@ -142,7 +141,10 @@ impl<'a> Heir<'a> {
         Ok(match (format, beside) {
             // The package of another version provided the name too, so each would conflict with the other.
             (Format::Deb, Some(_)) if before.is_some() => {
-                vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)]
+                vec![
+                    relation_before(RelationKind::Breaks, name, before),
+                    relation_before(RelationKind::Replaces, name, before),
+                ]
             }
             (Format::Deb, Some(part)) => {
                 let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
@@ -154,10 +156,14 @@ impl<'a> Heir<'a> {
                 let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
                 return Err(setting.config.fault(&keys, message).hint(hint));
             }
-            (Format::Deb, None) => {
-                vec![relation(RelationKind::Conflicts), relation(RelationKind::Replaces), provides]
+            (Format::Deb, None) => vec![
+                relation_before(RelationKind::Conflicts, name, before),
+                relation_before(RelationKind::Replaces, name, before),
+                provides,
+            ],
+            (Format::Rpm, _) => {
+                vec![relation_before(RelationKind::Obsoletes, name, before), provides]
             }
-            (Format::Rpm, _) => vec![relation(RelationKind::Obsoletes), provides],
         })
     }
 
@@ -199,17 +205,24 @@ pub(in crate::plan) fn of_moved(
     format: Format,
     before: &str,
 ) -> Vec<Relation> {
-    let relation = |kind| Relation {
-        kind,
-        name: former.name.to_owned(),
-        version: Some((Comparison::Less, before.to_owned())),
-    };
+    let (name, before) = (former.name, Some(before));
     match format {
-        Format::Deb => vec![relation(RelationKind::Breaks), relation(RelationKind::Replaces)],
-        Format::Rpm if !former.stays => vec![relation(RelationKind::Obsoletes)],
+        Format::Deb => vec![
+            relation_before(RelationKind::Breaks, name, before),
+            relation_before(RelationKind::Replaces, name, before),
+        ],
+        Format::Rpm if !former.stays => {
+            vec![relation_before(RelationKind::Obsoletes, name, before)]
+        }
         Format::Rpm if former.needed => Vec::new(),
-        Format::Rpm => vec![relation(RelationKind::Conflicts)],
+        Format::Rpm => vec![relation_before(RelationKind::Conflicts, name, before)],
     }
+}
+
+/// A relation to the versions of `name` before `before`; without that, to all of them.
+fn relation_before(kind: RelationKind, name: &str, before: Option<&str>) -> Relation {
+    let version = before.map(|version| (Comparison::Less, version.to_owned()));
+    Relation { kind, name: name.to_owned(), version }
 }
 
 pub(in crate::plan) fn is_newer(format: Format, one: &str, other: &str) -> bool {

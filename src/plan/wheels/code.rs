@@ -219,12 +219,15 @@ mod tests {
 
     #[test]
     fn families_are_named_by_their_folders() {
-        let of = |path: &str| family(&TreePath::new(path).unwrap());
         assert_eq!(
-            of("torch/lib/aotriton.images/amd-gfx11xx/flash/a.aks2"),
+            family_of("torch/lib/aotriton.images/amd-gfx11xx/flash/a.aks2"),
             Some("gfx11xx".into())
         );
-        assert_eq!(of("torch/lib/aotriton.images/amd-gfx120X/a"), Some("gfx120x".into()));
-        assert_eq!(of("torch/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco"), None);
+        assert_eq!(family_of("torch/lib/aotriton.images/amd-gfx120X/a"), Some("gfx120x".into()));
+        assert_eq!(family_of("torch/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco"), None);
+    }
+
+    fn family_of(path: &str) -> Option<String> {
+        family(&TreePath::new(path).unwrap())
     }
 }

@@ -59,9 +59,14 @@ impl FromStr for DeviceName {
 
 /// Whether PEP 508 allows the name for a distribution.
 fn is_name(text: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let edge = |c: char| c.is_ascii_alphanumeric();
-    text.starts_with(edge) && text.ends_with(edge) && text.chars().all(plain)
+    let plain = |c: char| is_letter_or_digit(c) || "-_.".contains(c);
+    text.starts_with(is_letter_or_digit)
+        && text.ends_with(is_letter_or_digit)
+        && text.chars().all(plain)
+}
+
+fn is_letter_or_digit(c: char) -> bool {
+    c.is_ascii_alphanumeric()
 }
 
 #[cfg(test)]
@@ -70,15 +75,17 @@ mod tests {
 
     #[test]
     fn patterns_make_names() {
-        let of =
-            |pattern: &str| pattern.parse::<DeviceName>().unwrap().of("torch", "gfx942").unwrap();
-        assert_eq!(of("{name}-device-{group}"), "torch-device-gfx942");
-        assert_eq!(of("amd-{name}-device-{group}"), "amd-torch-device-gfx942");
+        assert_eq!(name_by("{name}-device-{group}"), "torch-device-gfx942");
+        assert_eq!(name_by("amd-{name}-device-{group}"), "amd-torch-device-gfx942");
         let amd: DeviceName = "amd-{name}-device-{group}".parse().unwrap();
         assert!(amd.makes("amd-torch-device-common", "torch"));
         assert!(!amd.makes("amd-torch-device", "torch") && !amd.makes("torch-device-x", "torch"));
         for bad in ["{name}-device", "-{group}", "{group} x", "{other}-{group}", "{name}/{group}"] {
             assert!(bad.parse::<DeviceName>().is_err(), "{bad}");
         }
+    }
+
+    fn name_by(pattern: &str) -> String {
+        pattern.parse::<DeviceName>().unwrap().of("torch", "gfx942").unwrap()
     }
 }

@@ -51,11 +51,11 @@ pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
 /// The folder of a package: the one with the name of the distribution, or the first that Python imports.
 fn package(wheel: &Wheel, name: &str) -> Option<String> {
     let installed = wheel.members.values().filter_map(|member| member.installed.as_ref());
-    let tops = || installed.clone().filter_map(|path| path.as_str().split_once('/'));
-    if tops().any(|(top, _)| top == name) {
+    let tops = installed.filter_map(|path| path.as_str().split_once('/'));
+    if tops.clone().any(|(top, _)| top == name) {
         return Some(name.to_owned());
     }
-    let imported = tops().filter(|(_, rest)| *rest == "__init__.py");
+    let imported = tops.filter(|(_, rest)| *rest == "__init__.py");
     imported.map(|(top, _)| top.to_owned()).min()
 }
 

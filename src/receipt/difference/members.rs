@@ -24,12 +24,8 @@ pub(super) fn moved(old: &Owners<'_>, new: &Owners<'_>) -> Vec<Moved> {
             continue;
         }
         let (lost, gained) = (or_all(lost, before), or_all(gained, after));
-        // The last name of the shorter side fills all further pairs.
-        let at = |names: &[&str], index: usize| {
-            names.get(index).or(names.last()).map(|name| (*name).to_owned())
-        };
         moved.extend((0..lost.len().max(gained.len())).filter_map(|index| {
-            let (from, to) = at(&lost, index).zip(at(&gained, index))?;
+            let (from, to) = name_at(&lost, index).zip(name_at(&gained, index))?;
             Some(Moved { format, path: path.to_owned(), from, to })
         }));
     }
@@ -43,6 +39,11 @@ fn names<'a>(set: &Owners<'a>, format: Format, path: &str) -> BTreeSet<&'a str> 
 fn or_all<'a>(some: BTreeSet<&'a str>, all: BTreeSet<&'a str>) -> Vec<&'a str> {
     let names = if some.is_empty() { all } else { some };
     names.into_iter().collect()
+}
+
+/// The name for a pair. The last name of the shorter side fills all further pairs.
+fn name_at(names: &[&str], index: usize) -> Option<String> {
+    names.get(index).or(names.last()).map(|name| (*name).to_owned())
 }
 
 /// A path that differs.
@@ -143,8 +144,8 @@ fn content(
     if let (Some(old), Some(new)) = (&before.code_sha256, &after.code_sha256) {
         return (old != new).then_some(ChangedAspect::Code);
     }
-    let exact = |member: &ListedMember| member.size.filter(|size| !size.estimated);
-    let Some((old, new)) = exact(before).zip(exact(after)) else {
+    let exact = [before, after].map(|member| member.size.filter(|size| !size.estimated));
+    let [Some(old), Some(new)] = exact else {
         counts.uncompared += 1;
         return None;
     };
@@ -175,11 +176,6 @@ mod tests {
 
     #[test]
     fn digests_are_compared_whether_or_not_sizes_are_known() {
-        let compared = |before: &ListedMember, after: &ListedMember| {
-            let mut counts = Counts::default();
-            let change = content(before, after, &mut counts);
-            (change, counts.uncompared, counts.by_size)
-        };
         let whole = file(Some(1), Some("a"));
         assert_eq!(compared(&whole, &file(None, Some("b"))), (Some(ChangedAspect::Content), 0, 0));
         assert_eq!(compared(&file(None, Some("a")), &whole), (None, 0, 0));
@@ -189,5 +185,12 @@ mod tests {
         assert_eq!(compared(&whole, &file(Some(1), None)), (None, 0, 1));
         let folder = ListedMember { kind: MemberKind::Directory, ..file(None, None) };
         assert_eq!(compared(&folder, &folder), (None, 0, 0));
+    }
+
+    /// The change, and the numbers of files that were not compared and compared by size.
+    fn compared(before: &ListedMember, after: &ListedMember) -> (Option<ChangedAspect>, u64, u64) {
+        let mut counts = Counts::default();
+        let change = content(before, after, &mut counts);
+        (change, counts.uncompared, counts.by_size)
     }
 }

@@ -129,9 +129,10 @@ pub struct ChangedPackage {
 pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let earlier_packages = prefix::moved_to(earlier, later);
     let pairs = pairs::of(&earlier_packages, &later.packages);
-    let owners = |packages| Owners::of(pairs::compared(packages));
+    let [old_owners, new_owners] =
+        [&earlier_packages, &later.packages].map(|packages| Owners::of(pairs::compared(packages)));
     let mut counts = members::Counts::default();
-    let moved = members::moved(&owners(&earlier_packages), &owners(&later.packages));
+    let moved = members::moved(&old_owners, &new_owners);
     let told = Told::of(&moved);
     let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
     let both = pairs.both.into_iter();
@@ -213,10 +214,7 @@ fn compare(
     told: &Told<'_>,
     counts: &mut members::Counts,
 ) -> Option<ChangedPackage> {
-    let paths = |package: &ListedPackage| -> BTreeSet<String> {
-        package.members.iter().map(|member| member.path.clone()).collect()
-    };
-    let (paths_before, paths_after) = (paths(before), paths(after));
+    let (paths_before, paths_after) = (paths_of(before), paths_of(after));
     let format = after.format;
     let gone = paths_before
         .difference(&paths_after)
@@ -245,6 +243,10 @@ fn compare(
         && paths_before == paths_after
         && !sizes_differ(&changed);
     (!same).then_some(changed)
+}
+
+fn paths_of(package: &ListedPackage) -> BTreeSet<String> {
+    package.members.iter().map(|member| member.path.clone()).collect()
 }
 
 /// Whether both sides know the installed size exactly and the sizes differ. The size of a package file also

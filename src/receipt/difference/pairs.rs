@@ -53,12 +53,13 @@ fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), ByArchitectur
     let mut found: BTreeMap<(Format, &str), ByArchitecture<'_>> = BTreeMap::new();
     for package in packages {
         let named = found.entry(package.key()).or_default();
-        let stays = |earlier: &ListedPackage| earlier.is_of_version_of(package);
         if FOR_ALL.contains(&&*package.architecture) {
-            named.retain(|arch, earlier| FOR_ALL.contains(arch) || stays(earlier));
+            named.retain(|arch, earlier| {
+                FOR_ALL.contains(arch) || earlier.is_of_version_of(package)
+            });
         } else {
             for arch in FOR_ALL {
-                if named.get(arch).is_some_and(|earlier| !stays(earlier)) {
+                if named.get(arch).is_some_and(|earlier| !earlier.is_of_version_of(package)) {
                     named.remove(arch);
                 }
             }

@@ -31,63 +31,76 @@ fn architectures(packages: &[UnpairedPackage]) -> Vec<&str> {
 
 #[test]
 fn each_architecture_is_compared_with_its_own() {
-    let one = || vec![package("1", "amd64", X)];
-    let two = || vec![package("1", "arm64", Y), package("1", "amd64", X)];
-    let difference = compared(two(), one());
+    let difference = compared(arm64_and_amd64(), amd64());
     assert_eq!(architectures(&difference.removed), ["arm64"]);
     assert!(difference.changed.is_empty() && difference.added.is_empty());
-    assert_eq!(architectures(&compared(one(), two()).added), ["arm64"]);
+    assert_eq!(architectures(&compared(amd64(), arm64_and_amd64()).added), ["arm64"]);
     let other = vec![package("1", "amd64", X), package("1", "arm64", X)];
-    let difference = compared(two(), other);
+    let difference = compared(arm64_and_amd64(), other);
     assert_eq!(difference.changed.len(), 1, "{difference:?}");
     let both = vec![package("1", "all", X), package("1", "amd64", X)];
-    assert_eq!(architectures(&compared(both, one()).removed), ["all"]);
+    assert_eq!(architectures(&compared(both, amd64()).removed), ["all"]);
+}
+
+fn amd64() -> Vec<ListedPackage> {
+    vec![package("1", "amd64", X)]
+}
+
+fn arm64_and_amd64() -> Vec<ListedPackage> {
+    vec![package("1", "arm64", Y), package("1", "amd64", X)]
 }
 
 /// Every path that a package loses or gains is reported, even if another package has that path.
 #[test]
 fn what_is_not_told_as_moved_is_told_of_the_package() {
-    let other = |paths| listed(Format::Deb, "rocm-other", "1", paths);
-    let lost = |earlier: Vec<ListedPackage>, later: Vec<ListedPackage>| {
-        let difference = compared(earlier, later);
-        assert!(difference.moved.is_empty(), "{difference:?}");
-        difference.changed[0].files_removed.clone()
-    };
     // The other package had the path before, and the other architecture still has it.
-    let arm64 = || package("1", "arm64", X);
-    let before = vec![package("1", "amd64", X), arm64(), other(X)];
-    assert_eq!(lost(before, vec![package("1", "amd64", &[]), arm64(), other(X)]), ["/x"]);
+    let before = vec![package("1", "amd64", X), package("1", "arm64", X), other_package(X)];
+    let after = vec![package("1", "amd64", &[]), package("1", "arm64", X), other_package(X)];
+    assert_eq!(lost_paths(before, after), ["/x"]);
     // The other package has a file where this one had a folder.
-    let folder = vec![package("1", "amd64", &[("/x", MemberKind::Directory)]), other(&[])];
-    assert_eq!(lost(folder, vec![package("1", "amd64", &[]), other(X)]), ["/x"]);
+    let folder = package("1", "amd64", &[("/x", MemberKind::Directory)]);
+    let after = vec![package("1", "amd64", &[]), other_package(X)];
+    assert_eq!(lost_paths(vec![folder, other_package(&[])], after), ["/x"]);
     // Only an older version of the package had the path that another package has now.
     let before = vec![package("1", "amd64", X), package("2", "amd64", Y)];
-    assert_eq!(lost(before, vec![package("2", "amd64", &[]), other(X)]), ["/y"]);
+    let after = vec![package("2", "amd64", &[]), other_package(X)];
+    assert_eq!(lost_paths(before, after), ["/y"]);
+}
+
+fn other_package(paths: Paths<'_>) -> ListedPackage {
+    listed(Format::Deb, "rocm-other", "1", paths)
+}
+
+/// The paths that the first changed package lost, none of which moved.
+fn lost_paths(earlier: Vec<ListedPackage>, later: Vec<ListedPackage>) -> Vec<String> {
+    let difference = compared(earlier, later);
+    assert!(difference.moved.is_empty(), "{difference:?}");
+    difference.changed[0].files_removed.clone()
 }
 
 #[test]
 fn what_moves_from_an_older_version_for_another_architecture_is_told() {
-    let newer = || package("2", "arm64", &[]);
     let other = listed(Format::Deb, "rocm-other", "1", X);
-    let earlier = vec![package("1", "amd64", X), newer()];
-    let difference = compared(earlier, vec![package("1", "amd64", &[]), newer(), other]);
+    let earlier = vec![package("1", "amd64", X), package("2", "arm64", &[])];
+    let later = vec![package("1", "amd64", &[]), package("2", "arm64", &[]), other];
+    let difference = compared(earlier, later);
     let moved: Vec<_> = difference.moved.iter().map(|moved| (&*moved.from, &*moved.to)).collect();
     assert_eq!(moved, [("rocm-blas", "rocm-other")]);
 }
 
 #[test]
 fn a_package_may_change_its_architecture() {
-    let all = || package("1", "all", X);
-    let amd64 = || package("2", "amd64", X);
-    for earlier in [vec![all()], vec![package("0", "amd64", Y), all()]] {
-        let difference = compared(earlier, vec![amd64()]);
+    for older in [vec![], vec![package("0", "amd64", Y)]] {
+        let earlier = older.into_iter().chain([package("1", "all", X)]).collect();
+        let difference = compared(earlier, vec![package("2", "amd64", X)]);
         let changed = &difference.changed[0];
         let architecture = Changed { from: "all".to_owned(), to: "amd64".to_owned() };
         assert_eq!(changed.architecture, Some(architecture));
         assert!(difference.added.is_empty() && difference.removed.is_empty());
     }
     // The last of several versions counts.
-    assert!(compared(vec![all(), amd64()], vec![amd64()]).is_empty());
+    let earlier = vec![package("1", "all", X), package("2", "amd64", X)];
+    assert!(compared(earlier, vec![package("2", "amd64", X)]).is_empty());
 }
 
 #[test]
@@ -109,13 +122,6 @@ fn paths_that_a_change_of_the_prefix_would_make_one_stay_two() {
 
 #[test]
 fn every_package_that_loses_or_gets_a_path_is_named() {
-    let of = |names: &[&str]| -> Vec<ListedPackage> {
-        names.iter().map(|name| listed(Format::Deb, name, "1", X)).collect()
-    };
-    let moved = |before: &[&str], after: &[&str]| -> Vec<String> {
-        let moved = compared(of(before), of(after)).moved.into_iter();
-        moved.map(|moved| format!("{} {}", moved.from, moved.to)).collect()
-    };
     assert_eq!(moved(&["a"], &["b"]), ["a b"]);
     assert_eq!(moved(&["a", "z"], &["m"]), ["a m", "z m"]);
     assert_eq!(moved(&["a", "z"], &["z"]), ["a z"]);
@@ -124,4 +130,12 @@ fn every_package_that_loses_or_gets_a_path_is_named() {
     // Not every pair: a thousand packages on each side would give a million.
     assert_eq!(moved(&["a", "b", "c"], &["x", "y"]), ["a x", "b y", "c y"]);
     assert_eq!(moved(&["a", "b"], &["x", "y", "z"]), ["a x", "b y", "b z"]);
+}
+
+/// The moves of `/x`, which the packages of these names have.
+fn moved(before: &[&str], after: &[&str]) -> Vec<String> {
+    let [before, after] = [before, after]
+        .map(|names| names.iter().map(|name| listed(Format::Deb, name, "1", X)).collect());
+    let moved = compared(before, after).moved.into_iter();
+    moved.map(|moved| format!("{} {}", moved.from, moved.to)).collect()
 }

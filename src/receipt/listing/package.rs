@@ -102,10 +102,6 @@ fn stated(
 }
 
 fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
-    let required = |name: &str| {
-        let value = deb.control().get(name).cloned();
-        value.ok_or_else(|| Error::malformed(format!("has no {name}")).structure("control"))
-    };
     let kib: u64 = match deb.control().get("Installed-Size") {
         None => 0,
         Some(text) => text.parse().map_err(|error| {
@@ -113,9 +109,18 @@ fn of_deb(deb: &deb::DebReader) -> Result<ListedPackage> {
             Error::malformed(message).structure("control").cause(error)
         })?,
     };
-    let of_package = [required("Package")?, required("Version")?, required("Architecture")?];
+    let of_package = [
+        required_field(deb, "Package")?,
+        required_field(deb, "Version")?,
+        required_field(deb, "Architecture")?,
+    ];
     let installed = kib.saturating_mul(1024);
     Ok(stated(Format::Deb, of_package, installed, deb_relations(deb)))
+}
+
+fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
+    let value = deb.control().get(name).cloned();
+    value.ok_or_else(|| Error::malformed(format!("has no {name}")).structure("control"))
 }
 
 fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
@@ -131,19 +136,22 @@ fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
 
 /// Parses `name` or `name (>= version)`; alternatives stay whole.
 fn deb_relation(kind: RelationKind, text: &str) -> RelationRecord {
-    let plain = || whole(kind, text.to_owned());
+    bounded_deb_relation(kind, text).unwrap_or_else(|| whole(kind, text.to_owned()))
+}
+
+fn bounded_deb_relation(kind: RelationKind, text: &str) -> Option<RelationRecord> {
     if text.contains('|') {
-        return plain();
+        return None;
     }
-    let Some((name, bound)) = text.split_once('(') else { return plain() };
+    let (name, bound) = text.split_once('(')?;
     let bound = bound.trim().trim_end_matches(')').trim();
-    let Some((comparison, version)) = Comparison::split(bound, Format::Deb) else { return plain() };
-    RelationRecord {
+    let (comparison, version) = Comparison::split(bound, Format::Deb)?;
+    Some(RelationRecord {
         kind,
         name: name.trim().to_owned(),
         comparison: Some(comparison),
         version: Some(version.trim().to_owned()),
-    }
+    })
 }
 
 fn whole(kind: RelationKind, name: String) -> RelationRecord {
@@ -153,19 +161,20 @@ fn whole(kind: RelationKind, name: String) -> RelationRecord {
 type RpmResult<T> = std::result::Result<T, ::rpm::Error>;
 
 fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
-    let text = |name: &str, value: RpmResult<&str>| {
-        let lacking = || Error::malformed(format!("the header has no {name}"));
-        value.map(str::to_owned).map_err(|error| lacking().cause(error))
-    };
-    let name = text("NAME", metadata.get_name())?;
-    let version = text("VERSION", metadata.get_version())?;
-    let release = text("RELEASE", metadata.get_release())?;
+    let name = header_text("NAME", metadata.get_name())?;
+    let version = header_text("VERSION", metadata.get_version())?;
+    let release = header_text("RELEASE", metadata.get_release())?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
     let version = format!("{epoch}{version}-{release}");
     let installed = metadata.get_installed_size().unwrap_or_default();
     let relations = rpm_relations(metadata, &name);
-    let architecture = text("ARCH", metadata.get_arch())?;
+    let architecture = header_text("ARCH", metadata.get_arch())?;
     Ok(stated(Format::Rpm, [name, version, architecture], installed, relations))
+}
+
+fn header_text(name: &str, value: RpmResult<&str>) -> Result<String> {
+    let lacking = || Error::malformed(format!("the header has no {name}"));
+    value.map(str::to_owned).map_err(|error| lacking().cause(error))
 }
 
 fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> {

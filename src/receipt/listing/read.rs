@@ -271,23 +271,21 @@ mod tests {
     #[test]
     fn what_is_there_twice_is_refused() {
         use crate::receipt::listing::tests::listed;
-        let set =
-            |packages: Vec<ListedPackage>| in_order(Listing::new("x".to_owned(), None, packages));
         fn package(version: &str, paths: &[(&str, MemberKind)]) -> ListedPackage {
             listed(Format::Deb, "rocm-blas", version, paths)
         }
         let one = [("/x", MemberKind::File)];
-        set(vec![package("2", &one), package("1", &one)]).unwrap();
-        let error = set(vec![package("1", &one), package("1", &[])]).unwrap_err();
+        listing(vec![package("2", &one), package("1", &one)]).unwrap();
+        let error = listing(vec![package("1", &one), package("1", &[])]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("deb rocm-blas: is there twice as 1 for amd64"), "{text}");
         // Package managers take `1` and `0:1` for one version.
-        let error = set(vec![package("1", &one), package("0:1", &[])]).unwrap_err();
+        let error = listing(vec![package("1", &one), package("0:1", &[])]).unwrap_err();
         assert!(error.to_string().contains("is there twice as"), "{error}");
         let copy = ListedPackage { file_name: "l.deb".to_owned(), ..package("1", &one) };
-        assert_eq!(set(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
+        assert_eq!(listing(vec![package("1", &one), copy]).unwrap().packages.len(), 1);
         let error =
-            set(vec![package("1", &[one[0], ("/y", MemberKind::File), one[0]])]).unwrap_err();
+            listing(vec![package("1", &[one[0], ("/y", MemberKind::File), one[0]])]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("deb rocm-blas 1 for amd64: has the path /x twice"), "{text}");
         let folders = [
@@ -295,15 +293,19 @@ mod tests {
             ("/x/y", MemberKind::File),
             ("/x", MemberKind::Directory),
         ];
-        let accepted = set(vec![package("1", &folders)]).unwrap();
+        let accepted = listing(vec![package("1", &folders)]).unwrap();
         assert_eq!(accepted.packages[0].members, package("1", &folders[..2]).members);
         let mut other = package("1", &folders);
         other.members[2].mode = 0o700;
-        let error = set(vec![other]).unwrap_err();
+        let error = listing(vec![other]).unwrap_err();
         assert!(error.to_string().contains("has the path /x twice"), "{error}");
         for kind in [MemberKind::File, MemberKind::Link] {
             let paths = [("/x", kind), ("/x", kind)];
-            assert!(set(vec![package("1", &paths)]).is_err(), "{kind:?}");
+            assert!(listing(vec![package("1", &paths)]).is_err(), "{kind:?}");
         }
+    }
+
+    fn listing(packages: Vec<ListedPackage>) -> Result<Listing> {
+        in_order(Listing::new("x".to_owned(), None, packages))
     }
 }

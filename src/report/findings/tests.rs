@@ -10,8 +10,8 @@ use rockpack_base::tree::{ComponentKind, MemberKind, TreePath};
 use serde::Deserialize;
 
 use super::*;
-use crate::report::ElfMachine;
 use crate::report::fixture::{compare, own_fields};
+use crate::report::{ElfMachine, Soname};
 
 fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()
@@ -100,22 +100,9 @@ fn places(count: usize) -> Vec<LeftOutFile> {
 }
 
 fn of_input() -> Vec<Finding> {
-    let entry = || text("hipv4-amdgcn-amd-amdhsa--gfx906");
-    let claimant = Claimant::Entry { id: entry(), flags: 0x41 };
+    let entry = "hipv4-amdgcn-amd-amdhsa--gfx906";
+    let claimant = Claimant::Entry { id: text(entry), flags: 0x41 };
     let (actual, shard) = (target("gfx90a:xnack+"), || text("one"));
-    let differ = |difference| Finding::HostFilesDiffer {
-        file: file("share/x"),
-        difference,
-        first: one(),
-        other: two(),
-    };
-    let of_files = |path, files| Finding::HostFromOtherShard {
-        component: text("blas_lib"),
-        path,
-        primary: text("one"),
-        shard: text("two"),
-        files,
-    };
     vec![
         Finding::PrefixAbsent { artifact: one(), prefix: path("math/BLAS/stage") },
         Finding::FileMerged {
@@ -144,22 +131,29 @@ fn of_input() -> Vec<Finding> {
             claimant: Claimant::Row(target("gfx906")),
             actual,
         },
-        Finding::ArchNeutralCode { file: input("lib/x.so"), entry: entry() },
-        of_files(Some(path("lib/x")), 1),
-        of_files(None, 2),
-        differ(KindDifference::Link),
-        differ(KindDifference::DeviceCode),
+        Finding::ArchNeutralCode { file: input("lib/x.so"), entry: text(entry) },
+        host_from_other_shard(Some(path("lib/x")), 1),
+        host_from_other_shard(None, 2),
+        host_files_differ(KindDifference::Link),
+        host_files_differ(KindDifference::DeviceCode),
     ]
 }
 
+fn host_files_differ(difference: KindDifference) -> Finding {
+    Finding::HostFilesDiffer { file: file("share/x"), difference, first: one(), other: two() }
+}
+
+fn host_from_other_shard(path: Option<TreePath>, files: usize) -> Finding {
+    Finding::HostFromOtherShard {
+        component: text("blas_lib"),
+        path,
+        primary: text("one"),
+        shard: text("two"),
+        files,
+    }
+}
+
 fn of_repeated_code() -> Vec<Finding> {
-    let repeated = |count| RepeatedCode::Binary {
-        file: file("lib/x.so"),
-        arch: arch("gfx906"),
-        count,
-        first: one(),
-        other: two(),
-    };
     let different = DifferentCode {
         arch: arch("gfx906"),
         count: 2,
@@ -172,8 +166,8 @@ fn of_repeated_code() -> Vec<Finding> {
         Finding::DuplicateCode {
             repeated: RepeatedCode::Bundle { file: input("x.hsaco"), target: target("gfx906") },
         },
-        Finding::DuplicateCode { repeated: repeated(1) },
-        Finding::DuplicateCode { repeated: repeated(3) },
+        Finding::DuplicateCode { repeated: repeated_binary(1) },
+        Finding::DuplicateCode { repeated: repeated_binary(3) },
         Finding::DuplicateCode {
             repeated: RepeatedCode::Database {
                 component: text("blas_lib"),
@@ -192,6 +186,16 @@ fn of_repeated_code() -> Vec<Finding> {
         },
         Finding::DuplicateDropped { file: file("lib/x.so"), different, code_objects: digests(2) },
     ]
+}
+
+fn repeated_binary(count: usize) -> RepeatedCode {
+    RepeatedCode::Binary {
+        file: file("lib/x.so"),
+        arch: arch("gfx906"),
+        count,
+        first: one(),
+        other: two(),
+    }
 }
 
 fn of_code_left_out() -> Vec<Finding> {
@@ -239,36 +243,6 @@ fn of_code_left_out() -> Vec<Finding> {
 }
 
 fn of_files_with_code() -> Vec<Finding> {
-    let kept = |targets, count| Finding::KeptFat {
-        file: input("bin/x"),
-        targets,
-        reason: text("has no room"),
-        code_objects: digests(count),
-    };
-    let dropped = |count| Finding::KeptFatDropped {
-        file: input("bin/x"),
-        provided_by: two(),
-        code_objects: digests(count),
-    };
-    let without_code =
-        |wrappers| Finding::WrapperWithoutCode { file: input("lib/x.so"), wrappers, of: 3 };
-    let embedded = |places| Finding::DeviceCodeEmbedded { file: input("lib/x.so"), places };
-    let place = |form, section: Option<&str>| EmbeddedCode {
-        form,
-        offset: 0x2000,
-        section: section.map(str::to_owned),
-    };
-    let fat = |path, kind| Finding::FatDevelopmentFile { file: input(path), kind };
-    let unclaimed = |names, count| Finding::KernelsUnclaimed {
-        archive: input("lib/.kpack/a.kpack"),
-        kernel_names: names,
-        code_objects: digests(count),
-    };
-    let allowed = |files| Finding::OtherMachineAllowed {
-        artifact: one(),
-        machine: ElfMachine::new(2, 1, [183, 0]).unwrap(),
-        files,
-    };
     vec![
         Finding::ThinArchive { file: input("lib/libx.a"), is_member: false },
         Finding::ThinArchive { file: input("lib/liby.a"), is_member: true },
@@ -276,19 +250,19 @@ fn of_files_with_code() -> Vec<Finding> {
             file: input("share/miopen/db/gfx90a68.ukdb"),
             rule: text("miopen-user"),
         },
-        allowed(paths(["share/a.elf"])),
-        allowed(paths(["share/a.elf", "share/b.elf"])),
+        other_machine_allowed(paths(["share/a.elf"])),
+        other_machine_allowed(paths(["share/a.elf", "share/b.elf"])),
         Finding::BundleUnreferenced {
             file: input("lib/x.so"),
             offset: 4096,
             code_objects: digests(1),
         },
-        without_code(vec![1]),
-        without_code(vec![0, 2]),
-        embedded(vec![place(EmbeddedForm::Bundle, Some(".rodata"))]),
-        embedded(vec![
-            place(EmbeddedForm::CompressedBundle, Some(".data")),
-            place(EmbeddedForm::CodeObject, None),
+        wrapper_without_code(vec![1]),
+        wrapper_without_code(vec![0, 2]),
+        code_embedded(vec![embedded_code(EmbeddedForm::Bundle, Some(".rodata"))]),
+        code_embedded(vec![
+            embedded_code(EmbeddedForm::CompressedBundle, Some(".data")),
+            embedded_code(EmbeddedForm::CodeObject, None),
         ]),
         Finding::UnknownProcessor { file: input("x.so"), entry: Some(text("id")), flags: 0x99 },
         Finding::UnknownProcessor { file: input("x_gfx906.co"), entry: None, flags: 0x99 },
@@ -297,13 +271,16 @@ fn of_files_with_code() -> Vec<Finding> {
             entry: text("id"),
             code_objects: digests(1),
         },
-        kept(vec![target("gfx1100"), target("gfx906:xnack-")], 1),
-        kept(vec![target("gfx1100"), target("gfx906:xnack-")], 2),
-        kept(["gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030"].map(target).to_vec(), 6),
-        dropped(1),
-        dropped(2),
-        unclaimed(texts(["libx"]), 1),
-        unclaimed(texts(["a", "b", "c", "d"]), 2),
+        kept_fat(vec![target("gfx1100"), target("gfx906:xnack-")], 1),
+        kept_fat(vec![target("gfx1100"), target("gfx906:xnack-")], 2),
+        kept_fat(
+            ["gfx900", "gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030"].map(target).to_vec(),
+            6,
+        ),
+        kept_fat_dropped(1),
+        kept_fat_dropped(2),
+        kernels_unclaimed(texts(["libx"]), 1),
+        kernels_unclaimed(texts(["a", "b", "c", "d"]), 2),
         Finding::ProgramHeadersMoved { file: input("bin/x") },
         Finding::ListedArchiveAbsent {
             manifest: input("lib/.kpack/x.kpm"),
@@ -313,14 +290,60 @@ fn of_files_with_code() -> Vec<Finding> {
             manifest: input("lib/.kpack/y.kpm"),
             archives: texts(["a", "b", "c", "d", "e", "f"]),
         },
-        fat("lib/libx.a", DevelopmentFile::StaticArchive),
-        fat("lib/x.bc", DevelopmentFile::Bitcode),
-        fat("lib/x.o", DevelopmentFile::DeviceObject),
-        fat("lib/y.o", DevelopmentFile::HostObject),
-        fat("lib/z.o", DevelopmentFile::Bundle),
+        fat_development_file("lib/libx.a", DevelopmentFile::StaticArchive),
+        fat_development_file("lib/x.bc", DevelopmentFile::Bitcode),
+        fat_development_file("lib/x.o", DevelopmentFile::DeviceObject),
+        fat_development_file("lib/y.o", DevelopmentFile::HostObject),
+        fat_development_file("lib/z.o", DevelopmentFile::Bundle),
         Finding::AlreadyTransformed { file: input("lib/x.so") },
         Finding::NoSectionTable { file: input("bin/x") },
     ]
+}
+
+fn kept_fat(targets: Vec<Target>, count: usize) -> Finding {
+    Finding::KeptFat {
+        file: input("bin/x"),
+        targets,
+        reason: text("has no room"),
+        code_objects: digests(count),
+    }
+}
+
+fn kept_fat_dropped(count: usize) -> Finding {
+    Finding::KeptFatDropped {
+        file: input("bin/x"),
+        provided_by: two(),
+        code_objects: digests(count),
+    }
+}
+
+fn wrapper_without_code(wrappers: Vec<usize>) -> Finding {
+    Finding::WrapperWithoutCode { file: input("lib/x.so"), wrappers, of: 3 }
+}
+
+fn code_embedded(places: Vec<EmbeddedCode>) -> Finding {
+    Finding::DeviceCodeEmbedded { file: input("lib/x.so"), places }
+}
+
+fn embedded_code(form: EmbeddedForm, section: Option<&str>) -> EmbeddedCode {
+    EmbeddedCode { form, offset: 0x2000, section: section.map(str::to_owned) }
+}
+
+fn fat_development_file(path: &str, kind: DevelopmentFile) -> Finding {
+    Finding::FatDevelopmentFile { file: input(path), kind }
+}
+
+fn kernels_unclaimed(kernel_names: Vec<String>, count: usize) -> Finding {
+    Finding::KernelsUnclaimed {
+        archive: input("lib/.kpack/a.kpack"),
+        kernel_names,
+        code_objects: digests(count),
+    }
+}
+
+fn other_machine_allowed(files: Vec<TreePath>) -> Finding {
+    let machine = ElfMachine::new(2, 1, [183, 0]).unwrap();
+    Finding::OtherMachineAllowed { artifact: one(), machine, files }
 }
 
 /// A database file of one arch, by its name.
@@ -329,38 +352,23 @@ fn data() -> InputFile {
 }
 
 fn of_databases() -> Vec<Finding> {
-    let placed = |placed: &str, outcome| Finding::DatabaseArchMismatch {
-        file: data(),
-        mismatch: ArchMismatch::Content { placed: archs(placed), holds: archs("gfx1100"), outcome },
-    };
-    let shared = |is_cache| Finding::DatabaseShared {
-        file: data(),
-        rule: text("rocblas"),
-        is_cache,
-        code_objects: digests(1),
-    };
-    let unreadable = |decided_by| Finding::DatabaseUnreadable {
-        file: data(),
-        reason: text("no marker"),
-        decided_by,
-    };
     vec![
         Finding::DatabaseArchMismatch {
             file: data(),
             mismatch: ArchMismatch::Name { named: arch("gfx906"), directory: archs("gfx908") },
         },
-        placed("gfx906", MismatchOutcome::NoDatabase),
-        placed("gfx906 gfx908", MismatchOutcome::StaysWithHost),
-        placed("", MismatchOutcome::ContentDecides),
-        shared(false),
-        shared(true),
+        arch_mismatch("gfx906", MismatchOutcome::NoDatabase),
+        arch_mismatch("gfx906 gfx908", MismatchOutcome::StaysWithHost),
+        arch_mismatch("", MismatchOutcome::ContentDecides),
+        database_shared(false),
+        database_shared(true),
         Finding::DatabaseHostCode {
             file: input("lib/libx_gfx906.so"),
             archs: archs("gfx906"),
             code_objects: digests(1),
         },
-        unreadable(DecidedBy::Rule),
-        unreadable(DecidedBy::Name),
+        database_unreadable(DecidedBy::Rule),
+        database_unreadable(DecidedBy::Name),
         Finding::DatabaseBundle { file: data(), archs: archs("gfx906 gfx908") },
         Finding::DatabaseBundle {
             file: data(),
@@ -371,56 +379,86 @@ fn of_databases() -> Vec<Finding> {
     ]
 }
 
-fn of_files_of_databases() -> Vec<Finding> {
-    let unpaired = |unpaired| Finding::DatabaseUnpaired { file: data(), unpaired };
-    let unresolved = |unresolved| Finding::DatabaseUnresolved {
+fn arch_mismatch(placed: &str, outcome: MismatchOutcome) -> Finding {
+    let (placed, holds) = (archs(placed), archs("gfx1100"));
+    let mismatch = ArchMismatch::Content { placed, holds, outcome };
+    Finding::DatabaseArchMismatch { file: data(), mismatch }
+}
+
+fn database_shared(is_cache: bool) -> Finding {
+    Finding::DatabaseShared {
         file: data(),
-        refers_to: text("S.dat"),
-        unresolved,
-    };
-    let moved = |files, reason| Finding::DatabaseMoved {
+        rule: text("rocblas"),
+        is_cache,
+        code_objects: digests(1),
+    }
+}
+
+fn database_unreadable(decided_by: DecidedBy) -> Finding {
+    Finding::DatabaseUnreadable { file: data(), reason: text("no marker"), decided_by }
+}
+
+fn of_files_of_databases() -> Vec<Finding> {
+    vec![
+        database_unpaired(Unpaired::Archs { index: archs("gfx906"), code: archs("gfx908") }),
+        database_unpaired(Unpaired::NoIndex),
+        database_unpaired(Unpaired::NoCode),
+        Finding::DatabaseMerged {
+            file: file("share/x"),
+            parts: vec![
+                MergedPart { artifact: one(), sha256: digest(1) },
+                MergedPart { artifact: two(), sha256: digest(2) },
+            ],
+        },
+        database_moved(1, NoUnion::NoRule),
+        database_moved(7, NoUnion::SomeBundles),
+        database_moved(7, NoUnion::NoBundle),
+        database_moved(7, NoUnion::SeveralBundles),
+        database_moved(
+            7,
+            NoUnion::EntriesDiffer { entry: text("hipv4-amdgcn-amd-amdhsa--gfx906") },
+        ),
+        database_moved(7, NoUnion::UnknownFormat),
+        database_moved(7, NoUnion::NotUtf8),
+        database_moved(7, NoUnion::Ranges),
+        database_moved(7, NoUnion::ValuesDiffer { key: text("\"k\"") }),
+        database_moved(7, NoUnion::Earlier(text("both have the key `k`"))),
+        Finding::DatabaseCacheDropped { file: file("share/x.db"), kept: one(), dropped: two() },
+        database_unresolved(Unresolved::Absent),
+        database_unresolved(Unresolved::Archs {
+            index: archs("gfx906"),
+            referred: archs("gfx908"),
+        }),
+    ]
+}
+
+fn database_unpaired(unpaired: Unpaired) -> Finding {
+    Finding::DatabaseUnpaired { file: data(), unpaired }
+}
+
+fn database_unresolved(unresolved: Unresolved) -> Finding {
+    Finding::DatabaseUnresolved { file: data(), refers_to: text("S.dat"), unresolved }
+}
+
+fn database_moved(files: usize, reason: NoUnion) -> Finding {
+    Finding::DatabaseMoved {
         folder: file("lib/rocblas/library"),
         files,
         differs: text("T_fallback.dat"),
         reason,
-    };
-    let part = |artifact, n| MergedPart { artifact, sha256: digest(n) };
-    vec![
-        unpaired(Unpaired::Archs { index: archs("gfx906"), code: archs("gfx908") }),
-        unpaired(Unpaired::NoIndex),
-        unpaired(Unpaired::NoCode),
-        Finding::DatabaseMerged {
-            file: file("share/x"),
-            parts: vec![part(one(), 1), part(two(), 2)],
-        },
-        moved(1, NoUnion::NoRule),
-        moved(7, NoUnion::SomeBundles),
-        moved(7, NoUnion::NoBundle),
-        moved(7, NoUnion::SeveralBundles),
-        moved(7, NoUnion::EntriesDiffer { entry: text("hipv4-amdgcn-amd-amdhsa--gfx906") }),
-        moved(7, NoUnion::UnknownFormat),
-        moved(7, NoUnion::NotUtf8),
-        moved(7, NoUnion::Ranges),
-        moved(7, NoUnion::ValuesDiffer { key: text("\"k\"") }),
-        moved(7, NoUnion::Earlier(text("both have the key `k`"))),
-        Finding::DatabaseCacheDropped { file: file("share/x.db"), kept: one(), dropped: two() },
-        unresolved(Unresolved::Absent),
-        unresolved(Unresolved::Archs { index: archs("gfx906"), referred: archs("gfx908") }),
-    ]
+    }
 }
 
 fn of_indexes_together() -> Vec<Finding> {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let foreign =
-        |all: &[&str]| Inconsistency::ForeignNames { arch: text("gfx906"), names: names(all) };
-    let unmapped = |all: &[&str]| Inconsistency::FallbackUnmapped { fallbacks: names(all) };
     let faults = vec![
         Inconsistency::MasterWithoutMapping { mapping: text("M_gfx906.dat") },
         Inconsistency::MappingWithoutMaster { master: text("T_gfx906.dat") },
-        foreign(&["S_gfx908"]),
-        foreign(&["A", "B", "C", "D"]),
-        unmapped(&["S_fallback_gfx906.dat"]),
-        unmapped(&["A_fallback_gfx906.dat", "B_fallback_gfx906.dat"]),
+        Inconsistency::ForeignNames { arch: text("gfx906"), names: texts(["S_gfx908"]) },
+        Inconsistency::ForeignNames { arch: text("gfx906"), names: texts(["A", "B", "C", "D"]) },
+        Inconsistency::FallbackUnmapped { fallbacks: texts(["S_fallback_gfx906.dat"]) },
+        Inconsistency::FallbackUnmapped {
+            fallbacks: texts(["A_fallback_gfx906.dat", "B_fallback_gfx906.dat"]),
+        },
         Inconsistency::PlainAndCompressed { compressed: text("T_gfx906.dat.zlib") },
     ];
     let at = |fault| Finding::DatabaseInconsistent {
@@ -431,20 +469,11 @@ fn of_indexes_together() -> Vec<Finding> {
 }
 
 fn of_wheels() -> Vec<Finding> {
-    let wheel = || "torch-2.9.0+rocm7.1-cp312-cp312-linux_x86_64.whl".to_owned();
-    let lacks = |unlisted: &[&str], absent: &[&str], unhashed| Finding::WheelRecordLacks {
-        wheel: wheel(),
-        unlisted: unlisted.iter().map(|name| (*name).to_owned()).collect(),
-        absent: absent.iter().map(|name| (*name).to_owned()).collect(),
-        unhashed,
-    };
-    let outside = |libraries| Finding::WheelRuntimeOutside { wheel: wheel(), libraries };
-    let cannot = |files| Finding::WheelRuntimeCannotRead { wheel: wheel(), files };
     let version = "2.9.0+rocm7.1".to_owned();
     vec![
-        lacks(&["torch/a.py"], &[], 0),
-        lacks(&["torch/a.py", "torch/b.py"], &["torch/c.py"], 1),
-        lacks(&[], &["torch/c.py", "torch/d.py"], 311),
+        wheel_record_lacks(&["torch/a.py"], &[], 0),
+        wheel_record_lacks(&["torch/a.py", "torch/b.py"], &["torch/c.py"], 1),
+        wheel_record_lacks(&[], &["torch/c.py", "torch/d.py"], 311),
         Finding::WheelTagsDiffer {
             wheel: wheel(),
             tags: texts(["cp312-cp312-linux_x86_64", "cp313-cp313-linux_x86_64"]),
@@ -453,10 +482,13 @@ fn of_wheels() -> Vec<Finding> {
         Finding::WheelTagsDiffer { wheel: wheel(), tags: Vec::new(), build: None },
         Finding::WheelMembersDropped { wheel: wheel(), members: texts(["torch/lib/"]) },
         Finding::WheelUnchanged { wheel: wheel() },
-        outside(Vec::new()),
-        outside(texts(["libamdhip64.so.6", "libamdhip64.so.7"])),
-        cannot(texts(["torch/lib/libamdhip64.so"])),
-        cannot(texts(["torch/lib/libamdhip64.so", "torch.libs/libamdhip64-1a.so.7"])),
+        wheel_runtime_outside(Vec::new()),
+        wheel_runtime_outside(texts(["libamdhip64.so.6", "libamdhip64.so.7"])),
+        wheel_runtime_cannot_read(texts(["torch/lib/libamdhip64.so"])),
+        wheel_runtime_cannot_read(texts([
+            "torch/lib/libamdhip64.so",
+            "torch.libs/libamdhip64-1a.so.7",
+        ])),
         Finding::WheelNotForPypi {
             wheel: wheel(),
             reasons: vec![
@@ -468,54 +500,70 @@ fn of_wheels() -> Vec<Finding> {
     ]
 }
 
+fn wheel() -> String {
+    text("torch-2.9.0+rocm7.1-cp312-cp312-linux_x86_64.whl")
+}
+
+fn wheel_record_lacks(unlisted: &[&str], absent: &[&str], unhashed: usize) -> Finding {
+    Finding::WheelRecordLacks {
+        wheel: wheel(),
+        unlisted: unlisted.iter().map(|name| (*name).to_owned()).collect(),
+        absent: absent.iter().map(|name| (*name).to_owned()).collect(),
+        unhashed,
+    }
+}
+
+fn wheel_runtime_outside(libraries: Vec<Soname>) -> Finding {
+    Finding::WheelRuntimeOutside { wheel: wheel(), libraries }
+}
+
+fn wheel_runtime_cannot_read(files: Vec<String>) -> Finding {
+    Finding::WheelRuntimeCannotRead { wheel: wheel(), files }
+}
+
 fn of_packages() -> Vec<Finding> {
-    let package = || text("rocm-blas");
-    let left_out = |files, count| Finding::ComponentLeftOut {
-        component: text("blas_lib"),
-        files,
-        code_objects: digests(count),
-    };
-    let debug = |reason| Finding::DebugFileWithoutId { file: file("x.debug"), reason };
-    let licence = |reason| Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason };
     vec![
         Finding::RuntimeUnset { formats: vec![Format::Deb] },
         Finding::RuntimeUnset { formats: vec![Format::Deb, Format::Rpm] },
         Finding::GroupEmpty { group: text("gfx120X") },
-        Finding::HostPackageEmpty { package: package() },
-        left_out(1, 1),
-        left_out(2, 0),
-        debug(None),
-        debug(Some(text("is cut off"))),
-        licence(NotQuoted::TooLong),
-        licence(NotQuoted::NotUtf8),
-        Finding::ProgramWithoutAlternative { program: text("odd\tone"), package: package() },
+        Finding::HostPackageEmpty { package: text("rocm-blas") },
+        component_left_out(1, 1),
+        component_left_out(2, 0),
+        debug_file_without_id(None),
+        debug_file_without_id(Some(text("is cut off"))),
+        licence_not_quoted(NotQuoted::TooLong),
+        licence_not_quoted(NotQuoted::NotUtf8),
+        Finding::ProgramWithoutAlternative {
+            program: text("odd\tone"),
+            package: text("rocm-blas"),
+        },
     ]
 }
 
+fn component_left_out(files: usize, count: usize) -> Finding {
+    Finding::ComponentLeftOut { component: text("blas_lib"), files, code_objects: digests(count) }
+}
+
+fn debug_file_without_id(reason: Option<String>) -> Finding {
+    Finding::DebugFileWithoutId { file: file("x.debug"), reason }
+}
+
+fn licence_not_quoted(reason: NotQuoted) -> Finding {
+    Finding::LicenceNotQuoted { file: file("share/doc/x/NOTICE"), reason }
+}
+
 fn of_libraries() -> Vec<Finding> {
-    let unreadable = |part| Finding::LibrariesUnreadable {
-        file: file("lib/x.so"),
-        part,
-        reason: text("is cut off"),
-    };
     let (package, library) = (|| text("rocm-blas"), || text("libx.so.1"));
-    let unresolved = |files| Finding::LibraryUnresolved {
-        package: package(),
-        library: library(),
-        distribution: text("debian-12"),
-        files,
-    };
-    let outside = |search| Finding::RunpathOutside { file: file("bin/x"), search };
     vec![
         Finding::LibraryAmbiguous { library: library(), providers: texts(["blas", "solver"]) },
         Finding::LibraryAmbiguous {
             library: library(),
             providers: texts(["a", "b", "c", "d", "e", "f", "g"]),
         },
-        unreadable(DynamicPart::NeededLibraries),
-        unreadable(DynamicPart::SearchPath),
-        unresolved(paths(["bin/x"])),
-        unresolved(paths(["bin/x", "lib/a", "lib/b", "lib/c"])),
+        libraries_unreadable(DynamicPart::NeededLibraries),
+        libraries_unreadable(DynamicPart::SearchPath),
+        library_unresolved(paths(["bin/x"])),
+        library_unresolved(paths(["bin/x", "lib/a", "lib/b", "lib/c"])),
         Finding::VersionUnresolved {
             package: package(),
             library: library(),
@@ -528,9 +576,12 @@ fn of_libraries() -> Vec<Finding> {
             before: text("/opt/rocm/lib"),
             after: text("$ORIGIN/../lib"),
         },
-        outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
-        outside(OutsideSearch::Folders(texts(["/a", "/b", "/c", "/d", "/e", "/f"]))),
-        outside(OutsideSearch::Stays { search_path: text("/x"), reason: text("it is longer") }),
+        runpath_outside(OutsideSearch::Folders(texts(["/usr/lib", "/home/x"]))),
+        runpath_outside(OutsideSearch::Folders(texts(["/a", "/b", "/c", "/d", "/e", "/f"]))),
+        runpath_outside(OutsideSearch::Stays {
+            search_path: text("/x"),
+            reason: text("it is longer"),
+        }),
         misplaced(LibraryFolder::Prefix, "libx.so.1"),
         misplaced(
             LibraryFolder::InstalledTree { folder: path("usr/lib"), prefix: text("usr") },
@@ -573,20 +624,29 @@ fn of_libraries() -> Vec<Finding> {
     ]
 }
 
+fn libraries_unreadable(part: DynamicPart) -> Finding {
+    Finding::LibrariesUnreadable { file: file("lib/x.so"), part, reason: text("is cut off") }
+}
+
+fn library_unresolved(files: Vec<TreePath>) -> Finding {
+    Finding::LibraryUnresolved {
+        package: text("rocm-blas"),
+        library: text("libx.so.1"),
+        distribution: text("debian-12"),
+        files,
+    }
+}
+
+fn runpath_outside(search: OutsideSearch) -> Finding {
+    Finding::RunpathOutside { file: file("bin/x"), search }
+}
+
 fn misplaced(place: LibraryFolder, library: &str) -> Finding {
     let (package, libdir, library) = (text("rocm-x"), path("lib"), path(library));
     Finding::LibraryMisplaced { package, libdir, place, library }
 }
 
 fn of_interpreters() -> Vec<Finding> {
-    let package = || text("rocm-blas");
-    let unresolved = |interpreter: &str, fault| Finding::InterpreterUnresolved {
-        package: package(),
-        interpreter: text(interpreter),
-        fault,
-        files: paths(["bin/x"]),
-    };
-    let distribution = || text("debian-12");
     let starts = [
         StartFault::TooLong,
         StartFault::CarriageReturn,
@@ -595,100 +655,118 @@ fn of_interpreters() -> Vec<Finding> {
         StartFault::Nothing,
         StartFault::NotText,
     ];
-    let starts = starts.map(|fault| unresolved("/x/python", InterpreterFault::Start(fault)));
-    let named = |winner| Finding::NameOfDistribution {
-        package: text("rocm-smi"),
-        version: text("7.1.0-1"),
-        distribution: distribution(),
-        other_version: text("5.2.3-2"),
-        winner,
-    };
-    let settled = |after| Finding::InterpreterSettled {
-        package: package(),
-        before: text("/x/python"),
-        after,
-        files: paths(["bin/x"]),
-    };
+    let starts =
+        starts.map(|fault| interpreter_unresolved("/x/python", InterpreterFault::Start(fault)));
     let others = [
-        unresolved("/x/python", InterpreterFault::Unknown { distribution: distribution() }),
-        unresolved("/x/ld.so", InterpreterFault::UnknownLoader { distribution: distribution() }),
-        unresolved("/opt/rocm/bin/x", InterpreterFault::NotExecutable),
-        named(NameWinner::Set),
-        named(NameWinner::Distribution),
-        named(NameWinner::Either),
-        settled(Some(text("/usr/bin/python3"))),
-        settled(Some(text("/x/python"))),
-        settled(None),
+        interpreter_unresolved(
+            "/x/python",
+            InterpreterFault::Unknown { distribution: text("debian-12") },
+        ),
+        interpreter_unresolved(
+            "/x/ld.so",
+            InterpreterFault::UnknownLoader { distribution: text("debian-12") },
+        ),
+        interpreter_unresolved("/opt/rocm/bin/x", InterpreterFault::NotExecutable),
+        name_of_distribution(NameWinner::Set),
+        name_of_distribution(NameWinner::Distribution),
+        name_of_distribution(NameWinner::Either),
+        interpreter_settled(Some(text("/usr/bin/python3"))),
+        interpreter_settled(Some(text("/x/python"))),
+        interpreter_settled(None),
     ];
     starts.into_iter().chain(others).collect()
 }
 
+fn interpreter_unresolved(interpreter: &str, fault: InterpreterFault) -> Finding {
+    Finding::InterpreterUnresolved {
+        package: text("rocm-blas"),
+        interpreter: text(interpreter),
+        fault,
+        files: paths(["bin/x"]),
+    }
+}
+
+fn name_of_distribution(winner: NameWinner) -> Finding {
+    Finding::NameOfDistribution {
+        package: text("rocm-smi"),
+        version: text("7.1.0-1"),
+        distribution: text("debian-12"),
+        other_version: text("5.2.3-2"),
+        winner,
+    }
+}
+
+fn interpreter_settled(after: Option<String>) -> Finding {
+    Finding::InterpreterSettled {
+        package: text("rocm-blas"),
+        before: text("/x/python"),
+        after,
+        files: paths(["bin/x"]),
+    }
+}
+
 fn of_lists() -> Vec<Finding> {
-    let entry = || text("amdrocm-blas");
-    let without = |artifacts| Finding::ListedWithoutContent { entry: entry(), artifacts };
-    let not_listed = |paths, count| Finding::NotListed {
-        component: text("blas_lib"),
-        paths,
-        code_objects: digests(count),
-    };
-    let ignored = |claim| Finding::ListClaimIgnored { entry: entry(), claim };
     let module = IgnoredClaim::AbsentModule {
         module: text("hipBLASLt"),
         artifact: text("blas"),
         components: texts(["lib", "run"]),
     };
     vec![
-        Finding::ListKeyUnknown { entry: entry(), key: text("Artifactory.Colour") },
-        without(None),
-        without(Some(Vec::new())),
-        without(Some(texts(["blas", "rand"]))),
-        without(Some(texts(["a", "b", "c", "d", "e", "f"]))),
-        Finding::DependencyLeftOut { entry: entry(), dependency: text("amdrocm-runtime") },
+        Finding::ListKeyUnknown { entry: text("amdrocm-blas"), key: text("Artifactory.Colour") },
+        listed_without_content(None),
+        listed_without_content(Some(Vec::new())),
+        listed_without_content(Some(texts(["blas", "rand"]))),
+        listed_without_content(Some(texts(["a", "b", "c", "d", "e", "f"]))),
+        Finding::DependencyLeftOut {
+            entry: text("amdrocm-blas"),
+            dependency: text("amdrocm-runtime"),
+        },
         not_listed(paths(["bin/x"]), 1),
         not_listed(paths(["a", "b", "c", "d", "e", "f"]), 0),
-        ignored(IgnoredClaim::Version),
-        ignored(IgnoredClaim::Postinstall),
-        ignored(IgnoredClaim::OutsideArtifactory),
-        ignored(IgnoredClaim::EveryProcessor),
-        ignored(module),
-        ignored(IgnoredClaim::WholeDevelopment),
+        claim_ignored(IgnoredClaim::Version),
+        claim_ignored(IgnoredClaim::Postinstall),
+        claim_ignored(IgnoredClaim::OutsideArtifactory),
+        claim_ignored(IgnoredClaim::EveryProcessor),
+        claim_ignored(module),
+        claim_ignored(IgnoredClaim::WholeDevelopment),
     ]
+}
+
+fn listed_without_content(artifacts: Option<Vec<String>>) -> Finding {
+    Finding::ListedWithoutContent { entry: text("amdrocm-blas"), artifacts }
+}
+
+fn not_listed(paths: Vec<TreePath>, count: usize) -> Finding {
+    Finding::NotListed { component: text("blas_lib"), paths, code_objects: digests(count) }
+}
+
+fn claim_ignored(claim: IgnoredClaim) -> Finding {
+    Finding::ListClaimIgnored { entry: text("amdrocm-blas"), claim }
 }
 
 fn of_updates() -> Vec<Finding> {
     let format = Format::Deb;
-    let earlier = |package: &str| EarlierPackage { package: text(package), version: text("8-1") };
-    let not_newer = |not_newer| Finding::VersionNotNewer { version: text("7.1.0-1"), not_newer };
-    let moved = |paths| Finding::PathMoved {
-        package: text("rocm-blas"),
-        format,
-        from: text("rocblas"),
-        paths,
-    };
-    let series = |packages, shared_paths| Finding::OtherSeries {
-        series: text("7.0"),
-        packages,
-        shared_paths,
-    };
-    let unsigned = |unsigned| Finding::PackagesUnsigned { channel: text("rpm"), unsigned, of: 9 };
     vec![
-        not_newer(NotNewer::TakesPaths { package: text("rocm-blas"), from: earlier("rocblas") }),
-        not_newer(NotNewer::Packages { format, newer: vec![earlier("rocm-blas")] }),
-        not_newer(NotNewer::Packages {
-            format,
-            newer: vec![earlier("rocm"), earlier("rocm-blas")],
+        version_not_newer(NotNewer::TakesPaths {
+            package: text("rocm-blas"),
+            from: earlier_package("rocblas"),
         }),
-        moved(texts(["/opt/rocm/bin/x"])),
-        moved(texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
+        version_not_newer(NotNewer::Packages { format, newer: vec![earlier_package("rocm-blas")] }),
+        version_not_newer(NotNewer::Packages {
+            format,
+            newer: vec![earlier_package("rocm"), earlier_package("rocm-blas")],
+        }),
+        path_moved(texts(["/opt/rocm/bin/x"])),
+        path_moved(texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
         Finding::PathKindChanged {
             path: text("/opt/rocm/share/x"),
             was: MemberKind::Directory,
             is: MemberKind::Link,
         },
         Finding::PackageDropped { package: text("rocblas"), format },
-        series(texts(["rocm7.0"]), Vec::new()),
-        series(texts(["rocm7.0", "rocm-blas7.0"]), texts(["/opt/rocm/bin/x"])),
-        series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
+        other_series(texts(["rocm7.0"]), Vec::new()),
+        other_series(texts(["rocm7.0", "rocm-blas7.0"]), texts(["/opt/rocm/bin/x"])),
+        other_series(texts(["rocm7.0"]), texts(["/opt/rocm/bin/x", "/opt/rocm/bin/y"])),
         Finding::PackagesKept {
             version: text("7.1.0-2"),
             made: 1,
@@ -754,8 +832,8 @@ fn of_updates() -> Vec<Finding> {
                 "have it signed anew: `gpg --cert-digest-algo SHA256 --quick-set-expire 0123ABCD never`",
             ),
         },
-        unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
-        unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
+        packages_unsigned(texts(["packages/r/rocm-1-1.noarch.rpm"])),
+        packages_unsigned(["a", "b", "c", "d"].map(|name| format!("packages/{name}.rpm")).to_vec()),
         Finding::PackagesByEd25519 { channel: text("rpm") },
         Finding::FolderClosed { folder: text("/srv/rocm"), mode: text("0700"), others: 0 },
         Finding::FolderClosed { folder: text("/srv/rocm/pool"), mode: text("2770"), others: 2 },
@@ -794,6 +872,31 @@ fn of_updates() -> Vec<Finding> {
             pattern: text("libx.so*"),
         },
     ]
+}
+
+fn earlier_package(package: &str) -> EarlierPackage {
+    EarlierPackage { package: text(package), version: text("8-1") }
+}
+
+fn version_not_newer(not_newer: NotNewer) -> Finding {
+    Finding::VersionNotNewer { version: text("7.1.0-1"), not_newer }
+}
+
+fn path_moved(paths: Vec<String>) -> Finding {
+    Finding::PathMoved {
+        package: text("rocm-blas"),
+        format: Format::Deb,
+        from: text("rocblas"),
+        paths,
+    }
+}
+
+fn other_series(packages: Vec<String>, shared_paths: Vec<String>) -> Finding {
+    Finding::OtherSeries { series: text("7.0"), packages, shared_paths }
+}
+
+fn packages_unsigned(unsigned: Vec<String>) -> Finding {
+    Finding::PackagesUnsigned { channel: text("rpm"), unsigned, of: 9 }
 }
 
 fn examples() -> Vec<Finding> {
@@ -881,22 +984,18 @@ fn only_warnings_fail_a_strict_run() {
 
 #[test]
 fn findings_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
-    let unresolved = |last| Finding::LibraryUnresolved {
-        package: text("rocm-blas"),
-        library: text("libx.so.1"),
-        distribution: text("debian-12"),
-        files: paths(["a", "b", "c", last]),
-    };
-    let sorted = |given: [Finding; 3]| {
-        let mut findings = Findings { list: given.to_vec(), ..Findings::default() };
-        findings.sort();
-        findings
-    };
-    let (first, last) = (unresolved("d"), unresolved("e"));
+    let first = library_unresolved(paths(["a", "b", "c", "d"]));
+    let last = library_unresolved(paths(["a", "b", "c", "e"]));
     assert_eq!(first.to_string(), last.to_string());
     let kept = sorted([last.clone(), first.clone(), last.clone()]);
     assert_eq!(kept.list, [first.clone(), last.clone()]);
     assert_eq!(sorted([first.clone(), last, first]), kept);
+}
+
+fn sorted(given: [Finding; 3]) -> Findings {
+    let mut findings = Findings { list: given.to_vec(), ..Findings::default() };
+    findings.sort();
+    findings
 }
 
 #[test]

@@ -67,9 +67,6 @@ fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
 }
 
 fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
-    let is_index = |c: &DatabaseCandidate| {
-        matches!(c.declared.role, DatabaseRole::Index | DatabaseRole::Shared) && !is_code(c)
-    };
     let mut code: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
     let mut indexes: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
     for candidate in candidates {
@@ -92,6 +89,11 @@ fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
             notes.add(Finding::DatabaseUnpaired { file, unpaired });
         }
     }
+}
+
+fn is_index(candidate: &DatabaseCandidate) -> bool {
+    matches!(candidate.declared.role, DatabaseRole::Index | DatabaseRole::Shared)
+        && !is_code(candidate)
 }
 
 fn is_code(candidate: &DatabaseCandidate) -> bool {

@@ -90,10 +90,7 @@ impl DeviceSections {
 
     /// Whether the file has no device code: neither sections nor anything in them.
     fn is_empty(&self) -> bool {
-        let holds = |part: &Option<(usize, SectionHeader)>| {
-            part.is_some_and(|(_, section)| section.sh_size > 0)
-        };
-        !holds(&self.fatbin) && !holds(&self.wrappers) && self.marker.is_none()
+        !has_bytes(self.fatbin) && !has_bytes(self.wrappers) && self.marker.is_none()
     }
 
     fn are_transformed(&self, file: &ElfFile) -> Result<bool> {
@@ -108,6 +105,10 @@ impl DeviceSections {
         let wrappers = hip_wrapper::parse(&file.content().slice(range)?)?;
         Ok(wrappers.iter().any(|wrapper| wrapper.magic == Magic::Kpack))
     }
+}
+
+fn has_bytes(part: Option<(usize, SectionHeader)>) -> bool {
+    part.is_some_and(|(_, section)| section.sh_size > 0)
 }
 
 fn single(file: &ElfFile, name: &str) -> Result<Option<(usize, SectionHeader)>> {
@@ -297,15 +298,12 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let segment = file.segment(elf::PT_DYNAMIC);
     let segment = segment.map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
     let read: Vec<(u64, u64, u64)> = tables.chain(segment).collect();
-    let meets = |own: u64, section: &SectionHeader, start: u64, size: u64| {
-        own < start.saturating_add(size) && start < own.saturating_add(section.sh_size)
-    };
     let unloaded = |section: &SectionHeader| {
         let kept_out = !section.is_allocated() && section.is_in_file();
         let empty = section.sh_type == elf::SHT_NOBITS && section.takes_addresses();
         read.iter().any(|(address, offset, size)| {
-            kept_out && meets(section.sh_offset, section, *offset, *size)
-                || empty && meets(section.sh_addr, section, *address, *size)
+            kept_out && section_meets(section.sh_offset, section, *offset, *size)
+                || empty && section_meets(section.sh_addr, section, *address, *size)
         })
     };
     let mut sections = file.sections.iter().enumerate();
@@ -317,6 +315,10 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+fn section_meets(own: u64, section: &SectionHeader, start: u64, size: u64) -> bool {
+    own < start.saturating_add(size) && start < own.saturating_add(section.sh_size)
 }
 
 fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {

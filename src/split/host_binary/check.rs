@@ -166,12 +166,15 @@ fn overlap_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
 
 /// The ranges of the file header, the program headers and the section headers.
 pub(super) fn tables(file: &ElfFile) -> [Range<u64>; 3] {
-    let table = |start: u64, count: usize, size| start..start.saturating_add(count as u64 * size);
     [
         0..FILE_HEADER_SIZE,
-        table(file.header.e_phoff(), file.program_headers.len(), PROGRAM_HEADER_SIZE),
-        table(file.header.e_shoff(), file.sections.len(), SECTION_HEADER_SIZE),
+        table_range(file.header.e_phoff(), file.program_headers.len(), PROGRAM_HEADER_SIZE),
+        table_range(file.header.e_shoff(), file.sections.len(), SECTION_HEADER_SIZE),
     ]
+}
+
+fn table_range(start: u64, count: usize, size: u64) -> Range<u64> {
+    start..start.saturating_add(count as u64 * size)
 }
 
 /// Fault of section names that are no string table of their own: clearing the old names would clear another

@@ -169,22 +169,29 @@ fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
 /// bytes to the end of the surrounding file.
 fn code_object_len(head: &[u8], left: u64) -> Option<u64> {
     let header = head.first_chunk::<64>()?;
-    let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let long =
-        |at: usize| header[at..at + 8].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte));
     let kinds = [elf::ET_REL.0, elf::ET_EXEC.0, elf::ET_DYN.0];
     let is_amdgpu = header.starts_with(ELF_MAGIC)
         && header[4..7] == [2, 1, 1]
-        && kinds.contains(&half(16))
-        && half(18) == elf::EM_AMDGPU.0
+        && kinds.contains(&half_at(header, 16))
+        && half_at(header, 18) == elf::EM_AMDGPU.0
         && header[20..24] == [1, 0, 0, 0]
-        && half(52) == 64;
-    let table = |start: u64, size: u16, count: u16| {
-        start.checked_add(u64::from(size) * u64::from(count)).filter(|end| *end <= left)
-    };
-    let segments = table(long(32), half(54), half(56))?;
-    let sections = table(long(40), half(58), half(60))?;
+        && half_at(header, 52) == 64;
+    let segments = table_end(long_at(header, 32), half_at(header, 54), half_at(header, 56), left)?;
+    let sections = table_end(long_at(header, 40), half_at(header, 58), half_at(header, 60), left)?;
     is_amdgpu.then(|| segments.max(sections).max(64))
+}
+
+fn half_at(header: &[u8; 64], at: usize) -> u16 {
+    u16::from_le_bytes([header[at], header[at + 1]])
+}
+
+fn long_at(header: &[u8; 64], at: usize) -> u64 {
+    header[at..at + 8].iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
+}
+
+/// The end of a table of `count` entries of `size` bytes; `None` if it is above `limit`.
+fn table_end(start: u64, size: u16, count: u16, limit: u64) -> Option<u64> {
+    start.checked_add(u64::from(size) * u64::from(count)).filter(|end| *end <= limit)
 }
 
 #[cfg(test)]

@@ -52,9 +52,9 @@ impl HeaderRoom {
     pub fn front(&self, file: &ElfFile) -> Range<u64> {
         let before = file.program_headers.len();
         let after = before + self.extra - usize::from(self.drop_program_headers_entry);
-        let end_of = |index: &usize| file.sections[*index].file_end();
-        let shifted = self.shifted.iter().map(|index| end_of(index) + self.shift);
-        let displaced = self.displaced.iter().map(end_of);
+        let sections = &file.sections;
+        let shifted = self.shifted.iter().map(|index| sections[*index].file_end() + self.shift);
+        let displaced = self.displaced.iter().map(|index| sections[*index].file_end());
         0..shifted.chain(displaced).fold(table_end(before.max(after)), u64::max)
     }
 
@@ -181,12 +181,11 @@ impl<'a> Search<'a> {
         let patchable = table_end(entries + self.patchelf_entries());
         let leaves_room =
             |candidate: &&DisplaceableSection| self.start_of(candidate.position + 1) > patchable;
-        let smallest = |candidate: &&DisplaceableSection| candidate.size;
         let best = all
             .iter()
             .filter(leaves_room)
-            .min_by_key(smallest)
-            .or_else(|| all.iter().min_by_key(smallest));
+            .min_by_key(|candidate| candidate.size)
+            .or_else(|| all.iter().min_by_key(|candidate| candidate.size));
         best.map(|candidate| (candidate.position, candidate.shift))
             .ok_or_else(|| self.no_room(entries))
     }

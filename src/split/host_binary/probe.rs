@@ -61,15 +61,16 @@ fn is_bundle(bytes: &[u8]) -> bool {
 /// Whether the bytes look like an entry table. Less strict than reading the table: damaged or unknown entries
 /// are device code too.
 fn is_entry_table(bytes: &[u8]) -> Option<bool> {
-    let word = |index: usize| -> Option<u64> {
-        let bytes = bytes.get(index * 8..index * 8 + 8)?;
-        Some(u64::from_le_bytes(bytes.try_into().ok()?))
-    };
-    let count = word(0)?;
-    let id_length = usize::try_from(word(3)?).ok()?;
+    let count = word_at(bytes, 0)?;
+    let id_length = usize::try_from(word_at(bytes, 3)?).ok()?;
     let id = bytes.get(32..32usize.checked_add(id_length.min(16))?)?;
     let named = id_length > 0 && id.iter().all(u8::is_ascii_graphic);
     Some((1..=offload_bundle::ENTRY_LIMIT).contains(&count) && named)
+}
+
+fn word_at(bytes: &[u8], index: usize) -> Option<u64> {
+    let bytes = bytes.get(index * 8..index * 8 + 8)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
 fn is_compressed(bytes: &[u8]) -> bool {
@@ -98,14 +99,15 @@ mod tests {
     /// Otherwise each of the file's many segments could cost a scan of its whole length.
     #[test]
     fn bytes_of_many_segments_are_looked_at_once() {
-        let looked_at = |loads: &[(u64, u64)]| -> Vec<(u64, u64)> {
-            ranges(&file(loads)).iter().map(|range| (range.start, range.end)).collect()
-        };
-        assert_eq!(looked_at(&[(0, 0x1000); 20]), [(0, 0x1000)]);
+        assert_eq!(bytes_looked_at(&[(0, 0x1000); 20]), [(0, 0x1000)]);
         let loads = [(0x800, 0x100), (0x100, 0x200), (0x280, 0x100), (0x380, 0x80), (0x120, 8)];
-        assert_eq!(looked_at(&loads), [(0x100, 0x400), (0x800, 0x900)]);
+        assert_eq!(bytes_looked_at(&loads), [(0x100, 0x400), (0x800, 0x900)]);
         let outside = [(0xf00, u64::MAX), (0x2000, 8), (u64::MAX, u64::MAX), (0x100, 0)];
-        assert_eq!(looked_at(&outside), [(0xf00, 0x1000)]);
+        assert_eq!(bytes_looked_at(&outside), [(0xf00, 0x1000)]);
+    }
+
+    fn bytes_looked_at(loads: &[(u64, u64)]) -> Vec<(u64, u64)> {
+        ranges(&file(loads)).iter().map(|range| (range.start, range.end)).collect()
     }
 
     #[test]

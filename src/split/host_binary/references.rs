@@ -143,13 +143,11 @@ pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) ->
     for_each_relocation(file, dynamic, &mut |relocation| {
         let target = relocation.address_without_symbol();
         let last_byte = relocation.address.saturating_add(7);
-        let in_moved = |address: u64| moved.iter().any(|range| range.contains(&address));
-        let changes = |address: u64| rewritten.iter().any(|range| range.contains(&address));
-        let what = if changes(relocation.address) || changes(last_byte) {
+        let what = if is_in(&rewritten, relocation.address) || is_in(&rewritten, last_byte) {
             "headers or device code"
-        } else if in_moved(relocation.address)
-            || in_moved(last_byte)
-            || target.is_some_and(in_moved)
+        } else if is_in(&moved, relocation.address)
+            || is_in(&moved, last_byte)
+            || target.is_some_and(|target| is_in(&moved, target))
         {
             "a section that has to make room for program headers"
         } else {
@@ -158,6 +156,10 @@ pub fn refuse_relocations(file: &ElfFile, dynamic: &Dynamic, layout: &Layout) ->
         let message = format!("the one at {:#x} concerns {what}", relocation.address);
         Err(file.refuse(Kind::Unsupported, "relocation", relocation.offset(), message))
     })
+}
+
+fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
+    ranges.iter().any(|range| range.contains(&address))
 }
 
 /// The addresses of the file header and the program headers.

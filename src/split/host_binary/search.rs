@@ -4,6 +4,7 @@
 //! the first one of ELF are the rarest in libraries.
 
 use std::io::BufRead;
+use std::num::TryFromIntError;
 use std::ops::Range;
 
 use rockpack_base::content::Content;
@@ -36,14 +37,13 @@ pub(super) fn first<T>(
     range: Range<u64>,
     judge: Judge<'_, T>,
 ) -> Result<Option<T>> {
-    let bug = |_| Error::bug("window above usize");
     let mut window = vec![0; WINDOW + HEAD];
     let mut at = range.start;
     while at < range.end {
         let len = usize::try_from(content.len().saturating_sub(at).min((WINDOW + HEAD) as u64));
-        let bytes = &mut window[..len.map_err(bug)?];
+        let bytes = &mut window[..len.map_err(huge_window)?];
         content.read_at(at, bytes)?;
-        let starts = usize::try_from((range.end - at).min(WINDOW as u64)).map_err(bug)?;
+        let starts = usize::try_from((range.end - at).min(WINDOW as u64)).map_err(huge_window)?;
         for start in magics(bytes).into_iter().take_while(|start| *start < starts) {
             if let Some(found) = judge(at + start as u64, &bytes[start..])? {
                 return Ok(Some(found));
@@ -52,6 +52,10 @@ pub(super) fn first<T>(
         at += WINDOW as u64;
     }
     Ok(None)
+}
+
+fn huge_window(_: TryFromIntError) -> Error {
+    Error::bug("window above usize")
 }
 
 /// The positions of magics in `bytes`, in order.
@@ -117,10 +121,9 @@ mod tests {
     #[test]
     fn nothing_outside_of_the_range_is_judged() {
         let content = Content::of_bytes(*b"CCOB--CCOB--CCOB");
-        let judged =
-            |range| first(&content, range, &|at, head| Ok(Some((at, head.len())))).unwrap();
-        assert_eq!(judged(1..16), Some((6, 10)));
-        assert_eq!(judged(1..6), None);
-        assert_eq!(judged(12..13), Some((12, 4)));
+        for (range, expected) in [(1..16, Some((6, 10))), (1..6, None), (12..13, Some((12, 4)))] {
+            let judged = first(&content, range, &|at, head| Ok(Some((at, head.len())))).unwrap();
+            assert_eq!(judged, expected);
+        }
     }
 }

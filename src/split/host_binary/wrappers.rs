@@ -183,9 +183,6 @@ impl Binder<'_> {
     fn finish(&self, wrapper: &Wrapper, binding: Option<(u64, Binding)>) -> Result<BoundWrapper> {
         let address = self.section.sh_addr.saturating_add(wrapper.offset);
         let offset = self.section.sh_offset.saturating_add(wrapper.offset);
-        let refuse = |kind: Kind, message: String| {
-            self.file.refuse(kind, ".hipFatBinSegment", offset, message)
-        };
         let (target, binding) = match binding {
             Some(found) => found,
             None if self.file.header.e_type() == elf::ET_EXEC => {
@@ -194,7 +191,7 @@ impl Binder<'_> {
             None => {
                 let message =
                     format!("no relocation gives the pointer of the wrapper at {address:#x}");
-                return Err(refuse(Kind::Malformed, message));
+                return Err(self.refuse_wrapper(offset, message));
             }
         };
         if !self.targets.contains(&target) {
@@ -202,9 +199,13 @@ impl Binder<'_> {
             let message = format!(
                 "the wrapper at {address:#x} points to {target:#x}, outside of {start:#x}..{end:#x}"
             );
-            return Err(refuse(Kind::Malformed, message));
+            return Err(self.refuse_wrapper(offset, message));
         }
         Ok(BoundWrapper { wrapper: *wrapper, address, offset, target, binding })
+    }
+
+    fn refuse_wrapper(&self, offset: u64, message: String) -> Error {
+        self.file.refuse(Kind::Malformed, ".hipFatBinSegment", offset, message)
     }
 
     fn refuse(&self, relocation: &Relocation, kind: Kind, message: impl Into<String>) -> Error {

@@ -160,11 +160,7 @@ impl GivenBinary {
         problems: &mut Problems,
     ) -> Result<()> {
         let build = &self.build;
-        let is_own = |binary: &&HostBinary<'_>| {
-            let elf = &binary.host.elf;
-            elf.code == build.code && elf.wrappers.len() == build.device.by_wrapper.len()
-        };
-        for binary in installed.iter().filter(is_own) {
+        for binary in installed.iter().filter(|binary| binary.is_of(build)) {
             let (prefix, path) = binary.place()?;
             let rewritten = excuses.rewritten.contains(&path);
             let place = SearchRewrite { path: &path, prefix: &prefix, rewritten };
@@ -174,7 +170,7 @@ impl GivenBinary {
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
             }
         }
-        if is_alone && !installed.iter().any(|binary| is_own(&binary)) {
+        if is_alone && !installed.iter().any(|binary| binary.is_of(build)) {
             for binary in installed {
                 let loss = FileLoss::OtherBinary;
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
@@ -193,6 +189,11 @@ struct HostBinary<'a> {
 }
 
 impl HostBinary<'_> {
+    fn is_of(&self, build: &BinaryBuild) -> bool {
+        let elf = &self.host.elf;
+        elf.code == build.code && elf.wrappers.len() == build.device.by_wrapper.len()
+    }
+
     /// The path by which archives name its code, where its marker says it.
     fn kernel_name(&self) -> Option<&str> {
         self.host.marker.as_ref().map(|marker| marker.kernel_name.as_str())

@@ -25,12 +25,8 @@ impl<'a> SetComparison<'a> {
         let modes: Vec<u32> = builds.iter().map(|build| build.mode).collect();
         self.check_modes(path, &modes, problems);
         let installed = self.binaries(path);
-        let mut add = |loss| {
-            let path = format!("{}/{path}", self.prefix);
-            problems.add(Problem::FileLost { path, loss });
-        };
         if installed.is_empty() {
-            add(FileLoss::BinaryAbsent);
+            self.add_loss(path, FileLoss::BinaryAbsent, problems);
         }
         for InstalledBinary { facts, code, wrappers } in installed {
             let is_own = |build: &&BinaryBuild| {
@@ -40,12 +36,17 @@ impl<'a> SetComparison<'a> {
             if own.is_empty() {
                 // The build of another shard may be one that cannot be taken apart.
                 let unread = self.inputs.plain.get(path).and_then(|all| other_than_unread(all));
-                add(unread.unwrap_or(FileLoss::OtherBinary));
+                self.add_loss(path, unread.unwrap_or(FileLoss::OtherBinary), problems);
             } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
-                add(loss);
+                self.add_loss(path, loss, problems);
             }
         }
         Ok(())
+    }
+
+    fn add_loss(&self, path: &TreePath, loss: FileLoss, problems: &mut Problems) {
+        let path = format!("{}/{path}", self.prefix);
+        problems.add(Problem::FileLost { path, loss });
     }
 
     /// The parts of the installed file that no build accounts for. Of several builds, the one that leaves the

@@ -132,10 +132,10 @@ impl ArtifactInputs {
 
     /// The folders that hold nothing but files that packages have of their own.
     fn emptied(&self, made_anew: &BTreeSet<TreePath>) -> BTreeSet<TreePath> {
-        let above = |path: &TreePath| std::iter::successors(path.parent(), TreePath::parent);
-        let emptied: BTreeSet<TreePath> = made_anew.iter().flat_map(above).collect();
+        let emptied: BTreeSet<TreePath> = made_anew.iter().flat_map(folders_above).collect();
         let others = self.plain.keys().filter(|path| !emptied.contains(*path));
-        let used: BTreeSet<TreePath> = others.chain(self.fat.keys()).flat_map(above).collect();
+        let used: BTreeSet<TreePath> =
+            others.chain(self.fat.keys()).flat_map(folders_above).collect();
         emptied.difference(&used).cloned().collect()
     }
 
@@ -174,6 +174,10 @@ impl ArtifactInputs {
             entry: &left.entry,
         }))
     }
+}
+
+fn folders_above(path: &TreePath) -> impl Iterator<Item = TreePath> + use<> {
+    std::iter::successors(path.parent(), TreePath::parent)
 }
 
 /// A code object of a file that is device code, or of an archive that belongs to no binary.

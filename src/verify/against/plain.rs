@@ -138,11 +138,11 @@ impl SetComparison<'_> {
             InstalledNode::File { facts, .. } if is_library_name(path.name()) => Some(&facts.class),
             _ => None,
         };
-        let has_all = |format| self.packages.iter().all(|package| package.format == format);
-        let of_library = if has_all(Some(Format::Deb)) { READABLE } else { EXECUTABLE };
+        let all_are_debs = self.all_have_format(Some(Format::Deb));
+        let of_library = if all_are_debs { READABLE } else { EXECUTABLE };
         let modes = modes.iter().map(normal);
         // Wheels have the modes of the wheel that they are made from.
-        let class = class.filter(|_| !has_all(None));
+        let class = class.filter(|_| !self.all_have_format(None));
         match class {
             // A library of one arch as a whole is packed as device code is.
             Some(Class::Host(_)) if self.excuses.is_whole(&format!("{}/{path}", self.prefix)) => {
@@ -155,6 +155,10 @@ impl SetComparison<'_> {
             // Perhaps a library, which cannot be read here.
             Some(_) => modes.chain([of_library]).collect(),
         }
+    }
+
+    fn all_have_format(&self, format: Option<Format>) -> bool {
+        self.packages.iter().all(|package| package.format == format)
     }
 
     /// The place of a file that a finding moved into a folder below its own.
@@ -251,26 +255,34 @@ fn is_settled(own: &Script, installed: &Script, interpreters: &BTreeSet<String>)
 /// The offsets at which the interpreter of a first line may begin: behind `#!`, or behind `env -S` and its
 /// variables.
 fn interpreter_starts(line: &[u8]) -> Vec<usize> {
-    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
-    let next = |at: usize| {
-        let rest = line.get(at..).unwrap_or_default();
-        let start = at + rest.iter().take_while(|byte| is_blank(byte)).count();
-        let word = line.get(start..).unwrap_or_default();
-        (start, start + word.iter().take_while(|byte| !is_blank(byte)).count())
-    };
-    let word = |(start, end): (usize, usize)| line.get(start..end).unwrap_or_default();
-    let first = next(2);
+    let first = next_word(line, 2);
     let mut starts = vec![first.0];
-    let option = next(first.1);
-    if word(first).ends_with(b"/env") && word(option) == b"-S" {
-        let mut at = next(option.1);
+    let option = next_word(line, first.1);
+    if bytes_between(line, first).ends_with(b"/env") && bytes_between(line, option) == b"-S" {
+        let mut at = next_word(line, option.1);
         starts.push(at.0);
-        while word(at).contains(&b'=') {
-            at = next(at.1);
+        while bytes_between(line, at).contains(&b'=') {
+            at = next_word(line, at.1);
             starts.push(at.0);
         }
     }
     starts
+}
+
+/// The start and the end of the first word from `at` on.
+fn next_word(line: &[u8], at: usize) -> (usize, usize) {
+    let rest = line.get(at..).unwrap_or_default();
+    let start = at + rest.iter().take_while(|byte| is_blank(byte)).count();
+    let word = line.get(start..).unwrap_or_default();
+    (start, start + word.iter().take_while(|byte| !is_blank(byte)).count())
+}
+
+fn bytes_between(line: &[u8], (start, end): (usize, usize)) -> &[u8] {
+    line.get(start..end).unwrap_or_default()
+}
+
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
 }
 
 /// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
@@ -312,12 +324,7 @@ mod tests {
 
     #[test]
     fn a_first_line_has_another_interpreter_and_nothing_else() {
-        let script = |text: &str| {
-            script::read(&Content::of_bytes(format!("{text}\nbody\n").into_bytes()))
-                .unwrap()
-                .unwrap()
-        };
-        let own = script("#! /build/bin/python3 -u");
+        let own = script_with("#! /build/bin/python3 -u");
         let settled = BTreeSet::from(["/usr/bin/python3".to_owned()]);
         for (line, expected) in [
             ("#! /usr/bin/python3 -u", true),
@@ -327,9 +334,9 @@ mod tests {
             ("#! /usr/bin/python3.1 -u", false),
             ("#! /bin/sh -u", false),
         ] {
-            assert_eq!(is_settled(&own, &script(line), &settled), expected, "{line}");
+            assert_eq!(is_settled(&own, &script_with(line), &settled), expected, "{line}");
         }
-        let env = script("#!/usr/bin/env -S  A=b  python3  -u -B");
+        let env = script_with("#!/usr/bin/env -S  A=b  python3  -u -B");
         for (line, expected) in [
             ("#!/usr/bin/env -S  A=b  /usr/bin/python3  -u -B", true),
             ("#!/usr/bin/env -S  /usr/bin/python3  -u -B", true),
@@ -338,9 +345,14 @@ mod tests {
             ("#!/usr/bin/env -S  A=b  /usr/bin/python3  -c x", false),
             ("#!/usr/bin/env A=b  /usr/bin/python3  -u -B", false),
         ] {
-            assert_eq!(is_settled(&env, &script(line), &settled), expected, "{line}");
+            assert_eq!(is_settled(&env, &script_with(line), &settled), expected, "{line}");
         }
         let other = script::read(&Content::of_bytes(*b"#! /usr/bin/python3 -u\nelse\n"));
         assert!(!is_settled(&own, &other.unwrap().unwrap(), &settled));
+    }
+
+    fn script_with(first_line: &str) -> Script {
+        let text = format!("{first_line}\nbody\n");
+        script::read(&Content::of_bytes(text.into_bytes())).unwrap().unwrap()
     }
 }

@@ -123,15 +123,22 @@ pub(in crate::verify) fn rows(content: &Content) -> Result<Option<ArchiveRows>> 
 /// Adds an entry to a row. If targets of one arch name the same code, the one with the fewest features
 /// stays.
 fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
-    let arch = |entry: &DeviceEntry| entry.target.split(':').next().map(str::to_owned);
-    let features = |entry: &DeviceEntry| entry.target.matches(':').count();
-    let same =
-        |other: &&mut DeviceEntry| other.sha256 == entry.sha256 && arch(other) == arch(&entry);
+    let same = |other: &&mut DeviceEntry| {
+        other.sha256 == entry.sha256 && base_arch(other) == base_arch(&entry)
+    };
     match row.iter_mut().find(same) {
-        Some(other) if features(other) > features(&entry) => *other = entry,
+        Some(other) if feature_count(other) > feature_count(&entry) => *other = entry,
         Some(_) => {}
         None => row.push(entry),
     }
+}
+
+fn base_arch(entry: &DeviceEntry) -> Option<&str> {
+    entry.target.split(':').next()
+}
+
+fn feature_count(entry: &DeviceEntry) -> usize {
+    entry.target.matches(':').count()
 }
 
 impl SplitInputs {

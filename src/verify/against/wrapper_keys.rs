@@ -140,14 +140,17 @@ mod tests {
 
     #[test]
     fn what_two_sets_have_in_common_is_found_once() {
-        let set = |numbers: &[usize]| Numbers::new(numbers.iter().copied().collect());
-        let (one, other) = (set(&[1, 2, 3]), set(&[2, 3, 4]));
+        let (one, other) = (numbers([1, 2, 3]), numbers([2, 3, 4]));
         let mut shared = Shared::default();
         let first = shared.of(one.clone(), other.clone());
         assert_eq!(*first, BTreeSet::from([2, 3]));
         assert!(Arc::ptr_eq(&first, &shared.of(one.clone(), other)));
         assert!(Arc::ptr_eq(&first, &shared.of(first.clone(), one)));
         assert_eq!(shared.known.len(), 2);
+    }
+
+    fn numbers(all: [usize; 3]) -> Numbers {
+        Numbers::new(BTreeSet::from(all))
     }
 
     /// A file full of wrappers may have one bundle for all of them.

@@ -53,8 +53,7 @@ impl<'a> Claims<'a> {
             let (package, lack) = (name.clone(), ReceiptLack::Record);
             problems.add(Problem::ReceiptIncomplete { package, lack });
         }
-        let all = || self.packages.iter().chain(&self.kept).copied();
-        for package in all() {
+        for package in self.all_packages() {
             if let Some(record) = records.get(package.file.as_str()) {
                 check_package(record, package, problems);
             }
@@ -62,69 +61,80 @@ impl<'a> Claims<'a> {
         stated::check_set(self.receipt, &self.packages, problems);
         for path in &self.receipt.left_out {
             let has = |package: &&Installed| package.paths.contains_key(path);
-            for package in all().filter(has) {
-                let place = ProblemPlace::File(package.at(path));
-                let difference = ReceiptDifference::LeftOut;
-                problems.add(Problem::ReceiptMismatch { place, difference });
+            for package in self.all_packages().filter(has) {
+                add_at(package, path, ReceiptDifference::LeftOut, problems);
             }
         }
         for format in Format::ALL {
+            let all = self.all_packages();
             let set: Vec<&Installed> =
-                all().filter(|package| package.format == Some(format)).collect();
+                all.filter(|package| package.format == Some(format)).collect();
             if !set.is_empty() {
                 Recorded { receipt: self.receipt, records: &records, set }.check(problems);
             }
         }
     }
+
+    fn all_packages(&self) -> impl Iterator<Item = &'a Installed> {
+        self.packages.iter().chain(&self.kept).copied()
+    }
 }
 
 fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
     stated::check_package(record, package, problems);
-    let mut add = |place, difference| {
-        problems.add(Problem::ReceiptMismatch { place, difference });
-    };
-    let whole = || ProblemPlace::Package(package.file.clone());
     let sha256 = Sha256Digest::from(package.sha256);
     if record.sha256 != sha256.to_string() || record.size != package.size {
         let (size, stated_size) = (package.size, record.size);
         let stated_sha256 = record.sha256.clone();
-        add(whole(), ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 });
+        let difference = ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 };
+        add(package, difference, problems);
     }
     if let Some(archs) = &package.stated_archs
         && *archs != record.archs
     {
         let (archs, stated) = (archs.clone(), record.archs.clone());
-        add(whole(), ReceiptDifference::Archs { archs, stated });
+        add(package, ReceiptDifference::Archs { archs, stated }, problems);
     }
     let count = code_objects(package);
     if count != record.code_objects {
         let stated = record.code_objects;
-        add(whole(), ReceiptDifference::CodeObjects { count, stated });
+        add(package, ReceiptDifference::CodeObjects { count, stated }, problems);
     }
     for difference in relations(&record.relations, &package.relations) {
-        add(whole(), difference);
+        add(package, difference, problems);
     }
     for member in &record.members {
         if !package.paths.get(&member.path).is_some_and(|node| same(member, node)) {
-            add(ProblemPlace::File(package.at(&member.path)), ReceiptDifference::Member);
+            add_at(package, &member.path, ReceiptDifference::Member, problems);
         }
     }
     let recorded: BTreeSet<&str> = record.members.iter().map(|m| m.path.as_str()).collect();
     for path in package.paths.keys().filter(|path| !recorded.contains(path.as_str())) {
-        add(ProblemPlace::File(package.at(path)), ReceiptDifference::Unlisted);
+        add_at(package, path, ReceiptDifference::Unlisted, problems);
     }
+}
+
+fn add(package: &Installed, difference: ReceiptDifference, problems: &mut Problems) {
+    let place = ProblemPlace::Package(package.file.clone());
+    problems.add(Problem::ReceiptMismatch { place, difference });
+}
+
+fn add_at(package: &Installed, path: &str, difference: ReceiptDifference, problems: &mut Problems) {
+    let place = ProblemPlace::File(package.at(path));
+    problems.add(Problem::ReceiptMismatch { place, difference });
 }
 
 /// The relations that only the package states, and those that only the receipt has.
 fn relations(recorded: &[RelationRecord], own: &[RelationRecord]) -> Vec<ReceiptDifference> {
-    let only = |here: &[RelationRecord], there: &[RelationRecord]| -> Vec<String> {
-        let odd = here.iter().filter(|relation| !there.contains(relation));
-        odd.map(|relation| format!("{}: {relation}", relation.kind.as_str())).collect()
-    };
-    let more =
-        only(own, recorded).into_iter().map(|relation| ReceiptDifference::Relation { relation });
-    let less = only(recorded, own).into_iter();
+    let more = only_here(own, recorded).map(|relation| ReceiptDifference::Relation { relation });
+    let less = only_here(recorded, own);
     more.chain(less.map(|relation| ReceiptDifference::RelationLost { relation })).collect()
+}
+
+/// The texts of the relations that are not `there`, too.
+fn only_here(here: &[RelationRecord], there: &[RelationRecord]) -> impl Iterator<Item = String> {
+    let odd = here.iter().filter(|relation| !there.contains(relation));
+    odd.map(|relation| format!("{}: {relation}", relation.kind.as_str()))
 }
 
 fn code_objects(package: &Installed) -> u64 {

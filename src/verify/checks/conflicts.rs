@@ -107,20 +107,21 @@ mod tests {
         let mut old = package("b", "7.1.0~rc1-1");
         let bound = Some(("=".to_owned(), "1".to_owned()));
         old.provides.push(Capability { name: "c".to_owned(), bound });
-        let with = |against| {
-            let mut package = package("a", "1-1");
-            package.excludes.push(against);
-            package
-        };
         for field in ["Conflicts", "Obsoletes"] {
-            assert_eq!(found(&[&with(against(field, "b", "<", "7.1.0-1")), &old]), 1);
-            assert_eq!(found(&[&with(against(field, "b", "<", "7.1.0~rc1-1")), &old]), 0);
-            assert_eq!(found(&[&with(against(field, "a", "<", "2")), &old]), 0, "itself");
+            assert_eq!(found(&[&excluding(against(field, "b", "<", "7.1.0-1")), &old]), 1);
+            assert_eq!(found(&[&excluding(against(field, "b", "<", "7.1.0~rc1-1")), &old]), 0);
+            assert_eq!(found(&[&excluding(against(field, "a", "<", "2")), &old]), 0, "itself");
         }
-        assert_eq!(found(&[&with(against("Conflicts", "c", "<=", "1")), &old]), 1);
-        assert_eq!(found(&[&with(against("Obsoletes", "c", "<=", "1")), &old]), 0);
+        assert_eq!(found(&[&excluding(against("Conflicts", "c", "<=", "1")), &old]), 1);
+        assert_eq!(found(&[&excluding(against("Obsoletes", "c", "<=", "1")), &old]), 0);
         let newer = package("b", "7.1.0-1");
-        let breaks = with(against("Conflicts", "b", "<", "7.1.0-1"));
+        let breaks = excluding(against("Conflicts", "b", "<", "7.1.0-1"));
         assert_eq!(found(&[&breaks, &old, &newer]), 0, "one of two versions will do");
+    }
+
+    fn excluding(against: Against) -> Installed {
+        let mut package = package("a", "1-1");
+        package.excludes.push(against);
+        package
     }
 }

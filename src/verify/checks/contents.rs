@@ -11,7 +11,7 @@ use crate::report::ElfMachine;
 use crate::verify::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
-use crate::verify::own::host_elf::{HIPK, HostElf};
+use crate::verify::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::verify::own::index::{arch_family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::machine::ForeignFacts;
@@ -174,11 +174,10 @@ impl CheckedFile<'_> {
     /// Checks a bundle or archive that its library opens whole and that is not cut: it is unchanged in the
     /// packages of all archs that it is for.
     fn whole_file(&mut self, archs: BTreeSet<BaseArch>, sha256: &Sha) {
-        let own = |arch: &BaseArch| self.package.states(arch) || self.serves_family(arch);
-        if !archs.iter().any(own) {
+        if !archs.iter().any(|arch| self.serves(arch)) {
             return archs.iter().for_each(|arch| self.of_arch(arch));
         }
-        for arch in archs.iter().filter(|arch| !own(arch)).collect::<Vec<_>>() {
+        for arch in archs.iter().filter(|arch| !self.serves(arch)).collect::<Vec<_>>() {
             let others = self.set.iter().filter(|other| other.says_it_is_for(arch));
             for other in others.filter(|other| !other.has_file(self.path, sha256)) {
                 self.foreign(ForeignCode::Bundle {
@@ -198,6 +197,10 @@ impl CheckedFile<'_> {
         {
             self.foreign(ForeignCode::Code { arch: arch.clone(), archs: own.clone() });
         }
+    }
+
+    fn serves(&self, arch: &BaseArch) -> bool {
+        self.package.states(arch) || self.serves_family(arch)
     }
 
     /// Tells whether code for `arch` runs on the arch family of the file's directory, if the package is for
@@ -317,19 +320,16 @@ fn wrapper_faults(elf: &HostElf) -> Vec<HostFault> {
         faults.push(HostFault::Partly { transformed, wrappers: elf.wrappers.len() });
     }
     for (position, wrapper) in elf.wrappers.iter().enumerate() {
-        let mut add = |fault| faults.push(HostFault::Wrapper { wrapper: position, fault });
-        if wrapper.version != 1 {
-            add(WrapperFault::Version { version: wrapper.version });
-        }
-        if elf.marker.is_some_and(|marker| marker.address != wrapper.pointer) {
-            add(WrapperFault::Pointer { address: wrapper.pointer });
-        }
-        if !elf.fixed && !wrapper.moves {
-            add(WrapperFault::Unmoved);
-        }
-        if usize::try_from(wrapper.co_index) != Ok(position) {
-            add(WrapperFault::Index { index: wrapper.co_index });
-        }
+        let WrapperRecord { version, pointer, moves, co_index, .. } = *wrapper;
+        let leads_elsewhere = elf.marker.is_some_and(|marker| marker.address != pointer);
+        let found = [
+            (version != 1, WrapperFault::Version { version }),
+            (leads_elsewhere, WrapperFault::Pointer { address: pointer }),
+            (!elf.fixed && !moves, WrapperFault::Unmoved),
+            (usize::try_from(co_index) != Ok(position), WrapperFault::Index { index: co_index }),
+        ];
+        let found = found.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        faults.extend(found.map(|(_, fault)| HostFault::Wrapper { wrapper: position, fault }));
     }
     faults
 }

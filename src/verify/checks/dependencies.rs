@@ -18,26 +18,29 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     let by_name: BTreeMap<&str, &Installed> =
         packages.iter().map(|package| (package.name.as_str(), *package)).collect();
     for package in packages {
-        let mut add = |lack| {
-            problems.add(Problem::DependencyMissing { package: package.file.clone(), lack });
-        };
-        unmet(package, &by_name).into_iter().for_each(&mut add);
+        for lack in unmet(package, &by_name) {
+            add(package, lack, problems);
+        }
         if !package.has_kernels() {
             continue;
         }
         let own = hosts.get(package.file.as_str());
         for host in own.into_iter().flatten().filter(|host| !package.is_tied_to(host)) {
             let (host, version) = (host.name.clone(), host.version.clone());
-            add(DependencyLack::Host { host, version });
+            add(package, DependencyLack::Host { host, version }, problems);
         }
         let tied = |r: &Requirement| r.exact() == Some(&package.version);
         let is_bound = packages.iter().any(|other| package.is_bound_to(other));
         if !is_bound && !package.requires.iter().any(tied) {
-            add(DependencyLack::OwnVersion);
+            add(package, DependencyLack::OwnVersion, problems);
         }
         check_brought(package, &by_name, problems);
     }
     check_groups(packages, &hosts, problems);
+}
+
+fn add(package: &Installed, lack: DependencyLack, problems: &mut Problems) {
+    problems.add(Problem::DependencyMissing { package: package.file.clone(), lack });
 }
 
 /// Package file → the host packages whose markers or manifests lead to its archives.

@@ -29,30 +29,28 @@ pub(in crate::verify) fn check(
     let (mut parts, mut unread) = (BTreeSet::new(), false);
     for path in &argument.documents {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let mut add = |fault| {
-            problems.add(Problem::DocumentMismatch { file: name.clone().into_owned(), fault });
-        };
         let document = match read(path)? {
             Ok(document) => document,
             Err(fault) => {
-                add(fault);
+                add(&name, fault, problems);
                 unread = true;
                 continue;
             }
         };
         parts.insert(part_described(path).flatten().map(|part| (part.index, part.of)));
         for id in ids_twice(&document) {
-            add(DocumentFault::IdTwice { id: id.to_owned() });
+            add(&name, DocumentFault::IdTwice { id: id.to_owned() }, problems);
         }
-        let files = files(&document, &mut add);
+        let files = files(&document, &name, problems);
         for element in document.packages.iter().filter(|element| is_installed(element)) {
             let file_name = element.package_file_name.as_deref().unwrap_or_default();
             if !described.insert(file_name.to_owned()) {
-                add(DocumentFault::PackageTwice { package: file_name.to_owned() });
+                let package = file_name.to_owned();
+                add(&name, DocumentFault::PackageTwice { package }, problems);
             }
             let package = packages.get(file_name);
             if let Some(fault) = package.and_then(|package| differs(element, &files, package)) {
-                add(fault);
+                add(&name, fault, problems);
             }
         }
     }
@@ -60,12 +58,16 @@ pub(in crate::verify) fn check(
     Ok(())
 }
 
+/// Adds a fault of the document of that file name.
+fn add(name: &str, fault: DocumentFault, problems: &mut Problems) {
+    problems.add(Problem::DocumentMismatch { file: name.to_owned(), fault });
+}
+
 /// Reads a document, or says why it cannot be parsed. The outer error is one of reading.
 fn read(path: &Path) -> Result<Result<Document, DocumentFault>> {
-    let unread = |error| Error::io(path, "read", error);
-    let file = open_file(path).map_err(unread)?;
+    let file = open_file(path).map_err(|error| Error::io(path, "read", error))?;
     match Document::read(BufReader::new(file)) {
-        Err(error) if error.is_io() => Err(unread(error.into())),
+        Err(error) if error.is_io() => Err(Error::io(path, "read", error.into())),
         read => Ok(read.map_err(|error| DocumentFault::Unreadable { reason: error.to_string() })),
     }
 }
@@ -81,10 +83,11 @@ fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
     documents.contains(&None) || documents.iter().flatten().any(|(_, of)| all_of(*of))
 }
 
-/// The files of the packages of a document, by the id of the package.
+/// The files of the packages of a document of that file name, by the id of the package.
 fn files<'a>(
     document: &'a Document,
-    add: &mut impl FnMut(DocumentFault),
+    name: &str,
+    problems: &mut Problems,
 ) -> BTreeMap<&'a str, PathDigests<'a>> {
     let files: BTreeMap<&str, (&str, &str)> = document
         .files
@@ -104,7 +107,7 @@ fn files<'a>(
             Some(file) => {
                 contained.entry(&relationship.spdx_element_id).or_default().insert(*file);
             }
-            None => add(DocumentFault::ElementAbsent { id: id.to_owned() }),
+            None => add(name, DocumentFault::ElementAbsent { id: id.to_owned() }, problems),
         }
     }
     contained

@@ -53,24 +53,23 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
     let (archives, damaged) = (archives(packages), damaged(packages));
     let mut listed = BTreeSet::new();
     for listing in listings(packages) {
-        let mut add = |fault| {
-            let file = listing.package.at(listing.path);
-            problems.add(Problem::BadManifest { file, fault });
-        };
         if listing.prefix().is_none() {
             let Manifest { component_name, prefix, .. } = listing.manifest;
             let (component, prefix) = (component_name.clone(), prefix.clone());
-            add(ManifestFault::Misplaced { component, prefix });
+            add(&listing, ManifestFault::Misplaced { component, prefix }, problems);
         }
         if scope == Scope::Prefix {
-            let unserved = listing.unserved(packages, &archives, &damaged);
-            unserved.into_iter().for_each(&mut add);
+            for fault in listing.unserved(packages, &archives, &damaged) {
+                add(&listing, fault, problems);
+            }
         }
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
             let there = archives.contains_key(path.as_str());
             if there || scope.has_all_archives() && !damaged.contains(path.as_str()) {
-                faults(arch, stated, &path, &archives).into_iter().for_each(&mut add);
+                for fault in faults(arch, stated, &path, &archives) {
+                    add(&listing, fault, problems);
+                }
             }
             listed.insert(path);
         }
@@ -84,6 +83,11 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
     }
 }
 
+fn add(listing: &ManifestListing<'_>, fault: ManifestFault, problems: &mut Problems) {
+    let file = listing.package.at(listing.path);
+    problems.add(Problem::BadManifest { file, fault });
+}
+
 fn is_code_for(class: &Class, arch: &str) -> bool {
     matches!(class, Class::CodeObject(Nature::Compiled(target)) if target.base().as_str() == arch)
 }
@@ -94,25 +98,24 @@ fn faults(
     path: &str,
     archives: &Archives<'_>,
 ) -> Vec<ManifestFault> {
-    let named = || path.to_owned();
     let Some((package, archive)) = archives.get(path) else {
-        return vec![ManifestFault::ArchiveAbsent { archive: named() }];
+        return vec![ManifestFault::ArchiveAbsent { archive: path.to_owned() }];
     };
     let mut faults = Vec::new();
     if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)
         && facts.size != stated.size
     {
         let (size, stated) = (facts.size, stated.size);
-        faults.push(ManifestFault::Size { archive: named(), size, stated });
+        faults.push(ManifestFault::Size { archive: path.to_owned(), size, stated });
     }
     let count = stated.kernel_count;
     if !kernel_counts(archive).contains(&count) {
-        faults.push(ManifestFault::KernelCount { archive: named(), stated: count });
+        faults.push(ManifestFault::KernelCount { archive: path.to_owned(), stated: count });
     }
     let own = |text: &String| text.split(':').next() == Some(arch);
     if !archive.listed.iter().all(own) {
         let (arch, targets) = (arch.to_owned(), archive.listed.clone());
-        faults.push(ManifestFault::Archs { archive: named(), arch, targets });
+        faults.push(ManifestFault::Archs { archive: path.to_owned(), arch, targets });
     }
     faults
 }

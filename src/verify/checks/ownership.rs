@@ -48,10 +48,10 @@ fn bad_sharing(
     scope: Scope,
 ) -> Option<BadSharing> {
     use InstalledNode::Directory;
-    let of_arch = |one: &Installed| scope.has_copies() && one.side() == Side::Kernels;
-    let of_archs = of_arch(first.package) && of_arch(again.package);
-    let is_rpm = |one: &Installed| one.format == Some(Format::Rpm);
-    let shared = is_rpm(first.package) && is_rpm(again.package) && path.starts_with(SHARED);
+    let both = [first.package, again.package];
+    let of_archs = scope.has_copies() && both.iter().all(|one| one.side() == Side::Kernels);
+    let are_rpms = both.iter().all(|one| one.format == Some(Format::Rpm));
+    let shared = are_rpms && path.starts_with(SHARED);
     match (first.node, again.node) {
         _ if (of_archs || shared) && first.node.is_same(again.node) => None,
         _ if shared && !is_directory(first.node) => Some(BadSharing::DifferentFiles),

@@ -62,20 +62,25 @@ pub(in crate::verify) fn check(
         beside.entry((single.folder, single.name)).or_default().push(single);
     }
     for single in &singles {
-        let mut add = |lack| {
-            let file = single.package.at(single.path);
-            problems.add(Problem::DatabaseUnpaired { file, lack });
-        };
         // An index for several archs serves device wheels that are not installed.
         let is_open = excuses.some_wheels && single.archs.is_empty();
         if !is_open && !single.is_standalone()? && !excuses.leaves_unpaired(single.path) {
-            single.partner_lack(&partners).into_iter().for_each(&mut add);
+            if let Some(lack) = single.partner_lack(&partners) {
+                add(single, lack, problems);
+            }
         }
         if !excuses.leaves_unresolved(single.path) {
-            single.reference_lacks(&beside).into_iter().for_each(&mut add);
+            for lack in single.reference_lacks(&beside) {
+                add(single, lack, problems);
+            }
         }
     }
     Ok(())
+}
+
+fn add(single: &Single<'_>, lack: PartnerLack, problems: &mut Problems) {
+    let file = single.package.at(single.path);
+    problems.add(Problem::DatabaseUnpaired { file, lack });
 }
 
 /// The file at `path` with its kind, if it is code or an index.
@@ -119,8 +124,9 @@ fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
 /// Tells whether installing `package` brings `other`. The host's files serve all kernel packages, so any
 /// of them may have partners of theirs; files of several groups are in a package that they depend on.
 pub(in crate::verify) fn reaches(package: &Installed, other: &Installed) -> bool {
-    let of_host = |one: &Installed| one.side() != Side::Kernels;
-    of_host(package) || of_host(other) || std::ptr::eq(package, other) || package.depends_on(other)
+    [package, other].iter().any(|one| one.side() != Side::Kernels)
+        || std::ptr::eq(package, other)
+        || package.depends_on(other)
 }
 
 impl Single<'_> {

@@ -10,29 +10,31 @@ use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference}
 
 /// Adds every field of a package's record that the package contradicts.
 pub(super) fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
-    let mut compare = |field: &str, own: &str, stated: &str| {
-        if own != stated {
-            add(package, field, own, stated, problems);
-        }
-    };
-    compare("version", &package.version, &record.version);
+    compare(package, "version", &package.version, &record.version, problems);
     let format = package.format.map(Format::as_str).unwrap_or_default();
-    compare("format", format, record.format.as_str());
-    compare("file name", &file_name(package), &record.file_name);
+    compare(package, "format", format, record.format.as_str(), problems);
+    compare(package, "file name", &file_name(package), &record.file_name, problems);
     if package.format == Some(Format::Deb) {
-        compare("name", &package.name, &record.id);
-        let kernels = |is_kernels: bool| if is_kernels { "kernels" } else { "none" };
-        let (own, stated) = (kernels(package.names_archs), kernels(record.role.is_kernels()));
-        compare("role for device code", own, stated);
+        compare(package, "name", &package.name, &record.id, problems);
+        let [own, stated] = [package.names_archs, record.role.is_kernels()]
+            .map(|is_kernels| if is_kernels { "kernels" } else { "none" });
+        compare(package, "role for device code", own, stated, problems);
     }
     if let Some(size) = package.installed_size {
-        compare("installed size", &size.to_string(), &record.installed_size.to_string());
+        let [own, stated] = [size, record.installed_size].map(|size| size.to_string());
+        compare(package, "installed size", &own, &stated, problems);
     }
-    let grouped = |has: bool| if has { "1" } else { "0" };
-    let (own, stated) = (record.role == RoleKind::Kernels, record.group.is_some());
-    compare("number of groups", grouped(own), grouped(stated));
+    let [own, stated] = [record.role == RoleKind::Kernels, record.group.is_some()]
+        .map(|has| if has { "1" } else { "0" });
+    compare(package, "number of groups", own, stated, problems);
     if record.role == RoleKind::Meta && package.has_more_than_documents() {
-        compare("role", "other than meta", record.role.as_str());
+        compare(package, "role", "other than meta", record.role.as_str(), problems);
+    }
+}
+
+fn compare(package: &Installed, field: &str, own: &str, stated: &str, problems: &mut Problems) {
+    if own != stated {
+        add(package, field, own, stated, problems);
     }
 }
 

@@ -88,17 +88,19 @@ mod tests {
 
     #[test]
     fn a_pattern_names_the_archives_of_its_own_component() {
-        let to = |binary, pattern, archive| leads_to(binary, pattern, archive);
-        let library =
-            |archive| to("/opt/r/lib/liba.so", ".kpack/blas_lib_@GFXARCH@.kpack", archive);
-        assert_eq!(library("/opt/r/lib/.kpack/blas_lib_gfx90a.kpack"), Some("gfx90a".parse().ok()));
-        assert_eq!(library("/opt/r/lib/.kpack/sparse_lib_gfx90a.kpack"), None);
-        assert_eq!(library("/opt/r/lib/.kpack/blas_lib_x.kpack"), None);
+        for (archive, expected) in [
+            ("/opt/r/lib/.kpack/blas_lib_gfx90a.kpack", Some("gfx90a".parse().ok())),
+            ("/opt/r/lib/.kpack/sparse_lib_gfx90a.kpack", None),
+            ("/opt/r/lib/.kpack/blas_lib_x.kpack", None),
+        ] {
+            let pattern = ".kpack/blas_lib_@GFXARCH@.kpack";
+            assert_eq!(leads_to("/opt/r/lib/liba.so", pattern, archive), expected, "{archive}");
+        }
         let binary = "/opt/r/bin/a";
         let archive = "/opt/r/lib/.kpack/b_gfx1100.kpack";
-        let found = to(binary, "../lib/.kpack/b_@GFXARCH@.kpack", archive);
+        let found = leads_to(binary, "../lib/.kpack/b_@GFXARCH@.kpack", archive);
         assert_eq!(found, Some("gfx1100".parse().ok()));
-        assert_eq!(to(binary, "../lib/.kpack/b_gfx1100.kpack", archive), Some(None));
-        assert_eq!(to(binary, "../../../../etc/@GFXARCH@", archive), None);
+        assert_eq!(leads_to(binary, "../lib/.kpack/b_gfx1100.kpack", archive), Some(None));
+        assert_eq!(leads_to(binary, "../../../../etc/@GFXARCH@", archive), None);
     }
 }

@@ -4,6 +4,7 @@
 //! two files of one version, nobody can tell which is installed: what is good in the one must not
 //! cover what is bad in the other.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::verify::own::installed::Installed;
@@ -12,11 +13,8 @@ use crate::verify::problem::{NamedVersion, Problem, Problems};
 /// Packages of one format, each once. The same bytes may be there several times, by a link or in two
 /// folders.
 pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems) {
-    let by_version = |a: &&Installed, b: &&Installed| {
-        (&a.name, &a.arch).cmp(&(&b.name, &b.arch)).then_with(|| a.compare_versions(b))
-    };
     let mut sorted = packages.to_vec();
-    sorted.sort_by(by_version);
+    sorted.sort_by(|a, b| by_version(a, b));
     for same in sorted.chunk_by(|a, b| by_version(a, b).is_eq()) {
         let Some((first, others)) = same.split_first() else { continue };
         for package in others.iter().filter(|package| package.sha256 != first.sha256) {
@@ -28,6 +26,10 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
             });
         }
     }
+}
+
+fn by_version(a: &Installed, b: &Installed) -> Ordering {
+    (&a.name, &a.arch).cmp(&(&b.name, &b.arch)).then_with(|| a.compare_versions(b))
 }
 
 /// Names each package of a format that is there in several versions, or for several architectures: what is

@@ -25,17 +25,13 @@ pub(in crate::verify) fn examine(
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Installed {
-    let size = |node: &Node<Content>| match node {
-        Node::File { data, .. } => data.len(),
-        Node::Link { .. } | Node::Directory { .. } => 0,
-    };
-    progress.expect(Stage::Verify, files.values().map(size).sum());
+    progress.expect(Stage::Verify, files.values().map(size_of).sum());
     progress.begin(Stage::Verify);
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
     let found: Vec<(String, Result<InstalledNode>)> = files
         .into_par_iter()
         .map(|(path, node)| {
-            let bytes = size(&node);
+            let bytes = size_of(&node);
             let found = examined(&path, node);
             progress.advance(Stage::Verify, bytes);
             (path, found)
@@ -54,6 +50,13 @@ pub(in crate::verify) fn examine(
         }
     }
     Installed::of_files(name, side, paths)
+}
+
+fn size_of(node: &Node<Content>) -> u64 {
+    match node {
+        Node::File { data, .. } => data.len(),
+        Node::Link { .. } | Node::Directory { .. } => 0,
+    }
 }
 
 fn examined(path: &str, node: Node<Content>) -> Result<InstalledNode> {

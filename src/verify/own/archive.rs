@@ -155,7 +155,6 @@ mod tests {
 
     #[test]
     fn a_row_must_be_for_its_code_objects_target() {
-        let compiled = |text: &str| Nature::Compiled(text.parse().unwrap());
         for (target, nature, fine) in [
             ("gfx90a", compiled("gfx90a"), true),
             ("gfx90a:xnack+", compiled("gfx90a"), true),
@@ -172,5 +171,9 @@ mod tests {
         ] {
             assert_eq!(row_fault(target, &nature).is_none(), fine, "{target} {nature:?}");
         }
+    }
+
+    fn compiled(text: &str) -> Nature {
+        Nature::Compiled(text.parse().unwrap())
     }
 }

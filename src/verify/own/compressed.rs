@@ -31,17 +31,20 @@ pub(in crate::verify) struct DecodedBundle {
 /// Decodes the compressed bundle at the start of `bundle`.
 pub(in crate::verify) fn read(bundle: &Content) -> Result<DecodedBundle> {
     let fields = CompressedHeader::read(bundle)?;
-    let malformed = |message| Err(Error::malformed(message).at(&bundle.place(0)));
     let end = fields.total.unwrap_or(bundle.len());
     if end < fields.header {
-        return malformed("is shorter than its header");
+        return Err(malformed(bundle, "is shorter than its header"));
     }
     let payload = bundle.slice(fields.header..end)?;
     let (decoded, used) = fields.decode(&payload).map_err(|error| error.at(&bundle.place(0)))?;
     if fields.total.is_some() && used < payload.len() {
-        return malformed("has bytes behind its compressed stream");
+        return Err(malformed(bundle, "has bytes behind its compressed stream"));
     }
     Ok(DecodedBundle { bundle: decoded, extent: fields.header.saturating_add(used) })
+}
+
+fn malformed(bundle: &Content, message: &str) -> Error {
+    Error::malformed(message).at(&bundle.place(0))
 }
 
 /// The fields of a compressed bundle's header.
@@ -59,12 +62,10 @@ impl CompressedHeader {
     fn read(bundle: &Content) -> Result<Self> {
         let [v0, v1, m0, m1] = bundle.read_array(4)?;
         let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
-        let half = |at| bundle.read_array(at).map(|b| u64::from(u32::from_le_bytes(b)));
-        let word = |at| bundle.read_array(at).map(u64::from_le_bytes);
         let (header, total, size) = match version {
-            1 => (20, None, half(8)?),
-            2 => (24, Some(half(8)?), half(12)?),
-            3 => (32, Some(word(8)?), word(16)?),
+            1 => (20, None, read_u32(bundle, 8)?),
+            2 => (24, Some(read_u32(bundle, 8)?), read_u32(bundle, 12)?),
+            3 => (32, Some(read_u64(bundle, 8)?), read_u64(bundle, 16)?),
             _ => {
                 let message = format!("CCOB version {version} is not known");
                 return Err(Error::unsupported(message).at(&bundle.place(4)));
@@ -88,6 +89,14 @@ impl CompressedHeader {
             method => Err(Error::unsupported(format!("CCOB method {method} is not known"))),
         }
     }
+}
+
+fn read_u32(bundle: &Content, at: u64) -> Result<u64> {
+    bundle.read_array(at).map(|bytes| u64::from(u32::from_le_bytes(bytes)))
+}
+
+fn read_u64(bundle: &Content, at: u64) -> Result<u64> {
+    bundle.read_array(at).map(u64::from_le_bytes)
 }
 
 type FrameDecoder = Decoder<'static, BufReader<CountingReader>>;

@@ -136,17 +136,27 @@ pub(super) fn is_skippable(magic: [u8; 4]) -> bool {
 /// Whether this is the header of an AMDGPU ELF file whose tables are inside of the file around it.
 fn is_code_object(rest: &Content) -> Result<bool> {
     let Some(header) = array::<64>(rest, 0)? else { return Ok(false) };
-    let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-    let (words, _) = header.as_chunks::<8>();
-    let table = |word: usize, size: usize| {
-        let len = u64::from(half(size)) * u64::from(half(size + 2));
-        let end = u64::from_le_bytes(words[word]).checked_add(len);
-        end.is_some_and(|end| end <= rest.len())
-    };
     let kinds = [elf::ET_REL.0, elf::ET_EXEC.0, elf::ET_DYN.0];
-    let amdgpu = kinds.contains(&half(16)) && half(18) == elf::EM_AMDGPU.0;
+    let amdgpu = kinds.contains(&u16_at(&header, 16)) && u16_at(&header, 18) == elf::EM_AMDGPU.0;
     let versions = header[4..7] == [2, 1, 1] && header[20..24] == [1, 0, 0, 0];
-    Ok(amdgpu && versions && half(52) == 64 && table(4, 54) && table(5, 58))
+    let mut tables = [(4, 54), (5, 58)].into_iter();
+    Ok(amdgpu
+        && versions
+        && u16_at(&header, 52) == 64
+        && tables.all(|(word, size)| has_table(rest, &header, word, size)))
+}
+
+/// Whether a table is inside of the file: its offset is in the word `word` of the header, and the size
+/// and the number of its rows are at `size`.
+fn has_table(rest: &Content, header: &[u8; 64], word: usize, size: usize) -> bool {
+    let (words, _) = header.as_chunks::<8>();
+    let len = u64::from(u16_at(header, size)) * u64::from(u16_at(header, size + 2));
+    let end = u64::from_le_bytes(words[word]).checked_add(len);
+    end.is_some_and(|end| end <= rest.len())
+}
+
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The bytes at `at`, if there are as many.

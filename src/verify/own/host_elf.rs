@@ -18,6 +18,7 @@ use rockpack_base::error::Result;
 
 use super::digest::Sha;
 use super::elf_file::{ContentCursor, ElfHeader, Failed, HostElfFile, Section, fault, names};
+use super::embedded::u16_at;
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 
@@ -83,23 +84,22 @@ pub(in crate::verify) fn read(content: &Content) -> Result<Option<HostElf>> {
         return Ok(None);
     }
     let ident: [u8; 20] = content.read_array(0)?;
-    let half = |at: usize| u16::from_le_bytes([ident[at], ident[at + 1]]);
-    let linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&half(16));
-    if !ident.starts_with(b"\x7fELF\x02\x01") || half(18) != elf::EM_X86_64.0 || !linked {
+    let (kind, machine) = (u16_at(&ident, 16), u16_at(&ident, 18));
+    let linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
+    if !ident.starts_with(b"\x7fELF\x02\x01") || machine != elf::EM_X86_64.0 || !linked {
         return Ok(None);
     }
     let cursor = ContentCursor { content: content.clone(), position: 0, failed: Failed::default() };
     let failed = Rc::clone(&cursor.failed);
-    let elf = parse(content, cursor, half(16) == elf::ET_EXEC.0);
+    let elf = parse(content, cursor, kind == elf::ET_EXEC.0);
     // `object` takes what cannot be read for what is not there: a fat binary for a plain one.
     failed.take().map_or(elf.map(Some), Err)
 }
 
 fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostElf> {
     let cache = ReadCache::new(cursor);
-    let fault = |error| fault(content, error);
-    let header = ElfHeader::parse(&cache).map_err(fault)?;
-    let sections = header.sections(LittleEndian, &cache).map_err(fault)?;
+    let header = ElfHeader::parse(&cache).map_err(|error| fault(content, error))?;
+    let sections = header.sections(LittleEndian, &cache).map_err(|error| fault(content, error))?;
     let names = names(content, header, &sections, &cache)?;
     let file = HostElfFile { content, cache: &cache, header, sections, names };
     Ok(HostElf {

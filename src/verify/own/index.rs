@@ -126,9 +126,10 @@ mod tests {
         let mut zlib = Vec::new();
         let mut encoder = flate2::read::ZlibEncoder::new(plain, flate2::Compression::best());
         encoder.read_to_end(&mut zlib).unwrap();
-        let facts = |bytes: &[u8]| read("lib/x.dat.zlib", &Content::of_bytes(bytes)).unwrap();
-        assert_eq!(facts(plain).archs.len(), 2);
-        assert_eq!(facts(&zlib).archs, facts(plain).archs);
+        let [of_plain, of_zlib] = [plain, &zlib]
+            .map(|bytes| read("lib/x.dat.zlib", &Content::of_bytes(bytes)).unwrap().archs);
+        assert_eq!(of_plain.len(), 2);
+        assert_eq!(of_zlib, of_plain);
     }
 
     #[test]

@@ -186,6 +186,15 @@ impl InstalledNode {
         }
     }
 
+    /// The number of bytes that the content takes.
+    fn stored_size(&self) -> u64 {
+        match self {
+            Self::File { facts, .. } => facts.size,
+            Self::Link { target } => target.len() as u64,
+            Self::Directory { .. } | Self::Special { .. } => 0,
+        }
+    }
+
     /// Tells whether `other` would be installed the same way.
     pub(in crate::verify) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -270,19 +279,14 @@ impl Installed {
 
     /// The installed size of its content in bytes, as its format counts.
     pub(in crate::verify) fn size_of_content(&self) -> u64 {
-        let stored = |node: &InstalledNode| match node {
-            InstalledNode::File { facts, .. } => facts.size,
-            InstalledNode::Link { target } => target.len() as u64,
-            InstalledNode::Directory { .. } | InstalledNode::Special { .. } => 0,
-        };
         let units = |node: &InstalledNode| match node {
             InstalledNode::Directory { .. } => 1,
-            other => stored(other).div_ceil(INSTALLED_UNIT),
+            other => other.stored_size().div_ceil(INSTALLED_UNIT),
         };
         match self.format {
             // A unit for the root.
             Some(Format::Deb) => (self.paths.values().map(units).sum::<u64>() + 1) * INSTALLED_UNIT,
-            _ => self.paths.values().map(stored).sum(),
+            _ => self.paths.values().map(InstalledNode::stored_size).sum(),
         }
     }
 

@@ -2,12 +2,13 @@
 //! dependencies are checked here, goes by program headers.
 
 use object::LittleEndian;
-use object::elf::{self, SectionHeader64};
+use object::elf::{self, Dyn64, SectionHeader64};
+use object::read::StringTable;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 
-use super::elf_file::{HostElfFile, fault};
+use super::elf_file::{ElfCache, HostElfFile, fault};
 use super::linked_versions::{self, LinkedVersions};
 
 /// The entries of a binary's dynamic section, and its interpreter.
@@ -47,35 +48,28 @@ type StringAt = ((u64, u64), u64);
 
 /// Reads the dynamic section; a file without one, or with one that has no content, says nothing.
 pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Result<Linked> {
-    let fault = |error| fault(file.content, error);
-    let headers = file.header.program_headers(LittleEndian, file.cache).map_err(fault)?;
+    let headers = file
+        .header
+        .program_headers(LittleEndian, file.cache)
+        .map_err(|error| fault(file.content, error))?;
     let is_program = headers.iter().any(|header| header.p_type(LittleEndian) == elf::PT_INTERP);
     let versions = linked_versions::read(file);
     let mut linked = Linked { is_program, versions, ..Linked::default() };
     let (mut rpath, mut runpath) = (None, None);
     let mut names = 0;
-    let is_dynamic = |section: &&SectionHeader64<LittleEndian>| {
-        section.sh_type(LittleEndian) == elf::SHT_DYNAMIC
-    };
     if file.sections.iter().filter(is_dynamic).count() > MOST_SECTIONS {
         return Err(refused(file.content, format!("more than {MOST_SECTIONS} dynamic sections")));
     }
     for section in file.sections.iter().filter(is_dynamic) {
-        let dynamic = section.dynamic(LittleEndian, file.cache).map_err(fault)?;
-        let Some((entries, table)) = dynamic else { continue };
-        let strings = file.sections.strings(LittleEndian, file.cache, table).map_err(fault)?;
-        let place = file.sections.section(table).map_err(fault)?.file_range(LittleEndian);
-        let text = |at: u64| {
-            let bytes = strings.get(u32::try_from(at).ok()?).ok()?;
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        };
+        let dynamic = dynamic(file, section).map_err(|error| fault(file.content, error))?;
+        let Some(Dynamic { entries, strings, place }) = dynamic else { continue };
         let mut soname_at = None;
         let end = entries.iter().position(|entry| entry.d_tag.get(LittleEndian) == elf::DT_NULL);
         for entry in entries.iter().take(end.unwrap_or(entries.len())) {
             let at = entry.d_val.get(LittleEndian);
             match entry.d_tag.get(LittleEndian) {
                 elf::DT_NEEDED => {
-                    let needed = text(at);
+                    let needed = text_at(&strings, at);
                     names += needed.as_ref().map_or(NO_NAME, String::len);
                     if names > MOST_NAMES {
                         let what =
@@ -92,7 +86,7 @@ pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Result<Linked> {
             }
         }
         if let Some(at) = soname_at {
-            linked.soname = text(at);
+            linked.soname = text_at(&strings, at);
         }
     }
     linked.has_runpath = runpath.is_some();
@@ -103,6 +97,39 @@ pub(in crate::verify) fn read(file: &HostElfFile<'_>) -> Result<Linked> {
         }
     }
     Ok(linked)
+}
+
+fn is_dynamic(section: &&SectionHeader64<LittleEndian>) -> bool {
+    section.sh_type(LittleEndian) == elf::SHT_DYNAMIC
+}
+
+/// A dynamic section.
+struct Dynamic<'a> {
+    entries: &'a [Dyn64<LittleEndian>],
+    strings: Strings<'a>,
+    /// Offset and size of the strings in the file.
+    place: Option<(u64, u64)>,
+}
+
+/// The strings that entries refer to.
+type Strings<'a> = StringTable<'a, &'a ElfCache>;
+
+/// Reads a dynamic section; none if it has no content.
+fn dynamic<'a>(
+    file: &HostElfFile<'a>,
+    section: &SectionHeader64<LittleEndian>,
+) -> object::Result<Option<Dynamic<'a>>> {
+    let Some((entries, table)) = section.dynamic(LittleEndian, file.cache)? else {
+        return Ok(None);
+    };
+    let strings = file.sections.strings(LittleEndian, file.cache, table)?;
+    let place = file.sections.section(table)?.file_range(LittleEndian);
+    Ok(Some(Dynamic { entries, strings, place }))
+}
+
+fn text_at(strings: &Strings<'_>, at: u64) -> Option<String> {
+    let bytes = strings.get(u32::try_from(at).ok()?).ok()?;
+    Some(String::from_utf8_lossy(bytes).into_owned())
 }
 
 /// A search path; none where it does not end within its table. `object` looks at 4096 bytes of a

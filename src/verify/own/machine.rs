@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
+use std::ops::Range;
 
 use rockpack_base::content::DigestingReader;
 use rockpack_base::error::Result;
@@ -59,12 +60,9 @@ fn of_members(reader: &mut dyn Read) -> Result<ForeignFacts> {
     let mut foreign = ForeignFacts::default();
     loop {
         let header = front(reader, MEMBER_HEADER)?;
-        let field = |range: std::ops::Range<usize>| {
-            std::str::from_utf8(header.get(range)?).ok()?.trim_end().parse::<u64>().ok()
-        };
-        let Some(size) = field(48..58) else { return Ok(foreign) };
+        let Some(size) = number(&header, 48..58) else { return Ok(foreign) };
         // Long names in BSD's form precede the content of the member.
-        let name = header.starts_with(b"#1/").then(|| field(3..16)).flatten();
+        let name = header.starts_with(b"#1/").then(|| number(&header, 3..16)).flatten();
         let name = name.filter(|name| *name <= size).unwrap_or(0);
         skip(reader, name)?;
         let head = front(reader, IDENTIFICATION.min(size - name))?;
@@ -73,6 +71,11 @@ fn of_members(reader: &mut dyn Read) -> Result<ForeignFacts> {
         // Members are padded to even lengths.
         skip(reader, (size - name - head.len() as u64).saturating_add(size % 2))?;
     }
+}
+
+/// The number that a member's header has there.
+fn number(header: &[u8], range: Range<usize>) -> Option<u64> {
+    std::str::from_utf8(header.get(range)?).ok()?.trim_end().parse().ok()
 }
 
 /// The next `len` bytes, or as many as are left.

@@ -68,13 +68,8 @@ fn of_deb(deb: &deb::DebReader) -> Vec<InstalledScript> {
 }
 
 fn of_rpm(metadata: &PackageMetadata) -> Vec<InstalledScript> {
-    let text = |tag: u32| match metadata.header.entry(tag) {
-        Ok(IndexData::StringTag(text)) => Some(text.clone()),
-        Ok(IndexData::StringArray(words) | IndexData::I18NString(words)) => Some(words.join(" ")),
-        _ => None,
-    };
     let script = |(phase, body, program): &(&str, u32, u32)| {
-        let (body, program) = (text(*body), text(*program));
+        let (body, program) = (header_text(metadata, *body), header_text(metadata, *program));
         (body.is_some() || program.is_some()).then(|| InstalledScript {
             phase: (*phase).to_owned(),
             interpreter: program.unwrap_or_else(|| "/bin/sh".to_owned()),
@@ -82,4 +77,12 @@ fn of_rpm(metadata: &PackageMetadata) -> Vec<InstalledScript> {
         })
     };
     SCRIPTLETS.iter().filter_map(script).collect()
+}
+
+fn header_text(metadata: &PackageMetadata, tag: u32) -> Option<String> {
+    match metadata.header.entry(tag) {
+        Ok(IndexData::StringTag(text)) => Some(text.clone()),
+        Ok(IndexData::StringArray(words) | IndexData::I18NString(words)) => Some(words.join(" ")),
+        _ => None,
+    }
 }

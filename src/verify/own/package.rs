@@ -117,8 +117,8 @@ fn read_payload(
 /// The owner of the entry; `None` if it is root.
 fn foreign_owner(entry: &ReadEntry) -> Option<String> {
     let ReadEntry { user, group, .. } = entry;
-    let is_root = |name: &String| ["root", "0"].contains(&name.as_str());
-    (!is_root(user) || !is_root(group)).then(|| format!("{user}:{group}"))
+    let is_root = [user, group].iter().all(|name| ["root", "0"].contains(&name.as_str()));
+    (!is_root).then(|| format!("{user}:{group}"))
 }
 
 /// Packers that go through a list of paths may state a folder again; both are one.
@@ -137,35 +137,43 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
 
 /// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
-    let field = |name: &str| deb.control().get(name).map(String::as_str);
-    let required = |name: &str| {
-        let missing = || Error::malformed(format!("control has no {name}"));
-        field(name).map(str::to_owned).ok_or_else(missing)
-    };
-    let depends = || ["Pre-Depends", "Depends"].into_iter().filter_map(field);
-    let named = depends().flat_map(|list| list.split([',', '|'])).filter_map(capability);
-    let capabilities = |name: &str| -> Vec<Capability> {
-        field(name).into_iter().flat_map(|list| list.split(',')).filter_map(capability).collect()
-    };
-    let excludes = ["Breaks", "Conflicts"]
-        .into_iter()
-        .flat_map(|field| capabilities(field).into_iter().map(move |what| Against { field, what }));
-    let archs = field(ARCHS_FIELD);
+    let depends = ["Pre-Depends", "Depends"].map(|name| field(deb, name));
+    let depends: Vec<&str> = depends.into_iter().flatten().collect();
+    let named = depends.iter().flat_map(|list| list.split([',', '|'])).filter_map(capability);
+    let excludes = ["Breaks", "Conflicts"].into_iter().flat_map(|field| {
+        capabilities(deb, field).into_iter().map(move |what| Against { field, what })
+    });
+    let archs = field(deb, ARCHS_FIELD);
     Ok(Installed {
         format: Some(Format::Deb),
-        name: required("Package")?,
-        version: required("Version")?,
-        arch: field("Architecture").unwrap_or_default().to_owned(),
-        requires: depends().flat_map(|list| list.split(',')).filter_map(requirement).collect(),
+        name: required_field(deb, "Package")?,
+        version: required_field(deb, "Version")?,
+        arch: field(deb, "Architecture").unwrap_or_default().to_owned(),
+        requires: depends.iter().flat_map(|list| list.split(',')).filter_map(requirement).collect(),
         named: named.map(|wish| wish.name).collect(),
-        provides: capabilities("Provides"),
+        provides: capabilities(deb, "Provides"),
         excludes: excludes.collect(),
         names_archs: archs.is_some(),
-        installed_size: field("Installed-Size")
+        installed_size: field(deb, "Installed-Size")
             .and_then(|kib| kib.parse::<u64>().ok()?.checked_mul(deb::INSTALLED_UNIT)),
         stated_archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
         ..Installed::default()
     })
+}
+
+fn field<'a>(deb: &'a deb::DebReader, name: &str) -> Option<&'a str> {
+    deb.control().get(name).map(String::as_str)
+}
+
+fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
+    let missing = || Error::malformed(format!("control has no {name}"));
+    field(deb, name).map(str::to_owned).ok_or_else(missing)
+}
+
+/// The capabilities that a field lists.
+fn capabilities(deb: &deb::DebReader, name: &str) -> Vec<Capability> {
+    let lists = field(deb, name).into_iter();
+    lists.flat_map(|list| list.split(',')).filter_map(capability).collect()
 }
 
 /// `name`, `name (= version)` or another bound; alternatives need none of their packages.
@@ -193,14 +201,13 @@ fn capability(text: &str) -> Option<Capability> {
 
 /// How a dependency of an `.rpm` with these flags compares versions, if it does.
 fn comparison(flags: DependencyFlags) -> Option<Comparison> {
-    let has = |flag| flags.contains(flag);
-    let (less, greater) = (has(DependencyFlags::LESS), has(DependencyFlags::GREATER));
-    match (less, greater, has(DependencyFlags::EQUAL)) {
-        (true, false, false) => Some(Comparison::Less),
-        (true, false, true) => Some(Comparison::LessEqual),
-        (false, false, true) => Some(Comparison::Equal),
-        (false, true, true) => Some(Comparison::GreaterEqual),
-        (false, true, false) => Some(Comparison::Greater),
+    let signs = [DependencyFlags::LESS, DependencyFlags::GREATER, DependencyFlags::EQUAL];
+    match signs.map(|sign| flags.contains(sign)) {
+        [true, false, false] => Some(Comparison::Less),
+        [true, false, true] => Some(Comparison::LessEqual),
+        [false, false, true] => Some(Comparison::Equal),
+        [false, true, true] => Some(Comparison::GreaterEqual),
+        [false, true, false] => Some(Comparison::Greater),
         _ => None,
     }
 }
@@ -208,30 +215,29 @@ fn comparison(flags: DependencyFlags) -> Option<Comparison> {
 /// Reads the metadata of an `.rpm`.
 fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let metadata = rpm.metadata();
-    let fault = |error: ::rpm::Error| Error::malformed("the header lacks a tag").cause(error);
-    let version = metadata.get_version().map_err(fault)?;
-    let release = metadata.get_release().map_err(fault)?;
+    let version = metadata.get_version().map_err(lacks_tag)?;
+    let release = metadata.get_release().map_err(lacks_tag)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
     let requires: Vec<Requirement> = metadata
         .get_requires()
-        .map_err(fault)?
+        .map_err(lacks_tag)?
         .into_iter()
         .map(|dependency| {
             let bound = comparison(dependency.flags).map(|sign| (sign, dependency.version));
             Requirement { name: dependency.name, bound }
         })
         .collect();
-    let provides = metadata.get_provides().map_err(fault)?.into_iter().map(rpm_capability);
+    let provides = metadata.get_provides().map_err(lacks_tag)?.into_iter().map(rpm_capability);
     let mut excludes = Vec::new();
     for (field, found) in
         [("Conflicts", metadata.get_conflicts()), ("Obsoletes", metadata.get_obsoletes())]
     {
-        let found = found.map_err(fault)?.into_iter().map(rpm_capability);
+        let found = found.map_err(lacks_tag)?.into_iter().map(rpm_capability);
         excludes.extend(found.map(|what| Against { field, what }));
     }
     Ok(Installed {
         format: Some(Format::Rpm),
-        name: metadata.get_name().map_err(fault)?.to_owned(),
+        name: metadata.get_name().map_err(lacks_tag)?.to_owned(),
         version: format!("{epoch}{version}-{release}"),
         arch: if metadata.is_source_package() {
             "src".to_owned()
@@ -248,6 +254,10 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         excludes,
         ..Installed::default()
     })
+}
+
+fn lacks_tag(error: ::rpm::Error) -> Error {
+    Error::malformed("the header lacks a tag").cause(error)
 }
 
 fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
@@ -301,23 +311,33 @@ mod tests {
 
     #[test]
     fn only_an_equal_bound_ties_to_one_version() {
-        let parsed = |text| requirement(text).map(|r| (r.exact().cloned(), r.name));
-        let named = |name: &str, exact: Option<&str>| Some((exact.map(str::to_owned), name.into()));
-        assert_eq!(parsed(" a (= 1.0-1)"), named("a", Some("1.0-1")));
-        assert_eq!(parsed("a:amd64 (>= 1)"), named("a", None));
-        assert_eq!(parsed("a"), named("a", None));
-        assert_eq!(parsed("a | b (= 1)"), None);
-        assert_eq!(parsed(""), None);
+        for (text, expected) in [
+            (" a (= 1.0-1)", Some(("a", Some("1.0-1")))),
+            ("a:amd64 (>= 1)", Some(("a", None))),
+            ("a", Some(("a", None))),
+            ("a | b (= 1)", None),
+            ("", None),
+        ] {
+            let found = requirement(text);
+            let found = found.as_ref().map(|r| (r.name.as_str(), r.exact().map(String::as_str)));
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]
     fn a_capability_has_a_sign_and_a_version() {
-        let parsed = |text| capability(text).map(|c| (c.name, c.bound));
-        let bound = |sign: &str, version: &str| Some((sign.to_owned(), version.to_owned()));
-        assert_eq!(parsed(" a (<< 1:7.1~rc1-1)"), Some(("a".into(), bound("<<", "1:7.1~rc1-1"))));
-        assert_eq!(parsed("a:any(=2)"), Some(("a".into(), bound("=", "2"))));
-        assert_eq!(parsed("a"), Some(("a".into(), None)));
-        assert_eq!(parsed("a (<<)"), Some(("a".into(), None)));
-        assert_eq!(parsed(" "), None);
+        for (text, expected) in [
+            (" a (<< 1:7.1~rc1-1)", Some(("a", Some(("<<", "1:7.1~rc1-1"))))),
+            ("a:any(=2)", Some(("a", Some(("=", "2"))))),
+            ("a", Some(("a", None))),
+            ("a (<<)", Some(("a", None))),
+            (" ", None),
+        ] {
+            let expected = expected.map(|(name, bound)| Capability {
+                name: name.to_owned(),
+                bound: bound.map(|(sign, version): (&str, &str)| (sign.into(), version.into())),
+            });
+            assert_eq!(capability(text), expected, "{text}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use ::rpm::{Dependency, DependencyFlags, IndexData, PackageMetadata};
 use md5::{Digest as _, Md5};
 use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::payload::ReadEntry;
 use rockpack_base::formats::rpm;
 
 use super::facts::Class;
@@ -170,7 +171,7 @@ pub(in crate::verify) fn own_faults(
     let mut faults = header.own_files(rpm, installed);
     faults.extend(header.own_dependencies());
     let tags = rpm.metadata().header.get_all_entries();
-    let tags = tags.map_err(|e| Error::malformed("has bad tags").cause(e))?.into_iter();
+    let tags = tags.map_err(bad_tags)?.into_iter();
     faults.extend(tags.map(|(tag, _)| tag).filter(|tag| NEVER_OWN.contains(tag)).map(named));
     Ok(faults)
 }
@@ -214,12 +215,12 @@ impl Tags<'_> {
     /// Judges the texts that rpm asks of every package before it installs it.
     fn texts(&self) -> Vec<HeaderFault> {
         let mut faults = Vec::new();
-        let of = |tag| self.text(tag).unwrap_or_default();
         let digest = self.text(PAYLOAD_DIGEST).is_some_and(|digest| digest.len() == 64);
         if !digest || self.numbers(PAYLOAD_DIGEST_ALGORITHM) != [SHA256] {
             faults.push(HeaderFault::NoPayloadDigest);
         }
-        let (os, arch, format) = (of(OS), of(ARCH), of(PAYLOAD_FORMAT));
+        let [os, arch, format] =
+            [OS, ARCH, PAYLOAD_FORMAT].map(|tag| self.text(tag).unwrap_or_default());
         if !os.eq_ignore_ascii_case("linux") {
             faults.push(HeaderFault::System { os });
         }
@@ -248,12 +249,10 @@ impl Tags<'_> {
             let mut programs = installed.scripts.iter().map(|script| script.interpreter.as_str());
             programs.any(|program| program.split(' ').next() == Some(name))
         };
-        let is_hidden = |need: &Dependency| {
-            let has = |flag| need.flags.contains(flag);
-            let name = need.name.as_str();
-            (has(DependencyFlags::RPMLIB) && !name.starts_with("rpmlib("))
-                || (has(DependencyFlags::CONFIG) && !name.starts_with("config("))
-                || (has(DependencyFlags::INTERP) && !runs(name))
+        let is_hidden = |Dependency { name, flags, .. }: &Dependency| {
+            (flags.contains(DependencyFlags::RPMLIB) && !name.starts_with("rpmlib("))
+                || (flags.contains(DependencyFlags::CONFIG) && !name.starts_with("config("))
+                || (flags.contains(DependencyFlags::INTERP) && !runs(name))
         };
         let needs = self.0.get_requires().unwrap_or_default().into_iter();
         let hidden = needs.filter(is_hidden).map(|need| need.name);
@@ -261,9 +260,8 @@ impl Tags<'_> {
     }
 
     fn unknown(&self) -> Result<Vec<HeaderFault>> {
-        let fault = |e: ::rpm::Error| Error::malformed("has bad tags").cause(e);
-        let tags = self.0.header.get_all_entries().map_err(fault)?;
-        let signature = self.0.signature.get_all_entries().map_err(fault)?;
+        let tags = self.0.header.get_all_entries().map_err(bad_tags)?;
+        let signature = self.0.signature.get_all_entries().map_err(bad_tags)?;
         let known = |tag: u32| HARMLESS.iter().any(|(first, last)| (*first..=*last).contains(&tag));
         let tags = tags.into_iter().map(|(tag, _)| tag).filter(|tag| !known(*tag));
         let signature =
@@ -309,17 +307,16 @@ impl Tags<'_> {
         let (all, verified) = (self.numbers(FILE_FLAGS), self.numbers(FILE_VERIFY_FLAGS));
         let mut faults = Vec::new();
         for (index, read) in rpm.entries().iter().enumerate() {
-            let path = || format!("/{}", read.entry.path);
             let flags = all.get(index).copied().unwrap_or_default();
             if !OWN_FLAGS.contains(&flags) {
-                faults.push(HeaderFault::FileFlags { path: path(), flags });
+                faults.push(HeaderFault::FileFlags { path: absolute_path(read), flags });
             }
             if verified.get(index).is_some_and(|verified| *verified != u32::MAX) {
-                faults.push(HeaderFault::Unverified { path: path() });
+                faults.push(HeaderFault::Unverified { path: absolute_path(read) });
             }
-            let is_loader = || is_loader_file(installed, &path());
+            let is_loader = || is_loader_file(installed, &absolute_path(read));
             if flags != CONFIG_KEPT && read.entry.is_file() && is_loader() {
-                faults.push(HeaderFault::NotKept { path: path() });
+                faults.push(HeaderFault::NotKept { path: absolute_path(read) });
             }
         }
         faults
@@ -332,7 +329,7 @@ impl Tags<'_> {
         let has_files = !self.texts_of(BASE_NAMES).is_empty();
         let mut faults = Vec::new();
         for (index, read) in rpm.entries().iter().enumerate().filter(|_| has_files) {
-            let path = format!("/{}", read.entry.path);
+            let path = absolute_path(read);
             let Some(node) = installed.paths.get(&path) else { continue };
             let flags = flags.get(index).copied().unwrap_or_default();
             let marked = FLAGS.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, how)| *how);
@@ -347,6 +344,14 @@ impl Tags<'_> {
     }
 }
 
+fn bad_tags(error: ::rpm::Error) -> Error {
+    Error::malformed("has bad tags").cause(error)
+}
+
+fn absolute_path(read: &ReadEntry) -> String {
+    format!("/{}", read.entry.path)
+}
+
 /// Whether rpm may leave out, and dpkg keep as it was, what stands at `path`: documents in the folders for them, texts in a
 /// language, configuration below `/etc`, files of other word sizes, but nothing that has code.
 pub(super) fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
@@ -357,16 +362,22 @@ pub(super) fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
             Class::Other | Class::Script(_) | Class::LoaderFolders(_) | Class::Foreign(_)
         )
     });
-    let below = |folders: &[&str]| folders.iter().any(|folder| path.contains(folder));
     !is_code
         && match how {
-            LeftOutAs::Document => below(&["/doc/", "/man/", "/info/", "/licenses/", "/docs/"]),
-            LeftOutAs::Language => below(&["/locale/", "/man/", "/doc/", "/help/"]),
+            LeftOutAs::Document => {
+                has_folder(path, &["/doc/", "/man/", "/info/", "/licenses/", "/docs/"])
+            }
+            LeftOutAs::Language => has_folder(path, &["/locale/", "/man/", "/doc/", "/help/"]),
             LeftOutAs::Config => path.starts_with("/etc/"),
-            LeftOutAs::BuildArtifact => below(&["/.build-id"]),
+            LeftOutAs::BuildArtifact => path.contains("/.build-id"),
             LeftOutAs::Ghost => false,
             LeftOutAs::Colour => matches!(class, Some(Class::Foreign(_))),
         }
+}
+
+/// Whether one of `folders` is in the path.
+fn has_folder(path: &str, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| path.contains(folder))
 }
 
 /// Whether a package has a file of the loader's configuration at `path`.

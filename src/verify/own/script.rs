@@ -115,31 +115,34 @@ mod tests {
 
     #[test]
     fn a_first_line_names_what_starts_the_script() {
-        let path = |text: &str| Runner::Path(text.to_owned());
         let long = format!("#!/{}\n", "x".repeat(252));
         for (start, expected) in [
-            ("#! /bin/sh -e\n", path("/bin/sh")),
+            ("#! /bin/sh -e\n", program("/bin/sh")),
             ("#!/usr/bin/env python3\n", Runner::Named("python3".to_owned())),
-            ("#!/usr/bin/env /opt/x\n", path("/opt/x")),
+            ("#!/usr/bin/env /opt/x\n", program("/opt/x")),
             ("#!/usr/bin/env -S python3 -u\n", Runner::Env),
             ("#!/usr/bin/env python3 -u\n", Runner::Nothing),
             ("#!/bin/sh\r\n", Runner::Nothing),
             ("#!python\n", Runner::Nothing),
             ("#!\n", Runner::Nothing),
-            (&long, path(&long[2..255])),
-            ("#!/bin/sh\n'''exec' /x/python \"$0\" \"$@\"\n", path("/x/python")),
-            ("#!/bin/sh\n'''exec' \"/a b/python\" \"$0\"\n", path("/a b/python")),
-            ("#!/bin/sh\nexec /x/python \"$0\"\n", path("/bin/sh")),
-            ("#!/usr/bin/perl\n'''exec' /x/python \"$0\"\n", path("/usr/bin/perl")),
+            (&long, program(&long[2..255])),
+            ("#!/bin/sh\n'''exec' /x/python \"$0\" \"$@\"\n", program("/x/python")),
+            ("#!/bin/sh\n'''exec' \"/a b/python\" \"$0\"\n", program("/a b/python")),
+            ("#!/bin/sh\nexec /x/python \"$0\"\n", program("/bin/sh")),
+            ("#!/usr/bin/perl\n'''exec' /x/python \"$0\"\n", program("/usr/bin/perl")),
             (&long.replace('\n', "x\n"), Runner::Nothing),
         ] {
             let content = Content::of_bytes(start.as_bytes());
             assert_eq!(read(&content).unwrap().unwrap().runner, expected, "{start:?}");
         }
         let latin = Content::of_bytes(*b"#!/usr/bin/perl -w # caf\xe9\n");
-        assert_eq!(read(&latin).unwrap().unwrap().runner, path("/usr/bin/perl"));
+        assert_eq!(read(&latin).unwrap().unwrap().runner, program("/usr/bin/perl"));
         let latin = Content::of_bytes(*b"#!/usr/bin/caf\xe9\n");
         assert_eq!(read(&latin).unwrap().unwrap().runner, Runner::Nothing);
         assert_eq!(read(&Content::of_bytes(*b"/bin/sh\n")).unwrap(), None);
+    }
+
+    fn program(path: &str) -> Runner {
+        Runner::Path(path.to_owned())
     }
 }

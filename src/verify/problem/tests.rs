@@ -66,20 +66,15 @@ fn identity() -> NamedVersion {
 }
 
 fn of_receipts() -> Vec<Problem> {
-    let unreadable = |place, fault| Problem::Unreadable { place, fault };
-    let package = || ProblemPlace::Package(text(DEB));
-    let file = || ProblemPlace::File(host(LIBRARY));
-    let disk = || ProblemPlace::Disk(text("/opt/rocm/lib/x"));
-    let differs = |place, difference| Problem::ReceiptMismatch { place, difference };
     let digests =
         [DigestFault::Md5, DigestFault::Sha256, DigestFault::Unstated, DigestFault::WithoutFile];
     let mut all = vec![
-        unreadable(package(), ReadFault::Failed { reason: reason() }),
-        unreadable(file(), ReadFault::Failed { reason: reason() }),
-        unreadable(disk(), ReadFault::NameNotUtf8),
-        unreadable(disk(), ReadFault::TargetNotUtf8),
-        differs(
-            package(),
+        unreadable(deb_place(), ReadFault::Failed { reason: reason() }),
+        unreadable(library_place(), ReadFault::Failed { reason: reason() }),
+        unreadable(disk_place(), ReadFault::NameNotUtf8),
+        unreadable(disk_place(), ReadFault::TargetNotUtf8),
+        receipt_mismatch(
+            deb_place(),
             ReceiptDifference::Bytes {
                 size: 1,
                 sha256: digest(),
@@ -87,29 +82,29 @@ fn of_receipts() -> Vec<Problem> {
                 stated_sha256: digest().to_string(),
             },
         ),
-        differs(
-            package(),
+        receipt_mismatch(
+            deb_place(),
             ReceiptDifference::Archs {
                 archs: texts(["gfx1100", "gfx1101"]),
                 stated: texts(["gfx1100"]),
             },
         ),
-        differs(package(), ReceiptDifference::CodeObjects { count: 2, stated: 3 }),
-        differs(file(), ReceiptDifference::Member),
-        differs(file(), ReceiptDifference::Unlisted),
-        differs(file(), ReceiptDifference::LeftOut),
-        differs(file(), ReceiptDifference::NothingLeftOut),
-        differs(file(), ReceiptDifference::Time { own: 2, stated: 1 }),
-        differs(
-            package(),
+        receipt_mismatch(deb_place(), ReceiptDifference::CodeObjects { count: 2, stated: 3 }),
+        receipt_mismatch(library_place(), ReceiptDifference::Member),
+        receipt_mismatch(library_place(), ReceiptDifference::Unlisted),
+        receipt_mismatch(library_place(), ReceiptDifference::LeftOut),
+        receipt_mismatch(library_place(), ReceiptDifference::NothingLeftOut),
+        receipt_mismatch(library_place(), ReceiptDifference::Time { own: 2, stated: 1 }),
+        receipt_mismatch(
+            deb_place(),
             ReceiptDifference::Field {
                 field: text("version"),
                 own: text("7.1.0-1"),
                 stated: text("7.1.0-2"),
             },
         ),
-        differs(
-            package(),
+        receipt_mismatch(
+            deb_place(),
             ReceiptDifference::OtherFormat { field: text("role"), other: text(DEB) },
         ),
     ];
@@ -119,13 +114,27 @@ fn of_receipts() -> Vec<Problem> {
     all
 }
 
+fn unreadable(place: ProblemPlace, fault: ReadFault) -> Problem {
+    Problem::Unreadable { place, fault }
+}
+
+fn receipt_mismatch(place: ProblemPlace, difference: ReceiptDifference) -> Problem {
+    Problem::ReceiptMismatch { place, difference }
+}
+
+fn deb_place() -> ProblemPlace {
+    ProblemPlace::Package(text(DEB))
+}
+
+fn library_place() -> ProblemPlace {
+    ProblemPlace::File(host(LIBRARY))
+}
+
+fn disk_place() -> ProblemPlace {
+    ProblemPlace::Disk(text("/opt/rocm/lib/x"))
+}
+
 fn of_lost_code() -> Vec<Problem> {
-    let lost = |loss| Problem::CodeObjectLost {
-        path: text("lib/libexblas.so.1.2"),
-        target: text("gfx1100"),
-        sha256: digest().to_string(),
-        loss,
-    };
     let faults = [
         RecordFault::NotInstalled,
         RecordFault::NotAtKey { key: text(KEY) },
@@ -140,19 +149,27 @@ fn of_lost_code() -> Vec<Problem> {
         RecordFault::OtherShard { shards: vec![text("one-build")], stated: text("other-build") },
         RecordFault::OtherPackage { package: text(DEB), stated: text("rocm-blas-gfx110x") },
     ];
-    let shard = || text("one");
-    let recorded = faults.map(|fault| lost(CodeLoss::Recorded { installed: text(ARCHIVE), fault }));
+    let recorded =
+        faults.map(|fault| lost_code(CodeLoss::Recorded { installed: text(ARCHIVE), fault }));
     let mut all = recorded.to_vec();
     all.extend([
-        lost(CodeLoss::OfWrapper { shard: shard(), wrapper: 1 }),
-        lost(CodeLoss::WithoutWrapper { shard: shard() }),
-        lost(CodeLoss::OfFile { shard: shard() }),
+        lost_code(CodeLoss::OfWrapper { shard: text("one"), wrapper: 1 }),
+        lost_code(CodeLoss::WithoutWrapper { shard: text("one") }),
+        lost_code(CodeLoss::OfFile { shard: text("one") }),
     ]);
     all
 }
 
+fn lost_code(loss: CodeLoss) -> Problem {
+    Problem::CodeObjectLost {
+        path: text("lib/libexblas.so.1.2"),
+        target: text("gfx1100"),
+        sha256: digest().to_string(),
+        loss,
+    }
+}
+
 fn of_misplaced_code() -> Vec<Problem> {
-    let shard = || text("one");
     let positions = [
         (CodePosition::row(KEY, "gfx1100"), CodeWitness::Artifacts),
         (CodePosition::File, CodeWitness::Artifacts),
@@ -165,13 +182,12 @@ fn of_misplaced_code() -> Vec<Problem> {
         unknown_to,
     });
     let mut all = foreign.to_vec();
-    let path = || TreePath::new("lib/libexblas.so.1.2").unwrap();
     let misplacements = [
-        Misplacement::Scattered { path: path(), shard: shard(), wrapper: 1 },
-        Misplacement::NoOwnBuild { path: path() },
+        Misplacement::Scattered { path: library_path(), shard: text("one"), wrapper: 1 },
+        Misplacement::NoOwnBuild { path: library_path() },
         Misplacement::OtherKernels {
-            path: path(),
-            shard: shard(),
+            path: library_path(),
+            shard: text("one"),
             wrapper: 1,
             primary: text("two"),
         },
@@ -188,11 +204,15 @@ fn of_misplaced_code() -> Vec<Problem> {
         },
         FileLoss::BinaryAbsent,
         FileLoss::OtherBinary,
-        FileLoss::OtherBytes { shard: shard(), parts: texts([".rodata", ".dynamic"]) },
+        FileLoss::OtherBytes { shard: text("one"), parts: texts([".rodata", ".dynamic"]) },
         FileLoss::OtherMode { mode: 0o777, wanted: 0o755 },
     ];
     all.extend(losses.map(|loss| Problem::FileLost { path: text(LIBRARY), loss }));
     all
+}
+
+fn library_path() -> TreePath {
+    TreePath::new("lib/libexblas.so.1.2").unwrap()
 }
 
 fn of_places() -> Vec<Problem> {
@@ -209,11 +229,10 @@ fn of_places() -> Vec<Problem> {
     let mut all: Vec<Problem> =
         hosted.map(|found| Problem::DeviceCodeInHost { file: host(LIBRARY), found }).to_vec();
     all.push(Problem::HostCodeInKernels { file: kernels(LIBRARY) });
-    let own = || texts(["gfx1100", "gfx1101"]);
     let foreign = [
-        ForeignCode::Code { arch: arch("gfx906"), archs: own() },
-        ForeignCode::Index { indexed: vec![arch("gfx906"), arch("gfx908")], archs: own() },
-        ForeignCode::Bundle { arch: arch("gfx906"), archs: own(), other: text(DEB) },
+        ForeignCode::Code { arch: arch("gfx906"), archs: own_archs() },
+        ForeignCode::Index { indexed: vec![arch("gfx906"), arch("gfx908")], archs: own_archs() },
+        ForeignCode::Bundle { arch: arch("gfx906"), archs: own_archs(), other: text(DEB) },
     ];
     let place = || ProblemPlace::File(kernels(ARCHIVE));
     all.extend(foreign.map(|found| Problem::ForeignArch { place: place(), found }));
@@ -224,21 +243,24 @@ fn of_places() -> Vec<Problem> {
     all
 }
 
+fn own_archs() -> Vec<String> {
+    texts(["gfx1100", "gfx1101"])
+}
+
 fn of_archives() -> Vec<Problem> {
-    let row = |fault| ArchiveFault::Row { key: text(KEY), target: text("gfx1100"), fault };
     let faults = [
         ArchiveFault::Unreadable { reason: reason() },
         ArchiveFault::CodeObject { ordinal: 3, reason: reason() },
-        row(RowFault::NoTarget { reason: reason() }),
-        row(RowFault::NoCodeObject),
-        row(RowFault::CompiledFor(target("gfx1101"))),
+        bad_row(RowFault::NoTarget { reason: reason() }),
+        bad_row(RowFault::NoCodeObject),
+        bad_row(RowFault::CompiledFor(target("gfx1101"))),
         ArchiveFault::NotListed { target: text("gfx1100") },
         ArchiveFault::WithoutRow { target: text("gfx1100") },
         ArchiveFault::OtherArch { arch: arch("gfx1100"), target: target("gfx90a:xnack+") },
         ArchiveFault::Features { count: 20 },
     ];
-    let file = || kernels(ARCHIVE);
-    let mut all = faults.map(|fault| Problem::BadArchive { file: file(), fault }).to_vec();
+    let mut all =
+        faults.map(|fault| Problem::BadArchive { file: kernels(ARCHIVE), fault }).to_vec();
     let lacks = [
         PartnerLack::Absent { wanted: DatabasePartner::Index, archs: Vec::new() },
         PartnerLack::Absent {
@@ -249,8 +271,7 @@ fn of_archives() -> Vec<Problem> {
         PartnerLack::ReferenceAbsent { reference: text("T.co") },
         PartnerLack::ReferenceElsewhere { reference: text("T.co"), package: text(DEB) },
     ];
-    let index = || kernels("/opt/rocm/lib/rocblas/library/T.dat");
-    all.extend(lacks.map(|lack| Problem::DatabaseUnpaired { file: index(), lack }));
+    all.extend(lacks.map(|lack| Problem::DatabaseUnpaired { file: database(), lack }));
     let faults = [
         Inconsistency::MasterWithoutMapping { mapping: text("M.dat") },
         Inconsistency::MappingWithoutMaster { master: text("T.dat") },
@@ -258,10 +279,10 @@ fn of_archives() -> Vec<Problem> {
         Inconsistency::FallbackUnmapped { fallbacks: texts(["S_fallback_gfx1100.dat"]) },
         Inconsistency::PlainAndCompressed { compressed: text("T.dat.zlib") },
     ];
-    all.extend(faults.map(|fault| Problem::DatabaseInconsistent { file: index(), fault }));
-    all.push(Problem::BadDatabase { file: index(), reason: reason() });
-    let machine = |class, data, number| ElfMachine::new(class, data, number).unwrap();
-    let machines = vec![machine(2, 1, [183, 0]), machine(1, 1, [3, 0])];
+    all.extend(faults.map(|fault| Problem::DatabaseInconsistent { file: database(), fault }));
+    all.push(Problem::BadDatabase { file: database(), reason: reason() });
+    let machines = [ElfMachine::new(2, 1, [183, 0]), ElfMachine::new(1, 1, [3, 0])];
+    let machines = machines.map(Option::unwrap).to_vec();
     all.push(Problem::OtherMachine { file: host(LIBRARY), machines });
     all.push(Problem::ThinArchive { file: host("/opt/rocm/lib/libx.a") });
     let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);
@@ -280,38 +301,47 @@ fn of_archives() -> Vec<Problem> {
         RowLack::WithoutRow { device: device(), listed: listed() },
         RowLack::LessSpecific { device: device(), listed: listed() },
     ];
-    all.extend(lacks.map(|lack| Problem::RowMissing { file: file(), key: text(KEY), lack }));
+    all.extend(lacks.map(|lack| {
+        let (file, key) = (kernels(ARCHIVE), text(KEY));
+        Problem::RowMissing { file, key, lack }
+    }));
     all
 }
 
+fn bad_row(fault: RowFault) -> ArchiveFault {
+    ArchiveFault::Row { key: text(KEY), target: text("gfx1100"), fault }
+}
+
+fn database() -> PackagePath {
+    kernels("/opt/rocm/lib/rocblas/library/T.dat")
+}
+
 fn of_hosts_and_manifests() -> Vec<Problem> {
-    let wrapper = |fault| HostFault::Wrapper { wrapper: 1, fault };
     let faults = [
         HostFault::Unreadable { reason: reason() },
         HostFault::Marker { reason: text("its marker is not loaded") },
         HostFault::MarkerAlone,
         HostFault::Partly { transformed: 1, wrappers: 2 },
-        wrapper(WrapperFault::Version { version: 2 }),
-        wrapper(WrapperFault::Pointer { address: 0x2000 }),
-        wrapper(WrapperFault::Unmoved),
-        wrapper(WrapperFault::Index { index: 5 }),
+        bad_wrapper(WrapperFault::Version { version: 2 }),
+        bad_wrapper(WrapperFault::Pointer { address: 0x2000 }),
+        bad_wrapper(WrapperFault::Unmoved),
+        bad_wrapper(WrapperFault::Index { index: 5 }),
     ];
     let mut all: Vec<Problem> =
         faults.map(|fault| Problem::BadHostBinary { file: host(LIBRARY), fault }).to_vec();
-    let archive = || text(ARCHIVE);
     let faults = [
         ManifestFault::Unreadable { reason: reason() },
         ManifestFault::Misplaced { component: text("blas_lib"), prefix: text("lib") },
         ManifestFault::ArchGone {
-            archive: archive(),
+            archive: text(ARCHIVE),
             arch: text("gfx1100"),
             path: text("/opt/rocm/lib/rocblas/library/T.co"),
         },
-        ManifestFault::ArchiveAbsent { archive: archive() },
-        ManifestFault::Size { archive: archive(), size: 1, stated: 2 },
-        ManifestFault::KernelCount { archive: archive(), stated: 2 },
+        ManifestFault::ArchiveAbsent { archive: text(ARCHIVE) },
+        ManifestFault::Size { archive: text(ARCHIVE), size: 1, stated: 2 },
+        ManifestFault::KernelCount { archive: text(ARCHIVE), stated: 2 },
         ManifestFault::Archs {
-            archive: archive(),
+            archive: text(ARCHIVE),
             arch: text("gfx1100"),
             targets: texts(["gfx1100", "gfx1101"]),
         },
@@ -322,72 +352,72 @@ fn of_hosts_and_manifests() -> Vec<Problem> {
     all
 }
 
+fn bad_wrapper(fault: WrapperFault) -> HostFault {
+    HostFault::Wrapper { wrapper: 1, fault }
+}
+
 fn of_paths() -> Vec<Problem> {
-    let owners =
-        |sharing| PathConflict::Owners { sharing, first: text(DEB), second: text(KERNELS) };
-    let prefixes = |difference| PathConflict::InPrefixes {
-        artifact: text("one/blas_lib_all"),
-        first: text("a/stage"),
-        second: text("b/stage"),
-        difference,
-    };
     let conflicts = [
-        owners(BadSharing::DifferentFiles),
-        owners(BadSharing::DifferentArtifacts),
-        owners(BadSharing::Modes),
-        owners(BadSharing::Path),
+        two_owners(BadSharing::DifferentFiles),
+        two_owners(BadSharing::DifferentArtifacts),
+        two_owners(BadSharing::Modes),
+        two_owners(BadSharing::Path),
         PathConflict::BelowFile {
             above: text("/opt/rocm/lib"),
             other: text(DEB),
             package: text(KERNELS),
         },
         PathConflict::InPackage { package: text(DEB), earlier: text("file"), later: text("link") },
-        prefixes(NodeDifference::Modes { own: 0o644, other: 0o755 }),
-        prefixes(NodeDifference::Kinds { own: text("file"), other: text("directory") }),
-        prefixes(NodeDifference::Content),
+        in_prefixes(NodeDifference::Modes { own: 0o644, other: 0o755 }),
+        in_prefixes(NodeDifference::Kinds { own: text("file"), other: text("directory") }),
+        in_prefixes(NodeDifference::Content),
     ];
     let conflict = |conflict| Problem::PathOwnedTwice { path: text(LIBRARY), conflict };
-    let too_long = |excess| Problem::PathTooLong { file: host(LIBRARY), excess };
     let lengths = [
         too_long(PathExcess::Name { bytes: 250, limit: 246 }),
         too_long(PathExcess::Path { bytes: 4090, limit: 4086 }),
     ];
     let owner = Problem::ForeignOwner { file: host(LIBRARY), owner: text("builder:users") };
-    let bad_deb = |fault| Problem::BadDeb { package: text(DEB), fault };
-    let first = || text("tar archive at its byte 0x400: ./opt/rocm/dev is a character device");
     let debs = [
         bad_deb(DebFault::Field { name: text("Essential"), value: text("yes") }),
         bad_deb(DebFault::Conffile { line: text(ARCHIVE) }),
         bad_deb(DebFault::NotKept { path: text(ARCHIVE) }),
         bad_deb(DebFault::Size { stated: 1024, own: 2048 }),
         bad_deb(DebFault::Time { path: text(ARCHIVE), time: 2, others: 1 }),
-        bad_deb(DebFault::Archive { first: first(), others: 0 }),
-        bad_deb(DebFault::Archive { first: first(), others: 2 }),
+        bad_deb(DebFault::Archive { first: device_member(), others: 0 }),
+        bad_deb(DebFault::Archive { first: device_member(), others: 2 }),
     ];
     let all = conflicts.map(conflict).into_iter().chain(lengths).chain([owner]);
     all.chain(debs).collect()
 }
 
+fn two_owners(sharing: BadSharing) -> PathConflict {
+    PathConflict::Owners { sharing, first: text(DEB), second: text(KERNELS) }
+}
+
+fn in_prefixes(difference: NodeDifference) -> PathConflict {
+    PathConflict::InPrefixes {
+        artifact: text("one/blas_lib_all"),
+        first: text("a/stage"),
+        second: text("b/stage"),
+        difference,
+    }
+}
+
+fn too_long(excess: PathExcess) -> Problem {
+    Problem::PathTooLong { file: host(LIBRARY), excess }
+}
+
+fn bad_deb(fault: DebFault) -> Problem {
+    Problem::BadDeb { package: text(DEB), fault }
+}
+
+fn device_member() -> String {
+    text("tar archive at its byte 0x400: ./opt/rocm/dev is a character device")
+}
+
 fn of_dependencies() -> Vec<Problem> {
-    let exclusion = |bound| Problem::SetConflict {
-        package: text(DEB),
-        exclusion: Exclusion { field: text("Breaks"), excluded: text("rocm-fft"), bound },
-        other: text("rocm-fft_7.1.0-1_amd64.deb"),
-    };
     let bound = ExclusionBound { sign: text("<<"), version: text("7.2") };
-    let missing = |lack| Problem::DependencyMissing { package: text(KERNELS), lack };
-    let interpreter = || text("/opt/rocm/bin/python");
-    let script = |lack| Problem::InterpreterMissing {
-        package: text(DEB),
-        path: text("/opt/rocm/bin/tool"),
-        lack,
-    };
-    let library = |lack| Problem::LibraryMissing {
-        package: text(DEB),
-        path: text(LIBRARY),
-        library: Soname::from("libamdhip64.so.7"),
-        lack,
-    };
     vec![
         Problem::VersionMissing {
             package: text(DEB),
@@ -397,16 +427,19 @@ fn of_dependencies() -> Vec<Problem> {
             at: PackagePath::new(DEB, LIBRARY),
         },
         Problem::LibraryMisplaced { package: text(DEB), path: text(LIBRARY) },
-        library(LibraryLack::OutOfReach(PackagePath::new(DEB, LIBRARY))),
-        missing(DependencyLack::Host { host: text("rocm-blas"), version: text("7.1.0-1") }),
-        script(InterpreterLack::NotBrought {
-            interpreter: interpreter(),
+        library_missing(LibraryLack::OutOfReach(PackagePath::new(DEB, LIBRARY))),
+        dependency_missing(DependencyLack::Host {
+            host: text("rocm-blas"),
+            version: text("7.1.0-1"),
+        }),
+        interpreter_missing(InterpreterLack::NotBrought {
+            interpreter: text("/opt/rocm/bin/python"),
             holder: PackagePath::new(DEB, "/opt/rocm/bin/python"),
         }),
-        script(InterpreterLack::Nowhere { interpreter: interpreter() }),
-        script(InterpreterLack::Unreadable),
-        missing(DependencyLack::OwnVersion),
-        missing(DependencyLack::OtherVersion {
+        interpreter_missing(InterpreterLack::Nowhere { interpreter: text("/opt/rocm/bin/python") }),
+        interpreter_missing(InterpreterLack::Unreadable),
+        dependency_missing(DependencyLack::OwnVersion),
+        dependency_missing(DependencyLack::OtherVersion {
             dependency: text("rocm-blas"),
             sign: text("="),
             wanted: text("7.1.0-2"),
@@ -417,11 +450,11 @@ fn of_dependencies() -> Vec<Problem> {
             brought: text("rocm-blas-gfx120x_7.1.0-1_amd64.deb"),
             archs: texts(["gfx1200", "gfx1201"]),
         },
-        exclusion(Some(bound)),
-        exclusion(None),
-        library(LibraryLack::NotBrought(PackagePath::new("hip.deb", "/opt/rocm/lib/x"))),
-        library(LibraryLack::NoDependency),
-        library(LibraryLack::Untold(text("hip.deb"))),
+        set_conflict(Some(bound)),
+        set_conflict(None),
+        library_missing(LibraryLack::NotBrought(PackagePath::new("hip.deb", "/opt/rocm/lib/x"))),
+        library_missing(LibraryLack::NoDependency),
+        library_missing(LibraryLack::Untold(text("hip.deb"))),
         Problem::PackageTwice { package: text(DEB), identity: identity(), other: text("b.deb") },
         Problem::PackageOfOtherSet {
             package: text(DEB),
@@ -431,44 +464,70 @@ fn of_dependencies() -> Vec<Problem> {
     ]
 }
 
+fn set_conflict(bound: Option<ExclusionBound>) -> Problem {
+    Problem::SetConflict {
+        package: text(DEB),
+        exclusion: Exclusion { field: text("Breaks"), excluded: text("rocm-fft"), bound },
+        other: text("rocm-fft_7.1.0-1_amd64.deb"),
+    }
+}
+
+fn dependency_missing(lack: DependencyLack) -> Problem {
+    Problem::DependencyMissing { package: text(KERNELS), lack }
+}
+
+fn interpreter_missing(lack: InterpreterLack) -> Problem {
+    Problem::InterpreterMissing { package: text(DEB), path: text("/opt/rocm/bin/tool"), lack }
+}
+
+fn library_missing(lack: LibraryLack) -> Problem {
+    Problem::LibraryMissing {
+        package: text(DEB),
+        path: text(LIBRARY),
+        library: Soname::from("libamdhip64.so.7"),
+        lack,
+    }
+}
+
 fn of_documents() -> Vec<Problem> {
-    let package = || text(DEB);
     let faults = [
         DocumentFault::Unreadable { reason: reason() },
         DocumentFault::IdTwice { id: text("SPDXRef-1") },
         DocumentFault::ElementAbsent { id: text("SPDXRef-1") },
-        DocumentFault::PackageTwice { package: package() },
-        DocumentFault::OtherDigest { package: package(), sha256: digest() },
-        DocumentFault::NoDigest { package: package() },
-        DocumentFault::OtherLicense { package: package(), license: text("MIT") },
-        DocumentFault::OtherFile { package: package(), path: text("./opt/rocm/lib/x") },
+        DocumentFault::PackageTwice { package: text(DEB) },
+        DocumentFault::OtherDigest { package: text(DEB), sha256: digest() },
+        DocumentFault::NoDigest { package: text(DEB) },
+        DocumentFault::OtherLicense { package: text(DEB), license: text("MIT") },
+        DocumentFault::OtherFile { package: text(DEB), path: text("./opt/rocm/lib/x") },
     ];
-    let of = |file: &str, fault| Problem::DocumentMismatch { file: text(file), fault };
-    let mut all = faults.map(|fault| of("packages.spdx.json", fault)).to_vec();
-    all.push(of(DEB, DocumentFault::PackageAbsent));
-    all.push(of(DEB, DocumentFault::NotDescribed));
+    let mut all = faults.map(|fault| document_mismatch("packages.spdx.json", fault)).to_vec();
+    all.push(document_mismatch(DEB, DocumentFault::PackageAbsent));
+    all.push(document_mismatch(DEB, DocumentFault::NotDescribed));
     all.push(Problem::BadArtifact { file: text("one/blas_lib_all"), reason: reason() });
     all
 }
 
+fn document_mismatch(file: &str, fault: DocumentFault) -> Problem {
+    Problem::DocumentMismatch { file: text(file), fault }
+}
+
 fn of_indexes() -> Vec<Problem> {
     let (list, element) = (|| text("filelists"), || text("checksum"));
-    let index = |file: &str, fault| Problem::BadIndex { file: text(file), fault };
     let mut all = vec![
-        index(LIST, IndexFault::Unreadable { reason: reason() }),
-        index(LIST, IndexFault::NotUtf8),
-        index(LIST, IndexFault::Outside { path: text("../x") }),
-        index(LIST, IndexFault::NoFile),
-        index(LIST, IndexFault::Large { len: 2 << 24, most: 1 << 24 }),
-        index(LIST, IndexFault::Lists { count: 1000, most: 100 }),
-        index(REPOMD, IndexFault::NamesOutside { path: text("../x") }),
-        index(REPOMD, IndexFault::ListTwice { list: list() }),
-        index(REPOMD, IndexFault::ElementTwice { list: list(), element: element() }),
-        index(REPOMD, IndexFault::NoPrimary),
-        index("repodata/primary.xml.gz", IndexFault::NoSha256),
-        index(LIST, IndexFault::NoFilename),
-        index(REPOMD, IndexFault::Architectures { count: 65, most: 64 }),
-        index(POOL, IndexFault::PackageElementTwice { element: element() }),
+        bad_index(LIST, IndexFault::Unreadable { reason: reason() }),
+        bad_index(LIST, IndexFault::NotUtf8),
+        bad_index(LIST, IndexFault::Outside { path: text("../x") }),
+        bad_index(LIST, IndexFault::NoFile),
+        bad_index(LIST, IndexFault::Large { len: 2 << 24, most: 1 << 24 }),
+        bad_index(LIST, IndexFault::Lists { count: 1000, most: 100 }),
+        bad_index(REPOMD, IndexFault::NamesOutside { path: text("../x") }),
+        bad_index(REPOMD, IndexFault::ListTwice { list: list() }),
+        bad_index(REPOMD, IndexFault::ElementTwice { list: list(), element: element() }),
+        bad_index(REPOMD, IndexFault::NoPrimary),
+        bad_index("repodata/primary.xml.gz", IndexFault::NoSha256),
+        bad_index(LIST, IndexFault::NoFilename),
+        bad_index(REPOMD, IndexFault::Architectures { count: 65, most: 64 }),
+        bad_index(POOL, IndexFault::PackageElementTwice { element: element() }),
     ];
     let differences = [
         IndexDifference::Absent,
@@ -514,23 +573,23 @@ fn of_indexes() -> Vec<Problem> {
     all
 }
 
+fn bad_index(file: &str, fault: IndexFault) -> Problem {
+    Problem::BadIndex { file: text(file), fault }
+}
+
 fn of_indexed_packages() -> Vec<Problem> {
-    let (file, alternatives) = (|| text(POOL), || texts(["a >= 1", "b"]));
-    let differs = |difference| Problem::PackageMismatch { file: file(), difference };
-    let signature = |fault| Problem::BadSignature { file: file(), fault };
-    let open = |dependency| Problem::DependencyOpen { file: file(), dependency };
-    let arch = || text("x86_64");
+    let alternatives = || texts(["a >= 1", "b"]);
     vec![
-        Problem::PackageMissing { file: file() },
-        differs(IndexedDifference::Unreadable { reason: reason() }),
-        differs(IndexedDifference::Property(text("SHA256"))),
-        differs(IndexedDifference::Field(text("Depends"))),
-        signature(SignatureFault::Absent),
-        signature(SignatureFault::Bad { reason: text("is signed by none of the keys given") }),
-        signature(SignatureFault::BadHeader {
+        Problem::PackageMissing { file: text(POOL) },
+        package_mismatch(IndexedDifference::Unreadable { reason: reason() }),
+        package_mismatch(IndexedDifference::Property(text("SHA256"))),
+        package_mismatch(IndexedDifference::Field(text("Depends"))),
+        bad_signature(SignatureFault::Absent),
+        bad_signature(SignatureFault::Bad { reason: text("is signed by none of the keys given") }),
+        bad_signature(SignatureFault::BadHeader {
             reason: text("is signed by none of the keys given"),
         }),
-        signature(SignatureFault::Unsigned),
+        bad_signature(SignatureFault::Unsigned),
         Problem::ReleaseExpired {
             file: text("dists/stable/Release"),
             until: text("Thu, 01 Jan 2026 00:00:00 UTC"),
@@ -539,19 +598,37 @@ fn of_indexed_packages() -> Vec<Problem> {
             file: text("dists/stable/Release"),
             date: text("Wed, 01 Jan 2036 00:00:00 UTC"),
         },
-        Problem::OrphanFile { file: file() },
-        open(OpenDependency::Deb { alternatives: alternatives(), arch: Some(arch()) }),
-        open(OpenDependency::Deb { alternatives: alternatives(), arch: None }),
-        open(OpenDependency::Rpm { alternatives: texts(["a = 1"]), arch: arch() }),
-        open(OpenDependency::Wheel {
+        Problem::OrphanFile { file: text(POOL) },
+        open_dependency(OpenDependency::Deb {
+            alternatives: alternatives(),
+            arch: Some(text("x86_64")),
+        }),
+        open_dependency(OpenDependency::Deb { alternatives: alternatives(), arch: None }),
+        open_dependency(OpenDependency::Rpm {
+            alternatives: texts(["a = 1"]),
+            arch: text("x86_64"),
+        }),
+        open_dependency(OpenDependency::Wheel {
             extra: "device-gfx942".to_owned(),
             requires: "torch-device-gfx942 ==2.13.0".to_owned(),
         }),
-        open(OpenDependency::Rpm {
+        open_dependency(OpenDependency::Rpm {
             alternatives: texts(["a", "b", "c", "d", "e", "f"]),
-            arch: arch(),
+            arch: text("x86_64"),
         }),
     ]
+}
+
+fn package_mismatch(difference: IndexedDifference) -> Problem {
+    Problem::PackageMismatch { file: text(POOL), difference }
+}
+
+fn bad_signature(fault: SignatureFault) -> Problem {
+    Problem::BadSignature { file: text(POOL), fault }
+}
+
+fn open_dependency(dependency: OpenDependency) -> Problem {
+    Problem::DependencyOpen { file: text(POOL), dependency }
 }
 
 fn of_parts() -> Vec<Problem> {
@@ -576,24 +653,24 @@ fn of_parts() -> Vec<Problem> {
 
 fn of_headers() -> Vec<Problem> {
     let package = || text("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm");
-    let script = |fault| Problem::ScriptForeign { package: text(DEB), fault };
-    let phase = || text("postinst");
-    let relation = || text("depends: rocm-core");
     let mut all = vec![
         Problem::ReceiptMismatch {
             place: ProblemPlace::Package(text(DEB)),
-            difference: ReceiptDifference::Relation { relation: relation() },
+            difference: ReceiptDifference::Relation { relation: text("depends: rocm-core") },
         },
         Problem::ReceiptMismatch {
             place: ProblemPlace::Package(text(DEB)),
-            difference: ReceiptDifference::RelationLost { relation: relation() },
+            difference: ReceiptDifference::RelationLost { relation: text("depends: rocm-core") },
         },
         Problem::SetId { file: host("/opt/rocm/bin/tool"), mode: 0o4755 },
         Problem::FileForeign { file: host("/etc/cron.d/evil"), kind: text("file") },
-        script(ScriptFault::Text { phase: phase() }),
-        script(ScriptFault::Missing { phase: phase() }),
-        script(ScriptFault::Interpreter { phase: phase(), interpreter: text("/usr/bin/perl") }),
-        script(ScriptFault::ControlFile { name: text("config") }),
+        foreign_script(ScriptFault::Text { phase: text("postinst") }),
+        foreign_script(ScriptFault::Missing { phase: text("postinst") }),
+        foreign_script(ScriptFault::Interpreter {
+            phase: text("postinst"),
+            interpreter: text("/usr/bin/perl"),
+        }),
+        foreign_script(ScriptFault::ControlFile { name: text("config") }),
     ];
     let marks = [
         LeftOutAs::Document,
@@ -645,6 +722,10 @@ fn of_headers() -> Vec<Problem> {
     let faults = faults.into_iter().chain(marks);
     all.extend(faults.map(|fault| Problem::BadHeader { package: package(), fault }));
     all
+}
+
+fn foreign_script(fault: ScriptFault) -> Problem {
+    Problem::ScriptForeign { package: text(DEB), fault }
 }
 
 fn examples() -> Vec<Problem> {
@@ -703,7 +784,16 @@ fn texts_are_as_written_here() {
 
 #[test]
 fn problems_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
-    let bytes = |size| Problem::ReceiptMismatch {
+    let (first, last) = (of_size(1), of_size(2));
+    assert_eq!(first.to_string(), last.to_string());
+    let kept = sorted([last.clone(), first.clone(), last.clone()]);
+    assert_eq!(kept, [first.clone(), last.clone()]);
+    assert_eq!(sorted([first.clone(), last, first]), kept);
+}
+
+/// The problem of a package that has `size` bytes and that a receipt states others of.
+fn of_size(size: u64) -> Problem {
+    Problem::ReceiptMismatch {
         place: ProblemPlace::Package(text(DEB)),
         difference: ReceiptDifference::Bytes {
             size,
@@ -711,27 +801,27 @@ fn problems_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
             stated_size: 0,
             stated_sha256: digest().to_string(),
         },
-    };
-    let sorted =
-        |given: [Problem; 3]| Problems { list: given.to_vec(), ..Problems::default() }.finish();
-    let (first, last) = (bytes(1), bytes(2));
-    assert_eq!(first.to_string(), last.to_string());
-    let kept = sorted([last.clone(), first.clone(), last.clone()]);
-    assert_eq!(kept, [first.clone(), last.clone()]);
-    assert_eq!(sorted([first.clone(), last, first]), kept);
+    }
+}
+
+fn sorted(given: [Problem; 3]) -> Vec<Problem> {
+    Problems { list: given.to_vec(), ..Problems::default() }.finish()
 }
 
 #[test]
 fn of_very_many_problems_of_a_check_some_are_told() {
-    let missing = |at: usize| Problem::PackageMissing { file: at.to_string() };
     let mut own = Problems::bounded();
-    (0..MOST_TOLD + 3).for_each(|at| own.add(missing(at)));
+    (0..MOST_TOLD + 3).for_each(|at| own.add(package_missing(at)));
     own.add(Problem::OrphanFile { file: text("a") });
     let mut all = Problems::default();
     all.extend(own);
     // Each repository has a bound of its own; problems of anything else are all reported.
-    all.add(missing(MOST_TOLD + 3));
+    all.add(package_missing(MOST_TOLD + 3));
     let more: Vec<_> = all.more().iter().map(|more| (more.code, more.count)).collect();
     assert_eq!(more, [("V072", 3)]);
     assert_eq!(all.finish().len(), MOST_TOLD + 2);
+}
+
+fn package_missing(at: usize) -> Problem {
+    Problem::PackageMissing { file: at.to_string() }
 }

@@ -214,35 +214,42 @@ fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
 fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
     let served = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| stanza.words(name));
     let keys = stanza.words("gpgkey");
-    let is_own = |url: &str| places.contains(url.trim_end_matches('/'));
-    let is_below = |url: &str| url.rsplit_once('/').is_some_and(|(folder, _)| is_own(folder));
-    let served = served.into_iter().flatten().filter(|url| !is_own(url));
+    let is_below =
+        |url: &str| url.rsplit_once('/').is_some_and(|(folder, _)| is_place(folder, places));
+    let served = served.into_iter().flatten().filter(|url| !is_place(url, places));
     let found = served.chain(keys.filter(|url| !is_below(url))).filter(|_| !places.is_empty());
     found.map(|url| ClientFault::Elsewhere { url: url.to_owned() }).collect()
+}
+
+fn is_place(url: &str, places: &BTreeSet<String>) -> bool {
+    places.contains(url.trim_end_matches('/'))
 }
 
 /// Faults of client files that do not make clients check the repository's signatures, or that name
 /// suites which do not exist.
 fn unsigned(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<ClientFault>> {
-    let there = |path: &str| is_file(&context.root.join(path));
     if form == Form::Repo {
         let said = stanza.value("repo_gpgcheck").map(|value| value.trim().to_ascii_lowercase());
         let checks = said.is_some_and(|said| YES.contains(&said.as_str()));
-        let signed = there("repodata/repomd.xml.asc")?;
+        let signed = has_file(context, "repodata/repomd.xml.asc")?;
         return Ok((signed && !checks).then_some(ClientFault::Unchecked).into_iter().collect());
     }
     let mut faults = Vec::new();
     let names_key = stanza.words("signed-by").next().is_some();
     for suite in stanza.words("suites").filter(|suite| !suite.ends_with('/')) {
         let folder = format!("dists/{suite}");
-        let signed = there(&format!("{folder}/InRelease"))?;
-        if !signed && !there(&format!("{folder}/Release"))? {
+        let signed = has_file(context, &format!("{folder}/InRelease"))?;
+        if !signed && !has_file(context, &format!("{folder}/Release"))? {
             faults.push(ClientFault::NoSuite { suite: suite.to_owned() });
         } else if signed && !names_key {
             faults.push(ClientFault::Unchecked);
         }
     }
     Ok(faults)
+}
+
+fn has_file(context: &Context<'_>, path: &str) -> Result<bool> {
+    is_file(&context.root.join(path))
 }
 
 /// The keys in a value, in place of the name of a keyring: its lines may begin with blanks, and a

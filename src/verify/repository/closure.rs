@@ -199,7 +199,6 @@ impl<'a> Offers<'a> {
         let named =
             rest.get(..rest.partition_point(|(name, _)| *name == wish.name)).unwrap_or_default();
         let Some((sign, bound)) = wish.bound else { return !named.is_empty() };
-        let order = |(_, version): &Offer<'_>| (self.rules.compare)(version.unwrap_or(""), bound);
         [0, 1, 2].into_iter().any(|of_class| {
             let start = named.partition_point(|(_, version)| class(*version) < of_class);
             let rest = named.get(start..).unwrap_or_default();
@@ -209,9 +208,14 @@ impl<'a> Offers<'a> {
                 return self.rules.bare_meets && !versions.is_empty();
             }
             let ends = [versions.first(), versions.last()];
-            ends.into_iter().flatten().any(|offer| sign.holds(order(offer)))
-                || (sign == Sign::Equal && versions.binary_search_by(order).is_ok())
+            ends.into_iter().flatten().any(|offer| sign.holds(self.compare(offer, bound)))
+                || (sign == Sign::Equal
+                    && versions.binary_search_by(|offer| self.compare(offer, bound)).is_ok())
         })
+    }
+
+    fn compare(&self, (_, version): &Offer<'_>, bound: &str) -> Ordering {
+        (self.rules.compare)(version.unwrap_or(""), bound)
     }
 }
 
@@ -247,11 +251,10 @@ mod tests {
     #[test]
     fn an_offer_of_many_meets_what_it_meets_alone() {
         let compare = |one: &str, other: &str| {
-            let bare = |version: &str| version.split('-').next().unwrap().to_owned();
             if one.contains('-') && other.contains('-') {
                 rpm::compare_versions(one, other)
             } else {
-                rpm::compare_versions(&bare(one), &bare(other))
+                rpm::compare_versions(without_release(one), without_release(other))
             }
         };
         let rpm = VersionRules { compare, bare_meets: true };
@@ -277,6 +280,11 @@ mod tests {
             }
         }
     }
+
+    fn without_release(version: &str) -> &str {
+        version.split('-').next().unwrap()
+    }
+
     #[test]
     fn what_has_no_version_meets_bounds_for_rpm_alone() {
         for (bare_meets, bound, expected) in [
@@ -286,24 +294,32 @@ mod tests {
         ] {
             let rules = VersionRules { compare: deb::compare_versions, bare_meets };
             let offers = Offers::of([("n", None), ("o", Some("1"))].into_iter(), rules);
-            let wish = |name| Wish { name, bound, is_alternative: false };
-            assert_eq!(offers.meet(&wish("n")), expected);
-            assert!(!offers.meet(&wish("a")) && !offers.meet(&wish("p")));
+            assert_eq!(offers.meet(&wish("n", bound)), expected);
+            assert!(!offers.meet(&wish("a", bound)) && !offers.meet(&wish("p", bound)));
         }
+    }
+
+    fn wish<'a>(name: &'a str, bound: Option<(Sign, &'a str)>) -> Wish<'a> {
+        Wish { name, bound, is_alternative: false }
     }
 
     #[test]
     fn of_many_open_dependencies_some_are_told() {
         let rules = VersionRules { compare: deb::compare_versions, bare_meets: false };
-        let wish = |at| Wish {
-            name: if at == 0 { "elsewhere" } else { "x" },
-            bound: Some((if at == 0 { Sign::Less } else { Sign::Equal }, "1")),
-            is_alternative: at % 2 == 1,
-        };
-        let wishes = (0..4 * MOST_TOLD + 2).map(|at| wish(at + 2)).chain([wish(0)]).collect();
+        let others = (0..4 * MOST_TOLD + 2).map(|at| numbered_wish(at + 2));
+        let wishes = others.chain([numbered_wish(0)]).collect();
         let node = PackageNode { path: "p", offers: vec![("p", None)], wishes };
         let open = open(&[&node], &KnownNames::of([&node].into_iter()), rules);
         assert_eq!((open.told.len(), open.more, open.elsewhere), (MOST_TOLD, MOST_TOLD + 1, 1));
         assert_eq!(open.told[0].alternatives, ["x = 1", "x = 1"]);
+    }
+
+    /// The wish of a number: that of 0 is for a package elsewhere, those of odd ones are alternatives.
+    fn numbered_wish(at: usize) -> Wish<'static> {
+        Wish {
+            name: if at == 0 { "elsewhere" } else { "x" },
+            bound: Some((if at == 0 { Sign::Less } else { Sign::Equal }, "1")),
+            is_alternative: at % 2 == 1,
+        }
     }
 }

@@ -264,19 +264,8 @@ fn look(
     listed: &File,
 ) -> (Vec<Problem>, Option<WheelPackage>) {
     let (mut faults, mut package) = (Vec::new(), None);
-    let mut open = |path: &str| match files.open(path) {
-        Ok(Some(content)) => Some(content),
-        Ok(None) => {
-            faults.push(Problem::PackageMissing { file: path.to_owned() });
-            None
-        }
-        Err(error) => {
-            let difference = IndexedDifference::Unreadable { reason: error.to_string() };
-            faults.push(Problem::PackageMismatch { file: path.to_owned(), difference });
-            None
-        }
-    };
-    let (wheel, metadata) = (open(path), open(&beside(path)));
+    let wheel = open_named(files, path, &mut faults);
+    let metadata = open_named(files, &beside(path), &mut faults);
     let seen = [
         (
             path.to_owned(),
@@ -297,6 +286,22 @@ fn look(
         faults.extend(differences.into_iter().map(mismatch));
     }
     (faults, package)
+}
+
+/// Opens a file; adds a fault if that fails.
+fn open_named(files: NamedFiles<'_>, path: &str, faults: &mut Vec<Problem>) -> Option<Content> {
+    match files.open(path) {
+        Ok(Some(content)) => Some(content),
+        Ok(None) => {
+            faults.push(Problem::PackageMissing { file: path.to_owned() });
+            None
+        }
+        Err(error) => {
+            let difference = IndexedDifference::Unreadable { reason: error.to_string() };
+            faults.push(Problem::PackageMismatch { file: path.to_owned(), difference });
+            None
+        }
+    }
 }
 
 /// The properties of a wheel in which it is not the one that is listed; `read` gets what was read.

@@ -58,23 +58,29 @@ impl SignedFile {
 pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
     let root = files.root;
     let mut found = Vec::new();
-    let read = |path: &Path| files.read(path, "a signed index");
-    let is_head = |path: &Path| -> Result<bool> {
-        Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
-    };
     let (repomd, signature) =
         (root.join("repodata/repomd.xml"), root.join("repodata/repomd.xml.asc"));
     if is_head(&repomd)? && is_head(&signature)? {
-        let signature = Some(read(&signature)?);
-        found.push(SignedFile { text: read(&repomd)?, signature, is_repomd: true });
+        let signature = Some(read_signed(files, &signature)?);
+        let text = read_signed(files, &repomd)?;
+        found.push(SignedFile { text, signature, is_repomd: true });
     }
     for suite in super::suites(root)? {
         let clear = root.join("dists").join(suite).join("InRelease");
         if is_head(&clear)? {
-            found.push(SignedFile { text: read(&clear)?, signature: None, is_repomd: false });
+            let text = read_signed(files, &clear)?;
+            found.push(SignedFile { text, signature: None, is_repomd: false });
         }
     }
     Ok(found)
+}
+
+fn is_head(path: &Path) -> Result<bool> {
+    Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
+}
+
+fn read_signed(files: NamedFiles<'_>, path: &Path) -> Result<Vec<u8>> {
+    files.read(path, "a signed index")
 }
 
 /// The keys of the repository's keyrings, beside those given, that an index names which one of those

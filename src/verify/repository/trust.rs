@@ -84,12 +84,12 @@ impl PublicKeys {
 impl Trust {
     /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
-        let fault = |_: pgp::errors::Error| Error::malformed("is no signature of OpenPGP");
         let mut found = Vec::new();
         for block in armor::blocks(signatures) {
-            let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(fault)?;
+            let (signatures, _) =
+                DetachedSignature::from_armor_many(block).map_err(no_signature)?;
             for signature in signatures {
-                found.push(signature.map_err(fault)?.signature);
+                found.push(signature.map_err(no_signature)?.signature);
                 refuse_many(found.len())?;
             }
         }
@@ -141,6 +141,10 @@ impl Trust {
     }
 }
 
+fn no_signature(_: pgp::errors::Error) -> Error {
+    Error::malformed("is no signature of OpenPGP")
+}
+
 /// Whether the error says that a signature is by one of the keys, and refused for something else.
 pub(super) fn is_refused(error: Error) -> bool {
     error.kind() == Kind::Verify && error.message() != NO_KEY
@@ -164,15 +168,18 @@ fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
 
 /// The keys in a file, as clients judge them; an error if there is no key.
 fn keys_in(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
-    let fault = |_: pgp::errors::Error| Error::new(Kind::Usage, "is no public key of OpenPGP");
     let mut keys = Vec::new();
     for block in armor::blocks(bytes) {
-        let (found, _) = SignedPublicKey::from_reader_many(block).map_err(fault)?;
+        let (found, _) = SignedPublicKey::from_reader_many(block).map_err(no_public_key)?;
         for key in found {
-            keys.push(judge::checked(key.map_err(fault)?));
+            keys.push(judge::checked(key.map_err(no_public_key)?));
         }
     }
     if keys.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(keys) }
+}
+
+fn no_public_key(_: pgp::errors::Error) -> Error {
+    Error::new(Kind::Usage, "is no public key of OpenPGP")
 }
 
 #[cfg(test)]
@@ -184,9 +191,12 @@ mod tests {
     fn signatures_of_a_text_have_a_limit() {
         // Version 4 by Ed25519, without subpackets, and with numbers of one bit.
         let packet = [0x88, 16, 4, 0, 22, 8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1];
-        let check = |count: usize| Trust::default().check_packets(&[packet.repeat(count)], b"text");
-        assert_eq!(check(16).unwrap_err().kind(), Kind::Verify);
-        let error = check(17).unwrap_err();
+        assert_eq!(check_repeated(&packet, 16).unwrap_err().kind(), Kind::Verify);
+        let error = check_repeated(&packet, 17).unwrap_err();
         assert!(error.to_string().contains("has 17 signatures, more than 16"), "{error}");
+    }
+
+    fn check_repeated(packet: &[u8], count: usize) -> Result<()> {
+        Trust::default().check_packets(&[packet.repeat(count)], b"text")
     }
 }

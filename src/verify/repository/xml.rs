@@ -238,20 +238,22 @@ mod tests {
     fn elements_below_the_root_are_visited_one_by_one() {
         let text = b"<a><b x='1'><c/>t</b><d><b/></d><b/></a>";
         let mut seen = Vec::new();
-        let part = |parts: &mut usize, around: &[Element], part: Element| {
-            assert_eq!(around.len(), 2);
-            *parts += 1;
-            Ok((part.name == "c").then_some(part))
-        };
-        each_below_root(text, "b", part, |b, parts| {
+        each_below_root(text, "b", keep_c, |b, parts| {
             seen.push((b.attribute("x").to_owned(), b.text.clone(), b.children.len(), parts));
             Ok(())
         })
         .unwrap();
         assert_eq!(seen, [("1".to_owned(), "t".to_owned(), 1, 1), Default::default()]);
         for len in 0..text.len() {
-            assert!(each_below_root(&text[..len], "b", part, |_, _| Ok(())).is_err(), "{len}");
+            assert!(each_below_root(&text[..len], "b", keep_c, |_, _| Ok(())).is_err(), "{len}");
         }
+    }
+
+    /// Counts the parts and keeps those that are called `c`.
+    fn keep_c(parts: &mut usize, around: &[Element], part: Element) -> Result<Option<Element>> {
+        assert_eq!(around.len(), 2);
+        *parts += 1;
+        Ok((part.name == "c").then_some(part))
     }
 
     /// Keeps all elements.
@@ -261,18 +263,26 @@ mod tests {
 
     #[test]
     fn one_element_has_no_endless_parts() {
-        let many = |count: usize| format!("<a><b>{}</b></a>", "<file>/a/b</file>".repeat(count));
-        let visit = |text: String| each_below_root(text.as_bytes(), "b", all, |_, ()| Ok(()));
-        assert!(visit(many(HELD_MAX)).is_ok());
-        assert_eq!(visit(many(HELD_MAX + 1)).unwrap_err().kind(), Kind::Limit);
+        assert!(visit_each_b(&list_of_files(HELD_MAX)).is_ok());
+        assert_eq!(visit_each_b(&list_of_files(HELD_MAX + 1)).unwrap_err().kind(), Kind::Limit);
         let spread = "<b><c>a text that is</c></b>".repeat(HELD_MAX + 1);
-        assert!(visit(format!("<a>{spread}</a>")).is_ok());
-        let with = |count: usize| {
-            let attributes: String = (0..count).map(|at| format!(" a{at}='1'")).collect();
-            Element::parse(format!("<a{attributes}/>").as_bytes()).map(drop)
-        };
-        assert!(with(ATTRIBUTES_MAX).is_ok());
-        assert_eq!(with(ATTRIBUTES_MAX + 1).unwrap_err().kind(), Kind::Limit);
+        assert!(visit_each_b(&format!("<a>{spread}</a>")).is_ok());
+        assert!(parse_attributes(ATTRIBUTES_MAX).is_ok());
+        assert_eq!(parse_attributes(ATTRIBUTES_MAX + 1).unwrap_err().kind(), Kind::Limit);
+    }
+
+    fn visit_each_b(text: &str) -> Result<()> {
+        each_below_root(text.as_bytes(), "b", all, |_, ()| Ok(()))
+    }
+
+    fn list_of_files(count: usize) -> String {
+        format!("<a><b>{}</b></a>", "<file>/a/b</file>".repeat(count))
+    }
+
+    /// Parses an element with `count` attributes.
+    fn parse_attributes(count: usize) -> Result<()> {
+        let attributes: String = (0..count).map(|at| format!(" a{at}='1'")).collect();
+        Element::parse(format!("<a{attributes}/>").as_bytes()).map(drop)
     }
 
     #[test]

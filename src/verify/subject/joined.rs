@@ -43,9 +43,11 @@ fn join_release(
     arguments: &mut Vec<PackageArgument>,
     problems: &mut Problems,
 ) -> Result<Option<Joined>> {
-    let is_of = |receipt: &&Receipt| receipt.release() == release;
-    let parts: Vec<&Receipt> =
-        arguments.iter().flat_map(|argument| &argument.parts).filter(is_of).collect();
+    let parts: Vec<&Receipt> = arguments
+        .iter()
+        .flat_map(|argument| &argument.parts)
+        .filter(|receipt| receipt.release() == release)
+        .collect();
     let (receipt, faults) = join_receipts(&parts);
     let count = parts.len();
     for fault in faults {
@@ -59,7 +61,9 @@ fn join_release(
     let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
     let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
     let mut whole = PackageArgument { receipt: Some(receipt), ..PackageArgument::default() };
-    for argument in arguments.iter_mut().filter(|it| it.parts.iter().any(|part| is_of(&part))) {
+    let of_release =
+        arguments.iter_mut().filter(|it| it.parts.iter().any(|part| part.release() == release));
+    for argument in of_release {
         whole.packages.append(&mut argument.packages);
         whole.documents.append(&mut argument.documents);
         argument.parts.clear();

@@ -24,15 +24,9 @@ pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>, problems: 
     }
     let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
     let mut wanted: BTreeSet<&str> = kept.map(|record| record.file_name.as_str()).collect();
-    let mut find = |packages: &mut Vec<PathBuf>| -> Vec<PathBuf> {
-        let all = std::mem::take(packages).into_iter();
-        let (found, others) = all.partition(|path| wanted.remove(name(path)));
-        *packages = others;
-        found
-    };
-    set.kept = find(&mut set.packages);
+    set.kept = take_wanted(&mut set.packages, &mut wanted);
     for argument in arguments.iter_mut() {
-        set.kept.extend(find(&mut argument.packages));
+        set.kept.extend(take_wanted(&mut argument.packages, &mut wanted));
         if argument.receipt.as_ref().is_some_and(|it| is_superseded(it, &receipt)) {
             set.superseded += argument.packages.len();
             *argument = PackageArgument::default();
@@ -41,6 +35,14 @@ pub(in crate::verify) fn gather(arguments: &mut Vec<PackageArgument>, problems: 
     set.kept_absent = wanted.len();
     arguments.retain(|argument| !argument.packages.is_empty() || argument.receipt.is_some());
     arguments.push(set);
+}
+
+/// Takes out the packages whose names are wanted, and those names.
+fn take_wanted(packages: &mut Vec<PathBuf>, wanted: &mut BTreeSet<&str>) -> Vec<PathBuf> {
+    let all = std::mem::take(packages).into_iter();
+    let (found, others) = all.partition(|path| wanted.remove(name(path)));
+    *packages = others;
+    found
 }
 
 /// The place of the set that others are builds before, if there is one.

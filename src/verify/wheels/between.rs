@@ -51,12 +51,13 @@ pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
 /// A wheel of either project with content that no wheel of the other has, and one of the other. Projects may share
 /// a path whose content each version or Python has in both.
 fn differing<'a>(own: &Contents<'a>, others: &Contents<'a>) -> Option<(&'a str, &'a str)> {
-    let lacks = |some: &Contents<'a>, all: &Contents<'a>| {
-        some.iter().find(|(content, _)| !all.contains_key(*content)).map(|(_, file)| *file)
-    };
-    let any = |all: &Contents<'a>| all.values().next().copied();
-    match lacks(own, others) {
-        Some(file) => Some((file, any(others)?)),
-        None => Some((any(own)?, lacks(others, own)?)),
+    match only_in(own, others) {
+        Some(file) => Some((file, others.values().next().copied()?)),
+        None => Some((own.values().next().copied()?, only_in(others, own)?)),
     }
+}
+
+/// A wheel of `own` with content that none of `others` has.
+fn only_in<'a>(own: &Contents<'a>, others: &Contents<'_>) -> Option<&'a str> {
+    own.iter().find(|(content, _)| !others.contains_key(*content)).map(|(_, file)| *file)
 }

@@ -130,25 +130,30 @@ fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: 
         |it: &Requirement| it.project == host.installed.name && it.condition == Condition::Always;
     if !tied.iter().any(is_pin) {
         let fault = PinFault::Absent { host: host.installed.name.clone() };
-        problems.add(Problem::WheelPin { wheel: wheel.clone(), fault });
+        problems.add(Problem::WheelPin { wheel, fault });
     }
-    let mut add = |difference| {
-        problems.add(Problem::WheelHeaders { wheel: wheel.clone(), difference });
-    };
     let (own, hosts) = (device.tags(), host.tags());
     if own != hosts {
         let (own, hosts) = (spaced(&own), spaced(&hosts));
-        add(HeaderDifference::HostTags { host: name.clone(), own, hosts });
+        let difference = HeaderDifference::HostTags { host: name.clone(), own, hosts };
+        add_difference(device, difference, problems);
     }
     let own = device.headers.is_purelib();
     if own != host.headers.is_purelib() {
-        add(HeaderDifference::Purelib { host: name.clone(), own });
+        add_difference(device, HeaderDifference::Purelib { host: name.clone(), own }, problems);
     }
-    let pythons = |wheel: &Wheel| wheel.metadata.get(PYTHONS).unwrap_or("any").to_owned();
-    let (own, hosts) = (pythons(device), pythons(host));
+    let (own, hosts) = (pythons_of(device), pythons_of(host));
     if own != hosts {
-        add(HeaderDifference::Pythons { host: name, own, hosts });
+        add_difference(device, HeaderDifference::Pythons { host: name, own, hosts }, problems);
     }
+}
+
+fn add_difference(wheel: &Wheel, difference: HeaderDifference, problems: &mut Problems) {
+    problems.add(Problem::WheelHeaders { wheel: wheel.installed.file.clone(), difference });
+}
+
+fn pythons_of(wheel: &Wheel) -> String {
+    wheel.metadata.get(PYTHONS).unwrap_or("any").to_owned()
 }
 
 /// A requirement is of one version, and that is the host's. `== 1.0` would take `1.0+rocm7.1`, too.

@@ -11,7 +11,7 @@ mod closed;
 mod set;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rayon::prelude::*;
 use rockpack_base::content::real_path;
@@ -31,7 +31,7 @@ use super::problem::{
     ListingFault, MemberFault, Problem, ProblemPlace, Problems, ReadFault, Report,
 };
 use super::subject::wheels::WheelArgument;
-use super::{Options, others};
+use super::{Options, file_size, others};
 use crate::receipt::FindingRecord;
 use crate::report::{Progress, Stage};
 use against::Comparison;
@@ -62,10 +62,11 @@ pub(super) fn check(
     let mut wheels = read_all(&paths, &options.budget, progress, &mut found);
     set::take_sides(&mut wheels);
     arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
-    let receipts = || arguments.iter().filter_map(|argument| argument.receipt.as_ref());
-    let host_requires = receipts().flat_map(|receipt| &receipt.host_requires).collect();
+    let receipts: Vec<_> =
+        arguments.iter().filter_map(|argument| argument.receipt.as_ref()).collect();
+    let host_requires = receipts.iter().flat_map(|receipt| &receipt.host_requires).collect();
     let findings: Vec<FindingRecord> =
-        receipts().flat_map(|receipt| receipt.findings.clone()).collect();
+        receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
     let excuses = Excuses::of_wheels(&findings);
     report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
     let sets = Sets::of(&wheels);
@@ -123,14 +124,13 @@ fn read_all(
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Vec<Wheel> {
-    let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    progress.expect(Stage::Verify, paths.iter().map(|path| size(path)).sum());
+    progress.expect(Stage::Verify, paths.iter().map(|path| file_size(path)).sum());
     progress.begin(Stage::Verify);
     let read: Vec<_> = paths
         .par_iter()
         .map(|path| {
             let read = wheel::read(path, budget);
-            progress.advance(Stage::Verify, size(path));
+            progress.advance(Stage::Verify, file_size(path));
             read
         })
         .collect();

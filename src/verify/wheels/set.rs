@@ -168,16 +168,21 @@ fn archs(name: &str) -> Option<Vec<String>> {
 
 /// The archs in the name of a group; none if it names none.
 pub(super) fn archs_of(group: &str) -> Option<Vec<String>> {
-    let names =
-        |archs: Vec<BaseArch>| -> Vec<String> { archs.iter().map(ToString::to_string).collect() };
     if let Some(arch) = arch_of_sanitized(&group.replace('-', "_")) {
         // A wheel for a processor may have the variant for strict checks of it.
         return Some(vec![arch.to_string(), format!("{arch}-strict")]);
     }
-    let several = names(archs_in(group));
-    let all =
-        if several.join("-") == group { several } else { names(members_of_arch_family(group)) };
+    let several = arch_names(archs_in(group));
+    let all = if several.join("-") == group {
+        several
+    } else {
+        arch_names(members_of_arch_family(group))
+    };
     (!all.is_empty()).then_some(all)
+}
+
+fn arch_names(archs: Vec<BaseArch>) -> Vec<String> {
+    archs.iter().map(ToString::to_string).collect()
 }
 
 /// The distributions that come with each device wheel of a host, by every extra that brings it.
@@ -198,14 +203,13 @@ fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
 impl<'a> Sets<'a> {
     /// Puts together `wheels`, which have sides.
     pub(super) fn of(wheels: &'a [Wheel]) -> Self {
-        let with_side = |side| wheels.iter().filter(move |it| it.installed.side == Some(side));
-        let index = HostIndex::of(with_side(Side::Host).collect());
+        let index = HostIndex::of(with_side(wheels, Side::Host).collect());
         let mut sets = Self {
             sets: index.hosts.iter().map(|host| WheelSet { host, devices: Vec::new() }).collect(),
-            others: with_side(Side::Both).collect(),
+            others: with_side(wheels, Side::Both).collect(),
             ..Self::default()
         };
-        for device in with_side(Side::Kernels) {
+        for device in with_side(wheels, Side::Kernels) {
             let name = device.installed.name.as_str();
             match index.host_of(device).and_then(|at| sets.sets.get_mut(at)) {
                 Some(set) => {
@@ -233,6 +237,10 @@ impl<'a> Sets<'a> {
     pub(super) fn is_brought_by_another(&self, device: &str, host: &str) -> bool {
         self.bringing.get(device).into_iter().flatten().any(|other| *other != host)
     }
+}
+
+fn with_side(wheels: &[Wheel], side: Side) -> impl Iterator<Item = &Wheel> {
+    wheels.iter().filter(move |wheel| wheel.installed.side == Some(side))
 }
 
 /// Host wheels by what leads to them; numbers are positions in the list of hosts.

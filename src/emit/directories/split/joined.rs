@@ -68,11 +68,10 @@ pub(super) fn outputs(
     });
     let mut outputs = Vec::new();
     for component in &mut recombined.components {
-        let wanted = |arch: &BaseArch| targets.is_empty() || targets.contains(arch);
         // SPIR-V and generic targets are always a group.
-        component.kernels.retain(|kernel| wanted(kernel.target.base()));
+        component.kernels.retain(|kernel| is_wanted(kernel.target.base(), targets));
         component.databases.retain_mut(|file| {
-            file.archs.retain(wanted);
+            file.archs.retain(|arch| is_wanted(arch, targets));
             !file.archs.is_empty()
         });
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
@@ -88,6 +87,10 @@ pub(super) fn outputs(
         means.progress.end(Stage::Pack);
     }
     Ok((outputs, recombined.findings))
+}
+
+fn is_wanted(arch: &BaseArch, targets: &BTreeSet<BaseArch>) -> bool {
+    targets.is_empty() || targets.contains(arch)
 }
 
 /// Makes a group of each of `targets`; of each arch of the input if `targets` is empty.

@@ -121,37 +121,41 @@ impl<'a> Collector<'a> {
         member: &tar::TarMember,
         source: &mut tar::TarMembers<R>,
     ) -> Result<()> {
-        let about = |error: Error| error.file(named(self.archive, &member.name));
-        let Some(path) = path_of(member).map_err(about)? else {
+        let Some(path) = path_of(member).map_err(|e| self.located(member, e))? else {
             return Ok(());
         };
         if self.manifest.is_none() && path.as_str() != MANIFEST_NAME {
             let message = format!("comes before the manifest {MANIFEST_NAME}");
-            return Err(about(Error::malformed(message).hint(PACKING)));
+            let error = Error::malformed(message).hint(PACKING);
+            return Err(self.located(member, error));
         }
         if path.as_str() == MANIFEST_NAME && member.kind != EntryType::Regular {
-            return Err(about(Error::malformed("is no regular file")));
+            return Err(self.located(member, Error::malformed("is no regular file")));
         }
         if member.has_capabilities {
-            return Err(about(special(HAS_CAPABILITIES)));
+            return Err(self.located(member, special(HAS_CAPABILITIES)));
         }
-        let mode = member.mode().map_err(about)?;
+        let mode = member.mode().map_err(|e| self.located(member, e))?;
         let stored = match member.kind {
             EntryType::Regular => {
-                self.vacant(&path).map_err(about)?;
-                refuse_set_id(mode).map_err(about)?;
+                self.vacant(&path).map_err(|e| self.located(member, e))?;
+                refuse_set_id(mode).map_err(|e| self.located(member, e))?;
                 let range = self.content(&path, source)?;
                 PackedNode::File { range, mode }
             }
             EntryType::Directory => PackedNode::Folder { mode },
             EntryType::Symlink => PackedNode::Link { target: member.target.clone() },
-            EntryType::Link => self.linked(&member.target).map_err(about)?,
-            kind => return Err(about(special(&described(kind)))),
+            EntryType::Link => self.linked(&member.target).map_err(|e| self.located(member, e))?,
+            kind => return Err(self.located(member, special(&described(kind)))),
         };
         if member.size > 0 && !matches!(member.kind, EntryType::Regular) {
-            return Err(about(Error::malformed("has content but is no file")));
+            return Err(self.located(member, Error::malformed("has content but is no file")));
         }
-        self.insert(path, stored).map_err(about)
+        self.insert(path, stored).map_err(|e| self.located(member, e))
+    }
+
+    fn located(&self, member: &tar::TarMember, error: Error) -> Error {
+        error.file(named(self.archive, &member.name))
     }
 
     /// Stores the content of the current member.

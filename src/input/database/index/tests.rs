@@ -45,17 +45,18 @@ fn archs_in_strings_anywhere_are_seen() {
 
 #[test]
 fn a_library_names_operations_and_the_libraries_it_loads_lazily() {
-    let solution = |operation: &str| {
+    let solutions = ["Contraction_a", "Contraction_b"].map(|operation| {
         map(&[("problemType", map(&[("operationIdentifier", operation.into())]))])
-    };
-    let placeholder = |value: &str| map(&[("value", value.into()), ("type", "Placeholder".into())]);
+    });
+    let placeholders = ["T_gfx1100", "T_fallback"]
+        .map(|value| map(&[("value", value.into()), ("type", "Placeholder".into())]));
     let library = map(&[
-        ("solutions", Value::Array(vec![solution("Contraction_a"), solution("Contraction_b")])),
+        ("solutions", Value::Array(solutions.into())),
         (
             "library",
             map(&[
                 ("type", "Problem".into()),
-                ("rows", Value::Array(vec![placeholder("T_gfx1100"), placeholder("T_fallback")])),
+                ("rows", Value::Array(placeholders.into())),
                 ("predicate", map(&[("type", "TruePred".into()), ("value", "T_other".into())])),
             ]),
         ),
@@ -79,13 +80,9 @@ fn a_mapping_names_libraries() {
 
 #[test]
 fn extension_operations_name_their_files() {
-    let kernel = |file: &str| {
-        let entries = [("func_name", "LayerNorm_S".into()), ("co_path", file.into())];
-        Value::Array(vec![map(&entries)])
-    };
     let library = map(&[
-        ("gfx1100", map(&[("LayerNorm", kernel("extop_gfx1100.co"))])),
-        ("gfx1250-strict", map(&[("AMax", kernel("extop_gfx1250-strict.co"))])),
+        ("gfx1100", map(&[("LayerNorm", kernels_in("extop_gfx1100.co"))])),
+        ("gfx1250-strict", map(&[("AMax", kernels_in("extop_gfx1250-strict.co"))])),
     ]);
     let description = described(&library);
     assert_eq!(texts(&description.operations), ["AMax", "LayerNorm"]);
@@ -94,6 +91,11 @@ fn extension_operations_name_their_files() {
         ["extop_gfx1100.co", "extop_gfx1250-strict.co"]
     );
     assert_eq!(archs(&description), ["gfx1100", "gfx1250-strict"]);
+}
+
+fn kernels_in(file: &str) -> Value {
+    let entries = [("func_name", "LayerNorm_S".into()), ("co_path", file.into())];
+    Value::Array(vec![map(&entries)])
 }
 
 #[test]
@@ -240,15 +242,15 @@ fn solutions_that_do_not_lie_where_they_should_are_told() {
 
 #[test]
 fn a_library_of_version_2_has_both_keys() {
-    let keys = |order: &[&str]| read(encoded(&library(order, &[], &[], 2)));
-    assert!(matches!(keys(&KEYS), Index::Described(_)));
+    assert!(matches!(read_with_keys(&KEYS), Index::Described(_)));
     for order in [&KEYS[..2], &["format_version", "solutions_blob"], &["format_version"]] {
         let with_version: Vec<&str> = order.iter().copied().chain(["format_version"]).collect();
-        assert!(matches!(keys(&with_version), Index::Unreadable(_)), "{order:?}");
+        assert!(matches!(read_with_keys(&with_version), Index::Unreadable(_)), "{order:?}");
     }
     for key in ["solutions_index", "solutions_blob"] {
         let twice = [&KEYS[..], &[key]].concat();
-        assert!(matches!(keys(&twice), Index::Unreadable(reason) if reason.contains("twice")));
+        let index = read_with_keys(&twice);
+        assert!(matches!(index, Index::Unreadable(reason) if reason.contains("twice")));
         let text = map(&[("format_version", 2.into()), (key, "x".into())]);
         assert!(matches!(read(encoded(&text)), Index::Unreadable(_)));
     }
@@ -261,6 +263,10 @@ fn a_library_of_version_2_has_both_keys() {
     // Elsewhere these keys have no meaning.
     let deeper = map(&[("x", library(&KEYS, &[1, 2, 3], &[], 9))]);
     assert!(matches!(read(encoded(&deeper)), Index::Described(_)));
+}
+
+fn read_with_keys(order: &[&str]) -> Index {
+    read(encoded(&library(order, &[], &[], 2)))
 }
 
 #[test]

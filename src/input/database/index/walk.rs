@@ -242,17 +242,16 @@ impl Walk {
             self.library.passed_over = true;
             return tokens.skip(len.into());
         };
-        let here = |tokens: &Tokens| tokens.position() - start;
         for place in places.in_order(len)? {
-            tokens.skip(place.start - here(tokens))?;
+            tokens.skip(place.start - (tokens.position() - start))?;
             self.value(tokens, ValuePosition { depth: 2, key: ValueKey::Other })?;
-            if here(tokens) != place.end {
+            if tokens.position() - start != place.end {
                 let message =
                     format!("the solution at {} of solutions_blob has another length", place.start);
                 return Err(fault(message));
             }
         }
-        tokens.skip(u64::from(len) - here(tokens))
+        tokens.skip(u64::from(len) - (tokens.position() - start))
     }
 
     fn count_solutions(&mut self, count: u64) {

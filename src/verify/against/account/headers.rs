@@ -106,21 +106,24 @@ impl Removal<'_> {
 
     /// A part without code may be loaded without leave to execute it, where another part has the code.
     fn drop_execution(&self, cut: &Cut, parts: &mut [Segment], names: &[u8]) {
-        let inside = |part: &Segment| {
-            let range = part.p_vaddr(LE)..part.p_vaddr(LE).saturating_add(part.p_memsz(LE));
-            let all = self.before.sections.iter().filter(|section| takes_addresses(section));
-            all.filter(|section| range.contains(&section.sh_addr(LE))).collect::<Vec<_>>()
-        };
-        let has_code = |part: &Segment| inside(part).iter().any(|s| has(s, elf::SHF_EXECINSTR));
+        let has_code =
+            |part: &Segment| self.sections_in(part).iter().any(|s| has(s, elf::SHF_EXECINSTR));
         let some_have_code = parts.iter().any(has_code);
         let found = std::iter::once(cut.first).chain(cut.second);
         for (part, found) in parts.iter_mut().zip(found) {
             let without = elf::ProgramFlags(part.p_flags(LE).0 & !elf::PF_X.0);
-            let is_data = inside(part).iter().all(|section| is_data(section, names));
+            let is_data = self.sections_in(part).iter().all(|section| is_data(section, names));
             if some_have_code && is_data && found.p_flags(LE) == without {
                 part.p_flags.set(LE, without);
             }
         }
+    }
+
+    /// The sections that take addresses of a part.
+    fn sections_in(&self, part: &Segment) -> Vec<&SectionRow> {
+        let range = part.p_vaddr(LE)..part.p_vaddr(LE).saturating_add(part.p_memsz(LE));
+        let all = self.before.sections.iter().filter(|section| takes_addresses(section));
+        all.filter(|section| range.contains(&section.sh_addr(LE))).collect()
     }
 
     /// A segment that held no device code: it follows the bytes that it names.

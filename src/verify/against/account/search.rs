@@ -144,14 +144,17 @@ mod tests {
     /// The builder's own output has a test with the same paths.
     #[test]
     fn a_search_path_is_written_in_terms_of_the_file() {
-        let new =
-            |text: &str, file: &str| relative(text, &TreePath::new(file).unwrap(), "/opt/rocm-7.1");
         let library = "lib/liba.so.1";
-        assert_eq!(new("$ORIGIN:${ORIGIN}/x", library), "$ORIGIN:${ORIGIN}/x");
-        assert_eq!(new("/opt/rocm-7.1/lib/sysdeps/lib:/usr/lib", library), "$ORIGIN/sysdeps/lib");
-        assert_eq!(new("/opt/rocm-7.1/lib", "bin/tool"), "$ORIGIN/../lib");
-        assert_eq!(new("/opt/rocm-7.1", "bin/tool"), "$ORIGIN/..");
-        assert_eq!(new("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library), "$ORIGIN");
-        assert_eq!(new("/build/x:lib::", library), "");
+        for (text, file, expected) in [
+            ("$ORIGIN:${ORIGIN}/x", library, "$ORIGIN:${ORIGIN}/x"),
+            ("/opt/rocm-7.1/lib/sysdeps/lib:/usr/lib", library, "$ORIGIN/sysdeps/lib"),
+            ("/opt/rocm-7.1/lib", "bin/tool", "$ORIGIN/../lib"),
+            ("/opt/rocm-7.1", "bin/tool", "$ORIGIN/.."),
+            ("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library, "$ORIGIN"),
+            ("/build/x:lib::", library, ""),
+        ] {
+            let path = TreePath::new(file).unwrap();
+            assert_eq!(relative(text, &path, "/opt/rocm-7.1"), expected, "{text}");
+        }
     }
 }

@@ -33,17 +33,20 @@ fn is_misplaced(set: &InstalledSet<'_>, file: &LinkedFile<'_>, excuses: &Excuses
         return false;
     };
     let folder = file.folder();
-    let is_searched =
-        || set.linked.iter().any(|user| user.folder() != folder && set.leads(user, folder));
     let is_misplaced = || match relative(folder, excuses) {
-        Some(below) => search::is_misplaced(below, soname, is_searched()),
-        None => search::is_public(folder, soname) && !is_searched(),
+        Some(below) => search::is_misplaced(below, soname, is_searched(set, folder)),
+        None => search::is_public(folder, soname) && !is_searched(set, folder),
     };
     !set.is_told(folder)
         // Whether files that need it get it is another check.
         && set.users(soname).next().is_none()
         && is_misplaced()
         && !is_linked(set, file)
+}
+
+/// Whether the search path of a file in another folder leads to this one.
+fn is_searched(set: &InstalledSet<'_>, folder: &str) -> bool {
+    set.linked.iter().any(|user| user.folder() != folder && set.leads(user, folder))
 }
 
 /// The folder relative to the prefix, where that is known.

@@ -98,22 +98,17 @@ impl<'a> InstalledSet<'a> {
                 offering.entry(name).or_insert_with(Vec::new).push(package);
             }
             for (path, node) in &package.paths {
-                let mut hold = |name: &'a str| {
+                for name in names_of(path, node) {
                     holders.entry(name).or_insert_with(Vec::new).push((package, path.as_str()));
-                };
-                if !matches!(node, InstalledNode::Directory { .. }) {
-                    hold(name_of(path));
                 }
                 if let InstalledNode::Link { target } = node {
                     links.insert(path.as_str(), target.as_str());
                 }
                 let InstalledNode::File { facts, .. } = node else { continue };
-                match &facts.class {
-                    Class::Host(host) => host.elf.linked.soname.iter().for_each(|name| hold(name)),
-                    Class::LoaderFolders(folders) => folders
+                if let Class::LoaderFolders(folders) = &facts.class {
+                    folders
                         .iter()
-                        .for_each(|folder| loader.entry(folder).or_default().push(package)),
-                    _ => {}
+                        .for_each(|folder| loader.entry(folder).or_default().push(package));
                 }
             }
         }
@@ -204,6 +199,16 @@ impl<'a> InstalledSet<'a> {
     pub(super) fn is_told(&self, folder: &str) -> bool {
         DEFAULT_FOLDERS.contains(&folder) || self.loader.contains_key(folder)
     }
+}
+
+/// The file name, unless it is that of a folder, and the soname of what is at `path`.
+fn names_of<'a>(path: &'a str, node: &'a InstalledNode) -> impl Iterator<Item = &'a str> {
+    let file_name = (!matches!(node, InstalledNode::Directory { .. })).then(|| name_of(path));
+    let soname = node.facts().and_then(|facts| match &facts.class {
+        Class::Host(host) => host.elf.linked.soname.as_deref(),
+        _ => None,
+    });
+    file_name.into_iter().chain(soname)
 }
 
 /// A version without its release.

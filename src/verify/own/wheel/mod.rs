@@ -244,49 +244,49 @@ impl Reading {
 
     /// Compares METADATA and WHEEL with the file name.
     fn headers(&mut self, name: &WheelName, metadata: &Metadata, headers: &WheelFile) {
-        let wheel = self.installed.file.clone();
-        let mut add = |difference| {
-            self.problems.add(Problem::WheelHeaders { wheel: wheel.clone(), difference });
-        };
-        let differs = |field, file, named: String, stated: String| HeaderDifference::Name {
-            field,
-            file,
-            named,
-            stated,
-        };
         if !is_folder_of(&self.folder, name) {
-            add(HeaderDifference::Folder { folder: self.folder.clone() });
+            self.bad_header(HeaderDifference::Folder { folder: self.folder.clone() });
         }
         if normalized(metadata.name()) != normalized(&name.distribution) {
-            let stated = metadata.name().to_owned();
-            add(differs("name", "METADATA", name.distribution.clone(), stated));
+            let (named, stated) = (name.distribution.clone(), metadata.name().to_owned());
+            let (field, file) = ("name", "METADATA");
+            self.bad_header(HeaderDifference::Name { field, file, named, stated });
         }
         if !is_version(metadata.version(), name) {
-            let stated = metadata.version().to_owned();
-            add(differs("version", "METADATA", name.version.clone(), stated));
+            let (named, stated) = (name.version.clone(), metadata.version().to_owned());
+            let (field, file) = ("version", "METADATA");
+            self.bad_header(HeaderDifference::Name { field, file, named, stated });
         }
         for line in metadata.all("Requires-Dist") {
             if let Err(error) = Requirement::parse(line) {
-                add(HeaderDifference::Requirement { reason: error.to_string() });
+                self.bad_header(HeaderDifference::Requirement { reason: error.to_string() });
             }
         }
         if name.parsed_version().is_none() {
             let version = name.version.clone();
-            add(HeaderDifference::NoVersion { file: "file name", version });
+            self.bad_header(HeaderDifference::NoVersion { file: "file name", version });
         } else if metadata.version().parse::<Version>().is_err() {
             let version = metadata.version().to_owned();
-            add(HeaderDifference::NoVersion { file: "METADATA", version });
+            self.bad_header(HeaderDifference::NoVersion { file: "METADATA", version });
         }
         let named: BTreeSet<String> = WheelFile::tags_of(name).into_iter().collect();
         let stated: BTreeSet<String> = headers.tags().into_iter().collect();
         if named != stated {
-            add(differs("tags", "WHEEL", spaced(&named), spaced(&stated)));
+            let [named, stated] = [named, stated].map(|tags| spaced(&tags));
+            let (field, file) = ("tags", "WHEEL");
+            self.bad_header(HeaderDifference::Name { field, file, named, stated });
         }
         let (own, stated) = (name.build.as_deref(), headers.build());
         if own != stated {
-            let text = |build: Option<&str>| build.unwrap_or("(none)").to_owned();
-            add(differs("build", "WHEEL", text(own), text(stated)));
+            let [named, stated] = [own, stated].map(|build| build.unwrap_or("(none)").to_owned());
+            let (field, file) = ("build", "WHEEL");
+            self.bad_header(HeaderDifference::Name { field, file, named, stated });
         }
+    }
+
+    fn bad_header(&mut self, difference: HeaderDifference) {
+        let wheel = self.installed.file.clone();
+        self.problems.add(Problem::WheelHeaders { wheel, difference });
     }
 }
 

@@ -41,17 +41,18 @@ impl Texts {
                 return Err(Error::malformed(message));
             }
         };
-        let text = |name: &str, limit: u64| {
-            let path = format!("{folder}/{name}");
-            let member = zip.members().iter().find(|member| member.name == path);
-            let none = || Error::malformed(format!("has no {path}, and installers refuse it"));
-            zip.read(member.ok_or_else(none)?, limit, name)
-        };
         Ok(Self {
-            record: Record::parse(&text("RECORD", RECORD_LIMIT)?)?,
-            metadata: Metadata::parse(&text("METADATA", HEADERS_LIMIT)?)?,
-            headers: WheelFile::parse(&text("WHEEL", HEADERS_LIMIT)?)?,
+            record: Record::parse(&text(zip, folder, "RECORD", RECORD_LIMIT)?)?,
+            metadata: Metadata::parse(&text(zip, folder, "METADATA", HEADERS_LIMIT)?)?,
+            headers: WheelFile::parse(&text(zip, folder, "WHEEL", HEADERS_LIMIT)?)?,
             folder: folder.to_owned(),
         })
     }
+}
+
+fn text(zip: &ZipReader, folder: &str, name: &str, limit: u64) -> Result<Vec<u8>> {
+    let path = format!("{folder}/{name}");
+    let member = zip.members().iter().find(|member| member.name == path);
+    let none = || Error::malformed(format!("has no {path}, and installers refuse it"));
+    zip.read(member.ok_or_else(none)?, limit, name)
 }

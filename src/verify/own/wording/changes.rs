@@ -171,9 +171,10 @@ impl Own<'_> {
     /// The node at a path that is this package's alone: below the prefix, or its documents.
     fn node(&self, path: &str) -> Option<&InstalledNode> {
         let documents = format!("/usr/share/doc/{}", self.package.name);
-        let is_inside =
-            |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        let is_own = is_inside(self.prefix) || path == documents || is_inside(&documents);
+        let is_own = path == documents
+            || [self.prefix, &documents]
+                .into_iter()
+                .any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')));
         self.package.paths.get(path).filter(|_| is_own)
     }
 
@@ -209,13 +210,13 @@ fn behind(line: &str, start: &str, end: &str) -> Option<String> {
 }
 
 /// A text that is one word to a shell, in single quotes.
-fn word(value: &str) -> Option<String> {
+pub(super) fn word(value: &str) -> Option<String> {
     quoted(value).filter(|(_, rest)| rest.is_empty()).map(|(word, _)| word)
 }
 
 /// The word in single quotes at the start of a shell text, with `'\''` for a quote,
 /// and the rest of the text.
-pub(super) fn quoted(text: &str) -> Option<(String, &str)> {
+fn quoted(text: &str) -> Option<(String, &str)> {
     let (first, mut rest) = text.strip_prefix('\'')?.split_once('\'')?;
     let mut word = first.to_owned();
     while let Some(more) = rest.strip_prefix("\\''") {

@@ -274,30 +274,31 @@ impl<'a> PackageWords<'a> {
     /// Whether the loader's cache changes with the package. Where no package of the set names the folder
     /// of libraries, the script says whether it is a folder of this package.
     fn is_loaded(&self) -> bool {
-        let is_there = |is_folder: &dyn Fn(&str) -> bool| {
-            let mut paths = self.package.paths.iter();
-            paths.any(|(path, node)| {
-                let place = path.rsplit_once('/');
-                place.is_some_and(|(folder, name)| is_folder(folder) && is_library(name, node))
-            })
-        };
         match self.loader {
             _ if self.is_common => true,
             Some(LoaderFile { libdir, .. }) => {
                 let libraries = format!("{}/{libdir}", self.prefix);
-                is_there(&|folder| folder == libraries)
+                self.has_library_in(|folder| folder == libraries)
             }
             None => {
                 let below = format!("{}/", self.prefix);
-                self.asks_for_loader() && is_there(&|folder| folder.starts_with(&below))
+                self.asks_for_loader() && self.has_library_in(|folder| folder.starts_with(&below))
             }
         }
     }
 
+    fn has_library_in(&self, is_folder: impl Fn(&str) -> bool) -> bool {
+        self.package.paths.iter().any(|(path, node)| {
+            let place = path.rsplit_once('/');
+            place.is_some_and(|(folder, name)| is_folder(folder) && is_library(name, node))
+        })
+    }
+
     /// Whether a script of the package has the loader's cache made anew.
     fn asks_for_loader(&self) -> bool {
-        let asks = |text: &String| text.lines().any(|line| [LDCONFIG, TRIGGER].contains(&line));
-        self.package.scripts.iter().any(|script| asks(&script.interpreter) || asks(&script.text))
+        let scripts = self.package.scripts.iter();
+        let mut texts = scripts.flat_map(|script| [&script.interpreter, &script.text]);
+        texts.any(|text| text.lines().any(|line| [LDCONFIG, TRIGGER].contains(&line)))
     }
 
     fn has_debug_files(&self) -> bool {

@@ -1,4 +1,4 @@
-use super::changes::{lua_text, lua_word, quoted, shell_word};
+use super::changes::{lua_text, lua_word, shell_word, word};
 use super::*;
 use crate::verify::own::facts::FileFacts;
 
@@ -47,14 +47,16 @@ fn with(mut package: Installed, phase: &str, text: &str) -> (Installed, String) 
 
 #[test]
 fn files_decide_which_scripts_there_are() {
-    let of = |paths| phases(&package(Format::Deb, paths));
-    assert_eq!(of(vec![("/usr/share/doc/rocm-x/copyright", file(Class::Other))]), [""; 0]);
-    assert_eq!(of(vec![("lib/x", file(Class::Other))]), ["preinst"]);
-    let debug = "/usr/lib/debug/rocm-x/.build-id/00/1.debug";
-    assert_eq!(of(vec![(debug, file(Class::Other))]), ["postinst", "prerm"]);
-    let loader = || file(Class::LoaderFolders(vec![format!("{PREFIX}/lib")]));
-    assert_eq!(of(vec![("/etc/ld.so.conf.d/rocm.conf", loader())]), ["triggers"]);
-    let common = package(Format::Rpm, vec![("/etc/ld.so.conf.d/rocm.conf", loader())]);
+    for (path, expected) in [
+        ("/usr/share/doc/rocm-x/copyright", &[][..]),
+        ("lib/x", &["preinst"]),
+        ("/usr/lib/debug/rocm-x/.build-id/00/1.debug", &["postinst", "prerm"]),
+    ] {
+        let package = package(Format::Deb, vec![(path, file(Class::Other))]);
+        assert_eq!(phases(&package), expected, "{path}");
+    }
+    assert_eq!(phases(&package_with_loader_file(Format::Deb)), ["triggers"]);
+    let common = package_with_loader_file(Format::Rpm);
     let found = scripts(&common);
     assert_eq!(Vec::from_iter(found.keys()), ["%post", "%postun"]);
     assert!(found["%post"].contains("packaged='/opt/amd/rocm-7.1/lib'"), "{found:?}");
@@ -73,51 +75,48 @@ fn files_decide_which_scripts_there_are() {
     }
 }
 
+fn package_with_loader_file(format: Format) -> Installed {
+    let loader = file(Class::LoaderFolders(vec![format!("{PREFIX}/lib")]));
+    package(format, vec![("/etc/ld.so.conf.d/rocm.conf", loader)])
+}
+
 #[test]
 fn all_programs_of_a_package_are_alternatives_or_none() {
-    let tool = || vec![("bin/tool", file(Class::Other)), ("bin/a b", link("tool"))];
-    assert_eq!(phases(&package(Format::Deb, tool())), ["preinst"]);
+    assert_eq!(phases(&package_of_programs(Format::Deb)), ["preinst"]);
     let said = "update-alternatives --install /usr/bin/other other /tmp/other 1";
-    let (package, text) = with(package(Format::Deb, tool()), "postinst", said);
+    let (package, text) = with(package_of_programs(Format::Deb), "postinst", said);
     assert_eq!(phases(&package), ["postinst", "postrm", "preinst", "prerm"]);
     let line = "--install /usr/bin/tool tool /opt/amd/rocm-7.1/bin/tool 70102\n";
     assert!(text.contains(line) && text.matches("--install").count() == 1, "{text}");
     // What one package of a set has, its host packages have.
-    let host =
-        Installed { role: Some(RoleKind::Host), ..super::tests::package(Format::Rpm, tool()) };
+    let host = Installed { role: Some(RoleKind::Host), ..package_of_programs(Format::Rpm) };
     assert_eq!(phases(&host), ["%postun", "%pre"]);
     let all = SetWords::of(PREFIX, [&package, &host]).scripts(&host).unwrap();
     assert!(all.iter().any(|script| script.phase == "%post"), "{all:?}");
 }
 
+fn package_of_programs(format: Format) -> Installed {
+    package(format, vec![("bin/tool", file(Class::Other)), ("bin/a b", link("tool"))])
+}
+
 #[test]
 fn the_search_for_links_ends_where_the_prefix_says() {
-    let plain = || vec![("lib/x", file(Class::Other))];
-    let deb = scripts(&package(Format::Deb, plain()));
+    let [deb_package, rpm_package] = [Format::Deb, Format::Rpm]
+        .map(|format| package(format, vec![("lib/x", file(Class::Other))]));
+    let deb = scripts(&deb_package);
     assert!(deb["preinst"].contains("    /opt) break ;;"), "{deb:?}");
-    let rpm = scripts(&package(Format::Rpm, plain()));
+    let rpm = scripts(&rpm_package);
     assert!(rpm["%pre"].contains("/opt | /root | /sbin"), "{rpm:?}");
     assert!(rpm["%pre"].contains("${RPM_INSTALL_PREFIX:-/opt/amd/rocm-7.1}"), "{rpm:?}");
     // No build takes such a prefix, even if scripts name it.
-    let odd = package(Format::Deb, plain());
     for prefix in ["/opt/$(evil)", "/opt/../x", "opt", "/opt/a b"] {
-        assert!(SetWords::of(prefix, [&odd]).scripts(&odd).unwrap().is_empty(), "{prefix}");
+        let words = SetWords::of(prefix, [&deb_package]);
+        assert!(words.scripts(&deb_package).unwrap().is_empty(), "{prefix}");
     }
 }
 
 #[test]
 fn a_deb_changes_what_it_has() {
-    let paths = || {
-        let folder = || InstalledNode::Directory { mode: 0o755 };
-        vec![("a's", link("../$b")), ("f", folder()), ("/etc/x", link("y")), ("/opt", folder())]
-    };
-    let helper = |change: &str| {
-        format!("dpkg-maintscript-helper {change} 1:7.1.2~rc1-1~deb12~ rocm-x -- \"$@\"")
-    };
-    let kept = |line: &str, phase: &str| {
-        let (_, text) = with(package(Format::Deb, paths()), phase, line);
-        text.lines().any(|own| own == line)
-    };
     for (change, is_kept) in [
         (r"dir_to_symlink '/opt/amd/rocm-7.1/a'\''s' '../$b'", true),
         (r"dir_to_symlink '/opt/amd/rocm-7.1/a'\''s' '/etc'", false),
@@ -130,51 +129,68 @@ fn a_deb_changes_what_it_has() {
         ("symlink_to_dir '/opt/amd/rocm-7.1/f' 'b' 'c'", false),
         ("symlink_to_dir '/opt/amd/rocm-7.1/f' 'b'; 'c'", false),
     ] {
-        assert_eq!(kept(&helper(change), "preinst"), is_kept, "{change}");
+        assert_eq!(keeps(&helper_line(change), "preinst"), is_kept, "{change}");
     }
-    let helped = helper("symlink_to_dir '/opt/amd/rocm-7.1/f' 'b'");
+    let helped = helper_line("symlink_to_dir '/opt/amd/rocm-7.1/f' 'b'");
     for other in ["7.1.2~rc1-1", "1:7.1.2~rc1-1~deb12", "9"] {
         let other = helped.replace("1:7.1.2~rc1-1~deb12~", other);
-        assert!(!kept(&other, "preinst"), "{other}");
+        assert!(!keeps(&other, "preinst"), "{other}");
     }
     let link = "link=\"${DPKG_ROOT:-}\"'/opt/amd/rocm-7.1/f'";
-    assert!(kept(link, "preinst") && !kept(&link.replace("/f'", "/g'"), "preinst"));
+    assert!(keeps(link, "preinst") && !keeps(&link.replace("/f'", "/g'"), "preinst"));
     let folder = r#"folder="${DPKG_ROOT:-}"'/opt/amd/rocm-7.1/a'\''s'"#;
-    assert!(kept(folder, "postinst") && !kept(&folder.replace("a'\\''s", "f"), "postinst"));
+    assert!(keeps(folder, "postinst") && !keeps(&folder.replace("a'\\''s", "f"), "postinst"));
     // All phases make the same change.
-    let (package, _) = with(package(Format::Deb, paths()), "preinst", &helped);
+    let (package, _) = with(changing_deb(), "preinst", &helped);
     assert_eq!(phases(&package), ["postinst", "postrm", "preinst"]);
+}
+
+/// Whether the script of a `.deb` at that phase may have this line.
+fn keeps(line: &str, phase: &str) -> bool {
+    let (_, text) = with(changing_deb(), phase, line);
+    text.lines().any(|own| own == line)
+}
+
+fn changing_deb() -> Installed {
+    let (link_inside, link_outside) = (("a's", link("../$b")), ("/etc/x", link("y")));
+    package(Format::Deb, vec![link_inside, ("f", folder()), link_outside, ("/opt", folder())])
+}
+
+fn folder() -> InstalledNode {
+    InstalledNode::Directory { mode: 0o755 }
+}
+
+fn helper_line(change: &str) -> String {
+    format!("dpkg-maintscript-helper {change} 1:7.1.2~rc1-1~deb12~ rocm-x -- \"$@\"")
 }
 
 #[test]
 fn an_rpm_changes_what_it_has() {
-    let paths = || {
-        let folder = || InstalledNode::Directory { mode: 0o755 };
-        vec![("was", link("x")), ("f", folder())]
-    };
-    let out = |text: &str| with(package(Format::Rpm, paths()), "%pretrans", text).1;
     let clear = "clear(prefix .. \"/was\", {\n  \"b/c\",\n  \"b\",\n})\n";
-    assert!(out(clear).ends_with(clear), "{}", out(clear));
+    assert!(pretrans_of(clear).ends_with(clear), "{}", pretrans_of(clear));
     for member in ["../x", "/etc/passwd", "a//b", "."] {
         let odd = clear.replace("b/c", member);
-        assert!(!out(&odd).contains(&format!("  \"{member}\",")), "{member}");
+        assert!(!pretrans_of(&odd).contains(&format!("  \"{member}\",")), "{member}");
     }
     for path in ["was", "/gone", "/f", "/../x", "/.."] {
-        assert_eq!(out(&clear.replace("/was", path)), "", "{path}");
+        assert_eq!(pretrans_of(&clear.replace("/was", path)), "", "{path}");
     }
     let remove = "  os.remove(prefix .. \"/f\")\n";
-    assert!(out(remove).contains(remove));
+    assert!(pretrans_of(remove).contains(remove));
     for path in ["f", "/was", "/../../etc"] {
-        assert_eq!(out(&remove.replace("/f", path)), "", "{path}");
+        assert_eq!(pretrans_of(&remove.replace("/f", path)), "", "{path}");
     }
+}
+
+/// What comes out at `%pretrans` of an `.rpm` whose script has this text.
+fn pretrans_of(text: &str) -> String {
+    let package = package(Format::Rpm, vec![("was", link("x")), ("f", folder())]);
+    with(package, "%pretrans", text).1
 }
 
 /// Names are read as the builder quotes them, in each language.
 #[test]
 fn quoted_names_are_read_as_each_language_reads_them() {
-    let word = |value: &str| -> Option<String> {
-        quoted(value).filter(|(_, rest)| rest.is_empty()).map(|(word, _)| word)
-    };
     for (value, shell, lua) in [
         (r"'/a b'\''s'", Some("/a b's"), None),
         (r"''\'''", Some("'"), None),

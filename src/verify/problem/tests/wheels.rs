@@ -26,11 +26,15 @@ pub(super) fn examples() -> Vec<Problem> {
     );
     all.extend(lacks().map(|lack| Problem::WheelExtra { wheel: text(HOST), lack }));
     let host = text("torch");
-    let other = |pin| PinFault::Other { wheel: text("torch"), pin, version: text("2.9.0+rocm7.1") };
-    let pins = [PinFault::Absent { host: host.clone() }, other(None), other(Some(text("2.9.0")))];
+    let pins =
+        [PinFault::Absent { host: host.clone() }, other_pin(None), other_pin(Some(text("2.9.0")))];
     all.extend(pins.map(|fault| Problem::WheelPin { wheel: text(DEVICE), fault }));
     all.push(Problem::WheelHostMissing { wheel: text(DEVICE), host });
     all
+}
+
+fn other_pin(pin: Option<String>) -> PinFault {
+    PinFault::Other { wheel: text("torch"), pin, version: text("2.9.0+rocm7.1") }
 }
 
 fn listings() -> [ListingFault; 8] {

@@ -80,14 +80,13 @@ impl<'a> ReleaseIndexes<'a> {
         let Some(bytes) = context.read(&path)? else {
             return Ok(());
         };
-        let same = |bytes: &[u8]| is_as_listed(bytes, file);
-        if !same(&bytes) {
+        if !is_as_listed(&bytes, file) {
             let listed_by = "Release".to_owned();
             context.index_differs(&path, IndexDifference::Bytes { listed_by });
             return Ok(());
         }
         for hashed in hashed.iter().filter(|_| self.by_hash) {
-            if context.read(hashed)?.is_some_and(|bytes| !same(&bytes)) {
+            if context.read(hashed)?.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
                 context.index_differs(hashed, IndexDifference::Digest);
             }
         }

@@ -41,8 +41,9 @@ struct ReleaseText {
 fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<ReleaseText>> {
     let [path, clear, detached] =
         ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
-    let there = |path: &str| is_file(&context.root.join(path));
-    let (plain, has_clear, has_detached) = (there(&path)?, there(&clear)?, there(&detached)?);
+    let plain = is_file(&context.root.join(&path))?;
+    let has_clear = is_file(&context.root.join(&clear))?;
+    let has_detached = is_file(&context.root.join(&detached))?;
     let keyed = !context.trust.keys.is_empty();
     // apt asks for InRelease first, and is content with it.
     if keyed && !has_clear && !(plain && has_detached) {

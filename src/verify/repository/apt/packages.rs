@@ -64,9 +64,14 @@ impl SuitePackage {
     }
 
     fn place(&self) -> IndexedVersion<'_> {
-        let field = |name: &str| self.fields.get(name).map(String::as_str).unwrap_or_default();
-        let identity = identity(field("Package"), field("Architecture"), field("Version"));
-        IndexedVersion { identity, path: &self.path, digest: field("SHA256") }
+        let (name, arch) = (self.field("Package"), self.field("Architecture"));
+        let identity = identity(name, arch, self.field("Version"));
+        IndexedVersion { identity, path: &self.path, digest: self.field("SHA256") }
+    }
+
+    /// The value of a field, or an empty text.
+    fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
     }
 }
 
@@ -175,14 +180,13 @@ fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -
 }
 
 fn owner<'p>(package: &'p SuitePackage, paths: &PathDigests) -> Owner<'p> {
-    let field = |name: &str| package.fields.get(name).map_or("", String::as_str);
     let of_field = |(kind, name): (RelationKind, &str)| {
-        deb_bounds(field(name)).map(move |bound| (kind, bound))
+        deb_bounds(package.field(name)).map(move |bound| (kind, bound))
     };
     Owner {
-        name: field("Package").to_owned(),
-        version: field("Version").to_owned(),
-        arch: field("Architecture").to_owned(),
+        name: package.field("Package").to_owned(),
+        version: package.field("Version").to_owned(),
+        arch: package.field("Architecture").to_owned(),
         relations: Relations::of(DEB_FIELDS.into_iter().flat_map(of_field)),
         paths: paths.as_slice().to_vec(),
     }
@@ -256,14 +260,16 @@ fn compare(
         |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));
     let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
     for name in names.into_iter().filter(|name| !of_the_index(name)) {
-        let said = |fields: &ControlFields| {
-            fields.get(name).filter(|value| !apt_index::is_left_out(name, value)).cloned()
-        };
-        if said(&control) != said(fields) {
+        if value_in_index(&control, name) != value_in_index(fields, name) {
             differences.push(IndexedDifference::Field(name.to_string()));
         }
     }
     Ok(differences)
+}
+
+/// The value of a field as an index has it; `None` if it leaves the field out.
+fn value_in_index<'f>(fields: &'f ControlFields, name: &str) -> Option<&'f String> {
+    fields.get(name).filter(|value| !apt_index::is_left_out(name, value))
 }
 
 fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
@@ -287,17 +293,17 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
 }
 
 fn node(package: &SuitePackage) -> PackageNode<'_> {
-    let field = |name: &str| package.fields.get(name).map_or("", String::as_str);
-    let provided = field("Provides")
+    let provided = package
+        .field("Provides")
         .split(',')
         .filter_map(wish)
         .map(|wish| (wish.name, wish.bound.map(|(_, version)| version)));
     let mut offers: Vec<_> = provided.collect();
-    offers.push((field("Package"), Some(field("Version"))));
+    offers.push((package.field("Package"), Some(package.field("Version"))));
     offers.sort_unstable();
     offers.dedup();
     offers.shrink_to_fit();
-    let groups = [field("Pre-Depends"), field("Depends")];
+    let groups = [package.field("Pre-Depends"), package.field("Depends")];
     let mut groups: Vec<&str> =
         groups.iter().flat_map(|field| field.split(',')).map(str::trim).collect();
     groups.sort_unstable();

@@ -43,12 +43,15 @@ pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
 
 /// Compares two versions. Releases count only if both have one.
 fn compare_versions(left: &str, right: &str) -> Ordering {
-    let bare = |evr: &str| evr.split('-').next().unwrap_or_default().to_owned();
     if left.contains('-') && right.contains('-') {
         rpm::compare_versions(left, right)
     } else {
-        rpm::compare_versions(&bare(left), &bare(right))
+        rpm::compare_versions(without_release(left), without_release(right))
     }
+}
+
+fn without_release(evr: &str) -> &str {
+    evr.split('-').next().unwrap_or_default()
 }
 
 /// A package and its architecture. Files and rich dependencies are for the client's solver.

@@ -100,17 +100,16 @@ impl RpmEntry {
             list.dedup();
             list.shrink_to_fit();
         }
-        let text = |name: &str| package.text_of(name).to_owned();
         let version = |name: &str| package.attribute_of("version", name).to_owned();
         let format = package.child("format");
         let range = format.and_then(|format| format.child("rpm:header-range"));
         let of_format = || format.and_then(|format| format.twice(&[]));
         Self {
             path: package.attribute_of("location", "href").to_owned(),
-            checksum: text("checksum"),
+            checksum: package.text_of("checksum").to_owned(),
             checksum_type: package.attribute_of("checksum", "type").to_owned(),
-            name: text("name"),
-            arch: text("arch"),
+            name: package.text_of("name").to_owned(),
+            arch: package.text_of("arch").to_owned(),
             version: ["epoch", "ver", "rel"].map(version),
             size: package.attribute_of("size", "package").to_owned(),
             header_range: format.map(|_| {

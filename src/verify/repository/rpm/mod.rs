@@ -157,13 +157,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
         context.bad_index(&path, IndexFault::NoSha256);
         return Ok(None);
     }
-    let same = |bytes: &[u8], size: &str, digest: &str| {
-        let stated = |name: &str| data.child(name).map(|child| child.text.as_str());
-        let own = data.attribute_of(digest, "type") == "sha256";
-        stated(size).is_none_or(|size| size == bytes.len().to_string())
-            && (!own || stated(digest).is_none_or(|digest| digest == sha256(bytes)))
-    };
-    if !same(&bytes, "size", "checksum") {
+    if !is_as_stated(&bytes, data, "size", "checksum") {
         let listed_by = "repomd.xml".to_owned();
         context.index_differs(&path, IndexDifference::Bytes { listed_by });
         return Ok(None);
@@ -178,10 +172,21 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
             return Ok(None);
         }
     };
-    if !same(&text, "open-size", "open-checksum") {
+    if !is_as_stated(&text, data, "open-size", "open-checksum") {
         context.index_differs(&path, IndexDifference::OpenText);
     }
     Ok(Some((path, text)))
+}
+
+/// Whether bytes have the size and the digest in the elements of these names.
+fn is_as_stated(bytes: &[u8], data: &Element, size: &str, digest: &str) -> bool {
+    let own = data.attribute_of(digest, "type") == "sha256";
+    child_text(data, size).is_none_or(|size| size == bytes.len().to_string())
+        && (!own || child_text(data, digest).is_none_or(|digest| digest == sha256(bytes)))
+}
+
+fn child_text<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    element.child(name).map(|child| child.text.as_str())
 }
 
 /// All lists have the same packages, each once.
@@ -193,17 +198,19 @@ fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) 
         context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
     }
     for (kind, ids) in lists.ids() {
-        let named = || kind.to_owned();
         let Some(ids) = ids else {
-            context.contradicts(REPOMD, IndexContradiction::ListAbsent { list: named() });
+            let list = kind.to_owned();
+            context.contradicts(REPOMD, IndexContradiction::ListAbsent { list });
             continue;
         };
         let others: BTreeSet<&str> = ids.iter().copied().collect();
         if others.len() != ids.len() {
-            context.contradicts(REPOMD, IndexContradiction::TwiceInList { list: named() });
+            let list = kind.to_owned();
+            context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
         }
         if others != set {
-            context.contradicts(REPOMD, IndexContradiction::OtherPackages { list: named() });
+            let list = kind.to_owned();
+            context.contradicts(REPOMD, IndexContradiction::OtherPackages { list });
         }
     }
 }

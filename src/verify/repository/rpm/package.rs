@@ -36,11 +36,12 @@ pub(super) fn look(
     trust: &Trust,
     unsigned: Unsigned,
 ) -> Vec<Observation> {
-    let path = || package.path.clone();
     let compared = match named.open(&package.path) {
         Ok(Some(content)) => compare(&content, package, files, trust, unsigned),
         Ok(None) => {
-            return vec![Observation::Fault(Problem::PackageMissing { file: path() })];
+            return vec![Observation::Fault(Problem::PackageMissing {
+                file: package.path.clone(),
+            })];
         }
         Err(error) => Err(error),
     };
@@ -48,7 +49,8 @@ pub(super) fn look(
         Ok(seen) => seen,
         Err(error) => {
             let difference = IndexedDifference::Unreadable { reason: error.to_string() };
-            vec![Observation::Fault(Problem::PackageMismatch { file: path(), difference })]
+            let file = package.path.clone();
+            vec![Observation::Fault(Problem::PackageMismatch { file, difference })]
         }
     }
 }
@@ -60,54 +62,66 @@ fn compare(
     trust: &Trust,
     unsigned: Unsigned,
 ) -> Result<Vec<Observation>> {
-    let mut differ = BTreeSet::new();
-    let mut compare = |what: &'static str, stated: &str, own: &str| {
-        if stated != own {
-            differ.insert(what);
-        }
-    };
-    compare("size", &package.size, &content.len().to_string());
-    compare("checksum's type", &package.checksum_type, "sha256");
-    compare("checksum", &package.checksum, &content.digest()?.to_string());
+    let mut differ = DifferingProperties::default();
+    differ.compare("size", &package.size, &content.len().to_string());
+    differ.compare("checksum's type", &package.checksum_type, "sha256");
+    differ.compare("checksum", &package.checksum, &content.digest()?.to_string());
     let front = Front::read(content)?;
     let metadata = &front.metadata;
-    let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
-    compare("name", &package.name, metadata.get_name().map_err(fault)?);
+    differ.compare("name", &package.name, metadata.get_name().map_err(bad_tags)?);
     if !metadata.is_source_package() {
-        compare("arch", &package.arch, metadata.get_arch().map_err(fault)?);
+        differ.compare("arch", &package.arch, metadata.get_arch().map_err(bad_tags)?);
     }
     let [stated_epoch, version, release] = &package.version;
     let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
-        metadata.get_epoch().map_err(fault)?
+        metadata.get_epoch().map_err(bad_tags)?
     } else {
         0
     };
-    compare("version", stated_epoch, &epoch.to_string());
-    compare("version", version, metadata.get_version().map_err(fault)?);
-    compare("version", release, metadata.get_release().map_err(fault)?);
+    differ.compare("version", stated_epoch, &epoch.to_string());
+    differ.compare("version", version, metadata.get_version().map_err(bad_tags)?);
+    differ.compare("version", release, metadata.get_release().map_err(bad_tags)?);
     if let Some([start, end]) = &package.header_range {
-        compare("header range", start, &front.header.start.to_string());
-        compare("header range", end, &front.header.end.to_string());
+        differ.compare("header range", start, &front.header.start.to_string());
+        differ.compare("header range", end, &front.header.end.to_string());
     }
-    compare_dependencies(package, metadata, &mut compare)?;
+    compare_dependencies(package, metadata, &mut differ)?;
     if let Some(files) = files {
-        let paths = metadata.get_file_paths().map_err(fault)?;
+        let paths = metadata.get_file_paths().map_err(bad_tags)?;
         let own: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
         let same = paths_digest(own.iter().map(|path| &**path).collect()) == files.digest;
-        compare("list of files", if same { "" } else { "other" }, "");
+        differ.compare("list of files", if same { "" } else { "other" }, "");
     }
-    let path = || package.path.clone();
-    let faults = differ.into_iter().map(|what| {
+    let faults = differ.0.into_iter().map(|what| {
         let difference = IndexedDifference::Property(what.to_owned());
-        Observation::Fault(Problem::PackageMismatch { file: path(), difference })
+        Observation::Fault(Problem::PackageMismatch { file: package.path.clone(), difference })
     });
     let mut seen: Vec<Observation> = faults.collect();
     let signature = signature(content, &front, trust, unsigned)?;
     seen.extend(signature.map(|checked| match checked {
         Ok(()) => Observation::GoodSignature,
-        Err(fault) => Observation::Fault(Problem::BadSignature { file: path(), fault }),
+        Err(fault) => {
+            let file = package.path.clone();
+            Observation::Fault(Problem::BadSignature { file, fault })
+        }
     }));
     Ok(seen)
+}
+
+/// The properties in which a package is not as the index says.
+#[derive(Default)]
+struct DifferingProperties(BTreeSet<&'static str>);
+
+impl DifferingProperties {
+    fn compare(&mut self, what: &'static str, stated: &str, own: &str) {
+        if stated != own {
+            self.0.insert(what);
+        }
+    }
+}
+
+fn bad_tags(error: rpm::Error) -> Error {
+    Error::malformed("has bad tags").cause(error)
 }
 
 /// Compares all relations with those of the index. Of what the package requires, the index may leave out
@@ -115,9 +129,8 @@ fn compare(
 fn compare_dependencies(
     package: &RpmEntry,
     metadata: &PackageMetadata,
-    compare: &mut dyn FnMut(&'static str, &str, &str),
+    differ: &mut DifferingProperties,
 ) -> Result<()> {
-    let fault = |e: rpm::Error| Error::malformed("has bad tags").cause(e);
     let itself = own_names(metadata);
     let all = [
         ("provides", "rpm:provides", metadata.get_provides()),
@@ -130,7 +143,7 @@ fn compare_dependencies(
         ("enhances", "rpm:enhances", metadata.get_enhances()),
     ];
     for (what, element, relations) in all {
-        let relations = relations.map_err(fault)?;
+        let relations = relations.map_err(bad_tags)?;
         let own: BTreeSet<RelationLine<'_>> = relations.iter().map(line).collect();
         let entries = package.list(element).iter();
         let stated: BTreeSet<RelationLine<'_>> = entries.map(entry_line).collect();
@@ -141,7 +154,7 @@ fn compare_dependencies(
         };
         let lost = own.difference(&stated).filter(|line| !may_lack(line)).count();
         let more = stated.difference(&own).count();
-        compare(what, if lost + more == 0 { "" } else { "other" }, "");
+        differ.compare(what, if lost + more == 0 { "" } else { "other" }, "");
     }
     Ok(())
 }
@@ -161,13 +174,13 @@ fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
 type RelationLine<'a> = (&'a str, &'a str, &'a str);
 
 fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
-    let has = |flag| dependency.flags.contains(flag);
-    let sign = match (has(Flags::LESS), has(Flags::GREATER), has(Flags::EQUAL)) {
-        (false, false, true) => "EQ",
-        (true, false, false) => "LT",
-        (false, true, false) => "GT",
-        (true, false, true) => "LE",
-        (false, true, true) => "GE",
+    let signs = [Flags::LESS, Flags::GREATER, Flags::EQUAL];
+    let sign = match signs.map(|flag| dependency.flags.contains(flag)) {
+        [false, false, true] => "EQ",
+        [true, false, false] => "LT",
+        [false, true, false] => "GT",
+        [true, false, true] => "LE",
+        [false, true, true] => "GE",
         _ => return (&dependency.name, "", ""),
     };
     let version = dependency.version.as_str();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rockpack_base::content::Content;
 use rockpack_base::formats::rpm::Front;
 
 use super::lists::{RpmEntry, RpmFiles};
@@ -9,7 +10,7 @@ use crate::package::bounds::{Bound, Relations};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::owners::Owner;
 use crate::package::{Comparison, Format, RelationKind};
-use crate::verify::repository::context::Context;
+use crate::verify::repository::context::{Context, NamedFiles};
 use crate::verify::repository::owners;
 
 /// The lists of `primary` that say what packages need, exclude and provide.
@@ -30,14 +31,17 @@ pub(super) fn check(
     let owners: Vec<Owner<'_>> =
         primary.iter().map(|package| owner(package, files.get(&*package.checksum))).collect();
     let named = context.files;
-    let open = |at: usize| named.open(&primary.get(at)?.path).ok()?;
-    let mut differing = DifferingFiles::new(open);
+    let mut differing = DifferingFiles::new(|at| open_package(named, primary, at));
     let differ = |pair: (usize, usize), path: u64| differing.differ(pair, path);
     owners::check(context, Format::Rpm, &owners, differ, |at, is_it| {
-        let front = Front::read(&open(at)?).ok()?;
+        let front = Front::read(&open_package(named, primary, at)?).ok()?;
         let paths = front.metadata.get_file_paths().ok()?;
         paths.iter().filter_map(|path| path.to_str()).find(|path| is_it(path)).map(str::to_owned)
     });
+}
+
+fn open_package(named: NamedFiles<'_>, primary: &[RpmEntry], at: usize) -> Option<Content> {
+    named.open(&primary.get(at)?.path).ok()?
 }
 
 fn owner<'a>(package: &'a RpmEntry, files: Option<&&RpmFiles>) -> Owner<'a> {

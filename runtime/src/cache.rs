@@ -95,11 +95,10 @@ impl Request<'_> {
 impl Cache {
     /// An empty cache with a copy of the current environment.
     pub fn new() -> Result<Self, Code> {
-        let refused = |_| report::refused("a cache of archives");
         Ok(Self {
             environment: Environment::read()?,
-            archives: Archives::new().map_err(refused)?,
-            plans: SharedList::new(PLANS_LIMIT).map_err(refused)?,
+            archives: Archives::new().map_err(no_memory_for_cache)?,
+            plans: SharedList::new(PLANS_LIMIT).map_err(no_memory_for_cache)?,
         })
     }
 
@@ -114,11 +113,11 @@ impl Cache {
 
     /// Loads the best compatible code object.
     pub fn load(&self, request: &Request<'_>) -> Result<Handed, Code> {
-        let refused = |_| report::refused("what is looked for");
-        let plan_key = request.plan_key().map_err(refused)?;
-        let key = try_key(&request.marker.kernel_name, request.co_index).map_err(refused)?;
+        let plan_key = request.plan_key().map_err(no_memory_for_load)?;
+        let key =
+            try_key(&request.marker.kernel_name, request.co_index).map_err(no_memory_for_load)?;
         self.environment.debug(format_args!("marker: {}", Shown(&key)));
-        if let Some(archives) = self.planned(&plan_key).map_err(refused)?
+        if let Some(archives) = self.planned(&plan_key).map_err(no_memory_for_load)?
             && let Ok(handed) = self.ask(&archives, &key, request)
         {
             return Ok(handed);
@@ -154,13 +153,12 @@ impl Cache {
 
     /// Keeps a plan, in place of an older one. Without room for it the next load makes it again.
     fn keep(&self, plan: Plan) {
-        let same = |there: &Plan, new: &Plan| there.key == new.key;
         let old =
-            self.plans.iter().find(|slot| slot.read(|there| same(there, &plan)) == Some(true));
+            self.plans.iter().find(|slot| slot.read(|there| same_key(there, &plan)) == Some(true));
         match old {
             Some(slot) if slot.read(|old| old.archives == plan.archives) == Some(true) => {}
             Some(slot) => slot.set(plan),
-            None => drop(self.plans.put(plan, same)),
+            None => drop(self.plans.put(plan, same_key)),
         }
     }
 
@@ -271,6 +269,18 @@ impl Cache {
         let why = format_args!("no archive has {devices} for {key}; asked{asked}");
         report::fail_with_hint(Code::ArchNotFound, why, "; install the kernels for it")
     }
+}
+
+fn no_memory_for_cache(_: OutOfMemory) -> Code {
+    report::refused("a cache of archives")
+}
+
+fn no_memory_for_load(_: OutOfMemory) -> Code {
+    report::refused("what is looked for")
+}
+
+fn same_key(there: &Plan, new: &Plan) -> bool {
+    there.key == new.key
 }
 
 fn not_found(request: &Request<'_>, looked: &Text) -> Code {

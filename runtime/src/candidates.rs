@@ -81,9 +81,8 @@ fn is_folder(path: &[u8], slash: usize) -> Result<bool, OutOfMemory> {
 /// The path that AMD's loader makes of one that does not exist: existing folders stay, and in the rest each
 /// `..` removes the part before it. `None` if that is the same path.
 fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, OutOfMemory> {
-    let has_up = |path: &[u8]| path.split(|byte| *byte == b'/').any(|part| part == b"..");
     let slashes = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/');
-    let Some(last) = slashes(path).filter(|_| has_up(path)) else { return Ok(None) };
+    let Some(last) = slashes(path).filter(|_| goes_up(path)) else { return Ok(None) };
     // Most missing candidates lie in a folder that exists.
     if is_folder(path, last)? {
         return Ok(None);
@@ -96,13 +95,17 @@ fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, OutOfMemory> 
         there = slash + 1;
     }
     let (there, rest) = path.split_at(there);
-    if !has_up(rest) {
+    if !goes_up(rest) {
         return Ok(None);
     }
     let mut resolved = Vec::new();
     append(&mut resolved, there)?;
     normalized(rest, &mut resolved)?;
     Ok(Some(resolved))
+}
+
+fn goes_up(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|part| part == b"..")
 }
 
 impl Places<'_> {

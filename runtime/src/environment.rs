@@ -1,5 +1,6 @@
 //! The environment variables that decide how archives are found.
 
+use std::ffi::CStr;
 use std::fmt;
 
 use rockpack_kpack::Code;
@@ -30,13 +31,12 @@ fn is_on(value: Option<Vec<u8>>) -> bool {
 impl Environment {
     /// Reads the variables.
     pub fn read() -> Result<Self, Code> {
-        let read = |name| variable(name).map_err(|_| report::refused("the environment"));
         Ok(Self {
-            instead: read(c"ROCM_KPACK_PATH")?.unwrap_or_default(),
-            before: read(c"ROCM_KPACK_PATH_PREFIX")?.unwrap_or_default(),
-            is_disabled: is_on(read(c"ROCM_KPACK_DISABLE")?),
-            is_debugged: is_on(read(c"ROCM_KPACK_DEBUG")?),
-            is_quiet: is_on(read(c"ROCM_KPACK_QUIET")?),
+            instead: setting(c"ROCM_KPACK_PATH")?.unwrap_or_default(),
+            before: setting(c"ROCM_KPACK_PATH_PREFIX")?.unwrap_or_default(),
+            is_disabled: is_on(setting(c"ROCM_KPACK_DISABLE")?),
+            is_debugged: is_on(setting(c"ROCM_KPACK_DEBUG")?),
+            is_quiet: is_on(setting(c"ROCM_KPACK_QUIET")?),
         })
     }
 
@@ -46,6 +46,10 @@ impl Environment {
             report::line(format_args!("kpack: {text}"), LineEnd::PLAIN);
         }
     }
+}
+
+fn setting(name: &CStr) -> Result<Option<Vec<u8>>, Code> {
+    variable(name).map_err(|_| report::refused("the environment"))
 }
 
 /// The entries of a list of paths, without empty ones.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::CStr;
+use std::ops::Range;
 
 use rockpack_kpack::{Code, ReadAt};
 use rustix::fd::OwnedFd;
@@ -118,16 +119,19 @@ fn regular(path: &CStr, stat: &Stat) -> Result<Identity, Code> {
 /// Opens a file. Does not block on a named pipe without a writer.
 fn opened(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let open = |flags| retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
-    match open(flags | OFlags::NONBLOCK) {
+    match open_with(path, flags | OFlags::NONBLOCK) {
         // Another process has a lease on the file, and releases it for an open that blocks.
         Err(Errno::AGAIN)
             if status(path).is_ok_and(|stat| kind(&stat) == FileType::RegularFile) =>
         {
-            open(flags)
+            open_with(path, flags)
         }
         opened => opened,
     }
+}
+
+fn open_with(path: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))
 }
 
 impl OpenFile {
@@ -244,12 +248,7 @@ impl<'a> Source<'a> {
     fn by_window(&self, offset: u64, buffer: &mut [u8]) -> Result<(), Fault> {
         let mut window = self.window.borrow_mut();
         let (start, filled, bytes) = &mut *window;
-        let within = |start: u64, filled: usize| {
-            let first = usize::try_from(offset.checked_sub(start)?).ok()?;
-            let end = first.checked_add(buffer.len())?;
-            (end <= filled).then_some(first..end)
-        };
-        let range = match within(*start, *filled) {
+        let range = match range_in_window(*start, *filled, offset, buffer.len()) {
             Some(range) => range,
             None => {
                 let left = self.file.len.saturating_sub(offset);
@@ -261,12 +260,20 @@ impl<'a> Source<'a> {
                 *filled = 0;
                 self.file.read_slice(offset, bytes.get_mut(..count).unwrap_or_default())?;
                 (*start, *filled) = (offset, count);
-                within(offset, count).ok_or_else(|| self.file.cut(offset))?
+                range_in_window(offset, count, offset, buffer.len())
+                    .ok_or_else(|| self.file.cut(offset))?
             }
         };
         buffer.copy_from_slice(bytes.get(range).unwrap_or_default());
         Ok(())
     }
+}
+
+/// The range of the `len` bytes at `offset` in a window of `filled` bytes at `start`.
+fn range_in_window(start: u64, filled: usize, offset: u64, len: usize) -> Option<Range<usize>> {
+    let first = usize::try_from(offset.checked_sub(start)?).ok()?;
+    let end = first.checked_add(len)?;
+    (end <= filled).then_some(first..end)
 }
 
 impl ReadAt for Source<'_> {

@@ -67,15 +67,18 @@ fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(),
             .and_then(|(start, end)| code_object.get(start..end))
             .ok_or(Damage::Because("a segment of notes leaves it"))?;
         let notes = NoteIterator::<Elf>::new(LittleEndian, ALIGNMENT, bytes);
-        let leaves = |_| Damage::Because("a note leaves its segment");
-        for note in notes.map_err(leaves)? {
-            let note = note.map_err(leaves)?;
+        for note in notes.map_err(note_leaves)? {
+            let note = note.map_err(note_leaves)?;
             if note.name() == b"AMDGPU" && note.n_type(LittleEndian) == METADATA {
                 append(note.desc(), names)?;
             }
         }
     }
     Ok(())
+}
+
+fn note_leaves(_: object::read::Error) -> Damage {
+    Damage::Because("a note leaves its segment")
 }
 
 /// The range of a segment of notes in the file.

@@ -1,5 +1,6 @@
 //! One lookup of the archives for a load: finds candidates and opens them.
 
+use std::collections::TryReserveError;
 use std::ffi::CStr;
 
 use rockpack_kpack::Code;
@@ -103,11 +104,10 @@ impl<'a> Lookup<'a> {
     }
 
     fn remember(&mut self, path: &[u8]) -> Result<(), Code> {
-        let refused = |_| report::refused("the path of an archive");
         let mut copy = Vec::new();
-        copy.try_reserve_exact(path.len()).map_err(refused)?;
+        copy.try_reserve_exact(path.len()).map_err(no_memory_for_path)?;
         copy.extend_from_slice(path);
-        self.tried.try_reserve(1).map_err(refused)?;
+        self.tried.try_reserve(1).map_err(no_memory_for_path)?;
         self.tried.push(copy);
         Ok(())
     }
@@ -144,4 +144,8 @@ impl<'a> Lookup<'a> {
         }
         Ok(())
     }
+}
+
+fn no_memory_for_path(_: TryReserveError) -> Code {
+    report::refused("the path of an archive")
 }

@@ -22,16 +22,18 @@ struct Mapping<'a> {
 /// Parses a line such as `7f0c1000-7f0c2000 r-xp 00001000 fe:01 1234   /usr/lib/x.so`. Returns `None` if its
 /// range does not contain `address`. The path may have spaces.
 fn mapping(line: &[u8], address: u64) -> Option<Mapping<'_>> {
-    let text = |bytes| std::str::from_utf8(bytes).ok();
-    let hex = |bytes| u64::from_str_radix(text(bytes)?, 16).ok();
     let mut fields = line.splitn(6, |byte| *byte == b' ');
     let range = fields.next()?;
     let dash = range.iter().position(|byte| *byte == b'-')?;
-    let (start, end) = (hex(range.get(..dash)?)?, hex(range.get(dash + 1..)?)?);
-    let offset = hex(fields.nth(1)?)?;
+    let (start, end) = (hex_number(range.get(..dash)?)?, hex_number(range.get(dash + 1..)?)?);
+    let offset = hex_number(fields.nth(1)?)?;
     let path = fields.nth(2).unwrap_or_default().trim_ascii_start();
     let within = (start..end).contains(&address);
     within.then(|| Mapping { path, offset: offset.saturating_add(address - start) })
+}
+
+fn hex_number(text: &[u8]) -> Option<u64> {
+    u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
 }
 
 fn unreadable(errno: Errno) -> Code {

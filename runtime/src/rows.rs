@@ -1,5 +1,6 @@
 //! A walk over all rows of an archive that loads each code object once.
 
+use std::collections::TryReserveError;
 use std::ffi::CStr;
 
 use rockpack_kpack::Code;
@@ -18,12 +19,11 @@ struct Known<T> {
 
 impl<T: Copy> Known<T> {
     fn new(archive: &OpenArchive) -> Result<Self, Code> {
-        let refused = |_| report::refused("a list of code objects");
         let count = archive.count();
         let (mut first, mut answers) = (Vec::new(), Vec::new());
-        first.try_reserve_exact(count).map_err(refused)?;
+        first.try_reserve_exact(count).map_err(no_memory_for_list)?;
         first.extend((0..).take(count));
-        answers.try_reserve_exact(count).map_err(refused)?;
+        answers.try_reserve_exact(count).map_err(no_memory_for_list)?;
         answers.resize(count, None);
         let mut known = Self { first, answers };
         known.join(archive)?;
@@ -34,8 +34,7 @@ impl<T: Copy> Known<T> {
     /// many large code objects.
     fn join(&mut self, archive: &OpenArchive) -> Result<(), Code> {
         let mut places = Vec::new();
-        let refused = |_| report::refused("a list of code objects");
-        places.try_reserve_exact(self.first.len()).map_err(refused)?;
+        places.try_reserve_exact(self.first.len()).map_err(no_memory_for_list)?;
         places.extend(self.first.iter().filter_map(|ordinal| {
             let place = archive.stored(*ordinal).filter(|place| place.size > 0)?;
             Some((place.offset, place.size, *ordinal))
@@ -67,6 +66,10 @@ impl<T: Copy> Known<T> {
         let first = *self.first.get(usize::try_from(ordinal).ok()?)?;
         self.answers.get_mut(usize::try_from(first).ok()?)
     }
+}
+
+fn no_memory_for_list(_: TryReserveError) -> Code {
+    report::refused("a list of code objects")
 }
 
 /// Passes each row to `visit`, with the answer of `look` about its code object, until `visit` returns false.

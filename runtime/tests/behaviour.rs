@@ -58,38 +58,28 @@ fn damage_has_the_code_of_the_contract_and_a_text() {
     let folder = folder();
     let whole = Draft::zstd(&["gfx1100"], &contents()).bytes();
     let toc = u64::from_le_bytes(whole[8..16].try_into().unwrap());
-    let changed = |at: usize, bytes: &[u8]| {
-        let mut copy = whole.clone();
-        copy[at..at + bytes.len()].copy_from_slice(bytes);
-        copy
-    };
-    let draft = |change: fn(&mut Draft)| {
-        let mut draft = Draft::zstd(&["gfx1100"], &contents());
-        change(&mut draft);
-        draft.bytes()
-    };
     let end = whole.len() as u64;
     let cases: Vec<(&str, Vec<u8>)> = vec![
         ("9", Vec::new()),
         ("3", whole[..15].to_vec()),
-        ("3", changed(0, b"KPAC")),
-        ("4", changed(4, &[2])),
-        ("3", changed(8, &end.to_le_bytes())),
-        ("3", changed(8, &u64::MAX.to_le_bytes())),
-        ("10", changed(toc as usize, &[0x93])),
-        ("10", changed(toc as usize, &[0xc1])),
+        ("3", changed(&whole, 0, b"KPAC")),
+        ("4", changed(&whole, 4, &[2])),
+        ("3", changed(&whole, 8, &end.to_le_bytes())),
+        ("3", changed(&whole, 8, &u64::MAX.to_le_bytes())),
+        ("10", changed(&whole, toc as usize, &[0x93])),
+        ("10", changed(&whole, toc as usize, &[0xc1])),
         ("10", whole[..whole.len() - 1].to_vec()),
-        ("10", draft(|draft| draft.zstd_offset = "64".into())),
-        ("10", draft(|draft| draft.zstd_offset = (-1).into())),
-        ("10", draft(|draft| draft.rows[0].2 = 1.5.into())),
-        ("10", draft(|draft| draft.rows[0].2 = (1_u64 << 32).into())),
-        ("10", draft(|draft| draft.rows[0].3 = Value::Boolean(true))),
-        ("3", draft(|draft| draft.zstd_size = Some(((4_u64 << 30) + 1).into()))),
-        ("3", draft(|draft| draft.zstd_size = Some(3.into()))),
-        ("9", draft(|draft| draft.zstd_size = Some((1_u64 << 31).into()))),
-        ("3", changed(64, &((1_u32 << 20) + 1).to_le_bytes())),
-        ("3", changed(64, &5_u32.to_le_bytes())),
-        ("3", changed(68, &u32::MAX.to_le_bytes())),
+        ("10", draft_with(|draft| draft.zstd_offset = "64".into())),
+        ("10", draft_with(|draft| draft.zstd_offset = (-1).into())),
+        ("10", draft_with(|draft| draft.rows[0].2 = 1.5.into())),
+        ("10", draft_with(|draft| draft.rows[0].2 = (1_u64 << 32).into())),
+        ("10", draft_with(|draft| draft.rows[0].3 = Value::Boolean(true))),
+        ("3", draft_with(|draft| draft.zstd_size = Some(((4_u64 << 30) + 1).into()))),
+        ("3", draft_with(|draft| draft.zstd_size = Some(3.into()))),
+        ("9", draft_with(|draft| draft.zstd_size = Some((1_u64 << 31).into()))),
+        ("3", changed(&whole, 64, &((1_u32 << 20) + 1).to_le_bytes())),
+        ("3", changed(&whole, 64, &5_u32.to_le_bytes())),
+        ("3", changed(&whole, 68, &u32::MAX.to_le_bytes())),
     ];
     let file = folder.path().join("x.kpack");
     for (index, (wanted, bytes)) in cases.iter().enumerate() {
@@ -103,6 +93,19 @@ fn damage_has_the_code_of_the_contract_and_a_text() {
     assert!(run(&["open", folder.path().to_str().unwrap()]).starts_with("3 untouched "));
     assert!(run(&["open", file.join("below").to_str().unwrap()]).starts_with("9 untouched "));
     assert!(run(&["open", "/dev/null"]).starts_with("9 untouched "));
+}
+
+/// The bytes of `whole` with other `bytes` at offset `at`.
+fn changed(whole: &[u8], at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut copy = whole.to_vec();
+    copy[at..at + bytes.len()].copy_from_slice(bytes);
+    copy
+}
+
+fn draft_with(change: fn(&mut Draft)) -> Vec<u8> {
+    let mut draft = Draft::zstd(&["gfx1100"], &contents());
+    change(&mut draft);
+    draft.bytes()
 }
 
 type Change<'a> = dyn Fn(&mut Draft) + 'a;

@@ -1,6 +1,7 @@
 //! The library file as linkers and loaders see it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use crate::program::{by_tool, library, source, succeed};
@@ -131,16 +132,11 @@ fn an_installed_library_is_found_by_pkg_config_and_linked_by_its_soname() {
     let folder = tempfile::tempdir().unwrap();
     let prefix = folder.path().join("rocm");
     succeed(Command::new(source("install")).arg(library()).arg(&prefix));
-    let config = |option| {
-        let mut command = Command::new("pkg-config");
-        command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
-        succeed(command.args([option, "rocm-kpack"])).trim().to_owned()
-    };
     let (file, program) = (folder.path().join("x.c"), folder.path().join("x"));
     let text = "#include <rocm_kpack/kpack.h>\nint main(void) { kpack_cache_t cache;\n\
                 return kpack_cache_create(&cache) + kpack_open(\"/nowhere\", 0); }\n";
     std::fs::write(&file, text).unwrap();
-    let flags = [config("--cflags"), config("--libs")].join(" ");
+    let flags = [pkg_config(&prefix, "--cflags"), pkg_config(&prefix, "--libs")].join(" ");
     let mut cc = Command::new("cc");
     cc.arg(&file).args(flags.split_whitespace()).arg("-o").arg(&program);
     succeed(&mut cc);
@@ -149,4 +145,10 @@ fn an_installed_library_is_found_by_pkg_config_and_linked_by_its_soname() {
     let mut run = Command::new(&program);
     let status = run.env("LD_LIBRARY_PATH", prefix.join("lib")).status().unwrap();
     assert_eq!(status.code(), Some(1));
+}
+
+fn pkg_config(prefix: &Path, option: &str) -> String {
+    let mut command = Command::new("pkg-config");
+    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    succeed(command.args([option, "rocm-kpack"])).trim().to_owned()
 }

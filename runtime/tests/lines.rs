@@ -11,16 +11,15 @@ use crate::world::{World, loaded};
 fn a_missing_device_is_told_once_whatever_it_is_called() {
     let world = World::new(&["x_@GFXARCH@.kpack", "../none.kpack", "../none.kpack"]);
     fs::create_dir(world.path().join("lib")).unwrap();
-    let load = |devices: &str| format!("load @/lib/x.so 0 {devices}");
     let long = "amdgcn-amd-amdhsa--gfx1103";
     let loads = [
-        load("gfx1103"),
-        load(long),
-        load("gfx1103 gfx1103"),
+        load_step("gfx1103"),
+        load_step(long),
+        load_step("gfx1103 gfx1103"),
         format!("load @/y.so 0 {long}"),
         "cache".to_owned(),
-        load("gfx1103 gfx11-generic gfx11-generic"),
-        load("- -"),
+        load_step("gfx1103 gfx11-generic gfx11-generic"),
+        load_step("- -"),
     ];
     let loads: Vec<&str> = loads.iter().map(String::as_str).collect();
     let (out, errors) = world.both(&loads);
@@ -38,6 +37,10 @@ fn a_missing_device_is_told_once_whatever_it_is_called() {
     let (more, others) = world.both(&["load @/x.so 0 -"]);
     assert!(more[0].starts_with("14 ") && more[0].contains("no device is named"), "{more:?}");
     assert_eq!([errors, others], ["", ""]);
+}
+
+fn load_step(devices: &str) -> String {
+    format!("load @/lib/x.so 0 {devices}")
 }
 
 #[test]

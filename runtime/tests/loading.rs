@@ -41,9 +41,12 @@ impl Installed {
     }
 
     fn words(&self, name: &str, count: &str, devices: &[&str]) -> Vec<String> {
-        let path = |name: &str| self.path().join(name).to_str().unwrap().to_owned();
-        let fixed = [name.to_owned(), path("marker"), path("lib/x.so"), count.to_owned()];
+        let fixed = [name.to_owned(), self.file("marker"), self.file("lib/x.so"), count.to_owned()];
         fixed.into_iter().chain(devices.iter().map(|device| (*device).to_owned())).collect()
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.path().join(name).to_str().unwrap().to_owned()
     }
 
     fn command(&self, name: &str, count: &str, devices: &[&str]) -> std::process::Command {
@@ -191,15 +194,14 @@ fn markers_that_are_none_are_refused_and_odd_ones_are_read() {
 #[test]
 fn an_archive_that_changes_while_it_is_open_gives_no_wrong_bytes() {
     let make = || Installed::new(&["gfx1100"]);
-    let wanted = |name: &str| format!("0 30000 {}", digest(&contents(name)[0]));
     let cases = [
         // A package manager replaces it: the open file stays whole.
-        ("cp new moved && mv moved archive", wanted("gfx1100")),
-        ("rm archive", wanted("gfx1100")),
+        ("cp new moved && mv moved archive", first_loaded("gfx1100")),
+        ("rm archive", first_loaded("gfx1100")),
         // Truncated or overwritten in place: the archive is looked up again and read with its new content.
         ("truncate -s 100 archive", "13 0 0".to_owned()),
-        ("cat new > archive", wanted("other")),
-        ("touch -d 2020-01-01 archive", wanted("gfx1100")),
+        ("cat new > archive", first_loaded("other")),
+        ("touch -d 2020-01-01 archive", first_loaded("gfx1100")),
     ];
     for (change, second) in cases {
         let installed = make();
@@ -210,8 +212,13 @@ fn an_archive_that_changes_while_it_is_open_gives_no_wrong_bytes() {
         let mut words = installed.words("changes", &change, &["gfx1100"]);
         words.push("gfx1100".to_owned());
         let out = run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        assert_eq!(out, format!("{}\n{second}\n", wanted("gfx1100")), "{change}");
+        assert_eq!(out, format!("{}\n{second}\n", first_loaded("gfx1100")), "{change}");
     }
+}
+
+/// The line about the first code object for `name`.
+fn first_loaded(name: &str) -> String {
+    format!("0 30000 {}", digest(&contents(name)[0]))
 }
 
 #[test]
@@ -251,11 +258,14 @@ fn a_cached_load_reads_one_frame_and_asks_for_no_path() {
     let loads: Vec<&str> = text[first..].split("write(1, \"0 ").collect();
     assert_eq!(loads.len(), 7, "{text}");
     for load in &loads[1..6] {
-        let calls = |name: &str| load.lines().filter(|line| line.starts_with(name)).count();
-        assert_eq!(calls("pread64("), 1, "{load}");
+        assert_eq!(count_calls(load, "pread64("), 1, "{load}");
         let lookups = ["open", "stat(", "newfstatat(AT", "readlink", "access(", "lseek("];
-        assert!(lookups.iter().all(|name| calls(name) == 0), "{load}");
+        assert!(lookups.iter().all(|name| count_calls(load, name) == 0), "{load}");
     }
+}
+
+fn count_calls(trace: &str, name: &str) -> usize {
+    trace.lines().filter(|line| line.starts_with(name)).count()
 }
 
 /// Any bytes give a code with a text.
@@ -285,13 +295,11 @@ fn valgrind_finds_nothing() {
     let installed = Installed::new(&["gfx1100"]);
     let archive = installed.archive("gfx1100");
     let first = ["get", archive.to_str().unwrap(), "lib/x.so#1", "gfx1100"];
-    let under = |tool: &[&str], inner: &std::process::Command| {
+    for inner in [command(&first), installed.command("load", "3", &["gfx1103", "gfx1100"])] {
         let mut valgrind = std::process::Command::new("valgrind");
-        valgrind.args(["-q", "--error-exitcode=9"]).args(tool);
+        valgrind.args(["-q", "--error-exitcode=9", "--tool=memcheck"]);
         valgrind.arg(inner.get_program()).args(inner.get_args());
         let Some(output) = by_tool(&mut valgrind) else { return };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    under(&["--tool=memcheck"], &command(&first));
-    under(&["--tool=memcheck"], &installed.command("load", "3", &["gfx1103", "gfx1100"]));
+    }
 }

@@ -20,9 +20,12 @@ pub fn source(path: &str) -> PathBuf {
 /// Runs a command that must succeed, and returns its standard output.
 pub fn succeed(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(status.success(), "{command:?}: {status}\n{}{}", text(&stdout), text(&stderr));
-    text(&stdout)
+    assert!(status.success(), "{command:?}: {status}\n{}{}", lossy(&stdout), lossy(&stderr));
+    lossy(&stdout)
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Compiles a C program beside this file, with the sanitizer in `ROCKPACK_SANITIZER` if it is set
@@ -79,8 +82,7 @@ pub fn run(arguments: &[&str]) -> String {
 pub fn both(command: &mut Command) -> (String, String) {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {output:?}");
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
+    (lossy(&output.stdout), lossy(&output.stderr))
 }
 
 /// The output of a tool that not every machine has. If `ROCKPACK_INTEROP` is set, as in .ci/run, a missing

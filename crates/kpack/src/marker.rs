@@ -304,12 +304,16 @@ mod tests {
     /// Found by fuzzing: an unknown field with deep nesting overflowed the stack.
     #[test]
     fn deep_nesting_is_refused() {
-        let nested = |depth: usize| [b"\x81\xa1x".to_vec(), vec![0x91; depth], vec![0xc0]].concat();
-        assert_eq!(parse(&nested(20_000)), Err(MarkerFault::NoMap));
+        assert_eq!(parse(&nested_field(20_000)), Err(MarkerFault::NoMap));
         let mut known = sample().to_bytes().unwrap();
         known[0] = 0x83;
-        known.extend_from_slice(&nested(20)[1..]);
+        known.extend_from_slice(&nested_field(20)[1..]);
         assert_eq!(parse(&known).unwrap(), AnyMarker::Map(sample()));
+    }
+
+    /// A map with an unknown field of nested arrays.
+    fn nested_field(depth: usize) -> Vec<u8> {
+        [b"\x81\xa1x".to_vec(), vec![0x91; depth], vec![0xc0]].concat()
     }
 
     #[test]

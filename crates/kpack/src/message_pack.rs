@@ -140,11 +140,8 @@ impl<I: Input> Decoder<I> {
             return self.skip_rest_of(item).map(|()| None);
         };
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let which = |text: &[u8]| {
-            known.iter().find(|(name, _)| name.as_bytes() == text).map(|(_, known)| *known)
-        };
         if let Some(text) = self.input.ahead().get(..len) {
-            let found = which(text);
+            let found = known_value(known, text);
             return self.skip_rest_of(item).map(|()| found);
         }
         let mut buffer = [0; LONGEST_NAME];
@@ -152,7 +149,7 @@ impl<I: Input> Decoder<I> {
             return self.skip_rest_of(item).map(|()| None);
         };
         self.fill(text)?;
-        Ok(which(text))
+        Ok(known_value(known, text))
     }
 
     /// Appends the `len` bytes of a text to `bytes`. Reserves memory as the bytes come, so that a false
@@ -282,6 +279,10 @@ const LONGEST_NAME: usize = 32;
 
 /// Bytes of a text that are read at once.
 const TEXT_PART: usize = 64 << 10;
+
+fn known_value<T: Copy>(known: &[(&str, T)], text: &[u8]) -> Option<T> {
+    known.iter().find(|(name, _)| name.as_bytes() == text).map(|(_, known)| *known)
+}
 
 /// A buffer as an input: reading moves its start.
 impl Input for &[u8] {

@@ -204,13 +204,12 @@ pub(super) struct BlockRange {
 impl BlockRange {
     /// Fills `buffer` from `offset` of the range on; the caller stays within the range.
     pub(super) fn read_at(&self, offset: u64, mut buffer: &mut [u8]) -> Result<()> {
-        let outside = || Error::bug("a read leaves its run");
-        let mut at = usize::try_from(self.start + offset).map_err(|_| outside())?;
+        let mut at = usize::try_from(self.start + offset).map_err(|_| outside_of_run())?;
         while !buffer.is_empty() {
-            let block = self.blocks.blocks.get(at / BLOCK).ok_or_else(outside)?;
+            let block = self.blocks.blocks.get(at / BLOCK).ok_or_else(outside_of_run)?;
             let decoded = self.blocks.store.read(block)?;
             let rest = decoded.get(at % BLOCK..).filter(|rest| !rest.is_empty());
-            let bytes = rest.ok_or_else(outside)?;
+            let bytes = rest.ok_or_else(outside_of_run)?;
             let len = bytes.len().min(buffer.len());
             let (now, later) = buffer.split_at_mut(len);
             now.copy_from_slice(&bytes[..len]);
@@ -219,6 +218,10 @@ impl BlockRange {
         }
         Ok(())
     }
+}
+
+fn outside_of_run() -> Error {
+    Error::bug("a read leaves its run")
 }
 
 #[cfg(test)]

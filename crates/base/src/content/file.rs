@@ -237,10 +237,14 @@ mod tests {
     fn a_failure_is_told_as_the_change_that_it_comes_of() {
         let folder = tempfile::tempdir().unwrap();
         let inputs = inputs(folder.path());
-        let failed = || inputs.explain::<()>(Err(Error::malformed("the magic is missing")));
-        assert_eq!(failed().unwrap_err().kind(), Kind::Malformed);
+        assert_eq!(kind_of_failure(&inputs), Kind::Malformed);
         fs::write(folder.path().join("file"), "longer text").unwrap();
-        assert_eq!(failed().unwrap_err().kind(), Kind::Changed);
+        assert_eq!(kind_of_failure(&inputs), Kind::Changed);
+    }
+
+    fn kind_of_failure(inputs: &Inputs) -> Kind {
+        let failed = inputs.explain::<()>(Err(Error::malformed("the magic is missing")));
+        failed.unwrap_err().kind()
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub fn is_there(path: &Path) -> Result<bool> {
 
 /// Lists the entries directly in `folder`.
 pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
-    let fault = move |e| Error::io(folder, "list", e);
-    Ok(read_dir(folder).map_err(fault)?.map(move |entry| entry.map_err(fault)))
+    let entries = read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    Ok(entries.map(move |entry| entry.map_err(|e| Error::io(folder, "list", e))))
 }
 
 /// The answer of a system call on `path`; `None` if the path does not exist. `doing` names the call in
@@ -75,25 +75,26 @@ mod tests {
     #[test]
     fn what_cannot_be_looked_at_is_not_taken_for_absent() {
         let room = tempfile::tempdir().unwrap();
-        let here = |name: &str| room.path().join(name);
-        std::fs::write(here("file"), "").unwrap();
-        std::os::unix::fs::symlink("file", here("link")).unwrap();
-        std::os::unix::fs::symlink("gone", here("broken")).unwrap();
-        std::os::unix::fs::symlink("endless", here("endless")).unwrap();
-        let look = |name: &str| {
-            let path = here(name);
-            (is_there(&path).unwrap(), is_file(&path).unwrap(), is_folder(&path).unwrap())
-        };
-        assert_eq!(look(""), (true, false, true));
-        assert_eq!(look("file"), (true, true, false));
-        assert_eq!(look("link"), (true, true, false));
+        let here = room.path();
+        std::fs::write(here.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("file", here.join("link")).unwrap();
+        std::os::unix::fs::symlink("gone", here.join("broken")).unwrap();
+        std::os::unix::fs::symlink("endless", here.join("endless")).unwrap();
+        assert_eq!(looked_at(here), (true, false, true));
+        assert_eq!(looked_at(&here.join("file")), (true, true, false));
+        assert_eq!(looked_at(&here.join("link")), (true, true, false));
         for absent in ["gone", "broken", "file/below", "nul\0", &"long".repeat(100)] {
-            assert_eq!(look(absent), (false, false, false), "{absent:?}");
-            assert_eq!(real_path(&here(absent)).unwrap(), None, "{absent:?}");
+            assert_eq!(looked_at(&here.join(absent)), (false, false, false), "{absent:?}");
+            assert_eq!(real_path(&here.join(absent)).unwrap(), None, "{absent:?}");
         }
-        let error = is_folder(&here("endless")).unwrap_err();
+        let error = is_folder(&here.join("endless")).unwrap_err();
         assert!(error.to_string().contains("inspect"), "{error}");
         assert_eq!(error.kind(), crate::error::Kind::Io);
-        is_there(&here(&"a/".repeat(2048))).unwrap_err();
+        is_there(&here.join("a/".repeat(2048))).unwrap_err();
+    }
+
+    /// Whether something is there, and is a file, and is a folder.
+    fn looked_at(path: &Path) -> (bool, bool, bool) {
+        (is_there(path).unwrap(), is_file(path).unwrap(), is_folder(path).unwrap())
     }
 }

@@ -46,8 +46,6 @@ mod tests {
 
     #[test]
     fn remarks_of_gathered_faults_are_told_once() {
-        let remark =
-            |text: &str| Remark { json: format!("{{\"a\":\"{text}\"}}"), text: text.to_owned() };
         let first = Error::malformed("a").explained([remark("y"), remark("x")]);
         let second = Error::malformed("b").explained([remark("x")]);
         let mut all = Error::gather(vec![first, second]).unwrap();
@@ -56,5 +54,9 @@ mod tests {
         assert_eq!(told, ["x", "y"]);
         assert_eq!(all.take_remarks().len(), 2);
         assert!(all.remarks().is_empty());
+    }
+
+    fn remark(text: &str) -> Remark {
+        Remark { json: format!("{{\"a\":\"{text}\"}}"), text: text.to_owned() }
     }
 }

@@ -127,17 +127,20 @@ mod tests {
 
     #[test]
     fn what_was_named_and_is_not_there_is_refused() {
-        let of = |kind: io::ErrorKind| Error::io("x", "open", kind.into());
-        assert!(of(io::ErrorKind::NotFound).of_named().is_refusal());
-        assert!(!of(io::ErrorKind::NotFound).is_refusal());
-        assert!(!of(io::ErrorKind::PermissionDenied).of_named().is_refusal());
+        assert!(io_error(io::ErrorKind::NotFound).of_named().is_refusal());
+        assert!(!io_error(io::ErrorKind::NotFound).is_refusal());
+        assert!(!io_error(io::ErrorKind::PermissionDenied).of_named().is_refusal());
         let mut faults = Faults::default();
-        faults.add(of(io::ErrorKind::PermissionDenied));
+        faults.add(io_error(io::ErrorKind::PermissionDenied));
         faults.add(Error::malformed("no key"));
         let error = faults.of_settings().finish().unwrap_err();
         assert!(error.is_refusal() && error.message() == "no key", "{error}");
         assert!(!error.others()[0].is_refusal());
         assert!(!Error::malformed("no package").is_refusal());
+    }
+
+    fn io_error(kind: io::ErrorKind) -> Error {
+        Error::io("x", "open", kind.into())
     }
 
     #[test]

@@ -180,17 +180,15 @@ struct Note {
 
 impl Note {
     fn at(notes: &Content, position: u64) -> Result<Self> {
-        let structure = |error: Error| error.structure("ELF note");
         let [n0, n1, n2, n3, d0, d1, d2, d3, t0, t1, t2, t3]: [u8; 12] =
-            notes.read_array(position).map_err(structure)?;
-        let word = |bytes| u64::from(u32::from_le_bytes(bytes));
+            notes.read_array(position).map_err(in_note)?;
         let start = position + 12;
-        let name = start..start + word([n0, n1, n2, n3]);
+        let name = start..start + size_field([n0, n1, n2, n3]);
         let start = name.end.next_multiple_of(4);
-        let descriptor = start..start + word([d0, d1, d2, d3]);
+        let descriptor = start..start + size_field([d0, d1, d2, d3]);
         if descriptor.end > notes.len() {
             let message = format!("ends {} bytes behind its segment", descriptor.end - notes.len());
-            return Err(structure(Error::truncated(message).at(&notes.place(position))));
+            return Err(in_note(Error::truncated(message).at(&notes.place(position))));
         }
         let end = descriptor.end.next_multiple_of(4);
         Ok(Self { kind: u32::from_le_bytes([t0, t1, t2, t3]), name, descriptor, end })
@@ -202,24 +200,37 @@ impl Note {
     }
 }
 
+fn in_note(error: Error) -> Error {
+    error.structure("ELF note")
+}
+
+fn size_field(bytes: [u8; 4]) -> u64 {
+    u64::from(u32::from_le_bytes(bytes))
+}
+
 fn decode(descriptor: &Content) -> Result<CodeObjectMetadata> {
-    let fault = |error: Error| error.structure(STRUCTURE).at(&descriptor.place(0));
     if descriptor.len() > METADATA_LIMIT {
         let message = format!("{} bytes exceed the limit of {METADATA_LIMIT}", descriptor.len());
-        return Err(fault(Error::new(Kind::Limit, message)));
+        return Err(in_descriptor(descriptor, Error::new(Kind::Limit, message)));
     }
     let window = usize::try_from(descriptor.len()).unwrap_or(WINDOW).min(WINDOW);
     let mut reader = BufReader::with_capacity(window, descriptor.reader());
     let mut decoder = rmp_serde::Deserializer::new(&mut reader);
     decoder.set_max_depth(DEPTH_LIMIT);
     let decoded = CodeObjectMetadata::deserialize(&mut decoder);
-    let metadata = decoded
-        .map_err(|cause| fault(Error::malformed("is no map of the known fields").cause(cause)))?;
+    let metadata = decoded.map_err(|cause| {
+        let error = Error::malformed("is no map of the known fields").cause(cause);
+        in_descriptor(descriptor, error)
+    })?;
     match reader.read(&mut [0]) {
         Ok(0) => Ok(metadata),
-        Ok(_) => Err(fault(Error::malformed("bytes follow its map"))),
-        Err(error) => Err(fault(Error::io("note", "read", error))),
+        Ok(_) => Err(in_descriptor(descriptor, Error::malformed("bytes follow its map"))),
+        Err(error) => Err(in_descriptor(descriptor, Error::io("note", "read", error))),
     }
+}
+
+fn in_descriptor(descriptor: &Content, error: Error) -> Error {
+    error.structure(STRUCTURE).at(&descriptor.place(0))
 }
 
 #[cfg(test)]

@@ -68,23 +68,17 @@ fn with_descriptors(descriptors: &[&[u8]]) -> Content {
 
 #[test]
 fn what_is_no_such_map_is_refused() {
-    let map = |pairs: &[(&str, rmpv::Value)]| {
-        let pairs = pairs.iter().map(|(key, value)| ((*key).into(), value.clone())).collect();
-        let mut bytes = Vec::new();
-        rmpv::encode::write_value(&mut bytes, &rmpv::Value::Map(pairs)).unwrap();
-        bytes
-    };
     let version = ("amdhsa.version", rmpv::Value::Array(vec![1.into(), 0.into()]));
-    let good = map(&[version.clone(), ("unknown", 7.into())]);
+    let good = encoded_map(&[version.clone(), ("unknown", 7.into())]);
     let metadata = read(&with_descriptor(&good)).unwrap();
     assert_eq!((metadata.len(), metadata[0].kernels.len(), &metadata[0].target), (1, 0, &None));
     let kernels = ("amdhsa.kernels", rmpv::Value::Array(vec![rmpv::Value::Map(vec![])]));
     let behind = [good.clone(), vec![0xc0]].concat();
     for bad in [
-        map(&[]),
-        map(&[version.clone(), kernels]),
-        map(&[version.clone(), version.clone()]),
-        map(&[("amdhsa.version", "1.0".into())]),
+        encoded_map(&[]),
+        encoded_map(&[version.clone(), kernels]),
+        encoded_map(&[version.clone(), version.clone()]),
+        encoded_map(&[("amdhsa.version", "1.0".into())]),
         behind,
         vec![0x91; 1 << 20],
         vec![],
@@ -92,6 +86,13 @@ fn what_is_no_such_map_is_refused() {
         let error = read(&with_descriptor(&bad)).unwrap_err();
         assert_eq!(error.place().structure.as_deref(), Some(STRUCTURE), "{error}");
     }
+}
+
+fn encoded_map(pairs: &[(&str, rmpv::Value)]) -> Vec<u8> {
+    let pairs = pairs.iter().map(|(key, value)| ((*key).into(), value.clone())).collect();
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &rmpv::Value::Map(pairs)).unwrap();
+    bytes
 }
 
 #[test]

@@ -31,8 +31,8 @@ mod tests {
 
     #[test]
     fn every_block_is_one() {
-        let block = |text: &str| format!("-----BEGIN PGP X-----\n\n{text}\n-----END PGP X-----\n");
-        let (one, two) = (block("one"), block("two"));
+        let [one, two] = ["one", "two"]
+            .map(|text| format!("-----BEGIN PGP X-----\n\n{text}\n-----END PGP X-----\n"));
         let both = format!("text\n{one}\n{two}");
         let found: Vec<&[u8]> = blocks(both.as_bytes());
         assert_eq!(found, [format!("{one}\n").as_bytes(), two.as_bytes()]);

@@ -105,12 +105,10 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
             return Err(Error::unsupported(message).at(&content.place(6)));
         }
     };
-    let short = |at| Ok::<u64, Error>(u32::from_le_bytes(content.read_array(at)?).into());
-    let long = |at| Ok::<u64, Error>(u64::from_le_bytes(content.read_array(at)?));
     let (total_size, uncompressed_size, hash_at) = match version {
-        1 => (None, short(8)?, 12),
-        2 => (Some(short(8)?), short(12)?, 16),
-        3 => (Some(long(8)?), long(16)?, 24),
+        1 => (None, read_u32(content, 8)?, 12),
+        2 => (Some(read_u32(content, 8)?), read_u32(content, 12)?, 16),
+        3 => (Some(read_u64(content, 8)?), read_u64(content, 16)?, 24),
         other => {
             let message = format!("version {other} is unknown");
             return Err(Error::unsupported(message).at(&content.place(4)));
@@ -123,6 +121,14 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
         uncompressed_size,
         hash: content.read_array(hash_at)?,
     })
+}
+
+fn read_u32(content: &Content, at: u64) -> Result<u64> {
+    Ok(u32::from_le_bytes(content.read_array(at)?).into())
+}
+
+fn read_u64(content: &Content, at: u64) -> Result<u64> {
+    Ok(u64::from_le_bytes(content.read_array(at)?))
 }
 
 /// Decodes and checks the compressed bundle at the start of `content`, which may extend beyond.

@@ -25,19 +25,22 @@ fn ccob(version: u16, method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.extend(version.to_le_bytes());
     out.extend(u16::from(method == CcobMethod::Zstd).to_le_bytes());
-    let number = |value: usize| match version {
-        3 => (value as u64).to_le_bytes().to_vec(),
-        _ => u32::try_from(value).unwrap().to_le_bytes().to_vec(),
-    };
     let header = [0, 20, 24, 32][usize::from(version)];
     if version > 1 {
-        out.extend(number(header + stream.len()));
+        out.extend(size_field(version, header + stream.len()));
     }
-    out.extend(number(bytes.len()));
+    out.extend(size_field(version, bytes.len()));
     out.extend(md5_start(bytes));
     assert_eq!(out.len(), header);
     out.extend(stream);
     out
+}
+
+fn size_field(version: u16, value: usize) -> Vec<u8> {
+    match version {
+        3 => (value as u64).to_le_bytes().to_vec(),
+        _ => u32::try_from(value).unwrap().to_le_bytes().to_vec(),
+    }
 }
 
 fn open_bytes(bytes: impl Into<Vec<u8>>) -> Result<Opened> {
@@ -92,39 +95,41 @@ fn a_file_cut_anywhere_is_an_error() {
 fn wrong_sizes_are_errors() {
     for method in [CcobMethod::Zlib, CcobMethod::Zstd] {
         let good = ccob(2, method, b"some bytes some bytes some bytes");
-        let with = |at: usize, number: u32| {
-            let mut file = good.clone();
-            file.extend([0; 8]);
-            file[at..at + 4].copy_from_slice(&number.to_le_bytes());
-            kind(file)
-        };
         let total = u32::try_from(good.len()).unwrap();
-        assert_eq!(with(8, total + 1), Kind::Malformed);
-        assert_eq!(with(8, total + 9), Kind::Truncated);
-        assert_eq!(with(8, total - 1), Kind::Truncated);
-        assert_eq!(with(8, 23), Kind::Malformed);
-        assert_eq!(with(12, 31), Kind::Malformed);
-        assert_eq!(with(12, 33), Kind::Malformed);
-        assert_eq!(with(12, u32::MAX), Kind::Malformed);
+        assert_eq!(kind_with_size(&good, 8, total + 1), Kind::Malformed);
+        assert_eq!(kind_with_size(&good, 8, total + 9), Kind::Truncated);
+        assert_eq!(kind_with_size(&good, 8, total - 1), Kind::Truncated);
+        assert_eq!(kind_with_size(&good, 8, 23), Kind::Malformed);
+        assert_eq!(kind_with_size(&good, 12, 31), Kind::Malformed);
+        assert_eq!(kind_with_size(&good, 12, 33), Kind::Malformed);
+        assert_eq!(kind_with_size(&good, 12, u32::MAX), Kind::Malformed);
     }
     let mut huge = ccob(3, CcobMethod::Zstd, b"x");
     huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
     assert_eq!(kind(huge), Kind::Limit);
 }
 
+fn kind_with_size(good: &[u8], at: usize, number: u32) -> Kind {
+    let mut file = good.to_vec();
+    file.extend([0; 8]);
+    file[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    kind(file)
+}
+
 #[test]
 fn unknown_versions_methods_and_hashes_are_refused() {
     let good = ccob(2, CcobMethod::Zstd, b"bytes");
-    let with = |at: usize, value: u8| {
-        let mut file = good.clone();
-        file[at] = value;
-        kind(file)
-    };
-    assert_eq!(with(4, 4), Kind::Unsupported);
-    assert_eq!(with(4, 0), Kind::Unsupported);
-    assert_eq!(with(6, 2), Kind::Unsupported);
-    assert_eq!(with(0, b'D'), Kind::Malformed);
-    assert_eq!(with(16, !good[16]), Kind::Malformed);
+    assert_eq!(kind_with_byte(&good, 4, 4), Kind::Unsupported);
+    assert_eq!(kind_with_byte(&good, 4, 0), Kind::Unsupported);
+    assert_eq!(kind_with_byte(&good, 6, 2), Kind::Unsupported);
+    assert_eq!(kind_with_byte(&good, 0, b'D'), Kind::Malformed);
+    assert_eq!(kind_with_byte(&good, 16, !good[16]), Kind::Malformed);
+}
+
+fn kind_with_byte(good: &[u8], at: usize, value: u8) -> Kind {
+    let mut file = good.to_vec();
+    file[at] = value;
+    kind(file)
 }
 
 #[test]

@@ -148,16 +148,20 @@ pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
 }
 
 fn file_header(content: &Content) -> Result<FileHeader> {
-    let wrong = |message: String| {
-        let place = content.place(0);
-        Error::malformed(message).structure("code object").at(&place)
-    };
     let header = FileHeader::read(content)?
-        .ok_or_else(|| wrong("is no ELF64 little-endian file".to_owned()))?;
+        .ok_or_else(|| wrong_file(content, "is no ELF64 little-endian file".to_owned()))?;
     match header.e_machine() {
         elf::EM_AMDGPU => Ok(header),
-        other => Err(wrong(format!("is for ELF machine {}, not for AMDGPU", other.0))),
+        other => {
+            let message = format!("is for ELF machine {}, not for AMDGPU", other.0);
+            Err(wrong_file(content, message))
+        }
     }
+}
+
+fn wrong_file(content: &Content, message: String) -> Error {
+    let place = content.place(0);
+    Error::malformed(message).structure("code object").at(&place)
 }
 
 /// The target features in the flags of a header.
@@ -167,21 +171,32 @@ struct Features {
 }
 
 fn features(file: &FileHeader) -> Features {
-    let two_bits = |shift: u32| match (file.e_flags() >> shift) & 3 {
+    let flags = file.e_flags();
+    match (file.os_abi(), file.abi_version()) {
+        (OS_ABI_HSA, 1) => {
+            Features { xnack: state_of_bit(flags, 0x100), sramecc: state_of_bit(flags, 0x200) }
+        }
+        (OS_ABI_HSA, 2..) => {
+            Features { xnack: state_of_two_bits(flags, 8), sramecc: state_of_two_bits(flags, 10) }
+        }
+        _ => Features { xnack: FeatureState::Unknown, sramecc: FeatureState::Unknown },
+    }
+}
+
+/// The state in the flags of V3: a clear bit means off, or that the processor lacks the feature.
+fn state_of_bit(flags: u32, bit: u32) -> FeatureState {
+    match flags & bit {
+        0 => FeatureState::Unknown,
+        _ => FeatureState::On,
+    }
+}
+
+fn state_of_two_bits(flags: u32, shift: u32) -> FeatureState {
+    match (flags >> shift) & 3 {
         0 => FeatureState::Unsupported,
         1 => FeatureState::Any,
         2 => FeatureState::Off,
         _ => FeatureState::On,
-    };
-    // A clear bit of V3 means off, or that the processor lacks the feature.
-    let one_bit = |bit: u32| match file.e_flags() & bit {
-        0 => FeatureState::Unknown,
-        _ => FeatureState::On,
-    };
-    match (file.os_abi(), file.abi_version()) {
-        (OS_ABI_HSA, 1) => Features { xnack: one_bit(0x100), sramecc: one_bit(0x200) },
-        (OS_ABI_HSA, 2..) => Features { xnack: two_bits(8), sramecc: two_bits(10) },
-        _ => Features { xnack: FeatureState::Unknown, sramecc: FeatureState::Unknown },
     }
 }
 

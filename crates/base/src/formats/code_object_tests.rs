@@ -28,18 +28,19 @@ fn code_object(abi_version: u8, flags: u32, symbols: &[(&str, u16)]) -> Vec<u8> 
     file[40..48].copy_from_slice(&sections_at.to_le_bytes());
     // e_shentsize and e_shnum.
     (file[58], file[60]) = (64, 3);
-    let mut section = |kind: u32, offset: u64, size: usize, link: u32| {
-        let mut bytes = [0_u8; 64];
-        bytes[4..8].copy_from_slice(&kind.to_le_bytes());
-        bytes[24..32].copy_from_slice(&offset.to_le_bytes());
-        bytes[32..40].copy_from_slice(&(size as u64).to_le_bytes());
-        bytes[40..44].copy_from_slice(&link.to_le_bytes());
-        file.extend(bytes);
-    };
-    section(0, 0, 0, 0);
-    section(elf::SHT_DYNSYM.0, table_at, table.len(), 2);
-    section(3, names_at, names.len(), 0);
+    add_section(&mut file, 0, 0, 0, 0);
+    add_section(&mut file, elf::SHT_DYNSYM.0, table_at, table.len(), 2);
+    add_section(&mut file, 3, names_at, names.len(), 0);
     file
+}
+
+fn add_section(file: &mut Vec<u8>, kind: u32, offset: u64, size: usize, link: u32) {
+    let mut bytes = [0_u8; 64];
+    bytes[4..8].copy_from_slice(&kind.to_le_bytes());
+    bytes[24..32].copy_from_slice(&offset.to_le_bytes());
+    bytes[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+    bytes[40..44].copy_from_slice(&link.to_le_bytes());
+    file.extend(bytes);
 }
 
 fn target(abi_version: u8, flags: u32) -> Option<String> {

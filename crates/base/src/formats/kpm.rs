@@ -184,19 +184,17 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let archive = |file: &str, size, kernel_count| ManifestArchive {
-            file: file.to_owned(),
-            size,
-            kernel_count,
-        };
         let archives = [
-            ("gfx1100", archive("blas_lib_gfx1100.kpack", 3_890_000, 4)),
-            ("gfx942", archive("blas_lib_gfx942.kpack", 3_940_000, 4)),
+            ("gfx1100", "blas_lib_gfx1100.kpack", 3_890_000),
+            ("gfx942", "blas_lib_gfx942.kpack", 3_940_000),
         ];
+        let archives = archives.map(|(arch, file, size)| {
+            (arch.to_owned(), ManifestArchive { file: file.to_owned(), size, kernel_count: 4 })
+        });
         Manifest {
             component_name: "blas_lib".to_owned(),
             prefix: "lib".to_owned(),
-            archives: archives.map(|(k, v)| (k.to_owned(), v)).into(),
+            archives: archives.into(),
         }
     }
 
@@ -223,38 +221,42 @@ mod tests {
 
     #[test]
     fn a_manifest_is_told_by_its_keys() {
-        let is_one = |content: &Content| Manifest::is_one(content).unwrap();
         let whole = bytes(&manifest().to_content().unwrap());
         let names = whole.windows(14).position(|window| window == b"component_name").unwrap() + 14;
         for len in 0..whole.len() {
             assert_eq!(is_one(&Content::of_bytes(&whole[..len])), len >= names, "{len}");
         }
         assert!(is_one(&Content::of_bytes(whole)));
-        let with = |key: Value| {
-            let fields = vec![("format_version".into(), 2.into()), (key, Value::Nil)];
-            Content::of_bytes(encode(&Value::Map(fields)).unwrap())
-        };
-        assert!(is_one(&with("kpack_files".into())));
+        assert!(is_one(&content_with_key("kpack_files".into())));
         for key in ["solutions_blob".into(), "kpack_filesx".into(), 7.into()] {
-            assert!(!is_one(&with(key)));
+            assert!(!is_one(&content_with_key(key)));
         }
         let inside = Value::Map(vec![("x".into(), map([("kpack_files", Value::Nil)]))]);
         assert!(!is_one(&Content::of_bytes(encode(&inside).unwrap())));
         assert!(!is_one(&Content::of_bytes(*b"\xdf\xff\xff\xff\xff\xdb\xff\xff\xff\xff")));
     }
 
+    fn is_one(content: &Content) -> bool {
+        Manifest::is_one(content).unwrap()
+    }
+
+    fn content_with_key(key: Value) -> Content {
+        let fields = vec![("format_version".into(), 2.into()), (key, Value::Nil)];
+        Content::of_bytes(encode(&Value::Map(fields)).unwrap())
+    }
+
     #[test]
     fn either_name_of_the_file_is_enough_and_two_must_agree() {
-        let place = Place::default();
-        let archive = |fields: &[(&'static str, Value)]| {
-            let mut all = vec![("architecture", "gfx942".into())];
-            all.extend(fields.iter().cloned());
-            all.extend([("size", 1.into()), ("kernel_count", 1.into())]);
-            ManifestArchive::of_value("gfx942", &map(all), &place)
-        };
-        assert_eq!(archive(&[("file", "a".into())]).unwrap().file, "a");
-        assert_eq!(archive(&[("filename", "b".into())]).unwrap().file, "b");
-        assert!(archive(&[("file", "a".into()), ("filename", "b".into())]).is_err());
-        assert!(archive(&[]).is_err());
+        assert_eq!(archive_with(&[("file", "a".into())]).unwrap().file, "a");
+        assert_eq!(archive_with(&[("filename", "b".into())]).unwrap().file, "b");
+        assert!(archive_with(&[("file", "a".into()), ("filename", "b".into())]).is_err());
+        assert!(archive_with(&[]).is_err());
+    }
+
+    fn archive_with(fields: &[(&'static str, Value)]) -> Result<ManifestArchive> {
+        let mut all = vec![("architecture", "gfx942".into())];
+        all.extend(fields.iter().cloned());
+        all.extend([("size", 1.into()), ("kernel_count", 1.into())]);
+        ManifestArchive::of_value("gfx942", &map(all), &Place::default())
     }
 }

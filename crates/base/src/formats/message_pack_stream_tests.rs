@@ -20,12 +20,11 @@ const BORDERS: [u32; 12] = [0, 15, 16, 31, 32, 127, 128, 255, 256, 65_535, 65_53
 fn each_encoding_is_the_token_that_another_writer_meant() {
     for len in BORDERS {
         let size = usize::try_from(len).unwrap();
-        let nil = || Value::Nil;
         let cases = [
             (Value::from("x".repeat(size)), Token::Text(len)),
             (Value::Binary(vec![7; size]), Token::Binary(len)),
-            (Value::Array(vec![nil(); size]), Token::Array(len)),
-            (Value::Map(vec![(nil(), nil()); size]), Token::Map(len)),
+            (Value::Array(vec![Value::Nil; size]), Token::Array(len)),
+            (Value::Map(vec![(Value::Nil, Value::Nil); size]), Token::Map(len)),
             (Value::Ext(3, vec![7; size]), Token::Other),
             (Value::from(len), Token::Integer(len.into())),
             (Value::from(-i64::from(len) - 1), Token::Integer(-i128::from(len) - 1)),

@@ -119,8 +119,6 @@ const ENTRY_ALIGNMENT: u64 = 4096;
 
 /// Writes a bundle of `entries` (id, bytes), in their order.
 pub fn write(entries: &[(String, Content)]) -> Result<Content> {
-    let too_long =
-        || Error::unsupported("is longer than 64 bits can say").structure("offload bundle");
     let ids: usize = entries.iter().map(|(id, _)| 24 + id.len()).sum();
     let mut table = MAGIC.to_vec();
     table.extend((entries.len() as u64).to_le_bytes());
@@ -138,6 +136,10 @@ pub fn write(entries: &[(String, Content)]) -> Result<Content> {
     }
     pieces.insert(0, Content::of_bytes(table));
     Ok(Content::concat(&pieces))
+}
+
+fn too_long() -> Error {
+    Error::unsupported("is longer than 64 bits can say").structure("offload bundle")
 }
 
 /// Reads the bundle at the start of `content`, which may extend beyond it.

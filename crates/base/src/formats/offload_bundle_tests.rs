@@ -79,22 +79,24 @@ fn a_bundle_cut_anywhere_is_an_error() {
 
 #[test]
 fn hostile_numbers_are_errors_with_a_place() {
-    let write = |at: usize, number: u64| {
-        let mut bytes = small();
-        bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
-        parse_bytes(bytes).unwrap_err().kind()
-    };
     let second = 32 + 24 + HOST.len();
     for number in [1 << 63, u64::MAX, ENTRY_LIMIT + 1] {
-        assert_eq!(write(24, number), Kind::Limit);
+        assert_eq!(kind_with_number(24, number), Kind::Limit);
     }
     for number in [1 << 63, u64::MAX, 513] {
-        assert_eq!(write(second, number), Kind::Truncated, "offset {number:#x}");
+        assert_eq!(kind_with_number(second, number), Kind::Truncated, "offset {number:#x}");
     }
-    assert_eq!(write(second, 0), Kind::Malformed, "over the table");
-    assert_eq!(write(second, 252), Kind::Malformed, "over another entry");
-    assert_eq!(write(second + 8, u64::MAX), Kind::Truncated);
-    assert_eq!(write(second + 16, u64::MAX), Kind::Limit);
+    assert_eq!(kind_with_number(second, 0), Kind::Malformed, "over the table");
+    assert_eq!(kind_with_number(second, 252), Kind::Malformed, "over another entry");
+    assert_eq!(kind_with_number(second + 8, u64::MAX), Kind::Truncated);
+    assert_eq!(kind_with_number(second + 16, u64::MAX), Kind::Limit);
+}
+
+/// The kind of the fault of a bundle with `number` at offset `at`.
+fn kind_with_number(at: usize, number: u64) -> Kind {
+    let mut bytes = small();
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    parse_bytes(bytes).unwrap_err().kind()
 }
 
 #[test]

@@ -300,13 +300,12 @@ mod tests {
     #[test]
     fn ids_have_legal_characters_and_are_all_different() {
         let mut taken = BTreeSet::new();
-        let mut id = |name| new_id("Package", name, &mut taken);
         assert_eq!(
-            id("rocm-blas_7.1~rc1-1_amd64.deb"),
+            new_id("Package", "rocm-blas_7.1~rc1-1_amd64.deb", &mut taken),
             "SPDXRef-Package-rocm-blas-7.1-rc1-1-amd64.deb"
         );
         assert_eq!(
-            id("rocm-blas_7.1+rc1-1_amd64.deb"),
+            new_id("Package", "rocm-blas_7.1+rc1-1_amd64.deb", &mut taken),
             "SPDXRef-Package-rocm-blas-7.1-rc1-1-amd64.deb-2"
         );
     }
@@ -325,18 +324,19 @@ mod tests {
 
     #[test]
     fn the_namespace_follows_from_the_rest() {
-        let new = |name: &str| {
-            let mut document = Document::new(name.to_owned(), String::new(), "rockpack-0");
-            document.name_space().unwrap();
-            document
-        };
-        let (one, other) = (new("a"), new("b"));
-        assert_eq!(one, new("a"));
+        let (one, other) = (named_document("a"), named_document("b"));
+        assert_eq!(one, named_document("a"));
         assert_ne!(one.document_namespace, other.document_namespace);
         // The version and variant of the UUID.
         let uuid = one.document_namespace.strip_prefix("urn:uuid:").unwrap();
         assert!(uuid.len() == 36 && &uuid[14..15] == "8", "{uuid}");
         assert!(matches!(&uuid[19..20], "8" | "9" | "a" | "b"), "{uuid}");
+    }
+
+    fn named_document(name: &str) -> Document {
+        let mut document = Document::new(name.to_owned(), String::new(), "rockpack-0");
+        document.name_space().unwrap();
+        document
     }
 
     #[test]

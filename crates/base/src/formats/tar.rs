@@ -72,9 +72,10 @@ impl Extended {
 
     /// Whether a GNU member and a pax header both give the name or the link name.
     fn says_twice(&self) -> bool {
-        let both = |own: &Option<String>, pax: &Option<String>| own.is_some() && pax.is_some();
-        let pax = self.pax.as_ref();
-        pax.is_some_and(|pax| both(&self.name, &pax.name) || both(&self.target, &pax.target))
+        self.pax.as_ref().is_some_and(|pax| {
+            (self.name.is_some() && pax.name.is_some())
+                || (self.target.is_some() && pax.target.is_some())
+        })
     }
 }
 
@@ -209,13 +210,13 @@ impl<R: Read> TarMembers<R> {
         extended: Extended,
         start: u64,
     ) -> Result<TarMember> {
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|_| self.no_utf8(start));
         let pax = extended.pax.unwrap_or_default();
-        let name = pax.name.or(extended.name).map_or_else(|| text(name_in(&header)), Ok)?;
+        let name =
+            pax.name.or(extended.name).map_or_else(|| self.utf8(name_in(&header), start), Ok)?;
         let target = pax
             .target
             .or(extended.target)
-            .map_or_else(|| text(cut(&header.as_old().linkname)), Ok)?;
+            .map_or_else(|| self.utf8(cut(&header.as_old().linkname), start), Ok)?;
         let mut kind = header.entry_type();
         if kind == EntryType::Regular && name.ends_with('/') && self.dialect == Dialect::Control {
             kind = EntryType::Directory;
@@ -232,6 +233,10 @@ impl<R: Read> TarMembers<R> {
         let has_content = !is_dpkg || kind == EntryType::Regular;
         self.source.expect(if has_content { size } else { 0 });
         Ok(member)
+    }
+
+    fn utf8(&self, bytes: Vec<u8>, start: u64) -> Result<String> {
+        String::from_utf8(bytes).map_err(|_| self.no_utf8(start))
     }
 
     /// Makes an error for a name that is not UTF-8: dpkg accepts it, rockpack does not.
@@ -251,7 +256,7 @@ impl<R: Read> TarMembers<R> {
             self.odd(start, "has a name that does not end with a NUL")?;
         }
         bytes.truncate(cut(&bytes).len());
-        String::from_utf8(bytes).map_err(|_| self.no_utf8(start))
+        self.utf8(bytes, start)
     }
 
     fn pax(&mut self, size: u64) -> Result<PaxHeader> {

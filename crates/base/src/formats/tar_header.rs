@@ -136,16 +136,10 @@ pub(super) fn is_label(header: &Header) -> bool {
 /// Reads the header and the size in a block, and checks sum and numbers. Like GNU tar, it ignores invalid
 /// modes, owners and times unless they are blank, and accepts sums of signed bytes.
 pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<(Header, u64)> {
-    let field = |place: Range<usize>| number(block.get(place).unwrap_or_default());
-    let stated = field(148..156).ok_or_else(|| fault(start, "has no checksum"))?;
-    let outside = |index: &usize| !(148..156).contains(index);
-    let summed = |value: fn(u8) -> i128| -> i128 {
-        let bytes = (0..BLOCK).filter(outside).map(|i| value(block[i]));
-        bytes.sum::<i128>() + 8 * i128::from(b' ')
-    };
+    let stated = number_at(block, 148..156).ok_or_else(|| fault(start, "has no checksum"))?;
     let is_lenient = dialect == Dialect::Control;
-    let is_signed = || is_lenient && stated == summed(|byte| byte.cast_signed().into());
-    if stated != summed(i128::from) && !is_signed() {
+    let is_signed = || is_lenient && stated == sum_of(block, |byte| byte.cast_signed().into());
+    if stated != sum_of(block, i128::from) && !is_signed() {
         return Err(fault(start, "has a wrong checksum"));
     }
     if is_lenient && is_blank(&block[MODE]) {
@@ -154,15 +148,26 @@ pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result
     for (name, place, possible) in NUMBERS {
         let is_blank = || is_blank(block.get(place.clone()).unwrap_or_default());
         let is_passed_over = is_lenient && place != SIZE && !is_blank();
-        let is_possible = field(place).is_some_and(|number| possible.contains(&number));
+        let is_possible = number_at(block, place).is_some_and(|number| possible.contains(&number));
         if !is_passed_over && !is_possible {
             return Err(fault(start, &format!("has a {name} that no system has")));
         }
     }
-    let size = field(SIZE).and_then(|size| u64::try_from(size).ok());
+    let size = number_at(block, SIZE).and_then(|size| u64::try_from(size).ok());
     let mut header = Header::new_old();
     header.as_mut_bytes().copy_from_slice(block);
     Ok((header, size.ok_or_else(|| fault(start, "has no size"))?))
+}
+
+fn number_at(block: &[u8; BLOCK], place: Range<usize>) -> Option<i128> {
+    number(block.get(place).unwrap_or_default())
+}
+
+/// The sum of the bytes, with blanks for the checksum.
+fn sum_of(block: &[u8; BLOCK], value: fn(u8) -> i128) -> i128 {
+    let outside = |index: &usize| !(148..156).contains(index);
+    let bytes = (0..BLOCK).filter(outside).map(|i| value(block[i]));
+    bytes.sum::<i128>() + 8 * i128::from(b' ')
 }
 
 /// Whether GNU tar fails on a number field because it is blank, also behind a NUL.

@@ -224,7 +224,6 @@ mod tests {
 
     /// Parts: text, the same noise twice, text.
     fn parts() -> [(Effort, Vec<u8>); 4] {
-        let text = |seed| numbers(seed).take(3 << 20).map(|byte| byte & 7).collect();
         let noise: Vec<u8> = numbers(1).take(2 << 20).collect();
         [
             (Effort::Full, text(2)),
@@ -232,6 +231,10 @@ mod tests {
             (Effort::Low, noise),
             (Effort::Full, text(3)),
         ]
+    }
+
+    fn text(seed: u64) -> Vec<u8> {
+        numbers(seed).take(3 << 20).map(|byte| byte & 7).collect()
     }
 
     fn frame(parts: &[(Effort, Vec<u8>)], workers: u32, chunk: usize, idle: &Contexts) -> Vec<u8> {

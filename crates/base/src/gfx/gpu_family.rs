@@ -57,11 +57,6 @@ mod tests {
 
     #[test]
     fn a_label_covers_what_its_job_means_to_build() {
-        let covered = |label: &str| -> Vec<&str> {
-            let archs = ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1103", "gfx1151"];
-            let family = GpuFamily::of_label(label);
-            archs.into_iter().filter(|arch| family.covers(&arch.parse().unwrap())).collect()
-        };
         assert_eq!(covered("gfx110X-dgpu"), ["gfx1100", "gfx1103"]);
         assert_eq!(covered("gfx90X-dcgpu"), ["gfx906", "gfx90a"]);
         assert_eq!(covered("gfx94X"), ["gfx942"]);
@@ -71,5 +66,11 @@ mod tests {
         for unspecific in ["generic", "all", "dcgpu-all", "X", "gfxX"] {
             assert_eq!(covered(unspecific).len(), 7, "{unspecific}");
         }
+    }
+
+    fn covered(label: &str) -> Vec<&'static str> {
+        let archs = ["gfx906", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1103", "gfx1151"];
+        let family = GpuFamily::of_label(label);
+        archs.into_iter().filter(|arch| family.covers(&arch.parse().unwrap())).collect()
     }
 }

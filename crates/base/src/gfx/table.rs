@@ -136,22 +136,23 @@ pub fn archs_in(text: &str) -> Vec<BaseArch> {
 
 /// The longest arch that `text` starts with.
 fn arch_at(text: &str) -> Option<BaseArch> {
-    let ends_word = |name: &str| {
-        let rest = text.strip_prefix(name);
-        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    };
-    let known = processors().iter().filter(|row| ends_word(row.name.as_str()));
+    let known = processors().iter().filter(|row| starts_with_word(text, row.name.as_str()));
     let longest = known.max_by_key(|row| row.name.as_str().len());
     let word_end = text.find(|c: char| !c.is_ascii_alphanumeric());
     let word = &text[..word_end.unwrap_or(text.len())];
     let strict = format!("{word}-strict");
-    if ends_word(&strict) {
+    if starts_with_word(text, &strict) {
         return strict.parse().ok();
     }
     match longest {
         Some(row) => Some(row.name.clone()),
         None => has_shape(word).then(|| word.parse().ok()).flatten(),
     }
+}
+
+fn starts_with_word(text: &str, word: &str) -> bool {
+    let rest = text.strip_prefix(word);
+    rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
 }
 
 /// Whether `word` has the shape of a processor: major (no leading zero), minor and hex stepping.
@@ -175,10 +176,13 @@ mod tests {
     fn generic_targets_are_in_the_table() {
         let named = processors().iter().filter_map(|row| row.generic.as_ref());
         assert!(named.clone().all(|generic| generic.is_generic() && is_known(generic)));
-        let generic = |arch: &str| generic_of(&arch.parse().unwrap()).map(BaseArch::as_str);
-        assert_eq!(generic("gfx950"), Some("gfx9-4-generic"));
-        assert_eq!(generic("gfx1250-strict"), Some("gfx12-5-generic"));
-        assert_eq!(generic("gfx90a"), None);
+        assert_eq!(generic_name("gfx950"), Some("gfx9-4-generic"));
+        assert_eq!(generic_name("gfx1250-strict"), Some("gfx12-5-generic"));
+        assert_eq!(generic_name("gfx90a"), None);
+    }
+
+    fn generic_name(arch: &str) -> Option<&'static str> {
+        generic_of(&arch.parse().unwrap()).map(BaseArch::as_str)
     }
 
     #[test]
@@ -207,7 +211,6 @@ mod tests {
 
     #[test]
     fn an_arch_is_known_or_could_be_one_of_tomorrow() {
-        let arch = |name: &str| name.parse::<BaseArch>().unwrap();
         for known in ["gfx1030", "gfx1250-strict", "gfx9-4-generic", "amdgcnspirv"] {
             assert!(is_known(&arch(known)) && is_plausible(&arch(known)), "{known}");
         }
@@ -227,17 +230,24 @@ mod tests {
         assert!(known_archs().all(|arch| is_known(&arch)));
     }
 
+    fn arch(name: &str) -> BaseArch {
+        name.parse().unwrap()
+    }
+
     #[test]
     fn archs_are_words_of_their_own() {
-        let names = |text| archs_in(text).iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(names("Kernels.so-000-gfx90a-xnack+.hsaco"), ["gfx90a"]);
-        assert_eq!(names("TensileLibrary_lazy_gfx1100.dat"), ["gfx1100"]);
-        assert_eq!(names("x_gfx9-4-generic.co"), ["gfx9-4-generic"]);
-        assert_eq!(names("x_gfx1250-strict.co"), ["gfx1250-strict"]);
-        assert_eq!(names("x_gfx1400.co"), ["gfx1400"]);
-        assert_eq!(names("gfx906:xnack-,gfx908"), ["gfx906", "gfx908"]);
+        assert_eq!(names_in("Kernels.so-000-gfx90a-xnack+.hsaco"), ["gfx90a"]);
+        assert_eq!(names_in("TensileLibrary_lazy_gfx1100.dat"), ["gfx1100"]);
+        assert_eq!(names_in("x_gfx9-4-generic.co"), ["gfx9-4-generic"]);
+        assert_eq!(names_in("x_gfx1250-strict.co"), ["gfx1250-strict"]);
+        assert_eq!(names_in("x_gfx1400.co"), ["gfx1400"]);
+        assert_eq!(names_in("gfx906:xnack-,gfx908"), ["gfx906", "gfx908"]);
         for text in ["gfx90a6e.kdb", "gfx000", "gfx110X", "agfx906", "gfx", "gfx9"] {
-            assert!(names(text).is_empty(), "{text}");
+            assert!(names_in(text).is_empty(), "{text}");
         }
+    }
+
+    fn names_in(text: &str) -> Vec<String> {
+        archs_in(text).iter().map(ToString::to_string).collect()
     }
 }

@@ -60,11 +60,15 @@ mod tests {
     fn names_across_the_end_of_a_window_are_whole() {
         let first = WORD_LIMIT + WINDOW;
         for before in (first - 100..first + 40).chain(first + WINDOW - 20..first + WINDOW + 20) {
-            let text = |name: &str| [vec![0xff; before], name.as_bytes().to_vec()].concat();
-            assert_eq!(named(&text("gfx1250-strict gfx90a")), ["gfx1250-strict", "gfx90a"]);
-            assert_eq!(named(&text("gfx90a-xnack+ gfx1100.co")), ["gfx1100", "gfx90a"]);
-            assert!(named(&text("xgfx942 gfx90a6e gfx000")).is_empty(), "{before}");
+            assert_eq!(named_behind(before, "gfx1250-strict gfx90a"), ["gfx1250-strict", "gfx90a"]);
+            assert_eq!(named_behind(before, "gfx90a-xnack+ gfx1100.co"), ["gfx1100", "gfx90a"]);
+            assert!(named_behind(before, "xgfx942 gfx90a6e gfx000").is_empty(), "{before}");
         }
+    }
+
+    /// The archs in `text` behind `before` bytes.
+    fn named_behind(before: usize, text: &str) -> Vec<String> {
+        named(&[vec![0xff; before], text.as_bytes().to_vec()].concat())
     }
 
     #[test]

@@ -104,11 +104,11 @@ impl Limits {
 }
 
 fn too_little(memory: u64, least: u64) -> Error {
-    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-    let message = format!("--memory {}M is too little", mib(memory));
+    let [memory, least] = [memory, least].map(|bytes| bytes.div_ceil(1 << 20));
+    let message = format!("--memory {memory}M is too little");
     let hint = format!(
-        "{}M are the least at these levels of compression, and packages of 1 format need less than of 2",
-        mib(least)
+        "{least}M are the least at these levels of compression, and packages of 1 format need less \
+         than of 2"
     );
     Error::new(Kind::Usage, message).hint(hint)
 }
@@ -161,36 +161,41 @@ mod tests {
     #[test]
     fn a_budget_is_divided_and_too_little_is_refused() {
         let needs = BuildNeeds { compressors: 640 << 20, thread: 64 << 20, jobs: 100 };
-        let of = |memory, needs| Limits::of_build(Some(memory), needs);
-        let Limits { frames, compressors, held, threads, .. } = of(4 << 30, needs).unwrap();
+        let Limits { frames, compressors, held, threads, .. } =
+            limits_of_build(4 << 30, needs).unwrap();
         assert_eq!(frames + compressors + held + threads as u64 * needs.thread, 4 << 30);
-        assert_eq!(of(1 << 30, needs).unwrap().compressors, needs.compressors);
-        assert_eq!(of((1 << 30) - 1, needs).unwrap_err().kind(), Kind::Usage);
-        assert!(of(0, BuildNeeds { compressors: ASIDE, thread: 0, jobs: 1 }).is_ok());
+        assert_eq!(limits_of_build(1 << 30, needs).unwrap().compressors, needs.compressors);
+        assert_eq!(limits_of_build((1 << 30) - 1, needs).unwrap_err().kind(), Kind::Usage);
+        assert!(limits_of_build(0, BuildNeeds { compressors: ASIDE, thread: 0, jobs: 1 }).is_ok());
         assert!(Limits::of_build(None, needs).is_ok());
         let thread = BuildNeeds { thread: 1 << 30, ..needs };
-        assert!(of(4 << 30, thread).is_err());
-        assert_eq!(of(8 << 30, thread).unwrap().threads, 1);
-        assert_eq!(of(8 << 30, BuildNeeds { jobs: 3, ..needs }).unwrap().threads, 3);
+        assert!(limits_of_build(4 << 30, thread).is_err());
+        assert_eq!(limits_of_build(8 << 30, thread).unwrap().threads, 1);
+        assert_eq!(limits_of_build(8 << 30, BuildNeeds { jobs: 3, ..needs }).unwrap().threads, 3);
+    }
+
+    fn limits_of_build(memory: u64, needs: BuildNeeds) -> Result<Limits> {
+        Limits::of_build(Some(memory), needs)
     }
 
     #[test]
     fn limits_are_those_of_all_groups_around_the_process() {
-        let all =
-            |groups| limit_files(groups).map(|path| path.display().to_string()).collect::<Vec<_>>();
         let unified = ["a/b.service/", "a/", ""].map(|g| format!("/sys/fs/cgroup/{g}memory.max"));
-        assert_eq!(all("0::/a/b.service\n"), unified);
+        assert_eq!(limit_paths("0::/a/b.service\n"), unified);
         let expected =
             ["a/", ""].map(|g| format!("/sys/fs/cgroup/memory/{g}memory.limit_in_bytes"));
-        assert_eq!(all("5:cpu:/a\n4:hugetlb,memory:/a\n1:name=systemd:/a\n"), expected);
+        assert_eq!(limit_paths("5:cpu:/a\n4:hugetlb,memory:/a\n1:name=systemd:/a\n"), expected);
+    }
+
+    fn limit_paths(groups: &str) -> Vec<String> {
+        limit_files(groups).map(|path| path.display().to_string()).collect()
     }
 
     #[test]
     fn readers_have_a_thread_whatever_the_budget() {
-        let of = |memory| Limits::of_reader(Some(memory), 64);
-        let Limits { frames, records, held, threads, .. } = of(0);
+        let Limits { frames, records, held, threads, .. } = Limits::of_reader(Some(0), 64);
         assert_eq!((frames, records, held, threads), (0, 0, 0, 1));
-        let Limits { frames, records, held, threads, .. } = of(4 << 30);
+        let Limits { frames, records, held, threads, .. } = Limits::of_reader(Some(4 << 30), 64);
         assert!(frames + records + held + threads as u64 * READER <= 4 << 30 && threads == 10);
         assert!(Limits::of_reader(None, 64).held > 0);
     }

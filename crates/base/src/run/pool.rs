@@ -104,11 +104,12 @@ mod tests {
     #[test]
     fn a_lease_comes_back_on_an_error() {
         let pool = Pool::new(3);
-        let fails = || {
-            let _lease = pool.try_draw(3).ok_or("nothing is left")?;
-            Err::<(), _>("failed")
-        };
-        assert_eq!([fails(), fails()], [Err("failed"); 2]);
+        assert_eq!([fail_with_lease(&pool), fail_with_lease(&pool)], [Err("failed"); 2]);
         assert_eq!(pool.left(), 3);
+    }
+
+    fn fail_with_lease(pool: &Arc<Pool>) -> Result<(), &'static str> {
+        let _lease = pool.try_draw(3).ok_or("nothing is left")?;
+        Err("failed")
     }
 }

@@ -39,16 +39,14 @@ pub fn each<I: Sync, T: Send>(
     count: usize,
     work: impl Fn(&I) -> T + Sync,
 ) -> Result<Vec<T>> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        items.get(index).map(|item| (index, work(item)))
-    };
-    let work_off = || std::iter::from_fn(take).collect::<Vec<_>>();
+    let (next, work) = (&AtomicUsize::new(0), &work);
     let mut done = thread::scope(|scope| {
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work_off).ok();
+        let start = |_| {
+            let other = move || work_off(items, next, work);
+            thread::Builder::new().spawn_scoped(scope, other).ok()
+        };
         let others: Vec<_> = (1..count.min(items.len())).map_while(start).collect();
-        let mut done = work_off();
+        let mut done = work_off(items, next, work);
         for other in others {
             done.extend(other.join().map_err(|_| Error::bug("a thread panicked"))?);
         }
@@ -56,6 +54,15 @@ pub fn each<I: Sync, T: Send>(
     })?;
     done.sort_by_key(|(index, _)| *index);
     Ok(done.into_iter().map(|(_, result)| result).collect())
+}
+
+/// Does `work` for the items from `next` on that no other thread takes.
+fn work_off<I, T>(items: &[I], next: &AtomicUsize, work: &impl Fn(&I) -> T) -> Vec<(usize, T)> {
+    let take = || {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        items.get(index).map(|item| (index, work(item)))
+    };
+    std::iter::from_fn(take).collect()
 }
 
 #[cfg(test)]

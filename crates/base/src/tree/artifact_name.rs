@@ -50,19 +50,20 @@ impl FromStr for ArtifactName {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
         let fields: Vec<&str> = text.split('_').collect();
-        let bad = || {
-            Error::malformed(format!("`{text}` is no artifact name")).hint(
-                "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a \
-                       name has no `_` of its own, and has `-` instead, as in host-suite-sparse",
-            )
-        };
         let &[name, kind, gpu_family] = fields.as_slice() else {
-            return Err(bad());
+            return Err(no_artifact_name(text));
         };
         if name.is_empty() || gpu_family.is_empty() {
-            return Err(bad());
+            return Err(no_artifact_name(text));
         }
         let kind = kind.parse()?;
         Ok(Self { name: name.to_owned(), kind, gpu_family: gpu_family.to_owned() })
     }
+}
+
+fn no_artifact_name(text: &str) -> Error {
+    Error::malformed(format!("`{text}` is no artifact name")).hint(
+        "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a name has \
+         no `_` of its own, and has `-` instead, as in host-suite-sparse",
+    )
 }

@@ -319,14 +319,16 @@ impl RowsRead {
     /// Sorts the rows by key and target. The last of equal rows stays.
     fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
-        let names = |row: &NumberedRow| (keys.get(row.key), targets.get(row.target));
         // Writers sort their rows.
-        if !rows.is_sorted_by(|a, b| names(a) < names(b)) {
+        if !rows.is_sorted_by(|a, b| a.names(&keys, &targets) < b.names(&keys, &targets)) {
             // Sorts in place, because a stable sort allocates. The indexes of targets keep the order of the
             // file.
-            rows.sort_unstable_by(|a, b| (names(a), a.target).cmp(&(names(b), b.target)));
+            rows.sort_unstable_by(|a, b| {
+                let names = (a.names(&keys, &targets), a.target);
+                names.cmp(&(b.names(&keys, &targets), b.target))
+            });
             rows.dedup_by(|later, earlier| {
-                let again = names(later) == names(earlier);
+                let again = later.names(&keys, &targets) == earlier.names(&keys, &targets);
                 if again {
                     *earlier = *later;
                 }
@@ -348,6 +350,17 @@ impl RowsRead {
             sorted.push(keys.get(draft.key).unwrap_or_default())?;
         }
         Ok(SortedRows { keys: sorted, first, targets, rows })
+    }
+}
+
+impl NumberedRow {
+    /// The names of the key and the target.
+    fn names<'a>(
+        &self,
+        keys: &'a Names,
+        targets: &'a Names,
+    ) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        (keys.get(self.key), targets.get(self.target))
     }
 }
 

@@ -45,14 +45,11 @@ impl BaseArch {
     pub fn fully_specified<'a>(&self, features: impl IntoIterator<Item = &'a str>) -> Vec<Target> {
         let mut combinations = vec![Vec::new()];
         for name in features {
-            let extended = |fixed: &Vec<(String, bool)>, on| {
-                let mut fixed = fixed.clone();
-                fixed.push((name.to_owned(), on));
-                fixed
-            };
             combinations = combinations
                 .iter()
-                .flat_map(|fixed| [extended(fixed, true), extended(fixed, false)])
+                .flat_map(|fixed: &Vec<(String, bool)>| {
+                    [true, false].map(|on| [&fixed[..], &[(name.to_owned(), on)]].concat())
+                })
                 .collect();
         }
         let targets = combinations.into_iter();

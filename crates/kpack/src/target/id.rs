@@ -82,18 +82,22 @@ impl FromStr for BaseArch {
             None => (text, None),
         };
         let digits = stem.strip_prefix("gfx").unwrap_or_default();
-        let lower = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
-        let processor =
-            digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(lower);
+        let processor = digits.starts_with(|c: char| c.is_ascii_digit())
+            && digits.bytes().all(is_lower_or_digit);
         // `gfx9-4-generic` has two hyphens: all words behind the first are qualifiers.
         let qualified = qualifier.is_none_or(|words| {
-            !words.is_empty() && words.split('-').all(|w| !w.is_empty() && w.bytes().all(lower))
+            !words.is_empty()
+                && words.split('-').all(|w| !w.is_empty() && w.bytes().all(is_lower_or_digit))
         });
         if text == SPIRV || (processor && qualified) {
             return Ok(Self(text.to_owned()));
         }
         Err(NoTarget::Arch(text.to_owned()))
     }
+}
+
+fn is_lower_or_digit(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
 }
 
 impl TryFrom<String> for BaseArch {

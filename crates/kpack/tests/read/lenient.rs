@@ -1,12 +1,12 @@
 //! The reader accepts archives that AMD's loader accepts, and refuses others with the same code.
 
 use crate::support::{
-    FRAMED_SIZE, Value, archive, deep, framed, framed_fields, framed_of, map, plain_fields,
+    FRAMED_SIZE, Value, archive, blob, deep, framed, framed_fields, framed_of, map, plain_fields,
     plain_of, plain_with, row, set, text, texts,
 };
 use rockpack_kpack::archive::{Archive, FRAME_LIMIT, Row, Scheme, Span};
-use rockpack_kpack::marker::{LIMIT, load};
-use rockpack_kpack::{Code, ReadAt};
+use rockpack_kpack::marker::{LIMIT, Loaded, load};
+use rockpack_kpack::{Code, Names, ReadAt};
 
 fn open(bytes: &[u8]) -> Result<Archive, Code> {
     Archive::open(bytes).map_err(|fault| fault.code())
@@ -42,11 +42,8 @@ fn rows_lead_to_stored_code_objects() {
             assert_eq!(found(&bytes, key, target), Err(Code::KernelNotFound), "{key} {target}");
         }
         let archive = open(&bytes).unwrap();
-        let names = |names: &rockpack_kpack::Names| -> Vec<String> {
-            names.iter().map(|name| String::from_utf8(name.to_vec()).unwrap()).collect()
-        };
-        assert_eq!(names(archive.arches()), ["gfx90a:xnack+", "gfx90a"], "in the file's order");
-        assert_eq!(names(archive.keys()), ["lib/x.so#0", "lib/x.so#1"], "sorted");
+        assert_eq!(strings(archive.arches()), ["gfx90a:xnack+", "gfx90a"], "in the file's order");
+        assert_eq!(strings(archive.keys()), ["lib/x.so#0", "lib/x.so#1"], "sorted");
         assert_eq!(archive.row(b"lib/x.so#0", b"gfx90a").unwrap().original_size, Some(3));
         assert_eq!(archive.count(), 2);
     }
@@ -55,24 +52,30 @@ fn rows_lead_to_stored_code_objects() {
     assert_eq!(framed.scheme(), Scheme::ZstdPerKernel);
 }
 
+fn strings(names: &Names) -> Vec<String> {
+    names.iter().map(|name| String::from_utf8(name.to_vec()).unwrap()).collect()
+}
+
 /// `< 16 bytes, magic, TOC offset ≥ size`: 3. `version ≠ 1`: 4.
 #[test]
 fn headers() {
     let good = plain_of(plain_fields());
-    let changed = |at: usize, bytes: &[u8]| {
-        let mut archive = good.clone();
-        archive[at..at + bytes.len()].copy_from_slice(bytes);
-        code(&archive)
-    };
     for len in 0..16 {
         assert_eq!(code(&good[..len]), Some(Code::InvalidFormat), "{len}");
     }
-    assert_eq!(changed(3, b"C"), Some(Code::InvalidFormat));
-    assert_eq!(changed(4, b"\x02"), Some(Code::UnsupportedVersion));
-    assert_eq!(changed(8, &(good.len() as u64).to_le_bytes()), Some(Code::InvalidFormat));
-    assert_eq!(changed(8, &u64::MAX.to_le_bytes()), Some(Code::InvalidFormat));
+    assert_eq!(code_with(&good, 3, b"C"), Some(Code::InvalidFormat));
+    assert_eq!(code_with(&good, 4, b"\x02"), Some(Code::UnsupportedVersion));
+    assert_eq!(code_with(&good, 8, &(good.len() as u64).to_le_bytes()), Some(Code::InvalidFormat));
+    assert_eq!(code_with(&good, 8, &u64::MAX.to_le_bytes()), Some(Code::InvalidFormat));
     // Nothing forbids a TOC inside the header, but there is no map.
-    assert_eq!(changed(8, &0_u64.to_le_bytes()), Some(Code::MsgpackParseFailed));
+    assert_eq!(code_with(&good, 8, &0_u64.to_le_bytes()), Some(Code::MsgpackParseFailed));
+}
+
+/// The code for `good` with `bytes` from offset `at` on.
+fn code_with(good: &[u8], at: usize, bytes: &[u8]) -> Option<Code> {
+    let mut archive = good.to_vec();
+    archive[at..at + bytes.len()].copy_from_slice(bytes);
+    code(&archive)
 }
 
 /// `TOC no map, cut`: 10.
@@ -121,16 +124,15 @@ fn schemes() {
 #[test]
 fn numbers_that_are_none() {
     let wrong = [Value::Nil, Value::Minus(-1), Value::Float(1.0), text("1"), Value::Array(vec![])];
-    let one_row = |fields| map([("lib/x.so#0", map([("gfx90a", map(fields))]))]);
     for number in wrong {
-        let refused = |bytes: &[u8]| assert_eq!(code(bytes), Some(Code::MsgpackParseFailed));
-        refused(&plain_with("toc", one_row([("ordinal", number.clone())])));
-        refused(&plain_with("toc", one_row([("original_size", number.clone())])));
+        assert_refused(&plain_with("toc", toc_of_row([("ordinal", number.clone())])));
+        assert_refused(&plain_with("toc", toc_of_row([("original_size", number.clone())])));
         for field in ["offset", "size"] {
-            refused(&plain_with("blobs", Value::Array(vec![map([(field, number.clone())])])));
+            let blobs = Value::Array(vec![map([(field, number.clone())])]);
+            assert_refused(&plain_with("blobs", blobs));
         }
-        refused(&framed_with("zstd_offset", number.clone()));
-        refused(&framed_with("zstd_size", number.clone()));
+        assert_refused(&framed_with("zstd_offset", number.clone()));
+        assert_refused(&framed_with("zstd_size", number.clone()));
         // Numbers that the scheme does not need are not checked.
         let mut fields = plain_fields();
         fields.push((text("zstd_size"), number.clone()));
@@ -140,30 +142,40 @@ fn numbers_that_are_none() {
         assert_eq!(code(&framed_of(fields)), None);
     }
     let ordinal = Value::Number(u64::from(u32::MAX) + 1);
-    let bytes = plain_with("toc", one_row([("ordinal", ordinal)]));
+    let bytes = plain_with("toc", toc_of_row([("ordinal", ordinal)]));
     assert_eq!(code(&bytes), Some(Code::MsgpackParseFailed));
+}
+
+fn toc_of_row(fields: [(&str, Value); 1]) -> Value {
+    map([("lib/x.so#0", map([("gfx90a", map(fields))]))])
+}
+
+fn assert_refused(bytes: &[u8]) {
+    assert_eq!(code(bytes), Some(Code::MsgpackParseFailed));
 }
 
 /// `ordinal or size absent`: AMD's loader uses uninitialised memory. Here a row without an ordinal is
 /// skipped, and a row without a size has `None`.
 #[test]
 fn rows_without_numbers() {
-    let row_of = |fields| {
-        let toc = map([("k", map([("gfx90a", Value::Map(fields))]))]);
-        open(&plain_with("toc", toc)).unwrap().row(b"k", b"gfx90a")
-    };
-    assert_eq!(row_of(vec![]), None);
-    assert_eq!(row_of(vec![(text("original_size"), Value::Number(3))]), None);
+    assert_eq!(row_with(vec![]), None);
+    assert_eq!(row_with(vec![(text("original_size"), Value::Number(3))]), None);
     let ordinal = (text("ordinal"), Value::Number(1));
-    assert_eq!(row_of(vec![ordinal]), Some(Row { ordinal: 1, original_size: None }));
+    assert_eq!(row_with(vec![ordinal]), Some(Row { ordinal: 1, original_size: None }));
+}
+
+fn row_with(fields: Vec<(Value, Value)>) -> Option<Row> {
+    let toc = map([("k", map([("gfx90a", Value::Map(fields))]))]);
+    open(&plain_with("toc", toc)).unwrap().row(b"k", b"gfx90a")
 }
 
 /// `ordinal out of range`: 5.
 #[test]
 fn ordinals_of_nothing() {
     for ordinal in [2, 1000, u64::from(u32::MAX)] {
-        let toc = || map([("k", map([("gfx90a", row(ordinal, 3))]))]);
-        for bytes in [plain_with("toc", toc()), framed_with("toc", toc())] {
+        for archive_with in [plain_with, framed_with] {
+            let toc = map([("k", map([("gfx90a", row(ordinal, 3))]))]);
+            let bytes = archive_with("toc", toc);
             assert_eq!(found(&bytes, "k", "gfx90a"), Err(Code::KernelNotFound), "{ordinal}");
         }
     }
@@ -173,37 +185,40 @@ fn ordinals_of_nothing() {
 /// `zstd_offset + size beyond file`: 9.
 #[test]
 fn blobs_of_frames() {
-    let number = |name, number| code(&framed_with(name, Value::Number(number)));
     for size in [(4 << 30) + 1, u64::MAX, 3, 0, FRAMED_SIZE - 1] {
-        assert_eq!(number("zstd_size", size), Some(Code::InvalidFormat), "{size}");
+        assert_eq!(code_with_number("zstd_size", size), Some(Code::InvalidFormat), "{size}");
     }
-    assert_eq!(number("zstd_size", FRAMED_SIZE + 1), None, "bytes behind the last frame");
-    assert_eq!(number("zstd_size", 4 << 30), Some(Code::Io));
-    assert_eq!(number("zstd_offset", 1 << 40), Some(Code::Io));
-    assert_eq!(number("zstd_offset", u64::MAX), Some(Code::Io));
-    let with_count = |count: u32, blob: &[u8]| {
-        let mut blob = blob.to_vec();
-        blob[..4].copy_from_slice(&count.to_le_bytes());
-        let fields = framed_fields(blob.len() as u64);
-        code(&archive(&blob, &Value::Map(fields).bytes()))
-    };
+    assert_eq!(code_with_number("zstd_size", FRAMED_SIZE + 1), None, "bytes behind the last frame");
+    assert_eq!(code_with_number("zstd_size", 4 << 30), Some(Code::Io));
+    assert_eq!(code_with_number("zstd_offset", 1 << 40), Some(Code::Io));
+    assert_eq!(code_with_number("zstd_offset", u64::MAX), Some(Code::Io));
     let two = framed(&[b"one", b"four"]);
-    assert_eq!(with_count(1, &two), None);
-    assert_eq!(with_count(3, &two), Some(Code::InvalidFormat));
-    assert_eq!(with_count(FRAME_LIMIT, &two), Some(Code::InvalidFormat));
+    assert_eq!(code_with_count(1, &two), None);
+    assert_eq!(code_with_count(3, &two), Some(Code::InvalidFormat));
+    assert_eq!(code_with_count(FRAME_LIMIT, &two), Some(Code::InvalidFormat));
     let many = vec![0; 4 + 4 * (FRAME_LIMIT as usize + 1)];
-    assert_eq!(with_count(FRAME_LIMIT, &many), None);
-    assert_eq!(with_count(FRAME_LIMIT + 1, &many), Some(Code::InvalidFormat));
+    assert_eq!(code_with_count(FRAME_LIMIT, &many), None);
+    assert_eq!(code_with_count(FRAME_LIMIT + 1, &many), Some(Code::InvalidFormat));
     let mut fields = framed_fields(FRAMED_SIZE);
     fields.retain(|(key, _)| !matches!(key, Value::Text(text) if text == b"zstd_size"));
     assert_eq!(code(&framed_of(fields)), Some(Code::InvalidFormat), "no size is one of 0");
 }
 
+fn code_with_number(name: &str, number: u64) -> Option<Code> {
+    code(&framed_with(name, Value::Number(number)))
+}
+
+/// The code for an archive of `blob` with a count of `count` frames.
+fn code_with_count(count: u32, blob: &[u8]) -> Option<Code> {
+    let mut blob = blob.to_vec();
+    blob[..4].copy_from_slice(&count.to_le_bytes());
+    let fields = framed_fields(blob.len() as u64);
+    code(&archive(&blob, &Value::Map(fields).bytes()))
+}
+
 /// `none: blob beyond file`: 9, on access; `original_size` is ignored. A size of 2^40 crashes AMD's loader.
 #[test]
 fn blobs_of_stored_code_objects() {
-    let blob =
-        |offset, size| map([("offset", Value::Number(offset)), ("size", Value::Number(size))]);
     let of = |blob| plain_with("blobs", Value::Array(vec![blob, Value::Nil, map([])]));
     for (offset, size) in [(64, 1 << 40), (1 << 40, 3), (u64::MAX, u64::MAX), (1 << 20, 0)] {
         let bytes = of(blob(offset, size));
@@ -224,16 +239,15 @@ fn what_is_there_twice() {
     fields.push((text("blobs"), Value::Nil));
     fields.push((text("compression_scheme"), text("zstd-per-kernel")));
     assert_eq!(found(&plain_of(fields), "lib/x.so#0", "gfx90a"), Ok(b"one".to_vec()));
-    let twice = |pairs: [(&str, Value); 2]| map(pairs);
     let rows = [("gfx90a", row(0, 3)), ("gfx90a", row(1, 4))];
-    let bytes = plain_with("toc", map([("k", twice(rows.clone()))]));
+    let bytes = plain_with("toc", map([("k", map(rows.clone()))]));
     assert_eq!(found(&bytes, "k", "gfx90a"), Ok(b"four".to_vec()));
     let [one, other] = rows.map(|row| map([row]));
-    let bytes = plain_with("toc", twice([("k", one), ("k", other)]));
+    let bytes = plain_with("toc", map([("k", one), ("k", other)]));
     assert_eq!(found(&bytes, "k", "gfx90a"), Ok(b"four".to_vec()));
     assert_eq!(open(&bytes).unwrap().keys().len(), 1);
     let ordinals = [("ordinal", Value::Number(0)), ("ordinal", Value::Nil)];
-    let bytes = plain_with("toc", map([("k", map([("gfx90a", twice(ordinals))]))]));
+    let bytes = plain_with("toc", map([("k", map([("gfx90a", map(ordinals))]))]));
     assert_eq!(found(&bytes, "k", "gfx90a"), Ok(b"one".to_vec()));
 }
 
@@ -297,41 +311,48 @@ fn what_cannot_be_read_is_told_as_that() {
 /// `kpack_search_paths`; others are skipped, and of equal keys the first counts.
 #[test]
 fn markers() {
-    let load = |bytes: &[u8]| load(bytes).map_err(|fault| fault.code());
-    let paths = || {
-        let paths = vec![Value::Nil, text("a"), Value::Number(1), text("@GFXARCH@")];
-        ("kpack_search_paths", Value::Array(paths))
-    };
-    let name = || ("kernel_name", text("lib/x.so"));
     let good = map([
         ("later", texts(&["x"])),
-        name(),
-        paths(),
+        name_field(),
+        paths_field(),
         ("kernel_name", Value::Nil),
         ("kpack_search_paths", Value::Nil),
     ]);
-    let loaded = load(&good.bytes()).unwrap();
+    let loaded = loaded_marker(&good.bytes()).unwrap();
     assert_eq!(loaded.kernel_name, b"lib/x.so");
     assert_eq!(loaded.search_paths.iter().collect::<Vec<_>>(), [&b"a"[..], b"@GFXARCH@"]);
     let followed = [good.bytes(), b"\xc1".to_vec()].concat();
-    assert_eq!(load(&followed), Ok(loaded));
+    assert_eq!(loaded_marker(&followed), Ok(loaded));
     for bad in [
-        map([name()]),
-        map([paths()]),
-        map([("kernel_name", Value::Nil), paths()]),
-        map([("kernel_name", Value::Binary(b"x".to_vec())), paths()]),
-        map([name(), ("kpack_search_paths", texts(&[]))]),
-        map([name(), ("kpack_search_paths", Value::Array(vec![Value::Nil]))]),
-        map([name(), ("kpack_search_paths", text("a"))]),
-        map([("kernel_name", Value::Nil), name(), paths()]),
+        map([name_field()]),
+        map([paths_field()]),
+        map([("kernel_name", Value::Nil), paths_field()]),
+        map([("kernel_name", Value::Binary(b"x".to_vec())), paths_field()]),
+        map([name_field(), ("kpack_search_paths", texts(&[]))]),
+        map([name_field(), ("kpack_search_paths", Value::Array(vec![Value::Nil]))]),
+        map([name_field(), ("kpack_search_paths", text("a"))]),
+        map([("kernel_name", Value::Nil), name_field(), paths_field()]),
         texts(&["kernel_name"]),
         Value::Nil,
     ] {
-        assert_eq!(load(&bad.bytes()), Err(Code::InvalidMetadata), "{bad:?}");
+        assert_eq!(loaded_marker(&bad.bytes()), Err(Code::InvalidMetadata), "{bad:?}");
     }
     for len in 0..good.bytes().len() {
-        assert_eq!(load(&good.bytes()[..len]), Err(Code::InvalidMetadata), "cut at {len}");
+        assert_eq!(loaded_marker(&good.bytes()[..len]), Err(Code::InvalidMetadata), "cut at {len}");
     }
-    let long = map([name(), paths(), ("x", Value::Binary(vec![0; LIMIT]))]).bytes();
-    assert_eq!(load(&long[..LIMIT]), Err(Code::InvalidMetadata));
+    let long = map([name_field(), paths_field(), ("x", Value::Binary(vec![0; LIMIT]))]).bytes();
+    assert_eq!(loaded_marker(&long[..LIMIT]), Err(Code::InvalidMetadata));
+}
+
+fn loaded_marker(bytes: &[u8]) -> Result<Loaded, Code> {
+    load(bytes).map_err(|fault| fault.code())
+}
+
+fn paths_field() -> (&'static str, Value) {
+    let paths = vec![Value::Nil, text("a"), Value::Number(1), text("@GFXARCH@")];
+    ("kpack_search_paths", Value::Array(paths))
+}
+
+fn name_field() -> (&'static str, Value) {
+    ("kernel_name", text("lib/x.so"))
 }

@@ -4,9 +4,7 @@ use std::cell::Cell;
 use std::env;
 use std::process::{Command, Output};
 
-use crate::support::{
-    Value, archive, deep, framed_fields, map, plain_fields, plain_of, row, set, text,
-};
+use crate::support::{Value, archive, deep, framed_fields, map, plain_with, row, set, text};
 use peak_alloc::PeakAlloc;
 use rockpack_kpack::archive::Archive;
 use rockpack_kpack::{Code, ReadAt, marker};
@@ -33,29 +31,26 @@ fn many(value: impl Fn(usize) -> Value) -> Value {
 
 /// The densest possible tables.
 fn dense() -> Vec<Vec<u8>> {
-    let of = |name, value| {
-        let mut fields = plain_fields();
-        set(&mut fields, name, value);
-        plain_of(fields)
-    };
-    let ordinal = || map([("ordinal", Value::Number(0))]);
-    let rows = |name: fn(usize) -> String| {
-        Value::Map((0..20_000).map(|n| (text(&name(n)), ordinal())).collect())
-    };
-    let keys = |value: fn() -> Value| {
-        Value::Map((0..20_000_usize).map(|n| (text(&n.to_string()), value())).collect())
-    };
     vec![
-        of("blobs", many(|_| Value::Raw(vec![0x80]))),
-        of("gfx_arches", many(|_| text(""))),
-        of("gfx_arches", many(|n| text(&n.to_string()))),
-        of("toc", map([("", rows(|_| String::new()))])),
-        of("toc", map([("", rows(|n| n.to_string()))])),
-        of("toc", keys(|| map([("", map([]))]))),
-        of("toc", keys(|| Value::Nil)),
-        of("toc", keys(|| map([("", map([("ordinal", Value::Number(0))]))]))),
-        of("group_name", deep(1_000_000)),
+        plain_with("blobs", many(|_| Value::Raw(vec![0x80]))),
+        plain_with("gfx_arches", many(|_| text(""))),
+        plain_with("gfx_arches", many(|n| text(&n.to_string()))),
+        plain_with("toc", map([("", many_rows(|_| String::new()))])),
+        plain_with("toc", map([("", many_rows(|n| n.to_string()))])),
+        plain_with("toc", many_keys(|| map([("", map([]))]))),
+        plain_with("toc", many_keys(|| Value::Nil)),
+        plain_with("toc", many_keys(|| map([("", map([("ordinal", Value::Number(0))]))]))),
+        plain_with("group_name", deep(1_000_000)),
     ]
+}
+
+fn many_rows(name: fn(usize) -> String) -> Value {
+    let rows = (0..20_000).map(|n| (text(&name(n)), map([("ordinal", Value::Number(0))])));
+    Value::Map(rows.collect())
+}
+
+fn many_keys(value: fn() -> Value) -> Value {
+    Value::Map((0..20_000_usize).map(|n| (text(&n.to_string()), value())).collect())
 }
 
 /// A file of `len` bytes that begins with `front` and goes on with zeros. It counts the bytes read.

@@ -43,10 +43,6 @@ impl Value {
     }
 
     fn write(&self, out: &mut Vec<u8>) {
-        let length = |out: &mut Vec<u8>, first: u8, len: usize| {
-            out.push(first);
-            out.extend(u32::try_from(len).unwrap().to_be_bytes());
-        };
         match self {
             Self::Nil => out.push(0xc0),
             Self::Minus(number) => out.extend([0xd0, number.to_be_bytes()[0]]),
@@ -64,20 +60,20 @@ impl Value {
                 out.extend(text);
             }
             Self::Text(text) => {
-                length(out, 0xdb, text.len());
+                write_length(out, 0xdb, text.len());
                 out.extend(text);
             }
             Self::Binary(bytes) => {
-                length(out, 0xc6, bytes.len());
+                write_length(out, 0xc6, bytes.len());
                 out.extend(bytes);
             }
             Self::Array(items) => {
-                length(out, 0xdd, items.len());
+                write_length(out, 0xdd, items.len());
                 items.iter().for_each(|item| item.write(out));
             }
             Self::Raw(bytes) => out.extend(bytes),
             Self::Map(pairs) => {
-                length(out, 0xdf, pairs.len());
+                write_length(out, 0xdf, pairs.len());
                 for (key, value) in pairs {
                     key.write(out);
                     value.write(out);
@@ -85,6 +81,11 @@ impl Value {
             }
         }
     }
+}
+
+fn write_length(out: &mut Vec<u8>, first: u8, len: usize) {
+    out.push(first);
+    out.extend(u32::try_from(len).unwrap().to_be_bytes());
 }
 
 /// An archive of `blob` and a table with these bytes.
@@ -116,8 +117,6 @@ pub fn row(ordinal: u64, original_size: u64) -> Value {
 
 /// The fields of a table with scheme "none" and rows of `lib/x.so` for two targets.
 pub fn plain_fields() -> Vec<(Value, Value)> {
-    let blob =
-        |offset, size| map([("offset", Value::Number(offset)), ("size", Value::Number(size))]);
     let Value::Map(fields) = map([
         ("format_version", Value::Number(1)),
         ("group_name", text("blas_lib")),
@@ -136,6 +135,11 @@ pub fn plain_fields() -> Vec<(Value, Value)> {
         unreachable!()
     };
     fields
+}
+
+/// The place of a stored code object.
+pub fn blob(offset: u64, size: u64) -> Value {
+    map([("offset", Value::Number(offset)), ("size", Value::Number(size))])
 }
 
 /// These fields with scheme "zstd-per-kernel" for a blob of `size` bytes.

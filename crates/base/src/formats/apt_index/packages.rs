@@ -44,21 +44,14 @@ impl DebPackage {
     /// Reads a control file.
     pub fn of_control(text: &str) -> Result<Self> {
         let fields = parse_control(text)?;
-        let required = |name: &str| {
-            let value = fields.get(name).map(String::as_str).unwrap_or_default();
-            match value {
-                "" => Err(fault(format!("has no field {name}"))),
-                value => Ok(value.to_owned()),
-            }
-        };
-        let name = required("Package")?;
+        let name = required_field(&fields, "Package")?;
         let source = match fields.get("Source") {
             Some(source) => source.split([' ', '(']).next().unwrap_or_default().to_owned(),
             None => name.clone(),
         };
         let package = Self {
-            version: required("Version")?,
-            architecture: required("Architecture")?,
+            version: required_field(&fields, "Version")?,
+            architecture: required_field(&fields, "Architecture")?,
             source,
             name,
             control: paragraph(text.trim_matches('\n'), &fields),
@@ -83,13 +76,14 @@ impl DebPackage {
             }
         }
         let legal = |c: char| c.is_ascii_alphanumeric() || "+-.~:".contains(c);
-        let digit = |text: &str| text.starts_with(|c: char| c.is_ascii_alphanumeric());
-        if !digit(&self.version) || !digit(self.without_epoch()) || !self.version.chars().all(legal)
-        {
+        let begins =
+            begins_alphanumeric(&self.version) && begins_alphanumeric(self.without_epoch());
+        if !begins || !self.version.chars().all(legal) {
             faults.push(fault(format!("`{}` is no version", self.version.escape_debug())));
         }
         let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if !digit(&self.architecture) || !self.architecture.chars().all(legal) {
+        let begins = begins_alphanumeric(&self.architecture);
+        if !begins || !self.architecture.chars().all(legal) {
             let message = format!("`{}` is no architecture", self.architecture.escape_debug());
             faults.push(fault(message));
         }
@@ -107,6 +101,18 @@ impl DebPackage {
     pub fn file_name(&self) -> String {
         format!("{}_{}_{}.deb", self.name, self.without_epoch(), self.architecture)
     }
+}
+
+fn required_field(fields: &ControlFields, name: &str) -> Result<String> {
+    let value = fields.get(name).map(String::as_str).unwrap_or_default();
+    match value {
+        "" => Err(fault(format!("has no field {name}"))),
+        value => Ok(value.to_owned()),
+    }
+}
+
+fn begins_alphanumeric(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 /// The control file `text` without the fields that an index leaves out.

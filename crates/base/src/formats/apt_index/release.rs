@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-use crate::formats::deb::{excerpt, parse_fields};
+use crate::formats::deb::{ControlFields, excerpt, parse_fields};
 
 /// An index file in `Release`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,12 +100,11 @@ impl Release {
     pub fn parse(text: &str) -> Result<Self> {
         let mut release = Self::default();
         let fields = parse_fields(text)?;
-        let rows = |name: &str| rows(fields.get(name).map(String::as_str).unwrap_or_default());
         if fields.get("SHA256").is_none() {
             return Err(fault("lists no SHA-256".to_owned()));
         }
-        let mut long = rows("SHA512")?;
-        for (path, (size, sha256)) in rows("SHA256")? {
+        let mut long = listed_rows(&fields, "SHA512")?;
+        for (path, (size, sha256)) in listed_rows(&fields, "SHA256")? {
             let sha512 = match long.remove(&path) {
                 Some((other, _)) if other != size => {
                     let message = format!("lists `{}` in two sizes", path.escape_debug());
@@ -123,6 +122,10 @@ impl Release {
         release.fields = fields.to_map().into_iter().filter(|(name, _)| !is_list(name)).collect();
         Ok(release)
     }
+}
+
+fn listed_rows(fields: &ControlFields, name: &str) -> Result<BTreeMap<String, (u64, String)>> {
+    rows(fields.get(name).map(String::as_str).unwrap_or_default())
 }
 
 /// Size and digest of every path in a list. Clients read one row of a path and ignore the others, so
@@ -185,31 +188,36 @@ mod tests {
     fn an_index_is_listed_once_or_twice_the_same() {
         let (zeros, ones) = (" 00 12 main/Packages\n", " 11 12 main/Packages\n");
         let longer = " 00 13 main/Packages\n";
-        let list = |short: &[&str], long: &[&str]| {
-            Release::parse(&format!("SHA256:\n{}SHA512:\n{}", short.concat(), long.concat()))
-        };
-        assert_eq!(list(&[zeros, zeros], &[ones, ones]).unwrap(), list(&[zeros], &[ones]).unwrap());
+        let twice = parse_lists(&[zeros, zeros], &[ones, ones]).unwrap();
+        assert_eq!(twice, parse_lists(&[zeros], &[ones]).unwrap());
         for (short, long) in [
             (&[zeros][..], &[zeros, ones][..]),
             (&[zeros, ones], &[zeros]),
             (&[zeros], &[zeros, longer]),
             (&[zeros, longer], &[]),
         ] {
-            let error = list(short, long).unwrap_err().to_string();
+            let error = parse_lists(short, long).unwrap_err().to_string();
             assert!(error.contains("in two sizes or with two digests"), "{error}");
         }
-        let error = list(&[zeros], &[longer]).unwrap_err().to_string();
+        let error = parse_lists(&[zeros], &[longer]).unwrap_err().to_string();
         assert!(error.contains("lists `main/Packages` in two sizes"), "{error}");
+    }
+
+    fn parse_lists(short: &[&str], long: &[&str]) -> Result<Release> {
+        Release::parse(&format!("SHA256:\n{}SHA512:\n{}", short.concat(), long.concat()))
     }
 
     #[test]
     fn a_release_lists_no_endless_files() {
-        let rows = |count| -> String { (0..count).map(|at| format!(" aa 1 {at}\n")).collect() };
-        let read = |count| Release::parse(&format!("SHA256:\n{}", rows(count)));
-        assert_eq!(read(FILES_MAX).unwrap().files.len(), FILES_MAX);
-        let error = read(FILES_MAX + 1).unwrap_err();
+        assert_eq!(parse_many(FILES_MAX).unwrap().files.len(), FILES_MAX);
+        let error = parse_many(FILES_MAX + 1).unwrap_err();
         assert_eq!(error.kind(), Kind::Limit);
         assert!(error.hint_text().is_some());
+    }
+
+    fn parse_many(count: usize) -> Result<Release> {
+        let rows: String = (0..count).map(|at| format!(" aa 1 {at}\n")).collect();
+        Release::parse(&format!("SHA256:\n{rows}"))
     }
 
     #[test]

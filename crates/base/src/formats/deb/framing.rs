@@ -45,16 +45,9 @@ impl Framing {
             .filter(|member| member.name == VERSION)
             .ok_or_else(|| fault(package, 0, "does not begin with debian-binary"))?;
         check_version(package, &version)?;
-        let mut next = |stem: &str| {
-            let member = members.find(|member| !member.name.starts_with('_'));
-            member.ok_or_else(|| fault(package, 0, &format!("has no {stem}"))).and_then(|member| {
-                ending(&member.name, stem)
-                    .map(drop)
-                    .map_err(|e| e.at(&package.place(at(&member))))?;
-                Ok(member)
-            })
-        };
-        let framing = Self { control: next(CONTROL)?, data: next(DATA)? };
+        let control = next_archive(package, &mut members, CONTROL)?;
+        let data = next_archive(package, &mut members, DATA)?;
+        let framing = Self { control, data };
         match members.find(|member| stands_for_one(&member.name)) {
             Some(second) => Err(refuse_second(package, &second)),
             None => Ok(framing),
@@ -77,6 +70,18 @@ impl Framing {
     pub fn data_method(&self) -> Result<Option<Method>> {
         ending(&self.data.name, DATA).map(Method::of_extension)
     }
+}
+
+fn next_archive(
+    package: &Content,
+    members: &mut impl Iterator<Item = ArMember>,
+    stem: &str,
+) -> Result<ArMember> {
+    let member = members.find(|member| !member.name.starts_with('_'));
+    member.ok_or_else(|| fault(package, 0, &format!("has no {stem}"))).and_then(|member| {
+        ending(&member.name, stem).map(drop).map_err(|e| e.at(&package.place(at(&member))))?;
+        Ok(member)
+    })
 }
 
 /// The offset of a member's header in the package, in bytes.
@@ -102,8 +107,11 @@ fn ending<'a>(name: &'a str, stem: &str) -> Result<&'a str> {
 
 /// Whether dpkg or apt would take a member of this name for version, control or data.
 fn stands_for_one(name: &str) -> bool {
-    let archive = |stem: &str| name.strip_prefix(stem).is_some_and(|rest| ENDINGS.contains(&rest));
-    name == VERSION || archive(CONTROL) || archive(DATA)
+    name == VERSION || is_archive(name, CONTROL) || is_archive(name, DATA)
+}
+
+fn is_archive(name: &str, stem: &str) -> bool {
+    name.strip_prefix(stem).is_some_and(|rest| ENDINGS.contains(&rest))
 }
 
 fn refuse_second(package: &Content, second: &ArMember) -> Error {
@@ -119,12 +127,9 @@ fn check_version(package: &Content, member: &ArMember) -> Result<()> {
     let bytes = stated.read_vec(0..stated.len(), VERSION_MAX, VERSION)?;
     let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = line.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
-    let number = |digits: &str| {
-        let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if plain { digits.parse::<i32>().ok() } else { None }
-    };
     let parts = line.and_then(|line| line.split_once('.'));
-    let version = parts.and_then(|(major, minor)| Some((number(major)?, number(minor)?)));
+    let version =
+        parts.and_then(|(major, minor)| Some((plain_number(major)?, plain_number(minor)?)));
     match version {
         Some((2, _)) => Ok(()),
         Some((major, minor)) => {
@@ -136,6 +141,11 @@ fn check_version(package: &Content, member: &ArMember) -> Result<()> {
         }
         None => Err(fault(package, member.range.start, "has no version of its format")),
     }
+}
+
+fn plain_number(digits: &str) -> Option<i32> {
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
 }
 
 fn fault(package: &Content, at: u64, message: &str) -> Error {

@@ -59,7 +59,6 @@ impl<T> Paths<T> {
 impl Sums {
     /// Parses md5sums.
     pub fn parse(text: Arc<String>) -> Result<Self> {
-        let fault = |message: String| Error::malformed(message).structure("md5sums");
         let mut rows = Vec::with_capacity(text.len() / SHORTEST_SUM);
         let mut end = 0;
         for whole in text.split_inclusive('\n') {
@@ -70,8 +69,9 @@ impl Sums {
                 .split_once("  ")
                 .filter(|(_, path)| !path.is_empty())
                 .and_then(|(sum, path)| Some((path, unhex::<16>(sum)?)));
-            let (path, sum) =
-                entry.ok_or_else(|| fault(format!("`{}` is no sum and path", excerpt(line))))?;
+            let (path, sum) = entry.ok_or_else(|| {
+                malformed("md5sums", format!("`{}` is no sum and path", excerpt(line)))
+            })?;
             let path_end = start + line.len();
             rows.push((range(path_end - path.len()..path_end)?, sum));
         }
@@ -79,7 +79,8 @@ impl Sums {
         let twice = sums.paths().zip(sums.paths().skip(1)).find(|(one, other)| one == other);
         if let Some((path, _)) = twice {
             let hint = "no tool writes such a list: build the package or copy it again";
-            return Err(fault(format!("has `{}` twice", excerpt(path))).hint(hint));
+            let message = format!("has `{}` twice", excerpt(path));
+            return Err(malformed("md5sums", message).hint(hint));
         }
         Ok(sums)
     }
@@ -88,9 +89,8 @@ impl Sums {
 impl Conffiles {
     /// Parses conffiles.
     pub fn parse(text: Arc<String>) -> Result<Self> {
-        let fault = |message: String| Error::malformed(message).structure("conffiles");
         if !text.is_empty() && !text.ends_with('\n') {
-            return Err(fault("does not end with a line break".to_owned()));
+            return Err(malformed("conffiles", "does not end with a line break".to_owned()));
         }
         let mut rows = Vec::new();
         let mut end = 0;
@@ -107,7 +107,10 @@ impl Conffiles {
                     let path_end = start + path.len();
                     rows.push((range(path_end - below.len()..path_end)?, ()));
                 }
-                _ => return Err(fault(format!("`{}` is no path from the root", excerpt(line)))),
+                _ => {
+                    let message = format!("`{}` is no path from the root", excerpt(line));
+                    return Err(malformed("conffiles", message));
+                }
             }
             if rows.len() > CONFFILES_MAX {
                 let message = format!("has more than {CONFFILES_MAX} paths");
@@ -117,6 +120,10 @@ impl Conffiles {
         }
         Ok(Self::new(text, rows))
     }
+}
+
+fn malformed(list: &str, message: String) -> Error {
+    Error::malformed(message).structure(list)
 }
 
 /// The paths that the two lists name, without leading slash; other lines are ignored.

@@ -69,11 +69,11 @@ impl DebReader {
         let (control, method) = (framing.control_method()?, framing.data_method()?);
         let member = package.slice(framing.control.range)?;
         let (files, oddities) = control_files(&member, control, |_| true)?;
-        let text = |name: &str| files.get(name).cloned().unwrap_or_default();
-        let at = |error: Error| error.at(&package.place(0));
-        let fields = fields::parse_control(&text("control")).map_err(at)?;
-        let sums = Sums::parse(text("md5sums")).map_err(at)?;
-        let conffiles = Conffiles::parse(text("conffiles")).map_err(at)?;
+        let fields = fields::parse_control(&text_of(&files, "control"))
+            .map_err(|e| e.at(&package.place(0)))?;
+        let sums = Sums::parse(text_of(&files, "md5sums")).map_err(|e| e.at(&package.place(0)))?;
+        let conffiles =
+            Conffiles::parse(text_of(&files, "conffiles")).map_err(|e| e.at(&package.place(0)))?;
         let data = package.slice(framing.data.range)?;
         let name = framing.data.name;
         Ok(Self { data, name, method, fields, files, sums, conffiles, oddities })
@@ -135,6 +135,10 @@ impl DebReader {
     }
 }
 
+fn text_of(files: &ControlFiles, name: &str) -> Arc<String> {
+    files.get(name).cloned().unwrap_or_default()
+}
+
 /// The part of a package that an index is made of: the control archive. It accepts packages of other tools,
 /// and reads nothing else but the framing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,8 +162,9 @@ impl DebFront {
             let error = Error::malformed("has no control file").structure("control archive");
             error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
         })?;
-        let mut list = |name: &str| files.remove(name).unwrap_or_default();
-        Ok(Self { control, sums: list("md5sums"), conffiles: list("conffiles") })
+        let sums = files.remove("md5sums").unwrap_or_default();
+        let conffiles = files.remove("conffiles").unwrap_or_default();
+        Ok(Self { control, sums, conffiles })
     }
 
     /// The files in the lists of the control archive, without leading slash: all regular files of a package
@@ -248,17 +253,18 @@ fn is_file(kind: EntryType) -> bool {
 
 /// Subtracts a member with its name and header from what is left, and returns its size.
 fn charge(name: &str, size: u64, left: &mut u64) -> Result<usize> {
-    let limit = |what: &str, most: u64| {
-        Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
-            .hint("no package has as much: have it rebuilt")
-    };
     if name == "control" && size > FIELDS_MAX {
-        return Err(limit("control file", FIELDS_MAX));
+        return Err(too_long("control file", FIELDS_MAX));
     }
     let cost = size + name.len() as u64 + BLOCK as u64;
     let whole = left.checked_sub(cost);
-    *left = whole.ok_or_else(|| limit("control archive", CONTROL_MAX))?;
-    usize::try_from(size).map_err(|_| limit("control archive", CONTROL_MAX))
+    *left = whole.ok_or_else(|| too_long("control archive", CONTROL_MAX))?;
+    usize::try_from(size).map_err(|_| too_long("control archive", CONTROL_MAX))
+}
+
+fn too_long(what: &str, most: u64) -> Error {
+    Error::new(Kind::Limit, format!("{what} exceeds {most} bytes"))
+        .hint("no package has as much: have it rebuilt")
 }
 
 /// Refuses fields that unpack from a much smaller package: a reader of many packages holds the fields of all.

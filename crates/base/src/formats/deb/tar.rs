@@ -215,11 +215,6 @@ mod tests {
     }
 
     fn sample() -> Vec<(PayloadEntry, &'static [u8])> {
-        let link = |path: String, target: String| PayloadEntry {
-            kind: PayloadEntryKind::Link { target },
-            mode: 0o777,
-            ..file(&path, 0)
-        };
         vec![
             (super::super::control::root(), b"" as &[u8]),
             (file(&"n".repeat(98), 3), b"abc"),
@@ -229,6 +224,10 @@ mod tests {
             (link("l".repeat(240), "t".repeat(300)), b""),
             (link(["l"; 150].join("/"), "t".into()), b""),
         ]
+    }
+
+    fn link(path: String, target: String) -> PayloadEntry {
+        PayloadEntry { kind: PayloadEntryKind::Link { target }, mode: 0o777, ..file(&path, 0) }
     }
 
     #[test]

@@ -58,11 +58,7 @@ pub fn build_id(file: &ElfFile) -> Result<Option<String>> {
 fn find(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
         let (header, rest) = notes.split_at_checked(NOTE_HEADER)?;
-        let word = |at: usize| {
-            let bytes = header.get(at..)?.first_chunk().copied()?;
-            usize::try_from(u32::from_le_bytes(bytes)).ok()
-        };
-        let (name_size, size, kind) = (word(0)?, word(4)?, word(8)?);
+        let (name_size, size, kind) = (word(header, 0)?, word(header, 4)?, word(header, 8)?);
         let name = rest.get(..name_size)?;
         let rest = rest.get(name_size.checked_next_multiple_of(4)?..)?;
         let descriptor = rest.get(..size)?;
@@ -74,14 +70,19 @@ fn find(mut notes: &[u8]) -> Option<&[u8]> {
     }
 }
 
+fn word(header: &[u8], at: usize) -> Option<usize> {
+    let bytes = header.get(at..)?.first_chunk().copied()?;
+    usize::try_from(u32::from_le_bytes(bytes)).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn note(kind: u32, name: &[u8], descriptor: &[u8]) -> Vec<u8> {
-        let len = |part: &[u8]| u32::try_from(part.len()).unwrap();
+        let [name_len, len] = [name, descriptor].map(|part| u32::try_from(part.len()).unwrap());
         let mut bytes = Vec::new();
-        for word in [len(name), len(descriptor), kind] {
+        for word in [name_len, len, kind] {
             bytes.extend(word.to_le_bytes());
         }
         for part in [name, descriptor] {

@@ -82,17 +82,17 @@ impl Dynamic {
 
     /// Reads the string of an entry, of at most `limit` bytes.
     fn string(&self, file: &ElfFile, item: &DynamicEntry, limit: u64) -> Result<String> {
-        let refuse =
-            |message: String| file.refuse(Kind::Malformed, "dynamic section", item.offset, message);
         let table = self.value(elf::DT_STRTAB).unwrap_or_default();
         let size = self.value(elf::DT_STRSZ).unwrap_or_default();
         let skip = item.entry.d_val;
         let Some(table) = file.offset_of(table, size).filter(|_| skip < size) else {
-            return Err(refuse(format!("string {skip:#x} lies outside of DT_STRTAB")));
+            let message = format!("string {skip:#x} lies outside of DT_STRTAB");
+            return Err(file.refuse(Kind::Malformed, "dynamic section", item.offset, message));
         };
         let (start, most) = (table.saturating_add(skip), (size - skip).min(limit));
         let Some(len) = string_len(file, start, most)? else {
-            return Err(refuse(format!("string {skip:#x} does not end within {most} bytes")));
+            let message = format!("string {skip:#x} does not end within {most} bytes");
+            return Err(file.refuse(Kind::Malformed, "dynamic section", item.offset, message));
         };
         let bytes =
             file.content().read_vec(start..start.saturating_add(len), MAX_STRINGS, "string")?;

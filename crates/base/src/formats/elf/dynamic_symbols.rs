@@ -82,20 +82,21 @@ fn fault(
     section: &SectionHeader,
     position: usize,
 ) -> Option<String> {
-    let leads_to = |tag: elf::DynamicTag, section: &SectionHeader| {
-        section.is_allocated() && dynamic.value(tag) == Some(section.sh_addr)
-    };
     let strings = usize::try_from(section.sh_link).ok().and_then(|index| file.sections.get(index));
-    if !leads_to(elf::DT_SYMTAB, section) {
+    if !leads_to(dynamic, elf::DT_SYMTAB, section) {
         Some(format!(
             "has dynamic symbols for {:#x} that are not loaded where DT_SYMTAB leads",
             section.sh_addr
         ))
-    } else if !strings.is_some_and(|strings| leads_to(elf::DT_STRTAB, strings)) {
+    } else if !strings.is_some_and(|strings| leads_to(dynamic, elf::DT_STRTAB, strings)) {
         Some("has names in a section that is not loaded where DT_STRTAB leads".to_owned())
     } else {
         (position > 0).then(|| "is a second section of the same dynamic symbols".to_owned())
     }
+}
+
+fn leads_to(dynamic: &Dynamic, tag: elf::DynamicTag, section: &SectionHeader) -> bool {
+    section.is_allocated() && dynamic.value(tag) == Some(section.sh_addr)
 }
 
 /// Number of symbols in a section.

@@ -81,19 +81,17 @@ impl Linking {
             return Ok(None);
         }
         let strings = dynamic.string_table(file)?;
-        let last = |tag| dynamic.last_string(file, tag);
         let versions = Versions::read(file, &dynamic, &strings)?;
-        let has = |tag| dynamic.value(tag).is_some();
         Ok(Some(Self {
             is_shared_object: file.header.e_type() == elf::ET_DYN,
             interpreter: interpreter(file)?,
-            soname: last(elf::DT_SONAME)?,
+            soname: dynamic.last_string(file, elf::DT_SONAME)?,
             needed: dynamic.names(file, elf::DT_NEEDED)?,
-            rpath: last(elf::DT_RPATH)?,
-            runpath: last(elf::DT_RUNPATH)?,
-            has_hash: has(elf::DT_HASH),
-            has_gnu_hash: has(elf::DT_GNU_HASH),
-            has_debug: has(elf::DT_DEBUG),
+            rpath: dynamic.last_string(file, elf::DT_RPATH)?,
+            runpath: dynamic.last_string(file, elf::DT_RUNPATH)?,
+            has_hash: dynamic.value(elf::DT_HASH).is_some(),
+            has_gnu_hash: dynamic.value(elf::DT_GNU_HASH).is_some(),
+            has_debug: dynamic.value(elf::DT_DEBUG).is_some(),
             undefined: undefined(file, &dynamic, &strings, &versions)?,
             versions,
         }))

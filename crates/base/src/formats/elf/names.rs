@@ -6,7 +6,7 @@
 
 use super::file::ElfFile;
 use super::strings::string_at;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Longest symbol name that is read, in bytes: ten times the longest known, which C++ templates have.
 const LONGEST: usize = 256 << 10;
@@ -36,22 +36,24 @@ impl<'a> StringTable<'a> {
     /// The name at `offset` of the table; empty outside of the table. Errors name the record at `place` of
     /// the file, which refers to it.
     pub fn get(&mut self, offset: u32, place: u64) -> Result<&'a [u8]> {
-        let refuse = |message: String| {
-            let error = self.file.refuse(Kind::Limit, "string table", place, message);
-            Err(error.hint("the file is damaged: build it or copy it again"))
-        };
         let Some(name) = string_at(self.table, offset, LONGEST) else {
-            return refuse(format!("the name at {offset:#x} has more than {LONGEST} bytes"));
+            let message = format!("the name at {offset:#x} has more than {LONGEST} bytes");
+            return Err(self.refuse(place, message));
         };
         match self.left.checked_sub(name.len()) {
             Some(left) => self.left = left,
             None => {
                 let size = self.table.len();
                 let message = format!("the names in {size:#x} bytes are far longer than these");
-                return refuse(message);
+                return Err(self.refuse(place, message));
             }
         }
         Ok(name)
+    }
+
+    fn refuse(&self, place: u64, message: String) -> Error {
+        let error = self.file.refuse(Kind::Limit, "string table", place, message);
+        error.hint("the file is damaged: build it or copy it again")
     }
 }
 

@@ -97,18 +97,16 @@ fn texts<'t>(
     let mut left = strings.len().saturating_mul(SHARED);
     let mut texts = Vec::new();
     for item in paths {
-        let refuse =
-            |kind, message: String| file.refuse(kind, "dynamic section", item.offset, message);
         let at = item.entry.d_val;
         let rest = usize::try_from(at).ok().and_then(|at| strings.get(at..)).unwrap_or_default();
         let Some(len) = rest.iter().position(|byte| *byte == 0) else {
             let message = format!("the search path at {at:#x} does not end within DT_STRTAB");
-            return Err(refuse(Kind::Malformed, message));
+            return Err(file.refuse(Kind::Malformed, "dynamic section", item.offset, message));
         };
         let Some(remaining) = left.checked_sub(len) else {
             let size = strings.len();
             let message = format!("search paths are far longer than DT_STRTAB with {size} bytes");
-            let error = refuse(Kind::Limit, message);
+            let error = file.refuse(Kind::Limit, "dynamic section", item.offset, message);
             return Err(error.hint("the file is damaged: build it or copy it again"));
         };
         left = remaining;
@@ -119,11 +117,14 @@ fn texts<'t>(
 
 /// Whether bytes of the file belong to its header tables, as they may in a damaged file.
 fn is_in_table(file: &ElfFile, dynamic: &Dynamic, bytes: Range<u64>) -> bool {
-    let overlaps = |start: u64, size: u64| start < bytes.end && bytes.start < start + size;
     let count = u64::from(file.header.e_phnum());
-    overlaps(0, FILE_HEADER_SIZE)
-        || overlaps(file.header.e_phoff().min(u64::MAX >> 1), count * PROGRAM_HEADER_SIZE)
-        || dynamic.entries.iter().any(|item| overlaps(item.offset, Dyn::SIZE))
+    overlaps(&bytes, 0, FILE_HEADER_SIZE)
+        || overlaps(&bytes, file.header.e_phoff().min(u64::MAX >> 1), count * PROGRAM_HEADER_SIZE)
+        || dynamic.entries.iter().any(|item| overlaps(&bytes, item.offset, Dyn::SIZE))
+}
+
+fn overlaps(bytes: &Range<u64>, start: u64, size: u64) -> bool {
+    start < bytes.end && bytes.start < start + size
 }
 
 /// The offsets of all names in the string table, except search paths.

@@ -76,11 +76,10 @@ impl Versions {
     pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
         let lists = VersionLists { file, dynamic };
         let (needs, definitions) = (end(lists.needs()?), end(lists.definitions()?));
-        let size = |tag, end: u64| {
+        Ok([(elf::DT_VERNEED, needs), (elf::DT_VERDEF, definitions)].map(|(tag, end)| {
             let start = dynamic.value(tag).and_then(|address| file.offset_of(address, 1));
             (tag, start.map_or(0, |start| end.saturating_sub(start)))
-        };
-        Ok([size(elf::DT_VERNEED, needs), size(elf::DT_VERDEF, definitions)])
+        }))
     }
 
     /// Offsets of all version names in the string table of `dynamic`.

@@ -95,10 +95,6 @@ impl KpackReader {
 
 /// Checks the header and returns the offset of the TOC.
 fn read_header(content: &Content) -> Result<u64> {
-    let fault = |message: String, offset: u64| {
-        let error = Error::malformed(message).structure("kernel archive header");
-        Err(error.at(&content.place(offset)))
-    };
     let bytes = content
         .read_array::<HEADER_LEN>(0)
         .map_err(|error| error.structure("kernel archive header"))?;
@@ -108,13 +104,19 @@ fn read_header(content: &Content) -> Result<u64> {
             let error = Error::unsupported(version.to_string());
             return Err(error.structure("kernel archive header").at(&content.place(4)));
         }
-        Err(other) => return fault(other.to_string(), 0),
+        Err(other) => return Err(header_fault(content, other.to_string(), 0)),
     };
     if toc_offset < BODY_START || toc_offset >= content.len() {
         let len = content.len();
-        return fault(format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes"), 8);
+        let message = format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes");
+        return Err(header_fault(content, message, 8));
     }
     Ok(toc_offset)
+}
+
+fn header_fault(content: &Content, message: String, offset: u64) -> Error {
+    let error = Error::malformed(message).structure("kernel archive header");
+    error.at(&content.place(offset))
 }
 
 /// The uncompressed sizes of the code objects, by ordinal.
@@ -130,13 +132,12 @@ fn original_sizes(content: &Content, scheme: Scheme, frames: &[Range<u64>]) -> R
 fn content_size(frame: &Content) -> Result<u64> {
     let len = frame.len().min(FRAME_HEADER_LIMIT);
     let header = frame.read_vec(0..len, FRAME_HEADER_LIMIT, "zstd frame header")?;
-    let fault =
-        |message: &str| Error::malformed(message).structure("zstd frame").at(&frame.place(0));
-    match zstd_safe::get_frame_content_size(&header) {
-        Ok(Some(size)) => Ok(size),
-        Ok(None) => Err(fault("does not announce its content size")),
-        Err(_) => Err(fault("is no zstd frame")),
-    }
+    let message = match zstd_safe::get_frame_content_size(&header) {
+        Ok(Some(size)) => return Ok(size),
+        Ok(None) => "does not announce its content size",
+        Err(_) => "is no zstd frame",
+    };
+    Err(Error::malformed(message).structure("zstd frame").at(&frame.place(0)))
 }
 
 /// Reads the TOC without its rows.
@@ -225,14 +226,14 @@ impl ArchiveBody<'_> {
     fn framed(&self, fields: &MapFields<'_>) -> Result<Vec<Range<u64>>> {
         let offset = fields.number(field::ZSTD_OFFSET)?;
         let blob = Span { offset, size: fields.number(field::ZSTD_SIZE)? };
-        let fault = |fault| self.frame_fault(fault, blob);
-        let mut sizes = Frames::open(self.content, blob).map_err(fault)?;
+        let mut sizes =
+            Frames::open(self.content, blob).map_err(|fault| self.frame_fault(fault, blob))?;
         let range = self.range(blob.offset, blob.size)?;
         self.expect_zeros(BODY_START..range.start)?;
         self.expect_zeros(range.end..self.end)?;
         let mut frames = Vec::new();
         for frame in sizes.by_ref() {
-            let Span { offset, size } = frame.map_err(fault)?;
+            let Span { offset, size } = frame.map_err(|fault| self.frame_fault(fault, blob))?;
             frames.push(offset..offset + size);
         }
         let rest = sizes.rest();
@@ -244,15 +245,12 @@ impl ArchiveBody<'_> {
     }
 
     fn frame_fault(&self, fault: FrameFault<Error>, blob: Span) -> Error {
-        let limit = |message: String, offset: u64| {
-            Error::new(Kind::Limit, message).at(&self.content.place(offset))
-        };
         match fault {
             FrameFault::TooLarge(size) => {
-                limit(format!("the blob has {size} bytes, more than {BLOB_LIMIT}"), 0)
+                self.over_limit(format!("the blob has {size} bytes, more than {BLOB_LIMIT}"), 0)
             }
             FrameFault::TooMany(count) => {
-                limit(format!("{count} frames, more than {FRAME_LIMIT}"), blob.offset)
+                self.over_limit(format!("{count} frames, more than {FRAME_LIMIT}"), blob.offset)
             }
             FrameFault::Outside(Span { offset, size }) => self.outside(offset, size),
             FrameFault::Cut(offset) => self.fault("ends inside a frame size".into(), offset),
@@ -265,6 +263,10 @@ impl ArchiveBody<'_> {
             }
             FrameFault::Read(error) => error,
         }
+    }
+
+    fn over_limit(&self, message: String, offset: u64) -> Error {
+        Error::new(Kind::Limit, message).at(&self.content.place(offset))
     }
 
     /// The code objects of an archive with scheme `none`.
@@ -361,12 +363,11 @@ impl Read for FrameReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.decoder.read(buffer)?;
         let before = self.left;
-        let excess = || Error::malformed("a zstd frame holds more than it announces");
-        self.left = before.checked_sub(len as u64).ok_or_else(excess)?;
+        self.left = before.checked_sub(len as u64).ok_or_else(excess_content)?;
         if len > 0 && self.left == 0 {
             // The decoder checks the checksum behind the last block only when more is requested.
             if self.decoder.read(&mut [0])? != 0 {
-                return Err(excess().into());
+                return Err(excess_content().into());
             }
             if !self.decoder.get_mut().fill_buf()?.is_empty() {
                 return Err(Error::malformed("bytes follow the zstd frame").into());
@@ -374,4 +375,8 @@ impl Read for FrameReader {
         }
         Ok(len)
     }
+}
+
+fn excess_content() -> Error {
+    Error::malformed("a zstd frame holds more than it announces")
 }

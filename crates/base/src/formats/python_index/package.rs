@@ -76,8 +76,8 @@ impl WheelPackage {
 
 /// Compares two versions as pip and uv do (PEP 440). Invalid versions come first.
 pub fn compare_versions(one: &str, other: &str) -> Ordering {
-    let parsed = |version: &str| version.parse::<Version>().ok();
-    parsed(one).cmp(&parsed(other))
+    let [one, other] = [one, other].map(|version| version.parse::<Version>().ok());
+    one.cmp(&other)
 }
 
 /// Reads METADATA of a wheel.

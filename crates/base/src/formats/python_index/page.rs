@@ -208,8 +208,7 @@ mod tests {
     #[test]
     fn pages_say_of_files_what_clients_ask() {
         let (new, old) = (package("1.10+rocm7.1", Some(">=3.9")), package("1.9", None));
-        let wheel = |package, yanked| ListedWheel { package, size: 5, sha256: "w", yanked };
-        let wheels = vec![wheel(&new, None), wheel(&old, Some("\"bad\" & <old>"))];
+        let wheels = vec![listed(&new, None), listed(&old, Some("\"bad\" & <old>"))];
         let page = Page::new("demo", "../../wheels/demo/".to_owned(), wheels);
         let html = page.html();
         let links: Vec<&str> = html.lines().filter(|line| line.starts_with("<a ")).collect();
@@ -232,5 +231,9 @@ mod tests {
         assert_eq!((&new["yanked"], &new["size"]), (&false.into(), &5.into()));
         assert_eq!(new["core-metadata"]["sha256"], "m");
         assert_eq!((&new["requires-python"], old.get("requires-python")), (&">=3.9".into(), None));
+    }
+
+    fn listed<'a>(package: &'a WheelPackage, yanked: Option<&'a str>) -> ListedWheel<'a> {
+        ListedWheel { package, size: 5, sha256: "w", yanked }
     }
 }

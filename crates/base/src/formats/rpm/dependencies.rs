@@ -82,10 +82,11 @@ pub(super) fn entries(specification: &RpmSpecification) -> Vec<HeaderEntry> {
         if lines.is_empty() {
             continue;
         }
-        let texts = |pick: fn(&Line) -> &String| lines.iter().map(|l| pick(l).clone()).collect();
+        let all_names = lines.iter().map(|line| line.0.clone()).collect();
+        let all_versions = lines.iter().map(|line| line.1.clone()).collect();
         let bits = lines.iter().map(|line| line.2).collect();
-        tags.push((names, IndexData::StringArray(texts(|line| &line.0))));
-        tags.push((versions, IndexData::StringArray(texts(|line| &line.1))));
+        tags.push((names, IndexData::StringArray(all_names)));
+        tags.push((versions, IndexData::StringArray(all_versions)));
         tags.push((flags, IndexData::Int32(bits)));
     }
     tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect()

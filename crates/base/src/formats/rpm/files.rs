@@ -85,26 +85,23 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn read(header: &'a Header<IndexTag>) -> Result<Self> {
-        let bad = |e: rpm::Error| fault("has bad file tags").cause(e);
-        let texts = |tag| header.get_entry_data_as_string_array(tag).map_err(bad);
-        let numbers = |tag| header.get_entry_data_as_u32_array(tag).map_err(bad);
         let long = IndexTag::RPMTAG_LONGFILESIZES;
         let sizes = if header.entry_is_present(long) {
-            header.get_entry_data_as_u64_array(long).map_err(bad)?
+            header.get_entry_data_as_u64_array(long).map_err(bad_tags)?
         } else {
-            let sizes = numbers(IndexTag::RPMTAG_FILESIZES)?;
+            let sizes = number_array(header, IndexTag::RPMTAG_FILESIZES)?;
             sizes.into_iter().map(u64::from).collect()
         };
-        let bases = texts(IndexTag::RPMTAG_BASENAMES)?;
+        let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
         let capabilities = if header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
-            texts(IndexTag::RPMTAG_FILECAPS)?
+            text_array(header, IndexTag::RPMTAG_FILECAPS)?
         } else {
             vec![""; bases.len()]
         };
         let [devices, inodes] = [IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES];
         let there = [devices, inodes].into_iter().all(|tag| header.entry_is_present(tag));
         let [devices, inodes] = if there {
-            [numbers(devices)?, numbers(inodes)?]
+            [number_array(header, devices)?, number_array(header, inodes)?]
         } else {
             [vec![0; bases.len()], vec![0; bases.len()]]
         };
@@ -113,16 +110,18 @@ impl<'a> Columns<'a> {
             devices,
             inodes,
             capabilities,
-            directories: texts(IndexTag::RPMTAG_DIRNAMES)?,
-            indexes: numbers(IndexTag::RPMTAG_DIRINDEXES)?,
+            directories: text_array(header, IndexTag::RPMTAG_DIRNAMES)?,
+            indexes: number_array(header, IndexTag::RPMTAG_DIRINDEXES)?,
             sizes,
-            modes: header.get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES).map_err(bad)?,
-            mtimes: numbers(IndexTag::RPMTAG_FILEMTIMES)?,
-            flags: numbers(IndexTag::RPMTAG_FILEFLAGS)?,
-            links: texts(IndexTag::RPMTAG_FILELINKTOS)?,
-            sums: texts(IndexTag::RPMTAG_FILEDIGESTS)?,
-            users: texts(IndexTag::RPMTAG_FILEUSERNAME)?,
-            groups: texts(IndexTag::RPMTAG_FILEGROUPNAME)?,
+            modes: header
+                .get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES)
+                .map_err(bad_tags)?,
+            mtimes: number_array(header, IndexTag::RPMTAG_FILEMTIMES)?,
+            flags: number_array(header, IndexTag::RPMTAG_FILEFLAGS)?,
+            links: text_array(header, IndexTag::RPMTAG_FILELINKTOS)?,
+            sums: text_array(header, IndexTag::RPMTAG_FILEDIGESTS)?,
+            users: text_array(header, IndexTag::RPMTAG_FILEUSERNAME)?,
+            groups: text_array(header, IndexTag::RPMTAG_FILEGROUPNAME)?,
         })
     }
 
@@ -247,6 +246,20 @@ impl<'a> Columns<'a> {
     }
 }
 
+/// The texts of a tag about files.
+pub(super) fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
+    header.get_entry_data_as_string_array(tag).map_err(bad_tags)
+}
+
+/// The numbers of a tag about files.
+pub(super) fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
+    header.get_entry_data_as_u32_array(tag).map_err(bad_tags)
+}
+
+fn bad_tags(error: rpm::Error) -> Error {
+    fault("has bad file tags").cause(error)
+}
+
 fn marking(flags: FileFlags) -> Marking {
     if flags.contains(FileFlags::CONFIG) {
         Marking::Config
@@ -274,27 +287,29 @@ mod tests {
     fn built(names: [&str; 2], more: &[(IndexTag, [u32; 2])]) -> Header<IndexTag> {
         use IndexTag as Tag;
         let count = names.len();
-        let texts = |text: &str| IndexData::StringArray(vec![text.to_owned(); count]);
-        let numbers = |number| IndexData::Int32(vec![number; count]);
         let tags = [
             (Tag::RPMTAG_SOURCERPM, IndexData::StringTag("x.src.rpm".to_owned())),
             (Tag::RPMTAG_FILEDIGESTALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
             (Tag::RPMTAG_BASENAMES, IndexData::StringArray(names.map(str::to_owned).to_vec())),
             (Tag::RPMTAG_DIRNAMES, IndexData::StringArray(vec!["/opt/".to_owned()])),
-            (Tag::RPMTAG_DIRINDEXES, numbers(0)),
-            (Tag::RPMTAG_FILESIZES, numbers(0)),
+            (Tag::RPMTAG_DIRINDEXES, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILESIZES, IndexData::Int32(vec![0; count])),
             (Tag::RPMTAG_FILEMODES, IndexData::Int16(vec![0o100_644; count])),
-            (Tag::RPMTAG_FILEMTIMES, numbers(0)),
-            (Tag::RPMTAG_FILEFLAGS, numbers(0)),
-            (Tag::RPMTAG_FILELINKTOS, texts("")),
-            (Tag::RPMTAG_FILEDIGESTS, texts(&"0".repeat(64))),
-            (Tag::RPMTAG_FILEUSERNAME, texts("root")),
-            (Tag::RPMTAG_FILEGROUPNAME, texts("root")),
+            (Tag::RPMTAG_FILEMTIMES, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILEFLAGS, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILELINKTOS, repeated_text("", count)),
+            (Tag::RPMTAG_FILEDIGESTS, repeated_text(&"0".repeat(64), count)),
+            (Tag::RPMTAG_FILEUSERNAME, repeated_text("root", count)),
+            (Tag::RPMTAG_FILEGROUPNAME, repeated_text("root", count)),
         ];
         let more = more.iter().map(|(tag, data)| (*tag, IndexData::Int32(data.to_vec())));
         let tags =
             tags.into_iter().chain(more).map(|(tag, data)| HeaderEntry::new(tag.into(), data));
         Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
+    }
+
+    fn repeated_text(text: &str, count: usize) -> IndexData {
+        IndexData::StringArray(vec![text.to_owned(); count])
     }
 
     #[test]
@@ -307,13 +322,16 @@ mod tests {
     #[test]
     fn files_of_one_inode_are_refused() {
         let (devices, inodes) = (IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES);
-        let read = |more: &[_]| entries(&built(["a", "b"], more));
-        let error = read(&[(devices, [1, 1]), (inodes, [7, 7])]).unwrap_err().to_string();
+        let error = entries_with(&[(devices, [1, 1]), (inodes, [7, 7])]).unwrap_err().to_string();
         assert!(error.contains("/opt/b is a hard link to /opt/a"), "{error}");
-        read(&[(devices, [1, 1]), (inodes, [1, 2])]).unwrap();
-        read(&[(devices, [1, 2]), (inodes, [7, 7])]).unwrap();
-        read(&[(devices, [1, 1]), (inodes, [0, 0])]).unwrap();
-        read(&[(devices, [1, 1])]).unwrap();
-        read(&[(inodes, [7, 7])]).unwrap();
+        entries_with(&[(devices, [1, 1]), (inodes, [1, 2])]).unwrap();
+        entries_with(&[(devices, [1, 2]), (inodes, [7, 7])]).unwrap();
+        entries_with(&[(devices, [1, 1]), (inodes, [0, 0])]).unwrap();
+        entries_with(&[(devices, [1, 1])]).unwrap();
+        entries_with(&[(inodes, [7, 7])]).unwrap();
+    }
+
+    fn entries_with(more: &[(IndexTag, [u32; 2])]) -> Result<Vec<ReadEntry>> {
+        entries(&built(["a", "b"], more))
     }
 }

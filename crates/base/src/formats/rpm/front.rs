@@ -129,23 +129,25 @@ fn size_of(
 /// Checks the structure of the header at `start`, and returns its end and its odd texts. A tag twice is
 /// refused: the `rpm` crate reads the first entry of a tag, and rpm itself the last.
 fn header_end(package: &Content, start: u64) -> Result<(u64, OddTexts)> {
-    let place = |e: Error| e.structure("rpm header").at(&package.place(start));
-    let intro: [u8; 16] = package.read_array(start).map_err(place)?;
+    unplaced_header_end(package, start)
+        .map_err(|e| e.structure("rpm header").at(&package.place(start)))
+}
+
+fn unplaced_header_end(package: &Content, start: u64) -> Result<(u64, OddTexts)> {
+    let intro: [u8; 16] = package.read_array(start)?;
     if !intro.starts_with(&HEADER_MAGIC) {
-        return Err(place(Error::malformed("has no header magic")));
+        return Err(Error::malformed("has no header magic"));
     }
-    let word = |at: usize| u64::from(be32(&intro[at..]));
-    let (count, size) = (word(8), word(12));
+    let [count, size] = [8, 12].map(|at| u64::from(be32(&intro[at..])));
     if count > HEADER_ENTRIES_MAX || size > HEADER_DATA_MAX {
         let message = format!("{count} entries and {size} bytes of data exceed rpm's limits");
-        return Err(place(Error::new(Kind::Limit, message)));
+        return Err(Error::new(Kind::Limit, message));
     }
     let index = start + 16..start + 16 + count * 16;
     let data = index.end..index.end + size;
     let index = package.read_vec(index, HEADER_ENTRIES_MAX * 16, "rpm header index");
     let bytes = package.read_vec(data.clone(), HEADER_DATA_MAX, "rpm header data");
-    let (index, bytes) = (index.map_err(place)?, bytes.map_err(place)?);
-    let odd = check_entries(&index, &bytes).map_err(place)?;
+    let odd = check_entries(&index?, &bytes?)?;
     Ok((data.end, odd))
 }
 
@@ -198,14 +200,15 @@ fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<us
             return Err(Error::unsupported(format!("tag {tag} has unknown type {kind}")));
         }
     };
-    let outside = || Error::malformed(format!("tag {tag} lies outside of the data"));
-    let (offset, count) =
-        usize::try_from(offset).ok().zip(usize::try_from(count).ok()).ok_or_else(outside)?;
-    let len = count.checked_mul(width).filter(|len| *len > 0).ok_or_else(outside)?;
+    let (offset, count) = usize::try_from(offset)
+        .ok()
+        .zip(usize::try_from(count).ok())
+        .ok_or_else(|| outside_data(tag))?;
+    let len = count.checked_mul(width).filter(|len| *len > 0).ok_or_else(|| outside_data(tag))?;
     let rest = data
         .get(offset..)
         .filter(|rest| offset % width == 0 && len <= rest.len())
-        .ok_or_else(outside)?;
+        .ok_or_else(|| outside_data(tag))?;
     match kind {
         6 if count != 1 => Err(Error::malformed(format!("tag {tag} is a string more than once"))),
         6 | 8 | 9 => strings(rest, count).ok_or_else(|| {
@@ -213,6 +216,10 @@ fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<us
         }),
         _ => Ok(len),
     }
+}
+
+fn outside_data(tag: u32) -> Error {
+    Error::malformed(format!("tag {tag} lies outside of the data"))
 }
 
 /// Length in bytes of the first `count` strings, each with its NUL.
@@ -271,35 +278,43 @@ mod tests {
     #[test]
     fn bytes_are_those_of_one_tag() {
         for (kind, width) in [(2, 1), (3, 2), (4, 4), (5, 8), (7, 1)] {
-            let rows = |at| [[1, kind, 0, 2], [2, kind, at, 2]];
-            end(&rows(2 * width), &[0; 32][..4 * width as usize]).unwrap();
-            refused(&rows(width), &[0; 32][..3 * width as usize], "tag 2 shares bytes");
+            end(&two_rows(kind, 2 * width, 2), &[0; 32][..4 * width as usize]).unwrap();
+            let shared = &[0; 32][..3 * width as usize];
+            refused(&two_rows(kind, width, 2), shared, "tag 2 shares bytes");
         }
         for kind in [8, 9] {
-            let rows = |at, count| [[1, kind, 0, 2], [2, kind, at, count]];
-            end(&rows(4, 3), b"a\0b\0\0\0c\0").unwrap();
-            refused(&rows(2, 3), b"a\0b\0\0\0", "tag 2 shares bytes");
+            end(&two_rows(kind, 4, 3), b"a\0b\0\0\0c\0").unwrap();
+            refused(&two_rows(kind, 2, 3), b"a\0b\0\0\0", "tag 2 shares bytes");
         }
         end(&[[1, 6, 0, 1], [2, 6, 3, 1]], b"ab\0\0").unwrap();
         refused(&[[1, 6, 0, 1], [2, 6, 1, 1]], b"ab\0", "tag 2 shares bytes");
     }
 
+    /// Rows of two tags of one type, the second at `at` with `count` values.
+    fn two_rows(kind: u32, at: u32, count: u32) -> [[u32; 4]; 2] {
+        [[1, kind, 0, 2], [2, kind, at, count]]
+    }
+
     #[test]
     fn texts_that_are_not_utf8_are_noticed() {
-        let odd = |rows: &[[u32; 4]], data: &[u8]| {
-            read(rows, data).unwrap().1.named().collect::<Vec<_>>()
-        };
         let summary = IndexTag::RPMTAG_SUMMARY as u32;
-        assert_eq!(odd(&[[summary, 9, 0, 2]], b"a\xe4\0b\0"), ["summary"]);
+        assert_eq!(odd_fields(&[[summary, 9, 0, 2]], b"a\xe4\0b\0"), ["summary"]);
         // Texts of another language do not count, nor does U+FFFD that another tool wrote.
-        assert!(odd(&[[summary, 9, 0, 2]], b"\xef\xbf\xbd\0b\xe4\0").is_empty());
+        assert!(odd_fields(&[[summary, 9, 0, 2]], b"\xef\xbf\xbd\0b\xe4\0").is_empty());
         let changes = IndexTag::RPMTAG_CHANGELOGTEXT as u32;
-        let log = |at: usize| [b"x\0".repeat(at), b"\xff\0".to_vec(), b"x\0".repeat(3)].concat();
-        assert_eq!(odd(&[[changes, 8, 0, 13]], &log(9)), ["change log"]);
-        assert!(odd(&[[changes, 8, 0, 14]], &log(10)).is_empty());
+        assert_eq!(odd_fields(&[[changes, 8, 0, 13]], &texts_odd_at(9)), ["change log"]);
+        assert!(odd_fields(&[[changes, 8, 0, 14]], &texts_odd_at(10)).is_empty());
         let bases = IndexTag::RPMTAG_BASENAMES as u32;
-        assert_eq!(odd(&[[bases, 8, 0, 14]], &log(10)), ["file names"]);
-        assert!(odd(&[[bases, 7, 0, 2]], b"\xff\xff").is_empty());
+        assert_eq!(odd_fields(&[[bases, 8, 0, 14]], &texts_odd_at(10)), ["file names"]);
+        assert!(odd_fields(&[[bases, 7, 0, 2]], b"\xff\xff").is_empty());
+    }
+
+    fn odd_fields(rows: &[[u32; 4]], data: &[u8]) -> Vec<&'static str> {
+        read(rows, data).unwrap().1.named().collect()
+    }
+
+    fn texts_odd_at(at: usize) -> Vec<u8> {
+        [b"x\0".repeat(at), b"\xff\0".to_vec(), b"x\0".repeat(3)].concat()
     }
 
     #[test]

@@ -78,7 +78,6 @@ pub(super) fn entries(
 }
 
 fn identity(specification: &RpmSpecification) -> Vec<Tag> {
-    let localized = |text: &String| IndexData::I18NString(vec![text.clone()]);
     let mut tags = vec![
         (IndexTag::RPMTAG_HEADERI18NTABLE, IndexData::StringArray(vec!["C".to_owned()])),
         (IndexTag::RPMTAG_NAME, text(&specification.name)),
@@ -107,6 +106,10 @@ fn identity(specification: &RpmSpecification) -> Vec<Tag> {
     tags
 }
 
+fn localized(text: &str) -> IndexData {
+    IndexData::I18NString(vec![text.to_owned()])
+}
+
 /// The tags about the build. rpm takes a package for a source package unless it has SOURCERPM, so that tag is
 /// written although no such source package exists.
 fn build(specification: &RpmSpecification) -> Vec<Tag> {
@@ -123,8 +126,6 @@ fn build(specification: &RpmSpecification) -> Vec<Tag> {
 }
 
 fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Tag> {
-    let digest = |digest: &[u8]| IndexData::StringArray(vec![hex(digest)]);
-    let algorithm = || IndexData::Int32(vec![SHA256_ALGORITHM]);
     let total: u64 = specification.entries.iter().map(|entry| entry.stored_size()).sum();
     let size = match u32::try_from(total) {
         Ok(total) => (IndexTag::RPMTAG_SIZE, IndexData::Int32(vec![total])),
@@ -135,11 +136,15 @@ fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Ta
         (IndexTag::RPMTAG_PAYLOADFORMAT, text("cpio")),
         (IndexTag::RPMTAG_PAYLOADCOMPRESSOR, text(specification.compression.method().name())),
         (IndexTag::RPMTAG_PAYLOADFLAGS, text(specification.compression.level().to_string())),
-        (IndexTag::RPMTAG_PAYLOADSHA256, digest(&digests.payload)),
-        (IndexTag::RPMTAG_PAYLOADSHA256ALGO, algorithm()),
-        (IndexTag::RPMTAG_PAYLOADSHA256ALT, digest(&digests.archive)),
-        (IndexTag::RPMTAG_FILEDIGESTALGO, algorithm()),
+        (IndexTag::RPMTAG_PAYLOADSHA256, hex_array(&digests.payload)),
+        (IndexTag::RPMTAG_PAYLOADSHA256ALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
+        (IndexTag::RPMTAG_PAYLOADSHA256ALT, hex_array(&digests.archive)),
+        (IndexTag::RPMTAG_FILEDIGESTALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
     ]
+}
+
+fn hex_array(digest: &[u8]) -> IndexData {
+    IndexData::StringArray(vec![hex(digest)])
 }
 
 fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<HeaderEntry>> {
@@ -179,17 +184,19 @@ fn constants(entries: &[PayloadEntry]) -> Result<Vec<Tag>> {
     let len = entries.len();
     let count = u32::try_from(len)
         .map_err(|_| Error::new(Kind::Limit, "more files than a header can number"))?;
-    let texts = |text: &str| IndexData::StringArray(vec![text.to_owned(); len]);
-    let numbers = |number: u32| IndexData::Int32(vec![number; len]);
     Ok(vec![
         (IndexTag::RPMTAG_FILERDEVS, IndexData::Int16(vec![0; len])),
-        (IndexTag::RPMTAG_FILEUSERNAME, texts("root")),
-        (IndexTag::RPMTAG_FILEGROUPNAME, texts("root")),
-        (IndexTag::RPMTAG_FILEVERIFYFLAGS, numbers(u32::MAX)),
-        (IndexTag::RPMTAG_FILEDEVICES, numbers(1)),
+        (IndexTag::RPMTAG_FILEUSERNAME, repeated_text("root", len)),
+        (IndexTag::RPMTAG_FILEGROUPNAME, repeated_text("root", len)),
+        (IndexTag::RPMTAG_FILEVERIFYFLAGS, IndexData::Int32(vec![u32::MAX; len])),
+        (IndexTag::RPMTAG_FILEDEVICES, IndexData::Int32(vec![1; len])),
         (IndexTag::RPMTAG_FILEINODES, IndexData::Int32((1..=count).collect())),
-        (IndexTag::RPMTAG_FILELANGS, texts("")),
+        (IndexTag::RPMTAG_FILELANGS, repeated_text("", len)),
     ])
+}
+
+fn repeated_text(text: &str, count: usize) -> IndexData {
+    IndexData::StringArray(vec![text.to_owned(); count])
 }
 
 /// The tags of paths. rpm splits these into directories, each stored once, and base names.

@@ -4,7 +4,7 @@
 
 use rpm::{Header, IndexTag};
 
-use super::faults::fault;
+use super::files::{number_array, text_array};
 use crate::error::{Error, Kind, Result};
 
 /// Longest path in bytes (Linux's PATH_MAX).
@@ -19,11 +19,9 @@ pub(super) fn check(header: &Header<IndexTag>, len: u64) -> Result<()> {
     if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
         return Ok(());
     }
-    let bad = |e: rpm::Error| fault("has bad file tags").cause(e);
-    let texts = |tag| header.get_entry_data_as_string_array(tag).map_err(bad);
-    let (bases, directories) =
-        (texts(IndexTag::RPMTAG_BASENAMES)?, texts(IndexTag::RPMTAG_DIRNAMES)?);
-    let indexes = header.get_entry_data_as_u32_array(IndexTag::RPMTAG_DIRINDEXES).map_err(bad)?;
+    let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
+    let directories = text_array(header, IndexTag::RPMTAG_DIRNAMES)?;
+    let indexes = number_array(header, IndexTag::RPMTAG_DIRINDEXES)?;
     let mut sum = 0;
     for (base, index) in bases.iter().zip(indexes) {
         let directory = usize::try_from(index).ok().and_then(|index| directories.get(index));

@@ -105,12 +105,11 @@ pub(super) fn changelog(changes: &[RpmChange]) -> Vec<Tag> {
         return Vec::new();
     }
     let times = changes.iter().map(|change| change.time).collect();
-    let texts = |pick: fn(&RpmChange) -> &String| {
-        IndexData::StringArray(changes.iter().map(|change| pick(change).clone()).collect())
-    };
+    let authors = changes.iter().map(|change| change.author.clone()).collect();
+    let texts = changes.iter().map(|change| change.text.clone()).collect();
     vec![
         (IndexTag::RPMTAG_CHANGELOGTIME, IndexData::Int32(times)),
-        (IndexTag::RPMTAG_CHANGELOGNAME, texts(|change| &change.author)),
-        (IndexTag::RPMTAG_CHANGELOGTEXT, texts(|change| &change.text)),
+        (IndexTag::RPMTAG_CHANGELOGNAME, IndexData::StringArray(authors)),
+        (IndexTag::RPMTAG_CHANGELOGTEXT, IndexData::StringArray(texts)),
     ]
 }

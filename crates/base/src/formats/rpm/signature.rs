@@ -153,26 +153,31 @@ mod tests {
 
     #[test]
     fn neither_long_sizes_nor_signatures_move_what_follows() {
-        let len = |total: u64, archive: u64, signed: usize| {
-            let sizes = PayloadSizes { payload: total, archive };
-            let (tag, packet) = (SignatureTag::Dsa, vec![1; signed]);
-            let signed = (signed > 0).then_some(HeaderSignature { tag, packet });
-            let signature = signature(b"header", sizes, signed).unwrap();
-            let metadata = PackageMetadata {
-                lead: Lead::new("x"),
-                signature,
-                header: Header::from_entries([], IndexTag::RPMTAG_HEADERIMMUTABLE),
-            };
-            metadata.get_package_segment_offsets().header
-        };
         let long = 1 << 33;
-        let short = len(1, 1, 0);
+        let short = header_offset(1, 1, 0);
         for signed in [0, 119, 120, 121, 122, 563, 1000] {
-            let all = [len(1, 1, signed), len(long, 1, signed), len(long, long, signed)];
+            let all = [
+                header_offset(1, 1, signed),
+                header_offset(long, 1, signed),
+                header_offset(long, long, signed),
+            ];
             assert_eq!(all, [short; 3], "{signed}");
         }
         let sizes = PayloadSizes { payload: 1, archive: 1 };
         let long = HeaderSignature { tag: SignatureTag::Rsa, packet: vec![1; 5000] };
         assert!(signature(b"header", sizes, Some(long)).is_err());
+    }
+
+    fn header_offset(total: u64, archive: u64, signed: usize) -> u64 {
+        let sizes = PayloadSizes { payload: total, archive };
+        let (tag, packet) = (SignatureTag::Dsa, vec![1; signed]);
+        let signed = (signed > 0).then_some(HeaderSignature { tag, packet });
+        let signature = signature(b"header", sizes, signed).unwrap();
+        let metadata = PackageMetadata {
+            lead: Lead::new("x"),
+            signature,
+            header: Header::from_entries([], IndexTag::RPMTAG_HEADERIMMUTABLE),
+        };
+        metadata.get_package_segment_offsets().header
     }
 }

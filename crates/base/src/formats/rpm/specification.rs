@@ -74,14 +74,13 @@ impl RpmSpecification {
     /// Refuses values that would change the structure of the header, and values that rpm refuses.
     pub(super) fn check(&self) -> Result<()> {
         let mut faults = Vec::new();
-        let word = |text: &str| text.chars().all(|c| c.is_ascii_graphic() && c != '/');
         for (what, text) in [("name", &self.name), ("arch", &self.arch)] {
-            if text.is_empty() || !word(text) {
+            if text.is_empty() || !is_word(text) {
                 faults.push(fault(format!("{what} `{}` is not one word", text.escape_debug())));
             }
         }
         for (what, text) in [("version", &self.version), ("release", &self.release)] {
-            if text.is_empty() || !word(text) || text.contains(['-', ':']) {
+            if text.is_empty() || !is_word(text) || text.contains(['-', ':']) {
                 faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
             }
         }
@@ -110,6 +109,10 @@ impl RpmSpecification {
             .chain(scripts.flat_map(|script| [&script.interpreter, &script.text]))
             .chain(self.changes.iter().flat_map(|change| [&change.author, &change.text]))
     }
+}
+
+fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_graphic() && c != '/')
 }
 
 /// Faults in the order of entries: rpm looks files up by path and needs them sorted, each once.

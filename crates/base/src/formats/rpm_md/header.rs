@@ -128,12 +128,10 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
             Ok(Vec::new())
         };
     }
-    let texts = |tag| header.get_entry_data_as_string_array(tag).map_err(bad);
-    let numbers = |tag| header.get_entry_data_as_u32_array(tag).map_err(bad);
-    let (bases, directories) =
-        (texts(IndexTag::RPMTAG_BASENAMES)?, texts(IndexTag::RPMTAG_DIRNAMES)?);
-    let (indexes, flags) =
-        (numbers(IndexTag::RPMTAG_DIRINDEXES)?, numbers(IndexTag::RPMTAG_FILEFLAGS)?);
+    let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
+    let directories = text_array(header, IndexTag::RPMTAG_DIRNAMES)?;
+    let indexes = number_array(header, IndexTag::RPMTAG_DIRINDEXES)?;
+    let flags = number_array(header, IndexTag::RPMTAG_FILEFLAGS)?;
     let modes = header.get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES).map_err(bad)?;
     if [indexes.len(), flags.len(), modes.len()] != [bases.len(); 3] {
         return Err(fault("has file tags of different lengths".to_owned()));
@@ -151,6 +149,14 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
         files.push(RpmFile { path: format!("{directory}{base}"), kind });
     }
     Ok(files)
+}
+
+fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
+    header.get_entry_data_as_string_array(tag).map_err(bad)
+}
+
+fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
+    header.get_entry_data_as_u32_array(tag).map_err(bad)
 }
 
 /// The lists in the order of `primary`, without empty ones.
@@ -195,13 +201,12 @@ fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
 }
 
 fn sign(flags: Flags) -> Option<&'static str> {
-    let has = |flag| flags.contains(flag);
-    match (has(Flags::LESS), has(Flags::GREATER), has(Flags::EQUAL)) {
-        (false, false, true) => Some("EQ"),
-        (true, false, false) => Some("LT"),
-        (false, true, false) => Some("GT"),
-        (true, false, true) => Some("LE"),
-        (false, true, true) => Some("GE"),
+    match [Flags::LESS, Flags::GREATER, Flags::EQUAL].map(|flag| flags.contains(flag)) {
+        [false, false, true] => Some("EQ"),
+        [true, false, false] => Some("LT"),
+        [false, true, false] => Some("GT"),
+        [true, false, true] => Some("LE"),
+        [false, true, true] => Some("GE"),
         _ => None,
     }
 }

@@ -85,15 +85,18 @@ pub(super) fn root<'a>(
     attributes: impl Iterator<Item = (&'a str, &'a str)>,
     content: impl FnOnce(&mut Xml) -> Written,
 ) -> Result<Vec<u8>> {
-    let fault = |error| Error::bug("cannot write an index").cause(error);
     let mut xml = Writer::new_with_indent(Vec::new(), b' ', 1);
     let declaration = Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None));
-    xml.write_event(declaration).map_err(fault)?;
+    xml.write_event(declaration).map_err(write_fault)?;
     let element = attributes.fold(xml.create_element(name), |e, a| e.with_attribute(a));
-    element.write_inner_content(content).map_err(fault)?;
+    element.write_inner_content(content).map_err(write_fault)?;
     let mut bytes = xml.into_inner();
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+fn write_fault(error: io::Error) -> Error {
+    Error::bug("cannot write an index").cause(error)
 }
 
 fn primary_package(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {

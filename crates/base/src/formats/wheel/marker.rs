@@ -125,10 +125,6 @@ fn tokens(marker: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens = Vec::new();
     let mut rest = marker.trim_start();
     while let Some(first) = rest.chars().next() {
-        let until = |is_in: fn(char) -> bool| {
-            let end = rest.find(|c| !is_in(c)).unwrap_or(rest.len());
-            rest.split_at(end)
-        };
         let (token, behind) = match first {
             '"' | '\'' => {
                 let (text, behind) = rest.strip_prefix(first)?.split_once(first)?;
@@ -137,11 +133,12 @@ fn tokens(marker: &str) -> Option<Vec<Token<'_>>> {
             '(' => (Token::Open, rest.strip_prefix('(')?),
             ')' => (Token::Close, rest.strip_prefix(')')?),
             '=' | '<' | '>' | '!' | '~' => {
-                let (signs, behind) = until(|c| "=<>!~".contains(c));
+                let (signs, behind) = split_while(rest, |c| "=<>!~".contains(c));
                 (Token::Signs(signs), behind)
             }
             'a'..='z' => {
-                let (word, behind) = until(|c| c.is_ascii_lowercase() || "._".contains(c));
+                let (word, behind) =
+                    split_while(rest, |c| c.is_ascii_lowercase() || "._".contains(c));
                 (Token::Word(word), behind)
             }
             _ => return None,
@@ -150,4 +147,9 @@ fn tokens(marker: &str) -> Option<Vec<Token<'_>>> {
         rest = behind.trim_start();
     }
     Some(tokens)
+}
+
+fn split_while(text: &str, is_in: fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|c| !is_in(c)).unwrap_or(text.len());
+    text.split_at(end)
 }

@@ -112,13 +112,7 @@ impl FromStr for WheelName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let bad = || {
-            Error::malformed(format!("`{text}` is no name of a wheel")).hint(
-                "wheels are named {distribution}-{version}-{python}-{abi}-{platform}.whl, with a \
-                 build number that begins with a digit behind the version or none",
-            )
-        };
-        let stem = text.strip_suffix(ENDING).ok_or_else(bad)?;
+        let stem = text.strip_suffix(ENDING).ok_or_else(|| no_wheel_name(text))?;
         let fields: Vec<&str> = stem.split('-').collect();
         let (distribution, version, build, tags) = match fields.as_slice() {
             [distribution, version, tags @ ..] if tags.len() == 3 => {
@@ -127,14 +121,14 @@ impl FromStr for WheelName {
             [distribution, version, build, tags @ ..] if tags.len() == 3 => {
                 (distribution, version, Some(*build), tags)
             }
-            _ => return Err(bad()),
+            _ => return Err(no_wheel_name(text)),
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || "._+!".contains(c);
         let is_word = |word: &str| !word.is_empty() && word.chars().all(plain);
         let is_build = build.is_none_or(|build| build.starts_with(|c: char| c.is_ascii_digit()));
         let mut words = [*distribution, *version].into_iter().chain(build);
         if !words.all(is_word) || !is_build || normalized(distribution).is_empty() {
-            return Err(bad());
+            return Err(no_wheel_name(text));
         }
         let set = |tags: &str| -> Option<Vec<String>> {
             let word = |tag: &str| {
@@ -143,17 +137,25 @@ impl FromStr for WheelName {
             };
             tags.split('.').map(word).collect()
         };
-        let mut sets = tags.iter().map(|tags| set(tags).ok_or_else(bad));
-        let mut next = || sets.next().unwrap_or_else(|| Err(bad()));
+        let sets: Option<Vec<_>> = tags.iter().map(|tags| set(tags)).collect();
+        let [pythons, abis, platforms] =
+            sets.and_then(|sets| sets.try_into().ok()).ok_or_else(|| no_wheel_name(text))?;
         Ok(Self {
             distribution: (*distribution).to_owned(),
             version: (*version).to_owned(),
             build: build.map(str::to_owned),
-            pythons: next()?,
-            abis: next()?,
-            platforms: next()?,
+            pythons,
+            abis,
+            platforms,
         })
     }
+}
+
+fn no_wheel_name(text: &str) -> Error {
+    Error::malformed(format!("`{text}` is no name of a wheel")).hint(
+        "wheels are named {distribution}-{version}-{python}-{abi}-{platform}.whl, with a build \
+         number that begins with a digit behind the version or none",
+    )
 }
 
 /// The normalized name of a project, as in indexes: lower case, with one `-` for each run of `-`, `_` and
@@ -209,15 +211,16 @@ mod tests {
 
     #[test]
     fn versions_are_compared_by_what_they_mean() {
-        let version = |text: &str| {
-            let name = format!("a-{text}-py3-none-any.whl");
-            name.parse::<WheelName>().unwrap().parsed_version()
-        };
-        assert_eq!(version("1.0"), version("1.0.0"));
-        assert!(version("1.0.post1") > version("1.0"));
-        assert!(version("2.0rc1") < version("2.0"));
-        assert_eq!(version("1.0+rocm7_1"), version("1.0+rocm7.1"));
-        assert_eq!(version("main"), None);
+        assert_eq!(parsed_version("1.0"), parsed_version("1.0.0"));
+        assert!(parsed_version("1.0.post1") > parsed_version("1.0"));
+        assert!(parsed_version("2.0rc1") < parsed_version("2.0"));
+        assert_eq!(parsed_version("1.0+rocm7_1"), parsed_version("1.0+rocm7.1"));
+        assert_eq!(parsed_version("main"), None);
+    }
+
+    fn parsed_version(text: &str) -> Option<Version> {
+        let name = format!("a-{text}-py3-none-any.whl");
+        name.parse::<WheelName>().unwrap().parsed_version()
     }
 
     #[test]

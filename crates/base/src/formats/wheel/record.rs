@@ -116,15 +116,14 @@ impl Record {
         let mut rest = text;
         while !rest.is_empty() {
             let at = (text.len() - rest.len()) as u64;
-            let fault = |why: String| Error::malformed(why).structure(WHAT).offset(at);
-            let (fields, after) = csv_row(rest).map_err(|why| fault(why.to_owned()))?;
+            let (fields, after) = csv_row(rest).map_err(|why| fault_at(at, why))?;
             rest = after;
             if fields == [""] {
                 continue;
             }
-            let (path, row) = row(&fields).map_err(fault)?;
+            let (path, row) = row(&fields).map_err(|why| fault_at(at, why))?;
             if let Some(path) = rows.insert(path.clone(), row).map(|_| path) {
-                return Err(fault(format!("has {path} twice")));
+                return Err(fault_at(at, format!("has {path} twice")));
             }
         }
         Ok(Self { rows })
@@ -152,6 +151,10 @@ impl RecordRow {
         };
         format!("{path},{},{}\n", digest.unwrap_or_default(), size.unwrap_or_default())
     }
+}
+
+fn fault_at(at: u64, why: impl Into<String>) -> Error {
+    Error::malformed(why).structure(WHAT).offset(at)
 }
 
 /// Parses the fields of a row into its path and values.

@@ -72,16 +72,14 @@ impl Condition {
 impl Requirement {
     /// Parses the value of `Requires-Dist`.
     pub fn parse(text: &str) -> Result<Self> {
-        let error = |reason: &str| {
-            let text = text.escape_debug();
-            Error::malformed(format!("`{text}` is no requirement of a Python package: {reason}"))
-        };
         if text.len() > LONGEST {
             let message = format!("a requirement has {} bytes, more than {LONGEST}", text.len());
             return Err(Error::malformed(message));
         }
-        let (name, rest) = name(text.trim()).ok_or_else(|| error("it begins with no name"))?;
-        let (extras, rest) = extras(rest).ok_or_else(|| error("its extras are no names"))?;
+        let (name, rest) =
+            name(text.trim()).ok_or_else(|| no_requirement(text, "it begins with no name"))?;
+        let (extras, rest) =
+            extras(rest).ok_or_else(|| no_requirement(text, "its extras are no names"))?;
         let (wish, marker) = match rest.strip_prefix('@') {
             // A URL may contain a semicolon.
             Some(rest) => {
@@ -89,7 +87,7 @@ impl Requirement {
                 let (url, marker) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
                 let marker = marker.trim_start();
                 if url.is_empty() || !marker.is_empty() && !marker.starts_with(';') {
-                    return Err(error("it has no URL behind @"));
+                    return Err(no_requirement(text, "it has no URL behind @"));
                 }
                 ("", marker.strip_prefix(';'))
             }
@@ -98,12 +96,14 @@ impl Requirement {
                 None => (rest, None),
             },
         };
-        let versions = versions(wish.trim()).map_err(|cause| error(&cause.to_string()))?;
+        let versions =
+            versions(wish.trim()).map_err(|cause| no_requirement(text, &cause.to_string()))?;
         let condition = match marker {
             Some(marker) if marker.trim().is_empty() => None,
             marker => Condition::parse(marker.unwrap_or_default()),
         };
-        let condition = condition.ok_or_else(|| error("no marker follows the semicolon"))?;
+        let condition =
+            condition.ok_or_else(|| no_requirement(text, "no marker follows the semicolon"))?;
         Ok(Self { project: normalized(name), extras, versions, condition })
     }
 
@@ -121,12 +121,21 @@ impl Requirement {
     }
 }
 
+fn no_requirement(text: &str, reason: &str) -> Error {
+    let text = text.escape_debug();
+    Error::malformed(format!("`{text}` is no requirement of a Python package: {reason}"))
+}
+
 /// A name at the start of `text`, and the text behind it. Names begin and end with a letter or a digit.
 fn name(text: &str) -> Option<(&str, &str)> {
     let is_in = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let (name, rest) = text.split_at(text.find(|c| !is_in(c)).unwrap_or(text.len()));
-    let is_end = |c: char| c.is_ascii_alphanumeric();
-    (name.starts_with(is_end) && name.ends_with(is_end)).then(|| (name, rest.trim_start()))
+    let has_ends = name.starts_with(is_alphanumeric) && name.ends_with(is_alphanumeric);
+    has_ends.then(|| (name, rest.trim_start()))
+}
+
+fn is_alphanumeric(c: char) -> bool {
+    c.is_ascii_alphanumeric()
 }
 
 /// The names in optional brackets at the start of `text`, and the text behind them.
@@ -227,12 +236,15 @@ mod tests {
 
     #[test]
     fn one_version_is_exact() {
-        let exact = |text: &str| Requirement::parse(text).unwrap().exact().map(ToString::to_string);
-        assert_eq!(exact("x == 1.0"), Some("1.0".to_owned()));
+        assert_eq!(exact_version("x == 1.0"), Some("1.0".to_owned()));
         for text in ["x == 1.0.*", "x >= 1.0", "x", "x == 1.0, != 2", "x === 1.0"] {
-            assert_eq!(exact(text), None, "{text}");
+            assert_eq!(exact_version(text), None, "{text}");
         }
         let pin = Requirement::parse("x == 1.0").unwrap();
         assert!(pin.takes(&"1.0+rocm7.1".parse().unwrap()));
+    }
+
+    fn exact_version(text: &str) -> Option<String> {
+        Requirement::parse(text).unwrap().exact().map(ToString::to_string)
     }
 }

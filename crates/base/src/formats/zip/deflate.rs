@@ -28,10 +28,9 @@ pub(super) fn compress(before: &[u8], chunks: &[Vec<u8>], is_last: bool) -> Resu
 }
 
 fn compress_chunk(dictionary: &[u8], chunk: &[u8], is_last: bool) -> Result<Vec<u8>> {
-    let failed = |error: flate2::CompressError| Error::bug("deflate failed").cause(error);
     let mut compress = Compress::new(Compression::new(LEVEL), false);
     if !dictionary.is_empty() {
-        compress.set_dictionary(dictionary).map_err(failed)?;
+        compress.set_dictionary(dictionary).map_err(deflate_failed)?;
     }
     let mut bytes = Vec::with_capacity(chunk.len() / 2 + 64);
     // A sync flush ends at a byte boundary, so that the next chunk can follow.
@@ -40,7 +39,7 @@ fn compress_chunk(dictionary: &[u8], chunk: &[u8], is_last: bool) -> Result<Vec<
         let taken = usize::try_from(compress.total_in()).unwrap_or(chunk.len());
         let left = chunk.get(taken..).unwrap_or_default();
         bytes.reserve(left.len() / 2 + 1024);
-        let status = compress.compress_vec(left, &mut bytes, flush).map_err(failed)?;
+        let status = compress.compress_vec(left, &mut bytes, flush).map_err(deflate_failed)?;
         let is_done = match (is_last, status) {
             (true, status) => status == Status::StreamEnd,
             // With room left in the buffer, all output has been written.
@@ -52,4 +51,8 @@ fn compress_chunk(dictionary: &[u8], chunk: &[u8], is_last: bool) -> Result<Vec<
             return Ok(bytes);
         }
     }
+}
+
+fn deflate_failed(error: flate2::CompressError) -> Error {
+    Error::bug("deflate failed").cause(error)
 }

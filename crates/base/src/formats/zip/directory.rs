@@ -85,11 +85,7 @@ fn bounded(archive: &Content, offset: u64, size: u64, count: u64, end: u64) -> R
 
 /// Finds the end record, and returns its offset.
 fn find_end(archive: &Content) -> Result<u64> {
-    let none = || {
-        let error = Error::malformed("has no end record of a ZIP archive").structure("end record");
-        error.at(&archive.place(0)).hint("it is no ZIP archive, or was copied only in part")
-    };
-    let last = archive.len().checked_sub(END_SIZE as u64).ok_or_else(none)?;
+    let last = archive.len().checked_sub(END_SIZE as u64).ok_or_else(|| no_end_record(archive))?;
     let first = last.saturating_sub(COMMENT_MAX);
     let tail =
         archive.read_vec(first..archive.len(), END_SIZE as u64 + COMMENT_MAX, "end record")?;
@@ -101,20 +97,29 @@ fn find_end(archive: &Content) -> Result<u64> {
         fields.skip(16);
         magic == END && usize::from(fields.u16()) + at + END_SIZE == tail.len()
     };
-    let is_magic = |at: &usize| tail.get(*at..*at + 4).is_some_and(|it| it == END.to_le_bytes());
     let Some(found) = starts.clone().find(is_end) else {
         let behind = |at: usize| {
             let message = "has bytes behind its end record, or a comment that is cut off";
             fault(archive, "end record", first + at as u64, message)
         };
-        return Err(starts.clone().find(is_magic).map_or_else(none, behind));
+        let magic = starts.clone().find(|at| has_magic_at(&tail, *at));
+        return Err(magic.map_or_else(|| no_end_record(archive), behind));
     };
     // Readers that search from the end would find an end record in the comment.
-    match starts.clone().find(is_magic).filter(|last| *last > found) {
+    match starts.clone().find(|at| has_magic_at(&tail, *at)).filter(|last| *last > found) {
         Some(last) => {
             let message = "stands in the comment of another one";
             Err(fault(archive, "end record", first + last as u64, message))
         }
         None => Ok(first + found as u64),
     }
+}
+
+fn no_end_record(archive: &Content) -> Error {
+    let error = Error::malformed("has no end record of a ZIP archive").structure("end record");
+    error.at(&archive.place(0)).hint("it is no ZIP archive, or was copied only in part")
+}
+
+fn has_magic_at(tail: &[u8], at: usize) -> bool {
+    tail.get(at..at + 4).is_some_and(|it| it == END.to_le_bytes())
 }

@@ -27,13 +27,8 @@ pub(super) struct Entry {
 
 /// Reads the central header at `at`, and returns it with its length.
 pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Result<(Entry, u64)> {
-    let cut = |_| {
-        Error::truncated("the central headers end too early")
-            .structure("central header")
-            .at(&archive.place(at))
-    };
     let mut header = [0; CENTRAL_SIZE];
-    headers.read_exact(&mut header).map_err(cut)?;
+    headers.read_exact(&mut header).map_err(|_| cut_headers(archive, at))?;
     let mut fields = Fields::new(&header);
     if fields.u32() != CENTRAL {
         return Err(fault(archive, "central header", at, "is none"));
@@ -48,12 +43,10 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
     let (attributes, local) = (fields.u32(), fields.u32());
     let mut parts = lengths.map(|len| vec![0; usize::from(len)]);
     for part in &mut parts {
-        headers.read_exact(part).map_err(cut)?;
+        headers.read_exact(part).map_err(|_| cut_headers(archive, at))?;
     }
     let [name, extra, _] = parts;
     let name = name_of(name, flags).map_err(|why| fault(archive, "central header", at, why))?;
-    let about =
-        |message: String| fault(archive, "central header", at, format!("of {name} {message}"));
     if flags & FLAGS_ENCRYPTED != 0 {
         let error = Error::unsupported(format!("the member {name} is encrypted"));
         return Err(error.structure("central header").at(&archive.place(at)));
@@ -67,15 +60,25 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
     if disk != 0 && disk != u16::MAX {
         return Err(several_disks(archive, at));
     }
-    let mut wide = Wide::of(&extra).map_err(|why| about(why.to_owned()))?;
-    let mut full = |field: u32| {
-        wide.full(field).ok_or_else(|| about("lacks its numbers of 64 bits".to_owned()))
+    let mut wide = Wide::of(&extra).map_err(|why| central_fault(archive, at, &name, why))?;
+    let full = [size, compressed, local].map(|field| wide.full(field));
+    let [Some(size), Some(compressed), Some(local)] = full else {
+        return Err(central_fault(archive, at, &name, "lacks its numbers of 64 bits"));
     };
-    let (size, compressed, local) = (full(size)?, full(compressed)?, full(local)?);
     let mode = (attributes >> 16 != 0).then_some(attributes >> 16);
     let member = ZipMember { name, method, crc32, size, stored: 0..0, mode };
     let len = CENTRAL_SIZE as u64 + lengths.iter().map(|len| u64::from(*len)).sum::<u64>();
     Ok((Entry { member, flags, compressed, local }, len))
+}
+
+fn cut_headers(archive: &Content, at: u64) -> Error {
+    Error::truncated("the central headers end too early")
+        .structure("central header")
+        .at(&archive.place(at))
+}
+
+fn central_fault(archive: &Content, at: u64, name: &str, message: &str) -> Error {
+    fault(archive, "central header", at, format!("of {name} {message}"))
 }
 
 /// The name in a header with the flags `flags`.
@@ -162,14 +165,10 @@ pub(super) fn place(archive: &Content, end: u64, entries: Vec<Entry>) -> Result<
 /// Compares the local header of a member with the central one, and returns the offset of its bytes.
 fn local(archive: &Content, entry: &Entry) -> Result<u64> {
     let Entry { member, flags, compressed, local } = entry;
-    let cut = |error: Error| error.structure("local header");
-    let header: [u8; LOCAL_SIZE] = archive.read_array(*local).map_err(cut)?;
-    let about = |message: &str| {
-        fault(archive, "local header", *local, format!("of {} {message}", member.name))
-    };
+    let header: [u8; LOCAL_SIZE] = archive.read_array(*local).map_err(in_local_header)?;
     let mut fields = Fields::new(&header);
     if fields.u32() != LOCAL {
-        return Err(about("is none"));
+        return Err(local_fault(archive, entry, "is none"));
     }
     fields.skip(2);
     let (own_flags, method) = (fields.u16(), fields.u16());
@@ -177,25 +176,36 @@ fn local(archive: &Content, entry: &Entry) -> Result<u64> {
     let (crc32, own_compressed, size) = (fields.u32(), fields.u32(), fields.u32());
     let (name_len, extra_len) = (u64::from(fields.u16()), u64::from(fields.u16()));
     let name_at = *local + LOCAL_SIZE as u64;
-    let name =
-        archive.read_vec(name_at..name_at + name_len, u64::from(u16::MAX), "name").map_err(cut)?;
+    let name = archive
+        .read_vec(name_at..name_at + name_len, u64::from(u16::MAX), "name")
+        .map_err(in_local_header)?;
     let extra_at = name_at + name_len;
     let extra = archive
         .read_vec(extra_at..extra_at + extra_len, u64::from(u16::MAX), "extra fields")
-        .map_err(cut)?;
+        .map_err(in_local_header)?;
     if name != member.name.as_bytes() {
-        return Err(about("has another name"));
+        return Err(local_fault(archive, entry, "has another name"));
     }
     if method != member.method.number() || (own_flags ^ flags) & (FLAGS_ENCRYPTED | FLAG_UTF8) != 0
     {
-        return Err(about("has another method or other flags than the central one"));
+        let message = "has another method or other flags than the central one";
+        return Err(local_fault(archive, entry, message));
     }
-    let mut wide = Wide::of(&extra).map_err(about)?;
+    let mut wide = Wide::of(&extra).map_err(|why| local_fault(archive, entry, why))?;
     let full = (wide.full(size), wide.full(own_compressed));
     let is_behind = own_flags & FLAG_DESCRIPTOR != 0;
     let same = full == (Some(member.size), Some(*compressed)) && crc32 == member.crc32;
     if !same && !is_behind {
-        return Err(about("has another size or CRC-32 than the central one"));
+        return Err(local_fault(archive, entry, "has another size or CRC-32 than the central one"));
     }
     Ok(extra_at + extra_len)
+}
+
+fn in_local_header(error: Error) -> Error {
+    error.structure("local header")
+}
+
+fn local_fault(archive: &Content, entry: &Entry, message: &str) -> Error {
+    let message = format!("of {} {message}", entry.member.name);
+    fault(archive, "local header", entry.local, message)
 }

@@ -70,9 +70,9 @@ fn members_come_back_as_they_were() {
 fn long_members_are_compressed_in_parts_that_threads_do_not_change() {
     let text: Vec<u8> = (0..300_000_u64).flat_map(|n| (n * n).to_string().into_bytes()).collect();
     let content = Content::of_bytes(text.clone());
-    let write = |jobs| archive_with(jobs, |zip| zip.deflate("x", 0o644, &content).map(drop));
-    let bytes = write(1);
-    assert!(bytes == write(3));
+    let [bytes, again] =
+        [1, 3].map(|jobs| archive_with(jobs, |zip| zip.deflate("x", 0o644, &content).map(drop)));
+    assert!(bytes == again);
     assert!(all(&bytes).unwrap()[0].1 == text);
 }
 
@@ -95,11 +95,12 @@ fn no_changed_bit_gives_other_bytes() {
         let mut changed = bytes.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
         let Ok(found) = all(&changed) else { continue };
-        let contents = |found: &[(ZipMember, Vec<u8>)]| {
-            found.iter().map(|(m, bytes)| (m.name.clone(), bytes.clone())).collect::<Vec<_>>()
-        };
         assert!(contents(&found) == contents(&whole), "bit {bit}");
     }
+}
+
+fn contents(found: &[(ZipMember, Vec<u8>)]) -> Vec<(String, Vec<u8>)> {
+    found.iter().map(|(m, bytes)| (m.name.clone(), bytes.clone())).collect()
 }
 
 #[test]

@@ -35,13 +35,17 @@ impl DosTime {
         const LAST: i64 = 4_354_819_198;
         let time = Timestamp::from_second(seconds.clamp(FIRST, LAST)).unwrap_or_default();
         let civil = time.to_zoned(TimeZone::UTC).datetime();
-        let part = |value: i8| u32::try_from(value).unwrap_or_default();
         let year = u32::try_from(civil.year() - 1980).unwrap_or_default();
-        let date = year << 9 | part(civil.month()) << 5 | part(civil.day());
-        let clock =
-            part(civil.hour()) << 11 | part(civil.minute()) << 5 | (part(civil.second()) / 2);
+        let date = year << 9 | time_part(civil.month()) << 5 | time_part(civil.day());
+        let clock = time_part(civil.hour()) << 11
+            | time_part(civil.minute()) << 5
+            | (time_part(civil.second()) / 2);
         Self(date << 16 | clock)
     }
+}
+
+fn time_part(value: i8) -> u32 {
+    u32::try_from(value).unwrap_or_default()
 }
 
 /// A finished member.
@@ -98,7 +102,7 @@ impl ZipWriter {
                 file = self.file.write_all(window);
             }
         })?;
-        file.map_err(|e| Error::io(&self.path, "write", e))?;
+        file.map_err(|e| self.write_fault(e))?;
         self.at += stored.len();
         self.headers.push(header);
         Ok(())
@@ -136,7 +140,7 @@ impl ZipWriter {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.file.write_all(bytes).map_err(|e| Error::io(&self.path, "write", e))?;
+        self.file.write_all(bytes).map_err(|e| self.write_fault(e))?;
         self.at += bytes.len() as u64;
         Ok(())
     }
@@ -164,12 +168,15 @@ impl ZipWriter {
         if bytes.len() != placeholder.len() {
             bytes = wide_local_header(&header, self.time)?;
         }
-        let failed = |e| Error::io(&self.path, "write", e);
-        self.file.seek(SeekFrom::Start(header.local)).map_err(failed)?;
-        self.file.write_all(&bytes).map_err(failed)?;
-        self.file.seek(SeekFrom::Start(self.at)).map_err(failed)?;
+        self.file.seek(SeekFrom::Start(header.local)).map_err(|e| self.write_fault(e))?;
+        self.file.write_all(&bytes).map_err(|e| self.write_fault(e))?;
+        self.file.seek(SeekFrom::Start(self.at)).map_err(|e| self.write_fault(e))?;
         self.headers.push(header);
         Ok(Written { size, sha256: member.sha256.finalize().into() })
+    }
+
+    fn write_fault(&self, error: std::io::Error) -> Error {
+        Error::io(&self.path, "write", error)
     }
 }
 

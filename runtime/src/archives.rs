@@ -37,8 +37,8 @@ impl Archives {
         place: &ArchiveHandle,
         read: impl FnOnce(&OpenArchive) -> R,
     ) -> Option<R> {
-        let is_there = |archive: &OpenArchive| archive.identity() == place.identity;
-        self.list.get(place.index)?.read(|archive| is_there(archive).then(|| read(archive)))?
+        let slot = self.list.get(place.index)?;
+        slot.read(|archive| (archive.identity() == place.identity).then(|| read(archive)))?
     }
 
     /// Tells whether the file of an archive was changed since it was opened.
@@ -58,8 +58,7 @@ impl Archives {
     pub fn open(&self, path: &CStr) -> Result<ArchiveHandle, Fault> {
         let archive = OpenArchive::open(path)?;
         let identity = archive.identity();
-        let same = |there: &OpenArchive, new: &OpenArchive| there.identity() == new.identity();
-        let put = self.list.put(archive, same);
+        let put = self.list.put(archive, |there, new| there.identity() == new.identity());
         let index = put.map_err(|_| report::refused("a further open archive"))?;
         Ok(ArchiveHandle { index, identity })
     }

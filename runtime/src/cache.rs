@@ -46,6 +46,18 @@ struct Plan {
     archives: Vec<ArchiveHandle>,
 }
 
+impl Plan {
+    /// A copy of the archives, if `key` is that of the plan.
+    fn archives_for(&self, key: &[u8]) -> Option<Result<Vec<ArchiveHandle>, OutOfMemory>> {
+        (self.key == key).then(|| {
+            let mut archives = Vec::new();
+            archives.try_reserve_exact(self.archives.len())?;
+            archives.extend_from_slice(&self.archives);
+            Ok(archives)
+        })
+    }
+}
+
 /// A reason why archives do not give a code object.
 enum Refusal {
     /// The last archive that lists a target has no complete row for it.
@@ -135,20 +147,14 @@ impl Cache {
 
     /// The archives of a kept plan.
     fn planned(&self, key: &[u8]) -> Result<Option<Vec<ArchiveHandle>>, OutOfMemory> {
-        let copy = |plan: &Plan| {
-            let mut archives = Vec::new();
-            archives.try_reserve_exact(plan.archives.len())?;
-            archives.extend_from_slice(&plan.archives);
-            Ok(archives)
-        };
-        let of_plan = |plan: &Plan| (plan.key == key).then(|| copy(plan));
-        self.plans.iter().find_map(|slot| slot.read(of_plan).flatten()).transpose()
+        let mut plans = self.plans.iter();
+        plans.find_map(|slot| slot.read(|plan| plan.archives_for(key)).flatten()).transpose()
     }
 
     /// Tells whether a plan has this archive. A plan that another thread is changing counts as if it had.
     fn is_planned(&self, place: &ArchiveHandle) -> bool {
-        let has = |plan: &Plan| plan.archives.contains(place);
-        self.plans.iter().any(|slot| slot.read(has).unwrap_or(true))
+        let mut plans = self.plans.iter();
+        plans.any(|slot| slot.read(|plan| plan.archives.contains(place)).unwrap_or(true))
     }
 
     /// Keeps a plan, in place of an older one. Without room for it the next load makes it again.

@@ -81,8 +81,8 @@ fn is_folder(path: &[u8], slash: usize) -> Result<bool, OutOfMemory> {
 /// The path that AMD's loader makes of one that does not exist: existing folders stay, and in the rest each
 /// `..` removes the part before it. `None` if that is the same path.
 fn without_missing_folders(path: &[u8]) -> Result<Option<Vec<u8>>, OutOfMemory> {
-    let slashes = |path: &[u8]| path.iter().rposition(|byte| *byte == b'/');
-    let Some(last) = slashes(path).filter(|_| goes_up(path)) else { return Ok(None) };
+    let last = path.iter().rposition(|byte| *byte == b'/').filter(|_| goes_up(path));
+    let Some(last) = last else { return Ok(None) };
     // Most missing candidates lie in a folder that exists.
     if is_folder(path, last)? {
         return Ok(None);

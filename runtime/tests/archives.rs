@@ -22,11 +22,11 @@ pub struct Draft {
 /// Compressible bytes that differ by seed.
 pub fn code(seed: u32, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
-    let mut next = || {
+    let bytes = (0..len).map(|_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 26) as u8
-    };
-    (0..len).map(|_| next()).collect()
+    });
+    bytes.collect()
 }
 
 /// The FNV-1a digest, as the C program prints it.

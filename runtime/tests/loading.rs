@@ -193,7 +193,6 @@ fn markers_that_are_none_are_refused_and_odd_ones_are_read() {
 /// Changes to an archive between two loads from one cache.
 #[test]
 fn an_archive_that_changes_while_it_is_open_gives_no_wrong_bytes() {
-    let make = || Installed::new(&["gfx1100"]);
     let cases = [
         // A package manager replaces it: the open file stays whole.
         ("cp new moved && mv moved archive", first_loaded("gfx1100")),
@@ -204,7 +203,7 @@ fn an_archive_that_changes_while_it_is_open_gives_no_wrong_bytes() {
         ("touch -d 2020-01-01 archive", first_loaded("gfx1100")),
     ];
     for (change, second) in cases {
-        let installed = make();
+        let installed = Installed::new(&["gfx1100"]);
         Draft::zstd(&["gfx1100"], &contents("other")).write(installed.path().join("new"));
         let archive = installed.archive("gfx1100");
         let change = change.replace("archive", archive.to_str().unwrap());

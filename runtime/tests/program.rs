@@ -6,8 +6,10 @@ use std::sync::OnceLock;
 
 /// The library that cargo built for this test program, or the one in `ROCKPACK_RUNTIME_LIBRARY`.
 pub fn library() -> PathBuf {
-    let built = || std::env::current_exe().unwrap().with_file_name("librocm_kpack.so");
-    let library = std::env::var_os("ROCKPACK_RUNTIME_LIBRARY").map_or_else(built, PathBuf::from);
+    let library = std::env::var_os("ROCKPACK_RUNTIME_LIBRARY").map_or_else(
+        || std::env::current_exe().unwrap().with_file_name("librocm_kpack.so"),
+        PathBuf::from,
+    );
     assert!(library.is_file(), "{} is not there", library.display());
     library
 }

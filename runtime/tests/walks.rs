@@ -20,10 +20,9 @@ fn note(name: &[u8], descriptor: &[u8], kind: u32) -> Vec<u8> {
 
 /// The note with the names of these kernels.
 fn kernels(names: &[&str]) -> Vec<u8> {
-    let kernel = |name: &&str| Value::Map(vec![(".name".into(), (*name).into())]);
-    let list = Value::Array(names.iter().map(kernel).collect());
+    let list = names.iter().map(|name| Value::Map(vec![(".name".into(), (*name).into())]));
     let mut bytes = Vec::new();
-    let map = Value::Map(vec![("amdhsa.kernels".into(), list)]);
+    let map = Value::Map(vec![("amdhsa.kernels".into(), Value::Array(list.collect()))]);
     rmpv::encode::write_value(&mut bytes, &map).unwrap();
     note(b"AMDGPU\0", &bytes, 32)
 }

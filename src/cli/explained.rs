@@ -35,9 +35,9 @@ pub fn find(asked: &str) -> Option<Explanation> {
 /// The code or name most similar to `asked`, if any is similar.
 pub fn nearest(asked: &str) -> Option<&'static str> {
     let asked = asked.to_lowercase();
-    let likeness = |own: &str| strsim::jaro_winkler(&own.to_lowercase(), &asked);
     let names = all().flat_map(|it| [it.code, it.name]);
-    let best = names.map(|own| (likeness(own), own)).max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let alike = names.map(|own| (strsim::jaro_winkler(&own.to_lowercase(), &asked), own));
+    let best = alike.max_by(|(a, _), (b, _)| a.total_cmp(b));
     best.filter(|(likeness, _)| *likeness >= LIKE).map(|(_, own)| own)
 }
 

@@ -58,8 +58,9 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
                     .and_then(|content| inspect(&content).file(path).map_err(|e| of_named(e, path)))
             }
         });
-        let of_file = |inspected| InspectedFile { file: path.display().to_string(), inspected };
-        all.extend(faults.keep(inspected).map(of_file));
+        if let Some(inspected) = faults.keep(inspected) {
+            all.push(InspectedFile { file: path.display().to_string(), inspected });
+        }
     }
     // Faults of an interrupted run say nothing about the files.
     interrupt::check()?;
@@ -80,9 +81,9 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
 
 /// The text of all files, each under its name if there are several.
 fn text(all: &[InspectedFile], several: bool) -> String {
-    let one = |file: &InspectedFile| {
+    let texts = all.iter().map(|file| {
         let heading = if several { format!("{}:\n", printable(&file.file)) } else { String::new() };
         heading + &render::inspect_text(&file.inspected)
-    };
-    all.iter().map(one).collect::<Vec<_>>().join("\n")
+    });
+    texts.collect::<Vec<_>>().join("\n")
 }

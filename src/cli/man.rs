@@ -45,11 +45,11 @@ fn all_commands() -> Command {
 
 /// A page in ASCII: troff alone cannot know the encoding of a page.
 fn plain(page: &str) -> Vec<u8> {
-    let escaped = |c: char| match c {
+    let escaped = page.chars().map(|c| match c {
         _ if c.is_ascii() => c.to_string(),
         _ => format!("\\[u{:04X}]", u32::from(c)),
-    };
-    page.chars().map(escaped).collect::<String>().into_bytes()
+    });
+    escaped.collect::<String>().into_bytes()
 }
 
 /// The pages of a command and of the commands below it, by the names of their files.

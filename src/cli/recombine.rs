@@ -27,8 +27,8 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let options = arguments.recombine.resolve()?;
     let out = printable(&options.out.to_string_lossy()).into_owned();
-    let work = || directories::recombine(&options, progress);
-    let report = threads::with(options.budget.threads(), work)?;
+    let report =
+        threads::with(options.budget.threads(), || directories::recombine(&options, progress))?;
     progress.warnings(&report.findings);
     if arguments.json {
         progress.print_json(&DirectoriesReport::of_recombine(&report))?;

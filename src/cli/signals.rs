@@ -33,25 +33,27 @@ pub(super) fn watch(terminal: Arc<Terminal>) -> Result<()> {
     let ignored = ignored();
     let numbers = ENDING.iter().map(|(number, _)| *number);
     let heeded: Vec<i32> = numbers.filter(|number| !is_ignored(*number, ignored)).collect();
-    let mut signals = Signals::new(heeded).map_err(not_handled)?;
+    let signals = Signals::new(heeded).map_err(not_handled)?;
     // A write above the limit of file sizes then fails, and does not end the process.
     if !is_ignored(SIGXFSZ, ignored) {
         flag::register(SIGXFSZ, Arc::default()).map_err(not_handled)?;
     }
-    let heed = move || {
-        for signal in signals.forever() {
-            if !interrupt::request(signal) {
-                end(signal, &terminal);
-            }
-            let terminal = Arc::clone(&terminal);
-            // If no thread can be started, a second signal ends a run that waits.
-            drop(thread::Builder::new().spawn(move || {
-                thread::sleep(PATIENCE);
-                end(signal, &terminal);
-            }));
+    let thread = thread::Builder::new().name("signals".into());
+    thread.spawn(move || heed(signals, &terminal)).map(drop).map_err(Error::no_thread)
+}
+
+fn heed(mut signals: Signals, terminal: &Arc<Terminal>) {
+    for signal in signals.forever() {
+        if !interrupt::request(signal) {
+            end(signal, terminal);
         }
-    };
-    thread::Builder::new().name("signals".into()).spawn(heed).map(drop).map_err(Error::no_thread)
+        let terminal = Arc::clone(terminal);
+        // If no thread can be started, a second signal ends a run that waits.
+        drop(thread::Builder::new().spawn(move || {
+            thread::sleep(PATIENCE);
+            end(signal, &terminal);
+        }));
+    }
 }
 
 fn is_ignored(number: i32, ignored: u64) -> bool {
@@ -67,12 +69,12 @@ fn not_handled(error: io::Error) -> Error {
 fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
     let (said, heard) = channel();
     let terminal = Arc::clone(terminal);
-    let say = move || {
+    let speaker = thread::Builder::new().spawn(move || {
         terminal.error(&cut_off(signal));
         // After a long write nobody receives this any more.
         let _ = said.send(());
-    };
-    if thread::Builder::new().spawn(say).is_ok() {
+    });
+    if speaker.is_ok() {
         let _ = heard.recv_timeout(SPEECH);
     }
     std::process::exit(code(signal).into())

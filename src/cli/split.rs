@@ -30,8 +30,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     split.unused().for_each(|why| progress.note(&format!("note: not used: {why}")));
     let options = split.resolve()?;
     let out = printable(&options.out.to_string_lossy()).into_owned();
-    let work = || directories::split(&options, progress);
-    let report = threads::with(options.budget.threads(), work)?;
+    let report =
+        threads::with(options.budget.threads(), || directories::split(&options, progress))?;
     progress.warnings(&report.findings);
     let printed = if json {
         progress.print_json(&DirectoriesReport::of_split(&report))

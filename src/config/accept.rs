@@ -91,6 +91,13 @@ pub struct Accepted {
     pub reason: String,
 }
 
+impl Accepted {
+    fn fits(&self, finding: &Finding) -> bool {
+        finding.code() == self.code
+            && finding.named_things().iter().any(|thing| matches_name(&self.subject, thing))
+    }
+}
+
 /// How much of the configured set a run covers. The rest cannot have findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetScope {
@@ -132,8 +139,9 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
             let message = format!("`{}` is no code of a finding", text.escape_debug());
             let meant = acceptable_codes().find(|code| code.name() == text).map(|code| code.id());
             let is_finding = !text.to_uppercase().starts_with('V');
-            let near = || nearest(text, acceptable_codes().map(|code| code.id()));
-            let meant = meant.or_else(|| near().filter(|_| is_finding));
+            let meant = meant.or_else(|| {
+                nearest(text, acceptable_codes().map(|code| code.id())).filter(|_| is_finding)
+            });
             let hint = match meant {
                 None if !is_finding => "checks of `verify` that fail cannot be accepted".to_owned(),
                 Some(meant) => format!("did you mean `{meant}`?"),
@@ -154,11 +162,7 @@ pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScop
     let mut unmatched = Vec::new();
     for (index, entry) in table.iter().enumerate() {
         let Accepted { code, subject, reason } = entry;
-        let fits = |finding: &Finding| {
-            let names = |thing: &String| matches_name(subject, thing);
-            finding.code() == *code && finding.named_things().iter().any(names)
-        };
-        if findings.accept(fits, reason) == 0 {
+        if findings.accept(|finding| entry.fits(finding), reason) == 0 {
             let (entry, accepts, pattern) =
                 (format!("{ACCEPT}.{index}"), code.id().to_owned(), subject.clone());
             unmatched.extend(match scope {

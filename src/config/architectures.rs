@@ -140,8 +140,7 @@ fn architecture(
 
 /// Refuses a group name that cannot become part of a package name in both formats.
 fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
-    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-    if name.chars().all(good)
+    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
         && name.starts_with(is_alphanumeric)
         && name.ends_with(is_alphanumeric)
     {

@@ -55,8 +55,9 @@ pub struct Config {
 impl Config {
     /// Marks the accepted findings among those that the error of `result` carries.
     pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
-        let mark = |findings: &mut Findings| self.accept(findings, SetScope::Artifacts);
-        result.map_err(|error| Findings::remark_again(error, mark))
+        result.map_err(|error| {
+            Findings::remark_again(error, |findings| self.accept(findings, SetScope::Artifacts))
+        })
     }
 
     /// Marks the findings that the configuration accepts.
@@ -126,8 +127,8 @@ impl Config {
 
     /// The validation of a component. Its own rules override its artifact's, which override the general ones.
     pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
-        let over = |base, (_, own): (&str, &ComponentRules)| own.validation.over(base);
-        self.rules_of(artifact, kind).fold(self.keys.validation, over)
+        self.rules_of(artifact, kind)
+            .fold(self.keys.validation, |base, (_, own)| own.validation.over(base))
     }
 
     /// Whether fat binaries of an artifact that cannot be transformed are packed unchanged.

@@ -92,17 +92,20 @@ impl ConfigDocument {
         if self.is_given(keys) {
             return None;
         }
-        let offset = |keys: &[&str]| match self.syntax {
-            Syntax::Json => offset_in_json(&self.text, keys),
-            Syntax::Toml => offset_in_toml(&self.text, keys),
-        };
         // A package may be called `kinds`, too, so only the last such key is renamed.
         let mut older = keys.to_vec();
         let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
         kinds.into_iter().for_each(|key| *key = "components");
-        let offset = offset(keys).or_else(|| offset(&older))?;
+        let offset = self.offset(keys).or_else(|| self.offset(&older))?;
         let LineColumn { line, column } = line_and_column(&self.text, offset);
         Some(Position { file: self.file.clone(), line, column })
+    }
+
+    fn offset(&self, keys: &[&str]) -> Option<usize> {
+        match self.syntax {
+            Syntax::Json => offset_in_json(&self.text, keys),
+            Syntax::Toml => offset_in_toml(&self.text, keys),
+        }
     }
 
     /// An error about the value at `keys`, with its position.

@@ -71,8 +71,7 @@ fn folder(text: &str) -> Result<TreePath> {
     let path = TreePath::new(text).map_err(|_| {
         refused_folder(text, "it has empty, `.` or `..` parts, or a trailing slash")
     })?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-    if text.chars().all(plain) {
+    if text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c)) {
         Ok(path)
     } else {
         Err(refused_folder(text, "only letters, digits and `._+~-` are the same to every tool"))

@@ -174,18 +174,19 @@ fn refused_name(keys: &[&str], message: String, document: &ConfigDocument) -> Er
 
 /// Whether `name` follows Debian's rules for package names.
 fn is_deb_name(name: &str) -> bool {
-    let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
-    name.len() >= 2 && is_name(name) && name.chars().all(good)
+    name.len() >= 2
+        && is_name(name)
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c))
 }
 
 /// Whether `name` follows RPM's rules for package names. Other distributions than Debian also use `_` and
 /// capitals.
 fn is_name(name: &str) -> bool {
-    let good = |c: char| c.is_ascii_alphanumeric() || "+-._".contains(c);
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(good)
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
 }
 
 fn is_version(version: &str) -> bool {
-    let good = |c: char| c.is_ascii_alphanumeric() || ".+~:-^".contains(c);
-    version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(good)
+    version.starts_with(|c: char| c.is_ascii_digit())
+        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-^".contains(c))
 }

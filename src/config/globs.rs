@@ -8,8 +8,7 @@ use crate::input::database::matches_path;
 
 /// Refuses a glob that no path below the prefix can match.
 pub fn check_glob(glob: &str) -> Result<()> {
-    let is_name = |part: &str| !["", ".", ".."].contains(&part);
-    if glob.split('/').all(is_name) {
+    if glob.split('/').all(|part| !["", ".", ".."].contains(&part)) {
         return Ok(());
     }
     let message = format!("`{glob}` is the path of no file below the prefix");

@@ -46,8 +46,10 @@ impl Visitor<'_> for InterpreterVisitor {
     }
 
     fn visit_str<E: Error>(self, path: &str) -> Result<InterpreterSchema, E> {
-        let is_odd = |c: char| c.is_whitespace() || c.is_control();
-        if !path.starts_with('/') || path.len() == 1 || path.contains(is_odd) {
+        if !path.starts_with('/')
+            || path.len() == 1
+            || path.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
             let message = format!("`{}` is no absolute path without blanks", path.escape_debug());
             return Err(E::custom(message));
         }

@@ -11,14 +11,14 @@ const TYPO_SHARE: usize = 3;
 /// The name in `known` that is nearest to `word`; `None` if all are too far away. Among names at the same
 /// distance, the one with the longest common beginning.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let closer = |one: &&str, other: &&str| {
-        let by_distance: Ordering =
-            damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
-        let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
-        by_beginning.then_with(|| jaro_winkler(word, other).total_cmp(&jaro_winkler(word, one)))
-    };
-    let found = known.into_iter().min_by(closer)?;
+    let found = known.into_iter().min_by(|one, other| compare_nearness(word, one, other))?;
     (damerau_levenshtein(word, found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
+}
+
+fn compare_nearness(word: &str, one: &str, other: &str) -> Ordering {
+    let by_distance = damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
+    let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
+    by_beginning.then_with(|| jaro_winkler(word, other).total_cmp(&jaro_winkler(word, one)))
 }
 
 /// Number of characters that both words begin with.

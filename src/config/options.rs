@@ -52,8 +52,9 @@ impl Config {
     /// Overrides keys with the values of the command line.
     pub fn put(&mut self, options: &KeyOptions) -> Result<()> {
         let KeyOptions(matches) = options;
-        let bug = |error| Error::bug("an option of a key has no value").cause(error);
-        self.keys.update_from_arg_matches(matches).map_err(bug)?;
+        self.keys
+            .update_from_arg_matches(matches)
+            .map_err(|error| Error::bug("an option of a key has no value").cause(error))?;
         for argument in Keys::augment_args(Command::new("keys")).get_arguments() {
             let key = argument.get_id().as_str();
             if matches.contains_id(key) {

@@ -31,8 +31,9 @@ impl Selector {
     /// Passes every word that is not a component kind to `tell`, and leaves it out.
     fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
         let SelectorSchema { artifact, modules, kinds } = schema;
-        let mut kind = |text: String| text.parse().map_err(&mut tell).ok();
-        let kinds = kinds.map(|kinds| kinds.into_iter().filter_map(&mut kind).collect());
+        let kinds = kinds.map(|kinds| {
+            kinds.into_iter().filter_map(|text| text.parse().map_err(&mut tell).ok()).collect()
+        });
         Self { artifact, modules, kinds }
     }
 }
@@ -48,8 +49,9 @@ pub(super) fn selectors(
         let mut selectors = Vec::new();
         for (index, schema) in schemas.into_iter().enumerate() {
             let keys = ["selectors", &package, &index.to_string(), "kinds"];
-            let tell = |error| faults.add(document.located(&keys, &error));
-            selectors.push(Selector::checked(schema, tell));
+            let selector =
+                Selector::checked(schema, |error| faults.add(document.located(&keys, &error)));
+            selectors.push(selector);
         }
         packages.push((package, selectors));
     }

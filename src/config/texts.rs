@@ -45,13 +45,9 @@ pub(super) fn texts(
     let mut all = Vec::new();
     for (name, package) in &schema.0 {
         check(name, package, document, faults);
-        let paragraphs = |text: &String| {
-            let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
-            paragraphs.map(str::to_owned).collect()
-        };
         let texts = PackageTexts {
             summary: package.summary.clone(),
-            description: package.description.as_ref().map(paragraphs),
+            description: package.description.as_deref().map(paragraphs),
             section: package.section.clone(),
             license: package.license.clone(),
             homepage: package.homepage.clone(),
@@ -64,6 +60,11 @@ pub(super) fn texts(
     all
 }
 
+fn paragraphs(text: &str) -> Vec<String> {
+    let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
+    paragraphs.map(str::to_owned).collect()
+}
+
 fn check(name: &str, package: &PackageSchema, document: &ConfigDocument, faults: &mut Faults) {
     let lines = [
         ("summary", package.summary.as_deref()),
@@ -73,21 +74,25 @@ fn check(name: &str, package: &PackageSchema, document: &ConfigDocument, faults:
         ("copyright", package.copyright.as_deref()),
     ];
     single_lines(&["packages", name], lines, document, faults);
-    let long = |text: &String| text.chars().count() > SUMMARY_LIMIT;
-    if package.summary.as_ref().is_some_and(long) {
+    if package.summary.as_ref().is_some_and(|text| text.chars().count() > SUMMARY_LIMIT) {
         let message = format!("has more than {SUMMARY_LIMIT} characters");
         let error = document.fault(&["packages", name, "summary"], message);
         faults.add(error.hint("package managers show it in one line; say more in `description`"));
     }
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '/';
-    if package.section.as_ref().is_some_and(|section| !section.chars().all(plain)) {
+    if package.section.as_ref().is_some_and(|section| !is_section(section)) {
         let error = document.fault(&["packages", name, "section"], "is no section");
         faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
     }
-    let control = |c: char| c.is_control() && c != '\n';
-    let bad = |text: &String| text.trim().is_empty() || text.contains(control);
-    if package.description.as_ref().is_some_and(bad) {
+    if package.description.as_ref().is_some_and(|text| !is_description(text)) {
         let message = "has to be text that is not empty, with line breaks only";
         faults.add(document.fault(&["packages", name, "description"], message));
     }
+}
+
+fn is_section(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '/')
+}
+
+fn is_description(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(|c: char| c.is_control() && c != '\n')
 }

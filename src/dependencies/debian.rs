@@ -60,8 +60,8 @@ impl<'a> GatheredNeeds<'a> {
         if distribution.version_references {
             let versions = linking.versions.needed.iter().flat_map(|need| &need.versions);
             for version in versions.map(|version| version.name.as_str()) {
-                let find = |(_, library): &(_, &'a Library)| library.symbol(version, Some(version));
-                let need = known.iter().find_map(find);
+                let need =
+                    known.iter().find_map(|(_, library)| library.symbol(version, Some(version)));
                 need.into_iter().for_each(|need| self.raise(need));
             }
         }

@@ -83,6 +83,16 @@ struct Bound {
     template: usize,
 }
 
+impl Bound {
+    fn parse(text: &str, templates: usize) -> Option<Self> {
+        let (version, template) = match text.split_once(' ') {
+            Some((version, template)) => (version, template.parse().ok()?),
+            None => (text, 0),
+        };
+        (template < templates).then(|| Self { version: version.to_owned(), template })
+    }
+}
+
 /// A dependency template and the version to fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need<'a> {
@@ -200,21 +210,14 @@ fn library(soname: &str, text: &str) -> std::result::Result<Library, String> {
 impl Library {
     fn new(table: LibraryTable) -> Option<Self> {
         let count = table.depends.len();
-        let bound = |text: &str| {
-            let (version, template) = match text.split_once(' ') {
-                Some((version, template)) => (version, template.parse().ok()?),
-                None => (text, 0),
-            };
-            (template < count).then(|| Bound { version: version.to_owned(), template })
-        };
         let nodes = table
             .nodes
             .into_iter()
-            .map(|(node, text)| Some((node, bound(&text)?)))
+            .map(|(node, text)| Some((node, Bound::parse(&text, count)?)))
             .collect::<Option<_>>()?;
         let mut symbols = BTreeMap::new();
         for (text, names) in table.symbols {
-            let bound = bound(&text)?;
+            let bound = Bound::parse(&text, count)?;
             symbols.extend(names.split(' ').map(|name| (name.to_owned(), bound.clone())));
         }
         (count > 0).then_some(Self {

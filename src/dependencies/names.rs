@@ -96,8 +96,7 @@ impl KnownNames {
     /// their packages share.
     pub fn packages_of_programs(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(|(path, package)| {
-            let program = || path.rsplit('/').next().unwrap_or_default();
-            package.as_deref().unwrap_or_else(program)
+            package.as_deref().unwrap_or_else(|| path.rsplit('/').next().unwrap_or_default())
         })
     }
 

@@ -159,7 +159,6 @@ fn written(line: &str) -> Written {
     let behind_magic = text.strip_prefix(MAGIC).unwrap_or_default().trim_start_matches(BLANKS);
     let at = text.len() - behind_magic.len();
     let path = behind_magic.split(BLANKS).next().unwrap_or_default();
-    let is_odd = |c: char| c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER;
     if path.is_empty() || path == "/" {
         failing(path, at, StartFault::Nothing)
     } else if path.contains(is_odd) {
@@ -182,6 +181,10 @@ fn written(line: &str) -> Written {
     }
 }
 
+fn is_odd(c: char) -> bool {
+    c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER
+}
+
 fn failing(path: &str, at: usize, fault: StartFault) -> Written {
     Written { interpreter: path.to_owned(), start: Start::Fails(fault), place: at..at + path.len() }
 }
@@ -193,8 +196,9 @@ fn through_env(text: &str, path: &str, at: usize) -> Written {
     let has_options = rest.starts_with('-');
     let found = if has_options { behind_options(rest) } else { words(rest).next() };
     // Only a text that `env` splits has quotes and variables.
-    let is_plain = |word: &str| !(word.contains('=') || has_options && word.contains(SPECIAL));
-    let Some((offset, program)) = found.filter(|(_, word)| is_plain(word)) else {
+    let plain =
+        found.filter(|(_, word)| !(word.contains('=') || has_options && word.contains(SPECIAL)));
+    let Some((offset, program)) = plain else {
         let fault = Start::Fails(StartFault::Nothing);
         let start = if rest.is_empty() { fault } else { Start::Program(path.to_owned()) };
         return Written { interpreter: path.to_owned(), start, place: at..at + path.len() };

@@ -128,10 +128,10 @@ pub fn is_in_root(folder: &str) -> bool {
 
 /// The probable intended prefix of a library folder, or of a folder inside: `usr` for `usr/lib`.
 pub fn installed_prefix(folder: &str) -> Option<&str> {
-    let ends = folder.match_indices('/').filter_map(|(at, _)| folder.split_at_checked(at));
-    let is_libraries =
-        |rest: &str| LIBRARY_FOLDERS.contains(&rest.split('/').nth(1).unwrap_or_default());
-    ends.filter(|(_, rest)| is_libraries(rest)).map(|(above, _)| above).next()
+    let mut ends = folder.match_indices('/').filter_map(|(at, _)| folder.split_at_checked(at));
+    let (above, _) = ends
+        .find(|(_, rest)| LIBRARY_FOLDERS.contains(&rest.split('/').nth(1).unwrap_or_default()))?;
+    Some(above)
 }
 
 /// Tells whether builds put libraries into a folder of this name, or the folder is the prefix itself.

@@ -33,8 +33,8 @@ fn count(streams: usize, options: &EmitOptions<'_>) -> u32 {
     let share = options.jobs.div_ceil(streams);
     let memory = options.budget.all(Use::Compressors) / streams as u64;
     let share = u32::try_from(share).unwrap_or(u32::MAX).clamp(1, MOST);
-    let fits = |count: &u32| options.compression.memory(*count) <= memory;
-    (1..=share).take_while(fits).last().unwrap_or(1)
+    let fitting = (1..=share).take_while(|count| options.compression.memory(*count) <= memory);
+    fitting.last().unwrap_or(1)
 }
 
 #[cfg(test)]

@@ -67,8 +67,10 @@ fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<
 }
 
 fn refuse_foreign(relations: &[Relation]) -> Result<()> {
-    let known = |relation: &&Relation| !DEB_FIELDS.iter().any(|(kind, _)| *kind == relation.kind);
-    let faults = relations.iter().filter(known).map(|relation| {
+    let foreign = relations
+        .iter()
+        .filter(|relation| !DEB_FIELDS.iter().any(|(kind, _)| *kind == relation.kind));
+    let faults = foreign.map(|relation| {
         let message = format!("{:?} {} has no field in a .deb", relation.kind, relation.name);
         Error::new(Kind::Bug, message)
     });

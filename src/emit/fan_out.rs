@@ -71,12 +71,8 @@ pub(super) fn fan_out(
         for sink in sinks {
             let (sender, receiver) = sync_channel(DEPTH);
             channels.push((sink.format, sender));
-            let drain = move || {
-                let Sink { file_name, writer, format } = sink;
-                let finished = drain(writer, &receiver).map_err(|e| e.file(file_name))?;
-                Ok(finished.map(|finished| (format, finished)))
-            };
-            let thread = thread::Builder::new().spawn_scoped(scope, drain);
+            let thread =
+                thread::Builder::new().spawn_scoped(scope, move || drain_into(sink, &receiver));
             writers.push(thread.map_err(Error::no_thread)?);
         }
         let windows = SharedWindows::default();
@@ -94,6 +90,12 @@ pub(super) fn fan_out(
             (read, None) => Ok(Read { digests: read?, finished }),
         }
     })
+}
+
+fn drain_into(sink: Sink, receiver: &Receiver<Message>) -> Result<Option<(Format, Finished)>> {
+    let Sink { file_name, writer, format } = sink;
+    let finished = drain(writer, receiver).map_err(|e| e.file(file_name))?;
+    Ok(finished.map(|finished| (format, finished)))
 }
 
 /// Writes the messages as they arrive. Finishes nothing if the reader gave up; the reader's own error counts.
@@ -157,13 +159,12 @@ struct EntryReader<'a> {
 impl EntryReader<'_> {
     fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<FileDigests>>> {
         let known = self.known.take();
-        let known_of = |index: usize| known.as_ref().and_then(|known| *known.get(index)?);
         let digests: Result<Vec<_>> = entries
             .iter()
             .enumerate()
             .map(|(index, entry)| {
-                let doing = || format!("packing /{}", entry.path);
-                self.read(entry, known_of(index)).context(doing)
+                let known = known.as_ref().and_then(|known| *known.get(index)?);
+                self.read(entry, known).context(|| format!("packing /{}", entry.path))
             })
             .collect();
         let digests = digests?;

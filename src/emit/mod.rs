@@ -42,7 +42,6 @@ use rockpack_base::error::{Result, ResultExt};
 use rockpack_base::formats::payload::FileDigests;
 use rockpack_base::tree::Node;
 
-use crate::pack::cache::Key;
 use crate::package::{Format, MemberKind, Package, PackageEntry};
 use crate::report::{Compressed, Stage, Work};
 use fan_out::Sink;
@@ -121,13 +120,13 @@ fn write(
         let after = finished.payload.end - finished.payload.start;
         tell(options, *format, Compressed { before, after, reused: false });
     }
-    let file = |(format, file_name, installed_size, key): (Format, String, u64, Option<Key>)| {
+    let files = files.into_iter().map(|(format, file_name, installed_size, key)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
         let keep = key.zip(finished.map(|(_, finished)| finished.clone()));
         let members = members(&package.entries, &read.digests, format);
         UnsealedFile { format, file_name, installed_size, members, keep }
-    };
-    Ok(Unsealed { package: package.id.clone(), files: files.into_iter().map(file).collect() })
+    });
+    Ok(Unsealed { package: package.id.clone(), files: files.collect() })
 }
 
 fn members(

@@ -71,8 +71,8 @@ pub(super) fn time(what: &str, seconds: i64) -> Result<u32> {
 
 /// Refuses a package file name with anything but a plain name.
 pub(super) fn check_file_name(name: String) -> Result<String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "+-._~^".contains(c);
-    if name.starts_with('.') || !name.chars().all(plain) || name.len() > 255 {
+    let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
+    if name.starts_with('.') || !is_plain || name.len() > 255 {
         let message = format!("`{}` is no name of a package file", name.escape_debug());
         return Err(Error::new(Kind::Config, message)
             .hint("names and versions consist of letters, digits and + - . ~ ^"));

@@ -76,36 +76,42 @@ fn package_records<F>(
     written: WrittenPackage,
 ) -> Result<Vec<PackageRecord>> {
     let WrittenPackage { role, distinct, emitted, .. } = written;
-    let record = |emitted: Emitted| {
-        let planned = planned.iter().find(|package| package.id == emitted.package);
-        let version = planned.and_then(|package| package.full_version(emitted.format));
-        let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
-        let control_sha256 =
-            planned.and_then(|package| package.identity.control(emitted.format).cloned());
-        let update = planned.and_then(|it| UpdateRecord::of_package(it, emitted.format));
-        let (Some(version), Some(relations)) = (version, relations) else {
-            let message = format!("{} was written and is not planned", emitted.file_name);
-            return Err(Error::bug(message));
-        };
-        Ok(PackageRecord {
-            version,
-            control_sha256,
-            update,
-            relations,
-            id: emitted.package,
-            format: emitted.format,
-            file_name: emitted.file_name,
-            size: emitted.size,
-            installed_size: emitted.installed_size,
-            sha256: hex(&emitted.sha256),
-            role: role.kind(),
-            group: role.group().map(str::to_owned),
-            archs: role.archs().to_vec(),
-            code_objects: distinct,
-            members: emitted.members.into_iter().map(member_record).collect(),
-        })
+    emitted.into_iter().map(|emitted| package_record(emitted, planned, &role, distinct)).collect()
+}
+
+fn package_record<F>(
+    emitted: Emitted,
+    planned: &[Package<F>],
+    role: &Role,
+    distinct: u64,
+) -> Result<PackageRecord> {
+    let planned = planned.iter().find(|package| package.id == emitted.package);
+    let version = planned.and_then(|package| package.full_version(emitted.format));
+    let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
+    let control_sha256 =
+        planned.and_then(|package| package.identity.control(emitted.format).cloned());
+    let update = planned.and_then(|it| UpdateRecord::of_package(it, emitted.format));
+    let (Some(version), Some(relations)) = (version, relations) else {
+        let message = format!("{} was written and is not planned", emitted.file_name);
+        return Err(Error::bug(message));
     };
-    emitted.into_iter().map(record).collect()
+    Ok(PackageRecord {
+        version,
+        control_sha256,
+        update,
+        relations,
+        id: emitted.package,
+        format: emitted.format,
+        file_name: emitted.file_name,
+        size: emitted.size,
+        installed_size: emitted.installed_size,
+        sha256: hex(&emitted.sha256),
+        role: role.kind(),
+        group: role.group().map(str::to_owned),
+        archs: role.archs().to_vec(),
+        code_objects: distinct,
+        members: emitted.members.into_iter().map(member_record).collect(),
+    })
 }
 
 fn member_record(member: EmittedMember) -> MemberRecord {

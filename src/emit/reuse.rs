@@ -123,12 +123,13 @@ fn digests(
     threads: usize,
     sha1: bool,
 ) -> Result<Vec<Option<FileDigests>>> {
-    let digest = |entry: &PackageEntry<Content>| {
-        let Node::File { data, .. } = &entry.node else { return Ok(None) };
-        let mut digests = FileHashers::new(false, sha1);
-        let read = data.each_window(|bytes| digests.update(bytes));
-        read.context(|| format!("reading /{}", entry.path))?;
-        Ok(Some(digests.finish()))
-    };
-    sorted_out(threads::each(entries, threads, digest)?)
+    sorted_out(threads::each(entries, threads, |entry| file_digests(entry, sha1))?)
+}
+
+fn file_digests(entry: &PackageEntry<Content>, sha1: bool) -> Result<Option<FileDigests>> {
+    let Node::File { data, .. } = &entry.node else { return Ok(None) };
+    let mut digests = FileHashers::new(false, sha1);
+    let read = data.each_window(|bytes| digests.update(bytes));
+    read.context(|| format!("reading /{}", entry.path))?;
+    Ok(Some(digests.finish()))
 }

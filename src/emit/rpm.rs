@@ -126,10 +126,12 @@ fn stated(change: &ChangelogEntry, control: &RpmControl) -> rpm::RpmChange {
 }
 
 fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
-    let scriptlet = |(name, (interpreter, text)): &(String, (String, String))| {
-        let phase = ScriptletPhase::of_name(name)
-            .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
-        Ok(Scriptlet { phase, interpreter: interpreter.clone(), text: text.clone() })
-    };
-    control.scripts.iter().map(scriptlet).collect()
+    let scripts = control.scripts.iter();
+    scripts.map(|(name, (interpreter, text))| scriptlet(name, interpreter, text)).collect()
+}
+
+fn scriptlet(name: &str, interpreter: &str, text: &str) -> Result<Scriptlet> {
+    let phase = ScriptletPhase::of_name(name)
+        .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
+    Ok(Scriptlet { phase, interpreter: interpreter.to_owned(), text: text.to_owned() })
 }

@@ -59,16 +59,15 @@ impl Staging {
     /// folder.
     pub fn begin_part(out: &Path, part: Option<SetPart>) -> Result<Self> {
         let receipt = receipt::file_name(part);
-        let check = || refuse_foreign(out, &receipt, SpdxDocument::Absent);
-        let swap = Swap::begin(&PACKAGES, out, check)?;
+        let swap =
+            Swap::begin(&PACKAGES, out, || refuse_foreign(out, &receipt, SpdxDocument::Absent))?;
         Ok(Self { swap, names: Mutex::default(), receipt })
     }
 
     /// Begins a set of wheels.
     pub fn begin_wheels(out: &Path) -> Result<Self> {
         let receipt = wheels::FILE_NAME.to_owned();
-        let check = || earlier::listed(out, &receipt).map(drop);
-        let swap = Swap::begin(&PACKAGES, out, check)?;
+        let swap = Swap::begin(&PACKAGES, out, || earlier::listed(out, &receipt).map(drop))?;
         Ok(Self { swap, names: Mutex::default(), receipt })
     }
 

@@ -6,7 +6,7 @@
 //! threads, so the sum for all of them is limited.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use rockpack_base::error::{Error, Result};
 use rockpack_base::run::{Lease, Pool, Use};
@@ -59,13 +59,13 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
             failed.fetch_or(thread.is_err(), Ordering::Relaxed);
             started.push(thread);
         }
-        let bug = |_| Err(Error::bug("a thread that writes a package panicked"));
-        let join = |thread: Result<thread::ScopedJoinHandle<'_, _>>| {
-            thread.and_then(|thread| thread.join().unwrap_or_else(bug))
-        };
-        started.into_iter().map(join).collect::<Vec<_>>()
+        started.into_iter().map(joined).collect::<Vec<_>>()
     });
     sorted_out(results)
+}
+
+fn joined<T>(thread: Result<ScopedJoinHandle<'_, Result<T>>>) -> Result<T> {
+    thread?.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes a package panicked")))
 }
 
 /// All values, or all faults.

@@ -37,35 +37,38 @@ pub(super) struct UnsealedFile {
 impl Unsealed {
     /// Syncs the files, computes sizes and digests, and puts new payloads into the cache.
     pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
-        let EmitOptions { cache, progress, .. } = *options;
         let Self { package, files } = self;
-        let seal = |file: UnsealedFile| {
-            let UnsealedFile { format, file_name, installed_size, members, keep } = file;
-            if let (Some(cache), Some((key, finished))) = (cache, &keep) {
-                keep_payload(cache, key, finished, staging.open(&file_name)?)?;
-            }
-            progress.begin(Stage::Seal);
-            let content = staging.seal(&file_name, &options.budget)?;
-            let size = content.len();
-            let digested = digested(&content, &members, options);
-            progress.end(Stage::Seal);
-            let (sha256, indexed) = digested?;
-            progress.advance(Stage::Seal, size);
-            progress.package(&file_name, size);
-            let package = package.clone();
-            Ok(Emitted {
-                package,
-                format,
-                file_name,
-                size,
-                installed_size,
-                sha256,
-                members,
-                indexed,
-            })
-        };
-        let emitted: Result<Vec<_>> = files.into_iter().map(seal).collect();
+        let emitted: Result<Vec<_>> =
+            files.into_iter().map(|file| file.seal(&package, staging, options)).collect();
         emitted.context(|| format!("writing package {package}"))
+    }
+}
+
+impl UnsealedFile {
+    fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
+        let EmitOptions { cache, progress, .. } = *options;
+        let Self { format, file_name, installed_size, members, keep } = self;
+        if let (Some(cache), Some((key, finished))) = (cache, &keep) {
+            keep_payload(cache, key, finished, staging.open(&file_name)?)?;
+        }
+        progress.begin(Stage::Seal);
+        let content = staging.seal(&file_name, &options.budget)?;
+        let size = content.len();
+        let digested = digested(&content, &members, options);
+        progress.end(Stage::Seal);
+        let (sha256, indexed) = digested?;
+        progress.advance(Stage::Seal, size);
+        progress.package(&file_name, size);
+        Ok(Emitted {
+            package: package.to_owned(),
+            format,
+            file_name,
+            size,
+            installed_size,
+            sha256,
+            members,
+            indexed,
+        })
     }
 }
 

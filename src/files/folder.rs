@@ -89,13 +89,12 @@ pub fn make_folders(path: &Path) -> Result<()> {
 /// Creates the folder at `path` and its missing parents. Everybody may list the new ones, regardless of the
 /// umask.
 pub fn make_readable_folders(path: &Path) -> Result<()> {
-    let is_missing = |folder: &&Path| *folder != Path::new("") && !folder.is_dir();
-    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
-    for folder in missing.into_iter().rev() {
+    let missing = path.ancestors().take_while(|it| *it != Path::new("") && !it.is_dir());
+    for folder in missing.collect::<Vec<&Path>>().into_iter().rev() {
         match fs::create_dir(folder) {
             Ok(()) => {
-                let fault = |e| Error::io(folder, "inspect", e);
-                let mode = fs::metadata(folder).map_err(fault)?.permissions().mode();
+                let metadata = fs::metadata(folder).map_err(|e| Error::io(folder, "inspect", e))?;
+                let mode = metadata.permissions().mode();
                 set_mode(folder, (mode & 0o7777) | LISTABLE)?;
             }
             // Another run was faster.

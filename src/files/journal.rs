@@ -71,8 +71,7 @@ impl Journal {
         let mut lines = self.names.clone();
         if let Some(aside) = &self.aside {
             lines.push(SEPARATOR.to_owned());
-            let line = |it: &SetAside| format!("{}{} {}", it.kind, it.owner, it.name);
-            lines.extend(aside.iter().map(line));
+            lines.extend(aside.iter().map(|it| format!("{}{} {}", it.kind, it.owner, it.name)));
         }
         lines.join("\n")
     }
@@ -83,8 +82,9 @@ impl Journal {
         let names =
             lines.by_ref().take_while(|line| *line != SEPARATOR).map(str::to_owned).collect();
         let is_told = text.lines().any(|line| line == SEPARATOR);
-        let read = |line| SetAside::parse(line).ok_or_else(|| no_name(OsStr::new(line), place));
-        let aside = is_told.then(|| lines.map(read).collect::<Result<_>>()).transpose()?;
+        let read =
+            lines.map(|line| SetAside::parse(line).ok_or_else(|| no_name(OsStr::new(line), place)));
+        let aside = is_told.then(|| read.collect::<Result<_>>()).transpose()?;
         Ok(Self { names, aside })
     }
 
@@ -149,11 +149,11 @@ mod tests {
         let room = tempfile::tempdir().unwrap();
         fs::write(room.path().join("a b"), "").unwrap();
         symlink("x", room.path().join("l")).unwrap();
-        let names = || ["x", "y"].map(str::to_owned).to_vec();
         let cases: [Option<&[&str]>; 3] = [None, Some(&[]), Some(&["a b", "l"])];
         for moved in cases {
             let aside = moved.map(|moved| set_aside(room.path(), moved));
-            let journal = Journal { names: names(), aside };
+            let names = ["x", "y"].map(str::to_owned).to_vec();
+            let journal = Journal { names, aside };
             assert_eq!(Journal::parse(&journal.to_text(), room.path()).unwrap(), journal);
         }
         for line in ["", "x", "f0", "f0 ", "q0 x", "f x", "f-1 x", "f0 a/b", "f0 .."] {

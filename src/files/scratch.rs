@@ -92,9 +92,11 @@ impl Scratch {
         let mut paths = Vec::new();
         for entry in list(folder)? {
             let entry = entry?;
-            let kind = || entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e));
-            let is_named = entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix));
-            if is_named && form.is(kind()?) {
+            if entry.file_name().to_str().is_none_or(|name| !name.starts_with(prefix)) {
+                continue;
+            }
+            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+            if form.is(kind) {
                 paths.push(entry.path());
             }
         }

@@ -89,8 +89,11 @@ impl Folders {
             .unwrap()
             .map(Result::unwrap)
             .filter(|entry| entry.file_type().unwrap().is_file());
-        let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
-        files.map(|entry| (name(&entry), fs::read_to_string(entry.path()).unwrap())).collect()
+        let texts = files.map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read_to_string(entry.path()).unwrap())
+        });
+        texts.collect()
     }
 
     fn all(&self, age: &str) -> BTreeMap<String, String> {

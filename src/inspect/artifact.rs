@@ -140,8 +140,7 @@ fn binary(fat: &FatBinary) -> ArtifactFile {
 }
 
 fn database(file: &DatabaseFile) -> ArtifactFile {
-    let amount = |arch: &BaseArch| (arch.clone(), file.content.len());
-    let device_bytes = file.archs.iter().map(amount).collect();
+    let device_bytes = file.archs.iter().map(|arch| (arch.clone(), file.content.len())).collect();
     ArtifactFile { what: "database", device_bytes, ..ArtifactFile::default() }
 }
 

@@ -70,12 +70,12 @@ fn plain(state: DeviceCodeState) -> HostBinaryReport {
 }
 
 fn fat(analysis: &Analysis) -> Result<HostBinaryReport> {
-    let wrapper = |w: &host_binary::WrapperRef| WrapperReport {
-        index: w.index,
-        bundle_offset: Some(w.bundle_offset),
-    };
     Ok(HostBinaryReport {
-        wrappers: analysis.wrappers().iter().map(wrapper).collect(),
+        wrappers: analysis
+            .wrappers()
+            .iter()
+            .map(|w| WrapperReport { index: w.index, bundle_offset: Some(w.bundle_offset) })
+            .collect(),
         bundles: bundle::bundles(&analysis.fatbin())?,
         ..plain(DeviceCodeState::Fat)
     })

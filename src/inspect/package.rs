@@ -313,14 +313,13 @@ fn relation_list(list: std::result::Result<Vec<Dependency>, rpm::Error>) -> Opti
 
 /// A relation as `rpm -q --requires` shows it.
 fn relation(dependency: &Dependency) -> String {
-    let has = |flag| dependency.flags.contains(flag);
     let mut comparison = String::new();
     for (flag, sign) in [
         (DependencyFlags::LESS, '<'),
         (DependencyFlags::GREATER, '>'),
         (DependencyFlags::EQUAL, '='),
     ] {
-        comparison.extend(has(flag).then_some(sign));
+        comparison.extend(dependency.flags.contains(flag).then_some(sign));
     }
     match comparison.as_str() {
         "" => dependency.name.clone(),

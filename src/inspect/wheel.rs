@@ -124,15 +124,15 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
 
 /// A text beside RECORD.
 fn text(zip: &ZipReader, name: &str) -> Result<Vec<u8>> {
-    let is_it = |member: &&ZipMember| {
+    let member = zip.members().iter().find(|member| {
         let folder = member.name.strip_suffix(name).and_then(|folder| folder.strip_suffix('/'));
         folder.is_some_and(|folder| folder.ends_with(".dist-info") && !folder.contains('/'))
-    };
-    let none = || {
+    });
+    let member = member.ok_or_else(|| {
         let error = Error::unsupported(format!("is a ZIP archive without .dist-info/{name}"));
         error.of_other_kind().hint("wheels have one; other ZIP archives are not looked into")
-    };
-    zip.read(zip.members().iter().find(is_it).ok_or_else(none)?, TEXT_LIMIT, name)
+    })?;
+    zip.read(member, TEXT_LIMIT, name)
 }
 
 fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<WheelMember> {
@@ -191,19 +191,10 @@ fn role(
     members: &[WheelMember],
 ) -> WheelRole {
     let own = normalized(metadata.name());
-    let is_host = |text: &str| {
-        Requirement::parse(text).is_ok_and(|it| {
-            let is_pin = it.exact().is_some() && it.condition == Condition::Always;
-            is_pin && is_named_after(&own, &it.project)
-        })
-    };
-    let is_device = || metadata.all("Requires-Dist").any(is_host);
-    let brings =
-        |wish: &String| Requirement::parse(wish).is_ok_and(|it| group(&it.project).is_some());
     let mut own_extras = extras.iter().filter(|(extra, _)| extra.starts_with(EXTRA));
-    if own_extras.any(|(_, wishes)| wishes.iter().any(brings)) {
+    if own_extras.any(|(_, wishes)| wishes.iter().any(|wish| is_for_device_wheel(wish))) {
         WheelRole::Host
-    } else if is_device() {
+    } else if metadata.all("Requires-Dist").any(|wish| pins_host(wish, &own)) {
         WheelRole::Device
     } else if has_device(members, "transformed-binary") {
         WheelRole::Host
@@ -214,6 +205,17 @@ fn role(
     } else {
         WheelRole::Plain
     }
+}
+
+fn is_for_device_wheel(wish: &str) -> bool {
+    Requirement::parse(wish).is_ok_and(|it| group(&it.project).is_some())
+}
+
+fn pins_host(wish: &str, device_project: &str) -> bool {
+    Requirement::parse(wish).is_ok_and(|it| {
+        let is_pin = it.exact().is_some() && it.condition == Condition::Always;
+        is_pin && is_named_after(device_project, &it.project)
+    })
 }
 
 fn has_device(members: &[WheelMember], what: &str) -> bool {

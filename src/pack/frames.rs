@@ -223,7 +223,7 @@ impl FrameMaker<'_> {
 
     fn into_frames(self, hashed: &[Hashed]) -> Result<Vec<Frame>> {
         let frames = locked(&self.frames);
-        let frame = |hashed: &Hashed| {
+        let found = hashed.iter().map(|hashed| {
             let content = frames
                 .get(&hashed.sha256)
                 .ok_or_else(|| Error::bug("a code object has no frame"))?;
@@ -232,8 +232,8 @@ impl FrameMaker<'_> {
                 original_size: hashed.original_size,
                 content: content.clone(),
             })
-        };
-        hashed.iter().map(frame).collect()
+        });
+        found.collect()
     }
 }
 

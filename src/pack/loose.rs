@@ -28,9 +28,10 @@ impl PackedCode {
     pub fn record(self, files: &BTreeMap<&str, &[u8; 32]>) -> Result<CodeObjectRecord> {
         let Self { code, shard, package, file } = self;
         let LooseCode { entry, target, size, sha256 } = code;
-        let known = || files.get(file.as_str()).map(|digest| Sha256Digest::from(**digest));
-        let unknown = || Error::bug(format!("{file} of {package} was written without a digest"));
-        let sha256 = sha256.or_else(known).ok_or_else(unknown)?.to_string();
+        let sha256 = sha256
+            .or_else(|| files.get(file.as_str()).map(|digest| Sha256Digest::from(**digest)))
+            .ok_or_else(|| Error::bug(format!("{file} of {package} was written without a digest")))?
+            .to_string();
         let place = CodeObjectPlace::File { file, entry };
         Ok(CodeObjectRecord { sha256, size, target, shard, package, place })
     }
@@ -60,11 +61,11 @@ pub(super) fn packed_code(
     if !written.any(|format| entry.formats.has(format)) {
         return Ok(Vec::new());
     }
-    let packed = |code| PackedCode {
+    let packed = loose_code(content, arch)?.into_iter().map(|code| PackedCode {
         code,
         shard: shard.clone(),
         package: package.id.clone(),
         file: format!("/{}", entry.path),
-    };
-    Ok(loose_code(content, arch)?.into_iter().map(packed).collect())
+    });
+    Ok(packed.collect())
 }

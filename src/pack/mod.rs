@@ -112,11 +112,11 @@ impl<'a> Packer<'a> {
         name: impl FnOnce(&str) -> String,
     ) -> Result<(String, Vec<PackedArchive>)> {
         let frames = self.frames(label, kernels)?;
-        let row = |(kernel, frame): (&Kernel, &Frame)| {
+        let rows = kernels.iter().zip(&frames).map(|(kernel, frame)| {
             let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
             (key, kernel.target.to_string(), hex(&frame.sha256))
-        };
-        let name = name(&code_digest(&kernels.iter().zip(&frames).map(row).collect()));
+        });
+        let name = name(&code_digest(&rows.collect()));
         let archives = assemble(&name, kernels, &frames)?;
         Ok((name, archives))
     }
@@ -159,10 +159,10 @@ pub fn marker<'a>(
     name: &str,
 ) -> Result<Vec<u8>> {
     let archive = archive::file_name(name, "@GFXARCH@");
-    let path = |folder: &TreePath| Ok(relative(binary, &folder.join(&archive)?));
+    let paths = kpack_dirs.into_iter().map(|folder| Ok(relative(binary, &folder.join(&archive)?)));
     let marker = Marker {
         kernel_name: binary.to_string(),
-        kpack_search_paths: kpack_dirs.into_iter().map(path).collect::<Result<_>>()?,
+        kpack_search_paths: paths.collect::<Result<_>>()?,
     };
     marker::to_bytes(&marker)
 }
@@ -216,13 +216,6 @@ mod tests {
 
     #[test]
     fn markers_lead_from_the_binary_to_the_archives() {
-        let leads = |binary: &str, kpack_dir: &str| {
-            let [path, kpack_dir] = [binary, kpack_dir].map(|text| TreePath::new(text).unwrap());
-            let bytes = super::marker(&path, [&kpack_dir], "blas_lib").unwrap();
-            let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else { panic!("no map") };
-            assert_eq!(marker.kernel_name, binary);
-            marker.kpack_search_paths
-        };
         let archive = "blas_lib_@GFXARCH@.kpack";
         for (binary, kpack_dir, expected) in [
             ("lib/librocblas.so.5.2", "lib/.kpack", ".kpack/"),
@@ -232,7 +225,15 @@ mod tests {
             ("tool", "lib/.kpack", "lib/.kpack/"),
             ("lib64/librocblas.so.5", "lib64/rocm/kpack", "rocm/kpack/"),
         ] {
-            assert_eq!(leads(binary, kpack_dir), [format!("{expected}{archive}")]);
+            assert_eq!(search_paths(binary, kpack_dir), [format!("{expected}{archive}")]);
         }
+    }
+
+    fn search_paths(binary: &str, kpack_dir: &str) -> Vec<String> {
+        let [path, kpack_dir] = [binary, kpack_dir].map(|text| TreePath::new(text).unwrap());
+        let bytes = super::marker(&path, [&kpack_dir], "blas_lib").unwrap();
+        let AnyMarker::Map(marker) = marker::parse(&bytes).unwrap() else { panic!("no map") };
+        assert_eq!(marker.kernel_name, binary);
+        marker.kpack_search_paths
     }
 }

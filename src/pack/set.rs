@@ -69,8 +69,7 @@ impl<'a> SetPacker<'a> {
     pub fn known_bytes(&self) -> Result<u64> {
         let files = self.plan.packages.iter().flat_map(|package| &package.entries);
         let sources = files.filter_map(|entry| entry.node.data());
-        let len = |source| Ok(self.sources.known_len(source)?.unwrap_or(0));
-        sources.map(len).sum()
+        sources.map(|source| Ok(self.sources.known_len(source)?.unwrap_or(0))).sum()
     }
 
     /// Packs `package`, one of the plan's.
@@ -156,8 +155,9 @@ impl<'a> SetPacker<'a> {
     fn archive(&self, name: &str, arch: &str) -> Result<(&PackedSet, &PackedArchive)> {
         let set = self.set(name)?;
         let archive = set.archives.iter().find(|archive| archive.arch.as_str() == arch);
-        let missing = || Error::bug(format!("the archives {name} have none for {arch}"));
-        Ok((set, archive.ok_or_else(missing)?))
+        let archive = archive
+            .ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))?;
+        Ok((set, archive))
     }
 }
 

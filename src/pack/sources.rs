@@ -115,11 +115,11 @@ impl<'a> Sources<'a> {
         let mut kernels = Vec::new();
         for component in &self.recombined.components {
             let id = component.id();
-            let own = |kernel: &&Kernel| {
+            let own = component.kernels.iter().filter(|kernel| {
                 set.archs.contains(kernel.target.base())
                     && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
-            };
-            kernels.extend(component.kernels.iter().filter(own));
+            });
+            kernels.extend(own);
         }
         kernels.sort_by(|a, b| {
             (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))

@@ -82,9 +82,10 @@ pub fn pack(
 ) -> Result<Vec<PackedWheel>> {
     let WheelPlan { stem, folder, host, devices, .. } = plan;
     let file = wheel.name.to_string();
-    let token = |digest: &str| format!("{stem}-{}", digest.get(..TOKEN).unwrap_or(digest));
     let packer = Packer::new(options)?;
-    let (name, archives) = packer.pack_by_code(&file, &component.kernels, token)?;
+    let (name, archives) = packer.pack_by_code(&file, &component.kernels, |digest| {
+        format!("{stem}-{}", digest.get(..TOKEN).unwrap_or(digest))
+    })?;
     let sources = Sources { wheel, component, folder: &folder, name: &name };
     let mut packed = vec![sources.packed(host, &[])?];
     for device in devices {

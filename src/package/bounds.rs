@@ -124,8 +124,9 @@ mod tests {
         let all = deb_bounds(depends).map(|bound| (RelationKind::Depends, bound));
         let other = deb_bounds("a, z").map(|bound| (RelationKind::Breaks, bound));
         let relations = Relations::of(other.chain(all));
-        let count = |name| relations.named(RelationKind::Depends, name).len();
-        assert_eq!(["a", "b", "c", "d", "z", ""].map(count), [2, 1, 0, 0, 0, 0]);
+        let names = ["a", "b", "c", "d", "z", ""];
+        let counts = names.map(|name| relations.named(RelationKind::Depends, name).len());
+        assert_eq!(counts, [2, 1, 0, 0, 0, 0]);
         assert_eq!(relations.of_kind(RelationKind::Depends).len(), 3);
         assert_eq!(relations.of_kind(RelationKind::Breaks).len(), 2);
         assert!(relations.of_kind(RelationKind::Provides).is_empty());

@@ -25,11 +25,10 @@ impl<F: Fn(usize) -> Option<Content>> DifferingFiles<F> {
     /// package cannot be read.
     pub fn differ(&mut self, (one, other): (usize, usize), path: u64) -> bool {
         let Self { open, pairs } = self;
-        let of_pair = || {
+        let paths = pairs.entry((one, other)).or_insert_with(|| {
             let (one, other) = (open(one)?, open(other)?);
             differing(&one, &other).ok()
-        };
-        let paths = pairs.entry((one, other)).or_insert_with(of_pair);
+        });
         paths.as_ref().is_none_or(|paths| paths.contains(&path))
     }
 }

@@ -71,8 +71,11 @@ impl From<Format> for PackageKind {
 impl PackageKind {
     /// The kind that belongs to the suffix of a file name; upper and lower case count the same.
     pub fn of_file_name(name: &Path) -> Option<Self> {
-        let format = || Format::of_file_name(name).map(Self::from);
-        if WheelName::is_one(name) { Some(Self::Wheel) } else { format() }
+        if WheelName::is_one(name) {
+            Some(Self::Wheel)
+        } else {
+            Format::of_file_name(name).map(Self::from)
+        }
     }
 
     /// The format; `None` for a wheel, which is not for a package manager of a system.
@@ -276,8 +279,8 @@ impl Facts {
 
     /// Compares kinds, then versions by the rules of the kind.
     pub fn compare_versions(&self, other: &Self) -> Ordering {
-        let versions = || self.kind().compare_versions(&self.version(), &other.version());
-        self.kind().cmp(&other.kind()).then_with(versions)
+        let kinds = self.kind().cmp(&other.kind());
+        kinds.then_with(|| self.kind().compare_versions(&self.version(), &other.version()))
     }
 }
 

@@ -170,7 +170,6 @@ impl<'a> Judge<'a> {
         if a.name == b.name || !self.is_for_one_machine(a, b) {
             return None;
         }
-        let shared = |obstacle, first, second| SharedPath { obstacle, first, second, path };
         let (keeps_a, keeps_b) = (self.highest_is_in(run, a), self.highest_is_in(run, b));
         let (moved, first, second) = match (keeps_a, keeps_b) {
             (true, false) => (true, other, one),
@@ -185,7 +184,7 @@ impl<'a> Judge<'a> {
         let excused = seen.entry((first, second)).or_insert_with(|| {
             if moved { self.gives_way(first, second) } else { self.excludes(first, second) }
         });
-        (!*excused).then(|| shared(obstacle, first, second))
+        (!*excused).then_some(SharedPath { obstacle, first, second, path })
     }
 
     fn highest_is_in(&self, run: &[usize], owner: &Owner<'_>) -> bool {
@@ -225,31 +224,31 @@ impl<'a> Judge<'a> {
             return true;
         }
         let (needed_a, needed_b) = (needed(a), needed(b));
-        let differ = |(name, version): (&&str, &&str)| {
+        let differ = needed_a.iter().any(|(name, version)| {
             needed_b
                 .get(name)
                 .is_some_and(|other| self.format.compare_versions(version, other).is_ne())
-        };
-        if needed_a.iter().any(differ) {
+        });
+        if differ {
             return true;
         }
         let kinds = [Conflicts, Breaks, Obsoletes];
         let (with_a, with_b) = (self.of(&needed_a), self.of(&needed_b));
-        let excludes = |one: &Owner<'_>, other: &Owner<'_>| {
+        let mut pairs = with_a.iter().flat_map(|one| with_b.iter().map(move |other| (one, other)));
+        pairs.any(|(one, other)| {
             one.name != other.name && (self.has(one, other, &kinds) || self.has(other, one, &kinds))
-        };
-        with_a.iter().any(|one| with_b.iter().any(|other| excludes(one, other)))
+        })
     }
 
     /// The packages with these names and versions.
     fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Owner<'a>> {
-        let of = |(name, version): (&&str, &&str)| {
+        let owners = needed.iter().flat_map(|(name, version)| {
             let named = self.by_name.get(*name).map_or(&[][..], Vec::as_slice).iter();
             let owners = named.map(|at| self.owners[*at]);
             let version = (*version).to_owned();
             owners.filter(move |it| self.format.compare_versions(&it.version, &version).is_eq())
-        };
-        needed.iter().flat_map(of).collect()
+        });
+        owners.collect()
     }
 
     /// Whether `package` has a relation of one of these kinds to `other`, by its name or its provisions.
@@ -407,11 +406,12 @@ mod tests {
 
     #[test]
     fn one_path_of_many_packages_takes_no_time() {
-        let many = |list| -> Vec<Owner<'_>> {
-            let owner = |at| with(owner(&format!("p{at}"), "1", &[1, 2, 3, 4]), Conflicts, list);
-            (0..2_000).map(owner).collect()
-        };
-        let told = obstacles(Format::Deb, &many("other"), |_, _| true).len();
+        let owners = (0..2_000).map(|at| {
+            let owner = owner(&format!("p{at}"), "1", &[1, 2, 3, 4]);
+            with(owner, Conflicts, "other")
+        });
+        let owners: Vec<Owner<'_>> = owners.collect();
+        let told = obstacles(Format::Deb, &owners, |_, _| true).len();
         assert!((TOLD..TOLD + COMPARED).contains(&told), "{told}");
     }
 }

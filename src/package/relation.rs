@@ -104,8 +104,9 @@ impl Comparison {
 
     /// Splits the sign off a bound in the syntax of `format`: `>= 7.1`.
     pub fn split(bound: &str, format: Format) -> Option<(Self, &str)> {
-        let rest_of = |comparison: Self| bound.strip_prefix(comparison.sign(format));
-        Self::ALL.into_iter().find_map(|comparison| Some((comparison, rest_of(comparison)?)))
+        Self::ALL
+            .into_iter()
+            .find_map(|comparison| Some((comparison, bound.strip_prefix(comparison.sign(format))?)))
     }
 }
 

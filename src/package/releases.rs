@@ -55,11 +55,10 @@ impl Release<'_> {
     /// Tells whether installers that take `wheel` take some wheel of this release: all of them where a tag of `wheel`
     /// is for one Python, and some where it is for several.
     fn fits(&self, wheel: &ReleaseWheel<'_>) -> bool {
-        let fits = |tag: &Tag| {
+        wheel.tags.iter().all(|tag| {
             let mut own = self.wheels.iter().flat_map(|own| &own.tags);
             own.any(|own| own.covers(tag) || !tag.is_of_one_python() && tag.covers(own))
-        };
-        wheel.tags.iter().all(fits)
+        })
     }
 
     /// The build numbers of wheels with the same tags, where there are several.
@@ -145,8 +144,9 @@ impl<'a> Releases<'a> {
     fn is_device(&self, project: &str, release: &Release<'_>) -> bool {
         let pins = release.requires().filter(|it| it.exact().is_some());
         let hosts = pins.filter_map(|pin| self.get(self.chosen(pin)?));
-        let names = |it: &Requirement| it.project == project && !it.condition.extras().is_empty();
-        hosts.flat_map(Release::requires).any(names)
+        hosts
+            .flat_map(Release::requires)
+            .any(|it| it.project == project && !it.condition.extras().is_empty())
     }
 
     /// Extras that require a device wheel in one version, which the index does not have, or not for all tags. Other
@@ -224,8 +224,11 @@ impl<'a> Releases<'a> {
     pub fn in_order(&self) -> Vec<&'a str> {
         let mut order = Vec::new();
         let mut seen = BTreeSet::new();
-        let is_host = |project: &&str| self.edges(project).iter().any(|(in_extra, _)| *in_extra);
-        let (hosts, others): (Vec<&str>, Vec<&str>) = self.0.keys().copied().partition(is_host);
+        let (hosts, others): (Vec<&str>, Vec<&str>) = self
+            .0
+            .keys()
+            .copied()
+            .partition(|project| self.edges(project).iter().any(|(in_extra, _)| *in_extra));
         for start in hosts.into_iter().chain(others) {
             self.visit(start, &mut seen, &mut order);
         }
@@ -262,10 +265,10 @@ impl<'a> Releases<'a> {
     fn edges(&self, project: &str) -> BTreeSet<(bool, &'a str)> {
         let releases = self.0.get(project).into_iter().flat_map(BTreeMap::values);
         let requires = releases.flat_map(Release::requires);
-        let edge = |it: &Requirement| {
+        let edges = requires.filter_map(|it| {
             let (project, _) = self.0.get_key_value(it.project.as_str())?;
             Some((!it.condition.extras().is_empty(), *project))
-        };
-        requires.filter_map(edge).collect()
+        });
+        edges.collect()
     }
 }

@@ -84,10 +84,10 @@ pub fn search_ends(prefix: &TreePath, format: Format) -> Vec<String> {
     let is_moved = format == Format::Rpm && is_add_on(prefix);
     let mut above = std::iter::successors(prefix.parent(), TreePath::parent);
     let own = above.find(|folder| is_one(folder.as_str()));
-    let is_end =
-        |folder: &&&str| is_moved || own.as_ref().is_some_and(|own| own.as_str() == **folder);
     let lasting = SYSTEM.iter().filter(|folder| !TRANSIENT.contains(folder));
-    lasting.filter(is_end).map(|folder| format!("/{folder}")).collect()
+    let ends = lasting
+        .filter(|folder| is_moved || own.as_ref().is_some_and(|own| own.as_str() == **folder));
+    ends.map(|folder| format!("/{folder}")).collect()
 }
 
 /// The folders between `/opt` and `prefix`, innermost first. No distribution has them.

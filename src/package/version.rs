@@ -214,14 +214,12 @@ fn version_hint(version: &str) -> String {
 
 /// Whether both formats accept every character of `text`.
 fn legal(text: &str) -> bool {
-    let good = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
-    !text.is_empty() && text.chars().all(good)
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c))
 }
 
 /// Puts `~` before a pre-release.
 fn with_tilde(version: &str) -> String {
-    let numeric = |c: char| c.is_ascii_digit() || c == '.';
-    let end = version.find(|c| !numeric(c)).unwrap_or(version.len());
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
     let (head, rest) = version.split_at(end);
     let head = if rest.is_empty() { head } else { head.trim_end_matches('.') };
     let bare = rest.trim_start_matches(['-', '~']);

@@ -92,8 +92,8 @@ pub fn build_and_publish(
     };
     let packages = indexed.keys().cloned().collect();
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
-    let doing = || "the packages are written, and not published".to_owned();
-    let published = threads::with(jobs, || repo::publish(&repo, &budget, progress)).context(doing);
+    let published = threads::with(jobs, || repo::publish(&repo, &budget, progress))
+        .context(|| "the packages are written, and not published".to_owned());
     let published = built.receipt.known_findings().explain(published)?;
     Ok((built, Some(published)))
 }
@@ -273,12 +273,10 @@ fn join_scanned(
     progress: &dyn Progress,
 ) -> Result<(Recombined, Plan)> {
     let config = &settings.plan.config;
-    let keeps_fat = |name: &_| config.keeps_fat(name);
-    let allows_other_machine = |path: &_| config.allows_other_machine(path);
     let split_options = SplitPolicy {
         rules: &config.databases,
-        keeps_fat: &keeps_fat,
-        allows_other_machine: &allows_other_machine,
+        keeps_fat: &|name| config.keeps_fat(name),
+        allows_other_machine: &|path| config.allows_other_machine(path),
     };
     let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);

@@ -74,10 +74,12 @@ pub(crate) fn write(
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
     progress.expect(Stage::Pack, packer.device_bytes());
     progress.expect(Stage::Emit, packer.known_bytes()?);
-    let make = |package| packer.pack(package);
-    let written = emit::in_turn(&plan.packages, &emit_options, make, |packed, turn| {
-        write_one(packed, turn, staging, &emit_options)
-    })?;
+    let written = emit::in_turn(
+        &plan.packages,
+        &emit_options,
+        |package| packer.pack(package),
+        |packed, turn| write_one(packed, turn, staging, &emit_options),
+    )?;
     Ok(written)
 }
 

@@ -187,8 +187,7 @@ impl Draft {
             };
             documents.insert(place, licence);
         }
-        let wanted = |placed: &Placed| setting.formats.iter().any(|f| placed.formats.has(*f));
-        documents.retain(|_, placed| wanted(placed));
+        documents.retain(|_, placed| setting.formats.iter().any(|f| placed.formats.has(*f)));
         Ok(documents)
     }
 }

@@ -65,7 +65,9 @@ impl Link {
             (RelationKind::Breaks, Format::Rpm) => RelationKind::Conflicts,
             (kind, _) => kind,
         };
-        let relation = |version| Relation { kind, name: name.to_owned(), version };
-        bounds.into_iter().map(relation).collect()
+        bounds
+            .into_iter()
+            .map(|version| Relation { kind, name: name.to_owned(), version })
+            .collect()
     }
 }

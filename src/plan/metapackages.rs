@@ -52,8 +52,11 @@ fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<V
         return Ok(metas);
     };
     for group in groups {
-        let of_group = |draft: &&&Draft| draft.group_name() == Some(group.name.as_str());
-        let members: Vec<&Draft> = main.iter().filter(of_group).copied().collect();
+        let members: Vec<&Draft> = main
+            .iter()
+            .filter(|draft| draft.group_name() == Some(group.name.as_str()))
+            .copied()
+            .collect();
         if members.is_empty() {
             continue;
         }
@@ -86,10 +89,11 @@ pub(in crate::plan) fn host_metas(
     }
     let mut metas = Vec::new();
     for (stem, members) in by_stem {
-        let has = |name: &str| members.iter().any(|draft| draft.group_name() == Some(name));
         let groups: Vec<&str> = all_groups
             .iter()
-            .filter(|group| has(&group.name))
+            .filter(|group| {
+                members.iter().any(|draft| draft.group_name() == Some(group.name.as_str()))
+            })
             .map(|group| group.display_name.as_str())
             .collect();
         let host = members.iter().find(|draft| draft.is_base());

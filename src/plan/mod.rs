@@ -132,8 +132,9 @@ fn decide(
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finish::finish(setting, kept)?;
-    let is_made = |id: &str| packages.iter().any(|package| package.id == id);
-    let kept = standing.kept(|record| !names.is_whole() && !is_made(&record.id));
+    let kept = standing.kept(|record| {
+        !names.is_whole() && !packages.iter().any(|package| package.id == record.id)
+    });
     since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
     Ok(Plan {
         archives: used(archives, &packages),

@@ -26,8 +26,7 @@ impl Prefix {
         }
         let path = TreePath::new(relative)
             .map_err(|_| refused(text, "it has empty, `.` or `..` parts, or a trailing slash"))?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-        if !relative.chars().all(plain) {
+        if !relative.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c)) {
             return Err(refused(
                 text,
                 "only letters, digits and `._+~-` are the same to every tool",

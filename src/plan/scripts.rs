@@ -17,7 +17,7 @@
 
 use minijinja::context;
 use rockpack_base::error::Result;
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_base::tree::Node;
 
 use crate::config::Alternatives;
 use crate::package::{Format, Relation, RelationKind};
@@ -145,13 +145,13 @@ impl<'a> Scripts<'a> {
             (is_common, REMOVE),
             (has_folders, REMOVE_FOLDER),
         ];
-        let relation = |name: &str| Relation {
+        let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
+        let relations = needed.map(|(_, name)| Relation {
             kind: RelationKind::Depends,
             name: name.to_owned(),
             version: None,
-        };
-        let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
-        needed.map(|(_, name)| relation(name)).collect()
+        });
+        relations.collect()
     }
 
     /// Appends the loader's cache update to `text`; without text, runs the program directly.
@@ -226,15 +226,18 @@ fn programs(draft: &Draft) -> impl Iterator<Item = &str> {
     let files = draft.files.iter().filter(|_| draft.is_main);
     let inside = files
         .filter(|(path, _)| path.parent().is_some_and(|folder| folder.as_str() == PROGRAM_FOLDER));
-    let runs = |node: &Node<_>| match node {
+    inside.filter(|(_, node)| can_run(node)).map(|(path, _)| path.name())
+}
+
+fn can_run<F>(node: &Node<F>) -> bool {
+    match node {
         Node::File { mode, .. } => mode & 0o111 != 0,
         Node::Link { .. } => true,
         Node::Directory { .. } => false,
-    };
-    inside.filter(move |(_, node)| runs(node)).map(|(path, _): (&TreePath, _)| path.name())
+    }
 }
 
 fn is_plain(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
 }

@@ -101,9 +101,11 @@ impl PlanSettings {
         faults.keep(families::check(&config));
         let parts = faults.keep(Parts::new(&config, &names));
         let libraries = faults.keep(relations::libraries(&config, &names));
-        let runtime =
-            |format: &Format| Ok((*format, relations::runtime(&config, &names, *format)?));
-        let runtime = faults.keep(formats.iter().map(runtime).collect());
+        let runtime = formats
+            .iter()
+            .map(|format| Ok((*format, relations::runtime(&config, &names, *format)?)))
+            .collect();
+        let runtime = faults.keep(runtime);
         let relations = faults.keep(relations::configured(&config, &version));
         let next_patch = faults.keep(next_patch(&config, &version));
         let seconds = choices.changelog_date.unwrap_or(i64::from(config.content_date));

@@ -124,16 +124,14 @@ fn paths(package: &Package<FileSource>, format: Format) -> Vec<String> {
 /// version from this one on.
 fn related(relations: &[Relation], kind: RelationKind) -> Vec<String> {
     let next = (Comparison::Less, "7.1.1~".to_owned());
-    let of_patch = |name: &str| {
-        let same = relations.iter().filter(|relation| relation.kind == kind);
-        same.into_iter().any(|r| r.name == name && r.version.as_ref() == Some(&next))
-    };
-    let found = relations
+    let (before_next, found): (Vec<&Relation>, Vec<&Relation>) = relations
         .iter()
         .filter(|relation| relation.kind == kind)
-        .filter(|relation| relation.version.as_ref() != Some(&next));
-    let shown = found.map(|relation| match &relation.version {
-        Some((Comparison::GreaterEqual, version)) if of_patch(&relation.name) => {
+        .partition(|relation| relation.version.as_ref() == Some(&next));
+    let shown = found.into_iter().map(|relation| match &relation.version {
+        Some((Comparison::GreaterEqual, version))
+            if before_next.iter().any(|other| other.name == relation.name) =>
+        {
             format!("{} of {version}", relation.name)
         }
         Some((comparison, version)) => {

@@ -44,18 +44,20 @@ mod tests {
 
     #[test]
     fn file_names_are_taken_apart() {
-        let parts = |format, name| {
-            let parts = NameParts::of(format, name)?;
-            Some([parts.name, parts.architecture])
-        };
         let expected = Some(["rocm-blas", "amd64"].map(str::to_owned));
-        assert_eq!(parts(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
+        assert_eq!(name_and_architecture(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
         let expected = Some(["rocm-blas-devel", "noarch"].map(str::to_owned));
-        assert_eq!(parts(Format::Rpm, "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm"), expected);
+        let file_name = "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm";
+        assert_eq!(name_and_architecture(Format::Rpm, file_name), expected);
         for (format, name) in
             [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]
         {
-            assert_eq!(parts(format, name), None, "{name}");
+            assert_eq!(name_and_architecture(format, name), None, "{name}");
         }
+    }
+
+    fn name_and_architecture(format: Format, file_name: &str) -> Option<[String; 2]> {
+        let parts = NameParts::of(format, file_name)?;
+        Some([parts.name, parts.architecture])
     }
 }

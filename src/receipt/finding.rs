@@ -55,8 +55,10 @@ pub struct UnreadFinding {
 impl FindingRecord {
     /// The records of `findings`, in their order.
     pub fn of(findings: &Findings) -> Vec<Self> {
-        let record = |finding: &Finding| Self::new(finding.clone(), findings.acceptance(finding));
-        findings.iter().map(record).collect()
+        findings
+            .iter()
+            .map(|finding| Self::new(finding.clone(), findings.acceptance(finding)))
+            .collect()
     }
 
     /// The record of a finding; `accepted` is the reason for accepting it.

@@ -249,7 +249,6 @@ mod tests {
     /// Other tools read receipts: no name in them may change with the types behind it.
     #[test]
     fn names_in_a_receipt_are_pinned() {
-        let of = |lines: &[&str]| lines.join(",");
         let kinds = [
             "pre-depends",
             "depends",
@@ -276,12 +275,13 @@ mod tests {
                 relations.join(","), signs.join(","), members.join(",")
             )
         });
-        let text = of(&[
+        let fields: [&str; 4] = [
             &format!(r#"{{"schema":{SCHEMA},"generator":"","version":"1""#),
             r#""release":"1","prefix":"/x","content_date":0"#,
             &format!(r#""packages":[{}]"#, packages.join(",")),
             r#""code_objects":[],"findings":[]}"#,
-        ]);
+        ];
+        let text = fields.join(",");
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
         assert_eq!(serde_json::to_string(&receipt).unwrap(), text);
         for known in ["\"deb\"", "\"meta\"", "\"replaces\"", "\">=\"", "\"link\""] {

@@ -25,19 +25,21 @@ impl Receipt {
         let said = said.into_iter().find(|(_, text)| !is_rpm_part(text));
         said.map_or(Ok(()), |(what, text)| Err(odd(text, what)))?;
         let of_packages = self.all_packages().find_map(PackageRecord::odd_word);
-        let of_records = || {
-            let records = self.all_code_objects();
-            let odd =
-                records.map(|record| &record.package).find(|package| !is_of(package, "+-._~^"));
-            odd.map(|package| (package.as_str(), "name"))
-        };
-        let of_part = || {
-            let files = self.part.iter().flat_map(|part| part.packages.keys());
-            let odd = files.into_iter().find(|file| !is_of(file, "+-._~^"));
-            odd.map(|file| (file.as_str(), "file name"))
-        };
-        let found = of_packages.or_else(of_records).or_else(of_part);
+        let found = of_packages
+            .or_else(|| self.odd_package_of_code_objects())
+            .or_else(|| self.odd_file_of_part());
         found.map_or(Ok(()), |(text, what)| Err(odd(text, what)))
+    }
+
+    fn odd_package_of_code_objects(&self) -> Option<(&str, &'static str)> {
+        let mut packages = self.all_code_objects().map(|record| &record.package);
+        let odd = packages.find(|package| !is_of(package, "+-._~^"))?;
+        Some((odd, "name"))
+    }
+
+    fn odd_file_of_part(&self) -> Option<(&str, &'static str)> {
+        let odd = self.part.as_ref()?.packages.keys().find(|file| !is_of(file, "+-._~^"))?;
+        Some((odd, "file name"))
     }
 
     /// Refuses a receipt that has a package, a path of a package, or a code object twice. Entries of offload
@@ -58,10 +60,9 @@ impl Receipt {
             return Err(twice(&what));
         }
         let mut places = BTreeSet::new();
-        let is_single = |place: &CodeObjectPlace| {
-            !matches!(place, CodeObjectPlace::File { entry: Some(_), .. })
-        };
-        let mut single = self.all_code_objects().filter(|record| is_single(&record.place));
+        let mut single = self
+            .all_code_objects()
+            .filter(|record| !matches!(record.place, CodeObjectPlace::File { entry: Some(_), .. }));
         match single.find(|record| !places.insert((&record.place, &record.target))) {
             None => Ok(()),
             Some(record) => {
@@ -78,16 +79,19 @@ impl PackageRecord {
     /// A word that no build writes, and the kind of text it should be.
     fn odd_word(&self) -> Option<(&str, &'static str)> {
         let texts = [(&self.id, "name"), (&self.file_name, "file name")];
-        let odd = texts.into_iter().find(|(text, _)| !is_of(text, "+-._~^"));
-        let odd_group = || self.group.as_ref().filter(|group| !is_of(group, "-."));
-        let odd_arch = || self.archs.iter().find(|arch| !is_of(arch, "-"));
-        let odd_version = || Some(&self.version).filter(|text| !is_version(self.format, text));
-        let odd = odd
-            .or_else(|| Some((odd_group()?, "group of kernels")))
-            .or_else(|| Some((odd_arch()?, "arch")))
-            .or_else(|| Some((odd_version()?, "version")))
-            .map(|(text, what)| (text.as_str(), what));
-        odd.or_else(|| self.update.as_ref()?.odd_word(self.format))
+        if let Some((text, what)) = texts.into_iter().find(|(text, _)| !is_of(text, "+-._~^")) {
+            return Some((text, what));
+        }
+        if let Some(group) = self.group.as_ref().filter(|group| !is_of(group, "-.")) {
+            return Some((group, "group of kernels"));
+        }
+        if let Some(arch) = self.archs.iter().find(|arch| !is_of(arch, "-")) {
+            return Some((arch, "arch"));
+        }
+        if !is_version(self.format, &self.version) {
+            return Some((&self.version, "version"));
+        }
+        self.update.as_ref()?.odd_word(self.format)
     }
 }
 
@@ -131,16 +135,16 @@ fn is_tree_path(text: &str) -> bool {
 
 /// Whether a text consists of letters, digits and these signs, and starts with a letter, a digit or `_`.
 fn is_of(text: &str, signs: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || signs.contains(c);
-    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_') && text.chars().all(plain)
+    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
 }
 
 /// Refuses a prefix that is not an absolute path in normal form, or has characters that tools could read
 /// differently. Checks receipts and plans.
 pub(super) fn refuse_prefix(prefix: &str) -> Result<()> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-    let is_path = prefix.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok());
-    if is_path && prefix.chars().all(plain) { Ok(()) } else { Err(odd(prefix, "prefix")) }
+    let is_plain = prefix.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
+    let is_path = prefix.strip_prefix('/').is_some_and(is_tree_path);
+    if is_path && is_plain { Ok(()) } else { Err(odd(prefix, "prefix")) }
 }
 
 fn odd(text: &str, what: &str) -> Error {

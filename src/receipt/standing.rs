@@ -46,12 +46,12 @@ impl Standing {
     ) -> Self {
         let mut standing = Self::default();
         for receipt in receipts.filter(|receipt| receipt.prefix == prefix) {
-            let is_wanted = |record: &&PackageRecord| {
+            let wanted_records = receipt.all_packages().filter(|record| {
                 formats.contains(&record.format)
                     && version.is_of_release(&record.version, record.format)
-            };
+            });
             let mut wanted: BTreeSet<&str> = BTreeSet::new();
-            for record in receipt.all_packages().filter(is_wanted) {
+            for record in wanted_records {
                 wanted.insert(&record.id);
                 standing.code_objects.insert(record.id.clone(), Vec::new());
                 standing.packages.insert((record.format, record.id.clone()), record.clone());

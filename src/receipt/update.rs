@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RelationRecord;
-use crate::package::{Format, MemberKind, Package, PathChange, Relation};
+use crate::package::{Format, MemberKind, Package, PathChange};
 
 /// The means by which a package replaces contents of earlier sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +40,13 @@ pub struct PathChangeRecord {
 impl UpdateRecord {
     /// The means of `package` in `format`; `None` if it needs none.
     pub fn of_package<F>(package: &Package<F>, format: Format) -> Option<Self> {
-        let own = |(of, relation): &(Format, Relation)| (*of == format).then(|| relation.into());
-        let mut relations: Vec<RelationRecord> =
-            package.identity.taken.iter().filter_map(own).collect();
+        let mut relations: Vec<RelationRecord> = package
+            .identity
+            .taken
+            .iter()
+            .filter(|(of, _)| *of == format)
+            .map(|(_, relation)| relation.into())
+            .collect();
         relations.sort();
         relations.dedup();
         let paths: Vec<PathChangeRecord> = package

@@ -76,11 +76,11 @@ fn names(content: &Content) -> Result<BTreeSet<String>> {
 }
 
 pub(crate) fn wrapper(code_objects: &[(&str, &str)]) -> WrapperCode {
-    let code_object = |(target, text): &(&str, &str)| CodeObject {
+    let code_objects = code_objects.iter().map(|(target, text)| CodeObject {
         target: target.parse().unwrap(),
         content: Content::of_bytes(text.as_bytes()),
-    };
-    WrapperCode { symbol: None, code_objects: code_objects.iter().map(code_object).collect() }
+    });
+    WrapperCode { symbol: None, code_objects: code_objects.collect() }
 }
 
 /// A split artifact under construction.

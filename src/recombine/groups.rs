@@ -53,11 +53,11 @@ impl ArchGrouping {
         let mut groups: Vec<Group> = grouping.groups.iter().map(configured).collect();
         let mut grouped: BTreeSet<BaseArch> =
             groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
-        let own = |arch: &&BaseArch| {
-            !grouped.contains(arch)
+        let ungrouped = found.iter().filter(|arch| {
+            !grouped.contains(*arch)
                 && (grouping.groups.is_empty() || arch.is_generic() || arch.is_spirv())
-        };
-        let alone: Vec<Group> = found.iter().filter(own).map(alone).collect();
+        });
+        let alone: Vec<Group> = ungrouped.map(alone).collect();
         refuse_same_name(&groups, &alone, config)?;
         grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
         groups.extend(alone);
@@ -201,8 +201,7 @@ fn alone(arch: &BaseArch) -> Group {
 fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> Result<()> {
     let mut faults = Faults::default();
     for own in alone {
-        let same = |group: &&Group| group.name.to_lowercase() == own.name;
-        if let Some(group) = configured.iter().find(same) {
+        if let Some(group) = configured.iter().find(|group| group.name.to_lowercase() == own.name) {
             let message = format!("has the name of the arch {}, which is not in it", own.name);
             let error = config.fault(&["architecture_groups", &group.name], message);
             faults.add(error.hint("add the arch to the group or rename the group"));

@@ -72,8 +72,8 @@ impl Join<'_> {
         }
         self.note_other_shards(parts, &claims);
         if self.validation.verify_generic_artifacts_match {
-            let of_host = |path: &&TreePath| !databases.contains(*path);
-            self.refuse_missing(parts, claims.keys().copied().filter(of_host));
+            let of_host = claims.keys().copied().filter(|path| !databases.contains(*path));
+            self.refuse_missing(parts, of_host);
         }
         self.note_kept(parts, &claims);
         let mut tree = Tree::new();
@@ -140,10 +140,9 @@ impl Join<'_> {
             shards.entry(part.shard.as_str()).or_default().push(part);
         }
         for path in paths {
-            let has = |(_, parts): &(&&str, &Vec<&SplitArtifact>)| {
-                parts.iter().any(|part| part.host.get(path).is_some())
-            };
-            let (with, without): (Vec<_>, Vec<_>) = shards.iter().partition(has);
+            let (with, without): (Vec<_>, Vec<_>) = shards
+                .iter()
+                .partition(|(_, parts)| parts.iter().any(|part| part.host.get(path).is_some()));
             if without.is_empty() {
                 continue;
             }
@@ -180,7 +179,7 @@ impl Join<'_> {
         });
         if parts.iter().any(|part| part.shard == primary) {
             for (path, claim) in elsewhere {
-                self.findings.add(self.from_other_shard(Some(path), &claim.part.shard, 1));
+                self.findings.add(self.provided_by_other_shard(Some(path), &claim.part.shard, 1));
             }
             return;
         }
@@ -189,11 +188,16 @@ impl Join<'_> {
             *counts.entry(claim.part.shard.as_str()).or_default() += 1;
         }
         for (shard, count) in counts {
-            self.findings.add(self.from_other_shard(None, shard, count));
+            self.findings.add(self.provided_by_other_shard(None, shard, count));
         }
     }
 
-    fn from_other_shard(&self, path: Option<&TreePath>, shard: &str, files: usize) -> Finding {
+    fn provided_by_other_shard(
+        &self,
+        path: Option<&TreePath>,
+        shard: &str,
+        files: usize,
+    ) -> Finding {
         Finding::HostFromOtherShard {
             component: self.component.as_str().into(),
             path: path.cloned(),

@@ -300,20 +300,20 @@ mod tests {
     fn a_distance_may_change_as_the_sections_moved_and_by_nothing_else() {
         // lea 0x1234(%rip), %rax; nop
         let one = [0x48, 0x8d, 0x05, 0x34, 0x12, 0, 0, 0x90];
-        let other = |distance: [u8; 4]| {
-            let mut other = one;
-            other[3..7].copy_from_slice(&distance);
-            other
-        };
-        let nearer = other(0xffff_f234_u32.to_le_bytes());
+        let nearer = with_distance(one, 0xffff_f234_u32.to_le_bytes());
         let changes = [0_u64.wrapping_sub(0x2000), 0x3000];
         assert_eq!(unexplained(&one, &nearer, &changes), None);
-        assert_eq!(unexplained(&one, &other([0x34, 0x42, 0, 0]), &changes), None);
-        assert_eq!(unexplained(&one, &other([0x35, 0x42, 0, 0]), &changes), Some(3));
+        assert_eq!(unexplained(&one, &with_distance(one, [0x34, 0x42, 0, 0]), &changes), None);
+        assert_eq!(unexplained(&one, &with_distance(one, [0x35, 0x42, 0, 0]), &changes), Some(3));
         assert_eq!(unexplained(&one, &nearer, &[0x3000]), Some(4));
         let mut other = nearer;
         other[7] = 0xcc;
         assert_eq!(unexplained(&one, &other, &changes), Some(7));
+    }
+
+    fn with_distance(mut code: [u8; 8], distance: [u8; 4]) -> [u8; 8] {
+        code[3..7].copy_from_slice(&distance);
+        code
     }
 
     #[test]

@@ -74,9 +74,9 @@ impl PackedIndex<'_> {
     /// and the files of all archs of a group are in one.
     fn reaches(&self, other: &Self, groups: &[Group]) -> bool {
         let of_host = self.archs.is_empty() || other.archs.is_empty();
-        let both_have = |arch: &BaseArch| self.archs.contains(arch) && other.archs.contains(arch);
-        let in_both = |group: &Group| self.is_in(group) && other.is_in(group);
-        of_host || self.archs.iter().any(both_have) || groups.iter().any(in_both)
+        of_host
+            || self.archs.iter().any(|arch| other.archs.contains(arch))
+            || groups.iter().any(|group| self.is_in(group) && other.is_in(group))
     }
 
     fn is_in(&self, group: &Group) -> bool {

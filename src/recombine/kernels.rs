@@ -246,21 +246,22 @@ fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
 }
 
 fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<WrapperIdentity>> {
-    let identity = |wrapper: &WrapperCode| {
-        let mut kernels = BTreeSet::new();
-        for code in wrapper.code_objects.iter() {
-            // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
-            if !code.target.base().is_spirv() {
-                kernels.extend((readers.kernel_names)(&code.content)?);
-            }
+    fat.wrappers.iter().map(|wrapper| identity(wrapper, readers)).collect()
+}
+
+fn identity(wrapper: &WrapperCode, readers: Readers<'_>) -> Result<WrapperIdentity> {
+    let mut kernels = BTreeSet::new();
+    for code in wrapper.code_objects.iter() {
+        // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
+        if !code.target.base().is_spirv() {
+            kernels.extend((readers.kernel_names)(&code.content)?);
         }
-        Ok(WrapperIdentity {
-            symbol: wrapper.symbol.clone(),
-            kernels,
-            has_code: !wrapper.code_objects.is_empty(),
-        })
-    };
-    fat.wrappers.iter().map(identity).collect()
+    }
+    Ok(WrapperIdentity {
+        symbol: wrapper.symbol.clone(),
+        kernels,
+        has_code: !wrapper.code_objects.is_empty(),
+    })
 }
 
 /// Tells whether the wrappers at `indices` load the same code for the same targets.
@@ -303,18 +304,20 @@ fn unmatched(
 const NAMED_WRAPPERS: usize = 4;
 
 fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {
-    let one = |index: &usize| {
-        let identity = identities.get(*index);
-        let first = identity.and_then(|identity| identity.kernels.first());
-        match first {
-            Some(kernel) => format!("{index} (kernel {kernel}, …)"),
-            None => format!("{index} (no kernels)"),
-        }
-    };
-    let named: Vec<String> = left.iter().take(NAMED_WRAPPERS).map(one).collect();
+    let named = left.iter().take(NAMED_WRAPPERS);
+    let named: Vec<String> = named.map(|index| named_wrapper(*index, identities)).collect();
     match (left.len(), left.len() > NAMED_WRAPPERS) {
         (0, _) => "none".to_owned(),
         (_, false) => format!("wrappers {}", named.join(", ")),
         (count, true) => format!("{count} wrappers: {}, …", named.join(", ")),
+    }
+}
+
+fn named_wrapper(index: usize, identities: &[WrapperIdentity]) -> String {
+    let identity = identities.get(index);
+    let first = identity.and_then(|identity| identity.kernels.first());
+    match first {
+        Some(kernel) => format!("{index} (kernel {kernel}, …)"),
+        None => format!("{index} (no kernels)"),
     }
 }

@@ -47,14 +47,15 @@ impl AllLeftOut {
         for left in &self.0 {
             *places.entry(left.place.as_str()).or_default() += 1;
         }
-        let place = |(file, count): (&str, usize)| LeftOutFile { file: file.to_owned(), count };
+        let places =
+            places.into_iter().map(|(file, count)| LeftOutFile { file: file.to_owned(), count });
         let digests = self.digests()?;
         let inside: Vec<BTreeSet<Sha256Digest>> =
             self.0.par_iter().map(code_objects).collect::<Result<_>>()?;
         Ok(CountedLeftOut {
             count: self.0.len(),
             different: digests.len(),
-            places: places.into_iter().map(place).collect(),
+            places: places.collect(),
             code_objects: inside.into_iter().flatten().chain(digests).collect(),
         })
     }

@@ -234,8 +234,8 @@ fn has_archs(part: &SplitArtifact, archs: &BTreeMap<String, BTreeSet<BaseArch>>)
 /// The files that must be equal in all parts, and are not: those that a rule claims, and those in a folder
 /// with files of single archs.
 fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
-    let databases = || parts.iter().flat_map(|part| &part.databases);
-    let folders: BTreeSet<TreePath> = databases().filter_map(in_library).collect();
+    let databases = parts.iter().flat_map(|part| &part.databases);
+    let folders: BTreeSet<TreePath> = databases.filter_map(in_library).collect();
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
     let mut paths: BTreeSet<&TreePath> = BTreeSet::new();
     for (path, _) in parts.iter().flat_map(|part| &part.host) {

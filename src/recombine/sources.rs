@@ -56,8 +56,8 @@ impl ComponentSources {
     pub fn check_rules(&self, config: &Config) -> Result<()> {
         let mut faults = Faults::default();
         for (name, _) in &config.components {
-            let names = |key: &ComponentKey| key.artifact == *name || key.to_string() == *name;
-            if !self.components.keys().any(names) {
+            let mut keys = self.components.keys();
+            if !keys.any(|key| key.artifact == *name || key.to_string() == *name) {
                 let known: Vec<String> = self.components.keys().map(ToString::to_string).collect();
                 let message = "there is no such artifact or component";
                 let error = config.fault(&["components", name], message);
@@ -86,10 +86,11 @@ impl ComponentSources {
 /// Tells whether the shards were joined before: their artifacts are generic ones, and others with only device
 /// code. The host files then come from the primary shard, whose name is lost.
 fn is_joined(split: &[SplitArtifact]) -> bool {
-    let has_files = |artifact: &SplitArtifact| {
-        artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
-    };
-    split.iter().all(|artifact| artifact.name.gpu_family == GENERIC || !has_files(artifact))
+    split.iter().all(|artifact| artifact.name.gpu_family == GENERIC || !has_host_files(artifact))
+}
+
+fn has_host_files(artifact: &SplitArtifact) -> bool {
+    artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
 }
 
 fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Result<String> {

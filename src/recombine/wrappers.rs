@@ -135,21 +135,21 @@ impl<'a> Open<'a> {
     }
 
     fn by_overlap(&mut self) {
-        let shares = |&(other, primary): &(usize, usize)| {
-            let theirs = &self.other[other].kernels;
-            !self.primary[primary].kernels.is_disjoint(theirs)
-        };
         let all = self.matching.other_left.iter().flat_map(|&other| {
             let primary = self.matching.primary_left.iter();
             primary.map(move |&primary| (other, primary))
         });
-        let candidates: Vec<(usize, usize)> = all.filter(shares).collect();
-        let only = |&&(other, primary): &&(usize, usize)| {
+        let sharing = all.filter(|&(other, primary)| {
+            let theirs = &self.other[other].kernels;
+            !self.primary[primary].kernels.is_disjoint(theirs)
+        });
+        let candidates: Vec<(usize, usize)> = sharing.collect();
+        let only = candidates.iter().filter(|&&(other, primary)| {
             let others = candidates.iter().filter(|(o, _)| *o == other).count();
             let primaries = candidates.iter().filter(|(_, p)| *p == primary).count();
             others == 1 && primaries == 1
-        };
-        let pairs: Vec<(usize, usize)> = candidates.iter().filter(only).copied().collect();
+        });
+        let pairs: Vec<(usize, usize)> = only.copied().collect();
         for (other, primary) in pairs {
             self.pair(other, primary);
         }
@@ -213,8 +213,9 @@ mod tests {
     }
 
     fn identities(sets: Vec<BTreeSet<String>>) -> Vec<WrapperIdentity> {
-        let identity = |kernels| WrapperIdentity { symbol: None, kernels, has_code: true };
-        sets.into_iter().map(identity).collect()
+        sets.into_iter()
+            .map(|kernels| WrapperIdentity { symbol: None, kernels, has_code: true })
+            .collect()
     }
 
     fn pairs(matching: &Matching) -> Vec<(usize, usize)> {
@@ -309,9 +310,8 @@ mod tests {
         /// For every order of a build, each wrapper finds itself.
         #[test]
         fn any_permutation_is_undone(order in Just((0..9_usize).collect::<Vec<_>>()).prop_shuffle()) {
-            let name = |index: usize| format!("kernel_{index}");
             let primary: Vec<WrapperIdentity> =
-                (0..9).map(|index| unit(&[&name(index), "shared"])).collect();
+                (0..9).map(|index| unit(&[&format!("kernel_{index}"), "shared"])).collect();
             let other: Vec<WrapperIdentity> = order.iter().map(|&index| primary[index].clone()).collect();
             let matching = match_wrappers(&primary, &other);
             for (there, here) in order.iter().enumerate() {

@@ -122,11 +122,10 @@ fn archs(state: &ChannelState) -> Vec<&str> {
 
 /// The index of a component and an architecture.
 fn text(state: &ChannelState, component: &str, arch: &str) -> String {
-    let belongs = |record: &Arc<PoolRecord>| {
+    let records = state.records.iter().filter(|(_, record)| {
         let own = record.indexed.facts.arch();
         record.component == component && (own == arch || own == ALL)
-    };
-    let records = state.records.iter().filter(|(_, record)| belongs(record));
+    });
     let mut stanzas: Vec<Stanza<'_>> = records
         .filter_map(|(path, record)| {
             let indexed = &record.indexed;
@@ -136,9 +135,10 @@ fn text(state: &ChannelState, component: &str, arch: &str) -> String {
         .collect();
     stanzas.sort_by(|a, b| {
         let (a, b) = (a.package, b.package);
-        let versions = || deb::compare_versions(&a.version, &b.version);
-        let archs = || a.architecture.cmp(&b.architecture);
-        a.name.cmp(&b.name).then_with(versions).then_with(archs)
+        a.name
+            .cmp(&b.name)
+            .then_with(|| deb::compare_versions(&a.version, &b.version))
+            .then_with(|| a.architecture.cmp(&b.architecture))
     });
     let mut text = String::new();
     for stanza in stanzas {

@@ -146,8 +146,9 @@ impl Catalog {
         let mut faults = Faults::default();
         let added = self.added.keys().filter_map(|path| self.records.get(path));
         let names: BTreeSet<&str> = added.map(|record| record.indexed.facts.name()).collect();
-        let of_added = |record: &PoolRecord| names.contains(record.indexed.facts.name());
-        for (path, record) in self.records.iter().filter(|(_, record)| of_added(record)) {
+        let records = self.records.iter();
+        let named = records.filter(|(_, record)| names.contains(record.indexed.facts.name()));
+        for (path, record) in named {
             let facts = &record.indexed.facts;
             let key = match facts.wheel_identity() {
                 Some(identity) => TwinKey::Wheel(identity),

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::error::{Kind, Result, ResultExt};
 
 use super::body::Body;
 use super::recovery::{self, ShownFile};
@@ -146,13 +146,11 @@ fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
         return Some(Ok((channel.to_owned(), Remembered::Shown)));
     }
     let file = format!("{PRIVATE}/{name}");
-    let parse =
-        |bytes: Option<Vec<u8>>| ChannelState::parse(&bytes.unwrap_or_default()).file(&file);
-    let no_file = |error: Error| match error.kind() {
+    let bytes = store.read(&file).map_err(|error| match error.kind() {
         Kind::Unsupported => error.hint(RESTORE_HINT),
         _ => error,
-    };
-    let state = store.read(&file).map_err(no_file).and_then(parse);
+    });
+    let state = bytes.and_then(|bytes| ChannelState::parse(&bytes.unwrap_or_default()).file(&file));
     Some(state.map(|state| match stem.strip_prefix(NEXT) {
         Some(channel) => (channel.to_owned(), Remembered::Next(state)),
         None => (stem.to_owned(), Remembered::Current(state)),

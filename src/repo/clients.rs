@@ -60,8 +60,9 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
 
 /// Paths of the packages of the rpm repository whose headers have no signature.
 fn unsigned(state: &ChannelState) -> Vec<String> {
-    let is_signed = |facts: &Facts| matches!(facts, Facts::Rpm(package) if package.signed);
-    let unsigned = state.records.iter().filter(|(_, record)| !is_signed(&record.indexed.facts));
+    let unsigned = state.records.iter().filter(
+        |(_, record)| !matches!(&record.indexed.facts, Facts::Rpm(package) if package.signed),
+    );
     unsigned.map(|(path, _)| path.clone()).collect()
 }
 
@@ -81,12 +82,12 @@ fn signed_by_others(
             by.entry(keys).or_default().push(path.clone());
         }
     }
-    let finding = |(keys, packages): (Vec<&str>, Vec<String>)| Finding::PackagesByOtherKey {
+    let findings = by.into_iter().map(|(keys, packages)| Finding::PackagesByOtherKey {
         channel: channel.to_owned(),
         key: keys.join(", "),
         packages,
-    };
-    Ok(by.into_iter().map(finding).collect())
+    });
+    Ok(findings.collect())
 }
 
 /// Findings about signatures of packages: clients of the rpm repository are not told to

@@ -65,6 +65,7 @@ fn is_for(
     packages: &[GivenPackage],
 ) -> bool {
     let kind = channel.kind();
-    let gets = || packages.iter().any(|given| given.indexed.facts.kind() == kind);
-    options.asks_for(kind) && (channels.0.contains_key(&channel.name()) || gets())
+    options.asks_for(kind)
+        && (channels.0.contains_key(&channel.name())
+            || packages.iter().any(|given| given.indexed.facts.kind() == kind))
 }

@@ -73,8 +73,8 @@ pub fn package(
 
 /// Refuses what cannot be the version of a key package.
 pub fn check_version(version: &str) -> Result<()> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || ".+~".contains(c);
-    if version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(legal) {
+    let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c));
+    if version.starts_with(|c: char| c.is_ascii_digit()) && is_legal {
         return Ok(());
     }
     let message = format!("`{}` is no version of a key package", version.escape_debug());

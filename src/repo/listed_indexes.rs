@@ -29,9 +29,9 @@ impl ListedIndexes {
         let mut files: Vec<(String, u64)> =
             self.repomd.iter().map(|file| (file.path.clone(), file.size)).collect();
         if let Channel::Apt(suite) = channel {
-            let names =
-                |file| apt_index_paths(suite, file).into_iter().map(|name| (name, file.size));
-            files.extend(self.release.iter().flat_map(names));
+            files.extend(self.release.iter().flat_map(|file| {
+                apt_index_paths(suite, file).into_iter().map(|name| (name, file.size))
+            }));
         }
         files
     }

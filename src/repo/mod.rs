@@ -101,8 +101,8 @@ pub fn publish(
     check(options)?;
     threads::some(|| {
         let store = LocalStore::open(&options.out, options.when_locked, budget)?;
-        let doing = || format!("publishing {}", options.out.display());
-        publish_to(&store, options, progress).context(doing)
+        publish_to(&store, options, progress)
+            .context(|| format!("publishing {}", options.out.display()))
     })
 }
 
@@ -235,13 +235,13 @@ fn active(
     let Changes { remove, yank, unyank, .. } = &options.changes;
     let every = options.packages.is_empty() || !remove.is_empty();
     let marks = !yank.is_empty() || !unyank.is_empty();
-    let is_active = |channel: &Channel| {
+    let active = Channel::all(&options.suite).into_iter().filter(|channel| {
         let gets = given.iter().any(|given| given.indexed.facts.kind() == channel.kind());
         let changes = every || (marks && *channel == Channel::Python);
-        let is_there = || channels.0.contains_key(&channel.name());
-        options.asks_for(channel.kind()) && (gets || (changes && is_there()))
-    };
-    let active: Vec<Channel> = Channel::all(&options.suite).into_iter().filter(is_active).collect();
+        options.asks_for(channel.kind())
+            && (gets || (changes && channels.0.contains_key(&channel.name())))
+    });
+    let active: Vec<Channel> = active.collect();
     if !active.contains(&Channel::Python) {
         yank::refuse_without_index(&options.changes)?;
     }
@@ -290,10 +290,11 @@ fn prune(
         paths.iter().for_each(|path| drop(state.retired.remove(path)));
         pruned.push((name.clone(), state));
     }
-    let used =
-        |path: &&String| channels.uses(path) || pruned.iter().any(|(_, state)| state.uses(path));
-    let paths = outdated.values().flatten();
-    let unused: Vec<String> = paths.filter(|path| !used(path)).cloned().collect();
+    let unused = outdated
+        .values()
+        .flatten()
+        .filter(|path| !channels.uses(path) && !pruned.iter().any(|(_, state)| state.uses(path)));
+    let unused: Vec<String> = unused.cloned().collect();
     store.remove(&unused)?;
     if pruned.is_empty() {
         return Ok(());

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 
 use super::body::{Body, KnownFile};
-use super::catalog::{Addition, Catalog, refuse_other_content};
+use super::catalog::{Catalog, refuse_other_content};
 use super::channel::Channel;
 use super::channel_files::Making;
 use super::channels::{Announcement, Channels};
@@ -259,11 +259,10 @@ fn stays(next: &ChannelState, path: &str) -> bool {
 /// Lists what `next` says went out of use long enough ago.
 fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
     let (generation, date) = (next.generation, next.date);
-    let old = |retired: &Retired| {
+    let gone = next.retired.iter().filter(|(_, retired)| {
         generation.saturating_sub(retired.generation) >= generations
             && date.saturating_sub(retired.date) >= GRACE
-    };
-    let gone = next.retired.iter().filter(|(_, retired)| old(retired));
+    });
     gone.map(|(path, _)| path.clone()).collect()
 }
 
@@ -288,7 +287,7 @@ fn missing(
 /// Packages that are not in the pool yet.
 fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
     let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
-    let body = |(path, addition): (&String, &Addition)| {
+    let bodies = new.filter_map(|(path, addition)| {
         let record = catalog.records.get(path)?;
         let known = KnownFile { sha256: record.indexed.sha256.clone(), modified: record.modified };
         let content = addition.content.clone();
@@ -298,6 +297,6 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
             Body::Copy(content, known)
         };
         Some((path.clone(), body))
-    };
-    new.filter_map(body).collect()
+    });
+    bodies.collect()
 }

@@ -9,7 +9,7 @@ use rockpack_base::content::Content;
 use rockpack_base::formats::apt_index::DebPackage;
 use rockpack_base::formats::deb::parse_fields;
 use rockpack_base::formats::path_digests::path_digest;
-use rockpack_base::formats::rpm_md::{FileKind, RpmPackage};
+use rockpack_base::formats::rpm_md::{FileKind, IndexedDependency, RpmPackage};
 
 use super::catalog::Catalog;
 use super::state::{PoolRecord, PoolRecords};
@@ -46,15 +46,14 @@ pub(super) fn findings(
     let owners: Vec<Owner<'_>> =
         records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
     let mut findings = Findings::default();
-    let open = |at: usize| open(store, catalog, records[at].0);
-    let mut files = DifferingFiles::new(open);
-    let differ =
-        |pair: (usize, usize), path: u64| format == Format::Deb || files.differ(pair, path);
-    for shared in obstacles(format, &owners, differ) {
-        let is_gone = |at: usize| at >= staying && !names.contains(owners[at].name.as_str());
-        let Some(shared) = as_it_stands(shared, staying, format, is_gone) else {
-            continue;
-        };
+    let mut files = DifferingFiles::new(|at| open(store, catalog, records[at].0));
+    let shared_paths =
+        obstacles(format, &owners, |pair, path| format == Format::Deb || files.differ(pair, path));
+    for shared in shared_paths {
+        let standing = as_it_stands(shared, staying, format, |at| {
+            at >= staying && !names.contains(owners[at].name.as_str())
+        });
+        let Some(shared) = standing else { continue };
         let SharedPath { obstacle, first, second, path: digest } = shared;
         let [one, other] = [first, second].map(|at| named(store, catalog, records[at], digest));
         // Numbers of two paths may be the same.
@@ -108,25 +107,25 @@ fn owner(facts: &Facts) -> Owner<'_> {
 
 fn deb_relations(package: &DebPackage) -> Relations<'static> {
     let Ok(fields) = parse_fields(&package.control) else { return Relations::default() };
-    let of_field = |(kind, name): (RelationKind, &str)| {
+    let relations = DEB_FIELDS.into_iter().flat_map(|(kind, name)| {
         let bounds = deb_bounds(fields.get(name).map_or("", String::as_str));
         Relations::of(bounds.map(move |bound| (kind, bound)))
-    };
-    let relations = DEB_FIELDS.into_iter().flat_map(of_field);
+    });
     Relations::of(relations.map(|(kind, bound)| (kind, bound.into_owned())))
 }
 
 fn rpm_relations(package: &RpmPackage) -> Relations<'_> {
-    let of_list = |(list, kind): (&str, RelationKind)| {
-        package.list(list).iter().map(move |line| {
-            let version = line
-                .bound
-                .as_ref()
-                .and_then(|(sign, evr)| Some((Comparison::of_index(sign)?, evr.text().into())));
-            (kind, Bound { name: line.name.as_str().into(), version })
-        })
-    };
-    Relations::of(RPM_LISTS.into_iter().flat_map(of_list))
+    Relations::of(RPM_LISTS.into_iter().flat_map(|(list, kind)| {
+        package.list(list).iter().map(move |dependency| (kind, bound_of(dependency)))
+    }))
+}
+
+fn bound_of(dependency: &IndexedDependency) -> Bound<'_> {
+    let version = dependency
+        .bound
+        .as_ref()
+        .and_then(|(sign, evr)| Some((Comparison::of_index(sign)?, evr.text().into())));
+    Bound { name: dependency.name.as_str().into(), version }
 }
 
 fn rpm_paths(package: &RpmPackage) -> impl Iterator<Item = &str> {

@@ -26,8 +26,8 @@ pub(super) fn check(root: &Path, paths: &[&str]) -> Result<()> {
 /// Refuses paths that lead through something other than folders below `root`.
 pub(super) fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
     paths.iter().try_for_each(|path| check_path(path))?;
-    let above = |path: &&str| Path::new(path).ancestors().skip(1).map(Path::to_path_buf).collect();
-    let folders: BTreeSet<PathBuf> = paths.iter().flat_map(above as fn(&&str) -> Vec<_>).collect();
+    let above = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1));
+    let folders: BTreeSet<PathBuf> = above.map(Path::to_path_buf).collect();
     let (mut faults, mut refused) = (Faults::default(), Vec::new());
     // Each after those above it; what lies behind a link is no matter of the repository.
     for folder in folders.iter().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -41,8 +41,8 @@ pub(super) fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
 
 /// Refuses paths that lead elsewhere by their words.
 pub(super) fn check_path(path: &str) -> Result<()> {
-    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    if path.split('/').all(plain) && !path.contains('\0') {
+    let is_plain = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    if is_plain && !path.contains('\0') {
         Ok(())
     } else {
         let message = format!("`{}` is no path inside of a repository", path.escape_debug());

@@ -102,8 +102,9 @@ pub(super) fn pages(
     let order = releases_of(in_both(&earlier.records, next)).in_order();
     let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
-        let is_new = |path: &String| !has(&before, project, path);
-        let gains = after.get(project).is_some_and(|wheels| wheels.keys().any(|it| is_new(it)));
+        let gains = after
+            .get(project)
+            .is_some_and(|wheels| wheels.keys().any(|path| !has(&before, project, path)));
         let loses = all.get(project).map(BTreeMap::len) != after.get(project).map(BTreeMap::len);
         // What only loses waits for those that need it.
         if gains || !loses {

@@ -41,13 +41,14 @@ pub(super) fn shown<B: AsRef<[u8]>>(
     // Of several with one content, the first.
     let hidden: HashMap<&[u8], &String> =
         hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
-    let content = |bytes: &[u8]| match hidden.get(bytes) {
-        Some(path) => Ok(ShownContent::Same((*path).clone())),
-        None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
-    };
     let shown = visible.iter().map(|(path, bytes)| {
-        let content = content(bytes.as_ref())
-            .map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
+        let bytes = bytes.as_ref();
+        let content = match hidden.get(bytes) {
+            Some(path) => Ok(ShownContent::Same((*path).clone())),
+            None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
+        };
+        let content =
+            content.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
         Ok((path.clone(), content))
     });
     shown.collect()
@@ -86,8 +87,9 @@ pub(super) fn rest(
             .cause(error)
             .hint(RESTORE_HINT)
     })?;
-    let odd = |path: &str| path.starts_with(PRIVATE) || next.records.contains_key(path);
-    if let Some((path, _)) = shown.iter().find(|(path, _)| odd(path)) {
+    let odd =
+        shown.iter().find(|(path, _)| path.starts_with(PRIVATE) || next.records.contains_key(path));
+    if let Some((path, _)) = odd {
         let message = format!("says that `{}` is published last", path.escape_debug());
         return Err(Error::malformed(message).file(&file).hint(RESTORE_HINT));
     }

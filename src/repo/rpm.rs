@@ -69,8 +69,7 @@ fn places(state: &ChannelState) -> Vec<RepositoryRpm<'_>> {
     let mut records: Vec<(&String, &Arc<PoolRecord>)> = state.records.iter().collect();
     records.sort_by(|(a_path, a), (b_path, b)| {
         let (a, b) = (&a.indexed.facts, &b.indexed.facts);
-        let versions = || a.compare_versions(b);
-        a.name().cmp(b.name()).then_with(versions).then_with(|| a_path.cmp(b_path))
+        a.name().cmp(b.name()).then_with(|| a.compare_versions(b)).then_with(|| a_path.cmp(b_path))
     });
     let places = records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
         Facts::Rpm(package) => {

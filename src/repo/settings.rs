@@ -81,8 +81,8 @@ impl ChannelSettings {
             ("--description", &self.description),
         ];
         for (option, text) in texts {
-            let bad = |text: &str| text.trim().is_empty() || text.contains(char::is_control);
-            if text.as_deref().is_some_and(bad) {
+            let Some(text) = text else { continue };
+            if text.trim().is_empty() || text.contains(char::is_control) {
                 faults.push(usage(format!("{option} is empty or has control characters")));
             }
         }
@@ -90,10 +90,10 @@ impl ChannelSettings {
         for (option, word) in words {
             faults.extend(word.as_deref().and_then(|word| check_word(option, word).err()));
         }
-        let bad = |url: &str| {
+        let bad = self.url.as_deref().filter(|url| {
             !url.contains(':') || url.contains(|c: char| c.is_whitespace() || c.is_control())
-        };
-        if let Some(url) = self.url.as_deref().filter(|url| bad(url)) {
+        });
+        if let Some(url) = bad {
             faults.push(usage(format!("--url `{}` is no URL", url.escape_debug())));
         }
         Error::gather(faults).map_or(Ok(()), Err)
@@ -106,8 +106,8 @@ fn own_or(own: &Option<String>, earlier: &Option<String>) -> Option<String> {
 
 /// Refuses what cannot be a part of a path and of a field.
 pub fn check_word(option: &str, word: &str) -> Result<()> {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "+-._~".contains(c);
-    if word.starts_with(|c: char| c.is_ascii_alphanumeric()) && word.chars().all(legal) {
+    let is_legal = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~".contains(c));
+    if word.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_legal {
         Ok(())
     } else {
         Err(usage(format!("{option} `{}` is not one word", word.escape_debug())))

@@ -48,8 +48,10 @@ pub fn check_wheels(option: &str, wheels: &str) -> Result<()> {
 
 /// Whether the text is a file name, or `NAME=VERSION`.
 fn names_some(text: &str) -> bool {
-    let is_version = |it: (&str, &str)| !it.0.is_empty() && !it.1.is_empty() && !it.1.contains('=');
-    is_file_name(text) || text.split_once('=').is_some_and(is_version)
+    is_file_name(text)
+        || text.split_once('=').is_some_and(|(name, version)| {
+            !name.is_empty() && !version.is_empty() && !version.contains('=')
+        })
 }
 
 fn names_none(option: &str, text: &str) -> Error {

@@ -61,15 +61,16 @@ pub fn schema() -> Value {
 pub fn keys() -> Vec<KeyDocument> {
     let schema = schema();
     let options = Keys::augment_args(Command::new("keys"));
-    let option = |path: &[String]| {
-        let [key] = path else { return None };
-        let found = options.get_arguments().find(|argument| argument.get_id() == key.as_str());
-        found.and_then(|argument| argument.get_long()).map(|name| format!("--{name}"))
-    };
     let mut keys = Vec::new();
     walk(&schema, &schema, &[], &mut keys);
-    keys.iter_mut().for_each(|key| key.option = option(&key.path));
+    keys.iter_mut().for_each(|key| key.option = option_of(&key.path, &options));
     keys
+}
+
+fn option_of(path: &[String], options: &Command) -> Option<String> {
+    let [key] = path else { return None };
+    let found = options.get_arguments().find(|argument| argument.get_id() == key.as_str());
+    found.and_then(|argument| argument.get_long()).map(|name| format!("--{name}"))
 }
 
 /// The keys as a table in Markdown.

@@ -212,6 +212,5 @@ fn text(relation: &Relation) -> String {
 
 /// Whether `text` may be a name: artifacts are named by folders, so it has no slash or blank.
 fn is_name(text: &str) -> bool {
-    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '/';
-    !text.is_empty() && !text.contains(bad)
+    !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/')
 }

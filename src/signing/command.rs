@@ -108,11 +108,10 @@ impl CommandSigner {
             let message = format!("{} wrote no armoured signature for {mode}", self.program());
             return Err(Error::new(Kind::Malformed, message));
         }
-        let unreadable = |error| {
+        let signatures = signatures(&signed, mode).map_err(|error| {
             let message = format!("{} wrote a signature that cannot be read", self.program());
             Error::new(Kind::Malformed, message).cause(error)
-        };
-        let signatures = signatures(&signed, mode).map_err(unreadable)?;
+        })?;
         if signatures.is_empty() {
             let message = format!("{} wrote armour without a signature", self.program());
             return Err(Error::new(Kind::Malformed, message));

@@ -19,15 +19,17 @@ pub fn header_signer(signer: &Arc<dyn Signer>, time: i64) -> Result<HeaderSigner
         Algorithm::EdDsa => SignatureTag::Dsa,
     };
     let signer = Arc::clone(signer);
-    let sign = move |header: &[u8]| Ok(HeaderSignature { tag, packet: signer.sign(header, time)? });
-    Ok(HeaderSigner { sign: Arc::new(sign) })
+    Ok(HeaderSigner {
+        sign: Arc::new(move |header| {
+            Ok(HeaderSignature { tag, packet: signer.sign(header, time)? })
+        }),
+    })
 }
 
 /// Signs headers with a signer of indexes, which may be another program, and removes the armour. The
 /// signatures state the program's time.
 pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
-    let sign = move |header: &[u8]| header_signature(&signer.sign_detached(header)?);
-    HeaderSigner { sign: Arc::new(sign) }
+    HeaderSigner { sign: Arc::new(move |header| header_signature(&signer.sign_detached(header)?)) }
 }
 
 /// The one signature in `armored`, in the form of an rpm header.

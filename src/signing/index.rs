@@ -54,8 +54,9 @@ impl KeySigner {
     /// Signs by each of `signers` at the time of `at`. `others` are the contents of files of further public
     /// keys that clients should trust: the next key, or the previous one.
     pub fn new(signers: Vec<Arc<dyn Signer>>, at: Moment, others: &[Vec<u8>]) -> Result<Self> {
-        let unstated = || format!("no signature can state time {}", at.time);
-        let time = u32::try_from(at.time).map_err(|_| Error::new(Kind::Limit, unstated()))?;
+        let time = u32::try_from(at.time).map_err(|_| {
+            Error::new(Kind::Limit, format!("no signature can state time {}", at.time))
+        })?;
         let (mut known, mut keys) = (BTreeSet::new(), Vec::new());
         for signer in &signers {
             known.extend(public_keys(&signer.public_key()?)?.iter().map(fingerprint));

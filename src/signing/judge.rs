@@ -6,7 +6,7 @@
 
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
-use pgp::packet::{Signature, SignatureType, SubpacketData};
+use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureType, SubpacketData};
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
 use rockpack_base::formats::apt_index::format_date;
@@ -55,14 +55,19 @@ pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     details.users.retain(|user| !user.signatures.is_empty());
     for sub in &mut key.public_subkeys {
         let part = sub.key.clone();
-        let agrees = |it: &Signature| match it.embedded_signature() {
-            Some(back) => back.verify_primary_key_binding(&part, &primary).is_ok(),
-            None => !it.key_flags().sign(),
-        };
-        sub.signatures.retain(|it| it.verify_subkey_binding(&primary, &part).is_ok() && agrees(it));
+        sub.signatures.retain(|it| {
+            it.verify_subkey_binding(&primary, &part).is_ok() && subkey_agrees(it, &part, &primary)
+        });
     }
     key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
     key
+}
+
+fn subkey_agrees(binding: &Signature, subkey: &PublicSubkey, primary: &PublicKey) -> bool {
+    match binding.embedded_signature() {
+        Some(back) => back.verify_primary_key_binding(subkey, primary).is_ok(),
+        None => !binding.key_flags().sign(),
+    }
 }
 
 fn is_good(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
@@ -89,13 +94,16 @@ pub fn taken(
         Alive::WhenSigned => Moment { time: made, ..at },
     };
     let part = by.map_or_else(|| key.primary_key.created_at(), |sub| sub.created_at());
-    let older = || (made < seconds(part)).then(|| "is older than the key that made it".to_owned());
-    let of_key = || {
-        let refusal = key_refusal(key, by, lives)?;
-        Some(format!("is by a key that does not count ({})", refusal.fault))
-    };
-    let fault = signature_fault(signature, at).or_else(older).or_else(of_key);
+    let older = "is older than the key that made it";
+    let fault = signature_fault(signature, at)
+        .or_else(|| (made < seconds(part)).then(|| older.to_owned()))
+        .or_else(|| key_fault(key, by, lives));
     Some(fault.map_or(Ok(()), Err))
+}
+
+fn key_fault(key: &SignedPublicKey, by: Option<&SignedPublicSubKey>, at: Moment) -> Option<String> {
+    let refusal = key_refusal(key, by, at)?;
+    Some(format!("is by a key that does not count ({})", refusal.fault))
 }
 
 /// The reason for which clients refuse a signature by any key, as the rest of a sentence.
@@ -132,13 +140,12 @@ pub(super) fn key_refusal(
     by: Option<&SignedPublicSubKey>,
     at: Moment,
 ) -> Option<Refusal> {
-    let refusal = |refusal: Refusal| refusal.of(key);
-    let whole = part_refusal("the key", &key.primary_key, at);
-    let own = || Weakness::of(key, by.map(|sub| sub.fingerprint()).as_ref()).map(Refusal::from);
-    let life = || life_refusal(key, at);
-    let of_subkey = || by.and_then(|sub| subkey_refusal(sub, at));
-    let may = || (by.is_none() && !may_sign(key)).then(Refusal::may_not_sign);
-    whole.or_else(own).or_else(life).or_else(of_subkey).or_else(may).map(refusal)
+    part_refusal("the key", &key.primary_key, at)
+        .or_else(|| Weakness::of(key, by.map(|sub| sub.fingerprint()).as_ref()).map(Refusal::from))
+        .or_else(|| life_refusal(key, at))
+        .or_else(|| by.and_then(|sub| subkey_refusal(sub, at)))
+        .or_else(|| (by.is_none() && !may_sign(key)).then(Refusal::may_not_sign))
+        .map(|refusal| refusal.of(key))
 }
 
 /// The reason for which clients refuse signatures of a key with only a public part: by the newest of its
@@ -150,8 +157,10 @@ pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusa
         .filter(|sub| own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign()));
     let alive = signing.clone().filter(|sub| !is_over(sub, at));
     let newest = alive.max_by_key(|sub| sub.created_at().as_secs());
-    let lost = || signing.max_by_key(|sub| sub.created_at().as_secs()).filter(|_| !may_sign(key));
-    key_refusal(key, newest.or_else(lost), at)
+    let newest_or_lost = newest.or_else(|| {
+        signing.max_by_key(|sub| sub.created_at().as_secs()).filter(|_| !may_sign(key))
+    });
+    key_refusal(key, newest_or_lost, at)
 }
 
 /// Refuses a key or subkey, called `what`, for its kind or its date.

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use jiff::Timestamp as Time;
-use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedSecretKey};
+use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SignatureVersion};
@@ -111,6 +111,11 @@ pub(super) fn fault(signature: &Signature) -> Option<String> {
     Some(format!("uses {name}"))
 }
 
+fn binding_fault(subkey: &SignedPublicSubKey) -> Option<String> {
+    let weak = !subkey.signatures.iter().any(|it| !revokes(it) && is_strong(it));
+    newest(&subkey.signatures).filter(|_| weak).and_then(fault)
+}
+
 /// The name of a key in messages: its fingerprint, and the first of its user ids.
 pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
     let fingerprint = upper(&key.fingerprint());
@@ -146,14 +151,13 @@ impl Weakness {
             Some(_) => None,
             None => fault(newest_said),
         };
-        let subkeys = key.public_subkeys.iter().filter(|sub| Some(&sub.fingerprint()) == by);
-        let of_subkey = || {
-            let sub = subkeys.into_iter().next()?;
-            let weak = !sub.signatures.iter().any(|it| !revokes(it) && is_strong(it));
-            let fault = newest(&sub.signatures).filter(|_| weak).and_then(fault)?;
-            Some((Some(upper(&sub.fingerprint())), fault))
+        let (subkey, fault) = match whole {
+            Some(fault) => (None, fault),
+            None => {
+                let sub = key.public_subkeys.iter().find(|sub| Some(&sub.fingerprint()) == by)?;
+                (Some(upper(&sub.fingerprint())), binding_fault(sub)?)
+            }
         };
-        let (subkey, fault) = whole.map(|fault| (None, fault)).or_else(of_subkey)?;
         Some(Self {
             primary: upper(&key.primary_key.fingerprint()),
             subkey,
@@ -173,10 +177,9 @@ impl Weakness {
                  {primary} {algorithm} sign`"
             );
         }
-        let time = |seconds: u64| Time::from_second(i64::try_from(seconds).ok()?).ok();
         let until = self
             .expires
-            .and_then(time)
+            .and_then(|seconds| Time::from_second(i64::try_from(seconds).ok()?).ok())
             .map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
         // Without the option gpg ignores a signature with MD5, and so does not replace it.
         let allow = if self.fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };

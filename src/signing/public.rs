@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pgp::armor::BlockType;
-use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
+use pgp::composed::{PublicOrSecret, SignedPublicKey, SignedSecretKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::ser::Serialize;
 use pgp::types::KeyDetails;
@@ -86,9 +86,11 @@ pub(super) fn common_algorithm(keys: &[SignedPublicKey]) -> Option<Algorithm> {
 }
 
 fn signing_algorithm(key: &SignedPublicKey) -> PublicKeyAlgorithm {
-    let signs = |sub: &&SignedPublicSubKey| sub.signatures.iter().any(|it| it.key_flags().sign());
-    let newest =
-        key.public_subkeys.iter().filter(signs).max_by_key(|sub| sub.key.created_at().as_secs());
+    let newest = key
+        .public_subkeys
+        .iter()
+        .filter(|sub| sub.signatures.iter().any(|it| it.key_flags().sign()))
+        .max_by_key(|sub| sub.key.created_at().as_secs());
     newest.map_or_else(|| key.primary_key.algorithm(), |sub| sub.key.algorithm())
 }
 

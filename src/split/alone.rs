@@ -16,8 +16,8 @@ use crate::report::{DevelopmentFile, Finding, Findings};
 
 /// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
-    let doing = || format!("splitting {}/{}", artifact.shard, artifact.name);
-    split_inner(artifact, options).map_err(|error| error.context(doing()))
+    split_inner(artifact, options)
+        .map_err(|error| error.context(format!("splitting {}/{}", artifact.shard, artifact.name)))
 }
 
 fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {

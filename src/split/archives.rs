@@ -58,14 +58,15 @@ pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<Di
         let target = Target::parse_spelling(spelled).map_err(no_target)?;
         all.push(DistinctRow { target, spelled, ordinal: row.ordinal });
     }
-    let is_alias = |row: &DistinctRow<'_>| {
-        let mut others = all
-            .iter()
-            .filter(|other| other.ordinal == row.ordinal)
-            .filter(|other| other.target != row.target);
-        others.any(|other| other.target.runs_on(&row.target))
-    };
-    Ok(all.iter().filter(|row| !is_alias(row)).cloned().collect())
+    Ok(all.iter().filter(|row| !is_alias(row, &all)).cloned().collect())
+}
+
+fn is_alias(row: &DistinctRow<'_>, all: &[DistinctRow<'_>]) -> bool {
+    let mut others = all
+        .iter()
+        .filter(|other| other.ordinal == row.ordinal)
+        .filter(|other| other.target != row.target);
+    others.any(|other| other.target.runs_on(&row.target))
 }
 
 /// Whether the file at `path` is a kernel archive or a manifest of archives.

@@ -142,8 +142,8 @@ pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> Re
             stated => disagrees |= stated.fixed() != Some(*on),
         }
     }
-    let unclaimed = |(name, _): &(String, bool)| claimed.features().iter().all(|(n, _)| n != name);
-    disagrees |= own.features().iter().any(unclaimed);
+    let mut stated = own.features().iter();
+    disagrees |= stated.any(|(name, _)| claimed.features().iter().all(|(n, _)| n != name));
     ResolvedTarget { target: Some(Target::new(base.clone(), features)), disagrees }
 }
 

@@ -72,14 +72,16 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
 }
 
 fn has_host_code(content: &Content) -> Result<bool> {
-    let is_host_code =
-        |entry: &BundleEntry| entry.id.kind == BundleEntryKind::Host && !entry.content.is_empty();
     for next in Bundles::new(content) {
         if next?.bundle.bundle.entries.iter().any(is_host_code) {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+fn is_host_code(entry: &BundleEntry) -> bool {
+    entry.id.kind == BundleEntryKind::Host && !entry.content.is_empty()
 }
 
 fn sniff_elf(content: &Content) -> Result<Sniffed> {
@@ -159,11 +161,13 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
         return Ok(Vec::new());
     };
     let object = ElfFile::with_header(member, header)?;
-    let bundled = |name: &[u8]| DEVICE_SECTIONS[..2].iter().any(|start| name.starts_with(start));
-    let sections = object.sections.iter().enumerate();
+    let bundled = object.sections.iter().enumerate().filter(|(_, section)| {
+        let name = object.name_bytes(section);
+        DEVICE_SECTIONS[..2].iter().any(|start| name.starts_with(start))
+    });
     let mut found = Vec::new();
     let mut left = member.len();
-    for (index, section) in sections.filter(|(_, s)| bundled(object.name_bytes(s))) {
+    for (index, section) in bundled {
         let bytes = member.slice(object.file_range(index, section)?)?;
         left = left.checked_sub(bytes.len()).ok_or_else(|| {
             let message = "shares its bytes with other sections of device code";

@@ -93,9 +93,10 @@ pub fn join(
     options: &SplitPolicy<'_>,
 ) -> Result<Vec<SplitArtifact>> {
     let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
-    let mut look_again =
-        |component: &mut [SplitArtifact]| partners::look_again(artifacts, component, options);
-    let mut attached = noticed.explain(attach(taken, options.rules, &mut look_again))?;
+    let attached = attach(taken, options.rules, &mut |component| {
+        partners::look_again(artifacts, component, options)
+    });
+    let mut attached = noticed.explain(attached)?;
     attached.iter_mut().for_each(fat_binary::note_without_code);
     Ok(attached)
 }

@@ -20,8 +20,8 @@ pub(super) fn look_again(
     split_apart: &mut [SplitArtifact],
     options: &SplitPolicy<'_>,
 ) -> Result<()> {
-    let lonely = |part: &SplitArtifact| part.findings.iter().any(is_about_partners);
-    if split_apart.len() < 2 || !split_apart.iter().any(lonely) {
+    let is_any_lonely = split_apart.iter().any(|part| part.findings.iter().any(is_about_partners));
+    if split_apart.len() < 2 || !is_any_lonely {
         return Ok(());
     }
     let Some(joined) = joined(artifacts, split_apart)? else {

@@ -119,24 +119,30 @@ fn split_files(files: Files) -> Result<SplitArtifact> {
 
 /// The name and the one arch of each database file.
 fn archs(split: &SplitArtifact) -> Vec<(&str, &str)> {
-    let only = |file: &'_ DatabaseFile| assert_eq!(file.archs.len(), 1, "{file:?}");
-    split.databases.iter().for_each(only);
+    for file in &split.databases {
+        assert_eq!(file.archs.len(), 1, "{file:?}");
+    }
     split.databases.iter().map(|file| (file.path.name(), file.archs[0].as_str())).collect()
 }
 
 /// Name and archs of the database files.
 fn all_archs(split: &SplitArtifact) -> Vec<String> {
-    let archs = |file: &DatabaseFile| {
-        let names: Vec<&str> = file.archs.iter().map(BaseArch::as_str).collect();
-        names.join(" ")
-    };
-    split.databases.iter().map(|file| format!("{}: {}", file.path.name(), archs(file))).collect()
+    let files = split.databases.iter();
+    files.map(|file| format!("{}: {}", file.path.name(), names_of_archs(file))).collect()
+}
+
+fn names_of_archs(file: &DatabaseFile) -> String {
+    let names: Vec<&str> = file.archs.iter().map(BaseArch::as_str).collect();
+    names.join(" ")
 }
 
 /// Codes and the names of files; as literals, to be compared with such.
 fn codes(split: &SplitArtifact) -> Vec<(Code, &'static str)> {
-    let name = |finding: &Finding| finding.subject().leak().rsplit('/').next().unwrap_or_default();
-    split.findings.iter().map(|finding| (finding.code(), name(finding))).collect()
+    split.findings.iter().map(|finding| (finding.code(), name_of_subject(finding))).collect()
+}
+
+fn name_of_subject(finding: &Finding) -> &'static str {
+    finding.subject().leak().rsplit('/').next().unwrap_or_default()
 }
 
 fn library(files: &[(&str, Vec<u8>)]) -> Result<SplitArtifact> {

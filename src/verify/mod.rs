@@ -232,13 +232,13 @@ impl Origins<'_> {
                 refuse_unknown(stated.as_ref(), extent)?;
             }
             let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
-            let all = || sets.iter().copied().flatten().copied();
             let mut of_receipts = Problems::default();
             for receipt in receipts {
                 against::receipts::check(receipt, excuses, &inputs, &mut of_receipts);
             }
             problems.extend(sieve.sift(of_receipts, std::iter::empty()));
-            let prefix = stated.unwrap_or_else(|| against::prefix::likely(all(), &inputs));
+            let all = sets.iter().copied().flatten().copied();
+            let prefix = stated.unwrap_or_else(|| against::prefix::likely(all, &inputs));
             for packages in &sets {
                 let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
                 let comparison = SetComparison { packages, prefix, excuses, inputs };
@@ -377,10 +377,11 @@ fn check_scripts(
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
 fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
-    let declared = receipts.first().map(|receipt| receipt.prefix.clone());
-    let of_set = |set: &&Vec<&Installed>| {
+    if let Some(receipt) = receipts.first() {
+        return Some(receipt.prefix.clone());
+    }
+    sets.iter().find_map(|set| {
         let listings = listings::listings(set);
         listings.iter().find_map(|listing| listing.prefix().map(str::to_owned))
-    };
-    declared.or_else(|| sets.iter().find_map(of_set))
+    })
 }

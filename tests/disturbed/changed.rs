@@ -74,13 +74,12 @@ fn is_told(left: &Left<'_>, victim: &Victim) {
 
 fn command(change: &str, (victim, room): (&Victim, &Path)) -> String {
     let (file, kept) = (room.join(victim.path), room.join("kept"));
-    let text = |path: &Path| path.to_str().unwrap().to_owned();
     let change = change
-        .replace("{file}", &text(&file))
-        .replace("{kept}", &text(&kept))
+        .replace("{file}", file.to_str().unwrap())
+        .replace("{kept}", kept.to_str().unwrap())
         .replace("{cut}", victim.cut)
         .replace("{at}", &victim.at.to_string());
-    change.replace("{room}", &text(room))
+    change.replace("{room}", room.to_str().unwrap())
 }
 
 /// Changes the file before each call on it in turn, from the first read to the last look, which is always

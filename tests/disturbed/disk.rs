@@ -74,15 +74,19 @@ fn run_on(scenario: &Scenario, options: &str) -> Ended {
     script.arg(command.get_program()).args(command.get_args());
     script.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     tools::run(&mut script);
-    let read = |name: &str| fs::read_to_string(room.join(name)).unwrap();
     Ended {
-        status: read("status").trim().parse().unwrap(),
-        said: read("said"),
-        before: read("before"),
-        after: read("after"),
-        again: read("again"),
-        unfinished: read("unfinished"),
+        status: written(room, "status").trim().parse().unwrap(),
+        said: written(room, "said"),
+        before: written(room, "before"),
+        after: written(room, "after"),
+        again: written(room, "again"),
+        unfinished: written(room, "unfinished"),
     }
+}
+
+/// What [`SCRIPT`] wrote into a file of the room.
+fn written(room: &Path, name: &str) -> String {
+    fs::read_to_string(room.join(name)).unwrap()
 }
 
 impl Ended {

@@ -28,10 +28,10 @@ fn failed_or_whole(left: &Left<'_>) {
 /// The message names the file, or its folder.
 fn says_what_failed(left: &Left<'_>) {
     let (_, path) = left.struck.call.as_ref().unwrap();
-    let says = |text: &std::ffi::OsStr| left.struck.stderr.contains(text.to_str().unwrap());
-    let around = path.ancestors().take(3).any(|path| says(path.as_os_str()));
-    let said = around || says(path.file_name().unwrap());
-    assert!(said && left.struck.stderr.contains("os error"), "{}", left.about);
+    let stderr = &left.struck.stderr;
+    let around = path.ancestors().take(3).any(|path| stderr.contains(path.to_str().unwrap()));
+    let said = around || stderr.contains(path.file_name().unwrap().to_str().unwrap());
+    assert!(said && stderr.contains("os error"), "{}", left.about);
 }
 
 /// If renames fail from then on, a started commit cannot be undone: the next run does that.

@@ -44,12 +44,9 @@ impl Left<'_> {
     /// Fails unless the whole new output is there, except for optional parts.
     pub fn is_new(&self) {
         let aside = self.scenario.promise.aside;
-        let wanted = |path: &&String| aside.is_none_or(|aside| !path.starts_with(aside));
-        let of = |tree: &Tree| -> Tree {
-            let wanted = tree.iter().filter(|(path, _)| wanted(path));
-            wanted.map(|(path, entry)| (path.clone(), entry.clone())).collect()
-        };
-        assert!(of(&self.tree) == of(&self.scenario.whole), "{}: not the new output", self.about);
+        let [left, whole] = [&self.tree, &self.scenario.whole]
+            .map(|tree| part_of(tree, |path| aside.is_none_or(|aside| !path.starts_with(aside))));
+        assert!(left == whole, "{}: not the new output", self.about);
         self.has_no_part();
     }
 
@@ -88,12 +85,9 @@ impl Left<'_> {
     /// Returns whether a unit is the earlier one, and whether it is the new one.
     fn age(&self, name: &str) -> (bool, bool) {
         let unit = self.scenario.promise.unit;
-        let of = |tree: &'_ Tree| -> Tree {
-            let of_it = tree.iter().filter(|(path, _)| unit(path) == name);
-            of_it.map(|(path, entry)| (path.clone(), entry.clone())).collect()
-        };
-        let now = of(&self.tree);
-        (now == of(&self.scenario.earlier), now == of(&self.scenario.whole))
+        let [now, earlier, whole] = [&self.tree, &self.scenario.earlier, &self.scenario.whole]
+            .map(|tree| part_of(tree, |path| unit(path) == name));
+        (now == earlier, now == whole)
     }
 
     /// Fails unless the earlier output is unchanged, if it becomes visible at once, and nothing unfinished is
@@ -110,9 +104,10 @@ impl Left<'_> {
     /// Fails if a file under its final name is neither the earlier nor the new one.
     pub fn has_no_part(&self) {
         for (path, entry) in &self.tree {
-            let is = |tree: &Tree| tree.get(path) == Some(entry);
             let folder = matches!(entry, Entry::Folder { .. });
-            let known = is(&self.scenario.earlier) || is(&self.scenario.whole);
+            let known = [&self.scenario.earlier, &self.scenario.whole]
+                .iter()
+                .any(|tree| tree.get(path) == Some(entry));
             assert!(known || folder, "{}: {path} is neither old nor new", self.about);
         }
         self.documents_describe_packages();
@@ -140,12 +135,22 @@ impl Left<'_> {
     /// Fails unless each document comes with all packages of its generation.
     fn documents_describe_packages(&self) {
         for generation in [&self.scenario.earlier, &self.scenario.whole] {
-            let is_there = |path: &String| self.tree.get(path) == generation.get(path);
-            if generation.keys().any(|path| path.ends_with(".spdx.json") && is_there(path)) {
+            let mut documents = generation.keys().filter(|path| path.ends_with(".spdx.json"));
+            if documents.any(|path| self.agrees_with(generation, path)) {
                 let package = |path: &&String| path.ends_with(".deb") || path.ends_with(".rpm");
-                let missing = generation.keys().filter(package).find(|path| !is_there(path));
+                let mut packages = generation.keys().filter(package);
+                let missing = packages.find(|path| !self.agrees_with(generation, path));
                 assert_eq!(missing, None, "{}: a document without it", self.about);
             }
         }
     }
+
+    fn agrees_with(&self, generation: &Tree, path: &str) -> bool {
+        self.tree.get(path) == generation.get(path)
+    }
+}
+
+fn part_of(tree: &Tree, is_wanted: impl Fn(&str) -> bool) -> Tree {
+    let wanted = tree.iter().filter(|(path, _)| is_wanted(path));
+    wanted.map(|(path, entry)| (path.clone(), entry.clone())).collect()
 }

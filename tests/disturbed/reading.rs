@@ -25,22 +25,25 @@ pub struct Input {
 impl Input {
     pub fn new() -> Self {
         let room = folder();
-        let here = |name: &str| room.path().join(name);
-        tools::run(Command::new("cp").arg("-r").arg(shards().join("gfx1151-build")).arg(here("s")));
-        let packed = pack(&here("s/host-suite-sparse_lib_generic"), Packing::Zstd);
-        fs::create_dir(here("elsewhere")).unwrap();
-        for artifact in [packed, here("s/blas_run_gfx1151")] {
+        let root = room.path();
+        let shard = shards().join("gfx1151-build");
+        tools::run(Command::new("cp").arg("-r").arg(shard).arg(root.join("s")));
+        let packed = pack(&root.join("s/host-suite-sparse_lib_generic"), Packing::Zstd);
+        fs::create_dir(root.join("elsewhere")).unwrap();
+        for artifact in [packed, root.join("s/blas_run_gfx1151")] {
             let name = artifact.file_name().unwrap();
-            fs::rename(&artifact, here("elsewhere").join(name)).unwrap();
+            fs::rename(&artifact, root.join("elsewhere").join(name)).unwrap();
             symlink(Path::new("../elsewhere").join(name), &artifact).unwrap();
         }
-        fs::create_dir(here("linked")).unwrap();
-        symlink("../s", here("linked/s")).unwrap();
+        fs::create_dir(root.join("linked")).unwrap();
+        symlink("../s", root.join("linked/s")).unwrap();
         let mut build = rockpack();
-        build.args(["build", "--sbom", "--version", "7.1.0", "--artifacts"]).arg(here("s"));
-        tools::run(build.arg("--out").arg(here("set")));
-        tools::run(rockpack().arg("repo").arg(here("set")).arg("--out").arg(here("repository")));
-        fs::write(here("repository/own.repo"), "[own]\ngpgcheck=1\n").unwrap();
+        build.args(["build", "--sbom", "--version", "7.1.0", "--artifacts"]).arg(root.join("s"));
+        tools::run(build.arg("--out").arg(root.join("set")));
+        let mut publish = rockpack();
+        publish.arg("repo").arg(root.join("set")).arg("--out").arg(root.join("repository"));
+        tools::run(&mut publish);
+        fs::write(root.join("repository/own.repo"), "[own]\ngpgcheck=1\n").unwrap();
         Self { room }
     }
 
@@ -74,17 +77,17 @@ impl Input {
     ) {
         let commands = self.commands().into_iter().zip(self.commands());
         for ((mut command, code), (mut undisturbed, _)) in commands {
-            let strike = |command: &mut Command, at| {
-                strike(command, self.room.path(), Fault { calls: kinds, act, at })
-            };
-            let whole = strike(&mut undisturbed, 0);
+            let room = self.room.path();
+            let whole = strike(&mut undisturbed, room, Fault { calls: kinds, act, at: 0 });
             assert_eq!(whole.code(), Some(code), "{command:?}: {}", whole.stderr);
             let printed = String::from_utf8_lossy(&whole.output.stdout).contains("V074");
             assert_eq!(printed, code == 1, "{}", about(&whole));
             let count = whole.counted;
             assert!(count > 0, "{command:?} makes no call of {kinds}");
             let places = places_of_slice(count, some);
-            let struck = places.iter().map(|at| strike(&mut command, *at));
+            let struck = places
+                .iter()
+                .map(|at| strike(&mut command, room, Fault { calls: kinds, act, at: *at }));
             // The threads of a run may make fewer calls.
             let struck: Vec<_> = struck.filter(|struck| struck.call.is_some()).collect();
             assert!(
@@ -219,23 +222,26 @@ fn a_repo_file_that_cannot_be_found_or_read_is_not_taken_for_absent() {
     need(&TOOLS);
     let (input, kinds) = (Input::new(), "open,read,stat,list");
     let root = input.room.path().join("repository");
-    let verify = || {
-        let mut verify = rockpack();
-        verify.arg("verify").arg(&root);
-        verify
-    };
-    let strike_at = |under: &Path, kinds, at| {
-        let struck = strike(&mut verify(), under, Fault { calls: kinds, act: "error:5", at });
-        cannot_read(&struck);
-    };
     let file = root.join("own.repo");
-    let of_file = calls(&mut verify(), &file, kinds);
+    let of_file = calls(&mut verify(&root), &file, kinds);
     assert!(of_file.iter().any(|(kind, _)| kind == "open"), "{of_file:?}");
-    (1..=of_file.len()).for_each(|at| strike_at(&file, kinds, at));
-    let listed = calls(&mut verify(), &root, "list");
+    (1..=of_file.len()).for_each(|at| fail_at(&root, &file, kinds, at));
+    let listed = calls(&mut verify(&root), &root, "list");
     let of_root: Vec<_> = (1..).zip(&listed).filter(|(_, (_, path))| *path == root).collect();
     assert!(of_root.len() > 1, "{listed:?}");
-    of_root.iter().for_each(|(at, _)| strike_at(&root, "list", *at));
+    of_root.iter().for_each(|(at, _)| fail_at(&root, &root, "list", *at));
+}
+
+/// Verifies a repository, with one of the calls under `under` failing.
+fn fail_at(repository: &Path, under: &Path, kinds: &str, at: usize) {
+    let fault = Fault { calls: kinds, act: "error:5", at };
+    cannot_read(&strike(&mut verify(repository), under, fault));
+}
+
+fn verify(repository: &Path) -> Command {
+    let mut verify = rockpack();
+    verify.arg("verify").arg(repository);
+    verify
 }
 
 /// Fails if the exit code is 0, or if no message is about the path that could not be read.

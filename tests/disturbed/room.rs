@@ -215,10 +215,13 @@ pub fn aside(out: &Path) -> Tree {
 /// Tells whether `to`, a copy of `from` by [`link_tree`], still has exactly its files.
 pub fn is_same(from: &Path, to: &Path) -> bool {
     let (was, is) = (tree(from), tree(to));
-    let inode = |root: &Path, path: &str| fs::symlink_metadata(root.join(path)).unwrap().ino();
     let files = was.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
     let mut linked = files.filter(|(path, _)| !path.ends_with("/lock"));
-    was == is && linked.all(|(path, _)| inode(from, path) == inode(to, path))
+    was == is && linked.all(|(path, _)| inode(&from.join(path)) == inode(&to.join(path)))
+}
+
+fn inode(file: &Path) -> u64 {
+    fs::symlink_metadata(file).unwrap().ino()
 }
 
 /// Copies `from` with hard links. Nothing may write into these files, except into locks.

@@ -110,10 +110,10 @@ fn a_result_that_is_lost_is_told_beside_what_failed() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
         assert!(said.contains("<stdout>: cannot write: No space left"), "{said}");
-        let word = |word: &str| command.get_args().any(|argument| argument == word);
-        if word("split") || word("inspect") {
-            let named = if word("split") { "x_lib_gfx1151" } else { "bad.deb" };
-            assert!(said.contains(named), "{said}");
+        let named = [("split", "x_lib_gfx1151"), ("inspect", "bad.deb")];
+        let of_word = |(word, _): &(&str, &str)| command.get_args().any(|it| it == *word);
+        if let Some((_, name)) = named.into_iter().find(of_word) {
+            assert!(said.contains(name), "{said}");
         }
     }
     let mut help = rockpack();
@@ -140,17 +140,18 @@ fn closed_streams_are_no_failure_and_no_files() {
 
 /// Runs `command` as a user who owns nothing.
 pub fn by_nobody(command: &Command) -> Command {
-    let as_nobody = || {
-        let mut nobody = Command::new("setpriv");
-        nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
-        nobody
-    };
     let program = command.get_program();
     if !as_nobody().arg(program).arg("--version").output().unwrap().status.success() {
         tools::skip("needs the program to lie where everybody may run it");
     }
     let mut nobody = as_nobody();
     nobody.arg(program).args(command.get_args());
+    nobody
+}
+
+fn as_nobody() -> Command {
+    let mut nobody = Command::new("setpriv");
+    nobody.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     nobody
 }
 

@@ -1,16 +1,16 @@
 //! A system that starts no more threads, such as a container with a limit on them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::example::{rockpack, shards};
-use support::gpg_keys::key;
+use support::gpg_keys::{Key, key};
 use support::repo_fixture::{deb, repo};
 use support::tools::need;
 
 use crate::left::Left;
 use crate::publications;
 use crate::reading::{self, Input};
-use crate::room::{Fault, folder, places, strike};
+use crate::room::{Fault, Struck, folder, places, strike};
 use crate::scenarios::Scenario;
 use crate::sweep::{Strikes, sweep};
 
@@ -67,16 +67,19 @@ fn a_publication_that_gets_no_threads_leaves_a_repository_that_clients_can_use()
 /// The numbers of threads that a build with `--jobs jobs` starts, alone and with an option that takes a path
 /// in `room`. The packages are compressed with xz, which keeps no thread from one package to the next.
 fn starts(room: &Path, jobs: &str, [option, path]: [&str; 2]) -> [usize; 2] {
-    let count = |name, more: &[&Path]| {
-        let mut build = rockpack();
-        build.args(["build", "--version", "7.1.0", "--compression", "xz", "--jobs", jobs]);
-        build.arg("--artifacts").arg(shards().join("gfx1151-build"));
-        build.arg("--out").arg(room.join(name)).args(more);
-        let run = strike(&mut build, room, Fault { calls: "thread", act: EAGAIN, at: 0 });
-        assert_eq!(run.code(), Some(0), "{}", run.stderr);
-        run.counted
-    };
-    [count("alone", &[]), count("more", &[option.as_ref(), &room.join(path)])]
+    let more = [option.as_ref(), &*room.join(path)];
+    [counted(room, jobs, "alone", &[]), counted(room, jobs, "more", &more)]
+}
+
+/// The number of threads that a build into the folder `name` starts.
+fn counted(room: &Path, jobs: &str, name: &str, more: &[&Path]) -> usize {
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--compression", "xz", "--jobs", jobs]);
+    build.arg("--artifacts").arg(shards().join("gfx1151-build"));
+    build.arg("--out").arg(room.join(name)).args(more);
+    let run = strike(&mut build, room, Fault { calls: "thread", act: EAGAIN, at: 0 });
+    assert_eq!(run.code(), Some(0), "{}", run.stderr);
+    run.counted
 }
 
 /// The checks before there are packages, and the publication, use as many threads as the build. Compressing
@@ -84,13 +87,13 @@ fn starts(room: &Path, jobs: &str, [option, path]: [&str; 2]) -> [usize; 2] {
 #[test]
 fn a_build_publishes_with_as_many_threads_as_it_is_told() {
     need(&["gcc"]);
-    let more = |jobs| {
+    let [with_five, with_one] = ["5", "1"].map(|jobs| {
         let room = folder();
         let [alone, publishing] = starts(room.path(), jobs, ["--repo", "repository"]);
         assert!(room.path().join("repository/dists").exists());
         publishing - alone
-    };
-    assert_eq!(more("5") - more("1"), 2 * (5 - 1));
+    });
+    assert_eq!(with_five - with_one, 2 * (5 - 1));
 }
 
 /// The build starts its threads whether or not there is an earlier set.
@@ -109,23 +112,25 @@ fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
     let room = folder();
     let own = key(room.path(), "own", "ed25519");
     let package = deb(room.path(), ("one", "1", "amd64"), "");
-    let publish = |at| {
-        let out = room.path().join(format!("repo-{at}"));
-        let mut run = repo(&[&package], &out);
-        run.args(["--sign-command", "gpg --batch --yes --armor --{mode}", "--public-key"]);
-        run.arg(&own.public).env("GNUPGHOME", &own.home);
-        let fault = Fault { calls: "thread", act: EAGAIN, at };
-        (strike(&mut run, room.path(), fault), out.join("dists"))
-    };
-    let (whole, shown) = publish(0);
+    let (whole, shown) = publish(room.path(), &package, &own, 0);
     assert!(whole.code() == Some(0) && shown.exists(), "{}", whole.stderr);
     // The last thread feeds the program.
     for at in places(whole.counted, FEW).into_iter().chain([whole.counted]) {
-        let (struck, shown) = publish(at);
+        let (struck, shown) = publish(room.path(), &package, &own, at);
         assert_eq!(struck.code(), Some(2), "{at}: {}", struck.stderr);
         assert!(struck.stderr.contains("thread") && !shown.exists(), "{at}: {}", struck.stderr);
         assert!(!struck.stderr.contains("a bug in rockpack"), "{at}: {}", struck.stderr);
     }
+}
+
+/// Publishes a package, with the thread `at` not starting. Returns the folder that is shown last, too.
+fn publish(room: &Path, package: &Path, own: &Key, at: usize) -> (Struck, PathBuf) {
+    let out = room.join(format!("repo-{at}"));
+    let mut run = repo(&[package], &out);
+    run.args(["--sign-command", "gpg --batch --yes --armor --{mode}", "--public-key"]);
+    run.arg(&own.public).env("GNUPGHOME", &own.home);
+    let fault = Fault { calls: "thread", act: EAGAIN, at };
+    (strike(&mut run, room, fault), out.join("dists"))
 }
 
 #[test]

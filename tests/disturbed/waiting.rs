@@ -124,16 +124,15 @@ fn a_run_says_for_whom_it_waits() {
     }
     fs::write(&lock, "").unwrap();
     fs::write(cache.join("lock"), "").unwrap();
-    let build = || build_into(&out);
     let cached = || with(build_into(&folder.path().join("other")), "--cache", &cache);
     let publish = || {
         let mut publish = rockpack();
         publish.args(["repo", "--wait"]).arg(&out).arg("--out").arg(&repository);
         publish
     };
-    waits(build(), &out);
-    waits(with(build(), "--log-format", Path::new("json")), &out);
-    let mut quiet = build();
+    waits(build_into(&out), &out);
+    waits(with(build_into(&out), "--log-format", Path::new("json")), &out);
+    let mut quiet = build_into(&out);
     quiet.arg("--quiet");
     waits(quiet, &out);
     waits(cached(), &cache.join("lock"));

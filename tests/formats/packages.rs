@@ -136,12 +136,11 @@ fn dpkg_deb_reads_control_and_files() {
     need(&["dpkg-deb"]);
     let out = tempfile::tempdir().unwrap();
     let (deb, _) = emit_one(out.path(), &host());
-    let field = |name: &str| deb_field(&deb, name);
-    assert_eq!(field("Package"), "rocm-blas");
-    assert_eq!(field("Depends"), "libc6, rocm-common (= 7.1.0-1)");
-    assert_eq!(field("X-ROCm-GPU-Architecture"), "gfx1100");
+    assert_eq!(deb_field(&deb, "Package"), "rocm-blas");
+    assert_eq!(deb_field(&deb, "Depends"), "libc6, rocm-common (= 7.1.0-1)");
+    assert_eq!(deb_field(&deb, "X-ROCm-GPU-Architecture"), "gfx1100");
     assert_eq!(
-        field("Description"),
+        deb_field(&deb, "Description"),
         "Basic linear algebra for GPUs\n First paragraph.\n .\n Second paragraph."
     );
     let info = succeed(Command::new("dpkg-deb").arg("-I").arg(&deb));
@@ -192,7 +191,6 @@ fn rpm_reads_tags_and_verifies_digests() {
     need(&["rpm"]);
     let out = tempfile::tempdir().unwrap();
     let (_, rpm) = emit_one(out.path(), &host());
-    let list = |option: &str| rpm_list(&rpm, option);
     let check = succeed(Command::new("rpm").args(["-Kv", "--nosignature"]).arg(&rpm));
     for line in ["Header SHA256 digest: OK", "Header SHA1 digest: OK", "Payload SHA256 digest: OK"]
     {
@@ -204,7 +202,7 @@ fn rpm_reads_tags_and_verifies_digests() {
         "rocm-blas-1:7.1.0-1.x86_64|MIT|https://example.org/|1700000000|rockpack|/opt/rocm-7.1|\
          rocm-blas-7.1.0-1.src.rpm"
     );
-    let provides = list("--provides");
+    let provides = rpm_list(&rpm, "--provides");
     let lines: Vec<&str> = provides.lines().collect();
     assert_eq!(
         lines,
@@ -215,7 +213,7 @@ fn rpm_reads_tags_and_verifies_digests() {
             "rocm-blas(x86-64) = 1:7.1.0-1"
         ]
     );
-    let requires = list("--requires");
+    let requires = rpm_list(&rpm, "--requires");
     for line in [
         "rocm-common = 7.1.0-1",
         "libc.so.6(GLIBC_2.34)(64bit)",
@@ -227,19 +225,19 @@ fn rpm_reads_tags_and_verifies_digests() {
         assert!(requires.lines().any(|found| found.trim_end() == line), "{line}: {requires}");
     }
     assert!(!requires.contains("<lua>"), "{requires}");
-    assert_eq!(list("--suggests").trim_end(), "rocm-blas-gfx110x");
-    let scripts = list("--scripts");
+    assert_eq!(rpm_list(&rpm, "--suggests").trim_end(), "rocm-blas-gfx110x");
+    let scripts = rpm_list(&rpm, "--scripts");
     assert!(
         scripts.contains("postinstall scriptlet (using /bin/sh):\necho installed"),
         "{scripts}"
     );
     assert!(scripts.contains("pretrans scriptlet (using <lua>)"), "{scripts}");
-    assert_eq!(list("--configfiles").trim_end(), "/etc/rocm.conf");
-    assert_eq!(list("--docfiles").trim_end(), "/opt/rocm-7.1/lib/README");
-    assert_eq!(list("--licensefiles").trim_end(), "/opt/rocm-7.1/lib/LICENSE");
+    assert_eq!(rpm_list(&rpm, "--configfiles").trim_end(), "/etc/rocm.conf");
+    assert_eq!(rpm_list(&rpm, "--docfiles").trim_end(), "/opt/rocm-7.1/lib/README");
+    assert_eq!(rpm_list(&rpm, "--licensefiles").trim_end(), "/opt/rocm-7.1/lib/LICENSE");
     let host = host();
     let wanted: Vec<String> = tree_of(&host, false).keys().map(|path| format!("/{path}")).collect();
-    let found: Vec<String> = list("-l").lines().map(str::to_owned).collect();
+    let found: Vec<String> = rpm_list(&rpm, "-l").lines().map(str::to_owned).collect();
     assert_eq!(found, wanted);
 }
 
@@ -251,18 +249,19 @@ fn rpm_installs_verifies_and_removes() {
     let (_, rpm) = emit_one(out.path(), &host());
     let root = out.path().join("root");
     std::fs::create_dir(&root).unwrap();
-    let rpm_at = |args: &[&str]| {
-        let mut command = Command::new("rpm");
-        command.arg("--root").arg(&root).args(["--dbpath", "/var/lib/rpm"]).args(args);
-        command
-    };
-    succeed(rpm_at(&["-i", "--nodeps", "--noscripts"]).arg(&rpm));
+    succeed(rpm_at(&root, &["-i", "--nodeps", "--noscripts"]).arg(&rpm));
     let mut found = tree_below(&root);
     found.retain(|path, _| !path.starts_with("var") && path != "etc" && path != "opt");
     assert_same(&found, &tree_of(&host(), false));
-    succeed(&mut rpm_at(&["-V", "--nodeps", "rocm-blas"]));
-    succeed(&mut rpm_at(&["-e", "--nodeps", "--noscripts", "rocm-blas"]));
+    succeed(&mut rpm_at(&root, &["-V", "--nodeps", "rocm-blas"]));
+    succeed(&mut rpm_at(&root, &["-e", "--nodeps", "--noscripts", "rocm-blas"]));
     assert!(!root.join("opt/rocm-7.1").exists());
+}
+
+fn rpm_at(root: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("rpm");
+    command.arg("--root").arg(root).args(["--dbpath", "/var/lib/rpm"]).args(args);
+    command
 }
 
 #[test]
@@ -276,21 +275,23 @@ fn dpkg_installs_verifies_and_purges() {
     let (deb, _) = emit_one(out.path(), &host);
     let root = out.path().join("root");
     dpkg_database(&root, "");
-    let dpkg = |args: &[&str]| {
-        let mut command = Command::new("dpkg");
-        command.arg(format!("--root={}", root.display()));
-        command.arg(format!("--log={}", out.path().join("log").display()));
-        command.args(args);
-        command
-    };
-    succeed(dpkg(&["--force-depends", "-i"]).arg(&deb));
+    let log = out.path().join("log");
+    succeed(dpkg_at(&root, &log, &["--force-depends", "-i"]).arg(&deb));
     let mut found = tree_below(&root);
     found.retain(|path, _| !path.starts_with("var"));
     assert_same(&found, &tree_of(&host, true));
-    let verified = succeed(&mut dpkg(&["--verify", "rocm-blas"]));
+    let verified = succeed(&mut dpkg_at(&root, &log, &["--verify", "rocm-blas"]));
     assert_eq!(verified, "");
-    succeed(&mut dpkg(&["--purge", "rocm-blas"]));
+    succeed(&mut dpkg_at(&root, &log, &["--purge", "rocm-blas"]));
     assert!(!root.join("opt/rocm-7.1").exists() && !root.join("etc/rocm.conf").exists());
+}
+
+fn dpkg_at(root: &Path, log: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("dpkg");
+    command.arg(format!("--root={}", root.display()));
+    command.arg(format!("--log={}", log.display()));
+    command.args(args);
+    command
 }
 
 #[test]

@@ -35,10 +35,9 @@ const MEANT_SIGNATURE: [(u32, &str); 5] = [
 ];
 
 fn sample() -> Package<Content> {
-    let text = |text: &str| Content::of_bytes(text.as_bytes());
     let tree = Tree::default()
         .deb_directory("etc")
-        .file("etc/rocm.conf", text("/opt\n"), 0o644, Treatment::Config)
+        .file("etc/rocm.conf", Content::of_bytes(*b"/opt\n"), 0o644, Treatment::Config)
         .deb_directory("opt")
         .directory("opt/rocm-7.1")
         .directory("opt/rocm-7.1/lib")
@@ -51,8 +50,8 @@ fn sample() -> Package<Content> {
         )
         .text("opt/rocm-7.1/lib/empty", "")
         .link("opt/rocm-7.1/lib/link", "empty")
-        .file("opt/rocm-7.1/lib/README", text("read\n"), 0o644, Treatment::Doc)
-        .file("opt/rocm-7.1/lib/LICENSE", text("may\n"), 0o644, Treatment::License);
+        .file("opt/rocm-7.1/lib/README", Content::of_bytes(*b"read\n"), 0o644, Treatment::Doc)
+        .file("opt/rocm-7.1/lib/LICENSE", Content::of_bytes(*b"may\n"), 0o644, Treatment::License);
     let mut sample = package("rocm-blas", tree.entries());
     let rpm = sample.rpm.as_mut().unwrap();
     rpm.epoch = Some(1);
@@ -68,13 +67,15 @@ fn sample() -> Package<Content> {
         relation(RelationKind::Supplements, "u", None),
         relation(RelationKind::Enhances, "e", None),
     ];
-    let script = |program: &str, text: &str| (program.to_owned(), text.to_owned());
-    rpm.scripts = vec![
-        ("%post".to_owned(), script("/bin/sh", "echo post\n")),
-        ("%preun".to_owned(), script("/bin/sh", "echo preun\n")),
-        ("%postun".to_owned(), script("/sbin/ldconfig", "")),
-        ("%pretrans".to_owned(), script("<lua>", "-- nothing\n")),
+    let scripts = [
+        ("%post", "/bin/sh", "echo post\n"),
+        ("%preun", "/bin/sh", "echo preun\n"),
+        ("%postun", "/sbin/ldconfig", ""),
+        ("%pretrans", "<lua>", "-- nothing\n"),
     ];
+    rpm.scripts = scripts
+        .map(|(phase, program, text)| (phase.to_owned(), (program.to_owned(), text.to_owned())))
+        .into();
     sample
 }
 

@@ -1,8 +1,8 @@
 //! A set of packages appears whole or not at all, with the same bytes however it is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rockpack::emit::{Compression, Staging, emit_package};
 use rockpack::package::{Package, Treatment};
@@ -136,29 +136,30 @@ fn what_dead_runs_left_is_removed_and_live_runs_are_not_disturbed() {
 fn a_package_that_changes_its_part_stays_once() {
     let out = tempfile::tempdir().unwrap();
     let out = out.path();
-    let build = |index: u32, packages: &[&str]| {
-        let staging = Staging::begin_part(out, Some(SetPart { index, of: 2 })).unwrap();
-        let options = options(1, Compression::default());
-        let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
-        let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
-        staging
-            .commit(&std::collections::BTreeSet::new(), |sink| sink.write_all(&receipt(&emitted)))
-            .unwrap()
-    };
-    let debs = || {
-        let mut names = names(out);
-        names.retain(|name| name.ends_with(".deb"));
-        names.into_iter().map(|name| name.split('_').next().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    assert!(build(1, &["a", "b"]).is_empty() && build(2, &["c"]).is_empty());
-    assert_eq!(debs(), ["a", "b", "c"]);
+    assert!(build_part(out, 1, &["a", "b"]).is_empty() && build_part(out, 2, &["c"]).is_empty());
+    assert_eq!(deb_packages(out), ["a", "b", "c"]);
     // First the part that gains the package is built before the part that loses it, then after it.
-    assert!(build(2, &["b", "c"]).is_empty());
-    assert!(build(1, &["a"]).is_empty());
-    assert_eq!(debs(), ["a", "b", "c"]);
-    assert!(build(2, &["c"]).iter().any(|name| name.starts_with("b_")));
-    assert!(build(1, &["a", "b"]).is_empty());
-    assert_eq!(debs(), ["a", "b", "c"]);
+    assert!(build_part(out, 2, &["b", "c"]).is_empty());
+    assert!(build_part(out, 1, &["a"]).is_empty());
+    assert_eq!(deb_packages(out), ["a", "b", "c"]);
+    assert!(build_part(out, 2, &["c"]).iter().any(|name| name.starts_with("b_")));
+    assert!(build_part(out, 1, &["a", "b"]).is_empty());
+    assert_eq!(deb_packages(out), ["a", "b", "c"]);
+}
+
+/// Builds a part of two; the names of the files that went.
+fn build_part(out: &Path, index: u32, packages: &[&str]) -> BTreeSet<String> {
+    let staging = Staging::begin_part(out, Some(SetPart { index, of: 2 })).unwrap();
+    let options = options(1, Compression::default());
+    let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
+    let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
+    staging.commit(&BTreeSet::new(), |sink| sink.write_all(&receipt(&emitted))).unwrap()
+}
+
+fn deb_packages(out: &Path) -> Vec<String> {
+    let mut names = names(out);
+    names.retain(|name| name.ends_with(".deb"));
+    names.into_iter().map(|name| name.split('_').next().unwrap().to_owned()).collect()
 }
 
 /// Recreates the folder as a killed commit leaves it after each of its steps, with the lock free.
@@ -179,11 +180,7 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
     let moments = (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part)));
     for (killed_after, part) in moments {
         let out = tempfile::tempdir().unwrap();
-        let at = |name: &str| {
-            let name = name.replacen("S/", ".rockpack-staging-1/", 1);
-            out.path().join(name.replace("packages.json", &file_name(part)))
-        };
-        fs::create_dir_all(at("S/replaced")).unwrap();
+        fs::create_dir_all(path_at(out.path(), part, "S/replaced")).unwrap();
         let files = [
             ("packages.json", old_receipt),
             ("a.deb", "old a"),
@@ -193,11 +190,12 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
             ("S/c.deb", "new c"),
         ];
         for (name, text) in files {
-            fs::write(at(name), text).unwrap();
+            fs::write(path_at(out.path(), part, name), text).unwrap();
         }
-        fs::write(at("S/committing"), format!("b.deb\nc.deb\n{}", file_name(part))).unwrap();
+        let committing = format!("b.deb\nc.deb\n{}", file_name(part));
+        fs::write(path_at(out.path(), part, "S/committing"), committing).unwrap();
         for (from, to) in &steps[..killed_after] {
-            fs::rename(at(from), at(to)).unwrap();
+            fs::rename(path_at(out.path(), part, from), path_at(out.path(), part, to)).unwrap();
         }
         drop(Staging::begin_part(out.path(), part).unwrap());
         let found = listing(out.path());
@@ -206,6 +204,12 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         });
         assert_eq!(found, wanted.collect(), "killed after step {killed_after}");
     }
+}
+
+/// The path of a file, in which `S` is the staging folder and `packages.json` the receipt of the part.
+fn path_at(out: &Path, part: Option<SetPart>, name: &str) -> PathBuf {
+    let name = name.replacen("S/", ".rockpack-staging-1/", 1);
+    out.join(name.replace("packages.json", &file_name(part)))
 }
 
 #[test]

@@ -45,19 +45,20 @@ fn compare_all(ours: fn(&str, &str) -> Ordering, theirs: impl Fn(&str, &str) -> 
 #[test]
 fn debian_versions_are_in_dpkgs_order() {
     tools::need(&["dpkg"]);
-    let holds = |one: &str, relation: &str, other: &str| {
-        let arguments = ["--compare-versions", one, relation, other];
-        Command::new("dpkg").args(arguments).status().unwrap().success()
-    };
     compare_all(deb::compare_versions, |one, other| {
-        if holds(one, "lt", other) {
+        if dpkg_holds(one, "lt", other) {
             Ordering::Less
-        } else if holds(one, "eq", other) {
+        } else if dpkg_holds(one, "eq", other) {
             Ordering::Equal
         } else {
             Ordering::Greater
         }
     });
+}
+
+fn dpkg_holds(one: &str, relation: &str, other: &str) -> bool {
+    let arguments = ["--compare-versions", one, relation, other];
+    Command::new("dpkg").args(arguments).status().unwrap().success()
 }
 
 #[test]

@@ -15,11 +15,12 @@ fn files() -> &'static str {
 /// The distribution's name, such as `debian-12`.
 fn this_distribution() -> Option<String> {
     let text = std::fs::read_to_string("/etc/os-release").ok()?;
-    let value = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key));
-        line.map(|value| value.trim_matches('"').to_owned())
-    };
-    Some(format!("{}-{}", value("ID=")?, value("VERSION_ID=")?))
+    Some(format!("{}-{}", value(&text, "ID=")?, value(&text, "VERSION_ID=")?))
+}
+
+fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    line.map(|value| value.trim_matches('"'))
 }
 
 #[test]

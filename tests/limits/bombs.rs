@@ -25,16 +25,19 @@ pub fn ccob(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> Vec<u8> {
 
 /// Compresses `len` zeros.
 fn zeros(method: u16, len: u64) -> Vec<u8> {
-    let chunk = vec![0; 1 << 20];
-    let write = |sink: &mut dyn Write| (0..len >> 20).for_each(|_| sink.write_all(&chunk).unwrap());
     if method == 0 {
         let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::new(1));
-        write(&mut encoder);
+        write_zeros(&mut encoder, len);
         return encoder.finish().unwrap();
     }
     let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
-    write(&mut encoder);
+    write_zeros(&mut encoder, len);
     encoder.finish().unwrap()
+}
+
+fn write_zeros(sink: &mut dyn Write, len: u64) {
+    let chunk = vec![0; 1 << 20];
+    (0..len >> 20).for_each(|_| sink.write_all(&chunk).unwrap());
 }
 
 fn inspected(bytes: &[u8]) -> String {

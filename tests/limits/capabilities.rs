@@ -74,14 +74,6 @@ fn extended_headers_in_a_deb_are_refused() {
 fn capabilities_in_an_rpm_are_refused() {
     need(&["rpmbuild"]);
     let folder = tempfile::tempdir().unwrap();
-    let specification = |caps: &str| {
-        format!(
-            "Name: odd\nVersion: 1\nRelease: 1\nSummary: x\nLicense: MIT\nBuildArch: noarch\n\
-             %description\nx\n%install\nmkdir -p %{{buildroot}}/opt\n\
-             echo x > %{{buildroot}}/opt/tool\necho x > %{{buildroot}}/opt/other\n\
-             %files\n/opt/other\n{caps} /opt/tool\n"
-        )
-    };
     tools::run(&mut inspect(&rpm(folder.path(), &specification(""))));
     let package = rpm(folder.path(), &specification("%caps(cap_net_raw=ep)"));
     let said = refusal(&mut inspect(&package));
@@ -90,4 +82,13 @@ fn capabilities_in_an_rpm_are_refused() {
     let said = text(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("V001 unreadable") && said.contains(REFUSED), "{said}");
+}
+
+fn specification(caps: &str) -> String {
+    format!(
+        "Name: odd\nVersion: 1\nRelease: 1\nSummary: x\nLicense: MIT\nBuildArch: noarch\n\
+         %description\nx\n%install\nmkdir -p %{{buildroot}}/opt\n\
+         echo x > %{{buildroot}}/opt/tool\necho x > %{{buildroot}}/opt/other\n\
+         %files\n/opt/other\n{caps} /opt/tool\n"
+    )
 }

@@ -17,6 +17,9 @@ use crate::{inspect, limited, text};
 pub const CONTROL: &str =
     "Package: odd\nVersion: 1\nArchitecture: amd64\nMaintainer: A <a@b.c>\nDescription: x\n";
 
+/// The key that [`extracted`] renames.
+const ORIGINAL_KEY: &str = "lib/libexblas.so.1.2#0";
+
 /// A `.deb` whose data archive has the members that `add` adds.
 pub fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
     controlled(folder, &[("control", CONTROL)], add)
@@ -310,25 +313,8 @@ fn extracted_files_lie_in_the_output_folder() {
     tools::run(run.args(["split", "--artifacts"]).arg(shard).arg("--output-dir").arg(&split));
     let inside = "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/.kpack";
     let archive = split.join(inside).join("blas_lib_gfx1151.kpack");
-    let original = "lib/libexblas.so.1.2#0";
-    let hostile = room.join("hostile.kpack");
-    let (out, long) = (room.join("objects"), "x".repeat(300));
-    let extracted = |key: &str| {
-        fs::copy(&archive, &hostile).unwrap();
-        Archive::edit(&hostile, |archive| archive.rename(original, key));
-        let before = tree(folder.path());
-        let mut extract = rockpack();
-        extract.arg("extract").arg(&hostile).arg("--out").arg(&out);
-        let output = extract.output().unwrap();
-        let said = text(&output);
-        assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{key}: {said}");
-        let files = if out.exists() { files(&out) } else { BTreeMap::new() };
-        assert!(files.keys().all(|name| !name.contains('/')), "{key}: {:?}", files.keys());
-        let _ = fs::remove_dir_all(&out);
-        assert!(tree(folder.path()) == before, "{key}: something else has changed");
-        (output.status.code(), files)
-    };
-    let (code, whole) = extracted(original);
+    let long = "x".repeat(300);
+    let (code, whole) = extracted(folder.path(), &archive, ORIGINAL_KEY);
     assert_eq!(code, Some(0));
     let renamed = "lib%2Flibexblas.so.1.2-0-gfx1151.hsaco";
     assert!(whole.contains_key(renamed), "{:?}", whole.keys());
@@ -343,7 +329,7 @@ fn extracted_files_lie_in_the_output_folder() {
         ("..#0", "%2E."),
         ("#0", ""),
     ] {
-        let (code, found) = extracted(key);
+        let (code, found) = extracted(folder.path(), &archive, key);
         assert_eq!(code, Some(0), "{key}");
         assert_eq!(found.len(), whole.len(), "{key}: {:?}", found.keys());
         let new: Vec<_> = found.iter().filter(|(name, _)| !whole.contains_key(*name)).collect();
@@ -358,6 +344,25 @@ fn extracted_files_lie_in_the_output_folder() {
         assert!(*code_object == whole[renamed], "{key}");
     }
     // No file can have such a long name: no file is written, not even earlier ones.
-    let (code, found) = extracted(&long);
+    let (code, found) = extracted(folder.path(), &archive, &long);
     assert_eq!((code, found.len()), (Some(2), 0));
+}
+
+/// Renames a key of `archive`, and extracts it. Returns the exit code and the extracted files.
+fn extracted(folder: &Path, archive: &Path, key: &str) -> (Option<i32>, BTreeMap<String, Vec<u8>>) {
+    let room = folder.join("a/b/room");
+    let (hostile, out) = (room.join("hostile.kpack"), room.join("objects"));
+    fs::copy(archive, &hostile).unwrap();
+    Archive::edit(&hostile, |archive| archive.rename(ORIGINAL_KEY, key));
+    let before = tree(folder);
+    let mut extract = rockpack();
+    extract.arg("extract").arg(&hostile).arg("--out").arg(&out);
+    let output = extract.output().unwrap();
+    let said = text(&output);
+    assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{key}: {said}");
+    let files = if out.exists() { files(&out) } else { BTreeMap::new() };
+    assert!(files.keys().all(|name| !name.contains('/')), "{key}: {:?}", files.keys());
+    let _ = fs::remove_dir_all(&out);
+    assert!(tree(folder) == before, "{key}: something else has changed");
+    (output.status.code(), files)
 }

@@ -93,18 +93,18 @@ fn names_in_an_rpm_that_are_not_utf8_are_refused() {
     let bytes = fs::read(&package).unwrap();
     let header = Front::read(&Content::of_bytes(bytes.clone())).unwrap().header;
     let header = usize::try_from(header.start).unwrap()..usize::try_from(header.end).unwrap();
-    let digests = |bytes: &[u8]| {
-        let header = &bytes[header.clone()];
-        [hex(&Sha1::digest(header)), hex(&Sha256::digest(header))]
-    };
-    let before = digests(&bytes);
+    let before = digests(&bytes[header.clone()]);
     let mut bytes = replaced(&bytes, b"QQQQ", b"QQ\xffQ");
-    let after = digests(&bytes);
+    let after = digests(&bytes[header]);
     for (before, after) in before.iter().zip(after) {
         bytes = replaced(&bytes, before.as_bytes(), after.as_bytes());
     }
     fs::write(&package, bytes).unwrap();
     refused(&package, &[".rpm", "UTF-8"]);
+}
+
+fn digests(header: &[u8]) -> [String; 2] {
+    [hex(&Sha1::digest(header)), hex(&Sha256::digest(header))]
 }
 
 /// Replaces `from`, which must occur once in `bytes`.

@@ -19,22 +19,28 @@ const BESIDE: u32 = 256;
 /// The parts of an index around the zeros that fill it: two solutions, with the first and last bytes of their
 /// common value. With `turned`, the solutions' offsets come after that value.
 fn parts(turned: bool) -> [Vec<u8>; 2] {
-    let text = |text: &str| [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
-    let solution = |arch: &str| [&[0x81][..], &text("name"), &text(arch)].concat();
     let (first, last) = (solution("gfx1100"), solution("gfx1100"));
     let len = u32::try_from(first.len()).unwrap();
-    let mut places = [text("solutions_index"), vec![0x96]].concat();
+    let mut places = [packed_text("solutions_index"), vec![0x96]].concat();
     for number in [1, 0, len, 2, BLOB - len, len] {
         places.push(0xce);
         places.extend(number.to_be_bytes());
     }
-    let blob = [&text("solutions_blob")[..], &[0xc6], &BLOB.to_be_bytes(), &first].concat();
-    let version = [text("format_version"), vec![2]].concat();
+    let blob = [&packed_text("solutions_blob")[..], &[0xc6], &BLOB.to_be_bytes(), &first].concat();
+    let version = [packed_text("format_version"), vec![2]].concat();
     if turned {
         [[vec![0x83], blob].concat(), [last, places, version].concat()]
     } else {
         [[vec![0x83], version, places, blob].concat(), last]
     }
+}
+
+fn solution(arch: &str) -> Vec<u8> {
+    [&[0x81][..], &packed_text("name"), &packed_text(arch)].concat()
+}
+
+fn packed_text(text: &str) -> Vec<u8> {
+    [&[0xa0 | u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
 }
 
 /// Writes such an index; in an uncompressed one, the zeros are a hole in the file.
@@ -62,14 +68,16 @@ fn zlib(head: &[u8], zeros: u64, tail: &[u8]) -> Vec<u8> {
     // An empty final block, and the checksum.
     stream.extend([0x03, 0x00]);
     let mut sums = (1, 0);
-    let step = |(a, b): (u64, u64), byte: &u8| {
-        ((a + u64::from(*byte)) % 65521, (a + u64::from(*byte) + b) % 65521)
-    };
-    sums = head.iter().fold(sums, step);
+    sums = head.iter().fold(sums, next_sums);
     sums.1 = (sums.1 + zeros % 65521 * sums.0) % 65521;
-    sums = tail.iter().fold(sums, step);
+    sums = tail.iter().fold(sums, next_sums);
     stream.extend(u32::try_from((sums.1 << 16) | sums.0).unwrap().to_be_bytes());
     stream
+}
+
+/// The two sums of Adler-32 after one more byte.
+fn next_sums((a, b): (u64, u64), byte: &u8) -> (u64, u64) {
+    ((a + u64::from(*byte)) % 65521, (a + u64::from(*byte) + b) % 65521)
 }
 
 const CHUNK: usize = 1 << 20;

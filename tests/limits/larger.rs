@@ -83,8 +83,7 @@ fn memory_is_enough_for_code_that_is_larger() {
     build.args(["--format", "deb", "--compression", "xz", "--preset", "fast", "--jobs", "1"]);
     succeeds(&mut build, BUILD);
     assert!(input.out().join("rocm-a-gfx110x_1.0-1_amd64.deb").exists());
-    let path = |name: &str| input.folder.path().join(name);
-    let (split, recombined) = (path("split"), path("recombined"));
+    let [split, recombined] = ["split", "recombined"].map(|name| input.folder.path().join(name));
     for (command, from, to) in
         [("split", &input.shard(), &split), ("recombine", &split, &recombined)]
     {

@@ -117,11 +117,6 @@ fn files_beside_artifacts_do_not_count() {
 #[test]
 fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
-    let component = |name: &str, files: u32| {
-        let artifact = folder.path().join("shard").join(name);
-        touch(&deep(&artifact.join(STAGE)), files);
-        fs::write(artifact.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
-    };
     let split = || {
         let mut split = rockpack();
         split.args(["split", "--memory", "1", "--artifacts"]).arg(folder.path().join("shard"));
@@ -132,15 +127,21 @@ fn a_component_that_is_too_large_leaves_the_others_as_they_are() {
         fs::read_dir(deep(&stage)).unwrap().count()
     };
     for name in ["b_lib_generic", "c_lib_generic"] {
-        component(name, 1200);
+        make_component(folder.path(), name, 1200);
     }
     let output = split();
     assert!(output.status.success(), "each fits by itself: {}", text(&output));
-    component("a_lib_generic", 3600);
+    make_component(folder.path(), "a_lib_generic", 3600);
     let output = split();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("too many to be remembered"), "{}", text(&output));
     assert_eq!(["b_lib_generic", "c_lib_generic"].map(files), [1200; 2]);
+}
+
+fn make_component(folder: &Path, name: &str, files: u32) {
+    let artifact = folder.join("shard").join(name);
+    touch(&deep(&artifact.join(STAGE)), files);
+    fs::write(artifact.join("artifact_manifest.txt"), format!("{STAGE}\n")).unwrap();
 }
 
 /// A table of contents with one-byte values.

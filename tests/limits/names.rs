@@ -56,18 +56,20 @@ fn folders_deeper_than_a_path_are_refused() {
 fn long_paths_in_an_rpm_are_refused() {
     let room = tempfile::tempdir().unwrap();
     let file = room.path().join("x-1-1.noarch.rpm");
-    let paths = |folder: usize, count: usize| {
-        let tags = [
-            texts(1117, (0..count).map(|n| format!("{n:04}"))),
-            numbers(1116, vec![0; count]),
-            texts(1118, [format!("/{}/", "d".repeat(folder))]),
-        ];
-        fs::write(&file, package(&header(&tags))).unwrap();
-    };
-    paths(4091, 1);
+    write_rpm(&file, 4091, 1);
     refused(&file, &["rpm header", "lists a path of 4097 bytes, and the longest has 4096"]);
-    paths(1000, 1000);
+    write_rpm(&file, 1000, 1000);
     refused(&file, &["rpm header", "lists paths of 1006000, more than 16 for each byte"]);
+}
+
+/// Writes an `.rpm` of `count` files in a folder with a name of this length.
+fn write_rpm(file: &Path, folder_len: usize, count: usize) {
+    let tags = [
+        texts(1117, (0..count).map(|n| format!("{n:04}"))),
+        numbers(1116, vec![0; count]),
+        texts(1118, [format!("/{}/", "d".repeat(folder_len))]),
+    ];
+    fs::write(file, package(&header(&tags))).unwrap();
 }
 
 #[test]
@@ -122,15 +124,18 @@ fn entries(last: &str) -> Input {
 #[test]
 fn members_and_folders_count_up_to_a_million() {
     const TOO_MANY: &str = "has more than 1048576 members and folders around them";
-    let said = |last: &str| refusal(entries(last).build().args(["--memory", "100G"]));
-    let beyond = said(&format!("{STAGE}/one-more"));
+    let beyond = refusal_of(&format!("{STAGE}/one-more"));
     assert!(beyond.contains("a_lib_generic.tar.zst") && beyond.contains(TOO_MANY), "{beyond}");
     if !sweep::all() {
         return;
     }
-    let whole = said("../x");
+    let whole = refusal_of("../x");
     assert!(whole.contains("a_lib_generic.tar.zst(../x"), "{whole}");
     assert!(!whole.contains(TOO_MANY), "{whole}");
+}
+
+fn refusal_of(last: &str) -> String {
+    refusal(entries(last).build().args(["--memory", "100G"]))
 }
 
 #[test]
@@ -154,19 +159,22 @@ fn names_that_are_not_utf8_are_refused() {
 #[test]
 fn control_characters_in_names_are_refused_and_not_printed() {
     for name in ["two\nlines", "\u{1b}[2Jx", "bell\u{7}", "tab\t", "back\u{8}", "c1\u{9b}2J"] {
-        let plain = |said: String| assert!(!said.contains(name), "{said:?}");
         let input = Input::folder();
         fs::write(input.stage().join(name), "").unwrap();
         input.refused(&["is no path inside the prefix"]);
-        plain(crate::refusal(&mut input.build()));
+        lacks(&refusal(&mut input.build()), name);
         let input = Input::handmade(|archive| archive.file(&format!("{STAGE}/{name}"), b""));
         input.refused(&["a_lib_generic.tar.zst(libs/A/stage/"]);
-        plain(crate::refusal(&mut input.build()));
+        lacks(&refusal(&mut input.build()), name);
         let input = Input::folder();
         symlink(name, input.stage().join("link")).unwrap();
         input.refused(&["stage/link", "the link leads to"]);
-        plain(crate::refusal(&mut input.build()));
+        lacks(&refusal(&mut input.build()), name);
     }
+}
+
+fn lacks(said: &str, name: &str) {
+    assert!(!said.contains(name), "{said:?}");
 }
 
 #[test]
@@ -210,8 +218,8 @@ fn hard_links_in_a_folder_are_files_of_their_own() {
     fs::write(input.stage().join("one"), "linked").unwrap();
     fs::hard_link(input.stage().join("one"), input.stage().join("two")).unwrap();
     for root in input.installed() {
-        let inode = |name: &str| fs::metadata(root.join(name)).unwrap().ino();
-        assert_ne!(inode("one"), inode("two"));
+        let [one, two] = ["one", "two"].map(|name| fs::metadata(root.join(name)).unwrap().ino());
+        assert_ne!(one, two);
         assert_eq!(fs::read(root.join("two")).unwrap(), b"linked");
     }
 }

@@ -112,28 +112,27 @@ fn commands_write_into_their_output_folders_only() {
     need(&["strace", "tar", "zstd"]);
     need_python();
     let room = tempfile::tempdir().unwrap();
-    let path = |name: &str| room.path().join(name);
-    let (out, cache, repo) = (path("out"), path("cache"), path("repo"));
+    let [out, cache, repo] = ["out", "cache", "repo"].map(|name| room.path().join(name));
     let mut build = build_of(&shards(), &out);
     build.arg("--cache").arg(&cache).arg("--repo").arg(&repo);
     changes_only(&build, &[&out, &cache, &repo], 0);
     // Builds over an earlier set.
     changes_only(&build_of(&shards(), &out), &[&out], 0);
     for command in ["split", "recombine"] {
-        let folder = path(command);
+        let folder = room.path().join(command);
         let mut run = program(&[command, "--artifacts"]);
         run.arg(shards().join("gfx1151-build")).arg("--output-dir").arg(&folder);
         changes_only(&run, &[&folder], 0);
     }
-    let (mut publish, other) = (program(&["repo"]), path("other"));
+    let (mut publish, other) = (program(&["repo"]), room.path().join("other"));
     publish.arg(&out).arg("--out").arg(&other);
     changes_only(&publish, &[&other], 0);
-    let (mut extract, objects) = (program(&["extract"]), path("objects"));
+    let (mut extract, objects) = (program(&["extract"]), room.path().join("objects"));
     let library =
         "gfx1151-build/blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/libexblas.so.1.2";
     extract.arg(shards().join(library)).arg("--out").arg(&objects);
     changes_only(&extract, &[&objects], 0);
-    let (wheel, wheels) = (fat().write(&path("fat")), path("wheels"));
+    let (wheel, wheels) = (fat().write(&room.path().join("fat")), room.path().join("wheels"));
     changes_only(&wheel_command(&[&wheel], &wheels), &[&wheels], 0);
     write_the_files_that_are_named(room.path());
     let reading: [(&[&str], &Path); 6] = [
@@ -142,7 +141,7 @@ fn commands_write_into_their_output_folders_only() {
         (&["inspect"], &shards().join(library)),
         (&["verify"], &out),
         (&["verify"], &repo),
-        (&["verify"], &path("split/gfx1151-build")),
+        (&["verify"], &room.path().join("split/gfx1151-build")),
     ];
     for (arguments, folder) in reading {
         let mut command = program(arguments);
@@ -220,8 +219,8 @@ fn what_leads_out_of_an_artifact_is_not_followed() {
 fn links_below_the_output_folder_are_not_written_through() {
     let input = Input::folder();
     fs::write(input.stage().join("lib/x"), "x").unwrap();
-    let path = |name: &str| input.folder.path().join(name);
-    let victim = path("victim/a_lib_gfx1100");
+    let [link, victims] = ["link", "victim"].map(|name| input.folder.path().join(name));
+    let victim = victims.join("a_lib_gfx1100");
     fs::create_dir_all(&victim).unwrap();
     fs::write(victim.join("artifact_manifest.txt"), "x/stage\n").unwrap();
     fs::create_dir(input.out()).unwrap();
@@ -231,13 +230,13 @@ fn links_below_the_output_folder_are_not_written_through() {
         split.arg(input.shard()).arg("--output-dir").arg(out);
         split
     };
-    let before = tree(&path("victim"));
+    let before = tree(&victims);
     let said = crate::refusal(&mut split(&input.out()));
     assert!(said.contains("out/shard: is a symbolic link"), "{said}");
-    assert!(tree(&path("victim")) == before);
+    assert!(tree(&victims) == before);
     fs::remove_file(input.out().join("shard")).unwrap();
-    symlink("out", path("link")).unwrap();
-    support::tools::run(&mut split(&path("link")));
+    symlink("out", &link).unwrap();
+    support::tools::run(&mut split(&link));
     assert!(input.out().join("shard/a_lib_generic").is_dir());
 }
 
@@ -267,9 +266,6 @@ fn links_that_leave_through_other_links_are_refused() {
     let links = [("l", "."), ("n", "l/l/l/../../../etc")];
     let expected = ["/n", "leads to `l/l/l/../../../etc`, outside of the stage prefix"];
     let folder = Input::folder();
-    let plant = |stage: &Path, (name, target): (&str, &str)| {
-        symlink(target, stage.join(name)).unwrap();
-    };
     links.into_iter().for_each(|link| plant(&folder.stage(), link));
     folder.refused(&expected);
     let packed = Input::handmade(|archive| {
@@ -296,6 +292,10 @@ fn links_that_leave_through_other_links_are_refused() {
             assert!(said.contains(expected[1]), "{said}");
         }
     }
+}
+
+fn plant(stage: &Path, (name, target): (&str, &str)) {
+    symlink(target, stage.join(name)).unwrap();
 }
 
 /// An earlier set's receipt names the packages to remove, but none outside of its folder.

@@ -60,28 +60,28 @@ fn names_and_search_paths_beyond_any_are_refused() {
     let paths = dense_elf::names_of_libraries(elf::DT_RUNPATH);
     assert_eq!(linking(&paths).unwrap().runpath.unwrap().len(), 4094);
     limit(SearchPath::read(&elf_file(&paths)));
-    let read = |count| {
-        let file = dense_elf::search_path(count, &"s".repeat(dense_elf::LONG));
-        SearchPath::read(&elf_file(&file))
-    };
-    assert_eq!(read(2).unwrap()[1].text.len(), dense_elf::LONG);
-    limit(read(3));
+    assert_eq!(long_search_paths(2).unwrap()[1].text.len(), dense_elf::LONG);
+    limit(long_search_paths(3));
+}
+
+fn long_search_paths(count: usize) -> Result<Vec<SearchPath>> {
+    let file = dense_elf::search_path(count, &"s".repeat(dense_elf::LONG));
+    SearchPath::read(&elf_file(&file))
 }
 
 /// Verification remembers the names of every library.
 #[test]
 fn search_paths_of_more_than_a_mebibyte_are_refused_by_verification() {
-    let read = |len| verified(dense_elf::search_path_of_a_section(len));
-    read(1 << 20).unwrap();
-    limit(read((1 << 20) + 1));
+    verified(dense_elf::search_path_of_a_section(1 << 20)).unwrap();
+    limit(verified(dense_elf::search_path_of_a_section((1 << 20) + 1)));
 }
 
 #[test]
 fn notes_that_many_sections_name_are_searched_a_few_times() {
-    let found = |count| build_id(&elf_file(&dense_elf::sections_of_notes(count, 1 << 20))).unwrap();
     let id: String = b"build-id".iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!((found(0), found(1)), (Some(id.clone()), Some(id)));
-    assert_eq!(found(2), None);
+    let found = [0, 1, 2]
+        .map(|count| build_id(&elf_file(&dense_elf::sections_of_notes(count, 1 << 20))).unwrap());
+    assert_eq!(found, [Some(id.clone()), Some(id), None]);
 }
 
 #[test]
@@ -113,12 +113,8 @@ fn tables_that_share_bytes_are_refused() {
 /// Each one counts: the loader may use any of them.
 #[test]
 fn more_dynamic_sections_than_any_file_has_are_refused() {
-    let read = |count| {
-        let content = Content::of_bytes(dense_elf::dynamic_sections(count));
-        verify::read_file("lib/x.so", &content)
-    };
-    read(4).unwrap();
-    limit(read(5));
+    verified(dense_elf::dynamic_sections(4)).unwrap();
+    limit(verified(dense_elf::dynamic_sections(5)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use rmpv::Value;
@@ -169,18 +169,15 @@ fn nothing_of_the_framing_of_a_package_reaches_the_terminal_raw() {
 #[test]
 fn nothing_about_device_code_reaches_the_terminal_raw() {
     let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, bytes: &[u8]| -> PathBuf {
-        let path = folder.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        path
-    };
     let mut bytes = bundle(1, &[[4096, 0]], &format!("odd-{HOSTILE}"));
     bytes.resize(4096, 0);
-    let bundle = file("bundle", &bytes);
+    let bundle = folder.path().join("bundle");
+    fs::write(&bundle, &bytes).unwrap();
     both_ways(|| run(&["inspect"], &bundle));
     both_ways(|| run(&["inspect", "--json"], &bundle));
     for field in ["component_name", "prefix", "arch", "file", "odd"] {
-        let path = file("odd.kpm", &manifest(field));
+        let path = folder.path().join("odd.kpm");
+        fs::write(&path, manifest(field)).unwrap();
         harmless(&mut run(&["inspect"], &path));
         harmless(&mut run(&["inspect", "--json"], &path));
         if field != "odd" {
@@ -193,13 +190,8 @@ fn nothing_about_device_code_reaches_the_terminal_raw() {
 
 /// A manifest of archives with one hostile text.
 fn manifest(hostile: &str) -> Vec<u8> {
-    let text = |field: &str, usual: &str| {
-        if field == hostile { HOSTILE.to_owned() } else { usual.to_owned() }
-    };
-    let map = |fields: Vec<(&str, Value)>| {
-        Value::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
-    };
-    let [arch, file] = [text("arch", "gfx1100"), text("file", "a_gfx1100.kpack")];
+    let arch = unless_hostile("arch", "gfx1100", hostile);
+    let file = unless_hostile("file", "a_gfx1100.kpack", hostile);
     let archive = map(vec![
         ("architecture", arch.as_str().into()),
         ("file", file.as_str().into()),
@@ -207,16 +199,25 @@ fn manifest(hostile: &str) -> Vec<u8> {
         ("size", 1.into()),
         ("kernel_count", 1.into()),
     ]);
-    let name = text("odd", "format_version");
+    let name = unless_hostile("odd", "format_version", hostile);
     let manifest = map(vec![
         (&name, 1.into()),
-        ("component_name", text("component_name", "a").into()),
-        ("prefix", text("prefix", "lib").into()),
+        ("component_name", unless_hostile("component_name", "a", hostile).into()),
+        ("prefix", unless_hostile("prefix", "lib", hostile).into()),
         ("kpack_files", map(vec![(&arch, archive)])),
     ]);
     let mut bytes = Vec::new();
     rmpv::encode::write_value(&mut bytes, &manifest).unwrap();
     bytes
+}
+
+/// The text of a field: the usual one, unless `hostile` names the field.
+fn unless_hostile(field: &str, usual: &str, hostile: &str) -> String {
+    if field == hostile { HOSTILE.to_owned() } else { usual.to_owned() }
+}
+
+fn map(fields: Vec<(&str, Value)>) -> Value {
+    Value::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect())
 }
 
 #[test]

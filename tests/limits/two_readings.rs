@@ -116,17 +116,19 @@ fn sizes_that_an_rpm_states_in_two_ways_have_to_agree() {
 
 /// The `.rpm` of a build whose header has these device and inode numbers for all files, or lacks them.
 fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf {
-    let numbers = |tag: u32, old: &IndexData, all: Option<u32>| {
-        let IndexData::Int32(old) = old else { panic!("tag {tag} is {old:?}") };
-        all.map(|number| (tag, IndexData::Int32(vec![number; old.len()])))
-    };
     let changed = |(tag, data): Tagged| match tag {
-        1095 => numbers(tag, &data, devices),
-        1096 => numbers(tag, &data, inodes),
+        1095 => all_of(tag, &data, devices),
+        1096 => all_of(tag, &data, inodes),
         _ => Some((tag, data)),
     };
     let change = |tags: Vec<Tagged>| tags.into_iter().filter_map(changed).collect();
     built(folder, |bytes| remade(bytes, change, &[]))
+}
+
+/// A tag with the same number for each of its old ones, or none.
+fn all_of(tag: u32, old: &IndexData, number: Option<u32>) -> Option<Tagged> {
+    let IndexData::Int32(old) = old else { panic!("tag {tag} is {old:?}") };
+    number.map(|number| (tag, IndexData::Int32(vec![number; old.len()])))
 }
 
 /// rpm installs files with the same inode in the header as one file, whatever the payload says. `repo` lists
@@ -134,11 +136,6 @@ fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf
 #[test]
 fn files_of_one_inode_are_refused() {
     let room = tempfile::tempdir().unwrap();
-    // According to rpm, every other file has no link.
-    let linked = |package: &Path| {
-        let counts = rpm_says(package, "[%{FILENLINKS} ]");
-        counts.split(' ').any(|count| !["", "0", "1"].contains(&count))
-    };
     let hard = numbered(room.path(), Some(1), Some(7));
     let verify = rockpack().arg("verify").arg(&hard).output().unwrap();
     let verified = text(&verify);
@@ -147,16 +144,22 @@ fn files_of_one_inode_are_refused() {
         assert!(said.contains("/lib/text is a hard link to /"), "{said}");
     }
     if have(&["rpm"]) {
-        assert!(linked(&hard));
+        assert!(has_links(&hard));
     }
     run(rockpack().arg("repo").arg(&hard).arg("--out").arg(room.path().join("repo")));
     for (devices, inodes) in [(Some(1), Some(0)), (None, Some(7)), (Some(1), None), (None, None)] {
         let package = numbered(room.path(), devices, inodes);
         accepted(&package);
         if have(&["rpm"]) {
-            assert!(!linked(&package), "{devices:?} {inodes:?}");
+            assert!(!has_links(&package), "{devices:?} {inodes:?}");
         }
     }
+}
+
+/// Tells whether a file has a link, which according to rpm every other file has not.
+fn has_links(package: &Path) -> bool {
+    let counts = rpm_says(package, "[%{FILENLINKS} ]");
+    counts.split(' ').any(|count| !["", "0", "1"].contains(&count))
 }
 
 /// rpm refuses such a header: each of its tags would take the same memory again.
@@ -213,23 +216,25 @@ fn a_control_archive_has_files_alone() {
 #[test]
 fn fields_that_differ_in_case_are_one() {
     let room = tempfile::tempdir().unwrap();
-    let package = |fields: &str| {
-        controlled(room.path(), &[("control", &format!("{CONTROL}{fields}"))], |_| {})
-    };
-    let lower = package("depends: libc6\n");
+    let lower = of_control(room.path(), &format!("{CONTROL}depends: libc6\n"));
     accepted(&lower);
     if have(&["dpkg-deb"]) {
         let depends = succeed(Command::new("dpkg-deb").arg("-f").arg(&lower).arg("Depends"));
         assert_eq!(depends, "libc6\n");
     }
     let fields = "Depends: libc6\ndepends: other\n";
-    refused(&package(fields), &["field depends appears twice"]);
+    let twice = of_control(room.path(), &format!("{CONTROL}{fields}"));
+    refused(&twice, &["field depends appears twice"]);
     need(&["dpkg-deb"]);
     let root = room.path().join("root");
     fs::create_dir_all(root.join("DEBIAN")).unwrap();
     fs::write(root.join("DEBIAN/control"), format!("{CONTROL}{fields}")).unwrap();
     let said = told(Command::new("dpkg-deb").arg("--build").arg(&root));
     assert!(said.contains("duplicate value for 'Depends' field"), "{said}");
+}
+
+fn of_control(folder: &Path, control: &str) -> PathBuf {
+    controlled(folder, &[("control", control)], |_| {})
 }
 
 /// dpkg-deb's value of a package's field.
@@ -240,7 +245,6 @@ fn dpkg_says(package: &Path, field: &str) -> String {
 #[test]
 fn lines_that_end_for_dpkg_alone_are_refused() {
     let room = tempfile::tempdir().unwrap();
-    let package = |control: &str| controlled(room.path(), &[("control", control)], |_| {});
     let head = CONTROL.trim_end();
     for (control, field, seen) in [
         (format!("{head}\u{1a}Conflicts: bash\n"), "Conflicts", "bash\n"),
@@ -249,13 +253,13 @@ fn lines_that_end_for_dpkg_alone_are_refused() {
         (format!("{CONTROL}\rConflicts: bash\n"), "Conflicts", "\n"),
         (format!("{CONTROL}X-\u{1b}[2J: bash\n"), "X-\u{1b}[2J", "bash\n"),
     ] {
-        let odd = package(&control);
+        let odd = of_control(room.path(), &control);
         refused(&odd, &["odd_1_amd64.deb", "has control characters"]);
         if have(&["dpkg-deb"]) {
             assert_eq!(dpkg_says(&odd, field), seen, "{control:?}");
         }
     }
-    let windows = package(&CONTROL.replace('\n', "\r\n"));
+    let windows = of_control(room.path(), &CONTROL.replace('\n', "\r\n"));
     accepted(&windows);
     need(&["dpkg-deb"]);
     assert_eq!(dpkg_says(&windows, "Version"), "1\n");

@@ -23,10 +23,10 @@ const LARGE: u64 = 64 << 30;
 
 fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
     let command = BuildArguments::augment_args(Command::new("build"));
-    let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let (configuration, memory) = (text(&configuration()), memory.to_string());
+    let paths = [artifacts, &configuration(), out].map(|path| path.to_str().unwrap().to_owned());
+    let ([artifacts, configuration, out], memory) = (paths, memory.to_string());
     let words = [
-        ["--artifacts", &text(artifacts), "--config", &configuration, "--out", &text(out)],
+        ["--artifacts", &artifacts, "--config", &configuration, "--out", &out],
         ["--version", VERSION, "--format", "deb", "--jobs", "2"],
         ["--compression", "xz", "--payload-level", "0", "--memory", &memory],
     ];
@@ -48,26 +48,28 @@ fn artifacts(root: &Path) {
     let deep = (0..17).fold(shallow.clone(), |path, _| path.join("p".repeat(200)));
     fs::create_dir_all(&deep).unwrap();
     fs::write(artifact.join("artifact_manifest.txt"), "pad/stage\n").unwrap();
-    let add = |folder: &PathBuf, first: u64, count: u64| {
-        (first..first + count).for_each(|n| drop(File::create(folder.join(format!("{n:06}")))));
-    };
-    let taken = || {
-        let budget = Budget::new(Limits::default());
-        scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
-        budget.excess_records()
-    };
     // More than fits beside any budget.
-    add(&deep, 0, 2000);
+    add_files(&deep, 0, 2000);
     for (folder, keep) in [(deep, 1), (shallow, 0)] {
-        let before = taken();
-        add(&folder, 100_000, 1);
-        let with_one = taken();
+        let before = excess_records_of(root);
+        add_files(&folder, 100_000, 1);
+        let with_one = excess_records_of(root);
         let more = (limits.records - with_one) / (with_one - before);
-        add(&folder, 200_000, more - keep);
+        add_files(&folder, 200_000, more - keep);
     }
     let budget = Budget::new(limits);
     scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
     budget.charge_code_object(0).unwrap_err();
+}
+
+fn add_files(folder: &Path, first: u64, count: u64) {
+    (first..first + count).for_each(|n| drop(File::create(folder.join(format!("{n:06}")))));
+}
+
+fn excess_records_of(root: &Path) -> u64 {
+    let budget = Budget::new(Limits::default());
+    scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
+    budget.excess_records()
 }
 
 /// Waits between the scan and the split until the other build has reached the same point, or has failed.
@@ -90,29 +92,32 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[test]
 fn two_builds_at_once_keep_to_their_own_memory() {
     let scratch = tempfile::tempdir().unwrap();
-    let at = |name: &str| scratch.path().join(name);
-    artifacts(&at("artifacts"));
-    let settings = |out, memory| settings(&at("artifacts"), &at(out), memory);
-    build(&settings("alone", LARGE), &Silent).unwrap();
+    let folder = scratch.path();
+    artifacts(&folder.join("artifacts"));
+    build(&settings_in(folder, "alone", LARGE), &Silent).unwrap();
     let (here, large_is_here) = channel();
     let (small_is_here, there) = channel();
     let meeting = Meeting { here, there: Mutex::new(there) };
     let (large, small) = thread::scope(|scope| {
-        let large = scope.spawn(|| build(&settings("large", LARGE), &meeting));
+        let large = scope.spawn(|| build(&settings_in(folder, "large", LARGE), &meeting));
         // The small build begins once the large one has scanned, and both split at the same time.
         large_is_here.recv_timeout(PATIENCE).unwrap();
         let (_, nobody) = channel();
         let meeting = Meeting { here: small_is_here, there: Mutex::new(nobody) };
-        let small = build(&settings("small", SMALL), &meeting);
+        let small = build(&settings_in(folder, "small", SMALL), &meeting);
         drop(meeting);
         (large.join().unwrap(), small)
     });
     let small = small.unwrap_err();
     assert_eq!(small.kind(), Kind::Limit);
     assert!(small.to_string().contains("too many to be remembered"), "{small}");
-    assert!(!at("small").exists());
+    assert!(!folder.join("small").exists());
     large.unwrap();
-    assert_eq!(contents(&at("large")), contents(&at("alone")));
+    assert_eq!(contents(&folder.join("large")), contents(&folder.join("alone")));
+}
+
+fn settings_in(folder: &Path, out: &str, memory: u64) -> BuildSettings {
+    settings(&folder.join("artifacts"), &folder.join(out), memory)
 }
 
 /// Budgets must not become process-wide: all runs of a process would share them.

@@ -171,18 +171,19 @@ fn split_artifacts_hold_what_the_fat_ones_did() {
         split.arg("split").arg("--artifacts").arg(shards()).arg("--output-dir").arg(scratch.path()),
     );
     let (fat, split) = (found(&["examples/shards"]), found(&[scratch.path().to_str().unwrap()]));
-    let code = |found: &Value| -> Vec<(String, Value, Value)> {
-        let archs = found["architectures"].as_array().unwrap().iter();
-        archs
-            .map(|arch| {
-                (arch["arch"].to_string(), arch["code_objects"].clone(), arch["databases"].clone())
-            })
-            .collect()
-    };
-    assert_eq!(code(&split), code(&fat));
+    assert_eq!(code_of_architectures(&split), code_of_architectures(&fat));
     let artifacts = split["shards"][0]["artifacts"].as_array().unwrap();
     let one = artifacts.iter().find(|artifact| artifact["name"] == "blas_lib_gfx1101").unwrap();
     assert_eq!(one["code_objects"].as_object().unwrap().keys().collect::<Vec<_>>(), ["gfx1101"]);
+}
+
+fn code_of_architectures(found: &Value) -> Vec<(String, Value, Value)> {
+    let archs = found["architectures"].as_array().unwrap().iter();
+    archs
+        .map(|arch| {
+            (arch["arch"].to_string(), arch["code_objects"].clone(), arch["databases"].clone())
+        })
+        .collect()
 }
 
 /// The name of the shard plays no part in the choice.
@@ -200,11 +201,12 @@ fn the_shard_with_the_most_host_files_is_proposed_as_the_primary_one() {
 #[test]
 fn what_cannot_be_proposed_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
-    let file = |name: &str| scratch.path().join(name).to_str().unwrap().to_owned();
-    refused(&["examples/shards", "--propose", &file("config.yaml")], "neither a .json nor a .toml");
+    let yaml = file_in(scratch.path(), "config.yaml");
+    refused(&["examples/shards", "--propose", &yaml], "neither a .json nor a .toml");
     refused(&["--propose", "examples/shards"], "required arguments");
     refused(&["missing"], "No such file");
-    refused(&["examples/shards", "--propose", &file("no/config.json")], "No such file");
+    let lost = file_in(scratch.path(), "no/config.json");
+    refused(&["examples/shards", "--propose", &lost], "No such file");
     let shard = GROUPS[0].folder(scratch.path());
     copy_shards(scratch.path());
     for name in example::names(&shard) {
@@ -214,4 +216,8 @@ fn what_cannot_be_proposed_is_refused() {
     }
     refused(&[shard.to_str().unwrap(), "--propose"], "no arch is there to be grouped");
     assert!(text(&[shard.to_str().unwrap()]).contains("none"));
+}
+
+fn file_in(folder: &Path, name: &str) -> String {
+    folder.join(name).to_str().unwrap().to_owned()
 }

@@ -47,6 +47,14 @@ impl Room {
         plan
     }
 
+    fn plan_with_version(&self, words: &[&str]) -> Command {
+        self.plan(&[&["--version", "7.1.0"], words].concat())
+    }
+
+    fn repo_of_nothing(&self, words: &[&str]) -> Command {
+        self.command(&[&["repo", "empty", "--out", "repository"], words].concat())
+    }
+
     fn command(&self, words: &[&str]) -> Command {
         let mut command = rockpack();
         command.current_dir(self.0.path()).args(words);
@@ -84,7 +92,6 @@ impl Room {
     /// The commands that produce the case described by `words` on the page.
     fn commands(&self, words: &str) -> Vec<Command> {
         let version = ["--version", "7.1.0"];
-        let config = |name| vec![self.plan(&["--config", name])];
         match words {
             "a build" => vec![self.build(&[])],
             "help" => vec![self.command(&["verify", "--help"]), self.command(&["--version"])],
@@ -126,12 +133,12 @@ impl Room {
                 self.command(&["extract", "nothing", "--out", "out"]),
                 self.command(&["verify", "nothing.kpack"]),
             ],
-            "a missing configuration" => config("nothing.toml"),
+            "a missing configuration" => self.plans_by("nothing.toml"),
             "a wrong version" => vec![self.plan(&["--version", "7_1"])],
-            "a wrong version in the configuration" => config("version.toml"),
-            "an unknown key in the configuration" => config("key.toml"),
+            "a wrong version in the configuration" => self.plans_by("version.toml"),
+            "an unknown key in the configuration" => self.plans_by("key.toml"),
             "a file that is no configuration" => {
-                config("syntax.toml").into_iter().chain(config("file")).collect()
+                self.plans_by("syntax.toml").into_iter().chain(self.plans_by("file")).collect()
             }
             "a missing key" => self.of_key("nothing"),
             "a file that is no key" => self.of_key("file"),
@@ -177,6 +184,10 @@ impl Room {
             }
             other => panic!("the page names `{other}`, which nothing here tries"),
         }
+    }
+
+    fn plans_by(&self, config: &str) -> Vec<Command> {
+        vec![self.plan(&["--config", config])]
     }
 
     fn of_key(&self, name: &str) -> Vec<Command> {
@@ -229,21 +240,17 @@ fn each_example_ends_with_the_code_of_its_row() {
 #[test]
 fn a_path_of_nothing_is_told_with_its_name_and_what_to_do() {
     let room = Room::new();
-    let version = ["--version", "7.1.0"];
-    let plan = |words: &[&str]| room.plan(&[&version[..], words].concat());
-    let repo =
-        |words: &[&str]| room.command(&[&["repo", "empty", "--out", "repository"], words].concat());
     let public = ["--sign-command", "false", "--public-key", "nothing"];
     for mut command in [
         room.command(&["config", "show", "--config", "nothing.toml"]),
         room.command(&["config", "show", "--config", "nothing"]),
-        plan(&["--config", "nothing.yaml"]),
-        plan(&["--config", "empty"]),
-        plan(&["--packages", "nothing.json"]),
-        plan(&["--since", "nothing"]),
-        plan(&["--diff", "nothing"]),
-        repo(&["--sign-key", "nothing"]),
-        repo(&public),
+        room.plan_with_version(&["--config", "nothing.yaml"]),
+        room.plan_with_version(&["--config", "empty"]),
+        room.plan_with_version(&["--packages", "nothing.json"]),
+        room.plan_with_version(&["--since", "nothing"]),
+        room.plan_with_version(&["--diff", "nothing"]),
+        room.repo_of_nothing(&["--sign-key", "nothing"]),
+        room.repo_of_nothing(&public),
         room.command(&["verify", "nothing.deb"]),
         room.command(&["verify", "empty", "--key", "nothing"]),
         room.command(&["verify", "empty", "--against", "nothing"]),
@@ -261,6 +268,6 @@ fn a_path_of_nothing_is_told_with_its_name_and_what_to_do() {
         assert!(said.contains("help: "), "{command:?}: {said}");
         assert!(!said.contains("syntax"), "{command:?}: {said}");
     }
-    let said = told(&mut plan(&["--config", "file"]));
+    let said = told(&mut room.plan_with_version(&["--config", "file"]));
     assert!(said.contains("file: the configuration's syntax is unknown, because"), "{said}");
 }

@@ -60,7 +60,6 @@ fn bundles_of(binary: &Path, folder: &Path) -> Vec<PathBuf> {
     let bytes = fs::read(binary).unwrap();
     let file = object::File::parse(bytes.as_slice()).unwrap();
     let section = file.section_by_name(".hip_fatbin").unwrap().data().unwrap();
-    let number = |value: &Value| usize::try_from(value.as_u64().unwrap()).unwrap();
     let bundles = found[0]["bundles"].as_array().unwrap().iter().enumerate();
     bundles
         .map(|(index, bundle)| {
@@ -70,6 +69,10 @@ fn bundles_of(binary: &Path, folder: &Path) -> Vec<PathBuf> {
             path
         })
         .collect()
+}
+
+fn number(value: &Value) -> usize {
+    usize::try_from(value.as_u64().unwrap()).unwrap()
 }
 
 /// The code object that clang-offload-bundler unbundles for a target.
@@ -128,12 +131,15 @@ fn a_file_of_bundles_gives_what_clang_takes_out() {
 
 /// The digests that `extract` reports, by key and target.
 fn rows(all: &[Value]) -> BTreeMap<(String, String), String> {
-    let text = |value: &Value| value.as_str().unwrap().to_owned();
     let row = |one: &Value| {
         let key = format!("{}#{}", text(&one["binary"]), one["index"]);
         ((key, text(&one["target"])), text(&one["sha256"]))
     };
     all.iter().map(row).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
 }
 
 /// The digests that the Python reader reports, by key and target.
@@ -201,22 +207,17 @@ fn archives_of_another_writer_are_extracted_in_both_schemes() {
 fn targets_and_kernels_select() {
     let scratch = tempfile::tempdir().unwrap();
     let out = scratch.path().join("out");
-    let targets = |options: &[&str]| -> Vec<(u64, String)> {
-        let all = extracted(&library(), &out, options);
-        all.iter()
-            .map(|one| (one["index"].as_u64().unwrap(), one["target"].as_str().unwrap().to_owned()))
-            .collect()
-    };
     let both = [(0, "gfx1101".to_owned()), (1, "gfx1101".to_owned())];
-    assert_eq!(targets(&["--target", "gfx1101"]), both);
-    let all = targets(&["--target", "gfx906", "--target", "gfx1102"]);
+    assert_eq!(extracted_targets(&out, &["--target", "gfx1101"]), both);
+    let all = extracted_targets(&out, &["--target", "gfx906", "--target", "gfx1102"]);
     assert_eq!(all.len(), 3);
     // A kernel of the first translation unit, by the name that its code object defines.
     let first = out.join("libexblas.so.1.2-0-gfx1101.hsaco");
     let shown = tools::run(rockpack().args(["inspect", "--json"]).arg(first));
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     let kernel = shown[0]["kernels"][0].as_str().unwrap();
-    let own: Vec<u64> = targets(&["--kernel", kernel]).iter().map(|(index, _)| *index).collect();
+    let own = extracted_targets(&out, &["--kernel", kernel]);
+    let own: Vec<u64> = own.iter().map(|(index, _)| *index).collect();
     assert_eq!(own, [0; 4]);
     refused(&library(), &out, &["--kernel", "nothing"], "holds none of the selected code objects");
     refused(
@@ -226,6 +227,13 @@ fn targets_and_kernels_select() {
         "it has code for gfx1100, gfx1101, gfx1102, gfx906",
     );
     refused(&library(), &out, &["--target", "sm_90"], "`sm_90` is no GPU arch");
+}
+
+fn extracted_targets(out: &Path, options: &[&str]) -> Vec<(u64, String)> {
+    let all = extracted(&library(), out, options);
+    all.iter()
+        .map(|one| (one["index"].as_u64().unwrap(), one["target"].as_str().unwrap().to_owned()))
+        .collect()
 }
 
 #[test]

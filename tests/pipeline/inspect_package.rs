@@ -56,11 +56,14 @@ fn a_kernel_package_shows_its_archives() {
 #[test]
 fn a_host_package_shows_what_refers_to_archives() {
     let found = found(&set().deb("rocm-blas"));
-    let what =
-        |path: &str| member(&found, &format!("/opt/rocm-7.1/{path}"))["device"]["what"].clone();
-    assert_eq!(what("lib/libexblas.so.1.2"), "transformed-binary");
-    assert_eq!(what("lib/.kpack/blas_lib.kpm"), "kernel-manifest");
-    assert_eq!(what("lib/libexcblas.so.1.0"), Value::Null);
+    for (path, what) in [
+        ("lib/libexblas.so.1.2", json!("transformed-binary")),
+        ("lib/.kpack/blas_lib.kpm", json!("kernel-manifest")),
+        ("lib/libexcblas.so.1.0", Value::Null),
+    ] {
+        let member = member(&found, &format!("/opt/rocm-7.1/{path}"));
+        assert_eq!(member["device"]["what"], what);
+    }
     let link = member(&found, "/opt/rocm-7.1/lib/libexblas.so");
     assert_eq!((&link["kind"], &link["target"]), (&json!("link"), &json!("libexblas.so.1")));
 }
@@ -91,11 +94,7 @@ fn a_deb_is_what_dpkg_sees() {
         for (name, value) in found["fields"].as_object().unwrap() {
             let mut field = Command::new("dpkg-deb");
             let theirs = tools::succeed(field.arg("-f").arg(&file).arg(name));
-            // In descriptions, dpkg writes an empty line as a lone dot.
-            let words = |text: &str| -> Vec<String> {
-                text.split_whitespace().filter(|word| *word != ".").map(str::to_owned).collect()
-            };
-            assert_eq!(words(value.as_str().unwrap()), words(&theirs), "{name}");
+            assert_eq!(words_of(value.as_str().unwrap()), words_of(&theirs), "{name}");
         }
         let listed = tools::succeed(Command::new("dpkg-deb").arg("-c").arg(&file));
         let mut members = found["members"].as_array().unwrap().iter();
@@ -113,6 +112,11 @@ fn a_deb_is_what_dpkg_sees() {
         }
         assert!(members.next().is_none());
     }
+}
+
+/// The words of a field. In descriptions, dpkg writes an empty line as a lone dot.
+fn words_of(text: &str) -> Vec<String> {
+    text.split_whitespace().filter(|word| *word != ".").map(str::to_owned).collect()
 }
 
 /// The mode of a member as `ls` writes it.

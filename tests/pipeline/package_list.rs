@@ -53,6 +53,21 @@ impl Case {
         build
     }
 
+    fn package(&self, name: &str, format: &str) -> PathBuf {
+        let mut files = packages(&self.out(), format).into_iter();
+        let file_name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let own = [format!("{name}_7"), format!("{name}-7")];
+        files.find(|path| own.iter().any(|own| file_name(path).starts_with(own))).unwrap()
+    }
+
+    fn deb_field(&self, field: &str, package: &str) -> String {
+        deb_field(&self.package(package, "deb"), field)
+    }
+
+    fn rpm_list(&self, query: &str, package: &str) -> String {
+        rpm_list(&self.package(package, "rpm"), query)
+    }
+
     /// Fails unless the build is refused, says all of `expected`, and leaves no output.
     fn refused(&self, artifacts: &Path, expected: &[&str]) {
         let said = told(&mut self.build(artifacts));
@@ -154,41 +169,33 @@ fn entries_say_what_packages_say() {
     need(&["dpkg-deb", "rpm"]);
     let case = Case::new(&fixture_value());
     run(&mut case.build(&shards()));
-    let file = |package: &str, format: &str| {
-        let mut files = packages(&case.out(), format).into_iter();
-        let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-        let own = [format!("{package}_7"), format!("{package}-7")];
-        files.find(|path| own.iter().any(|own| name(path).starts_with(own))).unwrap()
-    };
-    let field = |name: &str, package: &str| deb_field(&file(package, "deb"), name);
     let host = "amdrocm-blas-host7.15";
-    assert_eq!(field("Maintainer", host), "Example packagers <packagers@example.org>");
-    assert_eq!(field("Homepage", host), "https://example.org/blas");
-    assert_eq!(field("Section", "amdrocm-blas7.15-gfx1100"), "devel");
-    assert_eq!(field("Recommends", host), "gcc");
-    let description = field("Description", host);
+    assert_eq!(case.deb_field("Maintainer", host), "Example packagers <packagers@example.org>");
+    assert_eq!(case.deb_field("Homepage", host), "https://example.org/blas");
+    assert_eq!(case.deb_field("Section", "amdrocm-blas7.15-gfx1100"), "devel");
+    assert_eq!(case.deb_field("Recommends", host), "gcc");
+    let description = case.deb_field("Description", host);
     assert!(description.starts_with("Example library of linear algebra\n"), "{description}");
     assert!(description.contains("add and multiply on a GPU"), "{description}");
-    let kernels = field("Description", "amdrocm-blas7.15-gfx1100");
+    let kernels = case.deb_field("Description", "amdrocm-blas7.15-gfx1100");
     assert!(kernels.starts_with("Example library of linear algebra (gfx1100)\n"), "{kernels}");
-    let core = field("Description", "amdrocm-core7.15-gfx1100");
+    let core = case.deb_field("Description", "amdrocm-core7.15-gfx1100");
     assert!(core.starts_with("ROCm core (metapackage) (gfx1100)\n"), "{core}");
     // A first line that is too long is cut there, and whole in the description.
-    let common = field("Description", "amdrocm-math-common7.15");
+    let common = case.deb_field("Description", "amdrocm-math-common7.15");
     let whole = "Libraries of the processor that those of the GPU call, whichever of them is";
     assert!(common.starts_with(&format!("{whole}\n")), "{common}");
     assert!(common.replace("\n ", " ").contains(&format!("{whole} installed")), "{common}");
     // The package without a version in its name is the one that replaces others.
     for key in ["Provides", "Replaces", "Conflicts"] {
-        assert_eq!(field(key, "amdrocm-blas"), "rocm-blas");
-        assert!(!field(key, host).contains("rocm-blas,"));
+        assert_eq!(case.deb_field(key, "amdrocm-blas"), "rocm-blas");
+        assert!(!case.deb_field(key, host).contains("rocm-blas,"));
     }
-    let rpm = |query: &str, package: &str| rpm_list(&file(package, "rpm"), query);
-    assert!(rpm("--obsoletes", "amdrocm-blas").contains("rocm-blas\n"));
-    assert!(rpm("--suggests", host).contains("gcc-c++\n"));
-    let license = rpm("--queryformat=%{LICENSE} %{VENDOR} %{GROUP} %{RELEASE}", host);
+    assert!(case.rpm_list("--obsoletes", "amdrocm-blas").contains("rocm-blas\n"));
+    assert!(case.rpm_list("--suggests", host).contains("gcc-c++\n"));
+    let license = case.rpm_list("--queryformat=%{LICENSE} %{VENDOR} %{GROUP} %{RELEASE}", host);
     assert_eq!(license, "MIT Example unknown 12345");
-    assert!(rpm("-l", host).contains("/opt/rocm/core-7.15/lib/libexblas.so.1.2\n"));
+    assert!(case.rpm_list("-l", host).contains("/opt/rocm/core-7.15/lib/libexblas.so.1.2\n"));
 }
 
 /// Writes shards with a development component, and a list that takes parts of it.
@@ -325,14 +332,9 @@ fn entries_that_depend_on_each_other_are_installed_together() {
 fn contradictions_are_refused_with_their_place() {
     let list = fixture_value();
     let text = serde_json::to_string_pretty(&list).unwrap();
-    let case = |change: &dyn Fn(&mut Value)| {
-        let mut changed = list.clone();
-        change(&mut changed);
-        Case::new(&changed)
-    };
-    let doubled = case(&|list| list[1]["Package"] = json!("amdrocm-blas"));
+    let doubled = changed_case(&list, |list| list[1]["Package"] = json!("amdrocm-blas"));
     doubled.refused(&shards(), &["package.json: line ", "1.Package: amdrocm-blas is the name of"]);
-    let shared = case(&|list| {
+    let shared = changed_case(&list, |list| {
         list[2]["Artifactory"][0] = json!({ "Artifact": "blas",
             "Artifact_Subdir": [{ "Name": "BLAS/rocBLAS", "Components": ["run", "lib"] }] });
     });
@@ -345,7 +347,7 @@ fn contradictions_are_refused_with_their_place() {
     shared.refused(&shards(), &expected);
     let typed = Case::of_text(&text.replace("\"blas\"", "7"));
     typed.refused(&shards(), &["package.json: line ", "invalid type: integer `7`", "schema"]);
-    let relation = case(&|list| list[0]["DEBDepends"][0] = json!("libc6 >= 2"));
+    let relation = changed_case(&list, |list| list[0]["DEBDepends"][0] = json!("libc6 >= 2"));
     relation.refused(&shards(), &["line ", "DEBDepends.0: `libc6 >= 2` is no relation"]);
     let broken = Case::of_text("[{]");
     broken.refused(&shards(), &["package.json: line 1, column 3"]);
@@ -362,4 +364,10 @@ fn contradictions_are_refused_with_their_place() {
     build.arg(&config).arg("--packages").arg(fixture()).arg("--out").arg(selectors.out());
     let said = told(&mut build);
     assert!(said.contains("selectors: says what goes into packages"), "{said}");
+}
+
+fn changed_case(list: &Value, change: impl FnOnce(&mut Value)) -> Case {
+    let mut changed = list.clone();
+    change(&mut changed);
+    Case::new(&changed)
 }

@@ -232,7 +232,11 @@ fn the_receipt_names_no_place_of_this_machine() {
 #[test]
 fn shards_may_be_given_one_by_one_in_any_order() {
     let folder = tempfile::tempdir().unwrap();
-    let build = |order: [&str; 3], out: &str| {
+    let orders = [
+        ("one", ["gfx110X-build", "gfx1151-build", "gfx120X-build"]),
+        ("other", ["gfx120X-build", "gfx1151-build", "gfx110X-build"]),
+    ];
+    let [one, other] = orders.map(|(out, order)| {
         let out = folder.path().join(out);
         let mut command = rockpack();
         command.arg("build").args(["--version", VERSION]).arg("--out").arg(&out);
@@ -242,9 +246,7 @@ fn shards_may_be_given_one_by_one_in_any_order() {
         }
         tools::run(&mut command);
         contents(&out)
-    };
-    let one = build(["gfx110X-build", "gfx1151-build", "gfx120X-build"], "one");
-    let other = build(["gfx120X-build", "gfx1151-build", "gfx110X-build"], "other");
+    });
     same(&one, &other, "order of --artifacts");
     let together = folder.path().join("together");
     tools::run(&mut build_of(&shards(), &together));
@@ -292,13 +294,17 @@ fn without_sizes(listing: &str) -> Vec<String> {
 }
 
 fn rpm_differs_in_its_header(files: &[PathBuf; 2]) {
-    let query = |format: &str| files.each_ref().map(|file| rpm_tags(file, format));
-    assert_eq!(query("%{BUILDTIME}"), ["1700000000", "1750000000"]);
-    let [one, other] = query("%{BUILDHOST} [%{FILENAMES} %{FILEMTIMES} %{FILEDIGESTS}\n]");
+    assert_eq!(tags_of_each(files, "%{BUILDTIME}"), ["1700000000", "1750000000"]);
+    let format = "%{BUILDHOST} [%{FILENAMES} %{FILEMTIMES} %{FILEDIGESTS}\n]";
+    let [one, other] = tags_of_each(files, format);
     assert_eq!(one, other, "{files:?}");
     let payload = |file| tools::run(Command::new("rpm2cpio").arg(file)).stdout;
     let [one, other] = files.each_ref().map(payload);
     assert!(one == other, "{files:?}: the payload differs");
+}
+
+fn tags_of_each(files: &[PathBuf; 2], format: &str) -> [String; 2] {
+    files.each_ref().map(|file| rpm_tags(file, format))
 }
 
 fn the_changelog_alone_differs(one: &Path, other: &Path) {
@@ -338,19 +344,21 @@ fn a_wrong_epoch_is_refused() {
 /// A repository serves the files that a build wrote, so every user must be able to read them.
 #[test]
 fn everybody_can_read_the_packages() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new/out");
     let build = build_of(&shards(), &out);
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "umask 077 && exec \"$@\"", "sh"]);
     tools::run(shell.arg(build.get_program()).args(build.get_args()));
-    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for made in [&folder.path().join("new"), &out] {
-        assert_eq!(mode(made), 0o755, "{}", made.display());
+        assert_eq!(permissions(made), 0o755, "{}", made.display());
     }
     for entry in std::fs::read_dir(&out).unwrap() {
         let path = entry.unwrap().path();
-        assert_eq!(mode(&path), 0o644, "{}", path.display());
+        assert_eq!(permissions(&path), 0o644, "{}", path.display());
     }
+}
+
+fn permissions(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o777
 }

@@ -64,18 +64,19 @@ fn a_root_is_a_shard_or_a_folder_of_shards() {
     let folder = Folder::with_artifact("one");
     folder.artifact("two", "a_lib_generic");
     folder.artifact("two", "b_run_gfx110X-dgpu");
-    let shape = |scan: Scan| -> Vec<(String, Vec<String>)> {
-        let shards = scan.shards.into_iter();
-        let names = |artifacts: Vec<rockpack::input::artifact::Artifact>| {
-            artifacts.iter().map(|a| a.name.to_string()).collect()
-        };
-        shards.map(|s| (s.name, names(s.artifacts))).collect()
-    };
     let all = shape(folder.scan().unwrap());
     assert_eq!(all[0], ("one".to_owned(), vec!["a_lib_generic".to_owned()]));
     assert_eq!(all[1].1, ["a_lib_generic", "b_run_gfx110X-dgpu"]);
     let each = scan(&[folder.path("two"), folder.path("one")]).unwrap();
     assert_eq!(shape(each), all);
+}
+
+fn shape(scan: Scan) -> Vec<(String, Vec<String>)> {
+    let shards = scan.shards.into_iter();
+    let names = |artifacts: Vec<rockpack::input::artifact::Artifact>| {
+        artifacts.iter().map(|a| a.name.to_string()).collect()
+    };
+    shards.map(|s| (s.name, names(s.artifacts))).collect()
 }
 
 #[test]
@@ -89,11 +90,12 @@ fn files_links_and_modes_are_kept() {
     let scan = folder.scan().unwrap();
     let prefix = &scan.shards[0].artifacts[0].prefixes[0];
     assert_eq!(prefix.module.as_deref(), Some("A"));
-    let node = |path: &str| prefix.tree.get(&TreePath::new(path).unwrap()).unwrap();
-    assert!(matches!(node("bin"), Node::Directory { .. }));
-    assert!(matches!(node("lib/liba.so"), Node::Link { target } if target == "liba.so.1"));
-    for path in ["bin/tool", "bin/same"] {
-        assert!(matches!(node(path), Node::File { mode: 0o755, data } if data.len() == 2));
+    let [directory, link, tool, same] = ["bin", "lib/liba.so", "bin/tool", "bin/same"]
+        .map(|path| prefix.tree.get(&TreePath::new(path).unwrap()).unwrap());
+    assert!(matches!(directory, Node::Directory { .. }));
+    assert!(matches!(link, Node::Link { target } if target == "liba.so.1"));
+    for file in [tool, same] {
+        assert!(matches!(file, Node::File { mode: 0o755, data } if data.len() == 2));
     }
     assert_eq!(prefix.tree.len(), 6);
     assert!(scan.inputs.recheck().is_ok());

@@ -83,6 +83,11 @@ impl Room {
         build
     }
 
+    fn build_with_events(&self, out: &str, words: &[&str]) -> Output {
+        let words = [&["--log-format", "json", "--json"][..], words].concat();
+        self.build(out, &words).output().unwrap()
+    }
+
     /// The JSON that `plan` prints with these options.
     fn plan(&self, words: &[&str]) -> Value {
         let mut plan = rockpack();
@@ -131,13 +136,9 @@ fn receipts_of_wheels_are_as_their_schema_says() {
 #[test]
 fn receipts_and_events_are_as_their_schemas_say() {
     let room = Room::new();
-    let build = |out: &str, words: &[&str]| {
-        let words = [&["--log-format", "json", "--json"][..], words].concat();
-        room.build(out, &words).output().unwrap()
-    };
-    let whole = build("whole", &["--format", "deb"]);
-    let part = build("part", &["--format", "rpm", "--partition", "1/2"]);
-    let only = build("only", &["--format", "rpm", "--only", "blas_run"]);
+    let whole = room.build_with_events("whole", &["--format", "deb"]);
+    let part = room.build_with_events("part", &["--format", "rpm", "--partition", "1/2"]);
+    let only = room.build_with_events("only", &["--format", "rpm", "--only", "blas_run"]);
     let receipts =
         [&whole, &part, &only].map(|output| parsed(&String::from_utf8_lossy(&output.stdout)));
     takes("receipt.schema.json", &receipts);

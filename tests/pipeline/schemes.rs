@@ -263,33 +263,34 @@ fn packages_without_machine_code_are_for_every_processor() {
 fn bad_schemes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let refused = |options: &[&str], expected: &[&str]| {
-        let said = told(command(&out).args(options));
-        for text in expected {
-            assert!(said.contains(text), "{text} is not in: {said}");
-        }
-        assert!(!out.exists());
-    };
     let unknown = ["--scheme", "there is no naming scheme `rcom`", "exit status: 64"];
-    refused(&["--scheme", "rcom"], &unknown);
-    refused(&["--variant", "a_b"], &["--variant", "`a_b` cannot be a package name"]);
+    refused(&out, &["--scheme", "rcom"], &unknown);
+    refused(&out, &["--variant", "a_b"], &["--variant", "`a_b` cannot be a package name"]);
     let file = folder.path().join("own.toml");
     let text = fs::read_to_string(tools::repository("config/schemes/rocm.toml")).unwrap();
     let own = file.to_str().unwrap();
     fs::write(&file, text.replace("host = \"{name}", "host = \"{nam}")).unwrap();
-    refused(&["--scheme", own], &["line 10, column 8", "names.host", "{nam}", "{series}"]);
+    refused(&out, &["--scheme", own], &["line 10, column 8", "names.host", "{nam}", "{series}"]);
     fs::write(&file, text.replace("vendor", "vender")).unwrap();
-    refused(&["--scheme", own], &["line 4, column 1", "did you mean `vendor`?"]);
+    refused(&out, &["--scheme", own], &["line 4, column 1", "did you mean `vendor`?"]);
     fs::write(&file, text.replace("{group}", "")).unwrap();
-    refused(&["--scheme", own], &["cannot be a package name"]);
+    refused(&out, &["--scheme", own], &["cannot be a package name"]);
     // Nothing of the set needs the library.
     for (added, key) in [
         ("[libraries.'libno.so.{major}']\ndeb = 'a, b'\n", "libraries.libno.so.{major}.deb"),
         ("[runtime_relation]\nrpm = 'hip >= '\n", "runtime_relation.rpm"),
     ] {
         fs::write(&file, format!("{text}{added}")).unwrap();
-        refused(&["--scheme", own], &["own.toml", "line ", key, "is no relation"]);
+        refused(&out, &["--scheme", own], &["own.toml", "line ", key, "is no relation"]);
     }
     fs::write(&file, format!("{text}[runtime_relation]\ndeb = 'hip-{{name}}'\n")).unwrap();
-    refused(&["--scheme", own], &["own.toml", "runtime_relation.deb", "`{name}` is none of"]);
+    refused(&out, &["--scheme", own], &["own.toml", "runtime_relation.deb", "`{name}` is none of"]);
+}
+
+fn refused(out: &Path, options: &[&str], expected: &[&str]) {
+    let said = told(command(out).args(options));
+    for text in expected {
+        assert!(said.contains(text), "{text} is not in: {said}");
+    }
+    assert!(!out.exists());
 }

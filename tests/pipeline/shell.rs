@@ -37,18 +37,10 @@ fn every_command_has_a_manual_page_with_all_options() {
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("man1");
     succeed(rockpack().arg("man").arg(&out));
-    let shown = |name: &str| {
-        let page = out.join(name);
-        let said = Command::new("groff").args(["-man", "-ww", "-z"]).arg(&page).output().unwrap();
-        assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
-        let mut man = Command::new("man");
-        man.arg("-l").arg(&page).env("MANWIDTH", "1000").env("MANPAGER", "cat");
-        succeed(man.env("MAN_KEEP_FORMATTING", "").env("LC_ALL", "C"))
-    };
-    let all = shown("rockpack.1");
+    let all = shown_by_man(&out.join("rockpack.1"));
     for command in commands() {
         assert!(all.contains(&format!("rockpack-{command}(1)")), "{command}: {all}");
-        let page = shown(&format!("rockpack-{command}.1"));
+        let page = shown_by_man(&out.join(format!("rockpack-{command}.1")));
         assert!(page.contains(&format!("rockpack {command}")), "{page}");
         let help = succeed(rockpack().arg(&command).arg("--help"));
         // Only the help lists other spellings of an option.
@@ -57,21 +49,32 @@ fn every_command_has_a_manual_page_with_all_options() {
         assert!(lost.is_empty(), "{command}: {lost:?}");
     }
     for page in fs::read_dir(&out).unwrap() {
-        shown(page.unwrap().file_name().to_str().unwrap());
+        shown_by_man(&page.unwrap().path());
     }
     // The same pages already exist.
     succeed(rockpack().arg("man").arg(&out));
 }
 
+fn shown_by_man(page: &Path) -> String {
+    let said = Command::new("groff").args(["-man", "-ww", "-z"]).arg(page).output().unwrap();
+    assert!(said.status.success() && said.stderr.is_empty(), "{said:?}");
+    let mut man = Command::new("man");
+    man.arg("-l").arg(page).env("MANWIDTH", "1000").env("MANPAGER", "cat");
+    succeed(man.env("MAN_KEEP_FORMATTING", "").env("LC_ALL", "C"))
+}
+
 /// `-h` takes at most 48 lines, with one line for each option; `--help` is complete.
 #[test]
 fn the_short_help_of_every_command_fits_a_screen() {
-    let lines = |arguments: &[&str]| succeed(rockpack().args(arguments)).lines().count();
-    assert!(lines(&["-h"]) <= 48);
+    assert!(line_count(&["-h"]) <= 48);
     for command in commands() {
-        let (short, long) = (lines(&[&command, "-h"]), lines(&[&command, "--help"]));
+        let (short, long) = (line_count(&[&command, "-h"]), line_count(&[&command, "--help"]));
         assert!(short <= 48 && short < long, "{command}: {short} lines of {long}");
     }
+}
+
+fn line_count(arguments: &[&str]) -> usize {
+    succeed(rockpack().args(arguments)).lines().count()
 }
 
 /// The completions that bash offers for the last of `words`.
@@ -90,12 +93,11 @@ fn bash_completes_commands_options_and_values() {
     let room = tempfile::tempdir().unwrap();
     let script = room.path().join("rockpack.bash");
     fs::write(&script, succeed(rockpack().args(["completions", "bash"]))).unwrap();
-    let completed = |words: &[&str]| completed(&script, words);
-    assert_eq!(completed(&["rockpack", "bu"]), ["build"]);
-    assert_eq!(completed(&["rockpack", "build", "--artif"]), ["--artifacts"]);
-    assert_eq!(completed(&["rockpack", "config", "sc"]), ["schema"]);
-    assert_eq!(completed(&["rockpack", "--color", "al"]), ["always"]);
-    let all = completed(&["rockpack", ""]);
+    assert_eq!(completed(&script, &["rockpack", "bu"]), ["build"]);
+    assert_eq!(completed(&script, &["rockpack", "build", "--artif"]), ["--artifacts"]);
+    assert_eq!(completed(&script, &["rockpack", "config", "sc"]), ["schema"]);
+    assert_eq!(completed(&script, &["rockpack", "--color", "al"]), ["always"]);
+    let all = completed(&script, &["rockpack", ""]);
     for command in commands() {
         assert!(all.contains(&command), "{command}: {all:?}");
     }
@@ -131,13 +133,17 @@ fn a_quiet_run_that_fails_says_no_notes() {
     let mut build = rockpack();
     build.args(["build", "--strict", "--artifacts"]).arg(support::example::shards());
     build.arg("--out").arg(out.path().join("out"));
-    let said = |build: &mut std::process::Command| {
-        let output = build.output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        String::from_utf8(output.stderr).unwrap()
-    };
-    let has_notes = |said: &str| said.lines().any(|line| line.starts_with("note: "));
-    assert!(has_notes(&said(&mut build)));
-    let quiet = said(build.arg("-q"));
+    assert!(has_notes(&stderr_of_failure(&mut build)));
+    let quiet = stderr_of_failure(build.arg("-q"));
     assert!(!has_notes(&quiet) && quiet.contains("R003 version-unset"), "{quiet}");
+}
+
+fn stderr_of_failure(build: &mut Command) -> String {
+    let output = build.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn has_notes(said: &str) -> bool {
+    said.lines().any(|line| line.starts_with("note: "))
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde_json::Value;
 use support::example::rockpack;
@@ -16,12 +17,13 @@ fn json(command: &mut std::process::Command) -> Value {
 
 fn counts(report: &Value) -> Vec<(String, usize, usize, u64)> {
     let channels = report["channels"].as_array().unwrap().iter();
-    let len = |value: &Value| value.as_array().unwrap().len();
     channels
         .map(|channel| {
             let name = channel["channel"].as_str().unwrap().to_owned();
             let read = channel["read"].as_u64().unwrap();
-            (name, len(&channel["added"]), len(&channel["removed"]), read)
+            let [added, removed] =
+                ["added", "removed"].map(|change| channel[change].as_array().unwrap().len());
+            (name, added, removed, read)
         })
         .collect()
 }
@@ -66,22 +68,19 @@ fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    let verify = || publish(rockpack().arg("verify").arg(&out));
     deb(&packages, ("one", "1", "amd64"), "");
     rpm(&packages, &plain_spec("plain", "1", ""));
     publish(&mut repo(&[&packages], &out));
     deb(&packages, ("two", "1", "amd64"), "");
     publish(&mut repo_at(&[&packages], &out, 1));
     let list = out.join("dists/stable/main/binary-amd64/Packages");
-    let written =
-        || fs::metadata(&list).map(|list| (list.ino(), list.modified().unwrap())).unwrap();
-    let before = written();
+    let before = inode_and_time(&list);
     publish(&mut repo_at(&[], &out, 1));
-    assert_eq!(written(), before, "the list is not made again");
+    assert_eq!(inode_and_time(&list), before, "the list is not made again");
     let quick = published(&out);
-    verify();
+    publish(rockpack().arg("verify").arg(&out));
     publish(repo_at(&[&packages], &out, 1).arg("--check"));
-    assert_ne!(written(), before);
+    assert_ne!(inode_and_time(&list), before);
     assert_eq!(published(&out), quick, "as if everything were made again");
     // What somebody deleted comes back, whichever it is.
     for gone in quick.keys().filter(|name| {
@@ -94,24 +93,28 @@ fn indexes_of_unchanged_packages_are_made_again_only_where_they_are_needed() {
     publish(repo_at(&[], &out, 2).args(["--rpm-md-compression", "zstd"]));
     let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
     assert!(repomd.contains("-primary.xml.zst") && !repomd.contains(".xml.gz"), "{repomd}");
-    verify();
+    publish(rockpack().arg("verify").arg(&out));
+}
+
+fn inode_and_time(file: &Path) -> (u64, SystemTime) {
+    fs::metadata(file).map(|file| (file.ino(), file.modified().unwrap())).unwrap()
 }
 
 #[test]
 fn a_new_repository_has_the_same_bytes_wherever_its_packages_come_from() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    deb(&at("a"), ("one", "1", "amd64"), "");
-    rpm(&at("a"), &plain_spec("plain", "1", ""));
-    fs::create_dir_all(at("b/below")).unwrap();
-    for entry in fs::read_dir(at("a")).unwrap() {
+    let here = room.path();
+    deb(&here.join("a"), ("one", "1", "amd64"), "");
+    rpm(&here.join("a"), &plain_spec("plain", "1", ""));
+    fs::create_dir_all(here.join("b/below")).unwrap();
+    for entry in fs::read_dir(here.join("a")).unwrap() {
         let path = entry.unwrap().path();
-        fs::copy(&path, at("b/below").join(path.file_name().unwrap())).unwrap();
+        fs::copy(&path, here.join("b/below").join(path.file_name().unwrap())).unwrap();
     }
-    publish(&mut repo(&[&at("a")], &at("first")));
-    publish(repo(&[&at("b")], &at("second")).env("RAYON_NUM_THREADS", "1"));
-    assert_eq!(contents(&at("first")), contents(&at("second")));
+    publish(&mut repo(&[&here.join("a")], &here.join("first")));
+    publish(repo(&[&here.join("b")], &here.join("second")).env("RAYON_NUM_THREADS", "1"));
+    assert_eq!(contents(&here.join("first")), contents(&here.join("second")));
 }
 
 #[test]
@@ -119,26 +122,32 @@ fn what_goes_out_of_use_stays_for_generations_and_an_hour() {
     need(&["dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    let hashed = |out: &Path| names(out, "dists/stable/main/binary-amd64/by-hash/SHA256/").len();
-    let pool = |out: &Path| names(out, "pool/");
-    let keep = |version: &str, after: i64| {
-        deb(&packages, ("one", version, "amd64"), "");
-        publish(repo_at(&[&packages], &out, after).args(["--keep", "1", "--generations", "2"]));
-    };
-    keep("1", 0);
-    let own = hashed(&out);
-    keep("2", 10);
-    assert_eq!(pool(&out).len(), 2, "clients may still have the index that names version 1");
-    assert_eq!(hashed(&out), 2 * own);
+    keep_one(&packages, &out, "1", 0);
+    let own = count_of_hashed(&out);
+    keep_one(&packages, &out, "2", 10);
+    let pool = names(&out, "pool/");
+    assert_eq!(pool.len(), 2, "clients may still have the index that names version 1");
+    assert_eq!(count_of_hashed(&out), 2 * own);
     let index = fs::read_to_string(out.join("dists/stable/main/binary-amd64/Packages")).unwrap();
     assert!(index.contains("Version: 2\n") && !index.contains("Version: 1\n"), "{index}");
-    keep("3", 20);
-    keep("4", 30);
-    assert_eq!((pool(&out).len(), hashed(&out)), (4, 4 * own), "not an hour yet");
-    keep("5", 3700);
+    keep_one(&packages, &out, "3", 20);
+    keep_one(&packages, &out, "4", 30);
+    let counts = (names(&out, "pool/").len(), count_of_hashed(&out));
+    assert_eq!(counts, (4, 4 * own), "not an hour yet");
+    keep_one(&packages, &out, "5", 3700);
     // Versions 1 and 2 went two publications and more than an hour ago; of 3 that is not so.
-    assert_eq!(pool(&out).len(), 3, "{:?}", pool(&out));
-    assert_eq!(hashed(&out), 3 * own);
+    let pool = names(&out, "pool/");
+    assert_eq!(pool.len(), 3, "{pool:?}");
+    assert_eq!(count_of_hashed(&out), 3 * own);
+}
+
+fn count_of_hashed(out: &Path) -> usize {
+    names(out, "dists/stable/main/binary-amd64/by-hash/SHA256/").len()
+}
+
+fn keep_one(packages: &Path, out: &Path, version: &str, after: i64) {
+    deb(packages, ("one", version, "amd64"), "");
+    publish(repo_at(&[packages], out, after).args(["--keep", "1", "--generations", "2"]));
 }
 
 #[test]

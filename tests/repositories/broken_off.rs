@@ -255,10 +255,7 @@ fn a_publication_that_ends_anywhere_is_finished_or_taken_back() {
         assert!(said.contains("clients take nothing older"), "{said}");
         all_forms(&room, &out);
         let settled = served(&room, &out);
-        let possible = |versions: &[String; 2], before: &[String; 2]| {
-            versions.iter().zip(before).all(|(now, before)| now == before || now == "3")
-        };
-        assert!(possible(&versions, &at_once) && possible(&settled, &versions), "{ends}");
+        assert!(is_possible(&versions, &at_once) && is_possible(&settled, &versions), "{ends}");
         // Whether or not the first version is in the pool yet, it can be published again.
         if at_once == ["3", "3"] {
             let again = room.path("again");
@@ -280,11 +277,18 @@ fn a_publication_that_ends_anywhere_is_finished_or_taken_back() {
         }
         ends += or_all(3, 1);
     }
-    let pair = |apt: &str, rpm: &str| [apt.to_owned(), rpm.to_owned()];
     // Before anything of it is visible, while it becomes visible, and after.
-    assert!(ends > 30 && seen.contains_key(&(pair("2", "2"), pair("2", "2"))), "{seen:?}");
-    assert!(seen.contains_key(&(pair("2", "2"), pair("3", "3"))), "{seen:?}");
-    assert!(seen.contains_key(&(pair("3", "3"), pair("3", "3"))), "{seen:?}");
+    assert!(ends > 30 && seen.contains_key(&(both_at("2"), both_at("2"))), "{seen:?}");
+    assert!(seen.contains_key(&(both_at("2"), both_at("3"))), "{seen:?}");
+    assert!(seen.contains_key(&(both_at("3"), both_at("3"))), "{seen:?}");
+}
+
+fn is_possible(now: &[String; 2], before: &[String; 2]) -> bool {
+    now.iter().zip(before).all(|(now, before)| now == before || now == "3")
+}
+
+fn both_at(version: &str) -> [String; 2] {
+    [version.to_owned(), version.to_owned()]
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Packages and indexes of a repository are read within the budget of the run that publishes or checks them.
 
+use std::path::PathBuf;
+
 use rockpack::report::Silent;
 use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
 use rockpack_base::run::{Budget, Limits};
@@ -14,27 +16,28 @@ fn packages_are_read_within_the_budget_of_the_run() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = Room::new();
     let (packages, out) = (room.packages("1"), room.path("out"));
-    let publish = |budget: &Budget| {
-        let store = Failing::within(budget, &out, usize::MAX);
-        room.publish_to(&store, (&[&packages], &out), 0, "stable")
-    };
-    let check = |budget: &Budget| {
-        let (folders, budget) = (FolderMeaning::ByContent, budget.clone());
-        let (extent, trust) = (Extent::Whole, Trust::default());
-        let options =
-            Options { folders, against: None, binaries: &[], wheels: &[], extent, trust, budget };
-        match verify::verify(std::slice::from_ref(&out), &options, &Silent) {
-            Ok(report) => serde_json::to_string(&report).unwrap(),
-            Err(error) => error.to_string(),
-        }
-    };
     // Each thread may take 96 bytes beside the budget.
     let little = Budget::new(Limits { structures: 0, threads: 1 << 20, ..Limits::default() });
     let enough = Budget::new(Limits { structures: 0, threads: 1, ..Limits::default() });
-    let error = publish(&little).unwrap_err().to_string();
+    let [refused, published] = [&little, &enough].map(|budget| {
+        let store = Failing::within(budget, &out, usize::MAX);
+        room.publish_to(&store, (&[&packages], &out), 0, "stable")
+    });
+    let error = refused.unwrap_err().to_string();
     assert!(error.contains(REFUSED), "{error}");
-    publish(&enough).unwrap();
-    let said = check(&little);
+    published.unwrap();
+    let said = checked_within(&little, std::slice::from_ref(&out));
     assert!(said.contains("an index") && said.contains(REFUSED), "{said}");
-    assert!(!check(&enough).contains(REFUSED));
+    assert!(!checked_within(&enough, &[out]).contains(REFUSED));
+}
+
+fn checked_within(budget: &Budget, repositories: &[PathBuf]) -> String {
+    let (folders, budget) = (FolderMeaning::ByContent, budget.clone());
+    let (extent, trust) = (Extent::Whole, Trust::default());
+    let options =
+        Options { folders, against: None, binaries: &[], wheels: &[], extent, trust, budget };
+    match verify::verify(repositories, &options, &Silent) {
+        Ok(report) => serde_json::to_string(&report).unwrap(),
+        Err(error) => error.to_string(),
+    }
 }

@@ -30,12 +30,7 @@ fn what_leads_clients_astray_is_named() {
         names.iter().find(|name| name.ends_with(ending)).unwrap_or_else(|| panic!("{names:?}"))
     };
     let [sources, dnf, keyring] = [".sources", ".repo", "-archive-keyring.asc"].map(named);
-    let passes = || {
-        for said in [verify(&out), verify_by(&out, &own.public)] {
-            assert!(failed_checks(&said).is_empty(), "{said}");
-        }
-    };
-    passes();
+    passes(&out, &own.public);
     let evil = "https://evil.example/rocm";
     let second = format!("{url}\n {evil}");
     let changes: [(&str, &str, &str, &str); 17] = [
@@ -80,7 +75,7 @@ fn what_leads_clients_astray_is_named() {
         let text = fs::read_to_string(out.join(name)).unwrap();
         assert!(text.contains(before), "{text}");
         fs::write(out.join(name), text.replace(before, after)).unwrap();
-        passes();
+        passes(&out, &own.public);
         fs::write(out.join(name), text).unwrap();
     }
     let text = fs::read(out.join(keyring)).unwrap();
@@ -103,31 +98,38 @@ fn what_leads_clients_astray_is_named() {
     fs::write(out.join(keyring), text).unwrap();
     // Keys in the place of the name of a keyring.
     let text = fs::read_to_string(out.join(sources)).unwrap();
-    let within = |keys: &[&Path]| {
-        let block: String = keys
-            .iter()
-            .map(|key| fs::read_to_string(key).unwrap())
-            .map(|keys| keys.replace("\n\n", "\n.\n").replace('\n', "\n "))
-            .collect();
-        let line = text.lines().find(|line| line.starts_with("Signed-By: ")).unwrap();
-        let after = text.replace(line, &format!("Signed-By:\n {}", block.trim_end()));
-        fs::write(out.join(sources), after).unwrap();
-        verify_by(&out, &own.public)
-    };
-    assert!(failed_checks(&within(&[&own.public])).is_empty());
+    fs::write(out.join(sources), with_keys_inside(&text, &[&own.public])).unwrap();
+    assert!(failed_checks(&verify_by(&out, &own.public)).is_empty());
     for (keys, part) in [
         (&[&*other.public][..], "has none of the keys given"),
         (&[&*own.public, &*other.public], "beside those given"),
     ] {
-        let said = within(keys);
+        fs::write(out.join(sources), with_keys_inside(&text, keys)).unwrap();
+        let said = verify_by(&out, &own.public);
         assert_eq!(failed_checks(&said), ["V104"], "{said}");
         assert!(said.contains(&format!("{sources}: has ")) && said.contains(part), "{said}");
     }
     fs::write(out.join(sources), text).unwrap();
-    passes();
+    passes(&out, &own.public);
     fs::remove_file(out.join(sources)).unwrap();
     fs::rename(out.join("dists/stable"), out.join("dists/testing")).unwrap();
     let said = verify_by(&out, &own.public);
     assert!(failed_checks(&said).contains(&"V078".to_owned()), "{said}");
     assert!(said.contains("lies in the folder of the suite testing"), "{said}");
+}
+
+fn passes(out: &Path, key: &Path) {
+    for said in [verify(out), verify_by(out, key)] {
+        assert!(failed_checks(&said).is_empty(), "{said}");
+    }
+}
+
+fn with_keys_inside(sources: &str, keys: &[&Path]) -> String {
+    let block: String = keys
+        .iter()
+        .map(|key| fs::read_to_string(key).unwrap())
+        .map(|keys| keys.replace("\n\n", "\n.\n").replace('\n', "\n "))
+        .collect();
+    let line = sources.lines().find(|line| line.starts_with("Signed-By: ")).unwrap();
+    sources.replace(line, &format!("Signed-By:\n {}", block.trim_end()))
 }

@@ -39,16 +39,18 @@ impl Root {
 
     /// Takes `.sources` and key of the repository in `out` as an administrator would.
     pub fn trust(&self, out: &Path) {
-        let copy = |from: PathBuf, to: &str| {
-            let to = self.folder.join(to);
-            fs::create_dir_all(to.parent().unwrap()).unwrap();
-            fs::copy(from, to).unwrap();
-        };
         let sources = fs::read_to_string(out.join("rocm-stable.sources")).unwrap();
         assert!(sources.contains("Signed-By: /usr/share/keyrings/rocm-archive-keyring.asc"));
         assert!(!sources.to_lowercase().contains("trusted"));
-        copy(out.join("rocm-stable.sources"), "etc/apt/sources.list.d/rocm.sources");
-        copy(out.join("rocm-archive-keyring.asc"), "usr/share/keyrings/rocm-archive-keyring.asc");
+        let key = "rocm-archive-keyring.asc";
+        self.copy_in(&out.join("rocm-stable.sources"), "etc/apt/sources.list.d/rocm.sources");
+        self.copy_in(&out.join(key), &format!("usr/share/keyrings/{key}"));
+    }
+
+    fn copy_in(&self, from: &Path, to: &str) {
+        let to = self.folder.join(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(from, to).unwrap();
     }
 
     pub fn apt(&self, arguments: &[&str]) -> Command {
@@ -66,6 +68,13 @@ impl Root {
         query.arg(&self.folder).args(["dpkg-query", "-W", "-f", "${Package}\n"]);
         let names = succeed(&mut query);
         names.lines().filter(|name| name.starts_with("rocm")).map(str::to_owned).collect()
+    }
+
+    fn serve(&self, from: &Path) {
+        let served = self.folder.join("srv/repository");
+        let _ = fs::remove_dir_all(&served);
+        run(Command::new("cp").arg("-a").arg(from).arg(&served));
+        let _ = fs::remove_dir_all(self.folder.join("var/lib/apt/lists"));
     }
 
     /// Refused, for one of these reasons.
@@ -137,13 +146,8 @@ fn refuses(suite: &str) {
     publish(&mut build(&good, &own, &["--url", "file:/srv/repository"]));
     root.trust(&good);
     let served = root.folder.join("srv/repository");
-    let serve = |from: &Path| {
-        let _ = fs::remove_dir_all(&served);
-        run(Command::new("cp").arg("-a").arg(from).arg(&served));
-        let _ = fs::remove_dir_all(root.folder.join("var/lib/apt/lists"));
-    };
     // A package of the same size.
-    serve(&good);
+    root.serve(&good);
     run(&mut root.apt(&["update"]));
     let package = served.join("pool/main/r/rocm-blas/rocm-blas_7.1.0-1_amd64.deb");
     flip(&package);
@@ -151,7 +155,7 @@ fn refuses(suite: &str) {
     assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V073"]);
     assert!(root.installed().is_empty());
     // An index, under the name that apt asks for and under its own.
-    serve(&good);
+    root.serve(&good);
     let index = served.join("dists/stable/main/binary-amd64");
     for folder in [index.join("by-hash/SHA256"), index.join("by-hash/SHA512"), index] {
         for entry in fs::read_dir(folder).unwrap() {
@@ -164,7 +168,7 @@ fn refuses(suite: &str) {
     root.refused(&["update"], &["Hash Sum mismatch", "File has unexpected size"]);
     assert!(failed_checks(&verify_by(&served, &own.public)).contains(&"V071".to_owned()));
     // What is signed.
-    serve(&good);
+    root.serve(&good);
     let release = served.join("dists/stable/InRelease");
     let text =
         fs::read_to_string(&release).unwrap().replace("Components: main", "Components: main ");
@@ -174,7 +178,7 @@ fn refuses(suite: &str) {
     // Another key.
     let foreign = room.path().join("foreign");
     publish(&mut build(&foreign, &other, &["--url", "file:/srv/repository"]));
-    serve(&foreign);
+    root.serve(&foreign);
     root.refused(&["update"], &["NO_PUBKEY", "Missing key", "not signed"]);
     assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074"]);
     assert!(failed_checks(&verify_by(&served, &other.public)).is_empty());
@@ -182,11 +186,11 @@ fn refuses(suite: &str) {
     let old = room.path().join("old");
     let mut expired = build(&old, &own, &["--url", "file:/srv/repository", "--valid-days", "1"]);
     publish(expired.env("SOURCE_DATE_EPOCH", "1700000000"));
-    serve(&old);
+    root.serve(&old);
     root.refused(&["update"], &["expired"]);
     assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V075"]);
     // And the good one is taken after all that.
-    serve(&good);
+    root.serve(&good);
     run(&mut root.apt(&["update"]));
     run(&mut root.apt(&["install", "rocm-blas-gfx110x"]));
 }
@@ -241,24 +245,25 @@ fn publishing_never_breaks_a_client() {
     let file = fs::File::create(&log).unwrap();
     client.stderr(file.try_clone().unwrap()).stdout(file);
     let mut client = Process::start(&mut client);
-    let rounds = || {
-        let said = fs::read_to_string(&log).unwrap();
-        said.lines().filter(|line| *line == "round").count()
-    };
     let begun = Instant::now();
     let mut published = 0;
     while client.has_ended().is_none() && begun.elapsed() < Duration::from_secs(60) {
         next();
         published += 1;
-        if published >= 20 && rounds() >= 6 && !sweep::all() {
+        if published >= 20 && rounds_in(&log) >= 6 && !sweep::all() {
             break;
         }
     }
     fs::write(root.folder.join("stop"), "").unwrap();
     let status = client.end();
     assert!(status.success(), "{}", fs::read_to_string(&log).unwrap());
-    let rounds = rounds();
+    let rounds = rounds_in(&log);
     assert!(published > 5 && rounds > 3, "{published} publications, {rounds} rounds");
+}
+
+fn rounds_in(log: &Path) -> usize {
+    let said = fs::read_to_string(log).unwrap();
+    said.lines().filter(|line| *line == "round").count()
 }
 
 /// No package is read once the receipt is in place, as strace shows.
@@ -279,17 +284,18 @@ fn a_build_publishes_without_reading_its_packages() {
     let renamed = |line: &&str| line.contains("rename") && line.contains("packages.json\"");
     let receipt = calls.iter().rposition(renamed).unwrap();
     let (before, after) = calls.split_at(receipt);
-    let of_packages = |calls: &[&str]| -> Vec<String> {
-        let reads = calls.iter().filter(|line| {
-            let moved = line.contains("rename") || line.contains("link");
-            !moved && (line.contains(".deb>") || line.contains(".rpm>"))
-        });
-        reads.map(|line| (*line).to_owned()).collect()
-    };
-    assert!(!of_packages(before).is_empty(), "packages are read for their digests");
-    assert_eq!(of_packages(after), Vec::<String>::new());
+    assert!(!reads_of_packages(before).is_empty(), "packages are read for their digests");
+    assert_eq!(reads_of_packages(after), Vec::<String>::new());
     let links = after.iter().filter(|line| line.contains("link") && line.contains(".deb\""));
     assert!(links.count() > 5, "packages are hard links in the repository");
+}
+
+fn reads_of_packages(calls: &[&str]) -> Vec<String> {
+    let reads = calls.iter().filter(|line| {
+        let moved = line.contains("rename") || line.contains("link");
+        !moved && (line.contains(".deb>") || line.contains(".rpm>"))
+    });
+    reads.map(|line| (*line).to_owned()).collect()
 }
 
 /// The set that is built is the one that is published, and nothing of it is read again.
@@ -315,8 +321,7 @@ fn a_build_publishes_what_a_run_of_its_own_would() {
     let (said, code) = support::repo_fixture::refused(&mut alone);
     assert!(code == 64 && said.contains("--suite: nothing is published without --repo"), "{said}");
     let alone = Set::build();
-    let names = |folder: &Path| support::example::names(folder);
-    assert_eq!(names(&alone.out()), names(&packages));
+    assert_eq!(support::example::names(&alone.out()), support::example::names(&packages));
 }
 
 /// The message that refuses everything else says what to do.

@@ -49,6 +49,13 @@ impl Room {
         assert!(verified.contains("all checks passed"), "{verified}");
     }
 
+    fn publish_from(&self, packages: &Path) {
+        let mut repo = rockpack();
+        repo.arg("repo").arg(packages).arg("--out").arg(&self.out).arg("--url");
+        repo.arg(format!("file://{}", self.out.display()));
+        publish(repo.args(["--sign-packages", "--sign-key"]).arg(&self.key.secret));
+    }
+
     fn verify(&self) -> String {
         verify_by(&self.out, &self.key.public)
     }
@@ -81,6 +88,12 @@ impl Room {
             text.lines().filter(|name| name.starts_with("rocm")).map(str::to_owned).collect();
         names.sort();
         names
+    }
+
+    fn installed_version(&self, package: &str) -> String {
+        let mut query = Command::new("rpm");
+        query.arg(format!("--root={}", self.path("root").display()));
+        tools::succeed(query.args(["-q", "--qf", "%{VERSION}", package]))
     }
 }
 
@@ -208,27 +221,16 @@ fn zypper_installs_and_refuses_what_was_tampered_with() {
 fn dnf_goes_on_with_a_repository_whose_memory_was_lost() {
     let room = ready("dnf");
     let (packages, pool) = (room.path("given"), room.out.join("packages"));
-    let publish_from = |packages: &Path| {
-        let mut repo = rockpack();
-        repo.arg("repo").arg(packages).arg("--out").arg(&room.out).arg("--url");
-        repo.arg(format!("file://{}", room.out.display()));
-        publish(repo.args(["--sign-packages", "--sign-key"]).arg(&room.key.secret));
-    };
-    let version = || {
-        let mut query = Command::new("rpm");
-        query.arg(format!("--root={}", room.path("root").display()));
-        tools::succeed(query.args(["-q", "--qf", "%{VERSION}", "moving"]))
-    };
     rpm(&packages, &plain_spec("moving", "1", ""));
-    publish_from(&packages);
+    room.publish_from(&packages);
     run(&mut room.dnf(&["install", "moving"]));
-    assert_eq!(version(), "1");
+    assert_eq!(room.installed_version("moving"), "1");
     fs::remove_dir_all(room.out.join(".rockpack")).unwrap();
     fs::remove_dir_all(room.out.join("repodata")).unwrap();
     let moved = room.path("moved");
     fs::rename(&pool, &moved).unwrap();
     rpm(&moved, &plain_spec("moving", "2", ""));
-    publish_from(&moved);
+    room.publish_from(&moved);
     run(&mut room.dnf(&["upgrade", "moving"]));
-    assert_eq!(version(), "2");
+    assert_eq!(room.installed_version("moving"), "2");
 }

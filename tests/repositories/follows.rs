@@ -183,13 +183,10 @@ fn suite_changes(suite: &str) {
     publish(known.at("3", -1800).args(["--suite", "other", "--origin", "Other"]));
     if support::tools::have(&["rpmbuild"]) {
         let plain = rpm(known.room.path(), &plain_spec("plain", "1", ""));
-        let at = |ahead| {
+        for (ahead, options) in [(-1700, &[][..]), (-1600, &["--origin", "Other"])] {
             let mut repo = repo_ahead(&[&plain], &known.out, ahead);
-            repo.arg("--sign-key").arg(&known.key.secret);
-            repo
-        };
-        publish(&mut at(-1700));
-        publish(at(-1600).args(["--origin", "Other"]));
+            publish(repo.arg("--sign-key").arg(&known.key.secret).args(options));
+        }
     }
 }
 

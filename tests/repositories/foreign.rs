@@ -77,22 +77,9 @@ fn a_signed_repository_is_not_published_unsigned_when_its_memory_is_lost() {
     let packages = room.path().join("packages");
     fill(&packages);
     let own = key(room.path(), "own", "ed25519");
-    let signed = |packages: &[&Path], out: &Path, after: i64| {
-        let mut repo = repo_at(packages, out, after);
-        repo.arg("--sign-packages").arg("--sign-key").arg(&own.secret);
-        repo
-    };
-    let lost = |name: &str| {
-        let out = room.path().join(name);
-        publish(&mut signed(&[&packages], &out, 0));
-        fs::remove_dir_all(out.join(".rockpack")).unwrap();
-        let parts = ["dists/stable/InRelease", "repodata/repomd.xml.asc", "remove dists/stable/"];
-        stays(&mut repo_at(&[&packages], &out, 10), &out, &parts);
-        stays(&mut signed(&[&packages], &out, 10), &out, &parts);
-        out
-    };
     // What the message says to do.
-    let (out, aside) = (lost("moved"), room.path().join("aside"));
+    let (out, aside) = (room.path().join("moved"), room.path().join("aside"));
+    loses_its_memory(&out, &packages, &own.secret);
     fs::create_dir(&aside).unwrap();
     for folder in ["pool", "packages"] {
         fs::rename(out.join(folder), aside.join(folder)).unwrap();
@@ -108,12 +95,27 @@ fn a_signed_repository_is_not_published_unsigned_when_its_memory_is_lost() {
     assert_eq!(after, before, "the same packages in the same places");
     all_passes(&out, &own.public);
     // Debs have the bytes that they were given with; they may stay where they are.
-    let out = lost("stayed");
+    let out = room.path().join("stayed");
+    loses_its_memory(&out, &packages, &own.secret);
     for folder in ["dists", "repodata", "packages"] {
         fs::remove_dir_all(out.join(folder)).unwrap();
     }
-    publish(&mut signed(&[&packages], &out, 10));
+    publish(&mut signed(&packages, &out, 10, &own.secret));
     all_passes(&out, &own.public);
+}
+
+fn loses_its_memory(out: &Path, packages: &Path, key: &Path) {
+    publish(&mut signed(packages, out, 0, key));
+    fs::remove_dir_all(out.join(".rockpack")).unwrap();
+    let parts = ["dists/stable/InRelease", "repodata/repomd.xml.asc", "remove dists/stable/"];
+    stays(&mut repo_at(&[packages], out, 10), out, &parts);
+    stays(&mut signed(packages, out, 10, key), out, &parts);
+}
+
+fn signed(packages: &Path, out: &Path, after: i64, key: &Path) -> Command {
+    let mut repo = repo_at(&[packages], out, after);
+    repo.arg("--sign-packages").arg("--sign-key").arg(key);
+    repo
 }
 
 fn all_passes(out: &Path, key: &Path) {
@@ -160,13 +162,16 @@ fn files_of_others_in_the_pool_are_not_replaced() {
         assert_eq!(contents(&out).len(), 2);
     }
     // The same bytes are the package.
-    let inode = |place: &str| fs::metadata(out.join(place)).unwrap().ino();
     places.iter().zip(&bytes).for_each(|(place, bytes)| write(&out.join(place), bytes));
-    let before = places.map(inode);
+    let before = inodes(&out);
     publish(&mut repo(&[&packages], &out));
-    assert_eq!(places.map(inode), before);
+    assert_eq!(inodes(&out), before);
     let said = verify(&out);
     assert!(said.contains("all checks passed"), "{said}");
+}
+
+fn inodes(out: &Path) -> [u64; 2] {
+    PLACES.map(|place| fs::metadata(out.join(place)).unwrap().ino())
 }
 
 #[test]
@@ -183,8 +188,9 @@ fn files_of_others_stay_when_a_publication_that_uses_them_is_taken_back() {
     publish(&mut repo(&[&packages, &two], &out));
     // As a run leaves it that was killed before anything was visible.
     for channel in ["apt-stable", "rpm"] {
-        let state = |name: &str| out.join(format!(".rockpack/{name}{channel}.json"));
-        fs::rename(state(""), state("next-")).unwrap();
+        let [state, next] =
+            ["", "next-"].map(|name| out.join(format!(".rockpack/{name}{channel}.json")));
+        fs::rename(state, next).unwrap();
     }
     ["dists", "repodata"].iter().for_each(|folder| fs::remove_dir_all(out.join(folder)).unwrap());
     let three = deb(room.path(), ("three", "1", "amd64"), "");
@@ -239,21 +245,16 @@ fn nothing_is_written_through_links_below_the_repository() {
     let packages = room.path().join("packages");
     fill(&packages);
     let own = key(room.path(), "own", "ed25519");
-    let run_into = |out: &Path| {
-        let mut repo = repo(&[&packages], out);
-        repo.args(["--key-package", "1", "--sign-key"]).arg(&own.secret);
-        repo
-    };
     let links =
         ["dists", "dists/stable", "pool", "pool/main/o", "packages", "repodata", ".rockpack"];
     for (number, link) in links.into_iter().chain([".rockpack/keyring"]).enumerate() {
-        let at = |name: &str| room.path().join(format!("{number}-{name}"));
-        let (out, elsewhere) = (at("repo"), at("elsewhere"));
+        let [out, elsewhere] =
+            ["repo", "elsewhere"].map(|name| room.path().join(format!("{number}-{name}")));
         fs::create_dir(&elsewhere).unwrap();
         fs::create_dir_all(out.join(link).parent().unwrap()).unwrap();
         symlink(&elsewhere, out.join(link)).unwrap();
         let parts = [link, "is a symbolic link", "the whole repository may be a link"];
-        stays(&mut run_into(&out), &out, &parts);
+        stays(&mut with_key_package(&packages, &out, &own.secret), &out, &parts);
         assert_eq!(names(&elsewhere), [""; 0].map(PathBuf::from), "{link}");
     }
     // Its lock is emptied by who takes it.
@@ -261,14 +262,20 @@ fn nothing_is_written_through_links_below_the_repository() {
     fs::create_dir_all(out.join(".rockpack")).unwrap();
     fs::write(&victim, "of somebody").unwrap();
     symlink(&victim, out.join(".rockpack/lock")).unwrap();
-    stays(&mut run_into(&out), &out, &["lock: is no regular file"]);
+    stays(&mut with_key_package(&packages, &out, &own.secret), &out, &["lock: is no regular file"]);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "of somebody");
     // The repository itself may be anywhere.
     let (real, link) = (room.path().join("real"), room.path().join("link"));
     fs::create_dir(&real).unwrap();
     symlink("real", &link).unwrap();
-    publish(&mut run_into(&link));
+    publish(&mut with_key_package(&packages, &link, &own.secret));
     all_passes(&real, &own.public);
+}
+
+fn with_key_package(packages: &Path, out: &Path, key: &Path) -> Command {
+    let mut repo = repo(&[packages], out);
+    repo.args(["--key-package", "1", "--sign-key"]).arg(key);
+    repo
 }
 
 #[test]

@@ -302,10 +302,7 @@ fn what_dpkg_refuses_is_named_and_what_it_installs_is_not() {
     }
     let out = room.path().join("repo");
     let (said, checked) = (publish(&mut repo(&[&folder], &out)), verify(&out));
-    let lines = |text: &str, code: &str| -> Vec<String> {
-        text.lines().filter(|line| line.contains(code)).map(str::to_owned).collect()
-    };
-    let (warned, failed) = (lines(&said, "R056"), lines(&checked, "V073"));
+    let (warned, failed) = (lines_with(&said, "R056"), lines_with(&checked, "V073"));
     let all: Vec<_> = REFUSED
         .iter()
         .map(|(name, _, part)| (*name, *part))
@@ -324,17 +321,20 @@ fn what_dpkg_refuses_is_named_and_what_it_installs_is_not() {
     assert_eq!(failed_checks(&checked), ["V073"], "{checked}");
 }
 
+fn lines_with(text: &str, code: &str) -> Vec<String> {
+    text.lines().filter(|line| line.contains(code)).map(str::to_owned).collect()
+}
+
 #[test]
 fn packages_of_others_are_shown_and_verified_as_dpkg_installs_them() {
     need(&["dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let name = "odd";
-    let kind = |kind, path: &str| RawMember::link(path, kind, "odd.own");
     let more = [
-        kind(b'1', "odd.hard"),
-        kind(b'3', "/odd.characters"),
-        kind(b'4', "./odd.blocks"),
-        kind(b'6', "./odd.pipe"),
+        RawMember::link("odd.hard", b'1', "odd.own"),
+        RawMember::link("/odd.characters", b'3', "odd.own"),
+        RawMember::link("./odd.blocks", b'4', "odd.own"),
+        RawMember::link("./odd.pipe", b'6', "odd.own"),
         RawMember::file("odd.bare", "bare\n"),
         RawMember::file("//odd.absolute", "absolute\n"),
     ];

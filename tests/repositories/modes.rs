@@ -68,25 +68,14 @@ fn folders_that_an_earlier_run_closed_are_opened_or_named() {
     deb(&one, ("one", "1", "amd64"), "");
     deb(&two, ("two", "1", "amd64"), "");
     let (out, pool) = (room.path().join("repository"), room.path().join("repository/pool"));
-    let open = |out: &Path| {
-        let folders = tree(out).into_iter().filter(|(path, entry)| {
-            matches!(entry, Entry::Folder { .. }) && !path.starts_with(".rockpack")
-        });
-        folders.filter(|(path, _)| mode(&out.join(path)) == 0o755).count()
-    };
     assert!(!publish(&mut repo(&[&one], &out)).contains("R110"));
-    let all = open(&out);
+    let all = count_of_open(&out);
     close(&out, 0o700);
     // The folder itself may be closed on purpose, and is only named.
     let said = publish(&mut repo_at(&[&two], &out, 1));
-    let told = |folder: &Path, more: &str| {
-        let folder = folder.display();
-        format!(
-            "R110 folder-closed: {folder}: not everybody may list it (mode 0700){more}, so other"
-        )
-    };
-    assert!(said.contains(&told(&out, "")) && said.contains("chmod a+rx"), "{said}");
-    assert_eq!((open(&out), mode(&out)), (all + 2, 0o700), "those of `one`, and two of `two`");
+    assert!(said.contains(&finding_of_closed(&out)) && said.contains("chmod a+rx"), "{said}");
+    assert_eq!(count_of_open(&out), all + 2, "those of `one`, and two of `two`");
+    assert_eq!(mode(&out), 0o700);
     assert_eq!(mode(&out.join(".rockpack")), 0o755, "as the umask had it");
     // So is the folder of another user, which only root can make.
     close(&out, 0o755);
@@ -95,6 +84,18 @@ fn folders_that_an_earlier_run_closed_are_opened_or_named() {
     fs::set_permissions(&stranger, fs::Permissions::from_mode(0o700)).unwrap();
     let is_stranger = chown(&stranger, Some(12345), None).is_ok();
     let said = publish(&mut repo_at(&[], &out, 2));
-    assert_eq!(said.contains(&told(&stranger, "")), is_stranger, "{said}");
+    assert_eq!(said.contains(&finding_of_closed(&stranger)), is_stranger, "{said}");
     assert_eq!(fs::metadata(&pool).unwrap().permissions().mode() & 0o7777, 0o2755);
+}
+
+fn count_of_open(out: &Path) -> usize {
+    let folders = tree(out).into_iter().filter(|(path, entry)| {
+        matches!(entry, Entry::Folder { .. }) && !path.starts_with(".rockpack")
+    });
+    folders.filter(|(path, _)| mode(&out.join(path)) == 0o755).count()
+}
+
+fn finding_of_closed(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("R110 folder-closed: {folder}: not everybody may list it (mode 0700), so other")
 }

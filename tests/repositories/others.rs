@@ -229,40 +229,11 @@ fn bytes(tag: u32, kind: u32, strings: &[&[u8]]) -> RawTag {
 #[test]
 fn texts_of_an_rpm_that_are_replaced_are_named() {
     let room = tempfile::tempdir().unwrap();
-    let warned_of = |name: &str, tags: &[RawTag]| {
-        let file = room.path().join(format!("{name}.rpm"));
-        fs::write(&file, package(&header(tags))).unwrap();
-        let out = room.path().join(name);
-        let said = publish(&mut repo(&[&file], &out));
-        let again = publish(&mut repo(&[&file], &out));
-        assert_eq!(warned(&said, "R057"), warned(&again, "R057"));
-        all_passes(&out);
-        warned(&said, "R057").join("\n")
-    };
-    let log = |text: &'static [u8], at: usize| {
-        let mut entries = vec![&b"- plain"[..]; 12];
-        entries[at] = text;
-        [
-            numbers(1080, (0..12).map(|n| 1_600_000_000 - n * 86_400)),
-            texts(1081, vec!["A <a@example.org>".to_owned(); 12]),
-            bytes(1082, 8, &entries),
-        ]
-    };
-    let file = |name: &'static [u8]| {
-        let mut tags = vec![
-            bytes(1117, 8, &[name]),
-            bytes(1118, 8, &[b"/usr/share/"]),
-            numbers(1116, [0]),
-            numbers(1037, [0]),
-        ];
-        tags.push((1030, 3, 1, 0o100_644_u16.to_be_bytes().to_vec()));
-        tags
-    };
     for (name, tags, fields) in [
         ("summary", tags([bytes(1004, 9, &[b"Gr\xfc\xdfe"])]), "its summary:"),
         ("control", tags([bytes(1005, 9, &[b"a\x01b"])]), "its description:"),
-        ("log", tags(log(b"- \xe4", 9)), "its change log:"),
-        ("names", tags(file(b"\xe4")), "its file names:"),
+        ("log", tags(change_log(b"- \xe4", 9)), "its change log:"),
+        ("names", tags(file_named(b"\xe4")), "its file names:"),
         // Which says that all texts are UTF-8.
         (
             "told",
@@ -280,18 +251,18 @@ fn texts_of_an_rpm_that_are_replaced_are_named() {
             "its requires, vendor:",
         ),
     ] {
-        let said = warned_of(name, &tags);
+        let said = replaced_texts(room.path(), name, &tags);
         assert!(said.contains(&format!("{name}.rpm")) && said.contains(fields), "{name}: {said}");
     }
     // Indexes keep UTF-8, older entries and other languages unchanged.
     for (name, tags) in [
         ("plain", tags([bytes(1004, 9, &["Grüße \u{fffd}".as_bytes()])])),
-        ("old", tags(log(b"- \xe4", 10))),
+        ("old", tags(change_log(b"- \xe4", 10))),
         ("language", tags([bytes(1004, 9, &[b"Regards", b"Gr\xfc\xdfe"])])),
         ("lines", tags([bytes(1005, 9, &[b"a\n\tb"])])),
-        ("name", tags(file("ä".as_bytes()))),
+        ("name", tags(file_named("ä".as_bytes()))),
     ] {
-        assert_eq!(warned_of(name, &tags), "", "{name}");
+        assert_eq!(replaced_texts(room.path(), name, &tags), "", "{name}");
     }
     // What cannot be replaced is refused.
     let file = room.path().join("refused.rpm");
@@ -300,6 +271,38 @@ fn texts_of_an_rpm_that_are_replaced_are_named() {
     fs::write(&file, package(&header(&odd))).unwrap();
     let (said, _) = refused(&mut repo(&[&file], &room.path().join("out")));
     assert!(said.contains("`lib\\u{1}` has characters that XML lacks"), "{said}");
+}
+
+/// Publishes a package of these tags: what is said of its texts.
+fn replaced_texts(room: &Path, name: &str, tags: &[RawTag]) -> String {
+    let file = room.join(format!("{name}.rpm"));
+    fs::write(&file, package(&header(tags))).unwrap();
+    let out = room.join(name);
+    let said = publish(&mut repo(&[&file], &out));
+    let again = publish(&mut repo(&[&file], &out));
+    assert_eq!(warned(&said, "R057"), warned(&again, "R057"));
+    all_passes(&out);
+    warned(&said, "R057").join("\n")
+}
+
+fn change_log(text: &[u8], at: usize) -> [RawTag; 3] {
+    let mut entries = vec![&b"- plain"[..]; 12];
+    entries[at] = text;
+    [
+        numbers(1080, (0..12).map(|n| 1_600_000_000 - n * 86_400)),
+        texts(1081, vec!["A <a@example.org>".to_owned(); 12]),
+        bytes(1082, 8, &entries),
+    ]
+}
+
+fn file_named(name: &[u8]) -> Vec<RawTag> {
+    vec![
+        bytes(1117, 8, &[name]),
+        bytes(1118, 8, &[b"/usr/share/"]),
+        numbers(1116, [0]),
+        numbers(1037, [0]),
+        (1030, 3, 1, 0o100_644_u16.to_be_bytes().to_vec()),
+    ]
 }
 
 #[test]

@@ -105,20 +105,10 @@ fn release_lists_what_apt_ftparchive_lists() {
     let suite = out.join("dists/stable");
     let ours = fs::read_to_string(suite.join("Release")).unwrap();
     let theirs = succeed(Command::new("apt-ftparchive").arg("release").arg(&suite));
-    let rows = |text: &str| -> BTreeSet<String> {
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let rows = text.lines().filter(|line| line.starts_with(' ')).map(words);
-        // MD5 and SHA-1, which are shorter, and the file itself.
-        rows.filter(|row| row.find(' ') >= Some(64) && !row.ends_with(" Release")).collect()
-    };
-    let named = |text: &str| -> BTreeSet<String> {
-        rows(text).into_iter().filter(|row| !row.contains("by-hash")).collect()
-    };
-    assert_eq!(named(&ours), named(&theirs));
+    assert_eq!(listed(&ours), listed(&theirs));
     assert!(ours.contains("\nArchitectures: all amd64 arm64\n"), "{ours}");
     assert!(ours.contains("\nComponents: extra main\n"), "{ours}");
     assert!(ours.contains("\nNo-Support-for-Architecture-all: Packages\n"), "{ours}");
-    let index = |path: &str| fs::read_to_string(suite.join(path).join("Packages")).unwrap();
     for (path, names) in [
         ("main/binary-amd64", "data one"),
         ("main/binary-arm64", "data two"),
@@ -126,7 +116,7 @@ fn release_lists_what_apt_ftparchive_lists() {
         ("extra/binary-amd64", "one"),
         ("extra/binary-all", ""),
     ] {
-        let found = paragraphs(&index(path));
+        let found = paragraphs(&packages_in(&suite, path));
         let found: Vec<&str> = found.values().map(|fields| fields["package"].as_str()).collect();
         assert_eq!(found.join(" "), names, "{path}");
     }
@@ -138,6 +128,20 @@ fn release_lists_what_apt_ftparchive_lists() {
         };
         let file = suite.join(format!("main/binary-amd64/Packages.{packed}"));
         let unpacked = run(Command::new(tool).arg("-dc").arg(file)).stdout;
-        assert_eq!(String::from_utf8(unpacked).unwrap(), index("main/binary-amd64"), "{packed}");
+        let plain = packages_in(&suite, "main/binary-amd64");
+        assert_eq!(String::from_utf8(unpacked).unwrap(), plain, "{packed}");
     }
+}
+
+/// The rows of `Release` for files under their names.
+fn listed(text: &str) -> BTreeSet<String> {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let rows = text.lines().filter(|line| line.starts_with(' ')).map(words);
+    // MD5 and SHA-1, which are shorter, and the file itself.
+    let rows = rows.filter(|row| row.find(' ') >= Some(64) && !row.ends_with(" Release"));
+    rows.filter(|row| !row.contains("by-hash")).collect()
+}
+
+fn packages_in(suite: &Path, folder: &str) -> String {
+    fs::read_to_string(suite.join(folder).join("Packages")).unwrap()
 }

@@ -161,9 +161,9 @@ fn the_lists_say_what_createrepo_c_says() {
         let (ours, theirs) = (lines(&list(&out, kind)), lines(&list(&rpms, kind)));
         assert!(ours.keys().eq(theirs.keys()), "{kind}: {:?} {:?}", ours.keys(), theirs.keys());
         for (package, ours) in &ours {
-            let set = |lines: &[String]| lines.iter().cloned().collect::<BTreeSet<_>>();
-            let theirs = &theirs[package];
-            differ.extend(set(ours).symmetric_difference(&set(theirs)).cloned());
+            let [ours, theirs] = [ours, &theirs[package]]
+                .map(|lines| lines.iter().cloned().collect::<BTreeSet<_>>());
+            differ.extend(ours.symmetric_difference(&theirs).cloned());
         }
     }
     let expected: BTreeSet<String> = accepted("createrepo_c").into_iter().collect();

@@ -1,7 +1,8 @@
 //! The pool: files that several channels share, that keep their times, or that somebody deleted.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
@@ -18,21 +19,27 @@ fn a_file_that_stays_in_the_pool_is_read_no_more_than_once() {
     let first = deb(&room.path("first"), ("one", "1", "amd64"), "");
     let copy = room.path("copy.deb");
     fs::copy(&first, &copy).unwrap();
-    let touch = |file: &Path, date: &str| run(Command::new("touch").args(["-d", date]).arg(file));
     touch(&copy, "2024-01-02");
     let out = room.path("out");
     publish(&mut room.run(&[&first], &out, 0));
     publish(room.run(&[&copy], &out, 0).args(["--suite", "other"]));
-    let opened = |suite: &str| {
-        let store = Failing::open(&out, usize::MAX);
-        room.publish_to(&store, (&[], &out), 1, suite).unwrap();
-        store.opened.load(Ordering::SeqCst)
-    };
-    assert_eq!((opened("stable"), opened("other")), (0, 0));
+    let suites = ["stable", "other"];
+    assert_eq!(suites.map(|suite| opened(&room, &out, suite)), [0, 0]);
     // Where the time does not tell, once.
     touch(&out.join("pool/main/o/one/one_1_amd64.deb"), "2024-01-03");
-    assert_eq!((opened("stable"), opened("other")), (1, 1));
-    assert_eq!((opened("stable"), opened("other")), (0, 0));
+    assert_eq!(suites.map(|suite| opened(&room, &out, suite)), [1, 1]);
+    assert_eq!(suites.map(|suite| opened(&room, &out, suite)), [0, 0]);
+}
+
+fn touch(file: &Path, date: &str) {
+    run(Command::new("touch").args(["-d", date]).arg(file));
+}
+
+/// Publishes again, without packages: how many files are opened.
+fn opened(room: &Room, out: &Path, suite: &str) -> usize {
+    let store = Failing::open(out, usize::MAX);
+    room.publish_to(&store, (&[], out), 1, suite).unwrap();
+    store.opened.load(Ordering::SeqCst)
 }
 
 #[test]
@@ -43,14 +50,14 @@ fn a_package_that_comes_back_is_the_one_that_was_given() {
     let out = room.path("out");
     let own = fs::read(&first).unwrap();
     let pool = out.join("pool/main/o/one/one_1_amd64.deb");
-    let changed = || fs::write(&pool, vec![b'x'; own.len()]).unwrap();
+    let changed = vec![b'x'; own.len()];
     publish(&mut room.run(&[&first], &out, 0));
     // What an earlier generation left, and what another suite has.
     publish(room.run(&[], &out, 1).args(["--remove", "one"]));
-    changed();
+    fs::write(&pool, &changed).unwrap();
     publish(&mut room.run(&[&first], &out, 2));
     assert!(fs::read(&pool).unwrap() == own);
-    changed();
+    fs::write(&pool, &changed).unwrap();
     publish(room.run(&[&first], &out, 2).args(["--suite", "other"]));
     assert!(fs::read(&pool).unwrap() == own);
 }
@@ -65,7 +72,7 @@ fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
         ["one", "two"].map(|name| format!("pool/main/{}/{name}/{name}_1_amd64.deb", &name[..1]));
     let base = room.path("base");
     publish(&mut room.run(&[&old], &base, 0));
-    let release = "dists/stable/Release";
+    let (release, signed) = ("dists/stable/Release", "dists/stable/InRelease");
     let before = contents(&base);
     let mut partly = 0;
     for ends in 0.. {
@@ -73,17 +80,17 @@ fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
         run(Command::new("cp").arg("-a").arg(&base).arg(&out));
         let done = room.fails_after(ends, &new, &out, 10);
         let begun = out.join(".rockpack/next-apt-stable.json").exists();
-        let is_new = |path: &str| contents(&out).get(path) != before.get(path);
-        let visible = is_new(release);
-        partly += usize::from(begun && visible && !is_new("dists/stable/InRelease"));
+        let visible = differs(&out, &before, release);
+        partly += usize::from(begun && visible && !differs(&out, &before, signed));
         fs::remove_file(out.join(&old_path)).unwrap();
         // What is refused comes after the interrupted publication was settled.
         refused(&mut room.run(&[], &out, 1));
         assert!(!out.join(".rockpack/next-apt-stable.json").exists());
-        assert!(!visible || is_new(release), "{ends}: what was visible was taken back");
+        let is_still = differs(&out, &before, release);
+        assert!(!visible || is_still, "{ends}: what was visible was taken back");
         let index = out.join("dists/stable/main/binary-amd64/Packages");
         let names_new = fs::read_to_string(index).unwrap().contains("Package: two\n");
-        assert_eq!(names_new, is_new("dists/stable/InRelease"), "{ends}");
+        assert_eq!(names_new, differs(&out, &before, signed), "{ends}");
         assert_eq!(names_new, out.join(&new_path).exists(), "{ends}");
         fs::remove_dir_all(&out).unwrap();
         if done {
@@ -93,22 +100,20 @@ fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
     assert!(partly > 0, "no run ended between Release and InRelease");
 }
 
+fn differs(out: &Path, before: &BTreeMap<String, Vec<u8>>, path: &str) -> bool {
+    contents(out).get(path) != before.get(path)
+}
+
 /// Two suites may have different packages with the same name, size and time, each in a component of its own.
 #[test]
 fn what_two_suites_know_differently_is_read() {
     need(&["dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("out");
-    let made = |folder: &str| {
-        let fields = format!("Homepage: https://example.org/{folder}\n");
-        let file = deb(&room.path().join(folder), ("one", "1", "amd64"), &fields);
-        run(Command::new("touch").args(["-d", "2024-01-02"]).arg(&file));
-        file
-    };
-    let first = made("0");
-    let size = |file: &Path| fs::metadata(file).unwrap().len();
-    let mut others = (1..).map(|number| made(&number.to_string()));
-    let other = others.find(|other| size(other) == size(&first)).unwrap();
+    let mut all = (0..).map(|number| of_the_same_time(room.path(), number));
+    let first = all.next().unwrap();
+    let size = fs::metadata(&first).unwrap().len();
+    let other = all.find(|other| fs::metadata(other).unwrap().len() == size).unwrap();
     assert!(fs::read(&first).unwrap() != fs::read(&other).unwrap());
     for (suite, file, check) in
         [("s1", &first, false), ("s2", &other, true), ("s3", &first, false), ("s4", &other, false)]
@@ -120,6 +125,13 @@ fn what_two_suites_know_differently_is_read() {
         assert!(fs::read(out.join(path)).unwrap() == fs::read(file).unwrap(), "{suite}");
     }
     publish(rockpack().arg("verify").arg(&out));
+}
+
+fn of_the_same_time(room: &Path, number: u32) -> PathBuf {
+    let fields = format!("Homepage: https://example.org/{number}\n");
+    let file = deb(&room.join(number.to_string()), ("one", "1", "amd64"), &fields);
+    touch(&file, "2024-01-02");
+    file
 }
 
 /// The state of a repository has each path once.

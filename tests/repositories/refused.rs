@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
 use rpm::IndexData;
 use support::headers::{Tagged, remade};
@@ -99,29 +100,24 @@ fn what_is_no_package_is_named() {
 fn two_contents_of_one_version_are_refused_wherever_they_are() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let out = at("repo");
-    deb(&at("a"), ("one", "1", "amd64"), "");
-    deb(&at("b"), ("one", "1", "amd64"), "Section: libs\n");
-    rpm(&at("a"), &plain_spec("plain", "1", ""));
-    rpm(&at("b"), &plain_spec("plain", "1", "URL: https://example.org/"));
+    let [a, b, out] = ["a", "b", "repo"].map(|name| room.path().join(name));
+    deb(&a, ("one", "1", "amd64"), "");
+    deb(&b, ("one", "1", "amd64"), "Section: libs\n");
+    rpm(&a, &plain_spec("plain", "1", ""));
+    rpm(&b, &plain_spec("plain", "1", "URL: https://example.org/"));
     let parts = ["one 1 for amd64", "plain 1-1 for noarch", "raise the release"];
-    nothing_published(&mut repo(&[&at("a"), &at("b")], &out), &out, &parts);
-    publish(&mut repo(&[&at("a")], &out));
-    nothing_published(&mut repo(&[&at("b")], &out), &out, &parts);
+    nothing_published(&mut repo(&[&a, &b], &out), &out, &parts);
+    publish(&mut repo(&[&a], &out));
+    nothing_published(&mut repo(&[&b], &out), &out, &parts);
     let other = &["--component", "other"];
-    nothing_published(
-        repo(&[&at("b")], &out).args(other).arg("--deb"),
-        &out,
-        &["different packages"],
-    );
+    nothing_published(repo(&[&b], &out).args(other).arg("--deb"), &out, &["different packages"]);
     let other = &["--suite", "other"];
-    nothing_published(repo(&[&at("b")], &out).args(other).arg("--deb"), &out, &["has or had"]);
+    nothing_published(repo(&[&b], &out).args(other).arg("--deb"), &out, &["has or had"]);
     // The same package in another suite is the same file.
-    publish(repo(&[&at("a")], &out).args(other).arg("--deb"));
+    publish(repo(&[&a], &out).args(other).arg("--deb"));
     // Taken out, it stays for a while, and so does its name.
     publish(repo_at(&[], &out, 1).args(["--remove", "one"]));
-    nothing_published(repo_at(&[&at("b")], &out, 2).arg("--deb"), &out, &["has or had"]);
+    nothing_published(repo_at(&[&b], &out, 2).arg("--deb"), &out, &["has or had"]);
 }
 
 #[test]
@@ -156,22 +152,23 @@ fn a_pool_that_was_changed_is_noticed() {
     let pooled = out.join("pool/main/o/one/one_1_amd64.deb");
     let whole = fs::read(&pooled).unwrap();
     let modified = fs::metadata(&pooled).unwrap().modified().unwrap();
-    let write = |bytes: &[u8]| {
-        fs::write(&pooled, bytes).unwrap();
-        let file = fs::File::options().write(true).open(&pooled).unwrap();
-        file.set_modified(modified).unwrap();
-    };
     let mut other = whole.clone();
     *other.last_mut().unwrap() ^= 1;
     // Of the same size and time, it takes a look at the content.
-    write(&other);
+    write_at_time(&pooled, &other, modified);
     publish(&mut repo(&[], &out));
     nothing_published(repo(&[], &out).arg("--check"), &out, &["is not the package"]);
-    write(&other[1..]);
+    write_at_time(&pooled, &other[1..], modified);
     nothing_published(&mut repo(&[], &out), &out, &["is not the package"]);
     fs::remove_file(&pooled).unwrap();
     nothing_published(&mut repo(&[], &out), &out, &["is gone from the repository"]);
     publish(repo(&[], &out).args(["--remove", "one"]));
+}
+
+fn write_at_time(path: &Path, bytes: &[u8], modified: SystemTime) {
+    fs::write(path, bytes).unwrap();
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(modified).unwrap();
 }
 
 #[test]
@@ -196,24 +193,31 @@ fn a_build_does_not_begin_when_its_publication_would_be_refused() {
     publish(repo_at(&[&one], &out, 10).arg("--sign-key").arg(&own.secret));
     let before = contents(&out);
     let secret = own.secret.to_str().unwrap();
-    let refused_before = |words: &[&str], after: i64, reason: &str| {
-        let mut build = support::example::rockpack();
-        build.args(["build", "--artifacts"]).arg(support::example::shards());
-        build.args(["--version", "7.1.0", "--out"]).arg(&packages).arg("--repo").arg(&out);
-        build.args(words).env("SOURCE_DATE_EPOCH", (EPOCH + after).to_string());
-        let (said, _) = refused(&mut build);
-        assert!(said.contains(reason), "{words:?}: {said}");
-        assert!(!packages.exists(), "{words:?}");
-    };
-    refused_before(&["--suite", "../x"], 10, "--suite");
-    refused_before(&["--name", "a b"], 10, "--name");
-    refused_before(&["--url", "nowhere"], 10, "--url");
-    refused_before(&[], 10, "the repository is signed");
-    refused_before(&["--sign-key", secret], 9, "clients take nothing older");
+    let signed = ["--sign-key", secret];
+    let cases: [(&[&str], i64, &str); 5] = [
+        (&["--suite", "../x"], 10, "--suite"),
+        (&["--name", "a b"], 10, "--name"),
+        (&["--url", "nowhere"], 10, "--url"),
+        (&[], 10, "the repository is signed"),
+        (&signed, 9, "clients take nothing older"),
+    ];
+    for (words, after, reason) in cases {
+        build_is_refused((&packages, &out), words, after, reason);
+    }
     let lock = fs::File::open(out.join(".rockpack/lock")).unwrap();
     lock.lock().unwrap();
-    refused_before(&["--sign-key", secret], 10, "another run");
+    build_is_refused((&packages, &out), &signed, 10, "another run");
     assert_eq!(contents(&out), before);
+}
+
+fn build_is_refused((packages, out): (&Path, &Path), words: &[&str], after: i64, reason: &str) {
+    let mut build = support::example::rockpack();
+    build.args(["build", "--artifacts"]).arg(support::example::shards());
+    build.args(["--version", "7.1.0", "--out"]).arg(packages).arg("--repo").arg(out);
+    build.args(words).env("SOURCE_DATE_EPOCH", (EPOCH + after).to_string());
+    let (said, _) = refused(&mut build);
+    assert!(said.contains(reason), "{words:?}: {said}");
+    assert!(!packages.exists(), "{words:?}");
 }
 
 /// rpmbuild writes no such package, but its header can be written anew; a client would take the

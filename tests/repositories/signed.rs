@@ -164,13 +164,10 @@ fn a_key_package_brings_the_old_and_the_new_key() {
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let (old, new) = (key(room.path(), "old", "ed25519"), key(room.path(), "new", "ed25519"));
     let out = room.path().join("out");
-    let signed = |after: i64, by: &Key, also: &Key, version: &str| {
-        let mut repo = signed_at(&[&one, &plain], &out, after, by);
-        publish(repo.arg("--also-key").arg(&also.public).args(["--key-package", version]));
-    };
-    signed(0, &old, &new, "2025.1");
+    let packages: [&Path; 2] = [&one, &plain];
+    publish_keys(&packages, &out, 0, [&old, &new], "2025.1");
     let before = support::repo_fixture::contents(&out);
-    signed(0, &old, &new, "2025.1");
+    publish_keys(&packages, &out, 0, [&old, &new], "2025.1");
     assert_eq!(
         support::repo_fixture::contents(&out),
         before,
@@ -189,8 +186,13 @@ fn a_key_package_brings_the_old_and_the_new_key() {
     let files = succeed(Command::new("rpm").arg("-qlp").arg(out.join(files)));
     assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
     // Who has that package goes on after the change.
-    signed(1, &new, &old, "2025.2");
+    publish_keys(&packages, &out, 1, [&new, &old], "2025.2");
     assert!(verify_by(&out, &keyring).contains("all checks passed"));
+}
+
+fn publish_keys(packages: &[&Path], out: &Path, after: i64, [by, also]: [&Key; 2], version: &str) {
+    let mut repo = signed_at(packages, out, after, by);
+    publish(repo.arg("--also-key").arg(&also.public).args(["--key-package", version]));
 }
 
 #[test]
@@ -201,30 +203,27 @@ fn a_key_package_makes_no_channel() {
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
-    let at = |packages: &[&Path], after: i64, version: &str| {
-        let mut repo = signed_at(packages, &out, after, &own);
-        repo.args(["--key-package", version]);
-        repo
-    };
-    let (said, code) = refused(&mut at(&[], 0, "1"));
+    let (said, code) = refused(signed_at(&[], &out, 0, &own).args(["--key-package", "1"]));
     assert!(code == 64 && said.contains("there is nothing to publish"), "{said}");
-    let debs = |version: &str| {
-        let name = format!("rocm-archive-keyring_{version}_all.deb");
-        out.join("pool/main/r/rocm-archive-keyring").join(name).exists()
-    };
-    let rpms = |version: &str| {
-        out.join(format!("packages/r/rocm-archive-keyring-{version}-1.noarch.rpm")).exists()
-    };
     for (after, packages) in [(0, &[one.as_path()][..]), (1, &[])] {
         let version = after.to_string();
-        publish(&mut at(packages, after, &version));
-        assert!(debs(&version) && !out.join("repodata").exists(), "{after}");
+        publish(signed_at(packages, &out, after, &own).args(["--key-package", &version]));
+        assert!(has_deb_of_key(&out, &version) && !out.join("repodata").exists(), "{after}");
     }
     // Not given packages, and not asked for.
-    publish(at(&[&one, &plain], 2, "2").arg("--rpm"));
-    assert!(rpms("2") && !debs("2"));
-    publish(&mut at(&[&one], 3, "3"));
-    assert!(rpms("3") && debs("3"));
+    publish(signed_at(&[&one, &plain], &out, 2, &own).args(["--key-package", "2", "--rpm"]));
+    assert!(has_rpm_of_key(&out, "2") && !has_deb_of_key(&out, "2"));
+    publish(signed_at(&[&one], &out, 3, &own).args(["--key-package", "3"]));
+    assert!(has_rpm_of_key(&out, "3") && has_deb_of_key(&out, "3"));
+}
+
+fn has_deb_of_key(out: &Path, version: &str) -> bool {
+    let name = format!("rocm-archive-keyring_{version}_all.deb");
+    out.join("pool/main/r/rocm-archive-keyring").join(name).exists()
+}
+
+fn has_rpm_of_key(out: &Path, version: &str) -> bool {
+    out.join(format!("packages/r/rocm-archive-keyring-{version}-1.noarch.rpm")).exists()
 }
 
 /// Every package is the file that the index names, and rpm itself takes its signature.
@@ -245,15 +244,12 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
     let ways = [["--sign-key", own.secret.to_str().unwrap()], ["--gpg-key-id", "own@example.org"]];
     for (number, way) in ways.into_iter().enumerate() {
         let out = room.path().join(format!("out{number}"));
-        let signed = |after: i64, packages: &[&Path]| {
+        for (after, packages) in [(0, &[plain.as_path()][..]), (1, &[])] {
             let mut repo = repo_at(packages, &out, after);
             repo.args(["--sign-packages", "--key-package", "2025.1"]).args(way);
             publish(repo.env("GNUPGHOME", &own.home));
-        };
-        signed(0, &[&plain]);
-        packages_are_signed(&out, &own, &names);
-        signed(1, &[]);
-        packages_are_signed(&out, &own, &names);
+            packages_are_signed(&out, &own, &names);
+        }
     }
 }
 
@@ -265,22 +261,21 @@ fn a_package_that_would_come_back_signed_is_another_one() {
     let rest = rpm(room.path(), &plain_spec("rest", "1", ""));
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
-    let at = |packages: &[&Path], after| signed_at(packages, &out, after, &own);
-    publish(&mut at(&[&plain, &rest], 0));
+    publish(&mut signed_at(&[&plain, &rest], &out, 0, &own));
     // In one run, and in two.
-    let (said, code) =
-        refused(at(&[&plain], 1).args(["--sign-packages", "--check", "--remove", "plain"]));
+    let options = ["--sign-packages", "--check", "--remove", "plain"];
+    let (said, code) = refused(signed_at(&[&plain], &out, 1, &own).args(options));
     assert!(code == 2 && said.contains("has or had"), "{said}");
-    publish(at(&[], 1).args(["--remove", "plain"]));
-    let (said, code) = refused(at(&[&plain], 2).arg("--sign-packages"));
+    publish(signed_at(&[], &out, 1, &own).args(["--remove", "plain"]));
+    let (said, code) = refused(signed_at(&[&plain], &out, 2, &own).arg("--sign-packages"));
     assert!(code == 2 && said.contains("has or had"), "{said}");
     // As it was, it is the file that is still there.
-    publish(&mut at(&[&plain], 3));
+    publish(&mut signed_at(&[&plain], &out, 3, &own));
     assert!(verify_by(&out, &own.public).contains("all checks passed"));
     // When nobody can have the index any more that named it, it may.
-    publish(at(&[], 4).args(["--remove", "plain", "--generations", "1"]));
-    publish(at(&[], 4000).args(["--generations", "1"]));
-    publish(at(&[&plain], 4001).arg("--sign-packages"));
+    publish(signed_at(&[], &out, 4, &own).args(["--remove", "plain", "--generations", "1"]));
+    publish(signed_at(&[], &out, 4000, &own).args(["--generations", "1"]));
+    publish(signed_at(&[&plain], &out, 4001, &own).arg("--sign-packages"));
     packages_are_signed(&out, &own, &["p/plain-1-1.noarch.rpm"]);
 }
 
@@ -292,14 +287,13 @@ fn a_key_package_is_named_as_the_repository_is() {
     let plain = rpm(room.path(), &plain_spec("plain", "1", ""));
     let own = key(room.path(), "own", "ed25519");
     let out = room.path().join("out");
-    let at = |packages: &[&Path], after| signed_at(packages, &out, after, &own);
     let url = "https://example.org/hip";
-    publish(at(&[&one], 0).args(["--name", "hip", "--url", url]));
+    publish(signed_at(&[&one], &out, 0, &own).args(["--name", "hip", "--url", url]));
     // A refused run makes nothing.
-    refused(at(&[], 1).args(["--key-package", "1", "--suite", "../x"]));
+    refused(signed_at(&[], &out, 1, &own).args(["--key-package", "1", "--suite", "../x"]));
     assert!(!out.join(".rockpack/keyring").exists());
     // The name of the suite is remembered; the rpm repository is new and has its own.
-    publish(at(&[&plain], 1).args(["--key-package", "1", "--url", url]));
+    publish(signed_at(&[&plain], &out, 1, &own).args(["--key-package", "1", "--url", url]));
     let sources = fs::read_to_string(out.join("hip-stable.sources")).unwrap();
     let package = out.join("pool/main/h/hip-archive-keyring/hip-archive-keyring_1_all.deb");
     let files = succeed(Command::new("dpkg-deb").arg("--contents").arg(package));

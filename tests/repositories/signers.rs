@@ -96,19 +96,15 @@ fn nothing_but_public_keys_is_published_of_the_files_of_keys() {
     let room = tempfile::tempdir().unwrap();
     let one = deb(room.path(), ("one", "1", "amd64"), "");
     let (own, next) = (key(room.path(), "own", "ed25519"), key(room.path(), "next", "ed25519"));
-    let file = |name: &str, text: &str| {
-        let path = room.path().join(name);
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let here = room.path();
     let [secret, public] = [&next.secret, &next.public].map(|f| fs::read_to_string(f).unwrap());
     let no_key =
         "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nwords\n-----END PGP PUBLIC KEY BLOCK-----\n";
     let cases = [
-        (file("both", &format!("{public}{secret}")), "holds the secret key"),
-        (file("renamed", &secret.replace("PRIVATE", "PUBLIC")), "holds the secret key"),
-        (file("secret", &secret), "holds the secret key"),
-        (file("words", no_key), "public key"),
+        (written(here, "both", &format!("{public}{secret}")), "holds the secret key"),
+        (written(here, "renamed", &secret.replace("PRIVATE", "PUBLIC")), "holds the secret key"),
+        (written(here, "secret", &secret), "holds the secret key"),
+        (written(here, "words", no_key), "public key"),
     ];
     let command = program(&room.path().join("sign"), &by(&next.home));
     let as_public = ["--sign-command", &command, "--public-key"];
@@ -121,7 +117,7 @@ fn nothing_but_public_keys_is_published_of_the_files_of_keys() {
             assert!(!out.exists(), "{said}");
         }
     }
-    let words = file("around", &format!("internal words\n{public}\ninternal words\n"));
+    let words = written(here, "around", &format!("internal words\n{public}\ninternal words\n"));
     for (name, options) in [("one", as_public), ("two", beside)] {
         let out = room.path().join(name);
         let key_package = ["--key-package", "1"];
@@ -132,6 +128,12 @@ fn nothing_but_public_keys_is_published_of_the_files_of_keys() {
         run(Command::new("gpg").args(["--batch", "--show-keys"]).arg(&keyring));
         assert!(verify_by(&out, &keyring).contains("passed"));
     }
+}
+
+fn written(folder: &Path, name: &str, text: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 #[test]

@@ -42,13 +42,11 @@ impl Keys {
 /// An attack on clients that accept any known key: somebody who can write to the repository adds a key to
 /// the keyring, and its signatures to the indexes.
 fn add_signer(out: &Path, key: &Key) {
-    let path = |name: &str| out.join(name);
-    let append = |file: &Path, more: &[u8]| {
-        let before = fs::read(file).unwrap();
-        fs::write(file, [&before[..], more].concat()).unwrap();
-    };
-    append(&path("rocm-archive-keyring.asc"), &fs::read(&key.public).unwrap());
-    let signed = |text: &str| {
+    append(&out.join("rocm-archive-keyring.asc"), &fs::read(&key.public).unwrap());
+    for (signature, text) in [
+        ("repodata/repomd.xml.asc", "repodata/repomd.xml"),
+        ("dists/stable/Release.gpg", "dists/stable/Release"),
+    ] {
         let mut gpg = Command::new("gpg");
         gpg.env("GNUPGHOME", &key.home).args([
             "--batch",
@@ -57,10 +55,14 @@ fn add_signer(out: &Path, key: &Key) {
             "--output",
             "-",
         ]);
-        run(gpg.args(["--faked-system-time", "20231115T000000"]).arg(path(text))).stdout
-    };
-    append(&path("repodata/repomd.xml.asc"), &signed("repodata/repomd.xml"));
-    append(&path("dists/stable/Release.gpg"), &signed("dists/stable/Release"));
+        gpg.args(["--faked-system-time", "20231115T000000"]).arg(out.join(text));
+        append(&out.join(signature), &run(&mut gpg).stdout);
+    }
+}
+
+fn append(file: &Path, more: &[u8]) {
+    let before = fs::read(file).unwrap();
+    fs::write(file, [&before[..], more].concat()).unwrap();
 }
 
 #[test]
@@ -292,15 +294,8 @@ fn each_key_has_its_passphrase() {
     let one = deb(room.path(), ("one", "1", "amd64"), "");
     let [first, second] = with_passphrases(&ring);
     let out = room.path().join("out");
-    let signed = |files: &[&Path]| {
-        let mut repo = repo(&[&one], &out);
-        repo.arg("--sign-key").arg(&first.0).arg("--sign-key").arg(&second.0);
-        for file in files {
-            repo.arg("--sign-passphrase-file").arg(file);
-        }
-        repo
-    };
-    publish(&mut signed(&[&first.1, &second.1]));
+    let keys: [&Path; 2] = [&first.0, &second.0];
+    publish(&mut signed_by_files(&one, &out, keys, &[&first.1, &second.1]));
     let three = [first.1.as_path(), &first.1, &second.1];
     let cases: [(&[&Path], &str); 4] = [
         (&[&second.1, &first.1], "does not open with the passphrase"),
@@ -309,9 +304,20 @@ fn each_key_has_its_passphrase() {
         (&three, "3 passphrases are given for 2 keys"),
     ];
     for (files, why) in cases {
-        let (said, _) = refused(&mut signed(files));
+        let (said, _) = refused(&mut signed_by_files(&one, &out, keys, files));
         assert!(said.contains(why), "{why}: {said}");
     }
+}
+
+fn signed_by_files(package: &Path, out: &Path, keys: [&Path; 2], passphrases: &[&Path]) -> Command {
+    let mut repo = repo(&[package], out);
+    for key in keys {
+        repo.arg("--sign-key").arg(key);
+    }
+    for file in passphrases {
+        repo.arg("--sign-passphrase-file").arg(file);
+    }
+    repo
 }
 
 #[test]

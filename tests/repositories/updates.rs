@@ -89,11 +89,16 @@ fn said(command: &mut Command) -> Value {
 /// Names of packages that R118 says do not go with others, and of those that are held back.
 fn told(said: &Value) -> [BTreeSet<String>; 2] {
     let found = said["findings"].as_array().unwrap().iter().find(|it| it["code"] == "R118");
-    let of = |list: &str, name: fn(&Value) -> &Value| -> BTreeSet<String> {
-        let values = found.and_then(|finding| finding[list].as_array()).into_iter().flatten();
-        values.map(|value| name(value).as_str().unwrap().to_owned()).collect()
-    };
-    [of("misfits", |it| &it["package"]), of("held_back", |it| it)]
+    let misfits = list_of(found, "misfits").map(|misfit| &misfit["package"]);
+    [owned(misfits), owned(list_of(found, "held_back"))]
+}
+
+fn list_of<'a>(finding: Option<&'a Value>, list: &str) -> impl Iterator<Item = &'a Value> {
+    finding.and_then(|finding| finding[list].as_array()).into_iter().flatten()
+}
+
+fn owned<'a>(texts: impl Iterator<Item = &'a Value>) -> BTreeSet<String> {
+    texts.map(|text| text.as_str().unwrap().to_owned()).collect()
 }
 
 fn names(words: &str) -> BTreeSet<String> {
@@ -102,14 +107,13 @@ fn names(words: &str) -> BTreeSet<String> {
 
 /// A set in which all need exact versions of each other, with what is for GPUs.
 fn set(folder: &Path, version: &str, which: &[&str]) -> Vec<PathBuf> {
-    let exact = |name: &str| format!("Depends: {name} (= {version})\n");
-    let gpu = |archs: &str| format!("{}X-ROCm-GPU-Architecture: {archs}\n", exact("blas"));
+    let gpu = format!("Depends: blas (= {version})\nX-ROCm-GPU-Architecture:");
     let made = which.iter().map(|name| {
         let fields = match *name {
-            "blas" | "sparse" => exact("common"),
+            "blas" | "sparse" => format!("Depends: common (= {version})\n"),
             "meta" => format!("Depends: blas (= {version}), sparse (= {version})\n"),
-            "blas-gfx110x" => gpu("gfx1100 gfx1101"),
-            "blas-gfx1151-large" => gpu("gfx1151"),
+            "blas-gfx110x" => format!("{gpu} gfx1100 gfx1101\n"),
+            "blas-gfx1151-large" => format!("{gpu} gfx1151\n"),
             _ => String::new(),
         };
         deb(folder, (name, version, "amd64"), &fields)
@@ -122,35 +126,32 @@ fn set(folder: &Path, version: &str, which: &[&str]) -> Vec<PathBuf> {
 fn apt_keeps_back_and_removes_what_is_named() {
     need(&["dpkg-deb", "apt-get"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let out = at("out");
+    let here = room.path();
+    let out = here.join("out");
     let (host, kernels) = (["common", "blas"], ["blas-gfx110x", "blas-gfx1151-large"]);
     let rest = ["sparse", "meta"];
-    let first = set(&at("one"), "1-1", &[&host[..], &kernels, &rest, &["free"]].concat());
-    let hotfix = set(&at("two"), "1-2", &[&host[..], &kernels, &["free"]].concat());
-    set(&at("three"), "1-2", &rest);
-    let begun = said(&mut repo(&[&at("one")], &out));
+    let first = set(&here.join("one"), "1-1", &[&host[..], &kernels, &rest, &["free"]].concat());
+    let hotfix = set(&here.join("two"), "1-2", &[&host[..], &kernels, &["free"]].concat());
+    set(&here.join("three"), "1-2", &rest);
+    let begun = said(&mut repo(&[&here.join("one")], &out));
     assert_eq!(told(&begun), [names(""), names("")]);
     let (mirror, clients) = (&begun["channels"][0]["mirror"], &begun["channels"][0]["clients"]);
-    let size = |files: &[PathBuf]| -> u64 {
-        files.iter().map(|file| fs::metadata(file).unwrap().len()).sum()
-    };
     assert_eq!(
         (mirror["packages"].as_u64(), mirror["bytes"].as_u64()),
-        (Some(7), Some(size(&first)))
+        (Some(7), Some(total_size(&first)))
     );
     assert!(mirror["index_bytes"].as_u64().unwrap() > 0);
     assert_eq!(clients[0]["packages"], 0, "nothing to update");
     // Nothing is written where that is a mistake.
     let before = contents(&out);
-    let (refusal, code) = refused(repo_at(&[&at("two")], &out, 1).arg("--strict"));
+    let (refusal, code) = refused(repo_at(&[&here.join("two")], &out, 1).arg("--strict"));
     assert_eq!((code, contents(&out)), (2, before), "{refusal}");
     let refusal = refusal.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["R118", "sparse 1-1 needs common = 1-1, and the newest is common 1-2", "(blas, "] {
         assert!(refusal.contains(part), "{part}: {refusal}");
     }
-    let done = said(&mut repo_at(&[&at("two")], &out, 1));
-    let client = Client::new(&at("client"), &out, &first);
+    let done = said(&mut repo_at(&[&here.join("two")], &out, 1));
+    let client = Client::new(&here.join("client"), &out, &first);
     let [misfits, held] = told(&done);
     assert_eq!((&misfits, &held), (&client.removed(), &client.kept_back()));
     assert_eq!(misfits, names("meta sparse"));
@@ -160,19 +161,23 @@ fn apt_keeps_back_and_removes_what_is_named() {
     assert_eq!((packages.unwrap(), bytes.unwrap()), client.downloads());
     let (kernels, others): (Vec<_>, Vec<_>) =
         hotfix.into_iter().partition(|file| file.to_str().unwrap().contains("gfx"));
-    assert_eq!(clients["without_gpu_code"]["bytes"], size(&others));
-    let largest = kernels.iter().map(|file| size(std::slice::from_ref(file))).max().unwrap();
+    assert_eq!(clients["without_gpu_code"]["bytes"], total_size(&others));
+    let largest = kernels.iter().map(|file| fs::metadata(file).unwrap().len()).max().unwrap();
     assert_eq!(clients["largest_gpu"]["arch"], "gfx1151");
     assert_eq!(clients["largest_gpu"]["bytes"], largest);
     // It is told once, and over when the others come.
     assert_eq!(told(&said(&mut repo_at(&[], &out, 2)))[0], names(""));
-    let good = publish(&mut repo_at(&[&at("three")], &out, 3));
+    let good = publish(&mut repo_at(&[&here.join("three")], &out, 3));
     assert!(!good.contains("R118"), "{good}");
     for line in ["\n  new for mirrors: 2 packages, ", "\n  an update for amd64: 2 packages, "] {
         assert!(good.contains(line), "{good}");
     }
-    let client = Client::new(&at("client"), &out, &first);
+    let client = Client::new(&here.join("client"), &out, &first);
     assert_eq!((client.removed(), client.kept_back()), (names(""), names("")));
+}
+
+fn total_size(files: &[PathBuf]) -> u64 {
+    files.iter().map(|file| fs::metadata(file).unwrap().len()).sum()
 }
 
 /// Packages before and after, `name version: fields`, options of the publication, who fits no more.
@@ -217,14 +222,14 @@ fn what_is_at_odds_is_told_and_nothing_else() {
         (&["x 1"], &["a 1", "b 2: Depends: a (= 2)"], &[], "b"),
     ];
     for (number, (before, after, options, expected)) in cases.into_iter().enumerate() {
-        let at = |name: &str| room.path().join(number.to_string()).join(name);
-        let installed = made(&at("before"), before);
-        made(&at("after"), after);
-        publish(&mut repo(&[&at("before")], &at("out")));
-        let said = said(repo_at(&[&at("after")], &at("out"), 1).args(options));
+        let here = room.path().join(number.to_string());
+        let installed = made(&here.join("before"), before);
+        made(&here.join("after"), after);
+        publish(&mut repo(&[&here.join("before")], &here.join("out")));
+        let said = said(repo_at(&[&here.join("after")], &here.join("out"), 1).args(options));
         let [misfits, held] = told(&said);
         assert_eq!(misfits, names(expected), "{before:?} {after:?}");
-        let client = Client::new(&at("client"), &at("out"), &installed);
+        let client = Client::new(&here.join("client"), &here.join("out"), &installed);
         // A full upgrade installs new packages that older ones need, and what is replaced is meant to go.
         if after.concat().contains("c 1") {
             assert_eq!(client.removed(), names(""), "{before:?} {after:?}");
@@ -238,43 +243,44 @@ fn what_is_at_odds_is_told_and_nothing_else() {
 fn dnf_skips_what_is_named() {
     need(&["dnf", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let made = |folder: &str, name: &str, version: &str, lines: &str| {
-        rpm(&at(folder), &plain_spec(name, version, lines))
-    };
-    made("one", "common", "1", "");
-    made("one", "sparse", "1", "Requires: common = 1-1");
-    made("one", "blas-gfx1100", "1", "Requires: common\nProvides: blas-kernels");
-    made("two", "common", "2", "");
-    made("two", "blas-gfx1100", "2", "Requires: common\nProvides: blas-kernels");
-    made("three", "sparse", "2", "Requires: (common = 2-1 or common = 3-1)");
-    let out = at("out");
+    let here = room.path();
+    for (folder, name, version, lines) in [
+        ("one", "common", "1", ""),
+        ("one", "sparse", "1", "Requires: common = 1-1"),
+        ("one", "blas-gfx1100", "1", "Requires: common\nProvides: blas-kernels"),
+        ("two", "common", "2", ""),
+        ("two", "blas-gfx1100", "2", "Requires: common\nProvides: blas-kernels"),
+        ("three", "sparse", "2", "Requires: (common = 2-1 or common = 3-1)"),
+    ] {
+        rpm(&here.join(folder), &plain_spec(name, version, lines));
+    }
+    let out = here.join("out");
     let dnf = |words: &[&str]| {
         let mut dnf = Command::new("dnf");
-        dnf.arg(format!("--installroot={}", at("root").display()));
+        dnf.arg(format!("--installroot={}", here.join("root").display()));
         dnf.arg(format!("--repofrompath=x,file://{}", out.display())).arg("--repo=x");
         dnf.args(["--releasever=1", "--nogpgcheck", "--refresh", "-y"]).args(words);
         dnf.env("LC_ALL", "C");
         dnf
     };
-    let begun = said(&mut repo(&[&at("one")], &out));
+    let begun = said(&mut repo(&[&here.join("one")], &out));
     assert_eq!(told(&begun), [names(""), names("")]);
     run(&mut dnf(&["install", "common", "sparse", "blas-gfx1100"]));
-    let has = |expected: &str| {
-        let mut query = Command::new("rpm");
-        query.arg(format!("--root={}", at("root").display()));
-        let all = succeed(query.args(["-qa", "--qf", "%{NAME}-%{VERSION} "]));
-        assert_eq!(names(&all), names(expected));
-    };
-    let done = said(&mut repo_at(&[&at("two")], &out, 1));
+    let done = said(&mut repo_at(&[&here.join("two")], &out, 1));
     assert_eq!(told(&done), [names("sparse"), names("common")]);
     let clients = &done["channels"][0]["clients"][0];
     let largest = &clients["largest_gpu"];
     assert_eq!((&clients["packages"], &largest["packages"]), (&2.into(), &1.into()));
     assert_eq!(largest["arch"], "gfx1100");
     run(&mut dnf(&["upgrade"]));
-    has("blas-gfx1100-2 common-1 sparse-1");
-    assert_eq!(told(&said(&mut repo_at(&[&at("three")], &out, 2))), [names(""), names("")]);
+    assert_eq!(installed_in(&here.join("root")), names("blas-gfx1100-2 common-1 sparse-1"));
+    assert_eq!(told(&said(&mut repo_at(&[&here.join("three")], &out, 2))), [names(""), names("")]);
     run(&mut dnf(&["upgrade"]));
-    has("blas-gfx1100-2 common-2 sparse-2");
+    assert_eq!(installed_in(&here.join("root")), names("blas-gfx1100-2 common-2 sparse-2"));
+}
+
+fn installed_in(root: &Path) -> BTreeSet<String> {
+    let mut query = Command::new("rpm");
+    query.arg(format!("--root={}", root.display()));
+    names(&succeed(query.args(["-qa", "--qf", "%{NAME}-%{VERSION} "])))
 }

@@ -141,24 +141,13 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     let suite = out.join("dists/stable");
     let folder = suite.join("main/binary-amd64");
     fs::create_dir_all(&folder).unwrap();
-    let archive = || {
-        let mut archive = Command::new("apt-ftparchive");
-        archive.current_dir(&out);
-        archive
-    };
-    let index = succeed(archive().args(["packages", "pool"]));
+    let mut archive = Command::new("apt-ftparchive");
+    let index = succeed(archive.current_dir(&out).args(["packages", "pool"]));
     fs::write(folder.join("Packages"), &index).unwrap();
     run(Command::new("bzip2").arg("--keep").arg(folder.join("Packages")));
     run(Command::new("gzip").arg("--keep").arg(folder.join("Packages")));
-    let set = |name: &str, value: &str| format!("APT::FTPArchive::Release::{name}={value}");
-    let options =
-        [set("Suite", "stable"), set("Architectures", "amd64"), set("Components", "main")];
-    let release = || {
-        let options = options.iter().flat_map(|option| ["-o", option]);
-        succeed(archive().arg("release").args(options).arg(&suite))
-    };
     let own = key(room.path(), "own", "ed25519");
-    let text = release();
+    let text = release_by_ftparchive(&suite);
     assert!(text.contains("MD5Sum:") && text.contains("SHA1:"), "{text}");
     fs::write(suite.join("Release"), &text).unwrap();
     sign(&own.home, "--clear-sign", &suite.join("Release"), &suite.join("InRelease"));
@@ -178,7 +167,7 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     fs::write(&plain, index.replace("Package: two", "Package: to")).unwrap();
     run(Command::new("gzip").arg("--keep").arg(&plain));
     fs::write(&plain, &index).unwrap();
-    fs::write(suite.join("Release"), release()).unwrap();
+    fs::write(suite.join("Release"), release_by_ftparchive(&suite)).unwrap();
     remove(&suite.join("InRelease"));
     remove(&plain);
     let said = verify(&out);
@@ -206,8 +195,17 @@ fn a_repository_of_apt_ftparchive_and_gpg_passes() {
     remove(&folder.join("Packages.gz"));
     remove(&folder.join("Packages.bz2"));
     fs::write(folder.join("Packages"), index.replace("\nSize: ", "\nSize: 1")).unwrap();
-    fs::write(suite.join("Release"), release()).unwrap();
+    fs::write(suite.join("Release"), release_by_ftparchive(&suite)).unwrap();
     assert!(failed(&out).contains(&"V073".to_owned()));
+}
+
+fn release_by_ftparchive(suite: &Path) -> String {
+    let mut archive = Command::new("apt-ftparchive");
+    archive.arg("release");
+    for (name, value) in [("Suite", "stable"), ("Architectures", "amd64"), ("Components", "main")] {
+        archive.arg("-o").arg(format!("APT::FTPArchive::Release::{name}={value}"));
+    }
+    succeed(archive.arg(suite))
 }
 
 #[test]
@@ -264,10 +262,9 @@ fn an_index_of_two_digests_is_named() {
         let row = rest.lines().next().unwrap();
         let (digest, place) = row.trim_start().split_once(' ').unwrap();
         let zeros = format!(" {} {place}", "0".repeat(digest.len()));
-        let with = |first: &str| format!("{head}{list}:\n{first}\n{rest}");
-        fs::write(&release, with(row)).unwrap();
+        fs::write(&release, format!("{head}{list}:\n{row}\n{rest}")).unwrap();
         assert!(failed(&out).is_empty(), "{list}: the same once more");
-        fs::write(&release, with(&zeros)).unwrap();
+        fs::write(&release, format!("{head}{list}:\n{zeros}\n{rest}")).unwrap();
         let said = verify(&out);
         assert!(
             said.contains("V070") && said.contains("in two sizes or with two digests"),
@@ -318,10 +315,9 @@ fn packages_of_apt_are_looked_for_inside_of_the_repository_only() {
     need(&["dpkg-deb"]);
     let packages = tempfile::tempdir().unwrap();
     let one = deb(packages.path(), ("one", "1", "amd64"), "");
-    let plain = |out: &Path| out.join("dists/stable/main/binary-amd64/Packages");
-    let beside = Beside::new(&one, plain);
+    let beside = Beside::new(&one, plain_index);
     let out = &beside.out;
-    let (list, release) = (plain(out), out.join("dists/stable/Release"));
+    let (list, release) = (plain_index(out), out.join("dists/stable/Release"));
     let (text, head) = [&list, &release].map(|file| fs::read_to_string(file).unwrap()).into();
     let head = head.split_once("SHA256:").unwrap().0.replace("Acquire-By-Hash: yes\n", "");
     // One form alone, under one name, which is as its release says.
@@ -342,6 +338,10 @@ fn packages_of_apt_are_looked_for_inside_of_the_repository_only() {
     }
 }
 
+fn plain_index(out: &Path) -> std::path::PathBuf {
+    out.join("dists/stable/main/binary-amd64/Packages")
+}
+
 #[test]
 fn lists_and_packages_of_rpm_are_looked_for_inside_of_the_repository_only() {
     need(&["rpmbuild", "gzip"]);
@@ -358,11 +358,6 @@ fn lists_and_packages_of_rpm_are_looked_for_inside_of_the_repository_only() {
     }
     let text = succeed(Command::new("gzip").arg("-dc").arg(&list));
     let open = out.with_file_name("open");
-    let stated = |name: &str, of: &(String, u64)| {
-        let (start, size) = (format!("<{name}checksum type=\"sha256\">"), format!("<{name}size>"));
-        [format!("{start}{}<", of.0), format!("{size}{}<", of.1)]
-    };
-    let states = |of: [&(String, u64); 2]| [stated("", of[0]), stated("open-", of[1])].concat();
     fs::write(&open, &text).unwrap();
     let before = [digest_and_size(&list), digest_and_size(&open)];
     let publish = |way: &str| {
@@ -370,7 +365,7 @@ fn lists_and_packages_of_rpm_are_looked_for_inside_of_the_repository_only() {
         run(Command::new("gzip").args(["-nkf"]).arg(&open));
         fs::copy(open.with_extension("gz"), &list).unwrap();
         let now = [digest_and_size(&list), digest_and_size(&open)];
-        let (old, new) = (states(before.each_ref()), states(now.each_ref()));
+        let (old, new) = (statements(&before), statements(&now));
         let mut repomd_now = whole.clone();
         for (old, new) in old.iter().zip(&new) {
             assert!(repomd_now.contains(old), "{old}: {repomd_now}");
@@ -384,4 +379,16 @@ fn lists_and_packages_of_rpm_are_looked_for_inside_of_the_repository_only() {
         publish(&way);
         beside.is_named(&way, "V072");
     }
+}
+
+/// The statements of `repomd.xml` about the digests and sizes of a list, packed and unpacked.
+fn statements(list: &[(String, u64); 2]) -> Vec<String> {
+    ["", "open-"]
+        .iter()
+        .zip(list)
+        .flat_map(|(name, (digest, size))| {
+            let checksum = format!("<{name}checksum type=\"sha256\">{digest}<");
+            [checksum, format!("<{name}size>{size}<")]
+        })
+        .collect()
 }

@@ -12,77 +12,76 @@ use crate::others::warned;
 fn packages_that_differ_in_their_epoch_alone_are_told_apart() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let low = deb(&at("low"), ("one", "1.0", "amd64"), "");
-    let high = deb(&at("high"), ("one", "2:1.0", "amd64"), "");
-    let low_rpm = rpm(&at("low"), &plain_spec("plain", "1.0", ""));
-    let high_rpm = rpm(&at("high"), &plain_spec("plain", "1.0", "Epoch: 3"));
-    let is_told = |command: &mut Command, both: [&str; 2]| {
-        let (said, _) = refused(command);
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        for part in both
-            .into_iter()
-            .chain(["they differ in their epoch alone", "raise the version or the release"])
-        {
-            assert!(said.contains(part), "{part}: {said}");
-        }
-        assert!(!said.contains("what was built again"), "{said}");
-    };
+    let here = room.path();
+    let low = deb(&here.join("low"), ("one", "1.0", "amd64"), "");
+    let high = deb(&here.join("high"), ("one", "2:1.0", "amd64"), "");
+    let low_rpm = rpm(&here.join("low"), &plain_spec("plain", "1.0", ""));
+    let high_rpm = rpm(&here.join("high"), &plain_spec("plain", "1.0", "Epoch: 3"));
     let (debs, rpms) = (["one 2:1.0", "one 1.0"], ["plain 3:1.0-1", "plain 1.0-1"]);
     // In one run, in another one, in another suite, and of one that was just removed.
-    is_told(&mut repo(&[&low, &high], &at("out")), debs);
-    is_told(&mut repo(&[&low_rpm, &high_rpm], &at("out")), rpms);
-    let out = at("repo");
-    publish(&mut repo(&[&at("low")], &out));
-    is_told(&mut repo(&[&high], &out), debs);
-    is_told(&mut repo(&[&high_rpm], &out), rpms);
-    is_told(repo(&[&high], &out).args(["--suite", "other"]), debs);
-    is_told(repo(&[&high], &out).args(["--remove", "one"]), debs);
+    epochs_are_told(&mut repo(&[&low, &high], &here.join("out")), debs);
+    epochs_are_told(&mut repo(&[&low_rpm, &high_rpm], &here.join("out")), rpms);
+    let out = here.join("repo");
+    publish(&mut repo(&[&here.join("low")], &out));
+    epochs_are_told(&mut repo(&[&high], &out), debs);
+    epochs_are_told(&mut repo(&[&high_rpm], &out), rpms);
+    epochs_are_told(repo(&[&high], &out).args(["--suite", "other"]), debs);
+    epochs_are_told(repo(&[&high], &out).args(["--remove", "one"]), debs);
     publish(repo_at(&[], &out, 1).args(["--remove", "one"]));
-    is_told(&mut repo_at(&[&high], &out, 2), debs);
+    epochs_are_told(&mut repo_at(&[&high], &out, 2), debs);
     // One version in two spellings is a package that was built again.
-    let zero = deb(&at("zero"), ("one", "0:1.0", "amd64"), "");
-    let (said, _) = refused(&mut repo(&[&low, &zero], &at("out")));
+    let zero = deb(&here.join("zero"), ("one", "0:1.0", "amd64"), "");
+    let (said, _) = refused(&mut repo(&[&low, &zero], &here.join("out")));
     assert!(said.contains("what was built again"), "{said}");
     // With a release of its own it is one of its own.
-    let next = deb(&at("next"), ("one", "2:1.0-2", "amd64"), "");
+    let next = deb(&here.join("next"), ("one", "2:1.0-2", "amd64"), "");
     publish(&mut repo_at(&[&next], &out, 3));
+}
+
+fn epochs_are_told(command: &mut Command, both: [&str; 2]) {
+    let (said, _) = refused(command);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in both
+        .into_iter()
+        .chain(["they differ in their epoch alone", "raise the version or the release"])
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("what was built again"), "{said}");
 }
 
 #[test]
 fn versions_that_the_formats_order_differently_are_named() {
     need(&["dpkg-deb", "rpmbuild"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let made = |folder: &str, version: &str| {
-        deb(&at(folder), ("plain", &format!("{version}-1"), "amd64"), "");
-        rpm(&at(folder), &plain_spec("plain", version, ""));
-    };
+    let here = room.path();
     let (word, date) = ("7.12.0~dev20260202", "7.12.0~20260202");
-    made("word", word);
-    made("date", date);
-    made("later", "7.12.0~20260203");
-    made("release", "7.12.0");
-    let both: [&Path; 2] = [&at("word"), &at("date")];
-    let said = publish(repo(&both, &at("keep")).args(["--keep", "1"]));
+    for (folder, version) in
+        [("word", word), ("date", date), ("later", "7.12.0~20260203"), ("release", "7.12.0")]
+    {
+        deb(&here.join(folder), ("plain", &format!("{version}-1"), "amd64"), "");
+        rpm(&here.join(folder), &plain_spec("plain", version, ""));
+    }
+    let both: [&Path; 2] = [&here.join("word"), &here.join("date")];
+    let said = publish(repo(&both, &here.join("keep")).args(["--keep", "1"]));
     let warned_of = warned(&said, "R059").join("\n");
     assert!(warned_of.contains(&format!("dpkg takes {word} for the newer version")), "{said}");
     assert!(warned_of.contains(date) && warned_of.contains("(plain)"), "{said}");
     // As dpkg and rpm have it.
     run(Command::new("dpkg").args(["--compare-versions", word, "gt", date]));
-    let kept: Vec<String> = contents(&at("keep"))
+    let kept: Vec<String> = contents(&here.join("keep"))
         .into_keys()
         .filter(|path| path.ends_with(".deb") || path.ends_with(".rpm"))
         .collect();
     assert_eq!(kept.len(), 2, "{kept:?}");
     assert!(kept[0].contains(&date[1..]) != kept[1].contains(&date[1..]), "{kept:?}");
     // One after the other, where the refusal of one format is explained.
-    let out = at("after");
-    publish(&mut repo(&[&at("word")], &out));
-    let (said, _) = refused(&mut repo_at(&[&at("date")], &out, 1));
+    let out = here.join("after");
+    publish(&mut repo(&[&here.join("word")], &out));
+    let (said, _) = refused(&mut repo_at(&[&here.join("date")], &out, 1));
     assert!(said.contains("nobody would get it by an upgrade") && said.contains("R059"), "{said}");
     // One format, or one order.
-    assert!(warned(&publish(repo(&both, &at("deb")).arg("--deb")), "R059").is_empty());
-    let ordered: [&Path; 3] = [&at("date"), &at("later"), &at("release")];
-    assert!(warned(&publish(&mut repo(&ordered, &at("ordered"))), "R059").is_empty());
+    assert!(warned(&publish(repo(&both, &here.join("deb")).arg("--deb")), "R059").is_empty());
+    let ordered: [&Path; 3] = [&here.join("date"), &here.join("later"), &here.join("release")];
+    assert!(warned(&publish(&mut repo(&ordered, &here.join("ordered"))), "R059").is_empty());
 }

@@ -209,26 +209,17 @@ fn beside_the_key_that_signs_it_is_a_warning() {
         (made_by(&ring, "old", "SHA1", "sign"), made_by(&ring, "new", "SHA256", "sign"));
     let [weak_file, strong_file] = [(&weak, "weak"), (&strong, "strong")]
         .map(|(key, name)| ring.export(&["--export", key], &format!("{name}.public")));
-    let with = |after, also: &Path| {
-        let out = room.path().join("out");
-        publish(
-            repo_at(&[&one], &out, after)
-                .arg("--sign-key")
-                .arg(&own.secret)
-                .arg("--also-key")
-                .arg(also),
-        )
-    };
-    let said = in_one_line(&with(0, &weak_file));
+    let out = room.path().join("out");
+    let said = in_one_line(&publish_beside(&one, &out, 0, &own.secret, &weak_file));
     assert!(said.contains("R101") && said.contains(&weak) && said.contains("SHA-1"), "{said}");
-    assert!(!with(1, &strong_file).contains("R101"));
+    assert!(!publish_beside(&one, &out, 1, &own.secret, &strong_file).contains("R101"));
     // Both in one file, in one block and in two.
     let both = ring.export(&["--export", &weak, &strong], "both.public");
     let joined = ring.home().join("joined.public");
     let texts = [&strong_file, &weak_file].map(|file| fs::read(file).unwrap());
     fs::write(&joined, texts.concat()).unwrap();
     for (after, file) in [(2, &both), (3, &joined)] {
-        assert!(with(after, file).contains("R101"));
+        assert!(publish_beside(&one, &out, after, &own.secret, file).contains("R101"));
         // Behind a command, the one that signs decides.
         for (by, is_taken) in [(&strong, true), (&weak, false)] {
             let command = format!("gpg --batch --yes --local-user {by} --armor --{{mode}}");
@@ -240,6 +231,11 @@ fn beside_the_key_that_signs_it_is_a_warning() {
             assert!(said.contains("R101") && said.contains("SHA-1"), "{said}");
         }
     }
+}
+
+fn publish_beside(package: &Path, out: &Path, after: i64, key: &Path, also: &Path) -> String {
+    let mut repo = repo_at(&[package], out, after);
+    publish(repo.arg("--sign-key").arg(key).arg("--also-key").arg(also))
 }
 
 /// The same holds for signatures by a program.
@@ -279,38 +275,41 @@ fn apt_of_debian_13_agrees() {
     let mut repo = repo_at(&[&one], &out, 0);
     repo.args(["--url", "file:/srv/repository", "--sign-key"]).arg(&good.secret);
     publish(&mut repo);
-    let suite = out.join("dists/stable");
-    let keyring = out.join("rocm-archive-keyring.asc");
-    let told_of = |own: &str| {
-        fs::copy(ring.export(&["--export", own], "own.public"), &keyring).unwrap();
-        run(ring.gpg("20231115").args(["--local-user", own, "--armor", "--clear-sign"]).args([
-            "--output".as_ref(),
-            suite.join("InRelease").as_os_str(),
-            suite.join("Release").as_os_str(),
-        ]));
-        root.trust(&out);
-        told(&mut root.apt(&["update"]))
-    };
     let weak = made_by(&ring, "weak", "SHA1", "sign");
-    let said = told_of(&weak);
+    let said = told_of_key(&root, &ring, &weak);
     assert!(said.contains("SHA1 is not considered secure") && !said.ends_with("status: 0\n"));
     run(ring
         .gpg("20230201")
         .args(["--cert-digest-algo", "SHA256", "--quick-set-expire"])
         .args([weak.as_str(), "never"]));
-    let said = told_of(&weak);
+    let said = told_of_key(&root, &ring, &weak);
     assert!(said.ends_with("exit status: 0\n"), "{said}");
     let bound = made_by(&ring, "bound", "SHA256", "cert");
     let add = ["--quick-add-key", &bound, "rsa3072", "sign", "never"];
     run(by(&ring, "20230102", "SHA224").args(add));
-    assert!(told_of(&bound).contains("SHA224 is not considered secure"));
+    assert!(told_of_key(&root, &ring, &bound).contains("SHA224 is not considered secure"));
     // apt accepts keys without a fault.
     let mixed = made_by(&ring, "mixed", "SHA256", "sign");
     let add = ["--quick-add-key", &mixed, "rsa3072", "encr", "never"];
     run(by(&ring, "20230102", "SHA1").args(add));
     run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &mixed, "two <two@example.org>"]));
-    let said = told_of(&mixed);
+    let said = told_of_key(&root, &ring, &mixed);
     assert!(said.ends_with("exit status: 0\n"), "{said}");
+}
+
+/// Signs the repository by a key: what apt says of it.
+fn told_of_key(root: &Root, ring: &Ring, own: &str) -> String {
+    let out = root.folder.join("srv/repository");
+    let suite = out.join("dists/stable");
+    let keyring = out.join("rocm-archive-keyring.asc");
+    fs::copy(ring.export(&["--export", own], "own.public"), keyring).unwrap();
+    run(ring.gpg("20231115").args(["--local-user", own, "--armor", "--clear-sign"]).args([
+        "--output".as_ref(),
+        suite.join("InRelease").as_os_str(),
+        suite.join("Release").as_os_str(),
+    ]));
+    root.trust(&out);
+    told(&mut root.apt(&["update"]))
 }
 
 /// `verify` reads a repository of another tool as clients do.

@@ -97,12 +97,13 @@ pub fn sum(archive: &Path) -> PathBuf {
 
 /// The artifact folders below a folder of shards, in order.
 pub fn artifacts(shards: &Path) -> Vec<PathBuf> {
-    let folders = |path: &Path| -> Vec<PathBuf> {
-        let mut paths: Vec<_> = fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect();
-        paths.sort();
-        paths.into_iter().filter(|path| path.is_dir()).collect()
-    };
-    folders(shards).iter().flat_map(|shard| folders(shard)).collect()
+    folders_in(shards).iter().flat_map(|shard| folders_in(shard)).collect()
+}
+
+fn folders_in(path: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    paths.into_iter().filter(|path| path.is_dir()).collect()
 }
 
 /// A tar archive made by hand, for members that tar would not write.
@@ -154,20 +155,21 @@ impl Handmade {
     ) {
         let mut header = [0; 512];
         header[..name.len()].copy_from_slice(name.as_bytes());
-        let mut field = |at: usize, text: String| {
+        for (at, text) in [
+            (100, format!("{mode:07o}")),
+            (108, "0000000".into()),
+            (116, "0000000".into()),
+            (124, format!("{:011o}", content.len())),
+            (136, "00000000000".into()),
+            (148, " ".repeat(8)),
+            (156, char::from(kind).into()),
+            (157, target.into()),
+            (257, "ustar\0".to_owned() + "00"),
+            (265, user.into()),
+            (297, group.into()),
+        ] {
             header[at..at + text.len()].copy_from_slice(text.as_bytes());
-        };
-        field(100, format!("{mode:07o}"));
-        field(108, "0000000".into());
-        field(116, "0000000".into());
-        field(124, format!("{:011o}", content.len()));
-        field(136, "00000000000".into());
-        field(148, " ".repeat(8));
-        field(156, char::from(kind).into());
-        field(157, target.into());
-        field(257, "ustar\0".to_owned() + "00");
-        field(265, user.into());
-        field(297, group.into());
+        }
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
         header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
         self.bytes.extend(header);

@@ -315,16 +315,11 @@ pub fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("bundle");
     fs::write(&input, bundle).unwrap();
-    let bundler = || {
-        let mut command = Command::new("clang-offload-bundler-19");
-        command.arg("--type=o").arg(format!("--input={}", input.display()));
-        command
-    };
-    let list = tools::succeed(bundler().arg("--list"));
+    let list = tools::succeed(bundler(&input).arg("--list"));
     let targets: Vec<&str> = list.lines().filter(|entry| !entry.starts_with("host-")).collect();
     let outputs: Vec<PathBuf> =
         (0..targets.len()).map(|index| folder.path().join(index.to_string())).collect();
-    let mut command = bundler();
+    let mut command = bundler(&input);
     command.args(["--unbundle", &format!("--targets={}", targets.join(","))]);
     for output in &outputs {
         command.arg(format!("--output={}", output.display()));
@@ -340,6 +335,12 @@ pub fn unbundle(bundle: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let found: BTreeMap<_, _> = targets.iter().zip(&outputs).map(read).collect();
     assert_eq!(found.len(), targets.len(), "{targets:?}");
     found
+}
+
+fn bundler(input: &Path) -> Command {
+    let mut command = Command::new("clang-offload-bundler-19");
+    command.arg("--type=o").arg(format!("--input={}", input.display()));
+    command
 }
 
 /// SHA-256 in hex, computed by sha256sum.

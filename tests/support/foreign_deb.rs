@@ -57,30 +57,31 @@ impl<'a> ForeignDeb<'a> {
     /// Writes the package.
     pub fn write(&self, file: &Path) {
         let room = tempfile::tempdir().unwrap();
-        let at = |name: &str| room.path().join(name);
+        let [root, control] = ["root", "own"].map(|name| room.path().join(name));
         let own = format!("usr/share/{}/file", self.name);
         let path = self.path.map_or(own, str::to_owned);
-        fs::create_dir_all(at("root").join(&path).parent().unwrap()).unwrap();
-        fs::create_dir_all(at("own")).unwrap();
-        let owned = at("root").join(&path);
+        let owned = root.join(&path);
+        fs::create_dir_all(owned.parent().unwrap()).unwrap();
+        fs::create_dir_all(&control).unwrap();
         if self.is_link {
             symlink("elsewhere", &owned).unwrap();
         } else {
             fs::write(&owned, format!("file of {}\n", self.name)).unwrap();
         }
-        fs::write(at("own/control"), &self.control).unwrap();
+        fs::write(control.join("control"), &self.control).unwrap();
         if self.has_sums && !self.is_link {
-            let sums = run(Command::new("md5sum").arg(&path).current_dir(at("root"))).stdout;
-            fs::write(at("own/md5sums"), sums).unwrap();
+            let sums = run(Command::new("md5sum").arg(&path).current_dir(&root)).stdout;
+            fs::write(control.join("md5sums"), sums).unwrap();
         }
-        fs::write(at("debian-binary"), self.version).unwrap();
+        fs::write(room.path().join("debian-binary"), self.version).unwrap();
         let data = format!("data.tar{}", self.data);
-        archive(&at("own"), &at("control.tar.gz"), ".gz", self.options[0]);
-        archive(&at("root"), &at(&data), self.data, self.options[1]);
+        archive(&control, &room.path().join("control.tar.gz"), ".gz", self.options[0]);
+        archive(&root, &room.path().join(&data), self.data, self.options[1]);
         let [first, between, behind] = self.members;
         for name in first.iter().chain(between).chain(behind) {
-            if !at(name).exists() {
-                fs::write(at(name), format!("{name}\n")).unwrap();
+            let extra = room.path().join(name);
+            if !extra.exists() {
+                fs::write(extra, format!("{name}\n")).unwrap();
             }
         }
         fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -54,8 +54,7 @@ pub fn served(release: &str, out: &Path) -> [String; 2] {
             }
         }
     }
-    let field = |name: &str| between(&index, &format!("\n{name}: "), "\n")[0].to_owned();
-    is(&out.join(field("Filename")), &field("SHA256"));
+    is(&out.join(field_of(&index, "Filename")), &field_of(&index, "SHA256"));
     let repomd = fs::read_to_string(out.join("repodata/repomd.xml")).unwrap();
     let lists = between(&repomd, "href=\"", "\"");
     let digests = between(&repomd, "<checksum type=\"sha256\">", "<");
@@ -67,5 +66,9 @@ pub fn served(release: &str, out: &Path) -> [String; 2] {
     let primary = succeed(Command::new("gzip").arg("-dc").arg(out.join(primary)));
     let digest = between(&primary, "pkgid=\"YES\">", "<")[0];
     is(&out.join(between(&primary, "href=\"", "\"")[0]), digest);
-    [field("Version"), between(&primary, "ver=\"", "\"")[0].to_owned()]
+    [field_of(&index, "Version"), between(&primary, "ver=\"", "\"")[0].to_owned()]
+}
+
+fn field_of(index: &str, name: &str) -> String {
+    between(index, &format!("\n{name}: "), "\n")[0].to_owned()
 }

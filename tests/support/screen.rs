@@ -94,8 +94,8 @@ fn run(command: &mut Command, behind: Option<&str>) -> Shown {
 /// The lines that a terminal shows for this output.
 fn rendered(written: &[u8]) -> Vec<String> {
     let (rows, columns) = SIZE;
-    let size = |length| NonZero::new(length).unwrap();
-    let mut parser = Parser::new(size(rows), size(columns), SCROLLBACK);
+    let [height, width] = [rows, columns].map(|length| NonZero::new(length).unwrap());
+    let mut parser = Parser::new(height, width, SCROLLBACK);
     parser.process(written);
     let screen = parser.screen_mut();
     screen.set_scrollback(usize::MAX);

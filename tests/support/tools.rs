@@ -89,8 +89,8 @@ pub fn said(command: &mut Command) -> String {
 /// The stderr and stdout of a command, with its exit status.
 pub fn told(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = output(command);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    format!("{}{}{status}\n", text(&stdout), text(&stderr))
+    let [stdout, stderr] = [&stdout, &stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{stdout}{stderr}{status}\n")
 }
 
 /// The output of a command. If the command is not installed, the test is skipped. Tests should ask for all

@@ -102,10 +102,9 @@ fn assert_relocations_unchanged(before: &Image, after: &Image) {
     };
     let wrappers = before.range(".hipFatBinSegment").unwrap();
     for entry in table.step_by(24) {
-        let read = |image: &Image| -> Vec<u8> {
+        let [old, new] = [before, after].map(|image| -> Vec<u8> {
             (entry..entry + 24).map(|address| image.byte(address).unwrap()).collect()
-        };
-        let (old, new) = (read(before), read(after));
+        });
         let target = u64::from_le_bytes(old[..8].try_into().unwrap());
         assert!(old == new || wrappers.contains(&target), "relocation at {entry:#x}");
     }
@@ -120,18 +119,21 @@ fn assert_no_device_code(analysis: &Analysis, before: &Image, after: &[u8]) {
     let (start, size) = section.file_range().unwrap();
     let (start, end) = (usize::try_from(start).unwrap(), usize::try_from(start + size).unwrap());
     // Windows start at every byte of a file; their first two bytes index them.
-    let word = |window: &[u8]| usize::from(u16::from_le_bytes([window[0], window[1]]));
     let mut begins = vec![false; 1 << 16];
-    windows.iter().for_each(|window| begins[word(window)] = true);
+    windows.iter().for_each(|window| begins[first_word(window)] = true);
     for host in [&before.data[..start], &before.data[end..]] {
-        for window in host.windows(32).filter(|window| begins[word(window)]) {
+        for window in host.windows(32).filter(|window| begins[first_word(window)]) {
             windows.remove(window);
         }
     }
     assert!(windows.len() > 8, "nothing to look for");
     let found =
-        after.windows(32).position(|window| begins[word(window)] && windows.contains(window));
+        after.windows(32).position(|window| begins[first_word(window)] && windows.contains(window));
     assert_eq!(found, None, "device code is left");
+}
+
+fn first_word(window: &[u8]) -> usize {
+    usize::from(u16::from_le_bytes([window[0], window[1]]))
 }
 
 /// Fails unless the program headers are where kernels before 5.18 look for them.

@@ -1,5 +1,6 @@
 //! Files that the transform refuses; and no damage makes it panic, or write a wrong file.
 
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
@@ -51,16 +52,12 @@ fn static_executables_are_refused_only_with_device_code() {
     std::fs::write(&source, text).unwrap();
     for flag in ["-static", "-static-pie"] {
         let (plain, fat) = (folder.join("plain"), folder.join("fat"));
-        let build = |out: &Path, cases: Option<&str>| {
-            let mut gcc = Command::new("gcc");
-            gcc.arg(flag).arg("-o").arg(out).arg(&source);
-            gcc.args(cases.map(|cases| fixtures::folder().join(cases)));
-            tools::succeed(&mut gcc);
-        };
-        build(&plain, None);
+        tools::succeed(Command::new("gcc").arg(flag).arg("-o").arg(&plain).arg(&source));
         let examined = examine(&support::fixtures::content(&plain)).unwrap();
         assert!(matches!(examined, Examined::NoDeviceCode), "{flag}");
-        build(&fat, Some("src/cases.S"));
+        let mut gcc = Command::new("gcc");
+        gcc.arg(flag).arg("-o").arg(&fat).arg(&source).arg(fixtures::folder().join("src/cases.S"));
+        tools::succeed(&mut gcc);
         assert_refused(&fat, Kind::Unsupported, "static executable");
     }
 }
@@ -133,19 +130,20 @@ fn truncation_at_every_byte_is_refused() {
 fn steering(bytes: &[u8]) -> Vec<usize> {
     let file = ElfFile64::<LE>::parse(bytes).unwrap();
     let header = file.elf_header();
-    let table = |start: u64, count: u16, size: usize| {
-        let start = usize::try_from(start).unwrap();
-        start..start + usize::from(count) * size
-    };
     let mut offsets: Vec<usize> = (0..64).collect();
-    offsets.extend(table(header.e_phoff.get(LE), header.e_phnum.get(LE), 56));
-    offsets.extend(table(header.e_shoff.get(LE), header.e_shnum.get(LE), 64));
+    offsets.extend(table_range(header.e_phoff.get(LE), header.e_phnum.get(LE), 56));
+    offsets.extend(table_range(header.e_shoff.get(LE), header.e_shnum.get(LE), 64));
     for name in [".dynamic", ".rela.dyn", ".relr.dyn", ".dynsym", ".hipFatBinSegment"] {
         let range = file.section_by_name(name).and_then(|section| section.file_range());
         let (start, size) = range.unwrap_or_default();
-        offsets.extend(table(start, u16::try_from(size).unwrap(), 1));
+        offsets.extend(table_range(start, u16::try_from(size).unwrap(), 1));
     }
     offsets
+}
+
+fn table_range(start: u64, count: u16, size: usize) -> Range<usize> {
+    let start = usize::try_from(start).unwrap();
+    start..start + usize::from(count) * size
 }
 
 /// Damages one byte of the tables at a time (in a sample, every third), with one value for each. Either the

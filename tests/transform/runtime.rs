@@ -74,15 +74,16 @@ fn compile(folder: &Path, library: &Path) {
     let source = folder.join("sample.c");
     fs::write(&source, SAMPLE.replace("MARKER", &bytes.join(","))).unwrap();
     let empty = folder.join("libamdhip64.so.7");
-    let gcc = |output: &Path, arguments: &[&str]| {
-        let mut command = Command::new("gcc");
-        command.args(["-shared", "-fPIC", "-w", "-o"]).arg(output).args(arguments);
-        tools::run(&mut command);
-    };
-    gcc(&empty, &["-x", "c", "/dev/null", "-Wl,-soname,libamdhip64.so.7"]);
+    link_shared(&empty, &["-x", "c", "/dev/null", "-Wl,-soname,libamdhip64.so.7"]);
     let (source, empty) = (source.to_str().unwrap(), empty.to_str().unwrap());
-    gcc(library, &[source, "-Wl,--no-as-needed", empty]);
+    link_shared(library, &[source, "-Wl,--no-as-needed", empty]);
     fs::remove_file(empty).unwrap();
+}
+
+fn link_shared(output: &Path, arguments: &[&str]) {
+    let mut command = Command::new("gcc");
+    command.args(["-shared", "-fPIC", "-w", "-o"]).arg(output).args(arguments);
+    tools::run(&mut command);
 }
 
 /// The parts of an AMDGPU code object that the runtime reads.
@@ -180,15 +181,19 @@ fn says_what_is_missing() {
     let lines = sample.load("gfx1100");
     assert_eq!(missing(&lines).len(), 2, "no archive: {lines:?}");
 
-    let archive = |archs: &[&str], rows: &[_]| compressed(&codes(), toc(archs, &codes(), rows));
-    let faults = sample.faults(&archive(&["gfx1100"], &both_rows()[..1]));
+    let faults = sample.faults(&archive_of(&["gfx1100"], &both_rows()[..1]));
     assert_eq!(
         faults,
         [format!("MISSING {} gfx1100: no such key in the table of contents", key(1))]
     );
 
-    let faults = reason(sample.faults(&archive(&["gfx1101"], &both_rows())));
+    let faults = reason(sample.faults(&archive_of(&["gfx1101"], &both_rows())));
     assert_eq!(faults.matches("lists no compatible target").count(), 2, "{faults}");
+}
+
+/// An archive of both code objects.
+fn archive_of(archs: &[&str], rows: &[(String, &str, usize)]) -> Vec<u8> {
+    compressed(&codes(), toc(archs, &codes(), rows))
 }
 
 #[test]
@@ -209,17 +214,12 @@ fn says_what_is_wrong_with_an_archive() {
     tools::need(runtime::TOOLS);
     let sample = Sample::new();
     let good = toc(&["gfx1100"], &codes(), &both_rows());
-    let with = |pointer: &str, value: Value| {
-        let mut toc = good.clone();
-        *toc.pointer_mut(pointer).unwrap() = value;
-        compressed(&codes(), toc)
-    };
     let row = format!("/toc/{}/gfx1100", key(0).replace('/', "~1"));
     let cases = [
-        (with(&format!("{row}/original_size"), json!(7)), "content size"),
-        (with(&format!("{row}/ordinal"), json!(2)), "past the last frame"),
-        (with(&format!("{row}/type"), json!("elf")), "not hsaco"),
-        (with("/format_version", json!(2)), "format_version"),
+        (archive_with(&good, &format!("{row}/original_size"), json!(7)), "content size"),
+        (archive_with(&good, &format!("{row}/ordinal"), json!(2)), "past the last frame"),
+        (archive_with(&good, &format!("{row}/type"), json!("elf")), "not hsaco"),
+        (archive_with(&good, "/format_version", json!(2)), "format_version"),
         (b"KPAK".to_vec(), "shorter than its header"),
         (compressed(&[vec![0; 80], codes().remove(1)], good.clone()), "content size"),
     ];
@@ -232,14 +232,20 @@ fn says_what_is_wrong_with_an_archive() {
     assert!(faults.contains("is no ELF"), "{faults}");
 }
 
+/// An archive of both code objects, with a table of contents in which one value is another.
+fn archive_with(toc: &Value, pointer: &str, value: Value) -> Vec<u8> {
+    let mut toc = toc.clone();
+    *toc.pointer_mut(pointer).unwrap() = value;
+    compressed(&codes(), toc)
+}
+
 #[test]
 fn commits_to_the_first_listed_compatible_target() {
     tools::need(runtime::TOOLS);
     let sample = Sample::new();
     let archs = ["gfx90a:xnack-", "gfx90a"];
     let mut rows = vec![(key(0), "gfx90a:xnack-", 0), (key(0), "gfx90a", 0), (key(1), "gfx90a", 1)];
-    let archive = |rows: &[_]| compressed(&codes(), toc(&archs, &codes(), rows));
-    sample.archive("x_gfx90a.kpack", &archive(&rows));
+    sample.archive("x_gfx90a.kpack", &archive_of(&archs, &rows));
     let lines = sample.load("gfx90a:sramecc+:xnack-");
     assert_eq!(found(&lines)[0].target, "gfx90a:xnack-");
     assert_eq!(
@@ -249,7 +255,7 @@ fn commits_to_the_first_listed_compatible_target() {
     );
 
     rows.push((key(1), "gfx90a:xnack-", 1));
-    sample.archive("x_gfx90a.kpack", &archive(&rows));
+    sample.archive("x_gfx90a.kpack", &archive_of(&archs, &rows));
     let lines = sample.load("gfx90a:sramecc+:xnack-,gfx90a:sramecc+:xnack+");
     assert_eq!(missing(&lines), Vec::<&str>::new());
     let targets: Vec<_> = found(&lines).iter().map(|found| found.target.clone()).collect();
@@ -260,12 +266,10 @@ fn commits_to_the_first_listed_compatible_target() {
 fn looks_for_the_most_specific_archive_first() {
     tools::need(runtime::TOOLS);
     let sample = Sample::new();
-    let archive = |target| {
+    for target in ["gfx90a", "gfx90a:sramecc+"] {
         let rows = [(key(0), target, 0), (key(1), target, 1)];
-        compressed(&codes(), toc(&[target], &codes(), &rows))
-    };
-    sample.archive("x_gfx90a.kpack", &archive("gfx90a"));
-    sample.archive("x_gfx90a:sramecc+.kpack", &archive("gfx90a:sramecc+"));
+        sample.archive(&format!("x_{target}.kpack"), &archive_of(&[target], &rows));
+    }
     let lines = sample.load("gfx90a:sramecc+:xnack-");
     assert_eq!(missing(&lines), Vec::<&str>::new());
     assert!(found(&lines).iter().all(|found| found.target == "gfx90a:sramecc+"), "{lines:?}");
@@ -287,9 +291,9 @@ fn example_binaries_load_and_run_untransformed() {
     let runtime = Runtime::build(folder.path(), &binaries).library_path(&stage.join("lib"));
 
     let lines = runtime.load(&[library], "gfx1100");
-    let form =
-        |form: &str| Line::Fat { binary: "libexblas.so.1.2".to_owned(), form: form.to_owned() };
-    assert_eq!(lines[..2], [form("bundle"), form("CCOB")]);
+    let expected = ["bundle", "CCOB"]
+        .map(|form| Line::Fat { binary: "libexblas.so.1.2".to_owned(), form: form.to_owned() });
+    assert_eq!(lines[..2], expected);
     for (program, name) in programs.iter().zip(["bench", "tune"]) {
         let lines = runtime.run(program, "gfx1100");
         assert_eq!(fat(&lines, "libexblas.so.1.2"), 2);

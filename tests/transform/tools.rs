@@ -203,16 +203,21 @@ fn has_run_path(data: &[u8]) -> bool {
 /// Tells whether a tool has something to change in a file.
 fn has_work(name: &str, data: &[u8]) -> bool {
     let file = ElfFile64::<LittleEndian>::parse(data).unwrap();
-    let has = |section: &str| file.section_by_name(section).is_some();
     match name {
         "patchelf" | "patchelf-strip" | "chrpath" => true,
-        "debugedit" => has(".note.gnu.build-id"),
+        "debugedit" => has_section(&file, ".note.gnu.build-id"),
         // The tool rewrites the output of `ld`, often byte for byte.
         "objcopy" => false,
         // The tool keeps symbols that the linker's remaining relocations name.
-        "eu-strip" | "eu-strip-f" => has(".symtab") && !has(".rela.text"),
-        _ => has(".symtab"),
+        "eu-strip" | "eu-strip-f" => {
+            has_section(&file, ".symtab") && !has_section(&file, ".rela.text")
+        }
+        _ => has_section(&file, ".symtab"),
     }
+}
+
+fn has_section(file: &ElfFile64<'_, LittleEndian>, name: &str) -> bool {
+    file.section_by_name(name).is_some()
 }
 
 /// A tool's messages without the file's name and without build IDs, which some tools print.

@@ -59,7 +59,6 @@ fn grids(text: &str) -> Vec<Vec<&str>> {
 #[test]
 fn no_tool_makes_a_fixture_worse() {
     let text = document();
-    let number = |text: &str| text.parse::<usize>().unwrap();
     let mut totals = rows(section(&text, "Totals"));
     let all = totals.pop().unwrap();
     let pairs: Vec<_> = totals.iter().map(|row| (row[0], row[1])).collect();
@@ -80,6 +79,10 @@ fn no_tool_makes_a_fixture_worse() {
         assert_eq!(row.len(), 1 + tools(&text), "{row:?}");
         assert!(!row.iter().any(|cell| cell.contains("fails")), "{row:?}");
     }
+}
+
+fn number(text: &str) -> usize {
+    text.parse().unwrap()
 }
 
 /// Any other result as bad as the original's deserves a look.

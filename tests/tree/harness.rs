@@ -106,18 +106,13 @@ fn a_backtrace_shows_the_frames_of_the_test_alone() {
 #[test]
 fn filters_choose_tests_as_cargos_own_harness_does() {
     let exact = "harness::an_example_lacks_a_tool";
-    let counts = |arguments: &[&str]| {
-        let said = run(arguments);
-        let line = said.lines().find(|line| line.starts_with("running ")).unwrap_or(&said);
-        line.to_owned()
-    };
-    assert_eq!(counts(&[exact]), "running 2 tests");
-    assert_eq!(counts(&["--exact", exact]), "running 1 test");
+    assert_eq!(count_line(&[exact]), "running 2 tests");
+    assert_eq!(count_line(&["--exact", exact]), "running 1 test");
     let part = "harness::an_example_lacks_a_tool_for_a_part";
-    assert_eq!(counts(&["--exact", exact, part, "harness::none"]), "running 2 tests");
-    assert_eq!(counts(&["an_example_lacks", "an_example_is"]), "running 3 tests");
-    assert_eq!(counts(&["harness::an_example", "--skip", "lacks"]), "running 2 tests");
-    assert_eq!(counts(&["harness::an_example", "--ignored"]), "running 1 test");
+    assert_eq!(count_line(&["--exact", exact, part, "harness::none"]), "running 2 tests");
+    assert_eq!(count_line(&["an_example_lacks", "an_example_is"]), "running 3 tests");
+    assert_eq!(count_line(&["harness::an_example", "--skip", "lacks"]), "running 2 tests");
+    assert_eq!(count_line(&["harness::an_example", "--ignored"]), "running 1 test");
     let said = run(&["harness::an_example_is_ignored"]);
     assert!(
         said.ends_with("\nignored 1: is asked for by another test\nexit status: 0\n"),
@@ -125,6 +120,13 @@ fn filters_choose_tests_as_cargos_own_harness_does() {
     );
     let listed = run(&["--list", "--format", "terse", "harness::an_example_lacks"]);
     assert_eq!(listed, format!("{exact}: test\n{part}: test\nexit status: 0\n"));
+}
+
+/// The line of a run that counts its tests.
+fn count_line(arguments: &[&str]) -> String {
+    let said = run(arguments);
+    let line = said.lines().find(|line| line.starts_with("running ")).unwrap_or(&said);
+    line.to_owned()
 }
 
 #[test]

@@ -207,7 +207,6 @@ fn code(text: &str) -> String {
 
 /// Modules after `prefix` in `code`: the first name, or the first name of each path in a list in braces.
 fn names_behind(code: &str, prefix: &str) -> Vec<String> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut names = Vec::new();
     for rest in code.split(prefix).skip(1) {
         let (mut depth, mut begins) = (0, true);
@@ -228,6 +227,10 @@ fn names_behind(code: &str, prefix: &str) -> Vec<String> {
     }
     names.retain(|name| name.starts_with(char::is_lowercase));
     names
+}
+
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[test]

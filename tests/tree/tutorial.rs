@@ -102,8 +102,6 @@ fn walk_through(document: &str) -> usize {
 #[test]
 fn commands_are_found_with_their_outputs() {
     let text = "a\n```sh\n$ no\n```\n```console\n$ one \\\n    more\nout\n\n$ two\n```\nb\n";
-    let step =
-        |command: &str, output: &str| Part::Step { command: command.into(), output: output.into() };
     let expected = [
         Part::Text("a\n```sh\n$ no\n```\n```console\n".into()),
         step("$ one \\\n    more\n", "out\n\n"),
@@ -111,4 +109,8 @@ fn commands_are_found_with_their_outputs() {
         Part::Text("```\nb\n".into()),
     ];
     assert_eq!(parts(text), expected);
+}
+
+fn step(command: &str, output: &str) -> Part {
+    Part::Step { command: command.into(), output: output.into() }
 }

@@ -108,12 +108,11 @@ fn a_bundle_of_several_archs_lies_in_the_artifact_of_each() {
     verify(&[text(&shard.root())], &[]).fired(&[]);
     let split = shard.split();
     let root = split.join("shard");
-    let at =
-        |arch: &str| root.join(format!("blas_lib_{arch}")).join(STAGE).join(DATABASE).join(BUNDLE);
-    assert!(archs.iter().all(|arch| at(arch).exists()) && !at("gfx1102").exists());
+    let [first, second, third] = [archs[0], archs[1], "gfx1102"].map(|arch| bundle_of(&root, arch));
+    assert!(first.exists() && second.exists() && !third.exists());
     verify(&[text(&root)], &[]).fired(&[]);
     verify(&[text(&root.join("blas_lib_gfx1100"))], &[]).fired(&[]);
-    fs::rename(at("gfx1101"), at("gfx1102")).unwrap();
+    fs::rename(&second, &third).unwrap();
     let run = verify(&[text(&root)], &[]);
     run.fired(&["V022"]);
     assert!(run.text.contains("blas_lib_gfx1101 has no equal file"), "{}", run.text);
@@ -122,9 +121,13 @@ fn a_bundle_of_several_archs_lies_in_the_artifact_of_each() {
         "{}",
         run.text
     );
-    fs::remove_file(at("gfx1102")).unwrap();
-    fs::write(at("gfx1101"), bundle(["gfx1101", "gfx1100"])).unwrap();
+    fs::remove_file(third).unwrap();
+    fs::write(second, bundle(["gfx1101", "gfx1100"])).unwrap();
     verify(&[text(&root)], &[]).fired(&["V022", "V040"]);
+}
+
+fn bundle_of(root: &Path, arch: &str) -> PathBuf {
+    root.join(format!("blas_lib_{arch}")).join(STAGE).join(DATABASE).join(BUNDLE)
 }
 
 #[test]
@@ -154,20 +157,22 @@ fn a_packed_artifact_is_verified_and_inspected_by_its_name() {
     run.fired(&[]);
     let json: serde_json::Value = serde_json::from_str(&run.text).unwrap();
     assert_eq!(json["artifacts"], 1);
-    let inspect = |path: &Path| {
-        let output: Output = rockpack("inspect").arg("--json").arg(path).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let mut json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        json[0]["file"] = "".into();
-        json
-    };
-    assert_eq!(inspect(&packed), inspect(&shard.artifact()));
+    assert_eq!(inspected(&packed), inspected(&shard.artifact()));
     let bytes = fs::read(&packed).unwrap();
     fs::write(&packed, &bytes[..bytes.len() / 2]).unwrap();
     verify(&[text(&packed)], &[]).fired(&["V060"]);
     let shard = Shard::new();
     fs::write(shard.stage().join(DATABASE).join("TensileLibrary_gfx1100.co"), "").unwrap();
     verify(&[text(&shard.pack())], &[]).fired(&["V025"]);
+}
+
+/// What `inspect` reports of an artifact, without its path.
+fn inspected(path: &Path) -> serde_json::Value {
+    let output: Output = rockpack("inspect").arg("--json").arg(path).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    json[0]["file"] = "".into();
+    json
 }
 
 #[test]

@@ -56,8 +56,8 @@ impl Described {
 fn found(run: &Run) -> Vec<String> {
     run.fired(&["V064"]);
     let told = |problem: &Value| {
-        let text = |key: &str| problem[key].as_str().unwrap().to_owned();
-        format!("{}: {}", text("subject"), text("message"))
+        let [subject, message] = ["subject", "message"].map(|key| problem[key].as_str().unwrap());
+        format!("{subject}: {message}")
     };
     run.problems().iter().map(told).collect()
 }

@@ -151,12 +151,11 @@ pub fn set_tag(tags: &mut Vec<Tagged>, tag: u32, data: IndexData) {
 #[test]
 fn scriptlets_that_no_rule_makes_are_named() {
     let set = Set::of_rpms();
-    let text = |text: &str| IndexData::StringTag(text.to_owned());
     with_header(&set, &set.kernels("gfx110x"), |mut tags| {
-        set_tag(&mut tags, 1026, text("evil"));
-        set_tag(&mut tags, 1088, text("/bin/sh"));
-        set_tag(&mut tags, 1024, text(""));
-        set_tag(&mut tags, 1086, text("/usr/bin/python3"));
+        set_tag(&mut tags, 1026, string_tag("evil"));
+        set_tag(&mut tags, 1088, string_tag("/bin/sh"));
+        set_tag(&mut tags, 1024, string_tag(""));
+        set_tag(&mut tags, 1086, string_tag("/usr/bin/python3"));
         tags
     });
     set.remove_receipt();
@@ -170,19 +169,21 @@ fn scriptlets_that_no_rule_makes_are_named() {
     }
 }
 
+fn string_tag(text: &str) -> IndexData {
+    IndexData::StringTag(text.to_owned())
+}
+
 #[test]
 fn headers_on_which_rpm_acts_are_named() {
     let set = Set::of_rpms();
     set.remove_receipt();
     set.fires(&[], &[]);
     let name = set.kernels("gfx110x");
-    let number = |number: u32| IndexData::Int32(vec![number]);
-    let text = |text: &str| IndexData::StringTag(text.to_owned());
     with_header(&set, &name, |mut tags| {
         tags.retain(|(tag, _)| *tag != 5092);
-        set_tag(&mut tags, 1021, text("windows"));
+        set_tag(&mut tags, 1021, string_tag("windows"));
         set_tag(&mut tags, 1065, IndexData::StringArray(vec!["evil".to_owned()]));
-        set_tag(&mut tags, 60_000, number(1));
+        set_tag(&mut tags, 60_000, IndexData::Int32(vec![1]));
         let archive = of_archive(&tags);
         for (tag, data) in &mut tags {
             match (*tag, data) {
@@ -219,23 +220,17 @@ fn headers_on_which_rpm_acts_are_named() {
 fn scripts_that_are_missing_or_say_other_things_are_named() {
     need(&["dpkg-deb"]);
     let set = Set::of_debs();
-    let change = |root: &Path, script: &str, from: &str, to: &str| {
-        let file = root.join("DEBIAN").join(script);
-        let text = fs::read_to_string(&file).unwrap();
-        assert!(text.contains(from), "{text}");
-        fs::write(file, text.replace(from, to)).unwrap();
-    };
     set.edit(&set.host(), |root| fs::remove_file(root.join("DEBIAN/triggers")).unwrap());
     set.edit(&set.kernels("gfx115x"), |root| fs::remove_file(root.join("DEBIAN/preinst")).unwrap());
     // The search for links would end where it begins.
     set.edit(&set.kernels("gfx110x"), |root| {
-        change(root, "preinst", "    /opt) break", "    /opt/rocm-7.1) break");
+        change_preinst(root, "    /opt) break", "    /opt/rocm-7.1) break");
     });
     let helper = "dpkg-maintscript-helper symlink_to_dir '/opt/rocm-7.1/lib/gone' 'x' 7.1.0-1~ \
                   rocm-blas-gfx120x -- \"$@\"\n";
     set.edit(&set.kernels("gfx120x"), |root| append(&root.join("DEBIAN/preinst"), helper));
     // The kernel would look for an interpreter whose name ends with a carriage return.
-    set.edit(&set.host(), |root| change(root, "preinst", "\n", "\r\n"));
+    set.edit(&set.host(), |root| change_preinst(root, "\n", "\r\n"));
     let expected = [
         (set.host(), "its preinst is not"),
         (set.host(), "has no triggers, which"),
@@ -260,6 +255,13 @@ fn scripts_that_are_missing_or_say_other_things_are_named() {
         let all = found.iter().filter(|it| it["code"] == "V102").count();
         assert_eq!(all, expected.len(), "{}", run.text);
     }
+}
+
+fn change_preinst(root: &Path, from: &str, to: &str) {
+    let file = root.join("DEBIAN/preinst");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(file, text.replace(from, to)).unwrap();
 }
 
 /// rpm moves packages, keeps configuration and looks after files as their headers say.
@@ -321,14 +323,9 @@ fn fields_of_a_metapackage_are_judged_beside_the_artifacts() {
     let set = Set::of_debs();
     set.remove_receipt();
     let (meta, common) = (set.named("rocm"), "rocm-common_7.1.0-1_all.deb".to_owned());
-    let field = |root: &Path, field: &str| {
-        let file = root.join("DEBIAN/control");
-        let text = fs::read_to_string(&file).unwrap();
-        fs::write(&file, text.replace("Description:", &format!("{field}\nDescription:"))).unwrap();
-    };
-    set.edit(&meta, |root| field(root, "Essential: yes"));
+    set.edit(&meta, |root| add_field(root, "Essential: yes"));
     set.edit(&common, |root| {
-        field(root, "Multi-Arch: foreign");
+        add_field(root, "Multi-Arch: foreign");
         fs::remove_file(root.join("DEBIAN/conffiles")).unwrap();
     });
     let run = set.verify(SHARDS);
@@ -339,6 +336,12 @@ fn fields_of_a_metapackage_are_judged_beside_the_artifacts() {
     assert!(run.text.contains("\"relations_unread\": true"), "{}", run.text);
     // Packages of others may say such things.
     set.fires(&[], &[]);
+}
+
+fn add_field(root: &Path, field: &str) {
+    let file = root.join("DEBIAN/control");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("Description:", &format!("{field}\nDescription:"))).unwrap();
 }
 
 /// Relations decide what else is installed, and are in the receipt.

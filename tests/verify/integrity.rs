@@ -262,34 +262,38 @@ fn references_to_what_several_groups_share() {
 #[test]
 fn v105_folders_of_archs() {
     let prefix = tempfile::tempdir().unwrap();
-    let put = |name: &str, bytes: &[u8]| {
-        let path = prefix.path().join(LIBRARY).join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, bytes).unwrap();
-    };
-    let run = || verify(&[prefix.path().to_str().unwrap()], &["--installed"]);
+    let library = prefix.path().join(LIBRARY);
+    let [gfx1250v0, gfx1250, gfx942] =
+        ["gfx1250v0", "gfx1250", "gfx942"].map(|name| library.join(name));
     let (index, names) = (master(&[]), mapping(&[]));
-    let at = |folder: &str, name: String| format!("{folder}/{name}");
-    put(&at("gfx1250v0", master_of("gfx1250")), &index);
-    put(&at("gfx942", master_of("gfx942")), &index);
-    run().fired(&[]);
-    put(&at("gfx1250", master_of("gfx1250")), &index);
-    put(&at("gfx1250", mapping_of("gfx1250")), &names);
-    let found = run();
+    put(&gfx1250v0.join(master_of("gfx1250")), &index);
+    put(&gfx942.join(master_of("gfx942")), &index);
+    verify_installed(prefix.path()).fired(&[]);
+    put(&gfx1250.join(master_of("gfx1250")), &index);
+    put(&gfx1250.join(mapping_of("gfx1250")), &names);
+    let found = verify_installed(prefix.path());
     found.fired(&["V105"]);
     assert_eq!(told(&found).len(), 2, "{}", found.text);
-    put(&at("gfx1250v0", mapping_of("gfx1250")), &names);
-    put(&at("gfx942", "TensileLiteLibrary_lazy_Mapping.dat".to_owned()), &names);
-    run().fired(&[]);
+    put(&gfx1250v0.join(mapping_of("gfx1250")), &names);
+    put(&gfx942.join("TensileLiteLibrary_lazy_Mapping.dat"), &names);
+    verify_installed(prefix.path()).fired(&[]);
     // A file of the flat folder does not help an index of the folder of an arch.
-    put(&at("gfx942", master_of("gfx942")), &master(&["TensileLibrary_A_gfx942".to_owned()]));
-    let lonely = |folder: &str| {
-        put(&format!("{folder}TensileLibrary_A_gfx942.dat"), &index);
-        put(&format!("{folder}TensileLibrary_A_gfx942.co"), &code("gfx1100"));
-    };
-    lonely("");
-    run().fired(&["V024"]);
-    lonely("gfx942/");
-    let still = run().codes();
+    let needing = master(&["TensileLibrary_A_gfx942".to_owned()]);
+    put(&gfx942.join(master_of("gfx942")), &needing);
+    put(&library.join("TensileLibrary_A_gfx942.dat"), &index);
+    put(&library.join("TensileLibrary_A_gfx942.co"), &code("gfx1100"));
+    verify_installed(prefix.path()).fired(&["V024"]);
+    put(&gfx942.join("TensileLibrary_A_gfx942.dat"), &index);
+    put(&gfx942.join("TensileLibrary_A_gfx942.co"), &code("gfx1100"));
+    let still = verify_installed(prefix.path()).codes();
     assert!(!still.contains(&"V105".to_owned()), "{still:?}");
+}
+
+fn put(file: &Path, bytes: &[u8]) {
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, bytes).unwrap();
+}
+
+fn verify_installed(prefix: &Path) -> Run {
+    verify(&[prefix.to_str().unwrap()], &["--installed"])
 }

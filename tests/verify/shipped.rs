@@ -19,8 +19,9 @@ const HOST: &str = "rocm-blas_7.1.0-1_amd64.deb";
 
 /// An archive of one arch with two rows.
 fn archive() -> Vec<u8> {
-    let row = |key| (key, "gfx1101", code_object(mach::GFX1101, key));
-    kpack::shipped(&[row("first"), row("second")])
+    kpack::shipped(
+        &["first", "second"].map(|key| (key, "gfx1101", code_object(mach::GFX1101, key))),
+    )
 }
 
 /// A set with the archive, and the shards that it was made of.

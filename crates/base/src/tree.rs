@@ -29,8 +29,8 @@ impl TreePath {
     /// Checks and wraps `text`.
     pub fn new(text: impl Into<String>) -> Result<Self> {
         let text = text.into();
-        let bad = |c: &str| c.is_empty() || c == "." || c == "..";
-        if text.split('/').any(bad) || text.contains(char::is_control) {
+        let has_odd_part = text.split('/').any(|part| matches!(part, "" | "." | ".."));
+        if has_odd_part || text.contains(char::is_control) {
             let message = format!("`{}` is no path inside the prefix", text.escape_debug());
             return Err(Error::malformed(message).hint(
                 "paths are relative, without `.`, `..`, empty parts, line breaks or other \

@@ -27,11 +27,10 @@ pub type NameCallback = unsafe extern "C" fn(name: *const c_char, user_data: *mu
 
 /// Runs `call` and returns its code. A panic, which is a bug here, must not cross the interface.
 fn answer(call: impl FnOnce() -> Result<(), Code>) -> c_int {
-    let panicked = |_| {
+    let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
         let why = format_args!("a bug in librocm_kpack; please report it with the archive");
         Err(report::fail(Code::InvalidFormat, why))
-    };
-    let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(panicked);
+    });
     result.map_or_else(
         |code| {
             report::publish();

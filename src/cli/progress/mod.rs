@@ -222,8 +222,8 @@ impl Terminal {
     pub(super) fn error(&self, error: &Error) {
         self.close();
         let remarks = error.remarks().into_iter();
-        let is_said = |remark: &&Remark| !self.is_quiet() || !remark.is_note();
-        remarks.filter(is_said).for_each(|remark| self.remark(remark));
+        let said = remarks.filter(|remark| !self.is_quiet() || !remark.is_note());
+        said.for_each(|remark| self.remark(remark));
         match &self.shown {
             ProgressDisplay::Json(json) => json.error(error),
             _ => terminal::print_error(error, self.has_colours),

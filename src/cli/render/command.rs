@@ -6,8 +6,8 @@ use std::path::Path;
 pub(super) fn shell_word(path: &Path) -> String {
     let text = path.to_string_lossy();
     let start = if text.starts_with('-') { "./" } else { "" };
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/+=:@%,".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/+=:@%,".contains(c));
+    if !text.is_empty() && is_plain {
         format!("{start}{text}")
     } else {
         format!("'{start}{}'", text.replace('\'', r"'\''"))

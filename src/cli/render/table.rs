@@ -32,8 +32,11 @@ impl<const N: usize> TextTable<N> {
 
     /// The table as text; every line has a line break.
     pub fn render(&self) -> String {
-        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..N).map(|column| width(column).unwrap_or(0)).collect();
+        let widths = (0..N).map(|column| {
+            let lengths = self.rows.iter().map(|row| row[column].chars().count());
+            lengths.max().unwrap_or(0)
+        });
+        let widths: Vec<usize> = widths.collect();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();

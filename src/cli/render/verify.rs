@@ -34,8 +34,11 @@ pub fn verify_text(report: &Report) -> String {
     }
     text.push_str(&kept_text(report));
     if !report.undecided.is_empty() {
-        let of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
-        let checks: Vec<String> = report.undecided.iter().map(of).collect();
+        let checks: Vec<String> = report
+            .undecided
+            .iter()
+            .map(|it| format!("{} {} ({})", it.code, it.name, it.count))
+            .collect();
         text.push_str(&text_line!(
             "not decided without the other packages of the set: {}",
             checks.join(", ")

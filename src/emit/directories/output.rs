@@ -123,7 +123,7 @@ fn kept_manifest(artifact: &Path, prefixes: &[&str]) -> Result<Option<Content>> 
         return Ok(None);
     }
     let (manifest, bytes) = ArtifactManifest::open(&artifact.join(MANIFEST_NAME))?;
-    let lists = |prefix: &&str| manifest.prefixes.iter().any(|line| line.as_str() == *prefix);
-    let all = prefixes.iter().all(lists);
-    Ok(all.then(|| Content::of_bytes(bytes)))
+    let lists_all =
+        prefixes.iter().all(|prefix| manifest.prefixes.iter().any(|line| line.as_str() == *prefix));
+    Ok(lists_all.then(|| Content::of_bytes(bytes)))
 }

@@ -18,10 +18,10 @@ pub(super) struct Places<'a> {
 impl<'a> Places<'a> {
     /// Orders the artifacts as recombination does: the primary shard's first, generic ones before others.
     pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
-        let own = |artifact: &&Artifact| {
+        let own = all.iter().copied().filter(|artifact| {
             artifact.name.name == component.artifact && artifact.name.kind == component.kind
-        };
-        let mut artifacts: Vec<&Artifact> = all.iter().copied().filter(own).collect();
+        });
+        let mut artifacts: Vec<&Artifact> = own.collect();
         artifacts.sort_by_key(|artifact| {
             let other = primary.is_some_and(|primary| artifact.shard != primary);
             let generic = artifact.name.gpu_family == GENERIC;

@@ -60,12 +60,10 @@ fn recombine_scanned(
     options: &RecombineOptions,
     progress: &dyn Progress,
 ) -> Result<RecombineReport> {
-    let keeps_fat = |name: &_| options.config.keeps_fat(name);
-    let allows_other_machine = |path: &_| options.config.allows_other_machine(path);
     let split_options = SplitPolicy {
         rules: &options.config.databases,
-        keeps_fat: &keeps_fat,
-        allows_other_machine: &allows_other_machine,
+        keeps_fat: &|name| options.config.keeps_fat(name),
+        allows_other_machine: &|path| options.config.allows_other_machine(path),
     };
     let split = split::split_all(scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;

@@ -239,15 +239,15 @@ fn by_component(
         };
         components.entry(component).or_default().push(folder);
     }
-    let job = |(component, folders)| SplitJob {
+    let jobs = components.into_iter().map(|(component, folders)| SplitJob {
         shard: shard.to_owned(),
         component,
         folders,
         renamed: None,
         out: out.to_path_buf(),
         layout,
-    };
-    components.into_iter().map(job).collect()
+    });
+    jobs.collect()
 }
 
 impl SplitJob {
@@ -296,9 +296,8 @@ impl SplitJob {
         let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
         progress.expect(Stage::Split, bytes);
         progress.begin(Stage::Split);
-        let allows_other_machine = |path: &_| matches_any(&options.other_machines, path);
         let policy = SplitPolicy {
-            allows_other_machine: &allows_other_machine,
+            allows_other_machine: &|path| matches_any(&options.other_machines, path),
             ..SplitPolicy::strict(rules)
         };
         let split = split::split_artifacts(&artifacts, &policy, progress);
@@ -319,8 +318,10 @@ impl SplitJob {
             components: vec![self.component.clone()],
             inputs: self.folders.iter().map(PathBuf::as_path).collect(),
         };
-        let recheck = || scans.iter().try_for_each(|scan| scan.inputs.recheck());
-        let committed = findings.explain(staging.write(&outputs, &replacing, recheck))?;
+        let committed = staging.write(&outputs, &replacing, || {
+            scans.iter().try_for_each(|scan| scan.inputs.recheck())
+        });
+        let committed = findings.explain(committed)?;
         for scan in scans {
             findings.extend(scan.findings.clone());
         }
@@ -356,11 +357,10 @@ impl SplitJob {
         let mut faults = Faults::default();
         let renamed = self.renamed.as_deref();
         let options = ScanOptions::beside(&self.out, budget);
-        let scan = |folder| artifact::scan_artifact(folder, renamed, &options);
         let scans = self
             .folders
             .iter()
-            .map(|folder| scan(folder))
+            .map(|folder| artifact::scan_artifact(folder, renamed, &options))
             .filter_map(|scan| faults.keep(scan))
             .collect();
         faults.finish()?;
@@ -373,10 +373,10 @@ fn pairs<'a>(
     artifacts: &[&'a Artifact],
     split: &'a [SplitArtifact],
 ) -> Result<Vec<(&'a Artifact, &'a SplitArtifact)>> {
-    let pair = |artifact: &&'a Artifact| {
-        let own = split.iter().find(|split| split.name == artifact.name);
-        let missing = || Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name));
-        Ok((*artifact, own.ok_or_else(missing)?))
-    };
-    artifacts.iter().map(pair).collect()
+    artifacts.iter().map(|artifact| Ok((*artifact, split_of(artifact, split)?))).collect()
+}
+
+fn split_of<'a>(artifact: &Artifact, split: &'a [SplitArtifact]) -> Result<&'a SplitArtifact> {
+    let own = split.iter().find(|split| split.name == artifact.name);
+    own.ok_or_else(|| Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name)))
 }

@@ -144,9 +144,10 @@ impl ArtifactStaging {
             refuse_foreign(&out.join(name))?;
         }
         // Most artifacts hold one large file: only parallel writing keeps all cores busy.
-        let write =
-            |artifact: &OutputArtifact| write_artifact(artifact, &self.swap.path(&artifact.name));
-        let results: Vec<Result<WrittenArtifact>> = artifacts.par_iter().map(write).collect();
+        let results: Vec<Result<WrittenArtifact>> = artifacts
+            .par_iter()
+            .map(|artifact| write_artifact(artifact, &self.swap.path(&artifact.name)))
+            .collect();
         let mut faults = Faults::default();
         let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
         faults.finish()?;

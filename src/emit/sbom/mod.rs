@@ -101,8 +101,9 @@ impl<'a> DocumentMaker<'a> {
         let mut digests = Vec::new();
         for member in &emitted.members {
             let Some(sha256) = member.sha256 else { continue };
-            let missing = || Error::bug("a file of an SPDX document was written without a SHA-1");
-            let sha1 = member.sha1.ok_or_else(missing)?;
+            let sha1 = member.sha1.ok_or_else(|| {
+                Error::bug("a file of an SPDX document was written without a SHA-1")
+            })?;
             digests.push(sha1);
             let file = self
                 .files
@@ -135,8 +136,9 @@ impl<'a> DocumentMaker<'a> {
         let Self { mut document, files, artifacts, .. } = self;
         document.packages.extend(artifacts.into_values());
         document.files = files.into_values().collect();
-        let unnamed = |error| Error::bug("a document cannot be digested").cause(error);
-        document.name_space().map_err(unnamed)?;
+        document
+            .name_space()
+            .map_err(|error| Error::bug("a document cannot be digested").cause(error))?;
         Ok(document)
     }
 }
@@ -156,7 +158,6 @@ fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
     let format = emitted.format;
     let rights = &planned.rights;
     let known = spdx::is_known_license(&rights.license);
-    let stated = || format!("The package says: {}", rights.license);
     let vendor = rights.vendor.as_ref().map(|vendor| format!("Organization: {vendor}"));
     spdx::SpdxPackage {
         name: planned.name(format).unwrap_or(&planned.id).to_owned(),
@@ -169,7 +170,7 @@ fn said_by<F>(emitted: &Emitted, planned: &Package<F>) -> spdx::SpdxPackage {
         homepage: planned.homepage.clone(),
         license_concluded: no_assertion(),
         license_declared: if known { rights.license.clone() } else { no_assertion() },
-        license_comments: (!known).then(stated),
+        license_comments: (!known).then(|| format!("The package says: {}", rights.license)),
         copyright_text: rights.copyright.clone().unwrap_or_else(no_assertion),
         summary: Some(planned.summary.clone()),
         ..spdx::SpdxPackage::default()

@@ -101,9 +101,7 @@ pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> V
     }
     // Before the names are read, so that a later change of the folder is noticed.
     faults.keep(inputs.add_folder(folder));
-    let charge =
-        |entry: &FolderEntry| inputs.budget().charge_entry(entry.name.len()).map(|()| true);
-    gather(folder, faults, charge)
+    gather(folder, faults, |entry| inputs.budget().charge_entry(entry.name.len()).map(|()| true))
 }
 
 /// Lists the `wanted` entries for a look ahead, after which nothing of the folder may be used. Others are not

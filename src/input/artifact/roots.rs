@@ -173,8 +173,8 @@ impl Roots {
 
     /// The kind of each entry of a folder. Reports faults of the look ahead once.
     fn kinds(&mut self, entries: &[FolderEntry]) -> Vec<FolderEntryKind> {
-        let kind = |entry| self.faults.keep(kind_of(entry)).unwrap_or(FolderEntryKind::Unknown);
-        entries.iter().map(kind).collect()
+        let kinds = entries.iter().map(|entry| self.faults.keep(kind_of(entry)));
+        kinds.map(|kind| kind.unwrap_or(FolderEntryKind::Unknown)).collect()
     }
 
     /// Reports an entry of `shard` that is not one of its `artifacts`.
@@ -252,8 +252,8 @@ fn named_like_artifacts(entry: &FolderEntry) -> Result<Vec<FolderEntry>> {
         return Ok(Vec::new());
     }
     let mut faults = Faults::default();
-    let is_named = |inside: &FolderEntry| Ok(artifact_in(&inside.name).is_some());
-    let named = look_into(&entry.path, &mut faults, is_named);
+    let named =
+        look_into(&entry.path, &mut faults, |inside| Ok(artifact_in(&inside.name).is_some()));
     refuse_unread(faults).map(|()| named)
 }
 
@@ -297,9 +297,9 @@ fn kind_of(entry: &FolderEntry) -> Result<FolderEntryKind> {
         return Ok(FolderEntryKind::Artifact);
     }
     let mut faults = Faults::default();
-    let may_hold =
-        |entry: &FolderEntry| Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?);
-    let inside = look_into(&entry.path, &mut faults, may_hold);
+    let inside = look_into(&entry.path, &mut faults, |entry| {
+        Ok(packed_name(entry)?.is_some() || entry.leads_to_folder()?)
+    });
     if inside.iter().any(|entry| faults.keep(holds_artifact(entry)) == Some(true)) {
         return Ok(FolderEntryKind::Shard);
     }

@@ -16,7 +16,7 @@ use super::folder::ArtifactDirectory;
 use super::listing::FolderEntry;
 use super::options::ScanOptions;
 use super::packed::parse_name;
-use super::roots::{FoundShard, Roots, nothing_in, packed_name, shard_name};
+use super::roots::{Roots, nothing_in, packed_name, shard_name};
 use super::shard::{Artifact, Scan, Shard};
 use super::unpacking::{Pending, unpack};
 use crate::report::Findings;
@@ -38,9 +38,10 @@ pub struct FoundArtifacts {
 impl FoundArtifacts {
     fn of(roots: Roots) -> Result<Self> {
         roots.findings.explain(roots.faults.finish())?;
-        let paths =
-            |shard: FoundShard| shard.artifacts.into_iter().map(|entry| entry.path).collect();
-        let shards = roots.shards.into_iter().map(|(name, shard)| (name, paths(shard)));
+        let shards = roots.shards.into_iter().map(|(name, shard)| {
+            let paths = shard.artifacts.into_iter().map(|entry| entry.path);
+            (name, paths.collect())
+        });
         Ok(Self { shards: shards.collect(), findings: roots.findings })
     }
 }

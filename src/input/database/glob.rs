@@ -118,12 +118,12 @@ mod tests {
     }
 
     fn words(letters: [&'static str; 3], most: u32) -> impl Iterator<Item = Vec<&'static str>> {
-        (0..=most).flat_map(move |len| {
-            (0..3usize.pow(len)).map(move |number| {
-                let digit = |place: u32| letters[number / 3usize.pow(place) % 3];
-                (0..len).map(digit).collect()
-            })
-        })
+        (0..=most)
+            .flat_map(move |len| (0..3usize.pow(len)).map(move |number| word(letters, number, len)))
+    }
+
+    fn word(letters: [&'static str; 3], number: usize, len: u32) -> Vec<&'static str> {
+        (0..len).map(|place| letters[number / 3usize.pow(place) % 3]).collect()
     }
 
     #[test]

@@ -149,13 +149,13 @@ fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> 
             Some((&index.library, without_features(key)))
         })
         .collect();
-    let shows = |index: &&LibraryIndex<'_>| match index.role() {
+    let shown = indexes.iter().filter(|index| match index.role() {
         Some((_, LazyRole::Mapping(_))) => true,
         Some((_, LazyRole::Master(_))) => index.is_compressed,
         Some((_, LazyRole::MergedMapping)) => false,
         None => index.fallback_arch().is_some_and(|arch| keys.contains(&(&index.library, arch))),
-    };
-    indexes.iter().filter(shows).map(|index| &index.library).collect()
+    });
+    shown.map(|index| &index.library).collect()
 }
 
 /// The indexes that a library reads from one folder.
@@ -236,12 +236,11 @@ impl<'a> Folder<'a> {
 
 fn foreign_names(index: &LibraryIndex<'_>, key: &str) -> Option<Inconsistency> {
     let arch = without_features(key);
-    let is_own = |name: &str| {
+    let foreign = index.mapped.iter().flatten().filter(|name| {
         let before = without_features(name).strip_suffix(arch);
-        before.is_some_and(|before| before.ends_with('_'))
-    };
-    let names: Vec<String> =
-        index.mapped.iter().flatten().filter(|name| !is_own(name)).cloned().collect();
+        before.is_none_or(|before| !before.ends_with('_'))
+    });
+    let names: Vec<String> = foreign.cloned().collect();
     (!names.is_empty()).then(|| Inconsistency::ForeignNames { arch: key.to_owned(), names })
 }
 

@@ -10,22 +10,21 @@ const SHARD: &str = "TensileLibrary_A_gfx942.dat";
 /// The contradictions among files below [`LIBRARY`], whose mappings map to `libraries`, as `<file>: <fault>`.
 fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<String> {
     let rules = DatabaseRules::builtin().unwrap();
-    let index = |name: &&str| {
+    let indexes = files.iter().map(|name| {
         let path = TreePath::new(format!("{LIBRARY}/{name}")).unwrap();
         let mut index = LibraryIndex::of(&rules, &path).unwrap();
         if index.is_mapping() {
             index.maps_to(libraries.iter().map(|name| (*name).to_owned()).collect());
         }
         index
-    };
-    let indexes: Vec<LibraryIndex<'_>> = files.iter().map(index).collect();
-    let found = inconsistencies(&indexes, reaches);
-    let kind = |fault| {
+    });
+    let indexes: Vec<LibraryIndex<'_>> = indexes.collect();
+    let found = inconsistencies(&indexes, reaches).into_iter().map(|(at, fault)| {
         let fault = serde_json::to_value(fault).unwrap();
-        fault.as_object().unwrap().keys().next().unwrap().clone()
-    };
-    let mut found: Vec<String> =
-        found.into_iter().map(|(at, fault)| format!("{}: {}", files[at], kind(fault))).collect();
+        let kind = fault.as_object().unwrap().keys().next().unwrap();
+        format!("{}: {kind}", files[at])
+    });
+    let mut found: Vec<String> = found.collect();
     found.sort();
     found
 }

@@ -71,8 +71,8 @@ impl LazyNames {
 
     /// The fault of the patterns, if any.
     pub fn fault(&self) -> Option<String> {
-        let of_pattern = |pattern: &&String| pattern.matches('*').count() != 1;
-        let wrong = [&self.master, &self.mapping].into_iter().find(of_pattern);
+        let mut patterns = [&self.master, &self.mapping].into_iter();
+        let wrong = patterns.find(|pattern| pattern.matches('*').count() != 1);
         wrong.map(|pattern| format!("`{pattern}` has to have one `*`, which stands for the arch"))
     }
 }

@@ -168,9 +168,8 @@ impl DatabaseRules {
 
     /// Tells whether a rule has indexes of this name in any directory.
     pub(super) fn may_be_index(&self, name: &str) -> bool {
-        let may_be =
-            |rule: &Rule| any_matches(&rule.index, name) || any_matches(&rule.shared, name);
-        self.rules.iter().any(may_be)
+        let mut rules = self.rules.iter();
+        rules.any(|rule| any_matches(&rule.index, name) || any_matches(&rule.shared, name))
     }
 
     /// The directory above `path`, a path without a claim, that by its place and name would belong to an
@@ -221,8 +220,7 @@ impl Rule {
             child = directory.parent();
             // Few names are those of archs, and this check is cheaper than that of the place.
             let archs = self.archs_of_directory(directory.name());
-            let is_held = || child.as_ref().is_some_and(|parent| self.holds(parent.as_str()));
-            if !archs.is_empty() && is_held() {
+            if !archs.is_empty() && child.as_ref().is_some_and(|it| self.holds(it.as_str())) {
                 found = Some((directory, archs));
             }
         }
@@ -235,8 +233,8 @@ impl Rule {
         }
         let mut above = std::iter::successors(path.parent(), TreePath::parent);
         above.find(|directory| {
-            let is_held = || directory.parent().is_some_and(|parent| self.holds(parent.as_str()));
-            self.is_like_arch(directory.name()) && is_held()
+            self.is_like_arch(directory.name())
+                && directory.parent().is_some_and(|parent| self.holds(parent.as_str()))
         })
     }
 

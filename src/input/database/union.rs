@@ -110,8 +110,8 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
 }
 
 fn is_number(key: &Value) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
-    key.is_number() || key.as_str().is_some_and(digits)
+    let text = key.as_str().filter(|text| !text.is_empty());
+    key.is_number() || text.is_some_and(|text| text.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// The one value of a file, if it is MessagePack within the limit.

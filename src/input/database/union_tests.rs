@@ -20,9 +20,10 @@ fn assert_none(files: &[Content], expected: &str) {
 }
 
 fn bundle(entries: &[(&str, &str)]) -> Content {
-    let content = |text: &str| Content::of_bytes(text.as_bytes());
-    let entries: Vec<_> =
-        entries.iter().map(|(id, text)| (id.to_string(), content(text))).collect();
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|(id, text)| (id.to_string(), Content::of_bytes(text.as_bytes())))
+        .collect();
     Content::of_bytes(bytes(&offload_bundle::write(&entries).unwrap()))
 }
 
@@ -98,9 +99,8 @@ fn maps_of_ranges_are_not_merged() {
 
 #[test]
 fn what_has_no_union() {
-    let text = |text: &str| Content::of_bytes(text.as_bytes());
     let one = map(&[("a".into(), 1.into())]);
-    assert_none(&[one.clone(), text("text")], "neither");
+    assert_none(&[one.clone(), Content::of_bytes(*b"text")], "neither");
     assert_none(&[one.clone(), bundle(&[GFX906])], "some of them");
     assert_none(
         &[one.clone(), Content::of_bytes(encoded(&Value::Array(vec![])).unwrap())],

@@ -40,8 +40,7 @@ impl DistInfo {
         let wheel_file = WheelFile::parse(&read_file(zip, &folder, "WHEEL", WHEEL_LIMIT)?)?;
         let record = read_file(zip, &folder, "RECORD", RECORD_LIMIT)?;
         refuse_long(&record, zip.members().len())?;
-        let doing = || format!("reading {folder}/RECORD");
-        let record = Record::parse(&record).context(doing)?;
+        let record = Record::parse(&record).context(|| format!("reading {folder}/RECORD"))?;
         refuse_another(&metadata, name)?;
         refuse_another_folder(&folder, name)?;
         Ok(Self { folder, metadata, wheel_file, record })

@@ -101,11 +101,10 @@ fn refuse_data(name: &str, dist_info: &str) -> Result<()> {
 pub(super) fn refuse_unusable(member: &ZipMember, dist_info: &str) -> Result<()> {
     let name = member.name.strip_suffix('/').unwrap_or(&member.name);
     refuse_data(name, dist_info)?;
-    let outside = |_| {
+    let path = TreePath::new(name).map_err(|_| {
         let hint = "names of members are relative paths without `.` and `..`: build the wheel anew";
         Error::malformed("its name is no path inside the wheel").hint(hint)
-    };
-    let path = TreePath::new(name).map_err(outside)?;
+    })?;
     refuse_deep(&path)?;
     if name.contains('\\') {
         let hint = "members have `/` between folders on every system: build the wheel anew";
@@ -113,8 +112,11 @@ pub(super) fn refuse_unusable(member: &ZipMember, dist_info: &str) -> Result<()>
     }
     if name.len() < member.name.len() {
         let is_empty = member.size == 0;
-        let error = || Error::malformed("is a folder and has content");
-        return if is_empty { Ok(()) } else { Err(error()) };
+        return if is_empty {
+            Ok(())
+        } else {
+            Err(Error::malformed("is a folder and has content"))
+        };
     }
     match member.mode.unwrap_or_default() & KIND {
         0 | REGULAR => Ok(()),
@@ -144,8 +146,7 @@ pub(super) struct Reading<'a> {
 impl Reading<'_> {
     /// Reads a member; errors name it.
     pub fn member(&self, member: &ZipMember) -> Result<WheelMember> {
-        let name = || member_name(self.path, &member.name);
-        self.read(member).map_err(|error| error.file(name()))
+        self.read(member).map_err(|error| error.file(member_name(self.path, &member.name)))
     }
 
     fn read(&self, member: &ZipMember) -> Result<WheelMember> {

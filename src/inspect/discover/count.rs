@@ -7,7 +7,7 @@ use rockpack_base::tree::Node;
 
 use super::fallback;
 use super::found::{Amount, ArchFound, ArtifactContents, ShardContents};
-use crate::split::{CodeObject, FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
+use crate::split::{FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
 
 /// Counts the content of the artifacts of a shard.
 pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {
@@ -85,8 +85,9 @@ fn distinct(rows: impl Iterator<Item = (Target, u32, u64)>) -> Vec<(Target, u64)
 /// The archs of every wrapper of every binary with device code, in it or in archives.
 fn wrapper_archs(split: &SplitArtifact) -> Vec<Vec<BaseArch>> {
     let wrappers = split.binaries().flat_map(|(_, fat)| &fat.wrappers);
-    let arch = |code: &CodeObject| code.target.base().clone();
-    wrappers.map(|wrapper| wrapper.code_objects.iter().map(arch).collect()).collect()
+    wrappers
+        .map(|wrapper| wrapper.code_objects.iter().map(|code| code.target.base().clone()).collect())
+        .collect()
 }
 
 /// All archs of all shards, by generation.

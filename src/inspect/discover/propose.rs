@@ -78,19 +78,19 @@ fn reason_against(found: &ArchFound) -> Option<String> {
     if found.arch.is_generic() || found.arch.is_spirv() {
         return Some("gets a package of its own without being named".to_owned());
     }
-    let shards = || found.shards.join(", ");
-    found.fallback.then(|| format!("only a fallback of the compiler in {}", shards()))
+    found
+        .fallback
+        .then(|| format!("only a fallback of the compiler in {}", found.shards.join(", ")))
 }
 
 fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
     let table = gfx::product_groups();
     let known = table.iter().find(|group| group.architectures.contains(arch));
-    let alone = || ProductGroup {
+    let group = known.cloned().unwrap_or_else(|| ProductGroup {
         name: arch.to_string(),
         display_name: format!("ROCm {arch}"),
         architectures: Vec::new(),
-    };
-    let group = known.cloned().unwrap_or_else(alone);
+    });
     match groups.iter_mut().find(|own| own.name == group.name) {
         Some(own) => own.architectures.push(arch.clone()),
         None => groups.push(ProposedGroup {
@@ -103,13 +103,8 @@ fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
 
 /// The shard with the most host files, then the most code objects, then the first name.
 fn primary(shards: &[ShardContents]) -> Option<PrimaryShard> {
-    let weight = |shard: &ShardContents| {
-        let host: u64 = shard.artifacts.iter().map(|one| one.host_files.count).sum();
-        let code = shard.artifacts.iter().flat_map(|one| one.code_objects.values());
-        (host, code.map(|amount| amount.count).sum::<u64>())
-    };
     let weights: BTreeMap<&str, (u64, u64)> =
-        shards.iter().map(|shard| (shard.name.as_str(), weight(shard))).collect();
+        shards.iter().map(|shard| (shard.name.as_str(), files_and_code(shard))).collect();
     let best = weights.values().max()?;
     let same: Vec<&str> =
         weights.iter().filter(|(_, weight)| *weight == best).map(|(name, _)| *name).collect();
@@ -131,6 +126,12 @@ fn primary(shards: &[ShardContents]) -> Option<PrimaryShard> {
         ),
     };
     Some(PrimaryShard { name: (*same.first()?).to_owned(), reason })
+}
+
+fn files_and_code(shard: &ShardContents) -> (u64, u64) {
+    let host_files = shard.artifacts.iter().map(|one| one.host_files.count).sum();
+    let code = shard.artifacts.iter().flat_map(|one| one.code_objects.values());
+    (host_files, code.map(|amount| amount.count).sum())
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use rockpack_base::gfx::BaseArch;
-
 use super::{Discovery, Proposal, propose};
 use crate::config::{ArchitectureGroup, Grouping};
 
@@ -33,12 +31,11 @@ pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<Str
 fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
     let groups: Vec<&str> = proposal.groups.iter().map(|group| group.name.as_str()).collect();
     // Others that are in no group get packages of their own.
-    let is_processor = |arch: &&BaseArch| !arch.is_generic() && !arch.is_spirv();
     let left: Vec<&str> = proposal
         .left_out
         .iter()
         .map(|left| &left.arch)
-        .filter(is_processor)
+        .filter(|arch| !arch.is_generic() && !arch.is_spirv())
         .map(|arch| arch.as_str())
         .collect();
     let left =
@@ -56,8 +53,8 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
 /// A path as a shell takes it for one word.
 fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-    if text.chars().all(plain) && !text.starts_with(['-', '~']) {
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
+    if is_plain && !text.starts_with(['-', '~']) {
         text.into_owned()
     } else {
         format!("'{}'", text.replace('\'', "'\\''"))

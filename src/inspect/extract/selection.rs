@@ -23,13 +23,8 @@ impl Selection {
 
     /// Whether code for `target` is wanted, as far as its target decides.
     pub(super) fn has_target(&self, target: Option<&Target>) -> bool {
-        let wanted = |wanted: &Target| {
-            target.is_some_and(|target| {
-                let fixed = |feature| target.features().contains(feature);
-                wanted.base() == target.base() && wanted.features().iter().all(fixed)
-            })
-        };
-        self.targets.is_empty() || self.targets.iter().any(wanted)
+        self.targets.is_empty()
+            || target.is_some_and(|target| self.targets.iter().any(|it| is_meant(target, it)))
     }
 
     /// Whether the code is wanted, as far as its kernels decide.
@@ -43,6 +38,11 @@ impl Selection {
         let defined = code_object::kernel_names(content)?;
         Ok(self.kernels.iter().any(|kernel| defined.contains(kernel.as_str())))
     }
+}
+
+fn is_meant(target: &Target, wanted: &Target) -> bool {
+    let fixed = target.features();
+    wanted.base() == target.base() && wanted.features().iter().all(|it| fixed.contains(it))
 }
 
 #[cfg(test)]

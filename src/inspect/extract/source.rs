@@ -176,8 +176,9 @@ impl Taker<'_> {
         for next in Bundles::new(&section) {
             let bundle = next?;
             let bundle = &bundle.bundle;
-            let none = || vec![BinaryPart::Unreferenced(bundle.offset)];
-            let parts = by_bundle.remove(&bundle.offset).unwrap_or_else(none);
+            let parts = by_bundle
+                .remove(&bundle.offset)
+                .unwrap_or_else(|| vec![BinaryPart::Unreferenced(bundle.offset)]);
             repeated += (parts.len() - 1) * bundle.bundle.entries.len();
             if repeated > REPEATED_LIMIT {
                 let message = "its wrappers point to the same bundles again and again";
@@ -208,8 +209,9 @@ impl Taker<'_> {
         for target in entries.iter().filter_map(|entry| entry.id.target.as_ref()) {
             *named.entry(target).or_default() += 1;
         }
-        let device = |kind: &BundleEntryKind| *kind != BundleEntryKind::Host;
-        for entry in entries.iter().filter(|e| device(&e.id.kind) && !e.content.is_empty()) {
+        let device =
+            entries.iter().filter(|e| e.id.kind != BundleEntryKind::Host && !e.content.is_empty());
+        for entry in device {
             // Several entries of one target, of different kinds, are told apart by their ids.
             let label = match &entry.id.target {
                 Some(target) if named.get(target) == Some(&1) => target.to_string(),

@@ -200,8 +200,7 @@ impl Room {
             }
             let unfinished = Unfinished::create(&self.new, &format!("{}-", place[1]))?;
             // So that a run that counts meanwhile sees all bytes that the entry will take.
-            let fault = |e| Error::io(unfinished.path(), "write", e);
-            unfinished.file.set_len(size).map_err(fault)?;
+            unfinished.file.set_len(size).map_err(|e| Error::io(unfinished.path(), "write", e))?;
             *total = total.saturating_add(size);
             Ok(Some(Reservation { room: self, unfinished, place, size }))
         })
@@ -278,10 +277,10 @@ impl Reservation<'_> {
     /// failure its digest shows damage.
     pub fn fill(self, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
         let Self { room, unfinished, place: [folder, name], size } = self;
-        let fault = |e| Error::io(unfinished.path(), "write", e);
-        let written = write(&unfinished.file).map_err(fault);
-        let put = |folder: Dir| unfinished.put(&folder, &name);
-        let done = written.and_then(|()| room.folder.make_below(&folder).and_then(put));
+        let written = write(&unfinished.file).map_err(|e| Error::io(unfinished.path(), "write", e));
+        let done = written
+            .and_then(|()| room.folder.make_below(&folder))
+            .and_then(|folder| unfinished.put(&folder, &name));
         if done.is_err() {
             room.give_back(size);
         }
@@ -296,8 +295,9 @@ fn hinted(error: Error) -> Error {
 
 /// Returns `name` if it consists of `len` hexadecimal digits.
 fn hexadecimal(name: &OsStr, len: usize) -> Option<&str> {
-    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-    name.to_str().filter(|name| name.len() == len && name.bytes().all(is_digit))
+    name.to_str().filter(|name| {
+        name.len() == len && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// Removes files whose runs are dead. Call under the lock.

@@ -43,9 +43,8 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
         .map(|package| package.id.clone())
         .filter(|id| !unchanged.contains(id))
         .collect();
-    let stays =
-        |record: &PackageRecord| unchanged.contains(&record.id) || outside.contains(&record.id);
-    plan.kept = plan.standing.kept(stays);
+    plan.kept =
+        plan.standing.kept(|record| unchanged.contains(&record.id) || outside.contains(&record.id));
     plan.keep(&made);
     let kept: KeptRecords = plan
         .kept
@@ -65,14 +64,6 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     let members = plan.kept.packages.iter().flat_map(|record| &record.members);
     let sizes: BTreeMap<&str, u64> =
         members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
-    let is_made = |set: &str, wanted: &BaseArch| {
-        let entries = plan.packages.iter().flat_map(|package| &package.entries);
-        let mut sources = entries.filter_map(|entry| entry.node.data());
-        sources.any(|source| match source {
-            FileSource::Archive { archives, arch } => archives == set && arch == wanted,
-            _ => false,
-        })
-    };
     let sources = Sources::new(recombined, plan);
     let mut sets = plan.archives.clone();
     for set in &mut sets {
@@ -80,7 +71,7 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
             let file = archive::file_name(&set.name, arch.as_str());
             let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
             match sizes.get(path.as_str()) {
-                Some(size) if !is_made(&set.name, &arch) => {
+                Some(size) if !is_made(plan, &set.name, &arch) => {
                     let kernels = sources.kernels_for(&set.name, arch.as_str())?;
                     let kernel_count = kernels.len() as u64;
                     set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
@@ -91,6 +82,16 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     }
     plan.archives = sets;
     Ok(())
+}
+
+/// Whether a package of the plan has the archive of this set and arch.
+fn is_made(plan: &Plan, set: &str, wanted: &BaseArch) -> bool {
+    let entries = plan.packages.iter().flat_map(|package| &package.entries);
+    let mut sources = entries.filter_map(|entry| entry.node.data());
+    sources.any(|source| match source {
+        FileSource::Archive { archives, arch } => archives == set && arch == wanted,
+        _ => false,
+    })
 }
 
 /// Adds the finding about kept packages.
@@ -136,10 +137,11 @@ struct Versions(BTreeMap<(Format, String), (String, String)>);
 impl Versions {
     fn of(plan: &Plan, outside: &BTreeSet<String>, unchanged: &BTreeSet<String>) -> Self {
         let mut versions = BTreeMap::new();
-        let stay = |record: &&PackageRecord| {
-            outside.contains(&record.id) || unchanged.contains(&record.id)
-        };
-        for record in plan.standing.packages().filter(stay) {
+        let staying = plan
+            .standing
+            .packages()
+            .filter(|record| outside.contains(&record.id) || unchanged.contains(&record.id));
+        for record in staying {
             if let Some(name) = record.name() {
                 let known = (record.version.clone(), record.id.clone());
                 versions.insert((record.format, name), known);
@@ -158,18 +160,18 @@ impl Versions {
 
     /// Tells whether the versions satisfy the dependencies of `record` on packages of the set.
     fn satisfy(&self, record: &PackageRecord) -> bool {
-        let format = record.format;
-        let holds = |relation: &RelationRecord| {
-            let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
-                return true;
-            };
-            let version = Some((sign, Cow::Borrowed(bound.as_str())));
-            let bound = Bound { name: Cow::Borrowed(&relation.name), version };
-            let known = self.0.get(&(format, relation.name.clone()));
-            known.is_none_or(|(version, _)| bound.admits(format, version))
+        let mut needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
+        needed.all(|relation| self.admit(relation, record.format))
+    }
+
+    fn admit(&self, relation: &RelationRecord, format: Format) -> bool {
+        let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
+            return true;
         };
-        let needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
-        needed.into_iter().all(holds)
+        let version = Some((sign, Cow::Borrowed(bound.as_str())));
+        let bound = Bound { name: Cow::Borrowed(&relation.name), version };
+        let known = self.0.get(&(format, relation.name.clone()));
+        known.is_none_or(|(version, _)| bound.admits(format, version))
     }
 
     /// The ids of a planned package's host, and of the packages that it needs in its own version.

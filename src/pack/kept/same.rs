@@ -80,21 +80,8 @@ impl<'a> Sameness<'a> {
             };
             records.push(record);
         }
-        let is_alike = |record: &PackageRecord| {
-            record.control_sha256.is_some()
-                && record.control_sha256.as_ref() == package.identity.control(record.format)
-                && has_paths_of(record, package)
-        };
-        // A manifest has the sizes of all archives of its set.
-        let uses_changed = |entry: &PackageEntry<FileSource>| match entry.node.data() {
-            Some(FileSource::Archive { archives, arch }) => {
-                changed.contains(&ArchiveId { set: archives, arch: arch.as_str() })
-            }
-            Some(FileSource::Manifest { archives }) => changed.iter().any(|id| id.set == archives),
-            _ => false,
-        };
-        if !records.iter().all(|record| is_alike(record))
-            || package.entries.iter().any(uses_changed)
+        if !records.iter().all(|record| is_alike(record, package))
+            || package.entries.iter().any(|entry| uses_changed(entry, changed))
         {
             return Ok(false);
         }
@@ -160,6 +147,24 @@ fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
     let format = record.format;
     let own = package.full_version(format);
     own.is_some_and(|own| format.compare_versions(&record.version, &own).is_lt())
+}
+
+fn is_alike(record: &PackageRecord, package: &Package<FileSource>) -> bool {
+    record.control_sha256.is_some()
+        && record.control_sha256.as_ref() == package.identity.control(record.format)
+        && has_paths_of(record, package)
+}
+
+/// Tells whether an entry is a changed archive, or the manifest of one: it has the sizes of all archives of
+/// its set.
+fn uses_changed(entry: &PackageEntry<FileSource>, changed: &BTreeSet<ArchiveId<'_>>) -> bool {
+    match entry.node.data() {
+        Some(FileSource::Archive { archives, arch }) => {
+            changed.contains(&ArchiveId { set: archives, arch: arch.as_str() })
+        }
+        Some(FileSource::Manifest { archives }) => changed.iter().any(|id| id.set == archives),
+        _ => false,
+    }
 }
 
 /// Tells whether both have the same entries at the same paths, regardless of file contents.

@@ -56,8 +56,7 @@ pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share
     let mut units = units(recombined, plan)?;
     // No two units have the same packages, so there are no ties.
     units.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.packages.cmp(&b.packages)));
-    let empty = || Share { bytes: 0, packages: BTreeSet::new() };
-    let mut shares: Vec<Share> = (0..of).map(|_| empty()).collect();
+    let mut shares: Vec<Share> = (0..of).map(|_| empty_share()).collect();
     for unit in units {
         let lightest = shares.iter_mut().min_by_key(|share| (share.bytes, share.packages.len()));
         let share = lightest.ok_or_else(|| Error::bug("a set is cut into no parts"))?;
@@ -67,15 +66,19 @@ pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share
     Ok(shares)
 }
 
+fn empty_share() -> Share {
+    Share { bytes: 0, packages: BTreeSet::new() }
+}
+
 /// The parts with packages, as jobs.
 pub fn matrix(shares: Vec<Share>) -> Matrix {
     let shares: Vec<Share> = shares.into_iter().filter(|s| !s.packages.is_empty()).collect();
     let of = shares.len();
-    let job = |(index, Share { bytes, packages }): (usize, Share)| {
+    let jobs = shares.into_iter().enumerate().map(|(index, Share { bytes, packages })| {
         let partition = format!("{}/{of}", index + 1);
         Job { partition, bytes, packages }
-    };
-    Matrix { include: shares.into_iter().enumerate().map(job).collect() }
+    });
+    Matrix { include: jobs.collect() }
 }
 
 /// Keeps only the packages of `part` in `plan`. Returns the record of the whole set, with the plan's
@@ -173,8 +176,7 @@ fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
     }
     let mut units: BTreeMap<usize, Share> = BTreeMap::new();
     for (index, package) in plan.packages.iter().enumerate() {
-        let empty = || Share { bytes: 0, packages: BTreeSet::new() };
-        let unit = units.entry(joined.root(index)).or_insert_with(empty);
+        let unit = units.entry(joined.root(index)).or_insert_with(empty_share);
         unit.bytes += sizes(package, &sources)?.into_iter().flatten().sum::<u64>();
         unit.packages.insert(package.id.clone());
     }
@@ -204,12 +206,12 @@ fn hosts<'a>(
     let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
     let others =
         plan.packages.iter().enumerate().filter(|(_, other)| !matches!(other.role, Role::Meta));
-    let is_needed = move |(_, other): &(usize, &Package<FileSource>)| {
+    let hosts = others.filter(move |(_, other)| {
         let deb = other.deb.as_ref().map(|control| control.name.as_str());
         let rpm = other.rpm.as_ref().map(|control| control.name.as_str());
         deb.into_iter().chain(rpm).any(|name| names.contains(name))
-    };
-    others.filter(is_needed).map(|(index, _)| index)
+    });
+    hosts.map(|(index, _)| index)
 }
 
 /// The units of packages: each index points to another package of its unit, the first to itself.

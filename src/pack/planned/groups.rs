@@ -29,16 +29,10 @@ pub struct GroupSum {
 /// The sums of all groups with kernel packages, for every format, in the order of `groups`. In schemes with a
 /// package for each target, targets take the place of their group.
 pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
-    let place = |name: &str| {
-        let has = |group: &Group| {
-            group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
-        };
-        groups.iter().position(has).unwrap_or(groups.len())
-    };
     let names: BTreeSet<&str> =
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
     let mut names: Vec<&str> = names.into_iter().collect();
-    names.sort_by_key(|name| (place(name), name.len(), *name));
+    names.sort_by_key(|name| (place_of(name, groups), name.len(), *name));
     let sets = Format::ALL.map(|format| (format, FormatPackages::new(packages, format)));
     let mut sums = Vec::new();
     for group in names {
@@ -50,6 +44,14 @@ pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum
         }
     }
     sums
+}
+
+/// The place of the group with this name or this target.
+fn place_of(name: &str, groups: &[Group]) -> usize {
+    let place = groups.iter().position(|group| {
+        group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
+    });
+    place.unwrap_or(groups.len())
 }
 
 fn sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) -> GroupSum {
@@ -85,16 +87,17 @@ impl<'a> FormatPackages<'a> {
 
     /// The kernel packages of a group, without those whose host belongs to tests.
     fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
-        let of_group = |package: &&&ListedPackage| package.group.as_deref() == Some(group);
-        let of_tests = |package: &ListedPackage| {
-            let mut hosts = package.relations_of(RelationKind::Enhances);
-            hosts.any(|host| {
-                let host = self.by_name.get(host.name.as_str());
-                host.is_some_and(|host| host.role == Some(RoleKind::Support))
-            })
-        };
-        let kernels = self.packages.iter().filter(of_group);
-        kernels.copied().filter(|package| !of_tests(package)).collect()
+        let packages = self.packages.iter().copied();
+        let kernels = packages.filter(|package| package.group.as_deref() == Some(group));
+        kernels.filter(|package| !self.is_of_tests(package)).collect()
+    }
+
+    fn is_of_tests(&self, package: &ListedPackage) -> bool {
+        let mut hosts = package.relations_of(RelationKind::Enhances);
+        hosts.any(|host| {
+            let host = self.by_name.get(host.name.as_str());
+            host.is_some_and(|host| host.role == Some(RoleKind::Support))
+        })
     }
 
     /// `roots` and all their dependencies.

@@ -234,14 +234,17 @@ pub(super) fn overhead(
         Format::Deb => (DEB_BYTES, DEB_MEMBER_BYTES),
         Format::Rpm => (RPM_BYTES, RPM_MEMBER_BYTES),
     };
-    let name = |path: &str| match format {
+    constant
+        + scripts(package, format)
+        + members.iter().map(|m| member + name_len(&m.path, format) as u64).sum::<u64>()
+}
+
+fn name_len(path: &str, format: Format) -> usize {
+    match format {
         Format::Deb => path.len(),
         // Folders are stored once.
         Format::Rpm => path.rsplit('/').next().unwrap_or_default().len(),
-    };
-    constant
-        + scripts(package, format)
-        + members.iter().map(|m| member + name(&m.path) as u64).sum::<u64>()
+    }
 }
 
 /// The bytes of maintainer scripts. Those of a `.deb` are uncompressed in a tar archive.

@@ -74,8 +74,8 @@ impl<'p, 'a> Clients<'p, 'a> {
             places.entry(table.package(at).name).or_default().gets = Some(at);
         }
         // Updates never downgrade.
-        let is_up = |place: &NameOnClient| place.is_newer(&table);
-        let stays = places.values_mut().filter(|place| place.had.is_some() && !is_up(place));
+        let stays =
+            places.values_mut().filter(|place| place.had.is_some() && !place.is_newer(&table));
         stays.for_each(|place| place.gets = None);
         Self { table, had, lacked, offered, places, older }
     }
@@ -118,12 +118,11 @@ impl<'p, 'a> Clients<'p, 'a> {
     fn misfit(&self, discord: Discord, at: usize, wish: &Wish<'_>) -> Misfit {
         let package = self.table.package(at);
         let had = self.places.get(package.name).and_then(|place| place.had);
-        let is_same = |had: usize| self.table.package(had).version == package.version;
         Misfit {
             package: package.name.into(),
             version: package.version.to_string(),
             architecture: package.arch.to_owned(),
-            installed: had.is_some_and(is_same),
+            installed: had.is_some_and(|had| self.table.package(had).version == package.version),
             discord,
             relation: wish.to_string(),
             offered: self.table.named(wish, &self.offered, discord),
@@ -136,15 +135,17 @@ impl<'p, 'a> Clients<'p, 'a> {
         among: impl IntoIterator<Item = usize>,
         there: &There,
     ) -> Vec<Exclusion<'p, 'a>> {
-        let is_new = |by: usize, at: usize| {
-            let both = self.had_version(by).zip(self.had_version(at));
-            both.is_some_and(|(by, at)| !self.excludes(by, at) && !self.excludes(at, by))
-        };
         let present = among.into_iter().filter(|at| there[*at]);
         let all = present.flat_map(|by| {
             self.table.excluded(by).map(move |(wish, other)| Exclusion { wish, by, other })
         });
-        all.filter(|found| there[found.other] && is_new(found.by, found.other)).collect()
+        all.filter(|found| there[found.other] && self.is_new_exclusion(found.by, found.other))
+            .collect()
+    }
+
+    fn is_new_exclusion(&self, by: usize, at: usize) -> bool {
+        let both = self.had_version(by).zip(self.had_version(at));
+        both.is_some_and(|(by, at)| !self.excludes(by, at) && !self.excludes(at, by))
     }
 
     /// The version of this package's name that clients had.
@@ -166,11 +167,11 @@ impl<'p, 'a> Clients<'p, 'a> {
             let touched = (0..there.len()).filter(|at| before[*at] != there[*at]);
             next = touched.flat_map(|at| self.table.asking(at).chain([at])).collect();
         }
-        let is_held = move |place: &NameOnClient| match (place.had, place.gets) {
+        let held = self.places.iter().filter(move |(_, place)| match (place.had, place.gets) {
             (Some(had), Some(_)) => there[had],
             _ => false,
-        };
-        self.places.iter().filter(move |(_, place)| is_held(place)).map(|(name, _)| *name)
+        });
+        held.map(|(name, _)| *name)
     }
 
     /// Holds back packages of `among` whose needs are not met, or the others that would break them.

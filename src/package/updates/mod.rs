@@ -70,11 +70,9 @@ impl Effect {
             let newer = newest(format, after, &archs);
             let had = older.values().map(|at| &before[*at]).collect();
             let clients = Clients::new(format, had, newer.values().map(|at| &after[*at]).collect());
-            let told = clients.misfits();
-            let key = |it: &Misfit| (it.package.clone(), it.architecture.clone());
-            told.into_iter().for_each(|it| {
-                misfits.entry(key(&it)).or_insert(it);
-            });
+            for it in clients.misfits() {
+                misfits.entry((it.package.clone(), it.architecture.clone())).or_insert(it);
+            }
             effect.held_back.extend(clients.held_back().map(str::to_owned));
             let positions: Vec<usize> = newer.into_values().collect();
             let downloads = clients.downloads().into_iter().map(|at| positions[at]).collect();

@@ -51,8 +51,8 @@ impl<'p, 'a> Table<'p, 'a> {
     /// Packages that meet `bound`, present or not; `None` if no package offers the name.
     fn met_by(&self, bound: &Bound<'_>) -> Option<impl Iterator<Item = usize>> {
         let offers = self.offers.get(&*bound.name)?.iter();
-        let meets = |version: Option<&str>| bound.is_met(self.format, version);
-        Some(offers.filter(move |(_, version)| meets(*version)).map(|(at, _)| *at))
+        let met = offers.filter(move |(_, version)| bound.is_met(self.format, *version));
+        Some(met.map(|(at, _)| *at))
     }
 
     /// Positions of the packages that meet any part of `wish`.
@@ -113,16 +113,17 @@ impl<'p, 'a> Table<'p, 'a> {
     /// Packages that `by` replaces, or takes files from. Only their own names count.
     pub fn replaced(&self, by: usize) -> Vec<usize> {
         let package = self.packages[by];
-        let of_one = |bound: &'p Bound<'a>| {
-            let named = move |at: &usize| {
-                let other = self.packages[*at];
-                *bound.name == *other.name && package.name != other.name
-            };
-            let admits = move |at: &usize| bound.admits(self.format, &self.packages[*at].version);
-            let named = self.met_by(bound).into_iter().flatten().filter(named);
-            named.filter(admits).collect::<Vec<_>>()
-        };
-        bounds(package, &[Obsoletes, Replaces]).flat_map(of_one).collect()
+        bounds(package, &[Obsoletes, Replaces])
+            .flat_map(|bound| self.replaced_through(bound, package))
+            .collect()
+    }
+
+    fn replaced_through(&self, bound: &Bound<'_>, package: &Offered<'_>) -> Vec<usize> {
+        let named = self.met_by(bound).into_iter().flatten().filter(|at| {
+            let other = self.packages[*at];
+            *bound.name == *other.name && package.name != other.name
+        });
+        named.filter(|at| bound.admits(self.format, &self.packages[*at].version)).collect()
     }
 
     /// Packages that `by` excludes, each with the relation.

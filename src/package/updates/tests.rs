@@ -4,11 +4,10 @@ use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Recommends, 
 /// Makes a package from `name version` and its relations in `.deb` syntax.
 fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> Offered<'a> {
     let (name, version) = text.split_once(' ').unwrap();
-    let wishes = |(kind, list): &(RelationKind, &'a str)| {
-        let kind = *kind;
-        Wish::of_field(list).map(move |wish| (kind, wish))
-    };
-    let relations = relations.iter().flat_map(wishes).collect();
+    let relations = relations
+        .iter()
+        .flat_map(|(kind, list)| Wish::of_field(list).map(move |wish| (*kind, wish)))
+        .collect();
     Offered { name, version: version.into(), arch: "amd64", relations }
 }
 
@@ -213,22 +212,23 @@ fn thousands_of_packages_take_no_time() {
 
 #[test]
 fn an_update_downloads_what_is_newer_and_what_that_needs() {
-    let names = |format, before: &[Offered<'_>], after: &[Offered<'_>]| {
-        let effect = Effect::of(format, before, after);
-        let names = effect.downloads["amd64"].iter().map(|at| after[*at].name);
-        names.collect::<Vec<_>>().join(" ")
-    };
     let before = [plain("a 1"), needs("b 1", "a (= 1)"), plain("c 1")];
     let after = [needs("a 2", "n"), plain("b 1"), plain("c 1"), needs("n 1", "m"), plain("m 1")];
-    assert_eq!(names(Format::Deb, &before, &after), "a m n");
+    assert_eq!(downloaded(Format::Deb, &before, &after), "a m n");
     // The same if it did not fit others before.
     let broken = [plain("a 2"), needs("b 1", "a (= 1)")];
     let fixed = [plain("a 2"), needs("b 2", "a (= 2)"), plain("new 1")];
-    assert_eq!(names(Format::Deb, &broken, &fixed), "b");
-    assert_eq!(names(Format::Deb, &broken, &broken), "");
-    assert_eq!(names(Format::Deb, &[], &fixed), "");
+    assert_eq!(downloaded(Format::Deb, &broken, &fixed), "b");
+    assert_eq!(downloaded(Format::Deb, &broken, &broken), "");
+    assert_eq!(downloaded(Format::Deb, &[], &fixed), "");
     // rpm installs packages that replace others on the client.
     let replacing = [plain("a 2"), package("z 1", &[(Obsoletes, "b")])];
-    assert_eq!(names(Format::Rpm, &broken, &replacing), "z");
-    assert_eq!(names(Format::Deb, &broken, &replacing), "");
+    assert_eq!(downloaded(Format::Rpm, &broken, &replacing), "z");
+    assert_eq!(downloaded(Format::Deb, &broken, &replacing), "");
+}
+
+fn downloaded(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> String {
+    let effect = Effect::of(format, before, after);
+    let names = effect.downloads["amd64"].iter().map(|at| after[*at].name);
+    names.collect::<Vec<_>>().join(" ")
 }

@@ -133,15 +133,16 @@ impl Draft {
         });
         let links = links.filter(|known| is_of_version(known, setting));
         // Bounds of former packages stay as configured.
-        let is_former = |(_, relation): &&(Format, Relation)| {
-            matches!(relation.version, Some((Comparison::Less, _)))
-        };
-        let added = self.relations.iter().filter(|known| !is_former(known));
+        let added = self
+            .relations
+            .iter()
+            .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
         let templated = added.filter(|known| is_of_version(known, setting)).cloned();
-        let is_literal = |(format, relation): &(Format, Relation)| {
-            self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
-        };
-        links.chain(templated).filter(|known| !is_literal(known)).collect()
+        let all = links.chain(templated);
+        let bound = all.filter(|(format, relation)| {
+            !self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
+        });
+        bound.collect()
     }
 
     /// The package's relations in `format`, without those discovered in its files.

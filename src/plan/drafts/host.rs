@@ -13,7 +13,6 @@ use crate::config::PartRole;
 use crate::package::{Format, Relation, RelationKind, Role};
 use crate::plan::contents::portion::{Portion, PortionNode};
 use crate::plan::links::Link;
-use crate::plan::naming::PackageNames;
 use crate::plan::placed::file_mode;
 use crate::plan::source::FileSource;
 use crate::split::HostKind;
@@ -57,10 +56,8 @@ impl Maker<'_> {
             let link = if is_own { Link::exact } else { Link::of_patch };
             links.insert(link(RelationKind::Depends, &self.names[*needed]));
         }
-        let is_its_host = |(other, _): &(&Portion<'_>, &PackageNames)| {
-            other.family == portion.family && other.part.role == PartRole::Host
-        };
-        let hosts = self.portions.iter().zip(self.names).filter(is_its_host);
+        let portions = self.portions.iter().zip(self.names);
+        let hosts = portions.filter(|(other, _)| is_host_of(other, portion));
         for (_, names) in hosts.filter(|(_, names)| **names != self.names[index]) {
             if portion.part.needs_host {
                 links.insert(Link::exact(RelationKind::Depends, names));
@@ -87,10 +84,8 @@ impl Maker<'_> {
         if !portion.part.is_devel() {
             return Vec::new();
         }
-        let is_host = |other: &Portion<'_>| {
-            other.family == portion.family && other.part.role == PartRole::Host
-        };
-        let hosts = self.portions.iter().enumerate().filter(|(_, other)| is_host(other));
+        let portions = self.portions.iter().enumerate();
+        let hosts = portions.filter(|(_, other)| is_host_of(other, portion));
         let needed = hosts
             .filter_map(|(index, _)| self.linkage.needs.get(&index))
             .flatten()
@@ -107,8 +102,9 @@ impl Maker<'_> {
     /// The dependencies of transformed binaries on the runtime that loads their kernels.
     fn runtime(&self, contents: &DeviceContents) -> Vec<(Format, Relation)> {
         let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
-        let relation = |format: &Format| Some((*format, self.setting.runtime(*format)?.clone()));
-        formats.filter_map(relation).collect()
+        let relations =
+            formats.filter_map(|format| Some((*format, self.setting.runtime(*format)?.clone())));
+        relations.collect()
     }
 
     fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<FileSource>>> {
@@ -132,6 +128,10 @@ impl Maker<'_> {
         }
         Ok(files)
     }
+}
+
+fn is_host_of(other: &Portion<'_>, portion: &Portion<'_>) -> bool {
+    other.family == portion.family && other.part.role == PartRole::Host
 }
 
 fn planned(path: &TreePath, owned: &PortionNode<'_>, archives: Option<&str>) -> Node<FileSource> {

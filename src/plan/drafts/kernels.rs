@@ -71,9 +71,9 @@ impl Maker<'_> {
     /// The archs with content, in the order of the groups.
     fn archs(&self, index: usize, served: &Served) -> Vec<String> {
         let package: Option<&DeviceFiles> = self.contents[index].packages.get(served);
-        let has = |arch: &_| package.is_some_and(|package| package.archs.contains(arch));
         let archs = served.iter().flat_map(|group| &self.groups[*group].archs);
-        archs.filter(|arch| has(*arch)).map(ToString::to_string).collect()
+        let own = archs.filter(|arch| package.is_some_and(|it| it.archs.contains(*arch)));
+        own.map(ToString::to_string).collect()
     }
 
     fn host_of_kernels(&self, index: usize) -> [Link; 2] {
@@ -90,8 +90,7 @@ impl Maker<'_> {
             let common = self.common_names(index, served)?;
             links.insert(Link::exact(RelationKind::Depends, &common));
         }
-        let has_group = |other: usize| self.contents[other].has_group(group);
-        for other in self.linkage.nearest(index, has_group) {
+        for other in self.linkage.nearest(index, |other| self.contents[other].has_group(group)) {
             let names = self.kernel_names(other, group)?;
             let is_own = self.portions[other].family == self.portions[index].family;
             let link = if is_own { Link::exact } else { Link::of_patch };

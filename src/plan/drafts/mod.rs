@@ -58,8 +58,7 @@ pub(super) fn make(
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
     for group in groups {
-        let has = |draft: &Draft| draft.group_name() == Some(group.name.as_str());
-        if !drafts.iter().any(has) {
+        if !drafts.iter().any(|draft| draft.group_name() == Some(group.name.as_str())) {
             findings.add(Finding::GroupEmpty { group: group.name.clone() });
         }
     }

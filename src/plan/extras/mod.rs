@@ -69,11 +69,11 @@ fn share_documents(drafts: &mut [Draft]) {
         .map(|draft| draft.names.clone())
         .collect();
     for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
-        let needs = |host: &&PackageNames| {
+        let needed = hosts.iter().find(|host| {
             let link = Link::exact(RelationKind::Depends, host);
             draft.links.contains(&link)
-        };
-        draft.documents_of = hosts.iter().find(needs).cloned();
+        });
+        draft.documents_of = needed.cloned();
     }
 }
 
@@ -159,9 +159,8 @@ impl<'a> HostFiles<'a> {
             draft.extras.build_ids.insert(id);
             moved.insert(path.clone(), place);
         }
-        let stands_in =
-            |(path, node): (&TreePath, _)| stood_in(path, node, &moved).then(|| path.clone());
-        draft.extras.replaced = draft.files.iter().filter_map(stands_in).collect();
+        let replaced = draft.files.iter().filter(|(path, node)| stood_in(path, node, &moved));
+        draft.extras.replaced = replaced.map(|(path, _)| path.clone()).collect();
         let replaced = &draft.extras.replaced;
         draft.files.retain(|path, _| !moved.contains_key(path) && !replaced.contains(path));
         Ok(())
@@ -191,8 +190,9 @@ const MAGIC: &[u8; 4] = b"\x7fELF";
 
 /// Whether a name is that of a library: `libx.so`, `libx.so.5.2`.
 pub(in crate::plan) fn is_library_name(name: &str) -> bool {
-    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));
+    let versioned = name
+        .rsplit_once(".so.")
+        .is_some_and(|(_, version)| version.chars().all(|c| c.is_ascii_digit() || c == '.'));
     versioned || name.ends_with(".so")
 }
 

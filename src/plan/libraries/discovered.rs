@@ -72,9 +72,11 @@ impl<'a> Gatherer<'a> {
         let gathering = self.portions.entry(linked.portion).or_default();
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
         gathering.add_deb(self.setting, linked, linking, found)?;
-        let is_private = |name: &str| matches!(found.get(name), Some(LibraryLookup::InSet(library)) if library.is_private);
-        let counts = |name: &str| !is_private(name);
-        let requires = rpm::requires(linking, linked.needs.is_executable, counts);
+        let requires = rpm::requires(
+            linking,
+            linked.needs.is_executable,
+            |name| !matches!(found.get(name), Some(LibraryLookup::InSet(library)) if library.is_private),
+        );
         gathering.requires.extend(requires);
         if linked.in_host && is_public {
             gathering.provides.extend(rpm::provides(linking, linked.path.name()));
@@ -112,9 +114,9 @@ impl<'a> Gathering<'a> {
         found: &BTreeMap<&str, LibraryLookup>,
     ) -> Result<()> {
         let Some(distribution) = setting.distribution() else { return Ok(()) };
-        let is_outside = |name: &&str| found.get(name) == Some(&LibraryLookup::Outside);
         let mut known = Vec::new();
-        for name in linking.needed.iter().map(String::as_str).filter(is_outside) {
+        let needed = linking.needed.iter().map(String::as_str);
+        for name in needed.filter(|name| found.get(name) == Some(&LibraryLookup::Outside)) {
             match setting.configured_library(name) {
                 Some(Some(dependency)) => drop(self.configured.insert(dependency)),
                 Some(None) => {

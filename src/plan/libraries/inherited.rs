@@ -23,10 +23,9 @@ pub(super) fn mark(setting: &PlanSettings, set: &LibrarySet<'_>, located: &mut [
             continue;
         }
         for (name, _) in file.in_set().filter(|(_, library)| !library.is_reached) {
-            let finds = |user: &usize| {
-                located.get(*user).is_some_and(|user| finds_by_rpath(setting, set, user, name))
-            };
-            if users.all(located, index).iter().any(finds) {
+            let all = users.all(located, index);
+            let mut users = all.into_iter().filter_map(|user| located.get(user));
+            if users.any(|user| finds_by_rpath(setting, set, user, name)) {
                 reached.push((index, name.to_owned()));
             }
         }

@@ -117,10 +117,8 @@ impl<'a> InterpreterNeeds<'a> {
                 })
             }
         };
-        let is_settled = |fault: &InterpreterFault| {
-            is_there && matches!(fault, InterpreterFault::Unknown { .. })
-        };
-        if let Some(fault) = fault.filter(|fault| !is_settled(fault)) {
+        let is_settled = is_there && matches!(fault, Some(InterpreterFault::Unknown { .. }));
+        if let Some(fault) = fault.filter(|_| !is_settled) {
             self.note(linked, &line.interpreter, fault);
         }
     }
@@ -225,9 +223,10 @@ impl<'a> InterpreterNeeds<'a> {
                 })?;
                 discovered.deb.insert(relation);
             }
-            let paths = needs.rpm.into_iter();
-            let depends = |name| Relation { kind: RelationKind::Depends, name, version: None };
-            discovered.rpm.extend(paths.map(depends));
+            for path in needs.rpm {
+                let relation = Relation { kind: RelationKind::Depends, name: path, version: None };
+                discovered.rpm.insert(relation);
+            }
         }
         linkage.first_lines = self.replaced;
         Ok(())

@@ -174,12 +174,12 @@ impl<'a> LibrarySet<'a> {
     /// The library at `name` in the first folder of a search path that has it.
     pub(super) fn in_search_path(&self, order: &Order, name: &str) -> Option<SetLibrary> {
         let places = self.by_file_name.get(file_name(name)).into_iter().flatten();
-        let in_order = |path: &&'a TreePath| {
+        let in_order = places.filter_map(|path| {
             let folder = path.as_str().strip_suffix(name)?;
             let folder = if folder.is_empty() { folder } else { folder.strip_suffix('/')? };
             Some((*order.get(folder)?, *path))
-        };
-        let mut places: Vec<(usize, &TreePath)> = places.filter_map(in_order).collect();
+        });
+        let mut places: Vec<(usize, &TreePath)> = in_order.collect();
         places.sort();
         places.into_iter().find_map(|(_, path)| self.at(path.clone()))
     }

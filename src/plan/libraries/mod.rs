@@ -167,9 +167,8 @@ fn read(
     path: &TreePath,
     findings: &mut Findings,
 ) -> Result<Option<Needs>> {
-    let has_some = |needs: &Needs| needs.linking.is_some() || needs.script.is_some();
     match needs::needs(content, mode) {
-        Ok(needs) => Ok(Some(needs).filter(has_some)),
+        Ok(needs) => Ok(Some(needs).filter(|it| it.linking.is_some() || it.script.is_some())),
         Err(error) if error.is_of_reading() => Err(error),
         Err(error) => {
             findings.add(Finding::LibrariesUnreadable {

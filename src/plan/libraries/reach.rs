@@ -77,8 +77,8 @@ fn note_misplaced(
         // If `libdir` is empty, it probably is the wrong folder.
         let is_libdir = public.is_empty() && search::is_prefix_libraries(below);
         let is_unfound = !needed.contains(path) || search::is_wrong_place(below);
-        let is_misplaced = || search::is_misplaced(below, soname, searched.contains(below));
-        if is_libdir || (is_unfound && is_misplaced()) {
+        let is_searched = searched.contains(below);
+        if is_libdir || (is_unfound && search::is_misplaced(below, soname, is_searched)) {
             findings.add(Finding::LibraryMisplaced {
                 package: name(file.linked.portion).into(),
                 libdir: setting.config.folders.libraries.clone(),

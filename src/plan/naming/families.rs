@@ -49,8 +49,9 @@ impl<'a> Families<'a> {
             DecidingTable::Shipped => self.shipped,
             DecidingTable::OwnName => return self.naming.family(&component.artifact).ok(),
         };
-        let fits = |selector: &Selector| takes(selector, component, module);
-        let taken = selectors.iter().find(|(_, selectors)| selectors.iter().any(fits));
+        let taken = selectors.iter().find(|(_, selectors)| {
+            selectors.iter().any(|selector| takes(selector, component, module))
+        });
         taken.map(|(family, _)| family.clone())
     }
 
@@ -104,9 +105,9 @@ impl<'a> Families<'a> {
         selector: &Selector,
         faults: &mut Faults,
     ) {
-        let of_artifact = |component: &&Component| component.artifact == selector.artifact;
-        let components = recombined.components.iter().filter(of_artifact);
-        let known: BTreeSet<&str> = components.flat_map(modules).collect();
+        let components = recombined.components.iter();
+        let own = components.filter(|component| component.artifact == selector.artifact);
+        let known: BTreeSet<&str> = own.flat_map(modules).collect();
         for (place, module) in selector.modules.iter().flatten().enumerate() {
             if !known.contains(module.as_str()) {
                 let keys = ["selectors", package, index, "modules", &place.to_string()];

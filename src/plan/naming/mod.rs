@@ -12,6 +12,7 @@ pub(super) mod families;
 pub(super) mod parts;
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 
 use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
@@ -71,9 +72,9 @@ pub(super) fn place_of<'a>(
 /// Turns `text` into lower case; refuses it if it cannot be a package name.
 pub(super) fn package_name(text: &str) -> Result<String> {
     let name = text.to_lowercase();
-    let inner = |c: char| is_small_or_digit(c) || c == '-' || c == '.';
+    let is_plain = name.chars().all(|c| is_small_or_digit(c) || c == '-' || c == '.');
     let good_ends = name.starts_with(is_small_or_digit) && name.ends_with(is_small_or_digit);
-    if name.len() >= 2 && good_ends && name.chars().all(inner) {
+    if name.len() >= 2 && good_ends && is_plain {
         return Ok(name);
     }
     let message = format!("`{text}` cannot be a package name");
@@ -122,9 +123,9 @@ impl Naming {
 
     /// Refuses templates that need more numbers than the version has.
     pub fn check_version(&self) -> Result<()> {
-        let needs = |text: &&str| text.contains("{series}") || text.contains("{major}");
         let templates = self.scheme.templates().into_iter().map(|(_, template)| template);
-        match templates.flat_map(Template::texts).find(needs) {
+        let mut texts = templates.flat_map(Template::texts);
+        match texts.find(|text| text.contains("{series}") || text.contains("{major}")) {
             Some(template) if self.version.series().is_none() => Err(self.no_series(template)),
             _ => Ok(()),
         }
@@ -210,17 +211,11 @@ impl Naming {
 
     /// The groups that get kernel packages: the configuration's groups, or each of their archs.
     pub(super) fn groups(&self, groups: &[Group]) -> Vec<Group> {
-        let of_archs = |group: &Group| {
-            let one = |arch: &rockpack_base::gfx::BaseArch| Group {
-                name: arch.to_string(),
-                display_name: arch.to_string(),
-                archs: vec![arch.clone()],
-            };
-            group.archs.iter().map(one).collect::<Vec<_>>()
-        };
         match self.scheme.kernels_per {
             KernelsPer::Group => groups.to_vec(),
-            KernelsPer::Target => groups.iter().flat_map(of_archs).collect(),
+            KernelsPer::Target => {
+                groups.iter().flat_map(|group| &group.archs).map(group_of_arch).collect()
+            }
         }
     }
 
@@ -300,9 +295,8 @@ impl Naming {
     /// all have the same name. Versions with the same name have the same digits, so an update keeps them.
     pub(super) fn system_order(&self) -> Option<String> {
         let texts = self.scheme.names.system.texts();
-        let wants = |what: &str| texts.iter().any(|text| text.contains(what));
-        let known = [("{version}", 3), ("{series}", 2), ("{major}", 1)];
-        let (_, parts) = known.into_iter().find(|(what, _)| wants(what))?;
+        let mut known = [("{version}", 3), ("{series}", 2), ("{major}", 1)].into_iter();
+        let (_, parts) = known.find(|(what, _)| texts.iter().any(|text| text.contains(what)))?;
         Some(self.version.newest_first(parts))
     }
 
@@ -331,10 +325,6 @@ impl Naming {
             String::new()
         };
         let major = series.split('.').next().unwrap_or_default();
-        let missing = |what: &str| {
-            let message = format!("`{template}` names a {what}, and there is none");
-            Error::new(Kind::Config, message).hint("correct the naming scheme")
-        };
         let mut text = template
             .replace("{series}", &series)
             .replace("{major}", major)
@@ -343,7 +333,11 @@ impl Naming {
         for (what, value) in [("name", name), ("group", group)] {
             let placeholder = format!("{{{what}}}");
             if text.contains(&placeholder) {
-                text = text.replace(&placeholder, value.ok_or_else(|| missing(what))?);
+                let value = value.ok_or_else(|| {
+                    let message = format!("`{template}` names a {what}, and there is none");
+                    Error::new(Kind::Config, message).hint("correct the naming scheme")
+                })?;
+                text = text.replace(&placeholder, value);
             }
         }
         Ok(text)
@@ -356,6 +350,10 @@ impl Naming {
         );
         Error::new(Kind::Config, message).hint(hint)
     }
+}
+
+fn group_of_arch(arch: &BaseArch) -> Group {
+    Group { name: arch.to_string(), display_name: arch.to_string(), archs: vec![arch.clone()] }
 }
 
 #[cfg(test)]

@@ -122,8 +122,7 @@ impl Parts {
             parts.push(shipped);
         }
         for kind in ComponentKind::ALL {
-            let with = |part: &&PackagePart| part.kinds.contains(&kind);
-            if parts.iter().filter(with).count() != 1 {
+            if parts.iter().filter(|part| part.kinds.contains(&kind)).count() != 1 {
                 return Err(Error::bug(format!("{kind} is not in exactly one part")));
             }
         }
@@ -165,8 +164,9 @@ fn check(config: &Config) -> Result<()> {
             let why = format!("there are two parts `{}`", part.name);
             faults.add(config.fault(&["parts", &place, "name"], why));
         }
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if part.name.is_empty() || !part.name.chars().all(plain) {
+        let mut letters = part.name.chars();
+        let is_plain = letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if part.name.is_empty() || !is_plain {
             let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
             faults.add(config.fault(&["parts", &place, "name"], why));
         }
@@ -223,8 +223,8 @@ mod tests {
         let all = selectors.iter().flat_map(|(_, selectors)| selectors);
         let artifacts: BTreeSet<&str> = all.clone().map(|s| s.artifact.as_str()).collect();
         for artifact in artifacts {
-            let rest = |s: &&Selector| s.artifact == artifact && s.modules.is_none();
-            assert_eq!(all.clone().filter(rest).count(), 1, "{artifact}");
+            let rest = all.clone().filter(|s| s.artifact == artifact && s.modules.is_none());
+            assert_eq!(rest.count(), 1, "{artifact}");
         }
     }
 

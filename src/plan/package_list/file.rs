@@ -214,8 +214,10 @@ impl<'a> Checker<'a> {
     fn entry(&mut self, index: usize, entry: EntrySchema) -> PackageListEntry {
         let name = entry.package.clone();
         self.unknown(&name, "", &entry.others);
-        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
-        if name.len() < 2 || !name.chars().all(good) || name.starts_with(['-', '.']) {
+        let mut letters = name.chars();
+        let is_plain =
+            letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
+        if name.len() < 2 || !is_plain || name.starts_with(['-', '.']) {
             let message = format!("`{name}` is no package name of small letters, digits and `-`");
             self.fault(index, &["Package"], message);
         }
@@ -262,8 +264,7 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown(&mut self, name: &str, place: &str, others: &BTreeMap<String, Value>) {
-        let never_done = |key: &str| NEVER_DONE.iter().any(|known| known.eq_ignore_ascii_case(key));
-        for key in others.keys().filter(|key| !place.is_empty() || !never_done(key)) {
+        for key in others.keys().filter(|key| !place.is_empty() || !is_never_done(key)) {
             let (entry, key) = (name.to_owned(), format!("{place}{key}"));
             self.findings.add(Finding::ListKeyUnknown { entry, key });
         }
@@ -378,4 +379,8 @@ impl<'a> Checker<'a> {
 fn said(text: Option<String>) -> Option<String> {
     let text = text?.trim().to_owned();
     (!text.is_empty()).then_some(text)
+}
+
+fn is_never_done(key: &str) -> bool {
+    NEVER_DONE.iter().any(|known| known.eq_ignore_ascii_case(key))
 }

@@ -61,8 +61,9 @@ impl PackageList {
         prefix: &str,
     ) -> impl Iterator<Item = Taker<'a>> {
         self.entries.iter().enumerate().filter_map(move |(index, entry)| {
-            let fits = |part: &&TakenPart| part.is_of(artifact, kind) && part.fits(prefix);
-            entry.takes.iter().find(fits).map(|part| Taker { index, entry, part })
+            let mut parts = entry.takes.iter();
+            let part = parts.find(|part| part.is_of(artifact, kind) && part.fits(prefix))?;
+            Some(Taker { index, entry, part })
         })
     }
 }

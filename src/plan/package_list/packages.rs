@@ -80,8 +80,8 @@ fn depend<'a>(
     let dependent = match draft.role {
         Role::Host | Role::Support => Dependent::Host,
         Role::Kernels { .. } => {
-            let of = |group: &Group| draft.group_name() == Some(group.name.as_str());
-            match resolver.groups.iter().position(of) {
+            let name = draft.group_name();
+            match resolver.groups.iter().position(|group| name == Some(group.name.as_str())) {
                 Some(group) => Dependent::Kernels(group),
                 None => return Ok(()),
             }
@@ -125,8 +125,8 @@ fn metapackages<'a>(
     if made.is_empty() {
         resolver.depend(entry, Dependent::Meta, &mut all)?
     } else {
-        let link = |draft: &Draft| Link::of_patch(RelationKind::Depends, &draft.names);
-        all.links.extend(made.iter().map(link));
+        let names = made.iter().map(|draft| &draft.names);
+        all.links.extend(names.map(|names| Link::of_patch(RelationKind::Depends, names)));
     }
     made.push(all);
     if let Some(template) = &naming.metas().unversioned {
@@ -169,8 +169,8 @@ fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, finding
 
 fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
     let mut paragraphs = Vec::new();
-    let own = || draft.description.summary.clone();
-    let summary = entry.summary.clone().or_else(|| entry.is_meta.then(own));
+    let own = entry.is_meta.then_some(&draft.description.summary);
+    let summary = entry.summary.as_ref().or(own).cloned();
     if let Some(summary) = summary {
         let whole = match group {
             Some(group) => format!("{summary} ({group})"),

@@ -376,9 +376,9 @@ fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Entr
     let Some(base) = base else {
         return EntryOutcome::Nothing;
     };
-    let has = |group: &Group| own.iter().any(|d| d.group_name() == Some(group.name.as_str()));
-    let found: BTreeSet<usize> =
-        groups.iter().enumerate().filter(|(_, group)| has(group)).map(|(index, _)| index).collect();
+    let names: BTreeSet<&str> = own.iter().filter_map(|draft| draft.group_name()).collect();
+    let made = groups.iter().enumerate().filter(|(_, group)| names.contains(group.name.as_str()));
+    let found: BTreeSet<usize> = made.map(|(index, _)| index).collect();
     if found.is_empty() {
         EntryOutcome::Whole(base.names.clone())
     } else {

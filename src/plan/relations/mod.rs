@@ -12,16 +12,14 @@ use crate::package::{Comparison, Format, Relation, RelationKind, Version};
 /// Whether one of `relations` is a dependency on the package `name` that versions before `version` do
 /// not satisfy.
 pub(super) fn need_version<'a>(
-    mut relations: impl Iterator<Item = &'a Relation>,
+    relations: impl Iterator<Item = &'a Relation>,
     name: &str,
     version: &str,
 ) -> bool {
     let signs = [Comparison::Equal, Comparison::GreaterEqual];
-    let is_bound = |relation: &Relation| {
-        let bound = relation.version.as_ref();
-        bound.is_some_and(|(sign, bound)| signs.contains(sign) && bound == version)
-    };
-    relations.any(|r| r.kind == RelationKind::Depends && r.name == name && is_bound(r))
+    let depends = relations.filter(|r| r.kind == RelationKind::Depends && r.name == name);
+    let mut bounds = depends.filter_map(|relation| relation.version.as_ref());
+    bounds.any(|(sign, bound)| signs.contains(sign) && bound == version)
 }
 
 /// Reads a relation of `kind` in the syntax of `format`.
@@ -84,10 +82,9 @@ fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
 pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();
-    let is_implied = |weak: &Relation| {
-        weak.kind == RelationKind::Depends && relations.iter().any(|other| implies(other, weak))
-    };
-    let kept = relations.iter().filter(|relation| !is_implied(relation));
+    let kept = relations.iter().filter(|weak| {
+        weak.kind != RelationKind::Depends || !relations.iter().any(|other| implies(other, weak))
+    });
     kept.cloned().collect()
 }
 
@@ -130,17 +127,16 @@ fn plain(kind: RelationKind, name: &str) -> Relation {
 
 /// Package names and capabilities such as `librocblas.so.5()(64bit)`.
 fn check_name(name: &str) -> Option<&str> {
-    let good = |c: char| c.is_ascii_alphanumeric() || "+-._:/()~".contains(c);
+    let is_legal = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._:/()~".contains(c));
     let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
-    (starts && name.chars().all(good)).then_some(name)
+    (starts && is_legal).then_some(name)
 }
 
 fn bound_of(text: &str, format: Format) -> Option<(Comparison, String)> {
     let (comparison, version) = Comparison::split(text.trim(), format)?;
     let version = version.trim();
-    let good = |c: char| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c);
-    let legal = version.chars().all(good) && !version.is_empty();
-    legal.then(|| (comparison, version.to_owned()))
+    let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c));
+    (is_legal && !version.is_empty()).then(|| (comparison, version.to_owned()))
 }
 
 fn refused(text: &str, example: &str) -> Error {

@@ -25,12 +25,10 @@ pub(in crate::plan) fn left_out(
     dropped: &[&Draft],
     findings: &mut Findings,
 ) -> Result<Vec<TreePath>> {
-    let kept_outside =
-        |path: &TreePath| kept.iter().any(|draft| draft.extras.outside.contains_key(path));
     let outside: Vec<&FileSource> = dropped
         .iter()
         .flat_map(|draft| &draft.extras.outside)
-        .filter(|(path, _)| !kept_outside(path))
+        .filter(|(path, _)| !kept.iter().any(|draft| draft.extras.outside.contains_key(*path)))
         .filter_map(|(_, placed)| placed.node.data())
         .collect();
     let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();

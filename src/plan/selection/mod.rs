@@ -74,11 +74,10 @@ impl Only {
     ) -> Result<Selection> {
         let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
             drafts.into_iter().partition(|draft| self.keeps(draft));
-        let stands = |draft: &Draft| {
+        let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|draft| {
             let mut formats = setting.formats.iter();
             formats.any(|format| standing.get(*format, &draft.names.deb).is_some())
-        };
-        let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|d| stands(d));
+        });
         let stays = kept.iter().chain(stays).collect::<Vec<_>>();
         let left_out = left_out::left_out(recombined, archives, &stays, &dropped, findings)?;
         Ok(Selection { kept, left_out })
@@ -89,12 +88,13 @@ impl Only {
         let Some(kept) = &self.0 else {
             return true;
         };
-        // The common package is kept along with any part of the set.
-        let serves = |family: &String| draft.family == *family || draft.is_common;
-        let of_package = |(family, components): &(String, BTreeSet<String>)| {
-            serves(family) && !draft.components.is_disjoint(components)
-        };
-        !draft.components.is_disjoint(&kept.components) || kept.packages.iter().any(of_package)
+        let has_component = !draft.components.is_disjoint(&kept.components);
+        has_component
+            || kept.packages.iter().any(|(family, components)| {
+                // The common package is kept along with any part of the set.
+                let serves = draft.family == *family || draft.is_common;
+                serves && !draft.components.is_disjoint(components)
+            })
     }
 }
 
@@ -107,10 +107,9 @@ impl Kept {
             .filter(|c| c.artifact == wanted || c.id() == wanted)
             .map(|component| component.id())
             .collect();
-        let made_of = |draft: &&Draft| !draft.components.is_empty();
         let packages: Vec<_> = drafts
             .iter()
-            .filter(made_of)
+            .filter(|draft| !draft.components.is_empty())
             .filter(|d| d.names.has(wanted) || d.stem.has(wanted))
             .map(|draft| (draft.family.clone(), draft.components.clone()))
             .collect();

@@ -99,24 +99,23 @@ fn has_shard(shards: usize, shard: usize) -> bool {
 fn parts(files: &PlacedFiles, count: usize) -> Vec<ArtifactBuilder> {
     let shards =
         (0..count).flat_map(|shard| COMPONENTS.iter().enumerate().map(move |c| (shard, c)));
-    let part = |(shard, (owner, name)): (usize, (usize, &&str))| {
+    let parts = shards.map(|(shard, (owner, name))| {
         let own = files.iter().filter(|(_, (of, _))| *of == owner);
         let empty = ArtifactBuilder::new(SHARDS[shard].0, name);
         own.fold(empty, |part, (at, (_, file))| add(part, at, file, shard))
-    };
-    shards.map(part).collect()
+    });
+    parts.collect()
 }
 
 /// The paths that some shard has.
 fn given(files: &PlacedFiles, count: usize) -> BTreeSet<TreePath> {
-    let has = |file: &File| match file {
+    let own = files.iter().filter(|(_, (_, file))| match file {
         File::Plain(shards) | File::Link(shards) | File::Database(_, shards) => {
             shards & ((1 << count) - 1) != 0
         }
         File::Fat(_) => true,
-    };
-    let paths = files.iter().filter(|(_, (_, file))| has(file)).map(|(at, _)| path(at));
-    paths.collect()
+    });
+    own.map(|(at, _)| path(at)).collect()
 }
 
 /// All code objects of grouped archs; if two shards have one, the copy that is packed.
@@ -144,10 +143,11 @@ fn of_archive<'a>(
 ) -> Vec<&'a Kernel> {
     let mut found = Vec::new();
     for component in recombined.components.iter().filter(|_| set.archs.contains(arch)) {
-        let in_set =
-            |kernel: &&Kernel| set.binaries.contains(&(component.id(), kernel.binary.clone()));
-        let kernels = component.kernels.iter().filter(in_set);
-        found.extend(kernels.filter(|kernel| kernel.target.base() == arch));
+        let in_set = component
+            .kernels
+            .iter()
+            .filter(|kernel| set.binaries.contains(&(component.id(), kernel.binary.clone())));
+        found.extend(in_set.filter(|kernel| kernel.target.base() == arch));
     }
     found
 }

@@ -3,13 +3,12 @@
 use super::*;
 
 fn modules() -> Vec<ArtifactBuilder> {
-    let host = || Content::of_bytes(*b"host");
     let library = ArtifactBuilder::new("one", "blas_lib_all")
         .fat_of("lib/librocblas.so.5", Some("rocBLAS"), vec![wrapper(&[("gfx1100", "a")])])
         .fat_of("lib/librocsparse.so.1", Some("rocSPARSE"), vec![wrapper(&[("gfx1100", "b")])])
         .link("lib/librocsparse.so", "librocsparse.so.1")
         .link("lib/sparse", "sparse-1")
-        .content("lib/sparse-1/x", Some("rocSPARSE"), host())
+        .content("lib/sparse-1/x", Some("rocSPARSE"), Content::of_bytes(*b"host"))
         .folder("lib/empty");
     vec![library]
 }
@@ -52,14 +51,12 @@ fn binaries(plan: &Plan, name: &str) -> Vec<String> {
 
 #[test]
 fn a_database_file_goes_to_the_group_of_its_archs() {
-    let part = |archs| {
-        vec![
-            ArtifactBuilder::new("one", "blas_lib_all")
-                .fat("lib/a", units())
-                .database("lib/d", archs, "1"),
-        ]
-    };
-    let plan = planned(part("gfx1100,gfx1101,gfx906"), GROUPS);
+    let library = ArtifactBuilder::new("one", "blas_lib_all").fat("lib/a", units()).database(
+        "lib/d",
+        "gfx1100,gfx1101,gfx906",
+        "1",
+    );
+    let plan = planned(vec![library], GROUPS);
     let path = path("opt/rocm-7.1/lib/d");
     let kernels = package(&plan, "rocm-blas-gfx110x");
     assert!(kernels.entries.iter().any(|entry| entry.path == path));
@@ -193,8 +190,8 @@ fn a_format_that_is_not_wanted_leaves_nothing() {
     let plan = planned_with(blas(), GROUPS, &rpm).unwrap();
     for package in &plan.packages {
         assert!(package.deb.is_none() && package.rpm.is_some());
-        let documents = |path: &TreePath| path.as_str().starts_with("usr/share/doc/");
-        assert!(!package.entries.iter().any(|entry| documents(&entry.path)));
+        let mut places = package.entries.iter().map(|entry| entry.path.as_str());
+        assert!(!places.any(|path| path.starts_with("usr/share/doc/")));
     }
     let none = Options { formats: Vec::new(), ..options() };
     assert!(planned_with(blas(), GROUPS, &none).is_err());

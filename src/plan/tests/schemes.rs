@@ -64,12 +64,11 @@ fn what_one_package_is_called_without_a_scheme_means_it_in_any() {
 #[test]
 fn words_and_archs_are_said_of_a_package_by_either_name() {
     let options = Options { scheme: Some(Scheme::shipped("rocm-versioned").unwrap()), ..options() };
-    let said = |name: &str| {
-        let words = "summary = 'Own words'\nsection = 'science'\nlicense = 'ISC'";
-        format!("{GROUPS}[packages.'{name}']\n{words}\nexclude_architectures = ['gfx1101']\n")
-    };
+    let words = "summary = 'Own words'\nsection = 'science'\nlicense = 'ISC'\n\
+                 exclude_architectures = ['gfx1101']\n";
     for name in ["rocm-blas", "rocm-blas7.1"] {
-        let plan = planned_with(blas(), &said(name), &options).unwrap();
+        let toml = format!("{GROUPS}[packages.'{name}']\n{words}");
+        let plan = planned_with(blas(), &toml, &options).unwrap();
         let host = package(&plan, "rocm-blas7.1");
         let section = host.deb.as_ref().unwrap().section.as_str();
         assert_eq!((host.summary.as_str(), section), ("Own words", "science"), "{name}");
@@ -133,11 +132,11 @@ fn modules_that_no_artifact_has_are_refused() {
 
 pub(super) fn listed_options(entries: &str) -> Options {
     let list = PackageList::parse(entries).unwrap();
-    let path = |text: &str| text.parse::<ComponentKind>().unwrap();
     let mut prefixes = StagePrefixes::default();
     for kind in ["lib", "dev", "dbg"] {
+        let kind: ComponentKind = kind.parse().unwrap();
         for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
-            prefixes.add("blas", path(kind), "math-libs/BLAS/rocBLAS/stage", at);
+            prefixes.add("blas", kind, "math-libs/BLAS/rocBLAS/stage", at);
         }
     }
     Options { list: Some((list, prefixes)), ..amdrocm() }

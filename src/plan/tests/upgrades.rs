@@ -51,8 +51,8 @@ fn packages_of_distributions_are_taken_over_by_no_set() {
 
 #[test]
 fn a_path_of_several_packages_is_taken_from_each() {
-    let tools = |name| both(name, "7.0.2-1", "/opt/rocm-7.1/bin/bench");
-    let earlier = ["aa-tools", "zz-tools"].map(tools).concat();
+    let names = ["aa-tools", "zz-tools"];
+    let earlier = names.map(|name| both(name, "7.0.2-1", "/opt/rocm-7.1/bin/bench")).concat();
     let plan = planned_with(blas(), GROUPS, &since(earlier)).unwrap();
     let expected = ["aa-tools < 7.1.0-1", "zz-tools < 7.1.0-1"];
     for kind in [RelationKind::Breaks, RelationKind::Replaces] {

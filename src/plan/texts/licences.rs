@@ -55,12 +55,7 @@ pub(in crate::plan) fn read(
         findings.add(not_quoted(component, path, NotQuoted::NotUtf8));
         return Ok(None);
     };
-    // Form feeds and carriage returns have no meaning in a control file; tabs do.
-    let clean = |line: &str| {
-        let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
-        line.trim_end().to_owned()
-    };
-    let lines: Vec<String> = text.lines().map(clean).collect();
+    let lines: Vec<String> = text.lines().map(without_control).collect();
     let first = lines.iter().position(|line| !line.is_empty());
     let last = lines.iter().rposition(|line| !line.is_empty());
     let (Some(first), Some(last)) = (first, last) else {
@@ -68,6 +63,12 @@ pub(in crate::plan) fn read(
     };
     let lines = lines.get(first..=last).unwrap_or_default().to_vec();
     Ok(Some(Licence { path: path.clone(), lines }))
+}
+
+/// Cleans a line: form feeds and carriage returns have no meaning in a control file; tabs do.
+fn without_control(line: &str) -> String {
+    let line: String = line.chars().filter(|c| *c == '\t' || !c.is_control()).collect();
+    line.trim_end().to_owned()
 }
 
 fn not_quoted(component: &Component, path: &TreePath, reason: NotQuoted) -> Finding {

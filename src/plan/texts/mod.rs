@@ -135,8 +135,10 @@ impl Texts {
         if holders.is_empty() {
             holders.push(format!("the authors of {family}"));
         }
-        let text = |text: &Licence| context! { path => text.path.as_str(), lines => &text.lines };
-        let texts: Vec<Value> = texts.iter().map(text).collect();
+        let texts: Vec<Value> = texts
+            .iter()
+            .map(|text| context! { path => text.path.as_str(), lines => &text.lines })
+            .collect();
         let holders = holders.join("\n ");
         let values = context! { family, license, homepage, holders, texts };
         self.0.render_str(COPYRIGHT, values).map_err(fault)

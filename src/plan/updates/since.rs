@@ -85,17 +85,19 @@ fn inherit(
 /// Adds relations to packages that had paths of `package`, unless it has one to them that is as strict.
 fn add_relations(package: &mut Package<FileSource>, format: Format, added: Vec<Relation>) {
     let Some(relations) = package.relations_mut(format) else { return };
-    let is_known = |new: &Relation| {
-        relations.iter().any(|known| {
-            let same = known.kind == new.kind && known.name == new.name;
-            let bounds = known.version.as_ref().zip(new.version.as_ref());
-            same && bounds.is_none_or(|((_, known), (_, new))| !is_newer(format, new, known))
-        })
-    };
-    let added: Vec<Relation> = added.into_iter().filter(|new| !is_known(new)).collect();
+    let added: Vec<Relation> =
+        added.into_iter().filter(|new| !is_known(new, relations, format)).collect();
     relations.extend(added.iter().cloned());
     relations.sort();
     package.identity.taken.extend(added.into_iter().map(|relation| (format, relation)));
+}
+
+fn is_known(new: &Relation, relations: &[Relation], format: Format) -> bool {
+    relations.iter().any(|known| {
+        let same = known.kind == new.kind && known.name == new.name;
+        let bounds = known.version.as_ref().zip(new.version.as_ref());
+        same && bounds.is_none_or(|((_, known), (_, new))| !is_newer(format, new, known))
+    })
 }
 
 /// The names of the whole set, whether or not all of it is made.
@@ -127,12 +129,10 @@ impl SetNames {
         }
         let system = SystemPackages::known()?;
         for Listing { name: listing, packages, .. } in earlier {
-            let is_odd = |package: &&ListedPackage| {
+            let odd = packages.iter().find(|package| {
                 system.has(&package.name) && !self.has(package.format, &package.name)
-            };
-            let Some(ListedPackage { format, name, .. }) = packages.iter().find(is_odd) else {
-                continue;
-            };
+            });
+            let Some(ListedPackage { format, name, .. }) = odd else { continue };
             let message =
                 "is a package of distributions, and none that the naming scheme of this set makes";
             let error = Error::malformed(message).structure(format!("{format} {name}"));
@@ -244,9 +244,8 @@ impl Update<'_> {
         package: &'p Package<FileSource>,
     ) -> impl Iterator<Item = &'p PackageEntry<FileSource>> {
         let format = self.format;
-        let own = |entry: &&PackageEntry<FileSource>| !is_debug_place(&entry.path);
-        let has = move |entry: &&PackageEntry<FileSource>| entry.formats.has(format);
-        package.entries.iter().filter(own).filter(has)
+        let own = package.entries.iter().filter(|entry| !is_debug_place(&entry.path));
+        own.filter(move |entry| entry.formats.has(format))
     }
 
     /// Notes folders that become another kind of file, and the reverse.
@@ -261,10 +260,12 @@ impl Update<'_> {
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
             let is = MemberKind::of(&entry.node);
-            let is_changed =
-                |was: MemberKind| was != is && [was, is].contains(&MemberKind::Directory);
             let mut before = self.owners.at(self.format, &path);
-            let Some(owned) = before.find(|owned| is_changed(owned.member.kind)) else { continue };
+            let changed = before.find(|owned| {
+                let was = owned.member.kind;
+                was != is && [was, is].contains(&MemberKind::Directory)
+            });
+            let Some(owned) = changed else { continue };
             let mut owners = self.owners.at(self.format, &path);
             let is_shared = owners.any(|owned| owned.package.name != own);
             let before = Before { owned, is_shared, members: self.members(&path) };

@@ -95,25 +95,27 @@ fn in_set(
     format: Format,
     drafts: &[Draft],
 ) -> Option<String> {
-    let is_named = |draft: &&Draft| draft.names.of(format) == former.name;
-    if drafts.iter().any(|draft| is_named(&draft)) {
+    if drafts.iter().any(|draft| draft.names.of(format) == former.name) {
         return Some(format!("the set has a package {}", former.name));
     }
-    let provides = |draft: &&Draft| {
-        let own = draft
-            .links
-            .iter()
-            .filter(|link| link.kind == RelationKind::Provides)
-            .map(|link| link.to.of(format));
-        let added = draft.relations.iter().filter(|(known, relation)| {
-            *known == format && relation.kind == RelationKind::Provides
-        });
-        let mut names = own.chain(added.map(|(_, relation)| relation.name.as_str()));
-        names.any(|name| name == former.name)
-    };
     let others = drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own);
-    let other = others.map(|(_, draft)| draft).find(provides)?;
+    let mut others = others.map(|(_, draft)| draft);
+    let other = others.find(|draft| provides(draft, format, &former.name))?;
     Some(format!("{} provides {}", other.names.of(format), former.name))
+}
+
+fn provides(draft: &Draft, format: Format, name: &str) -> bool {
+    let own = draft
+        .links
+        .iter()
+        .filter(|link| link.kind == RelationKind::Provides)
+        .map(|link| link.to.of(format));
+    let added = draft
+        .relations
+        .iter()
+        .filter(|(known, relation)| *known == format && relation.kind == RelationKind::Provides);
+    let mut names = own.chain(added.map(|(_, relation)| relation.name.as_str()));
+    names.any(|provided| provided == name)
 }
 
 /// A package that replaces others, or has their paths.

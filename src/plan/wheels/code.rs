@@ -105,13 +105,11 @@ impl<'a> DeviceCode<'a> {
         for (number, group) in self.groups.iter().enumerate() {
             let none = BTreeSet::new();
             let also = self.also.get(&number).unwrap_or(&none);
-            let reads = |part: &DevicePart<'_>| {
+            let own = self.parts.iter().zip(distributions).filter(|(part, _)| {
                 part.readers.contains(&number)
                     || part.readers.iter().any(|reader| also.contains(reader))
-            };
-            let own = self.parts.iter().zip(distributions);
-            let requires: Vec<String> =
-                own.filter(|(part, _)| reads(part)).map(|(_, name)| name.clone()).collect();
+            });
+            let requires: Vec<String> = own.map(|(_, name)| name.clone()).collect();
             if !requires.is_empty() {
                 extras.push(Extra { name: extra(group), requires });
             }

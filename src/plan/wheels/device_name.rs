@@ -51,18 +51,19 @@ impl FromStr for DeviceName {
                 format!("`{text}` has no {GROUP}, so that all device wheels had one name");
             return Err(Error::new(Kind::Usage, message).hint(HINT));
         }
-        let is_good = is_name(&text.replace(NAME, "n").replace(GROUP, "g"));
-        let bad = || Error::new(Kind::Usage, format!("`{text}` gives no names of distributions"));
-        if is_good { Ok(pattern) } else { Err(bad().hint(HINT)) }
+        if is_name(&text.replace(NAME, "n").replace(GROUP, "g")) {
+            return Ok(pattern);
+        }
+        let message = format!("`{text}` gives no names of distributions");
+        Err(Error::new(Kind::Usage, message).hint(HINT))
     }
 }
 
 /// Whether PEP 508 allows the name for a distribution.
 fn is_name(text: &str) -> bool {
-    let plain = |c: char| is_letter_or_digit(c) || "-_.".contains(c);
     text.starts_with(is_letter_or_digit)
         && text.ends_with(is_letter_or_digit)
-        && text.chars().all(plain)
+        && text.chars().all(|c| is_letter_or_digit(c) || "-_.".contains(c))
 }
 
 fn is_letter_or_digit(c: char) -> bool {

@@ -30,8 +30,8 @@ pub(super) fn of(wheel: &Wheel, component: &Component) -> Result<TreePath> {
             *bytes.entry(top).or_default() += kernel.content.len();
         }
     }
-    let own = |top: &&str| !top.ends_with(LIBRARIES);
-    let most = bytes.iter().filter(|(top, _)| own(top)).max_by_key(|(top, bytes)| {
+    let own = bytes.iter().filter(|(top, _)| !top.ends_with(LIBRARIES));
+    let most = own.max_by_key(|(top, bytes)| {
         // If several have the same size, the first by name.
         (**bytes, std::cmp::Reverse(**top))
     });

@@ -29,12 +29,11 @@ mod tests {
 
     #[test]
     fn what_is_qualified_belongs_to_its_arch() {
-        let group = |name: &str| Group {
+        let found = ["gfx1100", "gfx11-generic", "gfx1250", "gfx1250-strict"].map(|name| Group {
             name: name.to_owned(),
             display_name: name.to_owned(),
             archs: vec![name.parse().unwrap()],
-        };
-        let found = ["gfx1100", "gfx11-generic", "gfx1250", "gfx1250-strict"].map(group);
+        });
         let made = groups(&found, &Grouping::default());
         let names: Vec<(&str, usize)> =
             made.iter().map(|group| (group.name.as_str(), group.archs.len())).collect();

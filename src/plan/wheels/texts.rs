@@ -172,15 +172,15 @@ fn licences(wheel: &Wheel) -> BTreeSet<String> {
         .members
         .keys()
         .filter_map(|name| name.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/'));
-    let is_licence = |path: &&str| {
+    let licences = own.filter(|path| {
         // Since METADATA 2.4, licence files are in a folder of their own.
         let plain = path.strip_prefix("licenses/").unwrap_or(path);
         match named.is_empty() {
             false => named.contains(plain),
             true => LICENCES.iter().any(|start| plain.to_ascii_uppercase().starts_with(start)),
         }
-    };
-    own.filter(is_licence).map(str::to_owned).collect()
+    });
+    licences.map(str::to_owned).collect()
 }
 
 fn text(text: String) -> PlannedMember {

@@ -30,7 +30,9 @@ pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName
     let has_host_files =
         taken.iter().any(|part| part.host.iter().any(|(_, it)| it.data().is_some()));
     let own = normalized(wheel.metadata.name());
-    let is_of =
-        |host: &String| archs.len() == 1 || is_named_after(&own, host) || pattern.makes(&own, host);
-    !has_host_files && wheel.pinned().iter().any(is_of)
+    !has_host_files
+        && wheel
+            .pinned()
+            .iter()
+            .any(|host| archs.len() == 1 || is_named_after(&own, host) || pattern.makes(&own, host))
 }

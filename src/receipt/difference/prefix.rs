@@ -18,8 +18,8 @@ pub(super) fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage>
 /// Moves paths from one prefix to the other. A path whose new place is taken stays, and so is reported as
 /// gone. Shorter paths move first: if one prefix contains the other, they free the places of longer ones.
 fn move_members(members: &mut [ListedMember], from: &str, to: &str) {
-    let is_moved = |member: &&mut ListedMember| below(&member.path, from).is_some();
-    let (mut moving, staying): (Vec<_>, Vec<_>) = members.iter_mut().partition(is_moved);
+    let (mut moving, staying): (Vec<_>, Vec<_>) =
+        members.iter_mut().partition(|member| below(&member.path, from).is_some());
     let mut taken: BTreeSet<String> = staying.iter().map(|member| member.path.clone()).collect();
     moving.sort_by_key(|member| member.path.len());
     for member in moving {

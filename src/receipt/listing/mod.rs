@@ -155,9 +155,10 @@ impl ListedPackage {
     /// The order of packages in a listing. Packages are equal if a package manager takes them for the same,
     /// even if their versions are spelt differently.
     pub(crate) fn order(&self, other: &Self) -> Ordering {
-        let versions = || self.format.compare_versions(&self.version, &other.version);
-        let architectures = || self.architecture.cmp(&other.architecture);
-        self.key().cmp(&other.key()).then_with(versions).then_with(architectures)
+        self.key()
+            .cmp(&other.key())
+            .then_with(|| self.format.compare_versions(&self.version, &other.version))
+            .then_with(|| self.architecture.cmp(&other.architecture))
     }
 
     /// Whether it has the same version as `other`, which has the same format. Spelling does not matter.
@@ -206,15 +207,6 @@ pub(crate) mod tests {
         version: &str,
         paths: &[(&str, MemberKind)],
     ) -> ListedPackage {
-        let member = |(path, kind): &(&str, MemberKind)| ListedMember {
-            path: (*path).to_owned(),
-            kind: *kind,
-            mode: 0o644,
-            size: None,
-            sha256: None,
-            code_sha256: None,
-            target: None,
-        };
         ListedPackage {
             format,
             name: name.to_owned(),
@@ -227,19 +219,31 @@ pub(crate) mod tests {
             download: Size::default(),
             installed: Size::default(),
             relations: Vec::new(),
-            members: paths.iter().map(member).collect(),
+            members: paths.iter().map(|(path, kind)| listed_member(path, *kind)).collect(),
+        }
+    }
+
+    fn listed_member(path: &str, kind: MemberKind) -> ListedMember {
+        ListedMember {
+            path: path.to_owned(),
+            kind,
+            mode: 0o644,
+            size: None,
+            sha256: None,
+            code_sha256: None,
+            target: None,
         }
     }
 
     #[test]
     fn the_newest_of_several_versions_is_the_last() {
-        let package =
-            |format, version| listed(format, "rocm-blas", version, &[("/x", MemberKind::File)]);
+        let paths = [("/x", MemberKind::File)];
         for format in Format::ALL {
             for versions in [["7.9.0-1", "7.10.0-1"], ["7.10.0~rc1-1", "7.10.0-1"]] {
                 let both = [versions, [versions[1], versions[0]]];
                 for order in both {
-                    let packages = order.map(|version| package(format, version)).into();
+                    let packages =
+                        order.map(|version| listed(format, "rocm-blas", version, &paths)).into();
                     let listing = Listing::new(String::new(), None, packages);
                     let sorted = listing.sorted().packages;
                     assert_eq!(sorted[1].version, versions[1]);

@@ -173,8 +173,9 @@ fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
 }
 
 fn header_text(name: &str, value: RpmResult<&str>) -> Result<String> {
-    let lacking = || Error::malformed(format!("the header has no {name}"));
-    value.map(str::to_owned).map_err(|error| lacking().cause(error))
+    value
+        .map(str::to_owned)
+        .map_err(|error| Error::malformed(format!("the header has no {name}")).cause(error))
 }
 
 fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> {
@@ -202,21 +203,26 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
 /// Whether a dependency follows from the package itself; see `formats::rpm::dependencies`.
 fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     let automatic = DependencyFlags::RPMLIB | DependencyFlags::INTERP | DependencyFlags::CONFIG;
-    let own = |rest: &str| rest.is_empty() || rest == "(x86-64)" || rest == "(aarch-64)";
-    let is_own = dependency.name.strip_prefix(name).is_some_and(own);
+    let is_own = dependency
+        .name
+        .strip_prefix(name)
+        .is_some_and(|rest| ["", "(x86-64)", "(aarch-64)"].contains(&rest));
     dependency.flags.intersects(automatic) || (kind == RelationKind::Provides && is_own)
 }
 
 /// Converts one dependency. A bound with an unknown comparison, which rpm's own tools cannot write, stays
 /// whole.
 fn rpm_relation(kind: RelationKind, dependency: &Dependency) -> RelationRecord {
-    let has = |flag| dependency.flags.contains(flag);
     let signs = [
         (DependencyFlags::LESS, '<'),
         (DependencyFlags::GREATER, '>'),
         (DependencyFlags::EQUAL, '='),
     ];
-    let sign: String = signs.iter().filter(|(flag, _)| has(*flag)).map(|(_, sign)| *sign).collect();
+    let sign: String = signs
+        .iter()
+        .filter(|(flag, _)| dependency.flags.contains(*flag))
+        .map(|(_, sign)| *sign)
+        .collect();
     let Dependency { name, version, .. } = dependency;
     if sign.is_empty() {
         return whole(kind, name.clone());

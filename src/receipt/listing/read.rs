@@ -121,10 +121,8 @@ fn refuse_odd(package: &ListedPackage) -> Result<()> {
         ("version", version, spelling::is_version(*format, version)),
         ("architecture", architecture, spelling::is_architecture(*format, architecture)),
     ];
-    let is_path = |path: &str| {
-        path == "/" || path.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok())
-    };
-    let paths = package.members.iter().map(|member| ("path", &member.path, is_path(&member.path)));
+    let members = package.members.iter();
+    let paths = members.map(|member| ("path", &member.path, is_absolute_path(&member.path)));
     let Some((what, text, _)) = said.into_iter().chain(paths).find(|(.., is_good)| !is_good) else {
         return Ok(());
     };
@@ -134,6 +132,10 @@ fn refuse_odd(package: &ListedPackage) -> Result<()> {
         "no build writes that, and nothing of it is taken over: use the receipt of the build, or \
          the packages",
     ))
+}
+
+fn is_absolute_path(path: &str) -> bool {
+    path == "/" || path.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok())
 }
 
 fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
@@ -151,8 +153,8 @@ fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
 /// neighbours in a sorted listing.
 fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
     packages.dedup_by(|one, other| {
-        let renamed = || ListedPackage { file_name: other.file_name.clone(), ..one.clone() };
-        one.order(other).is_eq() && renamed() == *other
+        one.order(other).is_eq()
+            && *other == ListedPackage { file_name: other.file_name.clone(), ..one.clone() }
     });
 }
 

@@ -229,8 +229,11 @@ impl Findings {
 
 impl Serialize for Findings {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let of = |finding| WithAcceptance { finding, accepted: self.acceptance(finding) };
-        serializer.collect_seq(self.list.iter().map(of))
+        serializer.collect_seq(
+            self.list
+                .iter()
+                .map(|finding| WithAcceptance { finding, accepted: self.acceptance(finding) }),
+        )
     }
 }
 

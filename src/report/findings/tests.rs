@@ -55,7 +55,7 @@ fn paths<const N: usize>(texts: [&str; N]) -> Vec<TreePath> {
 
 /// Packages that need another version than the newest.
 fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
-    let misfit = |(package, relation, installed): &(&str, &str, bool)| Misfit {
+    let misfits = misfits.iter().map(|(package, relation, installed)| Misfit {
         package: text(package),
         version: "7.1.0-1".to_owned(),
         architecture: "amd64".to_owned(),
@@ -63,11 +63,11 @@ fn held_back(misfits: &[(&str, &str, bool)], held_back: &[&str]) -> Finding {
         discord: Discord::Needs,
         relation: (*relation).to_owned(),
         offered: if *installed { vec!["rocm-common 7.1.0-2".to_owned()] } else { Vec::new() },
-    };
+    });
     Finding::UpdateHeldBack {
         channel: "apt-stable".to_owned(),
         format: Format::Deb,
-        misfits: misfits.iter().map(misfit).collect(),
+        misfits: misfits.collect(),
         held_back: held_back.iter().map(|name| (*name).to_owned()).collect(),
     }
 }
@@ -95,8 +95,7 @@ fn left_out(file: &str, reason: PackageLeftOut) -> Finding {
 }
 
 fn places(count: usize) -> Vec<LeftOutFile> {
-    let place = |n| LeftOutFile { file: format!("blas_lib/lib/lib{n}.so"), count: n };
-    (1..=count).map(place).collect()
+    (1..=count).map(|n| LeftOutFile { file: format!("blas_lib/lib/lib{n}.so"), count: n }).collect()
 }
 
 fn of_input() -> Vec<Finding> {
@@ -132,8 +131,8 @@ fn of_input() -> Vec<Finding> {
             actual,
         },
         Finding::ArchNeutralCode { file: input("lib/x.so"), entry: text(entry) },
-        host_from_other_shard(Some(path("lib/x")), 1),
-        host_from_other_shard(None, 2),
+        host_provided_by_other_shard(Some(path("lib/x")), 1),
+        host_provided_by_other_shard(None, 2),
         host_files_differ(KindDifference::Link),
         host_files_differ(KindDifference::DeviceCode),
     ]
@@ -143,7 +142,7 @@ fn host_files_differ(difference: KindDifference) -> Finding {
     Finding::HostFilesDiffer { file: file("share/x"), difference, first: one(), other: two() }
 }
 
-fn host_from_other_shard(path: Option<TreePath>, files: usize) -> Finding {
+fn host_provided_by_other_shard(path: Option<TreePath>, files: usize) -> Finding {
     Finding::HostFromOtherShard {
         component: text("blas_lib"),
         path,
@@ -461,11 +460,11 @@ fn of_indexes_together() -> Vec<Finding> {
         },
         Inconsistency::PlainAndCompressed { compressed: text("T_gfx906.dat.zlib") },
     ];
-    let at = |fault| Finding::DatabaseInconsistent {
+    let findings = faults.into_iter().map(|fault| Finding::DatabaseInconsistent {
         file: file("lib/hipblaslt/library/T_gfx906.dat"),
         fault,
-    };
-    faults.into_iter().map(at).collect()
+    });
+    findings.collect()
 }
 
 fn of_wheels() -> Vec<Finding> {
@@ -928,8 +927,8 @@ fn codes_are_unique_and_sorted() {
     let names: BTreeSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
     assert_eq!(names.len(), ids.len());
     assert!(Code::ALL.iter().all(|code| Code::of_id(code.id()) == Some(*code)));
-    let is_sentence = |text: &str| text.ends_with('.') && !text.contains("  ");
-    assert!(Code::ALL.iter().all(|code| is_sentence(code.explanation())));
+    let mut sentences = Code::ALL.iter().map(|code| code.explanation());
+    assert!(sentences.all(|text| text.ends_with('.') && !text.contains("  ")));
 }
 
 #[test]
@@ -968,8 +967,8 @@ fn texts_are_as_written_here() {
     compare(&examples(), "src/report/findings/examples.txt");
     for line in examples().iter().map(ToString::to_string) {
         let words: Vec<&str> = line.split([' ', ',', '(', ')', ';', ':']).collect();
-        let plural = |pair: &[&str]| pair[0] == "1" && pair[1].ends_with('s');
-        assert!(!words.windows(2).any(plural), "{line}");
+        let has_plural = words.windows(2).any(|pair| pair[0] == "1" && pair[1].ends_with('s'));
+        assert!(!has_plural, "{line}");
     }
 }
 

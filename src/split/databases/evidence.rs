@@ -6,7 +6,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::formats::code_object;
 use rockpack_base::formats::fatbin::Bundles;
-use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::gfx::Target;
 use rockpack_base::tree::TreePath;
 
 use super::{Declared, Evidence};
@@ -144,8 +144,8 @@ fn lone_code(
         notes.add(Finding::UnknownProcessor { file: notes.file(path), entry: None, flags });
         return Ok(None);
     };
-    let refined = |arch: &&BaseArch| refine(arch, target.base()) == *arch;
-    let base = declared.archs.iter().find(refined).unwrap_or(target.base());
+    let refined = declared.archs.iter().find(|arch| refine(arch, target.base()) == *arch);
+    let base = refined.unwrap_or(target.base());
     Ok(Some(CodeObject { target: base.clone().into(), content: content.clone() }))
 }
 

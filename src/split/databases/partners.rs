@@ -120,8 +120,10 @@ fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
         let Some(description) = &index.description else {
             continue;
         };
-        let library = |name: &String| [format!("{name}.dat"), format!("{name}.dat.zlib")];
-        let libraries = description.libraries.iter().map(|name| library(name).to_vec());
+        let libraries = description
+            .libraries
+            .iter()
+            .map(|name| vec![format!("{name}.dat"), format!("{name}.dat.zlib")]);
         let files = description.code_object_files.iter().map(|name| vec![name.clone()]);
         for names in libraries.chain(files) {
             if let Some(unresolved) = unresolved(index, &names, &by_path) {
@@ -140,14 +142,14 @@ fn unresolved(
     by_path: &BTreeMap<&str, &DatabaseCandidate>,
 ) -> Option<Unresolved> {
     let folder = index.path.parent();
-    let beside = |name: &String| {
+    let beside = names.iter().find_map(|name| {
         let path = match &folder {
             Some(folder) => format!("{folder}/{name}"),
             None => name.clone(),
         };
         by_path.get(path.as_str()).copied()
-    };
-    match names.iter().find_map(beside) {
+    });
+    match beside {
         None => Some(Unresolved::Absent),
         Some(file) if serve_one(index, file) => None,
         Some(file) => {

@@ -298,16 +298,8 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let segment = file.segment(elf::PT_DYNAMIC);
     let segment = segment.map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
     let read: Vec<(u64, u64, u64)> = tables.chain(segment).collect();
-    let unloaded = |section: &SectionHeader| {
-        let kept_out = !section.is_allocated() && section.is_in_file();
-        let empty = section.sh_type == elf::SHT_NOBITS && section.takes_addresses();
-        read.iter().any(|(address, offset, size)| {
-            kept_out && section_meets(section.sh_offset, section, *offset, *size)
-                || empty && section_meets(section.sh_addr, section, *address, *size)
-        })
-    };
     let mut sections = file.sections.iter().enumerate();
-    match sections.find(|(_, section)| unloaded(section)) {
+    match sections.find(|(_, section)| is_unloaded_part(section, &read)) {
         Some((index, _)) => {
             let message =
                 "is not loaded by its flags or its type, and the dynamic linker reads from it";
@@ -317,16 +309,25 @@ fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     }
 }
 
+fn is_unloaded_part(section: &SectionHeader, read: &[(u64, u64, u64)]) -> bool {
+    let kept_out = !section.is_allocated() && section.is_in_file();
+    let empty = section.sh_type == elf::SHT_NOBITS && section.takes_addresses();
+    read.iter().any(|(address, offset, size)| {
+        kept_out && section_meets(section.sh_offset, section, *offset, *size)
+            || empty && section_meets(section.sh_addr, section, *address, *size)
+    })
+}
+
 fn section_meets(own: u64, section: &SectionHeader, start: u64, size: u64) -> bool {
     own < start.saturating_add(size) && start < own.saturating_add(section.sh_size)
 }
 
 fn references(file: &ElfFile, bound: &[BoundWrapper], layout: &Layout) -> Result<Vec<WrapperRef>> {
     let names = symbols::bundle_names(file, layout.fatbin)?;
-    let reference = |(index, wrapper): (u32, &BoundWrapper)| WrapperRef {
+    let references = (0..).zip(bound).map(|(index, wrapper)| WrapperRef {
         index,
         bundle_offset: wrapper.target.saturating_sub(layout.start),
         symbol: names.of(wrapper),
-    };
-    Ok((0..).zip(bound).map(reference).collect())
+    });
+    Ok(references.collect())
 }

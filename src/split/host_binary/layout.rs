@@ -123,10 +123,9 @@ impl Layout {
     /// Finds the content after the device code in its segment.
     fn behind(&self, file: &ElfFile) -> Result<Behind> {
         let segment = &file.program_headers[self.segment];
-        let follows = |section: &&SectionHeader| {
+        let mut sections = file.sections.iter().filter(|section| {
             section.takes_addresses() && (self.end..segment.memory_end()).contains(&section.sh_addr)
-        };
-        let mut sections = file.sections.iter().filter(follows);
+        });
         // Zeros outside of sections are still memory of the program.
         let nothing = segment.memory_end() == self.end;
         let tail = self.fatbin_in_file().end..segment.file_end();
@@ -220,13 +219,7 @@ pub fn is_named(file: &ElfFile, range: &Range<u64>) -> bool {
 
 /// The one load segment that holds the section, in memory and in the file.
 fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> Result<usize> {
-    let holds = |load: &ProgramHeader| {
-        load.p_vaddr <= section.sh_addr
-            && section.memory_end() <= load.p_vaddr + load.p_filesz
-            && load.p_offset <= section.sh_offset
-            && section.sh_offset - load.p_offset == section.sh_addr - load.p_vaddr
-    };
-    match file.loads().find(|(_, load)| holds(load)) {
+    match file.loads().find(|(_, load)| holds(load, section)) {
         Some((segment, _)) => Ok(segment),
         None => {
             let message = "lies in no load segment as a whole";
@@ -235,48 +228,56 @@ fn containing_segment(file: &ElfFile, index: usize, section: &SectionHeader) -> 
     }
 }
 
+fn holds(load: &ProgramHeader, section: &SectionHeader) -> bool {
+    load.p_vaddr <= section.sh_addr
+        && section.memory_end() <= load.p_vaddr + load.p_filesz
+        && load.p_offset <= section.sh_offset
+        && section.sh_offset - load.p_offset == section.sh_addr - load.p_vaddr
+}
+
 /// Refuses anything else in the place of the device code.
 fn refuse_overlaps(file: &ElfFile, fatbin: usize, segment: usize) -> Result<()> {
     let own = file.sections[fatbin];
     let memory = own.sh_addr..own.memory_end();
     let bytes = own.sh_offset..own.file_end();
-    let covers = |header: &ProgramHeader| {
-        let in_file = header.p_filesz > 0 && intersects(&bytes, header.p_offset, header.file_end());
-        // Other headers take addresses only for their bytes in the file: a thread-local template, and the
-        // stack, whose header has its size.
-        let in_memory = header.is_load() || header.p_type == elf::PT_GNU_RELRO;
-        let size = if in_memory { header.p_memsz } else { header.p_filesz };
-        let in_memory = size > 0 && intersects(&memory, header.p_vaddr, header.p_vaddr + size);
-        in_file || in_memory
-    };
     let segments = file
         .program_headers
         .iter()
         .enumerate()
-        .filter(|(index, header)| *index != segment && covers(header))
+        .filter(|(index, header)| *index != segment && segment_covers(header, &memory, &bytes))
         .map(|(index, _)| {
             let message = format!("covers device code at {:#x}", own.sh_addr);
             file.refuse_segment(Kind::Unsupported, index, message)
         });
-    let overlaps = |section: &SectionHeader| {
-        let in_file =
-            section.is_in_file() && intersects(&bytes, section.sh_offset, section.file_end());
-        let in_memory =
-            section.takes_addresses() && intersects(&memory, section.sh_addr, section.memory_end());
-        in_file || in_memory
-    };
     let sections = file
         .sections
         .iter()
         .enumerate()
         .skip(1)
-        .filter(|(index, section)| *index != fatbin && overlaps(section))
+        .filter(|(index, section)| *index != fatbin && section_overlaps(section, &memory, &bytes))
         .map(|(index, _)| {
             let message = format!("overlaps device code at {:#x}", own.sh_addr);
             file.refuse_section(Kind::Unsupported, index, message)
         });
     let faults = segments.chain(sections).take(MAX_FAULTS).collect();
     Error::gather(faults).map_or(Ok(()), Err)
+}
+
+fn segment_covers(header: &ProgramHeader, memory: &Range<u64>, bytes: &Range<u64>) -> bool {
+    let in_file = header.p_filesz > 0 && intersects(bytes, header.p_offset, header.file_end());
+    // Other headers take addresses only for their bytes in the file: a thread-local template, and the
+    // stack, whose header has its size.
+    let in_memory = header.is_load() || header.p_type == elf::PT_GNU_RELRO;
+    let size = if in_memory { header.p_memsz } else { header.p_filesz };
+    let in_memory = size > 0 && intersects(memory, header.p_vaddr, header.p_vaddr + size);
+    in_file || in_memory
+}
+
+fn section_overlaps(section: &SectionHeader, memory: &Range<u64>, bytes: &Range<u64>) -> bool {
+    let in_file = section.is_in_file() && intersects(bytes, section.sh_offset, section.file_end());
+    let in_memory =
+        section.takes_addresses() && intersects(memory, section.sh_addr, section.memory_end());
+    in_file || in_memory
 }
 
 fn intersects(range: &Range<u64>, start: u64, end: u64) -> bool {

@@ -179,11 +179,9 @@ impl<'a> Search<'a> {
     fn displace(&self, entries: usize) -> Result<(usize, u64)> {
         let all = self.candidates(entries);
         let patchable = table_end(entries + self.patchelf_entries());
-        let leaves_room =
-            |candidate: &&DisplaceableSection| self.start_of(candidate.position + 1) > patchable;
         let best = all
             .iter()
-            .filter(leaves_room)
+            .filter(|candidate| self.start_of(candidate.position + 1) > patchable)
             .min_by_key(|candidate| candidate.size)
             .or_else(|| all.iter().min_by_key(|candidate| candidate.size));
         best.map(|candidate| (candidate.position, candidate.shift))
@@ -225,12 +223,11 @@ impl<'a> Search<'a> {
         };
         let align = moving.iter().map(|(_, section)| section.sh_addralign.max(1)).max()?;
         let shift = align_up(needed, align);
-        let leaves_first_page = |section: &SectionHeader| {
+        let leaves_first_page = moving.iter().any(|(_, section)| {
             let end = section.file_end();
             mobility(self.file, section) == Mobility::Shiftable && end <= PAGE && end + shift > PAGE
-        };
-        let stays = !moving.iter().any(|(_, section)| leaves_first_page(section));
-        (last.file_end() + shift <= limit && stays).then_some(shift)
+        });
+        (last.file_end() + shift <= limit && !leaves_first_page).then_some(shift)
     }
 
     fn no_room(&self, entries: usize) -> Error {

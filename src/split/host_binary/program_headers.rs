@@ -76,8 +76,8 @@ fn divide(file: &ElfFile, layout: &Layout, split: &Split) -> Result<Vec<ProgramH
 fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
     let segment = &file.program_headers[layout.segment];
     let end = segment.p_vaddr.saturating_add(segment.p_filesz);
-    let in_file = |section: &&SectionHeader| section.takes_addresses() && section.is_in_file();
-    let sections = file.sections.iter().filter(in_file);
+    let sections =
+        file.sections.iter().filter(|section| section.takes_addresses() && section.is_in_file());
     let addresses = sections.map(|section| section.sh_addr);
     let page = start..end.min(start.saturating_add(PAGE));
     let first = addresses.filter(|address| page.contains(address)).min().unwrap_or(start);
@@ -90,10 +90,7 @@ fn first_content(file: &ElfFile, layout: &Layout, start: u64) -> Result<u64> {
 /// Makes a part of known data not executable if the code is in the other part. The flags of sections are not
 /// enough: bytes of any other section that is loaded with code can be executed.
 fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Result<()> {
-    let has_code = |part: &ProgramHeader| {
-        sections_of(file, part).iter().any(|section| section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
-    };
-    if !parts.iter().any(has_code) {
+    if !parts.iter().any(|part| has_code(file, part)) {
         return Ok(());
     }
     for part in parts {
@@ -102,6 +99,10 @@ fn drop_needless_execution(file: &ElfFile, parts: &mut [ProgramHeader]) -> Resul
         }
     }
     Ok(())
+}
+
+fn has_code(file: &ElfFile, part: &ProgramHeader) -> bool {
+    sections_of(file, part).iter().any(|section| section.sh_flags.0 & elf::SHF_EXECINSTR.0 != 0)
 }
 
 /// The sections within a part, in the order of their addresses.
@@ -189,12 +190,8 @@ fn relocate(
         return Ok(moved);
     }
     let movable = MOVABLE.contains(&header.p_type);
-    let covers = |index: usize| {
-        let section = &file.sections[index];
-        section.sh_offset < header.file_end() && header.p_offset < section.file_end()
-    };
     // `patchelf` leaves headers of notes that it moved, which now point to nothing.
-    if movable && !room.moving().any(covers) {
+    if movable && !room.moving().any(|index| covers(header, &file.sections[index])) {
         return Ok(moved);
     }
     let shifted = room.shifted.first().zip(room.shifted.last());
@@ -210,4 +207,8 @@ fn relocate(
     moved.p_vaddr = header.p_vaddr + room.shift;
     moved.p_paddr = header.p_paddr.wrapping_add(room.shift);
     Ok(moved)
+}
+
+fn covers(header: &ProgramHeader, section: &SectionHeader) -> bool {
+    section.sh_offset < header.file_end() && header.p_offset < section.file_end()
 }

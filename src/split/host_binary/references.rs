@@ -78,12 +78,11 @@ impl<'a> LoaderTables<'a> {
         sizes.extend(ADDRESSES.iter().map(|(tag, size)| {
             (*tag, size.and_then(|size| dynamic.value(size)).unwrap_or_default())
         }));
-        let address = |item: &DynamicEntry| {
+        let addresses = dynamic.entries.iter().filter_map(|item| {
             let (_, size) = sizes.iter().find(|(tag, _)| *tag == item.entry.d_tag)?;
             Some((*item, (*size).max(1)))
-        };
-        let addresses = dynamic.entries.iter().filter_map(address).collect();
-        Ok(Self { file, addresses })
+        });
+        Ok(Self { file, addresses: addresses.collect() })
     }
 
     /// Fails if the loader's own tables lie in the device code.
@@ -111,12 +110,13 @@ impl<'a> LoaderTables<'a> {
             let (tag, start) = (item.entry.d_tag, item.entry.d_val);
             let in_front = file.offset_of(start, 1).is_some_and(|offset| offset < front);
             let mut moving = layout.room.moving().map(|index| &file.sections[index]);
-            let mut follows = || {
+            // Zero means "absent" for tags whose table is optional.
+            let stays_right = if MOVABLE.contains(&tag) {
                 let end = start.saturating_add(*size);
                 moving.any(|section| section.sh_addr == start && end <= section.memory_end())
+            } else {
+                start == 0
             };
-            // Zero means "absent" for tags whose table is optional.
-            let stays_right = if MOVABLE.contains(&tag) { follows() } else { start == 0 };
             if in_front && !stays_right {
                 let message = format!(
                     "tag {:#x} leads to {size:#x} bytes at {start:#x}, which make room for program \

@@ -40,11 +40,8 @@ impl Tail {
         } else {
             file.content().len()
         };
-        let is_loaded = |range: &Range<u64>| {
-            let mut loads = file.loads().filter(|(_, load)| load.p_filesz > 0);
-            loads.any(|(_, load)| load.p_offset < range.end && range.start < load.file_end())
-        };
-        let stale = old.into_iter().filter(|range| range.start < keep_end && !is_loaded(range));
+        let stale =
+            old.into_iter().filter(|range| range.start < keep_end && !is_loaded(file, range));
         let names_offset = layout.new_offset(keep_end);
         let names_size = file.names().len() as u64 + MARKER_SECTION.len() as u64 + 1;
         let table_offset = align_up(names_offset + names_size, 8);
@@ -67,6 +64,11 @@ impl Tail {
         bytes.extend(headers.iter().flat_map(|header| header.to_bytes()));
         Content::of_bytes(bytes)
     }
+}
+
+fn is_loaded(file: &ElfFile, range: &Range<u64>) -> bool {
+    let mut loads = file.loads().filter(|(_, load)| load.p_filesz > 0);
+    loads.any(|(_, load)| load.p_offset < range.end && range.start < load.file_end())
 }
 
 /// End of everything except the section names and the section table.

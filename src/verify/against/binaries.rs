@@ -102,11 +102,11 @@ impl GivenBinary {
             }
         }
         known.extend(device.unreferenced.iter().map(|entry| &entry.sha256));
-        let is_foreign = |row: &Row<'_>| {
+        let foreign = rows.into_iter().filter(|row| {
             let of_arch = base_of(row.target).is_some_and(|arch| archs.contains(&arch));
             of_arch && !known.contains(row.sha256)
-        };
-        for row in rows.into_iter().filter(is_foreign) {
+        });
+        for row in foreign {
             problems.add(Problem::CodeObjectForeign {
                 file: row.archive,
                 position: CodePosition::row(row.key, row.target),
@@ -121,12 +121,10 @@ impl GivenBinary {
     fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, Vec<Row<'a>>)> {
         let name = file_name(&self.path);
         let known: BTreeSet<&Sha> = self.build.device.entries().map(|it| &it.sha256).collect();
-        let is_named = |binary: &str| binary.rsplit('/').next() == Some(name.as_str());
-        let named = rows(packages).into_iter().filter(|(binary, _)| is_named(binary));
-        let fitting = |(_, rows): &(&str, Vec<Row<'_>>)| {
-            rows.iter().filter(|row| known.contains(row.sha256)).count()
-        };
-        named.max_by_key(fitting)
+        let named = rows(packages)
+            .into_iter()
+            .filter(|(binary, _)| binary.rsplit('/').next() == Some(name.as_str()));
+        named.max_by_key(|(_, rows)| rows.iter().filter(|row| known.contains(row.sha256)).count())
     }
 
     fn refusal(&self) -> Error {

@@ -41,8 +41,9 @@ pub(in crate::verify) fn check_builds(
         }
         numbered.push((build, numbers));
     }
-    let of_installed = |build: &BinaryBuild| binary.installed.is_none_or(|code| build.code == code);
-    let own = numbered.iter().find(|(build, numbers)| of_installed(build) && is_own(numbers));
+    let own = numbered.iter().find(|(build, numbers)| {
+        binary.installed.is_none_or(|code| build.code == code) && is_own(numbers)
+    });
     let Some((primary, _)) = own else {
         let misplacement = Misplacement::NoOwnBuild { path: binary.path.clone() };
         problems.add(Problem::CodeObjectMisplaced { misplacement });
@@ -74,21 +75,23 @@ fn strangers(
     primary: &BinaryBuild,
 ) -> Vec<usize> {
     let all = by_bundle(&primary.device.by_wrapper, |_, entries| Arc::new(kernels(entries)));
-    let stranger = |index: usize, entries: &[DeviceEntry]| {
-        let Some(found) = numbers.get(index).and_then(Option::as_ref) else { return false };
-        let own = kernels(entries);
-        // Wrappers of one bundle have one set of kernels.
-        let mut asked = BTreeSet::new();
-        let agrees = |number: &usize| {
-            all.get(*number).is_some_and(|theirs| {
-                let disagrees = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(theirs);
-                asked.insert(Arc::as_ptr(theirs)) && !disagrees
-            })
-        };
-        !found.is_empty() && !found.iter().any(agrees)
-    };
-    let strange = by_bundle(&build.device.by_wrapper, stranger).into_iter().enumerate();
+    let strange = by_bundle(&build.device.by_wrapper, |index, entries| {
+        let found = numbers.get(index).and_then(Option::as_ref);
+        found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
+    });
+    let strange = strange.into_iter().enumerate();
     strange.filter_map(|(index, strange)| strange.then_some(index)).collect()
+}
+
+/// Whether wrappers are named, and none of them has the kernels. `all` has those of each wrapper.
+fn is_stranger(own: &BTreeSet<u64>, named: &Numbers, all: &[Arc<BTreeSet<u64>>]) -> bool {
+    // Wrappers of one bundle have one set of kernels.
+    let mut asked = BTreeSet::new();
+    let agrees = named.iter().filter_map(|number| all.get(*number)).any(|theirs| {
+        let disagrees = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(theirs);
+        asked.insert(Arc::as_ptr(theirs)) && !disagrees
+    });
+    !named.is_empty() && !agrees
 }
 
 fn kernels(entries: &[DeviceEntry]) -> BTreeSet<u64> {

@@ -29,10 +29,10 @@ impl<'a> SetComparison<'a> {
             self.add_loss(path, FileLoss::BinaryAbsent, problems);
         }
         for InstalledBinary { facts, code, wrappers } in installed {
-            let is_own = |build: &&BinaryBuild| {
-                build.code == code && build.device.by_wrapper.len() == wrappers
-            };
-            let own: Vec<&BinaryBuild> = builds.iter().filter(is_own).collect();
+            let own = builds
+                .iter()
+                .filter(|build| build.code == code && build.device.by_wrapper.len() == wrappers);
+            let own: Vec<&BinaryBuild> = own.collect();
             if own.is_empty() {
                 // The build of another shard may be one that cannot be taken apart.
                 let unread = self.inputs.plain.get(path).and_then(|all| other_than_unread(all));

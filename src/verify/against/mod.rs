@@ -80,16 +80,13 @@ impl<'a> SetComparison<'a> {
     /// for a binary of the artifacts. The packages of binaries need not be at hand.
     fn shipped(&self) -> BTreeSet<&'a str> {
         let binaries: BTreeSet<&str> = self.inputs.fat.keys().map(TreePath::as_str).collect();
-        let of_binary = |facts: &FileFacts| match &facts.class {
-            Class::Archive(archive) => {
-                archive.rows.keys().any(|key| binaries.contains(kernel_name(key)))
-            }
-            _ => false,
-        };
         let mut shipped = shipped(self.packages);
-        for (path, _) in self.packages.iter().flat_map(|p| p.files()).filter(|(_, f)| of_binary(f))
-        {
-            shipped.remove(path);
+        for (path, facts) in self.packages.iter().flat_map(|package| package.files()) {
+            if let Class::Archive(archive) = &facts.class
+                && archive.rows.keys().any(|key| binaries.contains(kernel_name(key)))
+            {
+                shipped.remove(path);
+            }
         }
         shipped
     }

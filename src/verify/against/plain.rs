@@ -31,24 +31,26 @@ impl SetComparison<'_> {
     ) -> Result<()> {
         let nodes = self.at(path);
         self.check_modes(path, &variants.iter().filter_map(mode).collect::<Vec<_>>(), problems);
-        let there = |plain: &Plain| nodes.iter().any(|node| same(plain, node));
-        let implied = |plain: &Plain| matches!(plain, Plain::Directory) && self.has_below(path);
         // Of files that differ, one shard's is installed; of files that were moved, all are.
-        let found = variants.iter().any(|plain| there(plain) || implied(plain));
+        let found = variants.iter().any(|plain| {
+            nodes.iter().any(|node| same(plain, node))
+                || matches!(plain, Plain::Directory) && self.has_below(path)
+        });
         if self.is_merged(path, variants)? || self.is_rewritten(path, variants)? || found {
             return Ok(());
         }
-        let elsewhere =
-            |plain| self.moved(path, plain).next().is_some() || self.is_debug_file(path, plain);
-        if variants.iter().all(elsewhere) {
+        let all_elsewhere = variants.iter().all(|plain| {
+            self.moved(path, plain).next().is_some() || self.is_debug_file(path, plain)
+        });
+        if all_elsewhere {
             self.check_modes_elsewhere(path, variants, problems);
             return Ok(());
         }
-        let excused = |plain: &Plain| match plain {
+        let all_excused = variants.iter().all(|plain| match plain {
             Plain::File { sha256, .. } => self.excuses.absence(sha256),
             Plain::Link { .. } | Plain::Directory => false,
-        };
-        if !variants.iter().all(excused) {
+        });
+        if !all_excused {
             let was = described(variants);
             let loss = match other_than_unread(variants) {
                 _ if nodes.is_empty() => FileLoss::Absent { was },
@@ -241,15 +243,22 @@ fn is_search_path(content: &Content, sha256: &[u8; 32], place: SearchRewrite<'_>
 
 /// Whether a script is another one with one of these interpreters in place of its own.
 fn is_settled(own: &Script, installed: &Script, interpreters: &BTreeSet<String>) -> bool {
-    let behind = |at: usize, new: &String| {
-        let (start, rest) = own.line.split_at_checked(at)?;
-        let new = installed.line.strip_prefix(start)?.strip_prefix(new.as_bytes())?;
-        let is_apart = new.first().is_none_or(|byte| b" \t\r\0".contains(byte));
-        (is_apart && rest.ends_with(new)).then_some(())
-    };
     let starts = interpreter_starts(&own.line);
-    let is_at = |at: &usize| interpreters.iter().any(|new| behind(*at, new).is_some());
-    own.body == installed.body && starts.iter().any(is_at)
+    own.body == installed.body
+        && starts
+            .iter()
+            .any(|at| interpreters.iter().any(|new| is_replaced(own, installed, *at, new)))
+}
+
+/// Whether the first line of `installed` is that of `own` with `new` in place of the interpreter at `at`.
+fn is_replaced(own: &Script, installed: &Script, at: usize, new: &str) -> bool {
+    let Some((start, rest)) = own.line.split_at_checked(at) else { return false };
+    let line = installed.line.strip_prefix(start);
+    let behind = line.and_then(|line| line.strip_prefix(new.as_bytes()));
+    behind.is_some_and(|behind| {
+        let is_apart = behind.first().is_none_or(|byte| b" \t\r\0".contains(byte));
+        is_apart && rest.ends_with(behind)
+    })
 }
 
 /// The offsets at which the interpreter of a first line may begin: behind `#!`, or behind `env -S` and its
@@ -287,9 +296,9 @@ fn is_blank(byte: &u8) -> bool {
 
 /// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
 fn is_library_name(name: &str) -> bool {
-    let is_version = |rest: &str| rest.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let versioned = name.rsplit_once(".so.").is_some_and(|(_, rest)| is_version(rest));
-    versioned || name.ends_with(".so")
+    let version = name.rsplit_once(".so.").map(|(_, version)| version);
+    name.ends_with(".so")
+        || version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
 /// The loss of a file, one variant of which cannot be read as the kind that it claims to be; `None` if all

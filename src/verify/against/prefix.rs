@@ -19,10 +19,10 @@ pub(in crate::verify) fn likely<'a>(
     for (path, _) in files {
         let folders = path.match_indices('/').map(|(at, _)| path.split_at(at));
         let mut named = folders.filter(|(above, _)| !above.is_empty());
-        let is_input = |(_, below): &(&str, &str)| {
+        let input = named.find(|(_, below)| {
             TreePath::new(below.trim_start_matches('/')).is_ok_and(|below| inputs.has(&below))
-        };
-        if let Some((above, _)) = named.find(is_input) {
+        });
+        if let Some((above, _)) = input {
             *votes.entry(above).or_default() += 1;
         }
     }

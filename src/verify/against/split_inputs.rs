@@ -123,10 +123,10 @@ pub(in crate::verify) fn rows(content: &Content) -> Result<Option<ArchiveRows>> 
 /// Adds an entry to a row. If targets of one arch name the same code, the one with the fewest features
 /// stays.
 fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
-    let same = |other: &&mut DeviceEntry| {
-        other.sha256 == entry.sha256 && base_arch(other) == base_arch(&entry)
-    };
-    match row.iter_mut().find(same) {
+    let same = row
+        .iter_mut()
+        .find(|other| other.sha256 == entry.sha256 && base_arch(other) == base_arch(&entry));
+    match same {
         Some(other) if feature_count(other) > feature_count(&entry) => *other = entry,
         Some(_) => {}
         None => row.push(entry),
@@ -154,11 +154,11 @@ impl SplitInputs {
 
     /// Adds the manifest at `path` of a shard, which lists `files` beside it.
     pub(in crate::verify) fn manifest(&mut self, shard: &str, path: &TreePath, files: &[String]) {
-        let beside = |file: &String| match path.parent() {
+        let beside = files.iter().filter_map(|file| match path.parent() {
             Some(folder) => folder.join(file).ok(),
             None => TreePath::new(file).ok(),
-        };
-        self.listed.entry(shard.to_owned()).or_default().extend(files.iter().filter_map(beside));
+        });
+        self.listed.entry(shard.to_owned()).or_default().extend(beside);
         self.manifests.insert(path.clone());
     }
 
@@ -178,15 +178,13 @@ impl SplitInputs {
         let names = binaries.iter().flat_map(|(path, it)| [path.as_str(), &it.kernel_name]);
         let mut asked: BTreeSet<&str> = names.collect();
         asked.extend(fat.map(TreePath::as_str));
-        let is_asked = |key: &String| asked.contains(kernel_name(key));
         let mut shipped = Vec::new();
         for (shard, archives) in archives {
-            let is_shipped = |archive: &mut ArchiveInput| {
+            let found = archives.extract_if(.., |archive| {
                 let is_listed = listed.get(shard).is_some_and(|all| all.contains(&archive.path));
                 let is_split_off = is_listed || is_in_kernel_folder(archive.path.as_str());
-                !is_split_off && !archive.rows.keys().any(&is_asked)
-            };
-            let found = archives.extract_if(.., is_shipped);
+                !is_split_off && !archive.rows.keys().any(|key| asked.contains(kernel_name(key)))
+            });
             shipped.extend(found.map(|archive| (shard.clone(), archive)));
         }
         shipped

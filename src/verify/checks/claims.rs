@@ -60,8 +60,7 @@ impl<'a> Claims<'a> {
         }
         stated::check_set(self.receipt, &self.packages, problems);
         for path in &self.receipt.left_out {
-            let has = |package: &&Installed| package.paths.contains_key(path);
-            for package in self.all_packages().filter(has) {
+            for package in self.all_packages().filter(|it| it.paths.contains_key(path)) {
                 add_at(package, path, ReceiptDifference::LeftOut, problems);
             }
         }
@@ -138,11 +137,11 @@ fn only_here(here: &[RelationRecord], there: &[RelationRecord]) -> impl Iterator
 }
 
 fn code_objects(package: &Installed) -> u64 {
-    let count = |class: &Class| match class {
+    let counts = package.files().map(|(_, facts)| match &facts.class {
         Class::Archive(archive) => archive.code_objects.len() as u64,
         _ => 0,
-    };
-    package.files().map(|(_, facts)| count(&facts.class)).sum()
+    });
+    counts.sum()
 }
 
 fn same(member: &MemberRecord, node: &InstalledNode) -> bool {

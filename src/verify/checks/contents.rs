@@ -15,7 +15,6 @@ use crate::verify::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::verify::own::index::{arch_family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::machine::ForeignFacts;
-use crate::verify::own::originals::DeviceEntry;
 use crate::verify::problem::{
     ArchiveFault, ForeignCode, HostFault, HostedCode, ManifestFault, PackagePath, Problem,
     ProblemPlace, Problems, RowFault, WrapperFault,
@@ -131,8 +130,9 @@ impl CheckedFile<'_> {
         if self.package.format.is_none() {
             return;
         }
-        let is_told = |machine: &&ElfMachine| !excuses.allows_machine(**machine, self.path);
-        let machines: Vec<ElfMachine> = foreign.machines.iter().filter(is_told).copied().collect();
+        let machines = foreign.machines.iter().copied();
+        let told = machines.filter(|machine| !excuses.allows_machine(*machine, self.path));
+        let machines: Vec<ElfMachine> = told.collect();
         if !machines.is_empty() {
             self.problems.add(Problem::OtherMachine { file: self.place(), machines });
         }
@@ -220,10 +220,11 @@ impl CheckedFile<'_> {
     }
 
     fn of_host(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {
-        let kept = |entry: &DeviceEntry| excuses.keeps(&entry.sha256);
         match class {
             Class::CodeObject(_) if !excuses.keeps(sha256) => self.hosted(HostedCode::CodeObject),
-            Class::Bundle(entries) if !entries.iter().all(kept) => self.hosted(HostedCode::Bundle),
+            Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps(&it.sha256)) => {
+                self.hosted(HostedCode::Bundle);
+            }
             Class::Archive(archive) if !self.may_stay(archive, excuses) => {
                 self.hosted(HostedCode::Archive);
             }
@@ -242,8 +243,7 @@ impl CheckedFile<'_> {
     /// Whether an archive may be among host files: a component ships it itself, and it holds no code, or
     /// code that a finding keeps there.
     fn may_stay(&self, archive: &ArchiveFacts, excuses: &Excuses) -> bool {
-        let kept = |row: ArchiveRow<'_>| excuses.keeps(&row.facts.sha256);
-        self.is_shipped && archive.entries().all(kept)
+        self.is_shipped && archive.entries().all(|row| excuses.keeps(&row.facts.sha256))
     }
 
     /// Checks a file of a package with host and device code by itself.

@@ -8,7 +8,7 @@ use super::listings::listings;
 use super::set_archives::{archives, shipped};
 use super::transformed::transformed;
 use crate::verify::own::facts::Class;
-use crate::verify::own::installed::{Installed, Requirement};
+use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};
 
 /// Checks the dependencies of every package of a set. Kernel packages must also depend on exactly their
@@ -29,9 +29,8 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
             let (host, version) = (host.name.clone(), host.version.clone());
             add(package, DependencyLack::Host { host, version }, problems);
         }
-        let tied = |r: &Requirement| r.exact() == Some(&package.version);
         let is_bound = packages.iter().any(|other| package.is_bound_to(other));
-        if !is_bound && !package.requires.iter().any(tied) {
+        if !is_bound && !package.requires.iter().any(|r| r.exact() == Some(&package.version)) {
             add(package, DependencyLack::OwnVersion, problems);
         }
         check_brought(package, &by_name, problems);
@@ -69,15 +68,15 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
 
 /// Needs for versions of a package that the set has in another.
 fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<DependencyLack> {
-    let wrong = |requirement: &Requirement| {
+    let lacks = package.requires.iter().filter_map(|requirement| {
         let (sign, wanted) = requirement.bound.clone()?;
         let there = by_name.get(requirement.name.as_str())?;
         let format = package.format.filter(|it| !requirement.is_met_by(&there.version, *it))?;
         let (dependency, version) = (there.name.clone(), there.version.clone());
         let sign = sign.sign(format).to_owned();
         Some(DependencyLack::OtherVersion { dependency, sign, wanted, version })
-    };
-    package.requires.iter().filter_map(wrong).collect()
+    });
+    lacks.collect()
 }
 
 /// Nothing that comes with a kernel package is for other archs only.

@@ -79,8 +79,9 @@ fn is_installed(element: &spdx::SpdxPackage) -> bool {
 
 /// Whether these documents, `None` being that of a set, are to describe every package.
 fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
-    let all_of = |of: u32| (1..=of).all(|index| documents.contains(&Some((index, of))));
-    documents.contains(&None) || documents.iter().flatten().any(|(_, of)| all_of(*of))
+    let mut parts = documents.iter().flatten();
+    documents.contains(&None)
+        || parts.any(|(_, of)| (1..=*of).all(|index| documents.contains(&Some((index, *of)))))
 }
 
 /// The files of the packages of a document of that file name, by the id of the package.

@@ -209,13 +209,15 @@ impl Excuses {
     /// Whether the absolute `path` ends with one of these install-relative paths, or did before the build
     /// moved the file to the folder of its arch.
     fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
-        let before = || {
-            let (folder, name) = path.rsplit_once('/')?;
-            let (folder, _arch) = folder.rsplit_once('/')?;
-            let is_moved = is_one_of(&self.moved, folder);
-            is_moved.then(|| format!("{folder}/{name}"))
-        };
-        is_one_of(paths, path) || before().is_some_and(|before| is_one_of(paths, &before))
+        is_one_of(paths, path)
+            || self.path_before(path).is_some_and(|before| is_one_of(paths, &before))
+    }
+
+    fn path_before(&self, path: &str) -> Option<String> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let (folder, _arch) = folder.rsplit_once('/')?;
+        let is_moved = is_one_of(&self.moved, folder);
+        is_moved.then(|| format!("{folder}/{name}"))
     }
 
     /// Whether the build said that the index at this absolute path contradicts those beside it in this

@@ -75,10 +75,9 @@ impl<'a> Scripts<'a> {
         };
         match found {
             Found::InSet(holders) => {
-                let comes = |(holder, path): &(&Installed, &str)| {
-                    brought.has(holder) || package.named.contains(*path)
-                };
-                let strange = holders.into_iter().find(|holder| !comes(holder));
+                let strange = holders
+                    .into_iter()
+                    .find(|(holder, path)| !brought.has(holder) && !package.named.contains(*path));
                 let (holder, path) = strange.filter(|_| !brought.is_cut)?;
                 Some(InterpreterLack::NotBrought {
                     interpreter: name.clone(),

@@ -66,10 +66,10 @@ fn looked_for(device: &Target) -> Vec<Target> {
         .map(|choice| (0..features.len()).filter(|at| choice & (1 << at) != 0).collect())
         .collect();
     choices.sort_by_key(|kept| (Reverse(kept.len()), kept.clone()));
-    let target = |kept: &Vec<usize>| {
+    let targets = choices.iter().map(|kept| {
         Target::new(device.base().clone(), kept.iter().map(|at| features[*at].clone()))
-    };
-    choices.iter().map(target).collect()
+    });
+    targets.collect()
 }
 
 fn fault(
@@ -77,12 +77,11 @@ fn fault(
     listed: &Option<Target>,
     code: &BTreeMap<&str, &CodeObjectFacts>,
 ) -> Option<RowLack> {
-    let runs = |target: &str, facts: &CodeObjectFacts| {
+    let running = code.iter().filter(|(target, facts)| {
         let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
         row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
-    };
-    let best =
-        code.iter().filter(|(target, facts)| runs(target, facts)).map(|(_, f)| fixed(f)).max()?;
+    });
+    let best = running.map(|(_, facts)| fixed(facts)).max()?;
     let Some(listed) = listed else {
         return Some(RowLack::NotListed { device: device.clone() });
     };
@@ -143,8 +142,10 @@ mod tests {
         let listed = ["gfx90a:xnack+", "gfx90a"];
         let found = faults(&[("gfx90a", "gfx90a")], &listed);
         assert_eq!(found.len(), 2, "both devices with XNACK: {found:?}");
-        let all = |lack: &RowLack| matches!(lack, RowLack::WithoutRow { listed, .. } if listed.to_string() == "gfx90a:xnack+");
-        assert!(found.iter().all(all), "{found:?}");
+        for lack in &found {
+            let RowLack::WithoutRow { listed, .. } = lack else { panic!("{found:?}") };
+            assert_eq!(listed.to_string(), "gfx90a:xnack+", "{found:?}");
+        }
     }
 
     #[test]

@@ -16,8 +16,7 @@ pub(in crate::verify) fn check(
     problems: &mut Problems,
 ) {
     let shipped = shipped(&packages.iter().collect::<Vec<_>>());
-    let is_own = |package: &&Installed| is_claimed(package) || package.is_of_rockpack(&shipped);
-    let own = packages.iter().filter(is_own);
+    let own = packages.iter().filter(|it| is_claimed(it) || it.is_of_rockpack(&shipped));
     let mut first = BTreeMap::new();
     for package in own {
         // Of one set, all packages of a format have one version, and one time.

@@ -15,11 +15,10 @@ use crate::verify::problem::{ManifestFault, Problem, Problems};
 /// Whether every archive that a manifest lists is there.
 pub(in crate::verify) fn are_complete(packages: &[&Installed]) -> bool {
     let archives = archives(packages);
-    let has = |listing: &ManifestListing<'_>| {
+    listings(packages).iter().all(|listing| {
         let mut files = listing.manifest.archives.values();
         files.all(|stated| archives.contains_key(listing.beside(&stated.file).as_str()))
-    };
-    listings(packages).iter().all(has)
+    })
 }
 
 impl ManifestListing<'_> {
@@ -33,12 +32,12 @@ impl ManifestListing<'_> {
     ) -> Vec<ManifestFault> {
         let mut faults = Vec::new();
         for (arch, stated) in &self.manifest.archives {
-            let files = || packages.iter().flat_map(|package| package.files());
             let archive = format!("_{arch}.kpack");
             if archives.keys().chain(damaged).any(|path| path.ends_with(&archive)) {
                 continue;
             }
-            if let Some((path, _)) = files().find(|(_, facts)| is_code_for(&facts.class, arch)) {
+            let mut files = packages.iter().flat_map(|package| package.files());
+            if let Some((path, _)) = files.find(|(_, facts)| is_code_for(&facts.class, arch)) {
                 let archive = self.beside(&stated.file);
                 let (arch, path) = (arch.clone(), path.to_owned());
                 faults.push(ManifestFault::ArchGone { archive, arch, path });
@@ -112,8 +111,7 @@ fn faults(
     if !kernel_counts(archive).contains(&count) {
         faults.push(ManifestFault::KernelCount { archive: path.to_owned(), stated: count });
     }
-    let own = |text: &String| text.split(':').next() == Some(arch);
-    if !archive.listed.iter().all(own) {
+    if !archive.listed.iter().all(|target| target.split(':').next() == Some(arch)) {
         let (arch, targets) = (arch.to_owned(), archive.listed.clone());
         faults.push(ManifestFault::Archs { archive: path.to_owned(), arch, targets });
     }
@@ -127,8 +125,7 @@ fn kernel_counts(archive: &ArchiveFacts) -> std::ops::RangeInclusive<u64> {
     if !archive.listed.iter().any(|target| target.contains(':')) {
         return rows..=rows;
     }
-    let distinct = |row: &std::collections::BTreeMap<String, usize>| {
-        row.values().collect::<BTreeSet<_>>().len() as u64
-    };
-    archive.rows.values().map(distinct).sum()..=rows
+    let distinct =
+        archive.rows.values().map(|row| row.values().collect::<BTreeSet<_>>().len() as u64);
+    distinct.sum()..=rows
 }

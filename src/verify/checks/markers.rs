@@ -87,10 +87,9 @@ fn check_hosts(
     problems: &mut Problems,
 ) {
     for (path, (package, archive)) in archives {
-        let finds = |binary: &&TransformedBinary<'_>| binary.leads_to(path, listings);
         let found: BTreeSet<&str> = binaries
             .iter()
-            .filter(finds)
+            .filter(|binary| binary.leads_to(path, listings))
             .map(|binary| binary.marker.kernel_name.as_str())
             .collect();
         let named = archive.rows.keys().filter_map(|key| Some(key.rsplit_once('#')?.0));
@@ -138,8 +137,8 @@ fn check_served(
     excuses: &Excuses,
     problems: &mut Problems,
 ) {
-    let needs_code = |wrapper: &usize| !excuses.has_no_code(binary.path, *wrapper);
-    for wrapper in (0..binary.host.elf.wrappers.len()).filter(needs_code) {
+    let wrappers = 0..binary.host.elf.wrappers.len();
+    for wrapper in wrappers.filter(|wrapper| !excuses.has_no_code(binary.path, *wrapper)) {
         let key = binary.key(wrapper);
         if !found.iter().any(|archive| archive.rows.contains_key(&key)) {
             let (file, lack) = (binary.package.at(binary.path), RowLack::Everywhere);

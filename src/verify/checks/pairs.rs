@@ -64,10 +64,12 @@ pub(in crate::verify) fn check(
     for single in &singles {
         // An index for several archs serves device wheels that are not installed.
         let is_open = excuses.some_wheels && single.archs.is_empty();
-        if !is_open && !single.is_standalone()? && !excuses.leaves_unpaired(single.path) {
-            if let Some(lack) = single.partner_lack(&partners) {
-                add(single, lack, problems);
-            }
+        if !is_open
+            && !single.is_standalone()?
+            && !excuses.leaves_unpaired(single.path)
+            && let Some(lack) = single.partner_lack(&partners)
+        {
+            add(single, lack, problems);
         }
         if !excuses.leaves_unresolved(single.path) {
             for lack in single.reference_lacks(&beside) {
@@ -152,8 +154,11 @@ impl Single<'_> {
             DatabaseFileKind::Index => (DatabaseFileKind::Code, DatabasePartner::CodeObject),
         };
         let all = partners.get(&(kind, self.folder, common(self.stem)));
-        let own = |other: &&&Single<'_>| other.stem == self.stem || self.serves_with(other);
-        let holders: Vec<_> = all.into_iter().flatten().filter(own).collect();
+        let holders: Vec<_> = all
+            .into_iter()
+            .flatten()
+            .filter(|other| other.stem == self.stem || self.serves_with(other))
+            .collect();
         match holders.first() {
             None if all.is_none() => Some(PartnerLack::Absent { wanted, archs: Vec::new() }),
             None => {
@@ -171,8 +176,9 @@ impl Single<'_> {
     /// Whether what is for these archs has to be there. One that serves all archs also names what is for
     /// archs that are not there; in the directory of an arch, what is for others.
     fn expects(&self, archs: &[BaseArch]) -> bool {
-        let own = |arch: &BaseArch| self.directory.contains(arch);
-        archs.is_empty() || !self.archs.is_empty() || archs.iter().any(own)
+        archs.is_empty()
+            || !self.archs.is_empty()
+            || archs.iter().any(|arch| self.directory.contains(arch))
     }
 
     /// Files that an index refers to and that are not beside it.
@@ -180,27 +186,28 @@ impl Single<'_> {
         let Class::Index(index) = self.class else {
             return Vec::new();
         };
-        let expected = |names: &Vec<String>| {
+        let expected = index.refers().filter(|names| {
             let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
             self.expects(&archs)
-        };
-        let lack = |names: Vec<String>| {
-            let found: Vec<_> = names
-                .iter()
-                .filter_map(|name| beside.get(&(self.folder, name.as_str())))
-                .flatten()
-                .collect();
-            let reference = names.first().cloned().unwrap_or_default();
-            match found.first() {
-                None => Some(PartnerLack::ReferenceAbsent { reference }),
-                Some(_) if found.iter().any(|other| self.reaches(other)) => None,
-                Some(other) => {
-                    let package = other.package.file.clone();
-                    Some(PartnerLack::ReferenceElsewhere { reference, package })
-                }
+        });
+        expected.filter_map(|names| self.reference_lack(&names, beside)).collect()
+    }
+
+    fn reference_lack(&self, names: &[String], beside: &Beside<'_>) -> Option<PartnerLack> {
+        let found: Vec<_> = names
+            .iter()
+            .filter_map(|name| beside.get(&(self.folder, name.as_str())))
+            .flatten()
+            .collect();
+        let reference = names.first().cloned().unwrap_or_default();
+        match found.first() {
+            None => Some(PartnerLack::ReferenceAbsent { reference }),
+            Some(_) if found.iter().any(|other| self.reaches(other)) => None,
+            Some(other) => {
+                let package = other.package.file.clone();
+                Some(PartnerLack::ReferenceElsewhere { reference, package })
             }
-        };
-        index.refers().filter(expected).filter_map(lack).collect()
+        }
     }
 }
 

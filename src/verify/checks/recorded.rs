@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::content::{Sha256Digest, hex};
 
 use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
-use crate::verify::own::archive::{CodeObjectFacts, Nature, row_fault};
+use crate::verify::own::archive::{Nature, row_fault};
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{CodeLoss, CodeWitness, Problem, Problems, RecordFault};
@@ -117,9 +117,9 @@ fn archive_fault(record: &CodeObjectRecord, key: &str, facts: &FileFacts) -> Opt
         Class::Archive(archive) => archive.at(key, &record.target),
         _ => None,
     };
-    let is_it =
-        |found: &CodeObjectFacts| hex(&found.sha256) == record.sha256 && found.size == record.size;
-    (!found.is_some_and(is_it)).then(|| RecordFault::NotAtKey { key: key.to_owned() })
+    let is_there =
+        found.is_some_and(|found| hex(&found.sha256) == record.sha256 && found.size == record.size);
+    (!is_there).then(|| RecordFault::NotAtKey { key: key.to_owned() })
 }
 
 fn file_fault(

@@ -56,10 +56,10 @@ impl TransformedBinary<'_> {
         listings: &[ManifestListing<'_>],
     ) -> Option<Option<BaseArch>> {
         let patterns = &self.marker.kpack_search_paths;
-        let named = |listing: &&ManifestListing<'_>| {
+        let mut named = listings.iter().filter(|listing| {
             patterns.iter().any(|p| leads_to(self.path, p, listing.path) == Some(None))
-        };
-        listings.iter().filter(named).find_map(|listing| {
+        });
+        named.find_map(|listing| {
             let mut files = listing.manifest.archives.iter();
             let (arch, _) = files.find(|(_, stated)| listing.beside(&stated.file) == archive)?;
             Some(arch.parse().ok())

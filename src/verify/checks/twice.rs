@@ -67,11 +67,11 @@ pub(in crate::verify) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Insta
             }
         }
     }
-    let is_newest = |package: &&&Installed| {
+    let newest = packages.iter().filter(|package| {
         let arch = package.arch.as_str();
         let others = if FOR_ALL.contains(&arch) { &[ANY][..] } else { &[arch, "all", "noarch"] };
         let mut others = others.iter().filter_map(|arch| newest.get(&(&*package.name, *arch)));
         others.all(|other| package.compare_versions(other).is_ge())
-    };
-    packages.iter().filter(is_newest).copied().collect()
+    });
+    newest.copied().collect()
 }

@@ -166,11 +166,12 @@ fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
     let mut of_archs = 0;
     for (artifact, read) in artifacts {
         let family = artifact.name.gpu_family.as_str();
-        let has_host_code = || read.files().any(|(_, facts)| matches!(facts.class, Class::Host(_)));
         if family == GENERIC {
             continue;
         }
-        if family.parse::<Target>().is_err() || has_host_code() {
+        if family.parse::<Target>().is_err()
+            || read.files().any(|(_, facts)| matches!(facts.class, Class::Host(_)))
+        {
             return false;
         }
         of_archs += 1;

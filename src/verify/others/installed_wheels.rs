@@ -28,12 +28,12 @@ pub(super) fn are_all_there(files: &FilesByPath) -> bool {
 fn of_devices(wheel: &Metadata) -> impl Iterator<Item = String> {
     let needed = wheel.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok());
     let own: Option<Version> = wheel.version().parse().ok();
-    let is_device = move |needed: &Requirement| {
+    let of_devices = needed.filter(move |needed| {
         let extra = needed.condition.extras().first();
         extra.is_some_and(|extra| extra.starts_with(EXTRA))
             && needed.exact().is_some_and(|pin| own.as_ref() == Some(pin))
-    };
-    needed.filter(is_device).map(|needed| needed.project)
+    });
+    of_devices.map(|needed| needed.project)
 }
 
 fn metadata((_, node): (&String, &Node<Content>)) -> Option<Metadata> {

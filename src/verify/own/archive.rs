@@ -82,14 +82,16 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
     let mut facts = ArchiveFacts { listed: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
     for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
         let found = reader.code_object(ordinal).and_then(|content| examine(&content));
-        let fault = |error: &Error| ArchiveFault::CodeObject { ordinal, reason: error.to_string() };
-        facts.faults.extend(found.as_ref().err().map(fault));
+        if let Err(error) = &found {
+            facts.faults.push(ArchiveFault::CodeObject { ordinal, reason: error.to_string() });
+        }
         facts.code_objects.push(found.ok());
     }
     for (key, targets) in &toc.rows {
-        let ordinal = |row: &kpack::TocRow| usize::try_from(row.ordinal);
-        let row: Result<_, std::num::TryFromIntError> =
-            targets.iter().map(|(target, row)| Ok((target.clone(), ordinal(row)?))).collect();
+        let row: Result<_, std::num::TryFromIntError> = targets
+            .iter()
+            .map(|(target, row)| Ok((target.clone(), usize::try_from(row.ordinal)?)))
+            .collect();
         facts.rows.insert(key.clone(), row.map_err(|_| Error::bug("ordinal"))?);
     }
     Ok(facts)

@@ -32,8 +32,6 @@ const REMOVED: &str = "remove-on-upgrade";
 
 /// Finds all such features in a package whose files are known.
 pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> Vec<DebFault> {
-    let written = || FIELDS.into_iter().chain(DEB_FIELDS.map(|(_, name)| name));
-    let is_foreign = |name: &str| !written().any(|own| own.eq_ignore_ascii_case(name));
     let fields = deb.control().names().map(|name| name.to_string()).filter(|name| is_foreign(name));
     let mut faults: Vec<DebFault> = fields
         .map(|name| {
@@ -41,10 +39,6 @@ pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> V
             DebFault::Field { name, value }
         })
         .collect();
-    let may_stay = |path: &str| {
-        let node = package.paths.get(path);
-        node.is_some_and(|node| may_be(LeftOutAs::Config, path, node))
-    };
     let kept: BTreeSet<String> = deb.conffiles().map(|path| format!("/{path}")).collect();
     let lost = package
         .paths
@@ -54,7 +48,7 @@ pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> V
     faults.extend(lost.map(|path| DebFault::NotKept { path: path.clone() }));
     let listed = deb.control_files().get("conffiles").map(|text| text.lines());
     let lines = listed.into_iter().flatten().map(str::trim).filter(|line| !line.is_empty());
-    for line in lines.filter(|line| line.starts_with(REMOVED) || !may_stay(line)) {
+    for line in lines.filter(|line| line.starts_with(REMOVED) || !may_stay(line, package)) {
         faults.push(DebFault::Conffile { line: line.to_owned() });
     }
     if let Some(first) = &oddities.first {
@@ -62,4 +56,14 @@ pub(super) fn of(deb: &DebReader, oddities: &Oddities, package: &Installed) -> V
         faults.push(DebFault::Archive { first, others });
     }
     faults
+}
+
+fn is_foreign(field: &str) -> bool {
+    let mut written = FIELDS.into_iter().chain(DEB_FIELDS.map(|(_, name)| name));
+    !written.any(|own| own.eq_ignore_ascii_case(field))
+}
+
+fn may_stay(path: &str, package: &Installed) -> bool {
+    let node = package.paths.get(path);
+    node.is_some_and(|node| may_be(LeftOutAs::Config, path, node))
 }

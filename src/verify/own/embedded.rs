@@ -63,9 +63,10 @@ pub(in crate::verify) fn first_code(
 /// The offsets of magics in `bytes`.
 fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
     let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, ELF_MAGIC];
-    let magic = move |rest: &[u8]| magics.iter().any(|magic| rest.starts_with(magic));
     let firsts = bytes.iter().enumerate().filter(|(_, byte)| matches!(byte, b'_' | b'C' | 0x7f));
-    firsts.map(|(at, _)| at).filter(move |at| magic(&bytes[*at..]))
+    firsts
+        .map(|(at, _)| at)
+        .filter(move |at| magics.iter().any(|magic| bytes[*at..].starts_with(magic)))
 }
 
 /// The form of the device code at the start of `rest`; `None` if there is none.
@@ -112,10 +113,9 @@ fn is_compressed(bundle: &Content) -> Result<bool> {
     let Some([version, 0, method, 0]) = array::<4>(bundle, 4)? else {
         return Ok(false);
     };
-    let half = |at| Ok(array::<4>(bundle, at)?.map(|b| u64::from(u32::from_le_bytes(b))));
     let (header, total) = match version {
         1 => (20, Some(bundle.len())),
-        2 => (24, half(8)?),
+        2 => (24, array::<4>(bundle, 8)?.map(|b| u64::from(u32::from_le_bytes(b)))),
         3 => (32, array::<8>(bundle, 8)?.map(u64::from_le_bytes)),
         _ => return Ok(false),
     };

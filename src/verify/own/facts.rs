@@ -124,8 +124,8 @@ pub(in crate::verify) struct HostFacts {
 impl HostFacts {
     /// Whether anything in it says that its device code is elsewhere.
     pub(in crate::verify) fn claims_to_be_transformed(&self) -> bool {
-        let transformed = |wrapper: &host_elf::WrapperRecord| wrapper.magic == host_elf::HIPK;
-        self.elf.marker.is_some() || self.elf.wrappers.iter().any(transformed)
+        self.elf.marker.is_some()
+            || self.elf.wrappers.iter().any(|wrapper| wrapper.magic == host_elf::HIPK)
     }
 }
 

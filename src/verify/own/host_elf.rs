@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use object::elf::{self, ProgramHeader64};
+use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, ReadCache};
 use rockpack_base::content::Content;
@@ -120,12 +120,12 @@ impl<'a> HostElfFile<'a> {
             .program_headers(LittleEndian, self.cache)
             .map_err(|error| fault(self.content, error))?;
         let loads = headers.iter().filter(|h| h.p_type(LittleEndian) == elf::PT_LOAD);
-        let load = |header: &ProgramHeader64<LittleEndian>| Load {
+        let loads = loads.map(|header| Load {
             address: header.p_vaddr(LittleEndian),
             offset: header.p_offset(LittleEndian),
             size: header.p_filesz(LittleEndian),
-        };
-        Ok(loads.map(load).collect())
+        });
+        Ok(loads.collect())
     }
 
     fn code(&self) -> Result<Sha> {

@@ -40,9 +40,11 @@ pub(in crate::verify) struct IndexFacts {
 impl IndexFacts {
     /// The files that the index needs beside it, each with its possible names.
     pub(in crate::verify) fn refers(&self) -> impl Iterator<Item = Vec<String>> {
-        let library = |name: &String| vec![format!("{name}.dat"), format!("{name}.dat.zlib")];
-        let code = self.code_object_files.iter().map(|name| vec![name.clone()]);
-        self.libraries.iter().map(library).chain(code)
+        let libraries = self
+            .libraries
+            .iter()
+            .map(|name| vec![format!("{name}.dat"), format!("{name}.dat.zlib")]);
+        libraries.chain(self.code_object_files.iter().map(|name| vec![name.clone()]))
     }
 }
 

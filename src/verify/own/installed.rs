@@ -211,8 +211,9 @@ impl InstalledNode {
 impl Installed {
     /// Compares the versions of two packages of the same format. Folders and wheels compare as equal.
     pub(in crate::verify) fn compare_versions(&self, other: &Self) -> Ordering {
-        let compare = |format: Format| format.compare_versions(&self.version, &other.version);
-        self.format.map_or(Ordering::Equal, compare)
+        self.format.map_or(Ordering::Equal, |format| {
+            format.compare_versions(&self.version, &other.version)
+        })
     }
 
     /// The regular files in path order.
@@ -250,13 +251,13 @@ impl Installed {
     /// Tells whether it has content that no other tool packs: kernels by their archs, archives, or markers of
     /// these. Archives at the paths `shipped` belong to other tools.
     pub(in crate::verify) fn is_of_rockpack(&self, shipped: &BTreeSet<&str>) -> bool {
-        let is_own = |path: &str, facts: &FileFacts| match &facts.class {
-            Class::Manifest(_) => true,
-            Class::Archive(_) => !shipped.contains(path),
-            Class::Host(host) => host.claims_to_be_transformed(),
-            _ => false,
-        };
-        self.stated_archs.is_some() || self.files().any(|(path, facts)| is_own(path, facts))
+        self.stated_archs.is_some()
+            || self.files().any(|(path, facts)| match &facts.class {
+                Class::Manifest(_) => true,
+                Class::Archive(_) => !shipped.contains(path),
+                Class::Host(host) => host.claims_to_be_transformed(),
+                _ => false,
+            })
     }
 
     /// Tells whether it has kernel archives and no reference to some, or other device code and no host
@@ -279,13 +280,15 @@ impl Installed {
 
     /// The installed size of its content in bytes, as its format counts.
     pub(in crate::verify) fn size_of_content(&self) -> u64 {
-        let units = |node: &InstalledNode| match node {
-            InstalledNode::Directory { .. } => 1,
-            other => other.stored_size().div_ceil(INSTALLED_UNIT),
-        };
         match self.format {
-            // A unit for the root.
-            Some(Format::Deb) => (self.paths.values().map(units).sum::<u64>() + 1) * INSTALLED_UNIT,
+            Some(Format::Deb) => {
+                let units = self.paths.values().map(|node| match node {
+                    InstalledNode::Directory { .. } => 1,
+                    other => other.stored_size().div_ceil(INSTALLED_UNIT),
+                });
+                // A unit for the root.
+                (units.sum::<u64>() + 1) * INSTALLED_UNIT
+            }
             _ => self.paths.values().map(InstalledNode::stored_size).sum(),
         }
     }
@@ -300,10 +303,11 @@ impl Installed {
 
     /// Tells whether it may have code for `arch`: it states the arch, or none.
     pub(in crate::verify) fn states(&self, arch: &BaseArch) -> bool {
-        // Code for `gfx1250-strict` states gfx1250 in its header.
-        let same = |own: &String| own.strip_suffix("-strict").unwrap_or(own) == arch.as_str();
-        let states = |own: &String| own == arch.as_str() || same(own);
-        self.stated_archs.as_ref().is_none_or(|own| own.iter().any(states))
+        let arch = arch.as_str();
+        self.stated_archs.as_ref().is_none_or(|all| {
+            // Code for `gfx1250-strict` states gfx1250 in its header.
+            all.iter().any(|own| own == arch || own.strip_suffix("-strict") == Some(arch))
+        })
     }
 
     /// Whether it says that it is for `arch`.
@@ -328,8 +332,9 @@ impl Installed {
 
     /// Whether it needs exactly this version of `other`, or the two are bound to each other.
     pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
-        let tied = |r: &Requirement| r.name == other.name && r.exact() == Some(&other.version);
-        self.requires.iter().any(tied) || self.is_bound_to(other)
+        let mut requires = self.requires.iter();
+        requires.any(|r| r.name == other.name && r.exact() == Some(&other.version))
+            || self.is_bound_to(other)
     }
 
     /// Whether it takes no host before one version, and `other` no kernels before another: the two belong
@@ -341,11 +346,11 @@ impl Installed {
             r.name == other.name && is_floor && r.is_met_by(&other.version, format)
         });
         let sign = Comparison::Less.sign(format);
-        let excludes = |against: &Against| {
-            let bound = against.what.bound.as_ref();
-            against.what.name == self.name && bound.is_some_and(|(known, _)| known == sign)
-        };
-        has_floor && other.excludes.iter().any(excludes)
+        has_floor
+            && other.excludes.iter().any(|against| {
+                let bound = against.what.bound.as_ref();
+                against.what.name == self.name && bound.is_some_and(|(known, _)| known == sign)
+            })
     }
 
     /// How messages name one of its files.

@@ -59,24 +59,28 @@ pub(in crate::verify) fn license(text: &[u8]) -> Option<String> {
 
 fn of_deb(deb: &deb::DebReader) -> Vec<InstalledScript> {
     let files = deb.control_files().iter().filter(|(name, _)| !PLAIN.contains(&name.as_str()));
-    let script = |(phase, text): (&String, &std::sync::Arc<String>)| InstalledScript {
+    let scripts = files.map(|(phase, text)| InstalledScript {
         phase: phase.clone(),
         interpreter: String::new(),
         text: text.to_string(),
-    };
-    files.map(script).collect()
+    });
+    scripts.collect()
 }
 
 fn of_rpm(metadata: &PackageMetadata) -> Vec<InstalledScript> {
-    let script = |(phase, body, program): &(&str, u32, u32)| {
-        let (body, program) = (header_text(metadata, *body), header_text(metadata, *program));
-        (body.is_some() || program.is_some()).then(|| InstalledScript {
-            phase: (*phase).to_owned(),
-            interpreter: program.unwrap_or_else(|| "/bin/sh".to_owned()),
-            text: body.unwrap_or_default(),
-        })
-    };
-    SCRIPTLETS.iter().filter_map(script).collect()
+    SCRIPTLETS.iter().filter_map(|tags| scriptlet(tags, metadata)).collect()
+}
+
+fn scriptlet(
+    (phase, body, program): &(&str, u32, u32),
+    metadata: &PackageMetadata,
+) -> Option<InstalledScript> {
+    let (body, program) = (header_text(metadata, *body), header_text(metadata, *program));
+    (body.is_some() || program.is_some()).then(|| InstalledScript {
+        phase: (*phase).to_owned(),
+        interpreter: program.unwrap_or_else(|| "/bin/sh".to_owned()),
+        text: body.unwrap_or_default(),
+    })
 }
 
 fn header_text(metadata: &PackageMetadata, tag: u32) -> Option<String> {

@@ -251,13 +251,12 @@ fn stated(claimed: Option<Target>, header: &CodeObjectHeader) -> Option<Target> 
     let qualifier = name.strip_prefix(plain).filter(|rest| rest.starts_with('-'));
     let qualified = qualifier.is_some() && !claimed.base().is_generic();
     let base = if qualified { claimed.base() } else { own.base() };
-    let open = |name: &str| match name {
+    let open = claimed.features().iter().filter(|(name, _)| match name.as_str() {
         "xnack" => matches!(header.xnack, FeatureState::Any | FeatureState::Unknown),
         "sramecc" => matches!(header.sramecc, FeatureState::Any | FeatureState::Unknown),
         _ => true,
-    };
-    let left = claimed.features().iter().filter(|(name, _)| open(name));
-    Some(Target::new(base.clone(), own.features().iter().chain(left).cloned()))
+    });
+    Some(Target::new(base.clone(), own.features().iter().chain(open).cloned()))
 }
 
 #[cfg(test)]

@@ -166,8 +166,9 @@ fn field<'a>(deb: &'a deb::DebReader, name: &str) -> Option<&'a str> {
 }
 
 fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
-    let missing = || Error::malformed(format!("control has no {name}"));
-    field(deb, name).map(str::to_owned).ok_or_else(missing)
+    field(deb, name)
+        .map(str::to_owned)
+        .ok_or_else(|| Error::malformed(format!("control has no {name}")))
 }
 
 /// The capabilities that a field lists.
@@ -261,13 +262,13 @@ fn lacks_tag(error: ::rpm::Error) -> Error {
 }
 
 fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
-    let has = |flag| dependency.flags.contains(flag);
     let signs = [
         (DependencyFlags::LESS, '<'),
         (DependencyFlags::GREATER, '>'),
         (DependencyFlags::EQUAL, '='),
     ];
-    let sign: String = signs.into_iter().filter(|(flag, _)| has(*flag)).map(|(_, c)| c).collect();
+    let signs = signs.into_iter().filter(|(flag, _)| dependency.flags.contains(*flag));
+    let sign: String = signs.map(|(_, c)| c).collect();
     let bound = (!sign.is_empty()).then_some((sign, dependency.version));
     Capability { name: dependency.name, bound }
 }

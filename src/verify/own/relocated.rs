@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use object::elf::{self, Rela64, SectionHeader64, Sym64};
+use object::elf::{self, Rela64, Sym64};
 use object::read::elf::{SectionHeader, Sym};
 use object::{LittleEndian, SectionIndex};
 use rockpack_base::error::{Error, Kind, Result};
@@ -32,10 +32,11 @@ impl<'a> HostElfFile<'a> {
         let mut tables = Tables { file: self, read: BTreeMap::new(), left: self.content.len() };
         let mut left = self.content.len();
         // What linkers keep beside them (`--emit-relocs`) is for linkers.
-        let loaded = |section: &&SectionHeader64<LittleEndian>| {
-            section.sh_flags(LittleEndian).0 & elf::SHF_ALLOC.0 != 0
-        };
-        for section in self.sections.iter().filter(loaded) {
+        let loaded = self
+            .sections
+            .iter()
+            .filter(|section| section.sh_flags(LittleEndian).0 & elf::SHF_ALLOC.0 != 0);
+        for section in loaded {
             if matches!(section.sh_type(LittleEndian), elf::SHT_RELR | elf::SHT_RELA) {
                 self.take(&mut left, section.sh_size(LittleEndian), "sections of relocations")?;
             }

@@ -245,25 +245,19 @@ impl Tags<'_> {
 
     /// Dependencies that are wrongly marked as those of a script or of rpm.
     fn hidden(&self, installed: &Installed) -> Vec<HeaderFault> {
-        let runs = |name: &str| {
-            let mut programs = installed.scripts.iter().map(|script| script.interpreter.as_str());
-            programs.any(|program| program.split(' ').next() == Some(name))
-        };
-        let is_hidden = |Dependency { name, flags, .. }: &Dependency| {
+        let needs = self.0.get_requires().unwrap_or_default().into_iter();
+        let hidden = needs.filter(|Dependency { name, flags, .. }| {
             (flags.contains(DependencyFlags::RPMLIB) && !name.starts_with("rpmlib("))
                 || (flags.contains(DependencyFlags::CONFIG) && !name.starts_with("config("))
-                || (flags.contains(DependencyFlags::INTERP) && !runs(name))
-        };
-        let needs = self.0.get_requires().unwrap_or_default().into_iter();
-        let hidden = needs.filter(is_hidden).map(|need| need.name);
-        hidden.map(|name| HeaderFault::HiddenNeed { name }).collect()
+                || (flags.contains(DependencyFlags::INTERP) && !has_scripts_for(installed, name))
+        });
+        hidden.map(|need| HeaderFault::HiddenNeed { name: need.name }).collect()
     }
 
     fn unknown(&self) -> Result<Vec<HeaderFault>> {
         let tags = self.0.header.get_all_entries().map_err(bad_tags)?;
         let signature = self.0.signature.get_all_entries().map_err(bad_tags)?;
-        let known = |tag: u32| HARMLESS.iter().any(|(first, last)| (*first..=*last).contains(&tag));
-        let tags = tags.into_iter().map(|(tag, _)| tag).filter(|tag| !known(*tag));
+        let tags = tags.into_iter().map(|(tag, _)| tag).filter(|tag| !is_harmless(*tag));
         let signature =
             signature.into_iter().map(|(tag, _)| tag).filter(|tag| !OF_SIGNATURE.contains(tag));
         Ok(tags.chain(signature).map(named).collect())
@@ -314,8 +308,10 @@ impl Tags<'_> {
             if verified.get(index).is_some_and(|verified| *verified != u32::MAX) {
                 faults.push(HeaderFault::Unverified { path: absolute_path(read) });
             }
-            let is_loader = || is_loader_file(installed, &absolute_path(read));
-            if flags != CONFIG_KEPT && read.entry.is_file() && is_loader() {
+            if flags != CONFIG_KEPT
+                && read.entry.is_file()
+                && is_loader_file(installed, &absolute_path(read))
+            {
                 faults.push(HeaderFault::NotKept { path: absolute_path(read) });
             }
         }
@@ -342,6 +338,15 @@ impl Tags<'_> {
         }
         faults
     }
+}
+
+fn has_scripts_for(installed: &Installed, interpreter: &str) -> bool {
+    let mut programs = installed.scripts.iter().map(|script| script.interpreter.as_str());
+    programs.any(|program| program.split(' ').next() == Some(interpreter))
+}
+
+fn is_harmless(tag: u32) -> bool {
+    HARMLESS.iter().any(|(first, last)| (*first..=*last).contains(&tag))
 }
 
 fn bad_tags(error: ::rpm::Error) -> Error {

@@ -88,8 +88,7 @@ impl Tables {
 
     /// The index of the one section called `name`.
     pub(in crate::verify) fn index_of(&self, name: &str, names: &[u8]) -> Option<usize> {
-        let is_named = |section: &SectionRow| name_of(section, names) == name.as_bytes();
-        self.sections.iter().position(is_named)
+        self.sections.iter().position(|section| name_of(section, names) == name.as_bytes())
     }
 
     /// The bytes of the table of program headers.
@@ -185,8 +184,9 @@ pub(in crate::verify) fn addresses_of(section: &SectionRow) -> Range<u64> {
 
 /// The record that `bytes` begin with.
 pub(in crate::verify) fn record<T: Pod>(bytes: &[u8]) -> Result<T> {
-    let cut_short = |()| Error::truncated("a record of an ELF file is cut short");
-    pod::from_bytes(bytes).map(|(record, _)| *record).map_err(cut_short)
+    pod::from_bytes(bytes)
+        .map(|(record, _)| *record)
+        .map_err(|()| Error::truncated("a record of an ELF file is cut short"))
 }
 
 fn table<T: Pod>(content: &Content, start: u64, count: u16, size: u64) -> Result<Vec<T>> {
@@ -195,6 +195,7 @@ fn table<T: Pod>(content: &Content, start: u64, count: u16, size: u64) -> Result
         return Ok(Vec::new());
     }
     let bytes = content.read_vec(start..end, TABLE_LIMIT, "table of headers")?;
-    let cut_short = |()| Error::truncated("a table of headers is cut short");
-    pod::slice_from_all_bytes(&bytes).map(<[T]>::to_vec).map_err(cut_short)
+    pod::slice_from_all_bytes(&bytes)
+        .map(<[T]>::to_vec)
+        .map_err(|()| Error::truncated("a table of headers is cut short"))
 }

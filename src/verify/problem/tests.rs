@@ -234,8 +234,10 @@ fn of_places() -> Vec<Problem> {
         ForeignCode::Index { indexed: vec![arch("gfx906"), arch("gfx908")], archs: own_archs() },
         ForeignCode::Bundle { arch: arch("gfx906"), archs: own_archs(), other: text(DEB) },
     ];
-    let place = || ProblemPlace::File(kernels(ARCHIVE));
-    all.extend(foreign.map(|found| Problem::ForeignArch { place: place(), found }));
+    all.extend(foreign.map(|found| {
+        let place = ProblemPlace::File(kernels(ARCHIVE));
+        Problem::ForeignArch { place, found }
+    }));
     all.push(Problem::ForeignArch {
         place: ProblemPlace::Package(text(KERNELS)),
         found: ForeignCode::SecondGroup { arch: text("gfx1100"), other: text(DEB) },
@@ -347,8 +349,10 @@ fn of_hosts_and_manifests() -> Vec<Problem> {
         },
         ManifestFault::NotListed,
     ];
-    let file = || host("/opt/rocm/lib/.kpack/blas_lib.kpm");
-    all.extend(faults.map(|fault| Problem::BadManifest { file: file(), fault }));
+    all.extend(faults.map(|fault| {
+        let file = host("/opt/rocm/lib/.kpack/blas_lib.kpm");
+        Problem::BadManifest { file, fault }
+    }));
     all
 }
 
@@ -372,7 +376,8 @@ fn of_paths() -> Vec<Problem> {
         in_prefixes(NodeDifference::Kinds { own: text("file"), other: text("directory") }),
         in_prefixes(NodeDifference::Content),
     ];
-    let conflict = |conflict| Problem::PathOwnedTwice { path: text(LIBRARY), conflict };
+    let conflicts =
+        conflicts.map(|conflict| Problem::PathOwnedTwice { path: text(LIBRARY), conflict });
     let lengths = [
         too_long(PathExcess::Name { bytes: 250, limit: 246 }),
         too_long(PathExcess::Path { bytes: 4090, limit: 4086 }),
@@ -387,7 +392,7 @@ fn of_paths() -> Vec<Problem> {
         bad_deb(DebFault::Archive { first: device_member(), others: 0 }),
         bad_deb(DebFault::Archive { first: device_member(), others: 2 }),
     ];
-    let all = conflicts.map(conflict).into_iter().chain(lengths).chain([owner]);
+    let all = conflicts.into_iter().chain(lengths).chain([owner]);
     all.chain(debs).collect()
 }
 
@@ -542,8 +547,9 @@ fn of_indexes() -> Vec<Problem> {
         IndexDifference::Interface { version: "2.0".to_owned() },
         IndexDifference::Part { part: "list of versions" },
     ];
-    let differs = |difference| Problem::IndexMismatch { file: text(LIST), difference };
-    all.extend(differences.map(differs));
+    all.extend(
+        differences.map(|difference| Problem::IndexMismatch { file: text(LIST), difference }),
+    );
     let (package, arch) = (|| text(POOL), || text("arm64"));
     let contradictions = [
         IndexContradiction::OtherArch { package: package(), arch: arch() },
@@ -556,8 +562,7 @@ fn of_indexes() -> Vec<Problem> {
         IndexContradiction::OtherPackages { list: list() },
         IndexContradiction::NamedTwice,
     ];
-    let contradicts = |fault| Problem::IndexInconsistent { file: text(LIST), fault };
-    all.extend(contradictions.map(contradicts));
+    all.extend(contradictions.map(|fault| Problem::IndexInconsistent { file: text(LIST), fault }));
     let [first, second] = ["rocm-blas 7.1.0-1", "rocm-blas7.1 7.1.0-1"].map(text);
     let faults = [
         RepositoryPathFault::Together {
@@ -578,7 +583,7 @@ fn bad_index(file: &str, fault: IndexFault) -> Problem {
 }
 
 fn of_indexed_packages() -> Vec<Problem> {
-    let alternatives = || texts(["a >= 1", "b"]);
+    let alternatives = texts(["a >= 1", "b"]);
     vec![
         Problem::PackageMissing { file: text(POOL) },
         package_mismatch(IndexedDifference::Unreadable { reason: reason() }),
@@ -600,10 +605,10 @@ fn of_indexed_packages() -> Vec<Problem> {
         },
         Problem::OrphanFile { file: text(POOL) },
         open_dependency(OpenDependency::Deb {
-            alternatives: alternatives(),
+            alternatives: alternatives.clone(),
             arch: Some(text("x86_64")),
         }),
-        open_dependency(OpenDependency::Deb { alternatives: alternatives(), arch: None }),
+        open_dependency(OpenDependency::Deb { alternatives, arch: None }),
         open_dependency(OpenDependency::Rpm {
             alternatives: texts(["a = 1"]),
             arch: text("x86_64"),
@@ -652,7 +657,6 @@ fn of_parts() -> Vec<Problem> {
 }
 
 fn of_headers() -> Vec<Problem> {
-    let package = || text("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm");
     let mut all = vec![
         Problem::ReceiptMismatch {
             place: ProblemPlace::Package(text(DEB)),
@@ -720,7 +724,10 @@ fn of_headers() -> Vec<Problem> {
     });
     let marks = marks.map(|how| HeaderFault::LeftOut { path: text(ARCHIVE), how });
     let faults = faults.into_iter().chain(marks);
-    all.extend(faults.map(|fault| Problem::BadHeader { package: package(), fault }));
+    all.extend(faults.map(|fault| {
+        let package = text("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm");
+        Problem::BadHeader { package, fault }
+    }));
     all
 }
 

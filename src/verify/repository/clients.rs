@@ -8,7 +8,7 @@ use rockpack_base::error::{Error, Result};
 
 use super::context::Context;
 use super::context::NamedFiles;
-use super::signers::{KEYRING, SignedFile, signed_files};
+use super::signers::{KEYRING, signed_files};
 use super::stanzas::{Stanza, stanzas};
 use super::trust::{PublicKeys, Trust, is_refused};
 use crate::verify::problem::{ClientFault, Problem};
@@ -136,17 +136,19 @@ fn of_stanza(
 
 /// Switches that are not as they have to be.
 fn switched(stanza: &Stanza) -> Vec<ClientFault> {
-    let is_bad = |(name, value): &&(String, String)| {
-        let switch = SWITCHES.iter().find(|(own, _)| own == name);
-        switch.is_some_and(|(_, is_on)| {
-            let words = if *is_on { YES } else { NO };
-            !words.contains(&value.trim().to_ascii_lowercase().as_str())
-        })
-    };
-    let line = |(name, value): &(String, String)| ClientFault::Insecure {
+    let insecure = stanza.lines.iter().filter(|(name, value)| is_insecure(name, value));
+    let faults = insecure.map(|(name, value)| ClientFault::Insecure {
         line: format!("{name}: {}", one_line(value)),
-    };
-    stanza.lines.iter().filter(is_bad).map(line).collect()
+    });
+    faults.collect()
+}
+
+fn is_insecure(name: &str, value: &str) -> bool {
+    let switch = SWITCHES.iter().find(|(own, _)| *own == name);
+    switch.is_some_and(|(_, is_on)| {
+        let words = if *is_on { YES } else { NO };
+        !words.contains(&value.trim().to_ascii_lowercase().as_str())
+    })
 }
 
 /// Lines that no publication writes and users may not add.
@@ -213,11 +215,11 @@ fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
 /// Faults for URLs of a client file other than those in the repository's state; none without such URLs.
 fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
     let served = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| stanza.words(name));
-    let keys = stanza.words("gpgkey");
-    let is_below =
-        |url: &str| url.rsplit_once('/').is_some_and(|(folder, _)| is_place(folder, places));
     let served = served.into_iter().flatten().filter(|url| !is_place(url, places));
-    let found = served.chain(keys.filter(|url| !is_below(url))).filter(|_| !places.is_empty());
+    let keys = stanza
+        .words("gpgkey")
+        .filter(|url| url.rsplit_once('/').is_none_or(|(folder, _)| !is_place(folder, places)));
+    let found = served.chain(keys).filter(|_| !places.is_empty());
     found.map(|url| ClientFault::Elsewhere { url: url.to_owned() }).collect()
 }
 
@@ -255,11 +257,11 @@ fn has_file(context: &Context<'_>, path: &str) -> Result<bool> {
 /// The keys in a value, in place of the name of a keyring: its lines may begin with blanks, and a
 /// line of `.` is an empty one.
 fn keys_within(value: &str) -> String {
-    let line = |line: &str| match line.trim() {
+    let lines = value.lines().map(|line| match line.trim() {
         "." => "\n".to_owned(),
         line => format!("{line}\n"),
-    };
-    value.lines().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// Judges a keyring: it may have none of the keys given, though one of them signed, keys beside those
@@ -284,7 +286,7 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
         return Ok(fault.into_iter().collect());
     }
     let trust = Trust { keys, at: context.trust.at };
-    let is_by = |file: &SignedFile| file.text(&trust).map_or_else(is_refused, |_| true);
-    let is_wrong = !signed.is_empty() && !signed.iter().any(is_by);
+    let has_signed = signed.iter().any(|file| file.text(&trust).map_or_else(is_refused, |_| true));
+    let is_wrong = !signed.is_empty() && !has_signed;
     Ok(is_wrong.then_some(ClientFault::NoSigner).into_iter().collect())
 }

@@ -150,14 +150,11 @@ pub(super) fn open(
     rules: VersionRules,
 ) -> OpenWishes {
     let offers = Offers::of(nodes.iter().flat_map(|node| &node.offers).copied(), rules);
-    let within = |wish: &Wish<'_>| {
-        known.has(wish.name) || wish.bound.is_some_and(|(sign, _)| sign == Sign::Equal)
-    };
     let mut open = OpenWishes::default();
     for node in nodes {
         let groups = node.wishes.chunk_by(|_, next| next.is_alternative);
         for wishes in groups.filter(|wishes| !wishes.iter().any(|wish| offers.meet(wish))) {
-            if !wishes.iter().any(within) {
+            if !wishes.iter().any(|wish| is_within(wish, known)) {
                 open.elsewhere += 1;
             } else if open.told.len() < MOST_TOLD {
                 let alternatives = wishes.iter().take(ALTERNATIVES_TOLD).map(words).collect();
@@ -168,6 +165,10 @@ pub(super) fn open(
         }
     }
     open
+}
+
+fn is_within(wish: &Wish<'_>, known: &KnownNames<'_>) -> bool {
+    known.has(wish.name) || wish.bound.is_some_and(|(sign, _)| sign == Sign::Equal)
 }
 
 /// All offered capabilities by name. Within a name come those without a version, then versions without a
@@ -182,12 +183,11 @@ impl<'a> Offers<'a> {
     fn of(offers: impl Iterator<Item = Offer<'a>>, rules: VersionRules) -> Self {
         let mut sorted: Vec<Offer<'a>> = offers.collect();
         sorted.sort_unstable_by(|(one, version), (other, other_version)| {
-            let classes = || class(*version).cmp(&class(*other_version));
-            let versions = || match (version, other_version) {
+            let order = one.cmp(other).then_with(|| class(*version).cmp(&class(*other_version)));
+            order.then_with(|| match (version, other_version) {
                 (Some(version), Some(other)) => (rules.compare)(version, other),
                 _ => Ordering::Equal,
-            };
-            one.cmp(other).then_with(classes).then_with(versions)
+            })
         });
         Self { sorted, rules }
     }
@@ -250,14 +250,7 @@ mod tests {
     /// Each offer on its own is the judge.
     #[test]
     fn an_offer_of_many_meets_what_it_meets_alone() {
-        let compare = |one: &str, other: &str| {
-            if one.contains('-') && other.contains('-') {
-                rpm::compare_versions(one, other)
-            } else {
-                rpm::compare_versions(without_release(one), without_release(other))
-            }
-        };
-        let rpm = VersionRules { compare, bare_meets: true };
+        let rpm = VersionRules { compare: compare_as_rpm, bare_meets: true };
         let deb = VersionRules { compare: deb::compare_versions, bare_meets: false };
         let versions = ["1", "1-1", "1-2", "1.5~rc1-1", "2", "2-1", "1:0.1", "1:1-3", "10-1", "3"];
         let signs = [Sign::Less, Sign::LessEqual, Sign::Equal, Sign::GreaterEqual, Sign::Greater];
@@ -271,13 +264,21 @@ mod tests {
                 let own = offered.iter().rev().map(|version| ("n", Some(*version)));
                 let offers = Offers::of(own.chain(others), rules);
                 for (sign, bound) in signs.iter().flat_map(|s| versions.map(|v| (*s, v))) {
-                    let meets = |version: &&str| sign.holds((rules.compare)(version, bound));
-                    let expected = offered.iter().any(meets);
+                    let expected =
+                        offered.iter().any(|version| sign.holds((rules.compare)(version, bound)));
                     let bound = Some((sign, bound));
                     let wish = Wish { name: "n", bound, is_alternative: false };
                     assert_eq!(offers.meet(&wish), expected, "{offered:?} {bound:?}");
                 }
             }
+        }
+    }
+
+    fn compare_as_rpm(one: &str, other: &str) -> Ordering {
+        if one.contains('-') && other.contains('-') {
+            rpm::compare_versions(one, other)
+        } else {
+            rpm::compare_versions(without_release(one), without_release(other))
         }
     }
 

@@ -104,10 +104,13 @@ impl<'a> Context<'a> {
             method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
         let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
         let mut text = Vec::new();
-        let fault = |e| Error::malformed("cannot be decompressed").cause(e);
         let own = UNPACKED.saturating_mul(bytes.len() as u64);
         let most = self.aside.saturating_add(own).min(INDEX_MAX);
-        let read = (&mut decoder).take(most).read_to_end(&mut text).map_err(fault)? as u64;
+        let read = (&mut decoder)
+            .take(most)
+            .read_to_end(&mut text)
+            .map_err(|e| Error::malformed("cannot be decompressed").cause(e))?
+            as u64;
         if read == most {
             let message =
                 format!("unpacks to {most} bytes and more, which no index of its size does");
@@ -180,8 +183,8 @@ pub(super) fn method(path: &str) -> Option<Method> {
 
 /// The place that an index names, if that is inside of the repository.
 pub(super) fn place(root: &Path, path: &str) -> Option<PathBuf> {
-    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    path.split('/').all(plain).then(|| root.join(path))
+    let is_plain = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    is_plain.then(|| root.join(path))
 }
 
 /// The files that indexes name.

@@ -130,11 +130,11 @@ fn check_page(context: &mut Context<'_>, path: &str, project: &str, page: &Page)
         .collect();
     let listed: BTreeSet<Option<Version>> =
         page.versions.iter().map(|version| version.parse().ok()).collect();
-    let is_alike = |file: &File| file.core_metadata == file.dist_info_metadata;
+    let are_alike = page.files.iter().all(|file| file.core_metadata == file.dist_info_metadata);
     for (part, is_right) in [
         ("name", page.name == project),
         ("list of versions", versions == listed),
-        ("dist-info-metadata", page.files.iter().all(is_alike)),
+        ("dist-info-metadata", are_alike),
     ] {
         if !is_right {
             context.index_differs(path, IndexDifference::Part { part });
@@ -248,8 +248,8 @@ fn path_of(url: &str) -> Option<String> {
         }
     }
     let path = String::from_utf8(bytes).ok()?;
-    let plain = |part: &str| !part.is_empty() && part != "." && part != "..";
-    path.split('/').all(plain).then_some(path)
+    let is_plain = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    is_plain.then_some(path)
 }
 
 fn beside(wheel: &str) -> String {
@@ -276,14 +276,15 @@ fn look(
     for (file, seen) in seen {
         let differences = match seen {
             None => continue,
-            Some(Ok(properties)) => {
-                let property = |it: &str| IndexedDifference::Property(it.to_owned());
-                properties.into_iter().map(property).collect()
-            }
+            Some(Ok(properties)) => properties
+                .into_iter()
+                .map(|it| IndexedDifference::Property(it.to_owned()))
+                .collect(),
             Some(Err(error)) => vec![IndexedDifference::Unreadable { reason: error.to_string() }],
         };
-        let mismatch = |difference| Problem::PackageMismatch { file: file.clone(), difference };
-        faults.extend(differences.into_iter().map(mismatch));
+        for difference in differences {
+            faults.push(Problem::PackageMismatch { file: file.clone(), difference });
+        }
     }
     (faults, package)
 }

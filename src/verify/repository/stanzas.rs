@@ -19,20 +19,21 @@ impl Stanza {
     /// The words of all values of a name.
     pub fn words<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.lines.iter().filter(move |(own, _)| own == name);
-        let is_between = |c: char| c.is_whitespace() || c == ',';
-        named.flat_map(move |(_, value)| value.split(is_between).filter(|word| !word.is_empty()))
+        named
+            .flat_map(|(_, value)| value.split(|c: char| c.is_whitespace() || c == ','))
+            .filter(|word| !word.is_empty())
     }
 }
 
 /// The stanzas of a text that are not empty; `is_ini` says whether `[id]` begins one, and not an empty line.
 pub(super) fn stanzas(text: &str, is_ini: bool) -> Vec<Stanza> {
     let mut found = vec![Stanza::default()];
-    let is_comment = |line: &str| line.starts_with('#') || (is_ini && line.starts_with(';'));
     for line in text.lines() {
         let begins = if is_ini { line.starts_with('[') } else { line.trim().is_empty() };
+        let is_comment = line.starts_with('#') || (is_ini && line.starts_with(';'));
         if begins {
             found.push(Stanza::default());
-        } else if !is_comment(line) {
+        } else if !is_comment {
             add(found.last_mut(), line, is_ini);
         }
     }

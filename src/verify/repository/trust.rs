@@ -52,8 +52,8 @@ impl PublicKeys {
     /// The keys that are not among `others`, each once.
     pub(super) fn without(self, others: &Self) -> Self {
         let mut known = BTreeSet::from_iter(others.fingerprints());
-        let is_new = |key: &SignedPublicKey| known.insert(key.fingerprint().to_string());
-        Self(self.0.into_iter().filter(is_new).collect())
+        let new = self.0.into_iter().filter(|key| known.insert(key.fingerprint().to_string()));
+        Self(new.collect())
     }
 
     /// The keys with these fingerprints, in lower case.
@@ -69,10 +69,9 @@ impl PublicKeys {
 
     /// Whether one of the keys is among `others`.
     pub(super) fn any_of(&self, others: &Self) -> bool {
-        let has = |key: &SignedPublicKey| {
-            others.0.iter().any(|other| other.fingerprint() == key.fingerprint())
-        };
-        self.0.iter().any(has)
+        self.0
+            .iter()
+            .any(|key| others.0.iter().any(|other| other.fingerprint() == key.fingerprint()))
     }
 
     /// Whether there is no key.
@@ -132,8 +131,8 @@ impl Trust {
 
     /// The text of a clear-signed message; whether clients take it as signed by one of the keys.
     pub fn clear_text(&self, message: &str) -> Result<(String, Result<()>)> {
-        let fault = |_: pgp::errors::Error| Error::malformed("is no clear-signed text of OpenPGP");
-        let (message, _) = CleartextSignedMessage::from_string(message).map_err(fault)?;
+        let (message, _) = CleartextSignedMessage::from_string(message)
+            .map_err(|_| Error::malformed("is no clear-signed text of OpenPGP"))?;
         refuse_many(message.signatures().len())?;
         let text = message.signed_text();
         let signed = self.check_taken(message.signatures(), text.as_bytes(), Alive::Now);

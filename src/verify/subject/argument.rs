@@ -67,8 +67,11 @@ pub(in crate::verify) fn each_once(arguments: &mut [PackageArgument]) -> Result<
     let mut seen = BTreeSet::new();
     for argument in arguments {
         // A broken link keeps its name: its reader reports that it cannot be read.
-        let real = |path: &PathBuf| Ok(real_path(path)?.unwrap_or_else(|| path.clone()));
-        let own: Vec<_> = argument.packages.iter().map(real).collect::<Result<_>>()?;
+        let own: Vec<_> = argument
+            .packages
+            .iter()
+            .map(|path| Ok(real_path(path)?.unwrap_or_else(|| path.clone())))
+            .collect::<Result<_>>()?;
         // A folder keeps what an earlier argument named where something speaks of all of it.
         let spoken_of = argument.receipt.is_some() || !argument.parts.is_empty();
         if !spoken_of && argument.documents.is_empty() {

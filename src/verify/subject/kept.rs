@@ -47,13 +47,13 @@ fn take_wanted(packages: &mut Vec<PathBuf>, wanted: &mut BTreeSet<&str>) -> Vec<
 
 /// The place of the set that others are builds before, if there is one.
 fn newest(arguments: &[PackageArgument]) -> Option<usize> {
-    let receipts = || arguments.iter().filter_map(|argument| argument.receipt.as_ref());
-    let updates = |receipt: &Receipt| {
-        receipt.kept.is_some() || receipts().any(|earlier| is_superseded(earlier, receipt))
-    };
     let places = arguments.iter().enumerate();
     let all = places.filter_map(|(position, it)| Some((position, it.receipt.as_ref()?)));
-    let newest = all.filter(|(_, receipt)| updates(receipt)).max_by(|(_, one), (_, other)| {
+    let updates = all.filter(|(_, receipt)| {
+        let mut receipts = arguments.iter().filter_map(|argument| argument.receipt.as_ref());
+        receipt.kept.is_some() || receipts.any(|earlier| is_superseded(earlier, receipt))
+    });
+    let newest = updates.max_by(|(_, one), (_, other)| {
         Format::Rpm.compare_versions(&one.release(), &other.release())
     });
     newest.map(|(position, _)| position)
@@ -66,10 +66,12 @@ fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
     let is_before = Format::Rpm.compare_versions(&one, &other).is_lt();
     let own: BTreeSet<(Format, &String)> =
         receipt.packages.iter().map(|record| (record.format, &record.id)).collect();
-    let has_all =
-        || earlier.all_packages().all(|record| own.contains(&(record.format, &record.id)));
     let is_same_set = earlier.version == receipt.version && earlier.prefix == receipt.prefix;
-    is_same_set && is_before && (receipt.kept.is_some() || has_all())
+    let mut records = earlier.all_packages();
+    is_same_set
+        && is_before
+        && (receipt.kept.is_some()
+            || records.all(|record| own.contains(&(record.format, &record.id))))
 }
 
 /// Files of packages of earlier builds that `receipt` neither has nor is said to lack: by a finding, or as

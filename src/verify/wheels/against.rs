@@ -55,10 +55,9 @@ impl Comparison<'_> {
         for path in self.options.wheels {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let own = left.iter().position(|set| set.host.installed.file == *name);
-            let alone = || sets.others.iter().find(|wheel| wheel.installed.file == *name);
             if let Some(own) = own {
                 count += self.compare(left.remove(own), path, progress, problems)?;
-            } else if let Some(wheel) = alone() {
+            } else if let Some(wheel) = sets.others.iter().find(|it| it.installed.file == *name) {
                 count += self.compare_copy(wheel, path, progress, problems)?;
             } else if !self.paths.iter().any(|given| given.file_name() == path.file_name()) {
                 return Err(no_host(path));
@@ -167,12 +166,13 @@ impl Texts<'_> {
             let (path, was) = (format!("/{}/WHEEL", fat.dist_info), self.was());
             problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent { was } });
         }
-        let is_of_host = |file: &str, _: &Sha| self.of_fat(file).is_some();
-        check_foreign(set.host, is_of_host, problems);
-        let is_of_device =
-            |file: &str, own: &Sha| is_licence(file, fat) && self.of_fat(file) == Some(own);
+        check_foreign(set.host, |file, _| self.of_fat(file).is_some(), problems);
         for device in &set.devices {
-            check_foreign(device, is_of_device, problems);
+            check_foreign(
+                device,
+                |file, own| is_licence(file, fat) && self.of_fat(file) == Some(own),
+                problems,
+            );
         }
     }
 
@@ -215,12 +215,11 @@ impl Texts<'_> {
             return extras.contains_key(&normalized(extra));
         }
         let Some(text) = line.strip_prefix("Requires-Dist: ") else { return false };
-        let is_device = |it: Requirement| {
-            let needed = it.condition.extras().first().and_then(|extra| extras.get(extra));
-            it.exact().is_some() && needed.is_some_and(|needed| needed.contains(&it))
-        };
         self.host_requires.iter().any(|own| *own == text)
-            || Requirement::parse(text).is_ok_and(is_device)
+            || Requirement::parse(text).is_ok_and(|it| {
+                let needed = it.condition.extras().first().and_then(|extra| extras.get(extra));
+                it.exact().is_some() && needed.is_some_and(|needed| needed.contains(&it))
+            })
     }
 }
 
@@ -252,8 +251,9 @@ fn added_to<'a>(before: &str, after: &'a str) -> Option<&'a str> {
 
 /// The fields of METADATA, and the text behind them.
 fn parted(text: &str) -> (&str, &str) {
-    let is_field = |line: &&str| !line.trim_end_matches(['\r', '\n']).is_empty();
-    let fields = text.split_inclusive('\n').take_while(is_field);
+    let fields = text
+        .split_inclusive('\n')
+        .take_while(|line| !line.trim_end_matches(['\r', '\n']).is_empty());
     text.split_at(fields.map(str::len).sum())
 }
 

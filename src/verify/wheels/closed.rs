@@ -79,11 +79,11 @@ fn check_extras(
 /// does for `rocm-sdk-libraries`.
 fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut Problems) {
     let name = device.installed.name.as_str();
-    let brings = |extra: &String| {
-        let required = host.extras.get(extra).into_iter().flatten();
-        required.into_iter().any(|requirement| requirement.project == name)
-    };
-    let by: Vec<&String> = host.extras.keys().filter(|extra| brings(extra)).collect();
+    let bringing = host
+        .extras
+        .iter()
+        .filter(|(_, required)| required.iter().any(|requirement| requirement.project == name));
+    let by: Vec<&String> = bringing.map(|(extra, _)| extra).collect();
     if by.is_empty() && sets.is_brought_by_another(name, &host.installed.name) {
         return;
     }
@@ -111,24 +111,27 @@ fn of_its_archs(host: &Wheel, device: &Wheel) -> Vec<String> {
         return vec![extra];
     }
     let archs = device.installed.stated_archs.as_deref().unwrap_or_default();
-    let is_for_one = |extra: &String| {
-        let label = extra.strip_prefix(EXTRA).unwrap_or_default();
-        archs_of(label).is_some_and(|own| own.iter().any(|arch| archs.contains(arch)))
-    };
-    offered.into_iter().filter(is_for_one).collect()
+    offered.into_iter().filter(|extra| is_for_one_of(archs, extra)).collect()
+}
+
+fn is_for_one_of(archs: &[String], extra: &str) -> bool {
+    let label = extra.strip_prefix(EXTRA).unwrap_or_default();
+    archs_of(label).is_some_and(|own| own.iter().any(|arch| archs.contains(arch)))
 }
 
 /// A device wheel is installed with its host and in no other way.
 fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: &mut Problems) {
     let (wheel, name) = (device.installed.file.clone(), host.installed.file.clone());
-    let tied = |it: &Requirement| it.project == host.installed.name || there.contains(&*it.project);
-    let tied: Vec<Requirement> = requirements(device).filter(tied).collect();
+    let tied: Vec<Requirement> = requirements(device)
+        .filter(|it| it.project == host.installed.name || there.contains(&*it.project))
+        .collect();
     for requirement in &tied {
         check_pin(device, requirement, host.metadata.version(), problems);
     }
-    let is_pin =
-        |it: &Requirement| it.project == host.installed.name && it.condition == Condition::Always;
-    if !tied.iter().any(is_pin) {
+    let is_pinned = tied
+        .iter()
+        .any(|it| it.project == host.installed.name && it.condition == Condition::Always);
+    if !is_pinned {
         let fault = PinFault::Absent { host: host.installed.name.clone() };
         problems.add(Problem::WheelPin { wheel, fault });
     }

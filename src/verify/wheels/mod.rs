@@ -185,17 +185,18 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
 
 /// Nothing in a device wheel is run by Python or a shell.
 fn check_members(device: &Wheel, problems: &mut Problems) {
-    let is_run = |(path, facts): &(&str, &FileFacts)| {
-        let (_, ending) = path.rsplit_once('.').unwrap_or_default();
-        matches!(facts.class, Class::Script(_))
-            || RUN.contains(&ending)
-            || path.starts_with(SCRIPTS)
-            || path.ends_with(ENTRY_POINTS)
-    };
-    for (path, _) in device.installed.files().filter(is_run) {
+    for (path, _) in device.installed.files().filter(|(path, facts)| is_run(path, facts)) {
         let (file, fault) = (device.installed.at(path), MemberFault::Run);
         problems.add(Problem::WheelMember { file, fault });
     }
+}
+
+fn is_run(path: &str, facts: &FileFacts) -> bool {
+    let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+    matches!(facts.class, Class::Script(_))
+        || RUN.contains(&ending)
+        || path.starts_with(SCRIPTS)
+        || path.ends_with(ENTRY_POINTS)
 }
 
 /// Checks a wheel that belongs to no set.

@@ -118,9 +118,6 @@ fn brought(wheel: &Wheel) -> impl Iterator<Item = &str> {
 }
 
 fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> Role {
-    let has = |is_it: fn(&str, &Class) -> bool| {
-        wheel.installed.files().any(|(path, facts)| is_it(path, &facts.class))
-    };
     if !wheel.extras.is_empty() {
         return Role::Host;
     }
@@ -130,17 +127,18 @@ fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> Role {
     if is_transformed(wheel) {
         return Role::Host;
     }
-    match has(|path, class| class.claims_to_be_archive() && is_in_kernel_folder(path)) {
-        true => Role::Device,
-        false => Role::Other,
-    }
+    let has_archive = wheel
+        .installed
+        .files()
+        .any(|(path, facts)| facts.class.claims_to_be_archive() && is_in_kernel_folder(path));
+    if has_archive { Role::Device } else { Role::Other }
 }
 
 /// Tells if the device code of a binary of the wheel is elsewhere.
 fn is_transformed(wheel: &Wheel) -> bool {
-    let claims =
-        |class: &Class| matches!(class, Class::Host(host) if host.claims_to_be_transformed());
-    wheel.installed.files().any(|(_, facts)| claims(&facts.class))
+    wheel.installed.files().any(
+        |(_, facts)| matches!(&facts.class, Class::Host(host) if host.claims_to_be_transformed()),
+    )
 }
 
 /// Tells if a wheel is called after a distribution that it always requires in one version.

@@ -136,19 +136,22 @@ fn the_end_of_a_frame_is_checked() {
     for len in [40, 127 << 10, 128 << 10, 300 << 10, 3 << 20] {
         let object = code(3, len);
         let toc = toc(Scheme::ZstdPerKernel, &[("a", 0, 0, len as u64)]);
-        let stored = |frame: Vec<u8>| write(&toc, &[Content::of_bytes(frame)]).unwrap();
         let frame = checked_frame(&object);
-        assert_eq!(read_all(stored(frame.clone())).unwrap(), [object]);
+        assert_eq!(read_stored(&toc, frame.clone()).unwrap(), [object]);
         let mut wrong = frame.clone();
         *wrong.last_mut().unwrap() ^= 1;
-        assert!(read_all(stored(wrong)).is_err(), "checksum, {len}");
+        assert!(read_stored(&toc, wrong).is_err(), "checksum, {len}");
         let longer = [frame.clone(), vec![0]].concat();
-        assert!(read_all(stored(longer)).is_err(), "a byte behind, {len}");
+        assert!(read_stored(&toc, longer).is_err(), "a byte behind, {len}");
         let twice = [frame.clone(), frame.clone()].concat();
-        assert!(read_all(stored(twice)).is_err(), "a frame behind, {len}");
+        assert!(read_stored(&toc, twice).is_err(), "a frame behind, {len}");
         let shorter = frame[..frame.len() - 1].to_vec();
-        assert!(read_all(stored(shorter)).is_err(), "cut, {len}");
+        assert!(read_stored(&toc, shorter).is_err(), "cut, {len}");
     }
+}
+
+fn read_stored(toc: &Toc, frame: Vec<u8>) -> Result<Vec<Vec<u8>>, rockpack_base::error::Error> {
+    read_all(write(toc, &[Content::of_bytes(frame)]).unwrap())
 }
 
 #[test]
@@ -184,7 +187,6 @@ fn what_contradicts_itself_is_refused() {
     let framed = bytes(&framed);
     let (_, plain) = archive(Scheme::None, &[code(1, 70), code(2, 40)]);
     let plain = bytes(&plain);
-    let refused = |content: Content| KpackReader::open(content).unwrap_err();
     let cases = [
         (patched(&framed, b"KPAK\x01", b"KPAC\x01"), Kind::Malformed),
         (patched(&framed, b"KPAK\x01", b"KPAK\x02"), Kind::Unsupported),
@@ -210,16 +212,20 @@ fn what_contradicts_itself_is_refused() {
         (patched(&plain, b"\xaalib/x.so#1", b"\xaalib/x.so#0"), Kind::Malformed),
     ];
     for (number, (content, kind)) in cases.into_iter().enumerate() {
-        let error = refused(content);
+        let error = refusal(content);
         assert_eq!(error.kind(), kind, "case {number}: {error}");
     }
     let mut padded = framed.clone();
     padded[17] = 1;
-    let error = refused(Content::of_bytes(padded));
+    let error = refusal(Content::of_bytes(padded));
     assert!(error.to_string().contains("padding"), "{error}");
     let mut far = framed;
     far[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
-    assert_eq!(refused(Content::of_bytes(far)).kind(), Kind::Malformed);
+    assert_eq!(refusal(Content::of_bytes(far)).kind(), Kind::Malformed);
+}
+
+fn refusal(content: Content) -> rockpack_base::error::Error {
+    KpackReader::open(content).unwrap_err()
 }
 
 #[test]
@@ -300,10 +306,11 @@ fn frames_behind_2_gib_are_read() {
 
 #[test]
 fn rows_and_frames_must_belong_together() {
-    let frame = || Content::of_bytes(*b"x");
     let rows = toc(Scheme::None, &[("lib/x.so", 0, 1, 1)]);
-    assert_eq!(write(&rows, &[frame()]).unwrap_err().kind(), Kind::Bug);
-    assert_eq!(write(&rows, &[frame(), frame()]).unwrap_err().kind(), Kind::Bug);
+    for count in [1, 2] {
+        let frames = vec![Content::of_bytes(*b"x"); count];
+        assert_eq!(write(&rows, &frames).unwrap_err().kind(), Kind::Bug);
+    }
 }
 
 /// Rewritten as metadata, they would become binary data.

@@ -161,9 +161,10 @@ fn lines_with_odd_characters_are_judged_alike_by_build_and_verify() {
 fn patterns_of_many_folders_are_matched_at_once() {
     tools::need(&TOOLS);
     let case = scripts(&[("one", &format!("#!{}/sh", "/a".repeat(100)))]);
-    let rule = |last: &str| format!("[interpreters]\n'{}/{last}/sh' = false\n", "/**/a".repeat(20));
-    assert!(told(&case, &rule("b"), &[])[0].contains("R066"));
-    assert!(told(&case, &rule("a"), &[])[0].contains("R068"));
+    for (last, code) in [("b", "R066"), ("a", "R068")] {
+        let rule = format!("[interpreters]\n'{}/{last}/sh' = false\n", "/**/a".repeat(20));
+        assert!(told(&case, &rule, &[])[0].contains(code));
+    }
 }
 
 /// pip writes such scripts if its interpreter's path is too long for a first line.
@@ -426,28 +427,29 @@ fn a_name_of_the_distribution_is_a_finding() {
     tools::need(&TOOLS);
     let case = Case::new();
     write(&case.stage("smi").join("share/smi"), 0o644, "");
-    let found = |options: &[&str]| {
-        let mut command = rockpack();
-        command.args(["build", "--artifacts"]).arg(case.path("shard")).args(options);
-        let told = tools::told(command.arg("--out").arg(case.path("out")));
-        assert!(told.contains("exit status: 0"), "{told}");
-        told.lines().find(|line| line.contains("R067")).map(|line| line.trim().to_owned())
-    };
-    let line = found(&["--version", "7.1.0"]).unwrap();
+    let line = name_finding(&case, &["--version", "7.1.0"]).unwrap();
     let set = "R067 name-of-distribution: rocm-smi: is also the name of a package of debian-12, with \
                version 5.2.3-2: apt takes the higher version, that of the set (7.1.0-1), also in place \
                of the distribution's where that is installed; with another name (`selectors`, \
                `scheme`) both can be there";
     assert!(line.ends_with(set), "{line}");
-    let line = found(&["--version", "5.2.3", "--distro", "debian-13"]).unwrap();
+    let line = name_finding(&case, &["--version", "5.2.3", "--distro", "debian-13"]).unwrap();
     let distribution = "debian-13, with version 6.1.2-1: apt takes the higher version, and that of the \
                         set (5.2.3-1) is not installed; give the package another name (`selectors`, \
                         `scheme`), or set `epoch`";
     assert!(line.ends_with(distribution), "{line}");
-    let line = found(&["--version", "5.2.3", "--release", "2"]).unwrap();
+    let line = name_finding(&case, &["--version", "5.2.3", "--release", "2"]).unwrap();
     assert!(line.contains("the set has the same version, and apt takes either"), "{line}");
-    assert_eq!(found(&["--version", "7.1.0", "--format", "rpm"]), None);
-    assert_eq!(found(&["--version", "7.1.0", "--scheme", "rocm-versioned"]), None);
+    assert_eq!(name_finding(&case, &["--version", "7.1.0", "--format", "rpm"]), None);
+    assert_eq!(name_finding(&case, &["--version", "7.1.0", "--scheme", "rocm-versioned"]), None);
     fs::remove_dir_all(case.path("out")).unwrap();
     case.refused("", &["--strict"], &["R067 name-of-distribution: rocm-smi"]);
+}
+
+fn name_finding(case: &Case, options: &[&str]) -> Option<String> {
+    let mut command = rockpack();
+    command.args(["build", "--artifacts"]).arg(case.path("shard")).args(options);
+    let told = tools::told(command.arg("--out").arg(case.path("out")));
+    assert!(told.contains("exit status: 0"), "{told}");
+    told.lines().find(|line| line.contains("R067")).map(|line| line.trim().to_owned())
 }

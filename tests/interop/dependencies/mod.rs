@@ -55,8 +55,9 @@ impl Case {
         let output = verify.arg("verify").arg("--json").arg(self.path("out")).output().unwrap();
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         let problems = json["problems"].as_array().unwrap().iter().map(|problem| {
-            let text = |key: &str| problem[key].as_str().unwrap().to_owned();
-            format!("{} {}: {}", text("code"), text("subject"), text("message"))
+            let [code, subject, message] =
+                ["code", "subject", "message"].map(|key| problem[key].as_str().unwrap());
+            format!("{code} {subject}: {message}")
         });
         (output.status.code(), problems.collect())
     }

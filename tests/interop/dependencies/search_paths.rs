@@ -70,17 +70,14 @@ fn what_was_rewritten_passes_verification() {
     tools::need(&TOOLS);
     let case = with_search_path("/home/build/stage/lib/private:/usr/local/lib", "");
     case.built(ORIGIN, &[]);
-    let verify = |out: &str| {
-        let mut command = rockpack();
-        command.arg("verify").arg(case.path(out)).arg("--against").arg(case.path("shard"));
-        tools::told(&mut command)
-    };
-    let told = verify("out");
+    let mut verify = rockpack();
+    verify.arg("verify").arg(case.path("out")).arg("--against").arg(case.path("shard"));
+    let told = tools::told(&mut verify);
     assert!(told.contains("exit status: 0"), "{told}");
     // The finding excuses another search path, but no other program.
     let original = case.stage("own").join("bin/own");
     case.compile(&original, "int main(void) { return 7; }", "");
-    let told = verify("out");
+    let told = tools::told(&mut verify);
     assert!(told.contains("bin/own") && told.contains("exit status: 1"), "{told}");
 }
 

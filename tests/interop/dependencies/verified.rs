@@ -210,19 +210,20 @@ fn what_is_left_open_on_purpose_passes() {
 fn v061_fires_for_an_rpm_that_excludes_another_of_its_set() {
     tools::need(&TOOLS);
     let case = needs("lib", "");
-    let with = |relation: &str| {
-        case.built(&format!("[relations.rocm-user]\nrpm.{relation}\n"), &["--format", "rpm"]);
-    };
-    with("conflicts = ['rocm-other < 7.1.0-2']");
+    build_with(&case, "conflicts = ['rocm-other < 7.1.0-2']");
     let conflict = "V061 rocm-user-7.1.0-1.x86_64.rpm: Conflicts: rocm-other (< 7.1.0-2), which \
                     rocm-other-7.1.0-1.x86_64.rpm of the same set is";
     fails(&case, &[conflict]);
-    with("obsoletes = ['rocm-other < 7.1.0-2']");
+    build_with(&case, "obsoletes = ['rocm-other < 7.1.0-2']");
     fails(&case, &[&conflict.replace("Conflicts", "Obsoletes")]);
     for other in ["conflicts = ['rocm-other < 7.1.0-1']", "obsoletes = ['rocm-user < 7']"] {
-        with(other);
+        build_with(&case, other);
         passes(&case);
     }
+}
+
+fn build_with(case: &Case, relation: &str) {
+    case.built(&format!("[relations.rocm-user]\nrpm.{relation}\n"), &["--format", "rpm"]);
 }
 
 #[test]

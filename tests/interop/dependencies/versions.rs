@@ -16,18 +16,21 @@ const WARNS: &str = "the loader warns or aborts, and an .rpm needs what nothing 
 /// `shipped`, if any. Both are where the loader finds them.
 fn linked_against_another(folder: &str, shipped: Option<&str>) -> Case {
     let case = Case::new();
-    let option = |version: &str| {
-        let script = case.path("versions");
-        fs::write(&script, format!("{version} {{ global: answer; }};")).unwrap();
-        format!("-Wl,--version-script={}", script.display())
-    };
     let old = case.path("old/libother.so.1");
-    case.library(&old, &option("OLD_1"));
+    case.library(&old, &version_option(&case, "OLD_1"));
     let search = format!("-Wl,-rpath,$ORIGIN/../{folder}");
     case.program(&case.stage("user").join("bin/user"), &old, &search);
     let library = case.stage("other").join(folder).join("libother.so.1");
-    case.library(&library, &shipped.map(option).unwrap_or_default());
+    let option = shipped.map(|version| version_option(&case, version)).unwrap_or_default();
+    case.library(&library, &option);
     case
+}
+
+/// The option for a library whose symbols have this version.
+fn version_option(case: &Case, version: &str) -> String {
+    let script = case.path("versions");
+    fs::write(&script, format!("{version} {{ global: answer; }};")).unwrap();
+    format!("-Wl,--version-script={}", script.display())
 }
 
 /// Runs the installed program.

@@ -42,7 +42,6 @@ fn known(root: &Path) -> Vec<String> {
 /// Each series has its own prefix. An alternative continues in the next series' prefix, and disappears with
 /// the last program, whatever the administrator chose in between.
 pub fn an_alternative_goes_with_its_program(system: &dyn System) {
-    let recipe = |version| Recipe::new(version).keys(json!({ "alternatives": "programs" }));
     let [first, next] = ["7.1.0", "7.2.0"].map(|version| recipe(version).build());
     let last = recipe("7.3.0").without(&["bin/exblas-bench"]).build();
     let root = system.root();
@@ -80,4 +79,8 @@ pub fn an_alternative_goes_with_its_program(system: &dyn System) {
     assert_eq!((chosen(root), known(root)), (None, Vec::new()));
     system.purge_all();
     assert_same(&before, &system.snapshot());
+}
+
+fn recipe(version: &'static str) -> Recipe {
+    Recipe::new(version).keys(json!({ "alternatives": "programs" }))
 }

@@ -27,21 +27,19 @@ fn sample() -> &'static (PathBuf, PathBuf) {
 }
 
 fn compile(folder: &Path) -> (PathBuf, PathBuf) {
-    let path = |name: &str| folder.join(name);
-    fs::write(path("sample.c"), SOURCE).unwrap();
+    let [whole, library] = ["whole", "library"].map(|name| folder.join(name));
+    fs::write(folder.join("sample.c"), SOURCE).unwrap();
     let mut gcc = Command::new("gcc");
     gcc.current_dir(folder).args(["-g", "-shared", "-fPIC", "-Wl,--build-id=sha1"]);
     tools::run(gcc.args(["sample.c", "-nostdlib", "-o", "whole"]));
-    let notes = tools::succeed(Command::new("readelf").arg("-n").arg(path("whole")));
+    let notes = tools::succeed(Command::new("readelf").arg("-n").arg(&whole));
     let id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).unwrap();
-    let debug = path(".build-id").join(&id[..2]).join(format!("{}.debug", &id[2..]));
+    let debug = folder.join(".build-id").join(&id[..2]).join(format!("{}.debug", &id[2..]));
     fs::create_dir_all(debug.parent().unwrap()).unwrap();
-    let objcopy = |how: &str, to: &Path| {
-        tools::run(Command::new("objcopy").arg(how).arg(path("whole")).arg(to));
-    };
-    objcopy("--strip-debug", &path("library"));
-    objcopy("--only-keep-debug", &debug);
-    (path("library"), debug)
+    for (how, to) in [("--strip-debug", &library), ("--only-keep-debug", &debug)] {
+        tools::run(Command::new("objcopy").arg(how).arg(&whole).arg(to));
+    }
+    (library, debug)
 }
 
 /// Puts library and debug file into a shard, for two families.
@@ -80,8 +78,6 @@ fn finds_lines(root: &Path, library: &str) -> bool {
 /// installed together, and an update keeps the debug files available.
 pub fn versions_and_families_share_debug_files(system: &dyn System) {
     tools::need(&["gcc", "objcopy", "readelf", "gdb"]);
-    let (library, debug) = sample();
-    let recipe = |version| Recipe::new(version).scheme("rocm-versioned").sample(library, debug);
     let [first, next] = ["7.1.0", "7.2.0"].map(|version| recipe(version).build());
     let update = recipe("7.1.1").option("--since", &first.receipt()).build();
     [&first, &next].into_iter().for_each(|set| verifies(set));
@@ -92,36 +88,42 @@ pub fn versions_and_families_share_debug_files(system: &dyn System) {
     let all = ["7.1", "7.2"]
         .map(|series| ["blas", "host-suite-sparse"].map(|family| name(family, series)));
     let all: Vec<&str> = all.iter().flatten().map(String::as_str).collect();
-    let is_found = || {
-        for library in ["rocm-7.1/lib/libsample.so.1", "rocm-7.2/lib/libother.so.1"] {
-            assert!(finds_lines(system.root(), library), "{library}");
-        }
-    };
     tools::run(&mut system.install(&["rocm-blas7.1", "rocm-host-suite-sparse7.2"]));
     assert!(!finds_lines(system.root(), "rocm-7.1/lib/libsample.so.1"));
     tools::run(&mut system.install(&all));
-    is_found();
+    assert_found(system);
     system.assert_whole();
 
     // The last remaining package, whichever it is.
     for last in [3, 0] {
         for (index, package) in all.iter().enumerate().filter(|(index, _)| *index != last) {
-            is_found();
+            assert_found(system);
             tools::run(&mut system.purge(&[package]));
             assert!(!system.names().contains(all[index]));
         }
-        is_found();
+        assert_found(system);
         tools::run(&mut system.install(&all));
     }
     system.offer(&[&first.out(), &next.out(), &update.out()]);
     tools::run(&mut system.update());
     assert_eq!(system.installed()[all[0]], "7.1.1-1");
-    is_found();
+    assert_found(system);
     system.assert_whole();
     tools::run(&mut system.remove(&all));
     assert!(!finds_lines(system.root(), "rocm-7.1/lib/libsample.so.1"));
     system.purge_all();
     assert_same(&before, &system.snapshot());
+}
+
+fn recipe(version: &'static str) -> Recipe {
+    let (library, debug) = sample();
+    Recipe::new(version).scheme("rocm-versioned").sample(library, debug)
+}
+
+fn assert_found(system: &dyn System) {
+    for library in ["rocm-7.1/lib/libsample.so.1", "rocm-7.2/lib/libother.so.1"] {
+        assert!(finds_lines(system.root(), library), "{library}");
+    }
 }
 
 fn verifies(set: &Built) {

@@ -195,25 +195,26 @@ fn a_folder_of_a_moved_prefix_becomes_a_link() {
     rpm::with_root(|system| {
         let old = recipe("7.1.0", BEFORE).build();
         let new = recipe("7.1.1", AFTER).option("--since", &old.receipt()).build();
-        let install = |out: &Path, version: &str| {
-            let mut command = Command::new("rpm");
-            command.arg(format!("--root={}", system.root().display()));
-            command.args(["-U", "--prefix=/srv/gpu/rocm"]);
-            let files = [
-                format!("rocm-common-{version}-1.noarch.rpm"),
-                format!("rocm-blas-{version}-1.x86_64.rpm"),
-            ];
-            tools::run(command.args(files.map(|file| out.join(file))));
-        };
-        install(&old.out(), "7.1.0");
+        install_moved(system.root(), &old.out(), "7.1.0");
         let share = system.root().join("srv/gpu/rocm/share");
         assert!(share.join("it's one/sub").is_dir());
-        install(&new.out(), "7.1.1");
+        install_moved(system.root(), &new.out(), "7.1.1");
         assert_eq!(fs::read_link(share.join("it's one")).unwrap(), Path::new("other"));
         assert_eq!(fs::read_to_string(share.join("other/a.txt")).unwrap(), "new");
         assert!(share.join("link/c.txt").is_file() && !share.join("link").is_symlink());
         assert_eq!(names(&share).len(), 5, "{:?}", names(&share));
     });
+}
+
+fn install_moved(root: &Path, out: &Path, version: &str) {
+    let mut command = Command::new("rpm");
+    command.arg(format!("--root={}", root.display()));
+    command.args(["-U", "--prefix=/srv/gpu/rocm"]);
+    let files = [
+        format!("rocm-common-{version}-1.noarch.rpm"),
+        format!("rocm-blas-{version}-1.x86_64.rpm"),
+    ];
+    tools::run(command.args(files.map(|file| out.join(file))));
 }
 
 /// The scripts contain names with a quote, which shell and Lua escape differently.

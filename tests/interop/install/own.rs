@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use support::program::{repository, rockpack_path};
@@ -74,17 +74,19 @@ pub fn rockpack_itself_is_installed_and_works(system: &dyn System) {
 #[test]
 fn a_program_says_which_c_library_it_needs() {
     tools::need(&["readelf", "gcc", "git"]);
-    let check = |version: &str, file: &Path| {
-        let mut command = Command::new(repository(".ci/glibc"));
-        command.arg(version).arg(file).output().unwrap()
-    };
-    assert!(check("99.0", rockpack_path()).status.success());
-    let old = check("2.4", rockpack_path());
+    assert!(checked("99.0", rockpack_path()).status.success());
+    let old = checked("2.4", rockpack_path());
     let said = String::from_utf8(old.stderr).unwrap();
     assert!(!old.status.success() && said.contains("has to run with glibc 2.4 alone"), "{said}");
-    let git = check("99.0", &tools::find("git").unwrap());
+    let git = checked("99.0", &tools::find("git").unwrap());
     let said = String::from_utf8(git.stderr).unwrap();
     assert!(!git.status.success() && said.contains("and libpcre2-8.so.0"), "{said}");
+}
+
+/// The result of the check that `file` runs with this version of glibc.
+fn checked(version: &str, file: &Path) -> Output {
+    let mut command = Command::new(repository(".ci/glibc"));
+    command.arg(version).arg(file).output().unwrap()
 }
 
 /// The linters of both distributions report nothing that matters for a package outside of a distribution:

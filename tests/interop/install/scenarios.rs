@@ -197,9 +197,8 @@ pub fn trees_of_other_installers_stay_as_they_are(system: &dyn System) {
         (foreign::tree_of_alternatives, "/opt/rocm/core-7.1"),
     ];
     for (plant, prefix) in cases {
-        let recipe = |version| Recipe::new(version).option("--prefix", Path::new(prefix));
-        let old = recipe("7.1.0").build();
-        let new = recipe("7.1.1").option("--since", &old.receipt()).build();
+        let old = recipe("7.1.0", prefix).build();
+        let new = recipe("7.1.1", prefix).option("--since", &old.receipt()).build();
         plant(system.root());
         let before = system.snapshot();
         let trees = ["opt/rocm-6.4.0", "opt", "etc/alternatives"];
@@ -238,41 +237,44 @@ pub fn folders_of_the_system_may_be_links(system: &dyn System) {
     for (folder, target, place) in
         [("opt", "var/opt", "var/opt"), ("usr/local", "../var/usrlocal", "var/usrlocal")]
     {
-        let path = |name: &str| system.root().join(name);
+        let [link, place, other] = [folder, place, "foreign"].map(|name| system.root().join(name));
         let prefix = format!("/{folder}/rocm-7.1");
-        let recipe = |version| Recipe::new(version).option("--prefix", Path::new(&prefix));
-        let old = recipe("7.1.0").build();
-        let new = recipe("7.1.1").option("--since", &old.receipt()).build();
-        fs::create_dir_all(path(folder)).unwrap();
-        fs::create_dir_all(path(place)).unwrap();
-        fs::rename(path(folder), path(place)).unwrap();
-        symlink(target, path(folder)).unwrap();
+        let old = recipe("7.1.0", &prefix).build();
+        let new = recipe("7.1.1", &prefix).option("--since", &old.receipt()).build();
+        fs::create_dir_all(&link).unwrap();
+        fs::create_dir_all(&place).unwrap();
+        fs::rename(&link, &place).unwrap();
+        symlink(target, &link).unwrap();
         system.offer(&[&old.out()]);
         let before = system.snapshot();
         tools::run(&mut system.install(&["rocm"]));
         system.offer(&[&old.out(), &new.out()]);
         tools::run(&mut system.update());
-        assert!(path(place).join("rocm-7.1/lib/libexblas.so.1.2").exists());
+        assert!(place.join("rocm-7.1/lib/libexblas.so.1.2").exists());
         system.assert_whole();
         system.purge_all();
         // dpkg removes the link with the last package that lists it, like an empty folder.
         if system.format() == "deb" {
-            symlink(target, path(folder)).unwrap();
+            symlink(target, &link).unwrap();
         }
         assert_same(&before, &system.snapshot());
-        assert!(!path(place).join("rocm-7.1").exists());
+        assert!(!place.join("rocm-7.1").exists());
 
-        fs::create_dir(path("foreign")).unwrap();
-        symlink("/foreign", path(place).join("rocm-7.1")).unwrap();
+        fs::create_dir(&other).unwrap();
+        symlink("/foreign", place.join("rocm-7.1")).unwrap();
         let told = fails(&mut system.install(&["rocm-blas"]));
         let guard = "/rocm-7.1 is a symbolic link, but the prefix has to be a real directory";
         assert!(told.contains(guard), "{told}");
-        assert_eq!(fs::read_dir(path("foreign")).unwrap().count(), 0);
-        fs::remove_file(path(place).join("rocm-7.1")).unwrap();
-        fs::remove_dir(path("foreign")).unwrap();
+        assert_eq!(fs::read_dir(&other).unwrap().count(), 0);
+        fs::remove_file(place.join("rocm-7.1")).unwrap();
+        fs::remove_dir(&other).unwrap();
         // Packages that came along have no files in the prefix.
         system.purge_all();
     }
+}
+
+fn recipe(version: &'static str, prefix: &str) -> Recipe {
+    Recipe::new(version).option("--prefix", Path::new(prefix))
 }
 
 /// A package manager adds nine bytes to a name while it writes the file. `verify` reports longer names in
@@ -307,9 +309,10 @@ pub fn the_longest_names_are_unpacked(system: &dyn System) {
 
 /// Package names include the minor version: two sets in two prefixes, each updated on its own.
 pub fn minor_versions_stand_side_by_side(system: &dyn System) {
-    let versioned = |version| Recipe::new(version).scheme("rocm-versioned");
-    let [first, next] = [versioned("7.1.0").build(), versioned("7.2.0").build()];
-    let update = versioned("7.1.1").option("--since", &first.receipt()).build();
+    let [first, next] =
+        ["7.1.0", "7.2.0"].map(|version| Recipe::new(version).scheme("rocm-versioned").build());
+    let update = Recipe::new("7.1.1").scheme("rocm-versioned");
+    let update = update.option("--since", &first.receipt()).build();
     let before = system.snapshot();
     system.offer(&[&first.out(), &next.out()]);
     tools::run(&mut system.install(&["rocm-blas7.1-gfx110x"]));
@@ -330,10 +333,9 @@ pub fn minor_versions_stand_side_by_side(system: &dyn System) {
     let later: Vec<&String> = installed.keys().filter(|name| name.contains("7.2")).collect();
     let later: Vec<&str> = later.into_iter().map(String::as_str).collect();
     tools::run(&mut system.purge(&later));
-    let paths = |snapshot: &std::collections::BTreeMap<String, String>| -> Vec<String> {
-        snapshot.keys().cloned().collect()
-    };
-    assert_eq!(paths(&system.snapshot()), paths(&alone), "the other series is whole");
+    let [left, alone] =
+        [system.snapshot(), alone].map(|snapshot| snapshot.into_keys().collect::<Vec<_>>());
+    assert_eq!(left, alone, "the other series is whole");
     system.assert_whole();
     system.purge_all();
     assert_same(&before, &system.snapshot());
@@ -363,9 +365,9 @@ pub fn a_target_of_amds_names_brings_its_host_and_no_other_target(system: &dyn S
 pub fn amds_names_are_updated_in_place(system: &dyn System) {
     const OLD: &[(&str, &str)] = &[("share/old.txt", "old\n"), ("share/both.txt", "one\n")];
     const NEW: &[(&str, &str)] = &[("share/new/new.txt", "new\n"), ("share/both.txt", "two\n")];
-    let recipe = |version| Recipe::new(version).scheme("amdrocm");
-    let old = recipe("7.1.0").changes(OLD).build();
-    let new = recipe("7.1.1").changes(NEW).option("--since", &old.receipt()).build();
+    let [old, new] = ["7.1.0", "7.1.1"].map(|version| Recipe::new(version).scheme("amdrocm"));
+    let old = old.changes(OLD).build();
+    let new = new.changes(NEW).option("--since", &old.receipt()).build();
     let others = tempfile::tempdir().unwrap();
     system.make(&foreign::RUNTIME, others.path());
     let before = system.snapshot();
@@ -404,18 +406,15 @@ pub fn a_program_finds_the_libraries(system: &dyn System) {
     let program = system.root().join("usr/bin/program");
     fs::create_dir_all(program.parent().unwrap()).unwrap();
     tools::run(Command::new("gcc").arg("-o").arg(&program).arg(&source).arg(&library));
-    let run = || {
-        let mut command = Command::new("chroot");
-        tools::told(
-            command.arg(system.root()).arg("/usr/bin/program").env_remove("LD_LIBRARY_PATH"),
-        )
-    };
+    let mut run = Command::new("chroot");
+    run.arg(system.root()).arg("/usr/bin/program").env_remove("LD_LIBRARY_PATH");
     system.offer(&[&set.out()]);
-    let told = run();
+    let told = tools::told(&mut run);
     assert!(told.contains("cannot open shared object file"), "{told}");
     tools::run(&mut system.install(&[SPARSE]));
-    assert_eq!(run(), "exit status: 2\n", "the number of elements that are not zero");
+    let told = tools::told(&mut run);
+    assert_eq!(told, "exit status: 2\n", "the number of elements that are not zero");
     system.purge_all();
-    let told = run();
+    let told = tools::told(&mut run);
     assert!(told.contains("cannot open shared object file"), "{told}");
 }

@@ -152,14 +152,11 @@ impl Recipe {
     fn build_anew(&self) -> Built {
         let built = Built { recipe: self.clone(), folder: tempfile::tempdir().unwrap() };
         fs::write(built.config(), self.config().to_string()).unwrap();
-        let build = |options: &[&str]| {
-            tools::run(built.command("build").arg("--out").arg(built.out()).args(options));
-        };
         for part in 1..=self.parts {
-            build(&["--partition", &format!("{part}/{}", self.parts)]);
+            built.run_build(&["--partition", &format!("{part}/{}", self.parts)]);
         }
         if self.parts == 0 {
-            build(&[]);
+            built.run_build(&[]);
         }
         built
     }
@@ -234,6 +231,10 @@ impl Built {
         let names = support::example::names(&self.out());
         let receipts = names.into_iter().filter(|name| name.ends_with(".json"));
         receipts.map(|name| self.out().join(name)).collect()
+    }
+
+    fn run_build(&self, options: &[&str]) {
+        tools::run(self.command("build").arg("--out").arg(self.out()).args(options));
     }
 
     fn config(&self) -> PathBuf {

@@ -110,12 +110,13 @@ fn walk(root: &Path, folder: &str, left_out: &[&str], found: &mut BTreeMap<Strin
 
 /// Fails with the differences, if any.
 pub fn assert_same(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) {
-    let only = |these: &BTreeMap<String, String>, others: &BTreeMap<String, String>| {
-        let lone = these.iter().filter(|(path, what)| others.get(*path) != Some(what));
-        lone.map(|(path, what)| format!("{path}: {what}")).collect::<Vec<_>>()
-    };
-    let (gone, come) = (only(before, after), only(after, before));
+    let (gone, come) = (only_in(before, after), only_in(after, before));
     assert!(gone.is_empty() && come.is_empty(), "before: {gone:#?}\nafter: {come:#?}");
+}
+
+fn only_in(these: &BTreeMap<String, String>, others: &BTreeMap<String, String>) -> Vec<String> {
+    let lone = these.iter().filter(|(path, what)| others.get(*path) != Some(what));
+    lone.map(|(path, what)| format!("{path}: {what}")).collect()
 }
 
 /// Copies the `*.deb` or `*.rpm` files of the folders to `to`, in place of its content.

@@ -138,13 +138,12 @@ fn dpkg_keeps_and_removes_alternatives() {
     need_root();
     let sets = Sets::build();
     let manager = Dpkg::new(sets.path("root"));
-    let install = |version| tools::run(manager.command().arg("-i").args(sets.debs(version)));
     are_kept_and_removed(
         manager.root(),
         [
-            &|| drop(install("7.1.0")),
-            &|| drop(install("7.1.1")),
-            &|| drop(install("7.1.1")),
+            &|| run(manager.command(), &["-i"], sets.debs("7.1.0")),
+            &|| run(manager.command(), &["-i"], sets.debs("7.1.1")),
+            &|| run(manager.command(), &["-i"], sets.debs("7.1.1")),
             &|| drop(tools::run(manager.command().args(["-P", "rocm-blas", COMMON]))),
         ],
     );
@@ -157,18 +156,19 @@ fn rpm_keeps_and_removes_alternatives() {
     let sets = Sets::build();
     let manager = Rpm::new(sets.path("root"));
     let root = manager.root();
-    let run = |how: &[&str], version| {
-        tools::run(manager.command().args(how).args(sets.rpms(version)));
-    };
     are_kept_and_removed(
         root,
         [
-            &|| run(&["-i"], "7.1.0"),
-            &|| run(&["-U"], "7.1.1"),
-            &|| run(&["-U", "--replacepkgs"], "7.1.1"),
+            &|| run(manager.command(), &["-i"], sets.rpms("7.1.0")),
+            &|| run(manager.command(), &["-U"], sets.rpms("7.1.1")),
+            &|| run(manager.command(), &["-U", "--replacepkgs"], sets.rpms("7.1.1")),
             &|| drop(tools::run(manager.command().args(["-e", "rocm-blas", COMMON]))),
         ],
     );
+}
+
+fn run(mut manager: Command, how: &[&str], packages: [PathBuf; 2]) {
+    tools::run(manager.args(how).args(packages));
 }
 
 /// The maintainer scripts of a set by package and name, as dpkg and rpm give them.

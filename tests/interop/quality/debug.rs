@@ -139,9 +139,8 @@ fn debug_packages_say_what_they_are_for() {
     let built = Built::new();
     tools::run(&mut built.command());
     let deb = built.deb("rocm-sample-dbgsym");
-    let field = |name: &str| deb_field(&deb, name);
-    assert_eq!((field("Section"), field("Build-Ids")), ("debug".into(), built.id.clone()));
-    assert_eq!(field("Auto-Built-Package"), "debug-symbols");
+    let fields = ["Section", "Build-Ids", "Auto-Built-Package"].map(|name| deb_field(&deb, name));
+    assert_eq!(fields, ["debug", &built.id, "debug-symbols"]);
     if tools::have(&["dash", "shellcheck"]) {
         are_clean(&built.path("out"));
     }

@@ -19,28 +19,30 @@ fn lint() -> Command {
 /// Writes the example shards, and at least one file for each component that they lack.
 fn add_components(artifacts: &Path) {
     copy_shards(artifacts);
-    let group = &GROUPS[0];
-    let put = |component: &str, file: &str, text: &str| {
-        let stage = group.stage(artifacts, component);
-        let place = stage.join(file);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        fs::write(&place, text).unwrap();
-        let artifact = stage.ancestors().nth(4).unwrap();
-        let manifest = artifact.join("artifact_manifest.txt");
-        fs::write(manifest, "math-libs/BLAS/rocBLAS/stage\n").unwrap();
-        place
-    };
-    put("dev", "include/exblas.h", "#define EXBLAS 1\n");
-    put("doc", "share/doc/exblas/LICENSE.md", "Copyright (c) 2025 Example Makers\n\nAll.\n");
-    let source = put("test", "bin/exblas-test", "int main(void) { return 0; }\n");
+    put(artifacts, "dev", "include/exblas.h", "#define EXBLAS 1\n");
+    let license = "Copyright (c) 2025 Example Makers\n\nAll.\n";
+    put(artifacts, "doc", "share/doc/exblas/LICENSE.md", license);
+    let source = put(artifacts, "test", "bin/exblas-test", "int main(void) { return 0; }\n");
     let whole = artifacts.with_file_name("whole");
     let mut compile = Command::new("gcc");
     compile.args(["-g", "-Wl,--build-id=sha1", "-x", "c"]).arg(&source).arg("-o").arg(&whole);
     tools::run(&mut compile);
     fs::remove_file(&source).unwrap();
     tools::run(Command::new("strip").arg(&whole).arg("-o").arg(&source));
-    let debug = put("dbg", ".build-id/exblas-test.debug", "");
+    let debug = put(artifacts, "dbg", ".build-id/exblas-test.debug", "");
     tools::run(Command::new("objcopy").arg("--only-keep-debug").arg(&whole).arg(&debug));
+}
+
+/// Writes a file into the first group's artifact of this component.
+fn put(artifacts: &Path, component: &str, file: &str, text: &str) -> PathBuf {
+    let stage = GROUPS[0].stage(artifacts, component);
+    let place = stage.join(file);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(&place, text).unwrap();
+    let artifact = stage.ancestors().nth(4).unwrap();
+    let manifest = artifact.join("artifact_manifest.txt");
+    fs::write(manifest, "math-libs/BLAS/rocBLAS/stage\n").unwrap();
+    place
 }
 
 /// The example set with all components, by a scheme, from a configuration that names the packager.
@@ -64,7 +66,6 @@ fn build(folder: &Path, scheme: &str) -> PathBuf {
 fn the_example_sets_are_free_of_errors() {
     tools::need(&TOOLS);
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
     let out = build(folder.path(), "rocm");
     // The same under AMD's names.
     let other = tempfile::tempdir().unwrap();
@@ -85,7 +86,7 @@ fn the_example_sets_are_free_of_errors() {
 
     // Every line of lintian's list was needed, so lintian does look. Without a list there must be errors:
     // tested with one package and the quicker judge, as the other takes seconds to start.
-    let (empty, alone) = (path("lists"), path("alone"));
+    let [empty, alone] = ["lists", "alone"].map(|name| folder.path().join(name));
     fs::create_dir(&empty).unwrap();
     fs::create_dir(&alone).unwrap();
     let name = rpm_name("rocm-blas");

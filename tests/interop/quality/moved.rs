@@ -1,6 +1,7 @@
 //! A set that rpm installs below another prefix works there.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use support::bases::RPM_TOOLS;
@@ -12,6 +13,9 @@ use support::tools;
 use crate::quality::loader::{build_version, put_linked_program, run_linked_program};
 
 const MOVED: &str = "srv/gpu/rocm";
+
+/// The packages that an [`Updated`] system has.
+const PACKAGES: [&str; 2] = [COMMON, "rocm-host-suite-sparse"];
 
 #[test]
 fn a_moved_set_finds_its_kernels_and_is_found() {
@@ -58,54 +62,26 @@ fn an_update_may_move_a_set_and_move_it_back() {
     need_root();
     let set = Set::build();
     let manager = Rpm::new(set.scratch("root"));
-    let root = manager.root().to_owned();
-    put_linked_program(&set, &root);
-    let packages = [COMMON, "rocm-host-suite-sparse"];
-    let folder = root.join("etc/ld.so.conf.d");
-    let lines = || {
-        let found: Vec<String> = names(&folder).into_iter().collect();
-        assert_eq!(found, ["rocm.conf"]);
-        let text = fs::read_to_string(folder.join("rocm.conf")).unwrap();
-        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let install = |version: &str, to: Option<&str>| {
-        let out = build_version(&set, version);
-        let mut update = manager.command();
-        update.arg("-U").args(to.map(|to| format!("--prefix={to}")));
-        let archs = ["noarch", "x86_64"].iter();
-        let files =
-            packages.iter().zip(archs).map(|(name, arch)| format!("{name}-{version}-1.{arch}.rpm"));
-        tools::run(update.args(files.map(|name| out.join(name))));
-    };
-    let update = |version: &str, to: Option<&str>| {
-        install(version, to);
-        let series = version.rsplit_once('.').unwrap().0;
-        let prefix = to.map_or(format!("/opt/rocm-{series}"), str::to_owned);
-        assert_eq!(lines(), [format!("{prefix}/lib")], "{version}");
-        assert_eq!(run_linked_program(&root), "exit status: 0\n", "{version}");
-    };
-    let remove = || {
-        tools::run(&mut manager.remove(&packages));
-        assert!(names(&folder).is_empty(), "{:?}", names(&folder));
-        assert!(run_linked_program(&root).contains("cannot open shared object file"));
-    };
+    put_linked_program(&set, manager.root());
+    let system = Updated { set, manager };
     let moved = format!("/{MOVED}");
-    update("7.1.0", Some(&moved));
-    update("7.1.1", Some(&moved));
-    update("7.2.0", Some(&moved));
-    update("7.2.1", None);
-    assert_eq!(tools::succeed(&mut manager.verify(&["rocm-host-suite-sparse"])), "");
-    update("7.2.2", Some("/opt/elsewhere"));
-    update("7.3.0", Some(&moved));
-    remove();
-    update("7.1.0", None);
-    assert_eq!(tools::succeed(&mut manager.verify(&packages)), "");
-    update("7.2.0", Some(&moved));
-    update("7.3.0", None);
-    remove();
+    system.update("7.1.0", Some(&moved));
+    system.update("7.1.1", Some(&moved));
+    system.update("7.2.0", Some(&moved));
+    system.update("7.2.1", None);
+    assert_eq!(tools::succeed(&mut system.manager.verify(&PACKAGES[1..])), "");
+    system.update("7.2.2", Some("/opt/elsewhere"));
+    system.update("7.3.0", Some(&moved));
+    system.remove();
+    system.update("7.1.0", None);
+    assert_eq!(tools::succeed(&mut system.manager.verify(&PACKAGES)), "");
+    system.update("7.2.0", Some(&moved));
+    system.update("7.3.0", None);
+    system.remove();
 
     // An administrator's changes stay, wherever the set is: another comment, another folder, and lines after
     // the original ones.
+    let folder = system.folder();
     let file = folder.join("rocm.conf");
     for change in [
         |written: &str| format!("# ours first\n{}", written.split_once('\n').unwrap().1),
@@ -113,16 +89,63 @@ fn an_update_may_move_a_set_and_move_it_back() {
         |written: &str| format!("{written}\n/srv/own/lib\n"),
         |written: &str| format!("{written}/srv/own/lib"),
     ] {
-        update("7.1.0", Some(&moved));
+        system.update("7.1.0", Some(&moved));
         let own = change(&fs::read_to_string(&file).unwrap());
         fs::write(&file, &own).unwrap();
-        install("7.1.1", Some(&moved));
+        system.install("7.1.1", Some(&moved));
         assert_eq!(fs::read_to_string(&file).unwrap(), own);
-        tools::run(&mut manager.remove(&packages));
+        tools::run(&mut system.manager.remove(&PACKAGES));
         let left: Vec<String> = names(&folder).into_iter().collect();
         assert_eq!(left, ["rocm.conf.rpmsave"], "{own}");
         assert_eq!(fs::read_to_string(folder.join(&left[0])).unwrap(), own);
         fs::remove_file(folder.join(&left[0])).unwrap();
+    }
+}
+
+/// A system whose packages come from several versions of a set.
+struct Updated {
+    set: Set,
+    manager: Rpm,
+}
+
+impl Updated {
+    fn update(&self, version: &str, to: Option<&str>) {
+        self.install(version, to);
+        let series = version.rsplit_once('.').unwrap().0;
+        let prefix = to.map_or(format!("/opt/rocm-{series}"), str::to_owned);
+        assert_eq!(self.lines(), [format!("{prefix}/lib")], "{version}");
+        assert_eq!(run_linked_program(self.manager.root()), "exit status: 0\n", "{version}");
+    }
+
+    fn install(&self, version: &str, to: Option<&str>) {
+        let out = build_version(&self.set, version);
+        let mut update = self.manager.command();
+        update.arg("-U").args(to.map(|to| format!("--prefix={to}")));
+        let archs = ["noarch", "x86_64"].iter();
+        let files =
+            PACKAGES.iter().zip(archs).map(|(name, arch)| format!("{name}-{version}-1.{arch}.rpm"));
+        tools::run(update.args(files.map(|name| out.join(name))));
+    }
+
+    /// The lines of the loader's file, without comments.
+    fn lines(&self) -> Vec<String> {
+        let folder = self.folder();
+        let found: Vec<String> = names(&folder).into_iter().collect();
+        assert_eq!(found, ["rocm.conf"]);
+        let text = fs::read_to_string(folder.join("rocm.conf")).unwrap();
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
+    }
+
+    fn remove(&self) {
+        tools::run(&mut self.manager.remove(&PACKAGES));
+        let left = names(&self.folder());
+        assert!(left.is_empty(), "{left:?}");
+        let told = run_linked_program(self.manager.root());
+        assert!(told.contains("cannot open shared object file"));
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.manager.root().join("etc/ld.so.conf.d")
     }
 }
 
@@ -134,15 +157,15 @@ fn a_moved_prefix_with_a_link_in_it_is_refused() {
     let set = Set::build();
     for (link, is_refused) in [("srv/gpu", true), ("srv", false)] {
         let manager = Rpm::new(set.scratch(&format!("root-{is_refused}")));
-        let path = |name: &str| manager.root().join(name);
-        fs::create_dir_all(path("foreign")).unwrap();
-        fs::create_dir_all(path(link).parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink("/foreign", path(link)).unwrap();
+        let root = manager.root();
+        fs::create_dir_all(root.join("foreign")).unwrap();
+        fs::create_dir_all(root.join(link).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/foreign", root.join(link)).unwrap();
         let mut install: Command = manager.command();
         install.args(["-i", "--prefix"]).arg(format!("/{MOVED}"));
         let told = tools::told(install.arg(set.rpm(COMMON)).arg(set.rpm("rocm-blas")));
         assert_eq!(told.contains(&format!("/{link} is a symbolic link")), is_refused, "{told}");
-        assert_eq!(path("foreign/gpu/rocm/lib").exists(), !is_refused, "{told}");
-        assert_eq!(names(&path("foreign")).is_empty(), is_refused);
+        assert_eq!(root.join("foreign/gpu/rocm/lib").exists(), !is_refused, "{told}");
+        assert_eq!(names(&root.join("foreign")).is_empty(), is_refused);
     }
 }

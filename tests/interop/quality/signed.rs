@@ -75,16 +75,17 @@ impl Drop for Keys {
 /// The output of `rpm -K` with a separate database that has the keys of `keys`.
 fn checked(keys: Option<&Keys>, package: &Path) -> String {
     let database = tempfile::tempdir().unwrap();
-    let rpm = || {
-        let mut command = Command::new("rpm");
-        command.arg("--dbpath").arg(database.path());
-        command
-    };
-    tools::run(rpm().arg("--initdb"));
+    tools::run(rpm(database.path()).arg("--initdb"));
     if let Some(keys) = keys {
-        tools::run(rpm().arg("--import").arg(keys.path("public")));
+        tools::run(rpm(database.path()).arg("--import").arg(keys.path("public")));
     }
-    tools::told(rpm().arg("-K").arg(package))
+    tools::told(rpm(database.path()).arg("-K").arg(package))
+}
+
+fn rpm(database: &Path) -> Command {
+    let mut command = Command::new("rpm");
+    command.arg("--dbpath").arg(database);
+    command
 }
 
 fn with_passphrase(keys: &Keys) -> Set {
@@ -134,19 +135,20 @@ fn a_signature_changes_nothing_else_and_is_the_same_again() {
     let (one, other) = (with_passphrase(&keys), with_passphrase(&keys));
     let plain = Set::build();
     for package in ["rocm-blas", "rocm-blas-gfx110x", "rocm"] {
-        let read = |set: &Set| fs::read(set.rpm(package)).unwrap();
-        let (one, other, plain) = (read(&one), read(&other), read(&plain));
+        let [one, other, plain] =
+            [&one, &other, &plain].map(|set| fs::read(set.rpm(package)).unwrap());
         assert!(one == other, "{package}");
         assert_eq!(one.len(), plain.len(), "{package}");
-        let header = |bytes: &[u8]| {
-            let magic = b"\x8e\xad\xe8\x01";
-            let starts = bytes.windows(4).enumerate().filter(|(_, window)| window == magic);
-            starts.map(|(at, _)| at).nth(1).unwrap()
-        };
-        let at = header(&plain);
-        assert_eq!(header(&one), at);
+        let at = header_offset(&plain);
+        assert_eq!(header_offset(&one), at);
         assert!(one[at..] == plain[at..] && one[..at] != plain[..at], "{package}");
     }
+}
+
+fn header_offset(package: &[u8]) -> usize {
+    let magic = b"\x8e\xad\xe8\x01";
+    let starts = package.windows(4).enumerate().filter(|(_, window)| window == magic);
+    starts.map(|(at, _)| at).nth(1).unwrap()
 }
 
 /// Runs a build with options for signing, which must fail and leave no output folder; returns the error.
@@ -168,23 +170,20 @@ fn refused(options: &[&str], passphrase: Option<&str>) -> String {
 fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
     tools::need(&["gpg", "gpgconf"]);
     let keys = Keys::make("ed25519", "never");
-    let path = |name: &str| keys.path(name).to_str().unwrap().to_owned();
-    let with = |name: &str, passphrase| {
-        let key = path(name);
-        refused(&["--sign-key", &key], passphrase)
-    };
-    assert!(with("public", None).contains("has no secret part"));
-    assert!(with("secret", None).contains("needs a passphrase"));
-    assert!(with("nowhere", None).contains("cannot open"));
+    assert!(refused_key(&keys, "public", None).contains("has no secret part"));
+    assert!(refused_key(&keys, "secret", None).contains("needs a passphrase"));
+    assert!(refused_key(&keys, "nowhere", None).contains("cannot open"));
     fs::write(keys.path("text"), "no key").unwrap();
-    assert!(with("text", None).contains("is no OpenPGP key"));
+    assert!(refused_key(&keys, "text", None).contains("is no OpenPGP key"));
     let secret = fs::read(keys.path("secret")).unwrap();
     fs::write(keys.path("cut"), &secret[..secret.len() / 2]).unwrap();
-    assert!(with("cut", Some(PASSPHRASE)).contains("OpenPGP key"));
-    let wrong = with("secret", Some("another secret"));
+    assert!(refused_key(&keys, "cut", Some(PASSPHRASE)).contains("OpenPGP key"));
+    let wrong = refused_key(&keys, "secret", Some("another secret"));
     assert!(wrong.contains("does not open"), "{wrong}");
     assert!(!wrong.contains("another secret"), "a passphrase is never shown: {wrong}");
-    let debs = refused(&["--format", "deb", "--sign-key", &path("secret")], Some(PASSPHRASE));
+    let secret = keys.path("secret");
+    let arguments = ["--format", "deb", "--sign-key", secret.to_str().unwrap()];
+    let debs = refused(&arguments, Some(PASSPHRASE));
     assert!(debs.contains("only .rpm packages are signed"), "{debs}");
     // Only the modulus counts, without its framing.
     for algorithm in ["rsa1024", "rsa2016"] {
@@ -193,6 +192,10 @@ fn keys_that_cannot_sign_are_refused_before_anything_is_written() {
         let told = refused(&["--sign-key", small.to_str().unwrap()], Some(PASSPHRASE));
         assert!(told.contains("less than 2048 bits"), "{algorithm}: {told}");
     }
+}
+
+fn refused_key(keys: &Keys, name: &str, passphrase: Option<&str>) -> String {
+    refused(&["--sign-key", keys.path(name).to_str().unwrap()], passphrase)
 }
 
 /// A package states as the time of its signature the date of its content, or SOURCE_DATE_EPOCH.

@@ -198,12 +198,14 @@ fn relations_equal_those_of_rpmbuild_but_for_the_list() {
     let theirs = rpmbuild(work.path(), &ours);
     let (ours, theirs) = (found(&ours), found(&theirs));
     assert!(ours.len() > 100, "{ours:?}");
-    let named = |whose: &str, line: &String| {
-        let words: Vec<&str> = line.splitn(3, ' ').collect();
-        format!("{whose} {} {}", words[0], words[1])
-    };
-    let only_ours = ours.difference(&theirs).map(|line| named("ours", line));
-    let only_theirs = theirs.difference(&ours).map(|line| named("theirs", line));
+    let only_ours = ours.difference(&theirs).map(|line| difference("ours", line));
+    let only_theirs = theirs.difference(&ours).map(|line| difference("theirs", line));
     let differences: BTreeSet<String> = only_ours.chain(only_theirs).collect();
     assert_eq!(differences, listed());
+}
+
+/// The line of the list for a relation that only one of the two packages has.
+fn difference(whose: &str, line: &str) -> String {
+    let words: Vec<&str> = line.splitn(3, ' ').collect();
+    format!("{whose} {} {}", words[0], words[1])
 }

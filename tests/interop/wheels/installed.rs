@@ -20,16 +20,16 @@ fn extras_bring_their_device_wheels() {
     for client in CLIENTS {
         let room = tempfile::tempdir().unwrap();
         let environment = Environment::new(room.path());
-        let install = |words: &[&str]| said(&mut environment.install(client, &both().out(), words));
-        install(&["x==1.0"]);
+        said(&mut environment.install(client, &both().out(), &["x==1.0"]));
         assert_eq!(environment.installed(), ["x-1.0"], "{client}");
         assert_eq!(environment.archives(), [""; 0], "{client}");
-        install(&["x[device-gfx1100]==1.0"]);
+        said(&mut environment.install(client, &both().out(), &["x[device-gfx1100]==1.0"]));
         assert_eq!(environment.installed(), WITH_GFX1100, "{client}");
         assert_eq!(environment.archives(), ["gfx1100"], "{client}");
-        install(&["x[device-gfx1201,device-gfx90a]==1.0"]);
+        let two_more = ["x[device-gfx1201,device-gfx90a]==1.0"];
+        said(&mut environment.install(client, &both().out(), &two_more));
         assert_eq!(environment.archives(), ["gfx1100", "gfx1201", "gfx90a"], "{client}");
-        install(&["x[device-all]==1.0"]);
+        said(&mut environment.install(client, &both().out(), &["x[device-all]==1.0"]));
         assert_eq!(environment.installed().len(), 1 + 9, "{client}");
         assert_eq!(environment.archives().len(), 8, "{client}");
         said(&mut environment.client(client, "check"));
@@ -50,9 +50,8 @@ fn upgrades_take_device_wheels_along_by_their_extra() {
     for client in CLIENTS {
         let room = tempfile::tempdir().unwrap();
         let environment = Environment::new(room.path());
-        let install = |words: &[&str]| told(&mut environment.install(client, &both().out(), words));
-        install(&["x[device-gfx1100]==1.0"]);
-        let text = install(&["--upgrade", "x"]);
+        told(&mut environment.install(client, &both().out(), &["x[device-gfx1100]==1.0"]));
+        let text = told(&mut environment.install(client, &both().out(), &["--upgrade", "x"]));
         assert!(text.ends_with("exit status: 0\n"), "{client}: {text}");
         assert!(client == "uv" || text.contains("x-device-gfx1100 1.0 requires x==1.0"), "{text}");
         let left = ["x-2.0", "x_device_gfx1100-1.0", SHARED];
@@ -62,7 +61,8 @@ fn upgrades_take_device_wheels_along_by_their_extra() {
             check.ends_with("exit status: 1\n") && check.contains("x-device-gfx1100"),
             "{check}"
         );
-        install(&["--upgrade", "x[device-gfx1100]"]);
+        let upgrade = ["--upgrade", "x[device-gfx1100]"];
+        told(&mut environment.install(client, &both().out(), &upgrade));
         let new: Vec<String> = WITH_GFX1100.iter().map(|name| name.replace("1.0", "2.0")).collect();
         assert_eq!(environment.installed(), new, "{client}");
         said(&mut environment.client(client, "check"));

@@ -1,11 +1,12 @@
 //! Wheels judged by other tools: `unzip`, `wheel`, `installer`, `twine`, `check-wheel-contents`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use support::example::{files, names};
-use support::fat_wheels::{read, read_one};
+use support::fat_wheels::{ReadWheel, read, read_one};
 use support::tools::{need, run, said, told};
 
 use super::{both, judges_python};
@@ -26,28 +27,28 @@ fn wheel_unpacks_and_packs_them() {
     need(&["wheel"]);
     support::kpack::need_python();
     let room = tempfile::tempdir().unwrap();
-    let folder = |name: &str| room.path().join(name);
+    let packed = room.path().join("packed");
     for name in ["x-1.0-", "x_device_gfx1100-1.0-", "x_device_gfx11xx-1.0-"] {
         let wheels = both().of("1.0");
         let own = |path: &&std::path::PathBuf| names_of(path).starts_with(name);
         let wheel = wheels.iter().find(own).unwrap();
-        let place = folder(name);
-        fs::create_dir_all(folder("packed")).unwrap();
+        let place = room.path().join(name);
+        fs::create_dir_all(&packed).unwrap();
         run(Command::new("wheel").arg("unpack").arg(wheel).arg("-d").arg(&place));
         let unpacked = place.join(names(&place).first().unwrap());
-        run(Command::new("wheel").arg("pack").arg(&unpacked).arg("-d").arg(folder("packed")));
-        let again = read_one(&folder("packed").join(names_of(wheel)));
+        run(Command::new("wheel").arg("pack").arg(&unpacked).arg("-d").arg(&packed));
+        let again = read_one(&packed.join(names_of(wheel)));
         let ours = read_one(wheel);
-        let digests = |wheel: &support::fat_wheels::ReadWheel| {
-            let all = wheel
-                .members
-                .iter()
-                .map(|member| (member["name"].to_string(), member["sha256"].to_string()));
-            all.filter(|(name, _)| !name.contains("RECORD"))
-                .collect::<std::collections::BTreeMap<_, _>>()
-        };
         assert_eq!(digests(&again), digests(&ours), "{name}");
     }
+}
+
+fn digests(wheel: &ReadWheel) -> BTreeMap<String, String> {
+    let all = wheel
+        .members
+        .iter()
+        .map(|member| (member["name"].to_string(), member["sha256"].to_string()));
+    all.filter(|(name, _)| !name.contains("RECORD")).collect()
 }
 
 fn names_of(path: &Path) -> &str {
@@ -104,14 +105,6 @@ fn twine_would_upload_them() {
 fn check_wheel_contents_finds_what_is_normal() {
     need(&["check-wheel-contents"]);
     support::kpack::need_python();
-    let codes = |wheel: &Path| -> Vec<String> {
-        let text = told(Command::new("check-wheel-contents").arg("--no-config").arg(wheel));
-        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
-        let code = |word: &&str| {
-            word.len() == 4 && word.starts_with('W') && word[1..].parse::<u32>().is_ok()
-        };
-        words.filter(code).map(str::to_owned).collect()
-    };
     let of_fat = codes(&both().made.fat);
     for wheel in both().of("1.0") {
         let name = names_of(&wheel);
@@ -120,4 +113,13 @@ fn check_wheel_contents_finds_what_is_normal() {
         let allowed = |code: &String| of_fat.contains(code) || is_device && code == "W010";
         assert!(own.iter().all(allowed), "{name}: {own:?}, and of the fat wheel {of_fat:?}");
     }
+}
+
+/// The codes of the warnings for a wheel.
+fn codes(wheel: &Path) -> Vec<String> {
+    let text = told(Command::new("check-wheel-contents").arg("--no-config").arg(wheel));
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let code =
+        |word: &&str| word.len() == 4 && word.starts_with('W') && word[1..].parse::<u32>().is_ok();
+    words.filter(code).map(str::to_owned).collect()
 }

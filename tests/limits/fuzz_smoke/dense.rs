@@ -98,13 +98,14 @@ fn archive(toc: &[u8]) -> Vec<u8> {
 }
 
 fn toml() -> Vec<Vec<u8>> {
-    let list = |key: &str| format!("{key} = [{}]", "0,".repeat(LEN / 2)).into_bytes();
     let tables = numbered("[architecture_groups.", "]\n");
     let keys = numbered("a", "=1\n");
     let nested = format!("a = {}", "[".repeat(LEN)).into_bytes();
     let dotted = format!("a{} = 1", ".a".repeat(LEN / 2)).into_bytes();
     let rules = text("[[rule]]\n");
-    vec![list("a"), list("primary_shard"), tables, keys, nested, dotted, rules]
+    let [any, known] = ["a", "primary_shard"]
+        .map(|key| format!("{key} = [{}]", "0,".repeat(LEN / 2)).into_bytes());
+    vec![any, known, tables, keys, nested, dotted, rules]
 }
 
 fn json() -> Vec<Vec<u8>> {
@@ -162,22 +163,32 @@ pub fn bundle(count: usize) -> Vec<u8> {
 /// Compressed bundles of zeros: a correct one; two with a wrong hash, within and above the memory limit; one
 /// longer than declared; and one shorter, with a stream of a few bytes.
 fn compressed_bundles() -> Vec<Vec<u8>> {
-    let zeros = |mib: usize| vec![0; mib << 20];
-    let zlib = |mib| {
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-        encoder.write_all(&zeros(mib)).unwrap();
-        encoder.finish().unwrap()
-    };
-    let zstd = |mib| zstd::encode_all(&zeros(mib)[..], 1).unwrap();
-    let hash = |mib| Md5::digest(zeros(mib)).to_vec();
     vec![
-        compressed_bundle(0, 32 << 20, &hash(32), &zlib(32)),
-        compressed_bundle(1, 32 << 20, &hash(32), &zstd(32)),
-        compressed_bundle(1, 250 << 20, &[0; 8], &zstd(250)),
-        compressed_bundle(1, 300 << 20, &[0; 8], &zstd(300)),
-        compressed_bundle(0, 1 << 10, &[0; 8], &zlib(64)),
-        compressed_bundle(1, 16 << 30, &[0; 8], &zstd(1)),
+        compressed_bundle(0, 32 << 20, &hash_of_zeros(32), &zlib_of_zeros(32)),
+        compressed_bundle(1, 32 << 20, &hash_of_zeros(32), &zstd_of_zeros(32)),
+        compressed_bundle(1, 250 << 20, &[0; 8], &zstd_of_zeros(250)),
+        compressed_bundle(1, 300 << 20, &[0; 8], &zstd_of_zeros(300)),
+        compressed_bundle(0, 1 << 10, &[0; 8], &zlib_of_zeros(64)),
+        compressed_bundle(1, 16 << 30, &[0; 8], &zstd_of_zeros(1)),
     ]
+}
+
+fn zlib_of_zeros(mib: usize) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(&zeros(mib)).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd_of_zeros(mib: usize) -> Vec<u8> {
+    zstd::encode_all(&zeros(mib)[..], 1).unwrap()
+}
+
+fn hash_of_zeros(mib: usize) -> Vec<u8> {
+    Md5::digest(zeros(mib)).to_vec()
+}
+
+fn zeros(mib: usize) -> Vec<u8> {
+    vec![0; mib << 20]
 }
 
 /// A compressed bundle of version 3, with method zlib (0) or zstd (1).
@@ -189,20 +200,15 @@ fn compressed_bundle(method: u16, declared: u64, hash: &[u8], stream: &[u8]) -> 
 
 /// Wrappers of both kinds, up to [`LEN`].
 fn wrappers() -> Vec<u8> {
-    let wrapper = |magic: &[u8; 4]| [magic, &[1, 0, 0, 0][..], &[7; 16]].concat();
-    [wrapper(b"FPIH"), wrapper(b"HIPK")].concat().repeat(LEN / 48)
+    [b"FPIH", b"HIPK"]
+        .map(|magic| [magic, &[1, 0, 0, 0][..], &[7; 16]].concat())
+        .concat()
+        .repeat(LEN / 48)
 }
 
 /// Archives without their magic, which the target adds: of empty members, of objects that are only sections,
 /// and of one object with many bundles in a section.
 fn static_archives() -> Vec<Vec<u8>> {
-    let member = |content: &[u8]| {
-        let header =
-            format!("x.o/            0           0     0     644     {:<10}`\n", content.len());
-        let mut bytes = [header.as_bytes(), content].concat();
-        bytes.resize(bytes.len().next_multiple_of(2), b'\n');
-        bytes
-    };
     // Not linked; its sections have another name than those with device code.
     let mut object = elf();
     object[16] = 1;
@@ -211,27 +217,37 @@ fn static_archives() -> Vec<Vec<u8>> {
     object[name] = b'x';
     let small = &object[..64];
     vec![
-        member(b"").repeat(LEN / 60),
-        member(&object).repeat(8),
-        member(small).repeat(LEN / 128),
-        [member(&object), member(&fat)].concat(),
-        [member(b""), member(&bundle(4096))].concat(),
+        ar_member(b"").repeat(LEN / 60),
+        ar_member(&object).repeat(8),
+        ar_member(small).repeat(LEN / 128),
+        [ar_member(&object), ar_member(&fat)].concat(),
+        [ar_member(b""), ar_member(&bundle(4096))].concat(),
     ]
+}
+
+fn ar_member(content: &[u8]) -> Vec<u8> {
+    let header =
+        format!("x.o/            0           0     0     644     {:<10}`\n", content.len());
+    let mut bytes = [header.as_bytes(), content].concat();
+    bytes.resize(bytes.len().next_multiple_of(2), b'\n');
+    bytes
 }
 
 /// Empty files of an archive; the target corrects the checksums.
 fn members() -> Vec<u8> {
-    let member = |name: &str, content: &[u8]| {
-        let mut bytes = [member_header(name, content.len()), content.to_vec()].concat();
-        bytes.resize(bytes.len().next_multiple_of(512), 0);
-        bytes
-    };
-    let mut archive = member("artifact_manifest.txt", b"x/stage\n");
+    let mut archive = bare_member("artifact_manifest.txt", b"x/stage\n");
     for n in 0..LEN / 512 {
-        archive.extend(member(&format!("x/stage/{n}"), b""));
+        archive.extend(bare_member(&format!("x/stage/{n}"), b""));
     }
     archive.extend([0; 1024]);
     archive
+}
+
+/// A member of a tar archive, without its checksum.
+fn bare_member(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut bytes = [member_header(name, content.len()), content.to_vec()].concat();
+    bytes.resize(bytes.len().next_multiple_of(512), 0);
+    bytes
 }
 
 /// Packages of a few kilobytes that decode to megabytes: a field with a long name and many lines, many
@@ -240,12 +256,6 @@ fn packages() -> Vec<Vec<u8>> {
     let fields = "Package: a\nVersion: 1\nArchitecture: all\n";
     let lines = format!("{fields}{}: b\n{}", "a".repeat(1 << 20), " c\n".repeat(1 << 19));
     let many: String = (0..1 << 19).map(|n| format!("{n:x}:\n")).collect();
-    let with = |name: &str, text: &str, data: Vec<u8>| {
-        deb(
-            [tar_file("./control", fields.as_bytes()), tar_file(name, text.as_bytes())].concat(),
-            data,
-        )
-    };
     let name = |n: usize| format!("./{n:4000}\0").replace(' ', "a");
     let long =
         |n: usize| [tar(b'L', "././@LongLink", name(n).as_bytes()), tar_file("./a", b"")].concat();
@@ -257,17 +267,18 @@ fn packages() -> Vec<Vec<u8>> {
         deb(tar_file("./control", lines.as_bytes()), Vec::new()),
         deb(tar_file("./control", format!("{fields}{many}").as_bytes()), Vec::new()),
         deb([tar_file("./control", fields.as_bytes()), files].concat(), Vec::new()),
-        with("./conffiles", &"\n".repeat(17 << 20), Vec::new()),
-        with("./conffiles", &paths, members),
-        with("./md5sums", &sums, Vec::new()),
+        deb(controlled(fields, "./conffiles", &"\n".repeat(17 << 20)), Vec::new()),
+        deb(controlled(fields, "./conffiles", &paths), members),
+        deb(controlled(fields, "./md5sums", &sums), Vec::new()),
     ]
 }
 
+/// A control archive of these fields and another file.
+fn controlled(fields: &str, name: &str, text: &str) -> Vec<u8> {
+    [tar_file("./control", fields.as_bytes()), tar_file(name, text.as_bytes())].concat()
+}
+
 fn deb(control: Vec<u8>, data: Vec<u8>) -> Vec<u8> {
-    let packed = |mut archive: Vec<u8>| {
-        archive.extend([0; 1024]);
-        zstd::encode_all(&archive[..], 3).unwrap()
-    };
     let mut bytes = b"!<arch>\n".to_vec();
     for (name, content) in [
         ("debian-binary", b"2.0\n".to_vec()),
@@ -280,6 +291,11 @@ fn deb(control: Vec<u8>, data: Vec<u8>) -> Vec<u8> {
         bytes.resize(bytes.len().next_multiple_of(2), b'\n');
     }
     bytes
+}
+
+fn packed(mut archive: Vec<u8>) -> Vec<u8> {
+    archive.extend([0; 1024]);
+    zstd::encode_all(&archive[..], 3).unwrap()
 }
 
 fn tar_file(name: &str, content: &[u8]) -> Vec<u8> {

@@ -207,15 +207,15 @@ fn feed(target: &Target, input: &[u8], watched: &Watched) -> (usize, f64) {
     let taken = catch_unwind(AssertUnwindSafe(|| target.run(input)));
     let time = processor_seconds() - start;
     *watched.lock().unwrap() = None;
-    let kept = || keep(target.name, input).display().to_string();
     let most = CPU_SECONDS + CPU_SECONDS_PER_BYTE * input.len() as f64;
     let name = target.name;
     assert!(
         time <= most,
         "{name} took {time:.1} s of the processor, over {most:.1}: see {}",
-        kept()
+        keep(name, input).display()
     );
-    (taken.unwrap_or_else(|_| panic!("a find of {name}: see {}", kept())), time)
+    let find = |_| panic!("a find of {name}: see {}", keep(name, input).display());
+    (taken.unwrap_or_else(find), time)
 }
 
 /// The processor time of this program in seconds, independent of other load.

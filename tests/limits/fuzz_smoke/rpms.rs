@@ -42,8 +42,8 @@ pub fn signed() -> Vec<Vec<u8>> {
 /// Tags that share the same bytes: numbers, strings, and strings that are not UTF-8.
 fn shared() -> Vec<Vec<u8>> {
     let count = u32::try_from(LONG / 2).unwrap();
-    let rows = |kind, count| (0..count / 16).map(move |n| [100_000 + n, kind, 0, count]).collect();
-    let (bytes, texts): (Vec<_>, Vec<_>) = (rows(2, count), rows(8, count));
+    let [bytes, texts]: [Vec<_>; 2] =
+        [2, 8].map(|kind| (0..count / 16).map(|n| [100_000 + n, kind, 0, count]).collect());
     let empty = vec![0; LONG / 2];
     let odd = [&[0xff, 0], &empty[2..]].concat();
     // An odd tag has two bytes for its string.
@@ -55,27 +55,20 @@ fn shared() -> Vec<Vec<u8>> {
 
 /// One string for each byte, and the same with a first one that is not UTF-8.
 fn strings() -> Vec<Vec<u8>> {
-    let one = |first: &[u8]| {
-        let bytes = [first, &vec![0; LEN]].concat();
-        let count = bytes.iter().filter(|byte| **byte == 0).count();
-        package(&header(&[(1117, 8, count, bytes)]))
-    };
-    vec![one(b""), one(b"\xff")]
+    [&b""[..], b"\xff"]
+        .map(|first| {
+            let bytes = [first, &vec![0; LEN]].concat();
+            let count = bytes.iter().filter(|byte| **byte == 0).count();
+            package(&header(&[(1117, 8, count, bytes)]))
+        })
+        .into()
 }
 
 /// Empty files in a folder, with the tags that readers of packages need.
 fn files(folder: &str, count: usize) -> Vec<u8> {
-    let empty = |tag| texts(tag, vec![String::new(); count]);
-    let zeros = |tag| numbers(tag, vec![0; count]);
-    let more = vec![
-        zeros(1028),
-        zeros(1034),
-        empty(1035),
-        empty(1036),
-        empty(1039),
-        empty(1040),
-        numbers(5011, [8]),
-    ];
+    let mut more: Vec<RawTag> = [1028, 1034].map(|tag| numbers(tag, vec![0; count])).into();
+    more.extend([1035, 1036, 1039, 1040].map(|tag| texts(tag, vec![String::new(); count])));
+    more.push(numbers(5011, [8]));
     listed(more, folder, count)
 }
 

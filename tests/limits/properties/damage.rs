@@ -120,11 +120,11 @@ fn a_damaged_static_archive_is_refused_or_passed_on() {
 /// first `kept`; in a sample, at every [`step`].
 fn feed_damaged(target: &str, bytes: &[u8], kept: usize) {
     let target = TARGETS.iter().find(|found| found.name == target).unwrap();
-    let places = || (kept..bytes.len()).step_by(step(bytes.len()));
-    for end in places() {
+    let places = (kept..bytes.len()).step_by(step(bytes.len()));
+    for end in places.clone() {
         target.feed(&bytes[..end]);
     }
-    for at in places() {
+    for at in places {
         let mut damaged = bytes.to_vec();
         damaged[at] ^= 1 << (at % 8);
         target.feed(&damaged);

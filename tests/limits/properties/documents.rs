@@ -142,19 +142,19 @@ proptest! {
         files in vec((text(), text(), any::<[u8; 20]>(), any::<[u8; 32]>()), 0..4),
     ) {
         let [name, id, download_location, license_declared] = words;
-        let mut said = said.into_iter();
-        let mut word = || said.next().flatten();
-        let mut document = Document::new(name.clone(), word().unwrap_or_default(), "rockpack-0");
+        let mut words = said.into_iter();
+        let version = words.next().flatten().unwrap_or_default();
+        let mut document = Document::new(name.clone(), version, "rockpack-0");
         document.relate(&id, "CONTAINS", &download_location);
         document.packages.push(SpdxPackage {
             name, id, download_location, license_declared,
-            version_info: word(),
-            package_file_name: word(),
-            primary_package_purpose: word(),
-            supplier: word(),
-            license_comments: word(),
-            summary: word(),
-            comment: word(),
+            version_info: words.next().flatten(),
+            package_file_name: words.next().flatten(),
+            primary_package_purpose: words.next().flatten(),
+            supplier: words.next().flatten(),
+            license_comments: words.next().flatten(),
+            summary: words.next().flatten(),
+            comment: words.next().flatten(),
             ..SpdxPackage::default()
         });
         document.files.extend(files.into_iter().map(|(file_name, id, sha1, sha256)| {

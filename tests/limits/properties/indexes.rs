@@ -50,6 +50,10 @@ fn attribute<'a>(element: &'a Element, name: &str) -> &'a str {
     element.attribute(name)
 }
 
+fn number(file: &Element, name: &str) -> u64 {
+    children(file, name)[0].text.parse().unwrap()
+}
+
 /// A package of the seeds with other texts.
 fn rpm_package() -> RpmPackage {
     let front = rpm::Front::read(&Content::of_bytes(file("fuzz/seeds/package/meta.rpm"))).unwrap();
@@ -153,7 +157,6 @@ proptest! {
         let written = Repomd { revision: revision.into(), keys: Vec::new(), data: files.collect() }.render().unwrap();
         let read = Element::parse(&written).unwrap();
         prop_assert_eq!(&children(&read, "revision")[0].text, &revision.to_string());
-        let number = |file: &Element, name: &str| children(file, name)[0].text.parse().unwrap();
         let found: BTreeMap<_, _> = children(&read, "data").into_iter().map(|file| {
             let path = attribute(children(file, "location")[0], "href").to_owned();
             (attribute(file, "type").to_owned(), (path, number(file, "size"), number(file, "open-size")))

@@ -63,11 +63,14 @@ fn covered(armoured: &[u8]) -> Vec<u8> {
     let mut packet = Vec::new();
     Dearmor::new(armoured).read_to_end(&mut packet).unwrap();
     // After the header of two bytes: version, type, two algorithms, and the hashed subpackets.
-    let length = |at: usize| usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
-    let unhashed = 2 + 4 + 2 + length(6);
+    let unhashed = 2 + 4 + 2 + length_at(&packet, 6);
     let from = unhashed + 2;
-    packet.drain(from..from + length(unhashed));
+    packet.drain(from..from + length_at(&packet, unhashed));
     packet
+}
+
+fn length_at(packet: &[u8], at: usize) -> usize {
+    usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]))
 }
 
 /// The test takes the sample's only packet apart like the code above.

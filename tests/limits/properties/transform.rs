@@ -61,22 +61,23 @@ proptest! {
 #[test]
 fn section_names_and_headers_that_are_loaded_stay() {
     let shared = file("tests/fixtures/binaries/bfd_shared");
-    let with = |at: usize, value: u64, mut file: Vec<u8>| {
-        file[at..at + 8].copy_from_slice(&value.to_le_bytes());
-        file
-    };
     // The data segment ends within the names, then within the headers.
-    let longer = [0x400, 0x500].map(|size| with(0x108, size, shared.clone()));
+    let longer = [0x400, 0x500].map(|size| with_number(0x108, size, shared.clone()));
     // The names come after the text, on a page that is loaded as a whole.
     let mut moved = shared;
     moved.copy_within(0xd0df..0xd1f2, 0x1700);
     let moved = [(0x98, 0x1000), (0xa0, 0x1000), (0xd938 + 24, 0x1700)]
         .into_iter()
-        .fold(moved, |file, (at, value)| with(at, value, file));
+        .fold(moved, |file, (at, value)| with_number(at, value, file));
     for file in longer.into_iter().chain([moved]) {
         let original = Content::of_bytes(file);
         preserved::check(&original, &fat(&original).apply(b"x").unwrap());
     }
+}
+
+fn with_number(at: usize, value: u64, mut file: Vec<u8>) -> Vec<u8> {
+    file[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    file
 }
 
 /// Tells whether the check above fails for `written` with one bit of the byte at `at` changed.

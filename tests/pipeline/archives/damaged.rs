@@ -36,12 +36,8 @@ fn a_truncated_tar_is_an_error_up_to_its_end() {
     let end = tar.len();
     tar.resize(10240, 0);
     let packed = Packed::new(&tar);
-    let cut = |len: usize| {
-        fs::write(&packed.archive, zstd::encode_all(&tar[..len], 1).unwrap()).unwrap();
-        packed.scan()
-    };
     for len in 0..end {
-        let error = cut(len).unwrap_err();
+        let error = scan_of(&packed, &tar[..len]).unwrap_err();
         assert!(error.place().file.is_some(), "{error}");
         if len > 512 && len % 512 == 0 {
             let text = error.to_string();
@@ -49,11 +45,16 @@ fn a_truncated_tar_is_an_error_up_to_its_end() {
         }
     }
     for len in [end, end + 1, end + 512, tar.len()] {
-        cut(len).unwrap();
+        scan_of(&packed, &tar[..len]).unwrap();
     }
     tar[end + 600] = 1;
     fs::write(&packed.archive, zstd::encode_all(&tar[..], 1).unwrap()).unwrap();
     assert_names(&packed.refusal(), &packed.archive, "has data behind its end");
+}
+
+fn scan_of(packed: &Packed, tar: &[u8]) -> Result<Scan, Error> {
+    fs::write(&packed.archive, zstd::encode_all(tar, 1).unwrap()).unwrap();
+    packed.scan()
 }
 
 #[test]

@@ -69,29 +69,31 @@ fn every_command_reads_archives_like_folders() {
     let [one, other] = both_ways(|shards, _| command("discover", "--artifacts", shards, None));
     assert!(one.0 == other.0 && one.0.contains("gfx1151"), "{}", one.0);
 
-    let written = |folder: &TempDir| example::tree(&folder.path().join("out"));
     for (name, flag) in [("split", "--artifacts"), ("recombine", "--artifacts")] {
         let [one, other] = both_ways(|shards, out| command(name, flag, shards, Some(out)));
-        assert!(written(&one.1) == written(&other.1), "{name}");
-        assert!(written(&one.1).len() > 20, "{name}");
+        assert!(written_tree(&one.1) == written_tree(&other.1), "{name}");
+        assert!(written_tree(&one.1).len() > 20, "{name}");
     }
-    let shard = |shards: &Path| GROUPS[1].folder(shards);
     let [one, other] = both_ways(|shards, out| {
-        command("split", "--batch-artifact-parent-dir", &shard(shards), Some(out))
+        command("split", "--batch-artifact-parent-dir", &GROUPS[1].folder(shards), Some(out))
     });
-    assert!(written(&one.1) == written(&other.1));
+    assert!(written_tree(&one.1) == written_tree(&other.1));
     let [one, other] = both_ways(|shards, out| {
-        let mut artifact = shard(shards).join("blas_lib_gfx1151");
+        let mut artifact = GROUPS[1].folder(shards).join("blas_lib_gfx1151");
         if !artifact.exists() {
             let packed = BOTH.map(|packing| archive_of(&artifact, packing));
             artifact = packed.into_iter().find(|archive| archive.exists()).unwrap();
         }
         command("split", "--artifact-dir", &artifact, Some(out))
     });
-    assert!(written(&one.1) == written(&other.1));
+    assert!(written_tree(&one.1) == written_tree(&other.1));
     let names = names(&one.1.path().join("out"));
     let expected = ["blas_lib_generic", "blas_lib_gfx1151", "blas_lib_gfx906"];
     assert!(names.iter().eq(expected), "{names:?}");
+}
+
+fn written_tree(folder: &TempDir) -> std::collections::BTreeMap<String, example::Entry> {
+    example::tree(&folder.path().join("out"))
 }
 
 #[test]
@@ -101,19 +103,22 @@ fn build_and_split_name_an_artifact_in_an_unknown_packing() {
     copy_shards(&shards);
     let shard = GROUPS[1].folder(&shards);
     fs::write(shard.join("math_lib_gfx1151.tar.gz"), "").unwrap();
-    let expected =
-        "R008 artifact-packing-unknown: gfx1151-build/math_lib_gfx1151.tar.gz: is named like";
     let out = folder.path().join("out");
-    let says = |command: &mut Command| {
-        let Output { stdout, stderr, .. } = tools::run(command);
-        let said = String::from_utf8([stdout, stderr].concat()).unwrap();
-        assert!(said.contains(expected), "{said}");
-    };
-    says(&mut build_of(&shards, &out));
+    names_unknown_packing(&mut build_of(&shards, &out));
     for (flag, input) in [("--artifacts", &shards), ("--batch-artifact-parent-dir", &shard)] {
         let out = folder.path().join(flag);
-        says(rockpack().arg("split").arg(flag).arg(input).arg("--output-dir").arg(&out));
+        let mut split = rockpack();
+        split.arg("split").arg(flag).arg(input).arg("--output-dir").arg(&out);
+        names_unknown_packing(&mut split);
     }
+}
+
+fn names_unknown_packing(command: &mut Command) {
+    let Output { stdout, stderr, .. } = tools::run(command);
+    let said = String::from_utf8([stdout, stderr].concat()).unwrap();
+    let expected =
+        "R008 artifact-packing-unknown: gfx1151-build/math_lib_gfx1151.tar.gz: is named like";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]

@@ -76,16 +76,15 @@ fn special_members_are_refused() {
 /// Base-256 numbers whose upper bytes a careless reader would drop, leaving a size of 2.
 #[test]
 fn numbers_that_no_system_has_are_refused() {
-    let size = |upper: [u8; 4]| [&upper[..], &[0, 0, 0, 0, 0, 0, 0, 2]].concat();
     for (at, number, name) in [
-        (124, size([0x80, 0, 0, 1]), "size"),
-        (124, size([0x80, 1, 0, 0]), "size"),
-        (124, size([0x81, 0, 0, 0]), "size"),
+        (124, base_256([0x80, 0, 0, 1]), "size"),
+        (124, base_256([0x80, 1, 0, 0]), "size"),
+        (124, base_256([0x81, 0, 0, 0]), "size"),
         (124, vec![0xff; 12], "size"),
         (124, [&[0x80, 0, 0, 0, 1][..], &[0; 6], &[2]].concat(), "size"),
         (108, vec![0x81, 0, 0, 0, 0, 0, 0, 0], "user"),
         (116, vec![0xff; 8], "group"),
-        (136, size([0x80, 0, 0, 1]), "time"),
+        (136, base_256([0x80, 0, 0, 1]), "time"),
     ] {
         let message = format!("has a {name} that no system has");
         let mut archive = Handmade::with_manifest();
@@ -93,12 +92,17 @@ fn numbers_that_no_system_has_are_refused() {
         let packed = Packed::new(&archive.finish());
         assert_names(&packed.refusal(), &packed.archive, &message);
     }
-    for (at, number) in [(124, size([0x80, 0, 0, 0])), (136, vec![0xff; 12])] {
+    for (at, number) in [(124, base_256([0x80, 0, 0, 0])), (136, vec![0xff; 12])] {
         let mut archive = Handmade::with_manifest();
         archive.patched("libs/A/stage/x", b"xy", at, &number);
         let packed = Packed::new(&archive.finish());
         assert_eq!(text(&packed.scan().unwrap(), "x"), b"xy");
     }
+}
+
+/// The number of 12 bytes that begins with `upper` and ends with 2.
+fn base_256(upper: [u8; 4]) -> Vec<u8> {
+    [&upper[..], &[0, 0, 0, 0, 0, 0, 0, 2]].concat()
 }
 
 #[test]

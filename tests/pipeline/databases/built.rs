@@ -22,6 +22,10 @@ pub(super) fn installed(out: &Path, package: &str) -> Vec<String> {
     below.collect()
 }
 
+pub(super) fn is_installed(out: &Path, package: &str, name: &str) -> bool {
+    installed(out, package).contains(&format!("/{name}"))
+}
+
 #[test]
 fn a_library_with_different_fallbacks_is_packed_by_arch() {
     need(&["dpkg-deb"]);
@@ -56,18 +60,21 @@ fn bundle_of(code: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let ids: Vec<String> =
         code.iter().map(|(arch, _)| format!("hipv4-amdgcn-amd-amdhsa--{arch}")).collect();
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
-    let number = |bytes: &mut Vec<u8>, n: usize| bytes.extend((n as u64).to_le_bytes());
-    number(&mut bytes, code.len());
+    append_number(&mut bytes, code.len());
     let mut start = bytes.len() + ids.iter().map(|id| 24 + id.len()).sum::<usize>();
     for ((_, code), id) in code.iter().zip(&ids) {
-        number(&mut bytes, start);
-        number(&mut bytes, code.len());
-        number(&mut bytes, id.len());
+        append_number(&mut bytes, start);
+        append_number(&mut bytes, code.len());
+        append_number(&mut bytes, id.len());
         bytes.extend(id.as_bytes());
         start += code.len();
     }
     bytes.extend(code.iter().flat_map(|(_, code)| code));
     bytes
+}
+
+fn append_number(bytes: &mut Vec<u8>, number: usize) {
+    bytes.extend((number as u64).to_le_bytes());
 }
 
 #[test]
@@ -76,13 +83,13 @@ fn a_bundle_of_several_archs_is_packed_whole_and_only_for_their_groups() {
     let folder = tempfile::tempdir().unwrap();
     let (shards, out) = (folder.path().join("shards"), folder.path().join("out"));
     copy_shards(&shards);
-    let put = |name: &str, archs: &[(&str, u8)]| {
-        let code: Vec<_> = archs.iter().map(|(arch, mach)| (*arch, code_object(*mach))).collect();
+    for (name, archs) in [
+        ("Kernels.so-000-two.hsaco", [("gfx1100", 0x41), ("gfx1101", 0x46)]),
+        ("Kernels.so-001-two.hsaco", [("gfx1100", 0x41), ("gfx1151", 0x4a)]),
+    ] {
         let path = GROUPS[0].original(&shards, &format!("{LIBRARY}/{name}"));
-        fs::write(path, bundle_of(&code)).unwrap();
-    };
-    put("Kernels.so-000-two.hsaco", &[("gfx1100", 0x41), ("gfx1101", 0x46)]);
-    put("Kernels.so-001-two.hsaco", &[("gfx1100", 0x41), ("gfx1151", 0x4a)]);
+        fs::write(path, bundle_of(&archs.map(|(arch, mach)| (arch, code_object(mach))))).unwrap();
+    }
     let output = run(&mut build_of(&shards, &out));
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
     for (name, archs) in [("000", "gfx1100, gfx1101"), ("001", "gfx1100, gfx1151")] {
@@ -91,14 +98,13 @@ fn a_bundle_of_several_archs_is_packed_whole_and_only_for_their_groups() {
         );
         assert!(said.contains("R060") && said.contains(&finding), "{said}");
     }
-    let has = |package: &str, name: &str| installed(&out, package).contains(&format!("/{name}"));
     let packages = GROUPS.iter().map(kernels).chain(["rocm-blas".to_owned()]);
     for package in packages {
         let own = package == kernels(&GROUPS[0]);
-        assert_eq!(has(&package, "Kernels.so-000-two.hsaco"), own, "{package}");
-        assert!(!has(&package, "Kernels.so-001-two.hsaco"), "{package}");
+        assert_eq!(is_installed(&out, &package, "Kernels.so-000-two.hsaco"), own, "{package}");
+        assert!(!is_installed(&out, &package, "Kernels.so-001-two.hsaco"), "{package}");
     }
-    assert!(has("rocm-blas-kernels-common", "Kernels.so-001-two.hsaco"));
+    assert!(is_installed(&out, "rocm-blas-kernels-common", "Kernels.so-001-two.hsaco"));
     for (group, depends) in GROUPS.iter().zip([true, true, false]) {
         let fields = deb_field(&out.join(deb_name(&kernels(group))), "Depends");
         assert_eq!(fields.contains("rocm-blas-kernels-common"), depends, "{fields}");
@@ -137,13 +143,13 @@ fn a_library_of_one_arch_is_in_its_kernel_package() {
     run(Command::new("dpkg-deb").arg("-x").arg(package).arg(&root));
     let installed = root.join("opt/rocm-7.1/lib/libMIOpenCKConv_gfx1151.so");
     assert_eq!(fs::read(installed).unwrap(), fs::read(&library).unwrap());
-    let verify =
-        || rockpack().arg("verify").arg(&out).arg("--against").arg(&shards).output().unwrap();
-    let verified = verify();
+    let mut verify = rockpack();
+    verify.arg("verify").arg(&out).arg("--against").arg(&shards);
+    let verified = verify.output().unwrap();
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
     // Only the finding allows it.
     let receipt = fs::read_to_string(out.join("packages.json")).unwrap();
     fs::write(out.join("packages.json"), receipt.replace("R028", "R999")).unwrap();
-    let shown = String::from_utf8_lossy(&verify().stdout).into_owned();
+    let shown = String::from_utf8_lossy(&verify.output().unwrap().stdout).into_owned();
     assert!(shown.contains("V021") && shown.contains("libMIOpenCKConv_gfx1151.so"), "{shown}");
 }

@@ -44,15 +44,14 @@ fn mapping_of(arch: &str) -> String {
 fn tensile_lite(folder: &str, (arch, mach): (&str, u8)) -> Files {
     let mut files = Files::new();
     let libraries = [format!("{TYPE}_{arch}"), format!("{TYPE}_fallback_{arch}")];
-    let mut add = |name: &str, bytes| drop(files.insert(format!("{folder}/{name}"), bytes));
-    add(&master_of(arch), master(arch, &libraries));
-    add(&mapping_of(arch), mapping(&libraries.each_ref().map(String::as_str)));
+    files.insert(master_of(arch), master(arch, &libraries));
+    files.insert(mapping_of(arch), mapping(&libraries.each_ref().map(String::as_str)));
     for library in &libraries {
-        add(&format!("{library}.dat"), index("Cijk_Ailk_Bjlk_SB"));
-        add(&format!("{library}.co"), code_object(mach));
+        files.insert(format!("{library}.dat"), index("Cijk_Ailk_Bjlk_SB"));
+        files.insert(format!("{library}.co"), code_object(mach));
     }
-    add(&format!("Kernels.so-000-{arch}.hsaco"), code_object(mach));
-    files
+    files.insert(format!("Kernels.so-000-{arch}.hsaco"), code_object(mach));
+    files.into_iter().map(|(name, bytes)| (format!("{folder}/{name}"), bytes)).collect()
 }
 
 /// `files` with each index compressed and renamed.
@@ -125,12 +124,10 @@ fn lonely_master(folder: &str, arch: &str) -> String {
 fn whole_libraries_are_silent() {
     for library in LIBRARIES {
         let flat = together([tensile_lite(library, GFX942), tensile_lite(library, GFX950)]);
-        let below = |folder: &str, arch| tensile_lite(&format!("{library}/{folder}"), arch);
-        let nested = together([
-            below("gfx942", GFX942),
-            below("gfx1250", GFX1250),
-            below("gfx1250v0", GFX1250),
-        ]);
+        let folders = [("gfx942", GFX942), ("gfx1250", GFX1250), ("gfx1250v0", GFX1250)];
+        let nested = together(
+            folders.map(|(folder, arch)| tensile_lite(&format!("{library}/{folder}"), arch)),
+        );
         for files in [flat, nested] {
             is_silent(&files);
             is_silent(&compressed(&files));
@@ -142,8 +139,10 @@ fn whole_libraries_are_silent() {
 fn a_master_without_its_mapping_is_a_finding() {
     let flat = together([tensile_lite(HIPBLASLT, GFX942), tensile_lite(HIPBLASLT, GFX950)]);
     assert_eq!(found_in(&without(&flat, &mapping_of("gfx942"))), [lonely_master("", "gfx942")]);
-    let nested = |folder: &str, arch| tensile_lite(&format!("{HIPBLASLT}/{folder}"), arch);
-    let both = together([nested("gfx1250", GFX1250), nested("gfx1250v0", GFX1250)]);
+    let both = together(
+        ["gfx1250", "gfx1250v0"]
+            .map(|folder| tensile_lite(&format!("{HIPBLASLT}/{folder}"), GFX1250)),
+    );
     for folder in ["gfx1250/", "gfx1250v0/"] {
         let spoiled = without(&both, &format!("{folder}{}", mapping_of("gfx1250")));
         assert_eq!(found_in(&spoiled), [lonely_master(folder, "gfx1250")]);
@@ -238,46 +237,48 @@ fn what_is_spread_over_artifacts_and_shards_is_judged_together() {
     let own = [format!("{HIPBLASLT}/{}", mapping_of("gfx942"))];
     let (generic, kernels): (Files, Files) =
         files.clone().into_iter().partition(|(path, _)| own.contains(path));
-    let spread = |generic: Files| {
-        found(&[("one", "blas_lib_generic", generic), ("one", "blas_lib_gfx942", kernels.clone())])
-    };
-    assert_eq!(spread(generic), Vec::<String>::new());
+    assert_eq!(found_in_artifacts(generic, &kernels), Vec::<String>::new());
     let notes = Files::from([("share/doc/notes".to_owned(), b"text".to_vec())]);
-    assert_eq!(spread(notes), [lonely_master("", "gfx942")]);
+    assert_eq!(found_in_artifacts(notes, &kernels), [lonely_master("", "gfx942")]);
 
     let other = tensile_lite(HIPBLASLT, GFX950);
-    let shared = |index: Vec<u8>| Files::from([(format!("{HIPBLASLT}/T_fallback.dat"), index)]);
-    let code = |arch: &str, mach| {
-        let path = format!("{HIPBLASLT}/T_fallback_{arch}.hsaco");
-        Files::from([(path, code_object(mach))])
-    };
-    let one = together([files, shared(index("one")), code("gfx942", GFX942.1)]);
-    let two = together([other, shared(index("one")), code("gfx950", GFX950.1)]);
-    let shards = |one: &Files, two: &Files| {
-        found(&[("one", "blas_lib_all", one.clone()), ("two", "blas_lib_all", two.clone())])
-    };
-    assert_eq!(shards(&one, &two), Vec::<String>::new());
+    let shared = Files::from([(format!("{HIPBLASLT}/T_fallback.dat"), index("one"))]);
+    let one = together([files, shared.clone(), fallback_code(GFX942)]);
+    let two = together([other, shared, fallback_code(GFX950)]);
+    assert_eq!(found_in_shards(one.clone(), two.clone()), Vec::<String>::new());
     let expected = format!("T_fallback.dat: is beside T_fallback.dat.zlib, {READ_IN_ITS_PLACE}");
     let own = "R014 T_fallback.dat.zlib: is not in the primary shard one and comes from two";
-    assert_eq!(shards(&one, &compressed(&two)), [own.to_owned(), format!("R119 {expected}")]);
+    let found = found_in_shards(one, compressed(&two));
+    assert_eq!(found, [own.to_owned(), format!("R119 {expected}")]);
+}
+
+fn found_in_artifacts(generic: Files, kernels: &Files) -> Vec<String> {
+    found(&[("one", "blas_lib_generic", generic), ("one", "blas_lib_gfx942", kernels.clone())])
+}
+
+fn found_in_shards(one: Files, two: Files) -> Vec<String> {
+    found(&[("one", "blas_lib_all", one), ("two", "blas_lib_all", two)])
+}
+
+fn fallback_code((arch, mach): (&str, u8)) -> Files {
+    Files::from([(format!("{HIPBLASLT}/T_fallback_{arch}.hsaco"), code_object(mach))])
 }
 
 /// Shared files that differ all move to their arch's folder, and are judged there.
 #[test]
 fn files_that_move_are_judged_where_they_go() {
-    let shard = |(arch, mach): (&str, u8)| {
-        let fallback = Files::from([
-            (format!("{HIPBLASLT}/TensileLibrary_T_fallback.dat"), index(arch)),
-            (format!("{HIPBLASLT}/TensileLibrary_T_fallback_{arch}.hsaco"), code_object(mach)),
-        ]);
-        together([tensile_lite(HIPBLASLT, (arch, mach)), fallback])
-    };
-    let shards = |one: Files, two: Files| {
-        found(&[("one", "blas_lib_all", one), ("two", "blas_lib_all", two)])
-    };
-    assert_eq!(shards(shard(GFX942), shard(GFX950)), Vec::<String>::new());
-    let spoiled = without(&shard(GFX950), &mapping_of("gfx950"));
-    assert_eq!(shards(shard(GFX942), spoiled), [lonely_master("gfx950/", "gfx950")]);
+    let (one, two) = (with_own_fallback(GFX942), with_own_fallback(GFX950));
+    let spoiled = without(&two, &mapping_of("gfx950"));
+    assert_eq!(found_in_shards(one.clone(), two), Vec::<String>::new());
+    assert_eq!(found_in_shards(one, spoiled), [lonely_master("gfx950/", "gfx950")]);
+}
+
+fn with_own_fallback((arch, mach): (&str, u8)) -> Files {
+    let fallback = Files::from([
+        (format!("{HIPBLASLT}/TensileLibrary_T_fallback.dat"), index(arch)),
+        (format!("{HIPBLASLT}/TensileLibrary_T_fallback_{arch}.hsaco"), code_object(mach)),
+    ]);
+    together([tensile_lite(HIPBLASLT, (arch, mach)), fallback])
 }
 
 /// rocBLAS has no mappings, even in files with such names, but it has compressed files.

@@ -48,18 +48,21 @@ fn files_of_aotriton_go_to_their_archs() {
 
 #[test]
 fn code_in_the_directory_of_a_family_is_of_its_own_arch() {
-    let path = |name: &str| format!("lib/aotriton/kernels/gfx110x/{name}.hsaco");
     let files = Files::from([
-        (path("one"), code_object(GFX1100)),
-        (path("generic"), code_object(0x54)),
-        (path("foreign"), code_object(GFX942)),
+        (code_of_family("one"), code_object(GFX1100)),
+        (code_of_family("generic"), code_object(0x54)),
+        (code_of_family("foreign"), code_object(GFX942)),
     ]);
     let split = split_files("one", &files);
     let placed = placed(&split);
-    assert_eq!(placed[&path("one")], "gfx1100");
-    assert_eq!(placed[&path("generic")], FAMILY);
-    assert_eq!(placed[&path("foreign")], "gfx942");
+    assert_eq!(placed[&code_of_family("one")], "gfx1100");
+    assert_eq!(placed[&code_of_family("generic")], FAMILY);
+    assert_eq!(placed[&code_of_family("foreign")], "gfx942");
     assert_eq!(findings(&split), [("R020", "foreign.hsaco"), ("R020", "one.hsaco")]);
+}
+
+fn code_of_family(name: &str) -> String {
+    format!("lib/aotriton/kernels/gfx110x/{name}.hsaco")
 }
 
 #[test]

@@ -52,19 +52,17 @@ pub(super) fn master(arch: &str, libraries: &[String]) -> Vec<u8> {
 /// rocBLAS as built by a shard for `archs`. The names of fallback kernels differ between shards.
 fn rocblas(shard: &str, archs: &[(&str, u8)]) -> Files {
     let mut files = Files::new();
-    let mut add =
-        |name: &str, bytes: Vec<u8>| drop(files.insert(format!("{ROCBLAS}/{name}"), bytes));
     for (arch, mach) in archs {
         let libraries = [format!("{TYPE}_{arch}"), format!("{TYPE}_fallback")];
-        add(&format!("TensileLibrary_lazy_{arch}.dat"), master(arch, &libraries));
-        add(&format!("{TYPE}_{arch}.dat"), index("Cijk_Ailk_Bjlk_SB"));
-        add(&format!("{TYPE}_{arch}.co"), code_object(*mach));
-        add(&format!("{TYPE}_fallback_{arch}.hsaco"), code_object(*mach));
-        add(&format!("Kernels.so-000-{arch}.hsaco"), code_object(*mach));
+        files.insert(format!("TensileLibrary_lazy_{arch}.dat"), master(arch, &libraries));
+        files.insert(format!("{TYPE}_{arch}.dat"), index("Cijk_Ailk_Bjlk_SB"));
+        files.insert(format!("{TYPE}_{arch}.co"), code_object(*mach));
+        files.insert(format!("{TYPE}_fallback_{arch}.hsaco"), code_object(*mach));
+        files.insert(format!("Kernels.so-000-{arch}.hsaco"), code_object(*mach));
     }
-    add(&format!("{TYPE}_fallback.dat"), index(&format!("Cijk_fallback_of_{shard}")));
-    add("TensileManifest.txt", format!("built by {shard}").into_bytes());
-    files
+    files.insert(format!("{TYPE}_fallback.dat"), index(&format!("Cijk_fallback_of_{shard}")));
+    files.insert("TensileManifest.txt".to_owned(), format!("built by {shard}").into_bytes());
+    files.into_iter().map(|(name, bytes)| (format!("{ROCBLAS}/{name}"), bytes)).collect()
 }
 
 #[test]
@@ -81,25 +79,15 @@ fn a_lazily_loaded_library_is_complete() {
 
 #[test]
 fn what_a_library_refers_to_has_to_be_there() {
-    let without = |name: &str| {
-        let mut files = rocblas("one", &[GFX906, GFX1100]);
-        files.remove(&format!("{ROCBLAS}/{name}")).unwrap();
-        let split = split_files("one", &files);
-        let found = split.findings.iter().filter(|f| f.code() != Code::DatabaseShared).map(|f| {
-            let subject = f.subject();
-            format!("{} {}", f.code().id(), subject.rsplit('/').next().unwrap())
-        });
-        found.collect::<Vec<_>>()
-    };
     let (own, fallback) = (format!("{TYPE}_gfx906"), format!("{TYPE}_fallback"));
-    assert_eq!(without("TensileManifest.txt"), Vec::<String>::new());
+    assert_eq!(found_without("TensileManifest.txt"), Vec::<String>::new());
     assert_eq!(
-        without(&format!("{own}.dat")),
+        found_without(&format!("{own}.dat")),
         [format!("R022 {own}.co"), "R027 TensileLibrary_lazy_gfx906.dat".to_owned()]
     );
-    assert_eq!(without(&format!("{own}.co")), [format!("R022 {own}.dat")]);
+    assert_eq!(found_without(&format!("{own}.co")), [format!("R022 {own}.dat")]);
     assert_eq!(
-        without(&format!("{fallback}.dat")),
+        found_without(&format!("{fallback}.dat")),
         [
             format!("R022 {fallback}_gfx1100.hsaco"),
             format!("R022 {fallback}_gfx906.hsaco"),
@@ -107,6 +95,17 @@ fn what_a_library_refers_to_has_to_be_there() {
             "R027 TensileLibrary_lazy_gfx906.dat".to_owned(),
         ]
     );
+}
+
+fn found_without(name: &str) -> Vec<String> {
+    let mut files = rocblas("one", &[GFX906, GFX1100]);
+    files.remove(&format!("{ROCBLAS}/{name}")).unwrap();
+    let split = split_files("one", &files);
+    let found = split.findings.iter().filter(|f| f.code() != Code::DatabaseShared).map(|f| {
+        let subject = f.subject();
+        format!("{} {}", f.code().id(), subject.rsplit('/').next().unwrap())
+    });
+    found.collect()
 }
 
 #[test]
@@ -224,17 +223,20 @@ fn what_can_be_merged_is_and_the_rest_moves() {
     );
     let recombined = joined(&[("one", one), ("two", hipblaslt(&[GFX1200]))]).unwrap();
     let placed = whole(&recombined);
-    let at = |name: &str| placed.get(&format!("{HIPBLASLT}/{name}")).map(String::as_str);
-    assert_eq!(at("hipblasltExtOpLibrary.dat"), Some("host"));
-    assert_eq!(at("hipblasltTransform.hsaco"), Some("host"));
+    assert_eq!(place_of(&placed, "hipblasltExtOpLibrary.dat"), Some("host"));
+    assert_eq!(place_of(&placed, "hipblasltTransform.hsaco"), Some("host"));
     for arch in ["gfx906", "gfx1100", "gfx1200"] {
-        assert_eq!(at(&format!("extop_{arch}.co")), Some(arch));
+        assert_eq!(place_of(&placed, &format!("extop_{arch}.co")), Some(arch));
         for name in ["TensileLiteLibrary_lazy_Mapping.dat", &format!("{TYPE}_{arch}.co")] {
-            assert_eq!(at(name), None);
-            assert_eq!(at(&format!("{arch}/{name}")), Some(arch));
+            assert_eq!(place_of(&placed, name), None);
+            assert_eq!(place_of(&placed, &format!("{arch}/{name}")), Some(arch));
         }
     }
     assert_eq!(codes(&recombined), ["R021", "R024", "R025"]);
+}
+
+fn place_of<'a>(placed: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+    placed.get(&format!("{HIPBLASLT}/{name}")).map(String::as_str)
 }
 
 const READ_MAP: &str = "import json,msgpack,sys;\

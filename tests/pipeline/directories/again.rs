@@ -67,14 +67,10 @@ fn a_commit_that_was_killed_is_taken_back_by_the_next_run() {
     let work = Work::new();
     let out = work.path("out");
     let scratch = out.join(".rockpack-artifacts-1");
-    let artifact = |path: &Path| {
-        fs::create_dir_all(path).unwrap();
-        fs::write(path.join("artifact_manifest.txt"), "x/stage\n").unwrap();
-    };
-    artifact(&out.join("fft_lib_gfx1100"));
-    artifact(&scratch.join("fft_lib_generic"));
-    artifact(&scratch.join("replaced/fft_lib_gfx1101"));
-    artifact(&scratch.join("replaced/fft_lib_generic"));
+    write_artifact(&out.join("fft_lib_gfx1100"));
+    write_artifact(&scratch.join("fft_lib_generic"));
+    write_artifact(&scratch.join("replaced/fft_lib_gfx1101"));
+    write_artifact(&scratch.join("replaced/fft_lib_generic"));
     fs::write(scratch.join("committing"), "fft_lib_gfx1100\nfft_lib_generic").unwrap();
     let mut command = rockpack();
     command.arg("split").arg("--artifact-dir").arg(shards().join("gfx1151-build/blas_lib_gfx1151"));
@@ -82,6 +78,11 @@ fn a_commit_that_was_killed_is_taken_back_by_the_next_run() {
     let mut left = names(&out);
     left.retain(|name| !name.starts_with("blas_lib_"));
     assert_eq!(left, set(&["fft_lib_generic", "fft_lib_gfx1101"]));
+}
+
+fn write_artifact(path: &Path) {
+    fs::create_dir_all(path).unwrap();
+    fs::write(path.join("artifact_manifest.txt"), "x/stage\n").unwrap();
 }
 
 #[test]
@@ -138,21 +139,16 @@ fn an_artifact_that_is_read_is_not_replaced() {
     fs::create_dir(work.path("roots")).unwrap();
     symlink(&folder, work.path("roots/shard")).unwrap();
     let before = tree(work.0.path());
-    let from = |input: &Path, out: &Path| {
-        let mut command = rockpack();
-        command.arg("split").arg("--artifact-dir").arg(input).arg("--output-dir").arg(out);
-        command
-    };
-    let mut renamed = from(&work.path("link_lib_gfx1151"), &folder);
+    let mut renamed = split_artifact(&work.path("link_lib_gfx1151"), &folder);
     renamed.args(["--artifact-prefix", "blas_lib"]);
     let mut shards = split_of(&folder);
     shards.arg("--output-dir").arg(work.0.path());
     let mut joined = rockpack();
     joined.args(["recombine", "--artifacts"]).arg(work.path("roots")).arg("--output-dir");
     joined.arg(&folder);
-    let commands =
-        [from(&input, &folder), from(&input, &work.path("linked")), renamed, shards, joined];
-    for mut command in commands {
+    let direct = split_artifact(&input, &folder);
+    let linked = split_artifact(&input, &work.path("linked"));
+    for mut command in [direct, linked, renamed, shards, joined] {
         let (_, said) = ends_with(&mut command, 64);
         assert!(
             said.contains("output folder lies inside of") || said.contains("is read"),
@@ -160,6 +156,12 @@ fn an_artifact_that_is_read_is_not_replaced() {
         );
         assert!(tree(work.0.path()) == before, "{command:?}");
     }
+}
+
+fn split_artifact(input: &Path, out: &Path) -> std::process::Command {
+    let mut command = rockpack();
+    command.arg("split").arg("--artifact-dir").arg(input).arg("--output-dir").arg(out);
+    command
 }
 
 /// Splits by `targets` the output of `work.split_shards` for the first shard.

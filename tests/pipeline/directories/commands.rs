@@ -131,15 +131,16 @@ fn split_artifacts_give_no_warnings_that_fat_ones_do_not() {
     let out = work.path("again");
     let (_, said) = ends_with(split_of(&split).arg("--output-dir").arg(&out), 0);
     assert!(!said.contains("warning"), "{said}");
-    let codes = |artifacts: &Path, name: &str| {
-        let set = work.build(artifacts, name);
-        let receipt = fs::read(set.join("packages.json")).unwrap();
-        let receipt: Value = serde_json::from_slice(&receipt).unwrap();
-        let findings = receipt["findings"].as_array().unwrap();
-        let warnings = findings.iter().filter(|finding| finding["severity"] == "warning");
-        warnings.map(|finding| finding["code"].to_string()).collect::<Vec<_>>()
-    };
-    assert_eq!(codes(&split, "from-split"), codes(&shards(), "direct"));
+    let from_split = warning_codes(&work.build(&split, "from-split"));
+    assert_eq!(from_split, warning_codes(&work.build(&shards(), "direct")));
+}
+
+fn warning_codes(set: &Path) -> Vec<String> {
+    let receipt = fs::read(set.join("packages.json")).unwrap();
+    let receipt: Value = serde_json::from_slice(&receipt).unwrap();
+    let findings = receipt["findings"].as_array().unwrap();
+    let warnings = findings.iter().filter(|finding| finding["severity"] == "warning");
+    warnings.map(|finding| finding["code"].to_string()).collect()
 }
 
 #[test]
@@ -255,20 +256,21 @@ fn dangling_links_are_named_by_split_recombine_and_build() {
     }
     let there = GROUPS[0].original(&artifacts, "lib/librockpack-there.so");
     fs::write(there, "").unwrap();
-    let says = |command: &mut Command, subject: &str| {
-        let (stdout, stderr) = ends_with(command, 0);
-        let said = stdout + &stderr;
-        assert!(said.contains(&format!("R006 link-dangling: {subject}/lib/gone")), "{said}");
-        assert_eq!(said.matches("R006").count(), 1, "{said}");
-    };
     let split = work.path("split");
     let in_shard = "gfx110X-build/blas_lib_gfx110X-dgpu";
-    says(split_of(&artifacts).arg("--output-dir").arg(&split), in_shard);
+    names_dangling_link(split_of(&artifacts).arg("--output-dir").arg(&split), in_shard);
     let mut recombine = rockpack();
     recombine.args(["recombine", "--config"]).arg(configuration());
     recombine.arg("--input-shards-dir").arg(&artifacts);
-    says(recombine.arg("--output-dir").arg(work.path("recombined")), "blas_lib");
-    says(&mut build_of(&artifacts, &work.path("packages")), "blas_lib");
+    names_dangling_link(recombine.arg("--output-dir").arg(work.path("recombined")), "blas_lib");
+    names_dangling_link(&mut build_of(&artifacts, &work.path("packages")), "blas_lib");
+}
+
+fn names_dangling_link(command: &mut Command, subject: &str) {
+    let (stdout, stderr) = ends_with(command, 0);
+    let said = stdout + &stderr;
+    assert!(said.contains(&format!("R006 link-dangling: {subject}/lib/gone")), "{said}");
+    assert_eq!(said.matches("R006").count(), 1, "{said}");
 }
 
 /// Two builds of a component are joined first, in a step that sees only that component.

@@ -67,19 +67,22 @@ fn artifacts_have_host_code_or_device_code_and_never_nothing() {
     let recombined = work.recombine(&split, "recombined");
     for folder in [GROUPS[0].folder(&split), recombined] {
         let tree = tree(&folder);
-        let artifact = |path: &str| path.split('/').next().unwrap().to_owned();
         for path in tree.keys().filter(|path| path.contains(".so")) {
             let device = path.ends_with(".hsaco");
-            assert_eq!(artifact(path).ends_with("_generic"), !device, "{path}");
+            assert_eq!(artifact_of(path).ends_with("_generic"), !device, "{path}");
         }
         for path in
             tree.keys().filter(|path| path.ends_with(".kpack") && !path.ends_with("/.kpack"))
         {
-            assert!(!artifact(path).ends_with("_generic"), "{path}");
+            assert!(!artifact_of(path).ends_with("_generic"), "{path}");
         }
         let names: Vec<String> = support::example::names(&folder).into_iter().collect();
         assert!(names.contains(&"host-suite-sparse_lib_generic".to_owned()), "{names:?}");
         let other = |name: &&String| name.starts_with("host-") && !name.ends_with("_generic");
         assert_eq!(names.iter().filter(other).count(), 0, "{names:?}");
     }
+}
+
+fn artifact_of(path: &str) -> &str {
+    path.split('/').next().unwrap()
 }

@@ -90,7 +90,7 @@ fn builds_that_contradict_each_other_are_refused() {
     let failure = &report["failures"][0];
     assert_eq!(failure["component"], "gfx110X-build/blas_lib");
     let others = failure["others"].as_array().unwrap();
-    let about = |text: &serde_json::Value, family: &str| text.as_str().unwrap().contains(family);
-    assert!(about(&failure["error"], "blas_lib_gfx1151") && others.len() == 1, "{failure}");
-    assert!(about(&others[0], "blas_lib_gfx120X-all"), "{failure}");
+    let error = failure["error"].as_str().unwrap();
+    assert!(error.contains("blas_lib_gfx1151") && others.len() == 1, "{failure}");
+    assert!(others[0].as_str().unwrap().contains("blas_lib_gfx120X-all"), "{failure}");
 }

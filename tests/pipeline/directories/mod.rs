@@ -65,8 +65,7 @@ fn split_of(artifacts: &Path) -> Command {
 /// Runs a command that must end with `code`, and returns its stdout and stderr.
 fn ends_with(command: &mut Command, code: i32) -> (String, String) {
     let Output { status, stdout, stderr } = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (stdout, stderr) = (text(stdout), text(stderr));
+    let [stdout, stderr] = [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!(status.code(), Some(code), "{command:?}\n{stdout}{stderr}");
     (stdout, stderr)
 }
@@ -74,9 +73,11 @@ fn ends_with(command: &mut Command, code: i32) -> (String, String) {
 /// Fails unless two folders have the same packages among those `wanted`, byte for byte.
 fn assert_same_packages(one: &Path, other: &Path, wanted: impl Fn(&str) -> bool) {
     let (one, other) = (contents(one), contents(other));
-    let wanted = |name: &&String| name.as_str() != "packages.json" && wanted(name);
-    let names: Vec<&String> = one.keys().filter(wanted).collect();
-    assert_eq!(names, other.keys().filter(wanted).collect::<Vec<_>>());
+    let [names, others] = [&one, &other].map(|files| {
+        let packages = files.keys().filter(|name| *name != "packages.json" && wanted(name));
+        packages.collect::<Vec<&String>>()
+    });
+    assert_eq!(names, others);
     assert!(names.len() > 5, "{names:?}");
     for name in names {
         assert!(one[name] == other[name], "{name} differs");

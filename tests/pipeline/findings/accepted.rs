@@ -99,16 +99,17 @@ fn json_and_plans_have_the_reason() {
     let room = Room::new();
     let output = room.plan(&["--json"], &ALL);
     let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let of = |code: &str| {
-        let findings = plan["findings"].as_array().unwrap();
-        findings.iter().find(|finding| finding["code"] == code).unwrap().clone()
-    };
-    assert_eq!(of("R070")["accepted"], ALL[2][2]);
-    assert_eq!(of("R070")["severity"], "warning");
-    assert_eq!(of("R021").get("accepted"), None);
+    assert_eq!(finding(&plan, "R070")["accepted"], ALL[2][2]);
+    assert_eq!(finding(&plan, "R070")["severity"], "warning");
+    assert_eq!(finding(&plan, "R021").get("accepted"), None);
     let output = room.command(&["recombine", "--output-dir", "joined"], &ALL).output().unwrap();
     let said = text(output.stderr);
     assert!(output.status.success() && !said.contains("R012") && !said.contains("R098"), "{said}");
+}
+
+fn finding<'a>(plan: &'a Value, code: &str) -> &'a Value {
+    let findings = plan["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["code"] == code).unwrap()
 }
 
 /// Patterns match a finding's subject and single values, not the items of its lists.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use support::example::{GROUPS, build_of, configuration, copy_shards, rockpack};
@@ -65,9 +65,12 @@ fn failed(command: &mut Command) -> [String; 2] {
 
 #[track_caller]
 fn assert_before(text: &str, first: &str, second: &str) {
-    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in\n{text}"));
-    assert!(at(first) < at(second), "{text}");
+    assert!(position(text, first) < position(text, second), "{text}");
     assert_eq!(text.matches(first).count(), 1, "{text}");
+}
+
+fn position(text: &str, part: &str) -> usize {
+    text.find(part).unwrap_or_else(|| panic!("no `{part}` in\n{text}"))
 }
 
 #[test]
@@ -84,11 +87,11 @@ fn an_artifact_that_was_passed_over_explains_a_missing_package() {
         let [_, events] = failed(command.args(["--log-format", "json"]));
         let events: Vec<Value> =
             events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let at = |is: &dyn Fn(&Value) -> bool| events.iter().position(is).unwrap();
-        let finding = at(&|event| event["code"] == "R008");
+        let finding = events.iter().position(|event| event["code"] == "R008").unwrap();
         assert_eq!(events[finding]["event"], "warning");
         assert_eq!(events[finding]["entry"], "hello_lib_generic.tar.gz");
-        assert!(finding < at(&|event| event["event"] == "error"));
+        let error = events.iter().position(|event| event["event"] == "error").unwrap();
+        assert!(finding < error);
     }
 }
 
@@ -144,11 +147,7 @@ fn accepted_findings_are_told_as_accepted_by_a_run_that_fails() {
     ]);
     let config = shards
         .config_of([("accept", accept), ("moved", json!({ "rocm-bals": ["rocm-blas < 7"] }))]);
-    let run = |words: &[&str]| {
-        let mut command = shards.command(words);
-        failed(command.arg("--config").arg(&config))
-    };
-    let [_, stderr] = run(&["plan", "--version", "7.1.0", "--artifacts"]);
+    let [_, stderr] = failed_by(&shards, &config, &["plan", "--version", "7.1.0", "--artifacts"]);
     let accepted = PASSED_OVER.replacen("warning", "accepted", 1);
     assert_before(&stderr, &accepted, "moved.rocm-bals: there");
     assert_before(
@@ -161,10 +160,15 @@ fn accepted_findings_are_told_as_accepted_by_a_run_that_fails() {
     shards.spoil();
     let recombine = ["recombine", "--output-dir", "joined", "--artifacts"];
     for words in [&["plan", "--version", "7.1.0", "--artifacts"][..], &recombine] {
-        let [_, stderr] = run(words);
+        let [_, stderr] = failed_by(&shards, &config, words);
         assert_before(&stderr, &accepted, "the artifact has no manifest");
         assert!(stderr.contains("; reason: a backup\n"), "{stderr}");
     }
+}
+
+fn failed_by(shards: &Shards, config: &Path, words: &[&str]) -> [String; 2] {
+    let mut command = shards.command(words);
+    failed(command.arg("--config").arg(config))
 }
 
 #[test]
@@ -209,16 +213,12 @@ fn a_folder_of_nothing_but_other_archives_says_so() {
 #[test]
 fn findings_are_told_once() {
     let shards = Shards::new();
-    let build = |more: &[&str]| {
-        let mut command = build_of(&shards.path("shards"), Path::new("out"));
-        command.current_dir(shards.0.path()).args(more).output().unwrap()
-    };
-    let output = build(&[]);
+    let output = output_of_build(&shards, &[]);
     assert!(output.status.success());
     let [stdout, stderr] =
         [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!((stdout.matches("R008").count(), stderr.matches("R008").count()), (0, 1));
-    let strict = build(&["--strict"]);
+    let strict = output_of_build(&shards, &["--strict"]);
     let stderr = String::from_utf8(strict.stderr).unwrap();
     assert_eq!(stderr.matches("R008").count(), 1, "{stderr}");
     assert_before(
@@ -226,4 +226,9 @@ fn findings_are_told_once() {
         "note: R021 database-shared: gfx1151-build/",
         "R008 artifact-packing-unknown",
     );
+}
+
+fn output_of_build(shards: &Shards, more: &[&str]) -> Output {
+    let mut command = build_of(&shards.path("shards"), Path::new("out"));
+    command.current_dir(shards.0.path()).args(more).output().unwrap()
 }

@@ -138,7 +138,6 @@ impl Case {
             value = value[*key].take();
         }
         let packages = value.as_array().cloned().unwrap_or_default();
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
         let deb = packages.iter().filter(|package| package["format"] == "deb");
         deb.map(|package| (text(&package["id"]), text(&package["version"]))).collect()
     }
@@ -153,6 +152,10 @@ impl Case {
 
 fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -210,9 +213,8 @@ fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
     assert_eq!(case.made("3"), set(&["rocm-host-suite-sparse"]));
     let kept = case.versions("3", &["kept", "packages"]);
     assert_eq!((&*kept["rocm-blas"], &*kept["rocm-common"]), ("7.1.0-2", "7.1.0-1"));
-    let codes = |value: &Value| value["code_objects"].as_array().unwrap().len();
-    assert_eq!(codes(&case.json("3")["kept"]), codes(&case.json("1")));
-    assert_eq!(codes(&case.json("3")), 0);
+    assert_eq!(code_object_count(&case.json("3")["kept"]), code_object_count(&case.json("1")));
+    assert_eq!(code_object_count(&case.json("3")), 0);
     // If several earlier sets have a package, the last one counts.
     case.change_blas();
     tools::run(&mut case.hotfix("4", &["3", "1"]));
@@ -225,6 +227,10 @@ fn a_hotfix_of_a_hotfix_takes_its_receipt_alone() {
     assert_eq!(kept["rocm-host-suite-sparse"], "7.1.0-3");
     assert_eq!(case.made("4"), set(&BLAS));
     assert_eq!(case.depends("4", "rocm-blas-gfx110x"), "rocm-blas (= 7.1.0-4)");
+}
+
+fn code_object_count(value: &Value) -> usize {
+    value["code_objects"].as_array().unwrap().len()
 }
 
 /// A package's texts count as content; its time and changelog do not.
@@ -266,27 +272,28 @@ fn formats_are_compared_by_themselves() {
 #[test]
 fn what_is_kept_stays_in_the_folder() {
     let case = Case::new(&[]);
-    let update = |release: &str| {
-        let since = case.path("since.json");
-        fs::copy(case.receipt("1"), &since).unwrap();
-        let mut command = case.command("build", release);
-        tools::run(command.arg("--since").arg(since).arg("--out").arg(case.path("1")));
-        let mut verify = rockpack();
-        let said = tools::said(verify.arg("verify").arg(case.path("1")));
-        assert!(said.contains("24 packages, ") && said.contains("\nall checks passed"), "{said}");
-        names(&case.path("1"))
-    };
     case.change_sparse();
-    let files = update("2");
+    let files = update_in_place(&case, "2");
     assert_eq!(files.len(), 25);
     assert!(files.contains("rocm-host-suite-sparse_7.1.0-2_amd64.deb"));
     case.change_sparse();
     case.change_blas();
-    let files = update("3");
+    let files = update_in_place(&case, "3");
     assert_eq!(files.len(), 25);
     assert!(!files.iter().any(|name| name.contains("sparse") && !name.contains("7.1.0-3")));
     tools::run(&mut case.build("1"));
     assert_eq!(names(&case.path("1")).len(), 25);
+}
+
+fn update_in_place(case: &Case, release: &str) -> BTreeSet<String> {
+    let since = case.path("since.json");
+    fs::copy(case.receipt("1"), &since).unwrap();
+    let mut command = case.command("build", release);
+    tools::run(command.arg("--since").arg(since).arg("--out").arg(case.path("1")));
+    let mut verify = rockpack();
+    let said = tools::said(verify.arg("verify").arg(case.path("1")));
+    assert!(said.contains("24 packages, ") && said.contains("\nall checks passed"), "{said}");
+    names(&case.path("1"))
 }
 
 /// Only the generated changelog does not count as content.
@@ -294,19 +301,20 @@ fn what_is_kept_stays_in_the_folder() {
 fn a_changelog_of_the_artifacts_is_content() {
     let case = Case(tempfile::tempdir().unwrap());
     copy_shards(&case.path("shards"));
-    let stage = Path::new(SPARSE_LIBRARY).parent().unwrap().join("../share/sparse");
-    let write = |text: &str| {
-        for group in &GROUPS {
-            let folder = group.folder(&case.path("shards")).join(&stage);
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("changelog.Debian.gz"), text).unwrap();
-        }
-    };
-    write("one");
+    write_changelogs(&case, "one");
     tools::run(&mut case.build("1"));
-    write("two");
+    write_changelogs(&case, "two");
     tools::run(&mut case.hotfix("2", &["1"]));
     assert_eq!(case.made("2"), set(&["rocm-host-suite-sparse"]));
+}
+
+fn write_changelogs(case: &Case, text: &str) {
+    let stage = Path::new(SPARSE_LIBRARY).parent().unwrap().join("../share/sparse");
+    for group in &GROUPS {
+        let folder = group.folder(&case.path("shards")).join(&stage);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("changelog.Debian.gz"), text).unwrap();
+    }
 }
 
 #[test]
@@ -340,55 +348,41 @@ fn exact_relations_carry_changes_on() {
     let case = Case(tempfile::tempdir().unwrap());
     copy_shards(&case.path("shards"));
     let place = config(&case, &[("set_relations", "exact")]);
-    let exact = |command: &mut Command| tools::told(command.arg("--config").arg(&place));
-    let build = |release: &str| {
-        let mut command = rockpack();
-        command.arg("build").arg("--artifacts").arg(case.path("shards"));
-        command.args(["--version", "7.1.0", "--release", release]);
-        command.arg("--out").arg(case.path(release));
-        command
-    };
-    exact(&mut build("1"));
+    tools::told(&mut case.configured(&place, "1"));
     assert!(case.depends("1", "rocm-blas").contains("rocm-common (= 7.1.0-1)"));
     case.change_blas();
-    let said = exact(build("2").arg("--since").arg(case.receipt("1")));
+    let mut update = case.configured(&place, "2");
+    let said = tools::told(update.arg("--since").arg(case.receipt("1")));
     assert!(!said.contains("R113"), "{said}");
     let kept: Vec<String> = case.versions("2", &["kept", "packages"]).into_keys().collect();
     assert_eq!(kept, ["rocm-common", "rocm-host-suite-sparse"]);
     assert!(case.depends("2", "rocm-blas").contains("rocm-common (= 7.1.0-1)"));
-    let limited = |release: &str| {
-        let mut command = build(release);
-        command.arg("--since").arg(case.receipt("1")).args(["--only", "blas"]);
-        command
-    };
-    let said = exact(&mut limited("3"));
+    let said = tools::told(&mut limited_update(&case, &place, "3"));
     let held =
         "rocm 7.1.0-1 needs rocm-blas-all = 7.1.0-1, and the newest is rocm-blas-all 7.1.0-3";
     assert!(said.contains("R113 earlier-held-back: deb: "), "{said}");
     assert!(said.contains(held), "{said}");
-    let strict = limited("4").arg("--config").arg(&place).arg("--strict").output().unwrap();
+    let strict = limited_update(&case, &place, "4").arg("--strict").output().unwrap();
     assert!(!strict.status.success() && !case.path("4").exists());
+}
+
+fn limited_update(case: &Case, config: &Path, release: &str) -> Command {
+    let mut command = case.configured(config, release);
+    command.arg("--since").arg(case.receipt("1")).args(["--only", "blas"]);
+    command
 }
 
 #[test]
 fn pre_releases_depend_on_one_version() {
     let case = Case(tempfile::tempdir().unwrap());
-    let build = |version: &str, config: &Path| {
-        let mut command = rockpack();
-        command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(config);
-        command.args(["--version", version]).arg("--out").arg(case.path("out"));
-        tools::run(&mut command);
-        let file = names(&case.path("out")).into_iter().find(|it| it.starts_with("rocm-blas_"));
-        deb_field(&case.path("out").join(file.unwrap()), "Depends")
-    };
-    let depends = build("7.12.0-20261101", &configuration());
+    let depends = blas_depends(&case, "7.12.0-20261101", &configuration());
     assert!(depends.contains("rocm-common (= 7.12.0~20261101-1)"), "{depends}");
     let text = fs::read_to_string(configuration()).unwrap();
     let mut keys: Value = serde_json::from_str(&text).unwrap();
     keys["set_relations"] = Value::from("patch");
     let config = case.path("patch.json");
     fs::write(&config, keys.to_string()).unwrap();
-    let depends = build("7.12.0-20261101", &config);
+    let depends = blas_depends(&case, "7.12.0-20261101", &config);
     let expected = "rocm-common (<< 7.12.1~), rocm-common (>= 7.12.0~20261101-1)";
     assert!(depends.contains(expected), "{depends}");
     let mut command = rockpack();
@@ -402,6 +396,15 @@ fn pre_releases_depend_on_one_version() {
     );
 }
 
+fn blas_depends(case: &Case, version: &str, config: &Path) -> String {
+    let mut command = rockpack();
+    command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(config);
+    command.args(["--version", version]).arg("--out").arg(case.path("out"));
+    tools::run(&mut command);
+    let file = names(&case.path("out")).into_iter().find(|it| it.starts_with("rocm-blas_"));
+    deb_field(&case.path("out").join(file.unwrap()), "Depends")
+}
+
 /// A plan lists the packages that a build makes, and its difference from the earlier set lists the changes.
 #[test]
 fn a_plan_says_the_same() {
@@ -411,16 +414,17 @@ fn a_plan_says_the_same() {
     let mut plan = case.command("plan", "2");
     plan.arg("--since").arg(&since).arg("--json");
     let plan: Value = serde_json::from_str(&tools::succeed(&mut plan)).unwrap();
-    let names = |value: &Value| -> BTreeSet<String> {
-        let packages = value.as_array().unwrap().iter();
-        packages.map(|package| package["name"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(names(&plan["packages"]), set(&["rocm-host-suite-sparse"]));
-    assert_eq!(names(&plan["kept"]).len(), 11);
+    assert_eq!(package_names(&plan["packages"]), set(&["rocm-host-suite-sparse"]));
+    assert_eq!(package_names(&plan["kept"]).len(), 11);
     // The download of a GPU's owner includes the kept packages.
     assert_eq!(plan["groups"][0]["packages"].as_array().unwrap().len(), 3);
     let mut difference = case.command("plan", "2");
     difference.arg("--since").arg(&since).arg("--diff").arg(&since);
     let said = tools::succeed(&mut difference);
     assert!(said.contains("rocm-host-suite-sparse") && !said.contains("rocm-common"), "{said}");
+}
+
+fn package_names(value: &Value) -> BTreeSet<String> {
+    let packages = value.as_array().unwrap().iter();
+    packages.map(|package| package["name"].as_str().unwrap().to_owned()).collect()
 }

@@ -12,13 +12,16 @@ use super::{Case, HOST_LIBRARY, SPARSE_LIBRARY};
 
 /// The stages of the sparse suite and of rocBLAS' C interface in every shard.
 fn stages(case: &Case) -> Vec<[PathBuf; 2]> {
-    let stage = |library: &Path| library.parent().unwrap().parent().unwrap().to_owned();
     let of_group = |group: &support::example::Group| {
         let folder = group.folder(&case.path("shards"));
         let blas = folder.join(format!("blas_lib_{}", group.family)).join(HOST_LIBRARY);
-        [stage(&folder.join(SPARSE_LIBRARY)), stage(&blas)]
+        [stage_of(&folder.join(SPARSE_LIBRARY)), stage_of(&blas)]
     };
     GROUPS.iter().map(of_group).collect()
+}
+
+fn stage_of(library: &Path) -> PathBuf {
+    library.parent().unwrap().parent().unwrap().to_owned()
 }
 
 #[test]
@@ -49,15 +52,8 @@ fn the_next_hotfix_knows_what_moved_before() {
     for kind in ["Breaks", "Replaces"] {
         assert_eq!(field("rocm-blas", kind), "rocm-host-suite-sparse (<< 7.1.0-2)");
     }
-    let script = |release: &str| {
-        let package = format!("rocm-host-suite-sparse_7.1.0-{release}_amd64.deb");
-        let control = case.path(&format!("control-{release}"));
-        let mut unpack = std::process::Command::new("dpkg-deb");
-        tools::run(unpack.arg("-e").arg(case.path(release).join(package)).arg(&control));
-        fs::read_to_string(control.join("preinst")).unwrap()
-    };
-    assert!(script("3").contains("symlink_to_dir '/opt/rocm-7.1/share/link' 'elsewhere'"));
-    assert_eq!(script("3"), script("2").replace("7.1.0-2~", "7.1.0-3~"));
+    assert!(preinst(&case, "3").contains("symlink_to_dir '/opt/rocm-7.1/share/link' 'elsewhere'"));
+    assert_eq!(preinst(&case, "3"), preinst(&case, "2").replace("7.1.0-2~", "7.1.0-3~"));
 
     // With the receipts of both, the sparse suite stays, and relations refer to the version before its move.
     case.change_blas();
@@ -76,4 +72,12 @@ fn the_next_hotfix_knows_what_moved_before() {
     let file = case.path("5").join("rocm-blas_7.1.0-5_amd64.deb");
     let both = "rocm-host-suite-sparse (<< 7.1.0-1), rocm-host-suite-sparse (<< 7.1.0-2)";
     assert_eq!(deb_field(&file, "Breaks"), both);
+}
+
+fn preinst(case: &Case, release: &str) -> String {
+    let package = format!("rocm-host-suite-sparse_7.1.0-{release}_amd64.deb");
+    let control = case.path(&format!("control-{release}"));
+    let mut unpack = std::process::Command::new("dpkg-deb");
+    tools::run(unpack.arg("-e").arg(case.path(release).join(package)).arg(&control));
+    fs::read_to_string(control.join("preinst")).unwrap()
 }

@@ -55,19 +55,20 @@ fn one_part_is_built_again() {
     assert_eq!(case.made("2"), set(&BLAS));
     // The other part has nothing to rebuild, so this part's receipt lists everything.
     let receipt = case.path("2").join("packages-1-of-2.json");
-    let again = |receipt: &Path, out: &str| {
-        let mut command = case.command("build", "3");
-        tools::told(command.arg("--since").arg(receipt).arg("--out").arg(case.path(out)))
-    };
-    let said = again(&receipt, "3");
+    let said = told_by_update(&case, &receipt, "3");
     assert!(said.contains("keeps 24") && !said.contains("R114"), "{said}");
     let mut command = case.command("build", "1");
     tools::run(command.args(["--partition", "1/2"]).arg("--out").arg(case.path("part")));
-    let said = again(&case.path("part/packages-1-of-2.json"), "4");
+    let said = told_by_update(&case, &case.path("part/packages-1-of-2.json"), "4");
     assert!(
         said.contains("R114 earlier-parts-absent: 7.1.0-1: is an earlier set in 2 parts"),
         "{said}"
     );
     let depends = case.depends("2", "rocm-blas");
     assert!(depends.contains("rocm-common (>= 7.1.0-1)"), "{depends}");
+}
+
+fn told_by_update(case: &Case, receipt: &Path, out: &str) -> String {
+    let mut command = case.command("build", "3");
+    tools::told(command.arg("--since").arg(receipt).arg("--out").arg(case.path(out)))
 }

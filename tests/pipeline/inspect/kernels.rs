@@ -119,13 +119,9 @@ fn the_metadata_is_what_llvm_sees() {
         let file = library.join(name);
         let mut notes = Command::new("llvm-readelf-19");
         let notes = tools::succeed(notes.arg("--notes").arg(&file));
-        let value = |line: &str, field: &str| {
-            let rest = line.trim_start_matches([' ', '-']).strip_prefix(field)?;
-            Some(rest.strip_prefix(':')?.trim().to_owned())
-        };
         let found = json(&file);
         let metadata = &found["metadata"][0];
-        let target = notes.lines().find_map(|line| value(line, "amdhsa.target")).unwrap();
+        let target = notes.lines().find_map(|line| value_of(line, "amdhsa.target")).unwrap();
         assert_eq!(metadata["target"], target.as_str());
         let kernels = metadata["kernels"].as_array().unwrap();
         assert!(!kernels.is_empty());
@@ -136,9 +132,14 @@ fn the_metadata_is_what_llvm_sees() {
                 .map(|value| value.as_str().map_or(value.to_string(), str::to_owned))
                 .collect();
             let theirs: Vec<String> =
-                notes.lines().filter_map(|line| value(line, &format!(".{field}"))).collect();
+                notes.lines().filter_map(|line| value_of(line, &format!(".{field}"))).collect();
             // Some compilers give kernel arguments other names.
             assert_eq!(own, theirs, "{field}");
         }
     }
+}
+
+fn value_of(line: &str, field: &str) -> Option<String> {
+    let rest = line.trim_start_matches([' ', '-']).strip_prefix(field)?;
+    Some(rest.strip_prefix(':')?.trim().to_owned())
 }

@@ -139,8 +139,8 @@ fn bundles_are_those_that_clang_sees() {
     let scratch = tempfile::tempdir().unwrap();
     let input = scratch.path().join("bundle");
     for bundle in found["bundles"].as_array().unwrap() {
-        let number = |name: &str| usize::try_from(bundle[name].as_u64().unwrap()).unwrap();
-        let (offset, size) = (number("offset"), number("size"));
+        let [offset, size] =
+            ["offset", "size"].map(|name| usize::try_from(bundle[name].as_u64().unwrap()).unwrap());
         fs::write(&input, &fatbin[offset..offset + size]).unwrap();
         let mut list = Command::new("clang-offload-bundler-19");
         list.args(["--type=o", "--list"]).arg(format!("--input={}", input.display()));
@@ -259,25 +259,24 @@ fn several_files_stand_under_their_names() {
 #[test]
 fn what_is_unknown_is_an_error_beside_what_is_known() {
     let scratch = tempfile::tempdir().unwrap();
-    let file = |name: &str, bytes: &[u8]| {
-        let path = scratch.path().join(name);
-        fs::write(&path, bytes).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let folder = scratch.path();
     let known = installed().join("lib/libexcblas.so.1.0");
     let mut object = fs::read(&known).unwrap();
     object[16] = 1;
     let mut foreign = fs::read(&known).unwrap();
     foreign[18] = 183;
     for (unknown, message) in [
-        (file("text", b"some text"), "is none of the files that are known"),
-        (file("empty", b""), "is none of the files that are known"),
-        (file("object.o", &object), "is an ELF file of type 1, not a linked binary"),
-        (file("cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
-        (file("foreign.so", &foreign), "is an ELF file for machine 183"),
-        (file("cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
-        (file("cut.kpm", b"\x85\xaeformat_version\x01\xaecomponent_name"), "kpm manifest"),
-        (scratch.path().join("missing").display().to_string(), "No such file"),
+        (written(folder, "text", b"some text"), "is none of the files that are known"),
+        (written(folder, "empty", b""), "is none of the files that are known"),
+        (written(folder, "object.o", &object), "is an ELF file of type 1, not a linked binary"),
+        (written(folder, "cut.dat", b"\x82\xaaarchitecture"), "kernel index"),
+        (written(folder, "foreign.so", &foreign), "is an ELF file for machine 183"),
+        (written(folder, "cut.kpack", b"KPAK\x01\0\0\0"), "kernel archive header"),
+        (
+            written(folder, "cut.kpm", b"\x85\xaeformat_version\x01\xaecomponent_name"),
+            "kpm manifest",
+        ),
+        (folder.join("missing").display().to_string(), "No such file"),
     ] {
         let output = inspect(&[&unknown, known.to_str().unwrap()]);
         let errors = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
@@ -293,4 +292,10 @@ fn what_is_unknown_is_an_error_beside_what_is_known() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(text.contains("Host binary: no device code"), "{text}");
     }
+}
+
+fn written(folder: &Path, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
 }

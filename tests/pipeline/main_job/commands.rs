@@ -93,19 +93,19 @@ fn xz_holds_the_same_as_zstd() {
     tools::need(&["dpkg-deb", "ar", "rpm", "rpm2cpio"]);
     let (zstd, xz) = (Set::build(), Set::with(&["--compression", "xz"]));
     assert_eq!(names(&zstd.out()), names(&xz.out()));
-    let output = |command: &mut Command| tools::run(command).stdout;
     for package in ["rocm-blas", "rocm-blas-gfx110x", "rocm-gfx110x"] {
         for (set, ending) in [(&zstd, "zst"), (&xz, "xz")] {
             let members = tools::succeed(Command::new("ar").arg("t").arg(set.deb(package)));
             assert_eq!(members, format!("debian-binary\ncontrol.tar.gz\ndata.tar.{ending}\n"));
         }
-        let tar = |set: &Set| {
-            output(Command::new("dpkg-deb").arg("--fsys-tarfile").arg(set.deb(package)))
-        };
-        assert_eq!(tar(&zstd), tar(&xz), "{package}");
+        let [one, other] = [&zstd, &xz].map(|set| {
+            tools::run(Command::new("dpkg-deb").arg("--fsys-tarfile").arg(set.deb(package))).stdout
+        });
+        assert_eq!(one, other, "{package}");
         assert_eq!(rpm_tags(&xz.rpm(package), "%{PAYLOADCOMPRESSOR}"), "xz");
-        let cpio = |set: &Set| output(Command::new("rpm2cpio").arg(set.rpm(package)));
-        assert_eq!(cpio(&zstd), cpio(&xz), "{package}");
+        let [one, other] = [&zstd, &xz]
+            .map(|set| tools::run(Command::new("rpm2cpio").arg(set.rpm(package))).stdout);
+        assert_eq!(one, other, "{package}");
     }
     let told = tools::succeed(Command::new("rpm").arg("-K").arg(xz.rpm("rocm-blas")));
     assert!(told.contains("digests OK"), "{told}");

@@ -190,7 +190,6 @@ fn host_packages_hold_no_device_code() {
     let set = Set::build();
     let root = set.scratch("hosts");
     set.unpack_debs(&["rocm-blas", "rocm-host-suite-sparse"], &root);
-    let holds = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).any(|part| part == text);
     let original = fs::read(GROUPS[0].original(&shards(), "lib/libexblas.so.1.2")).unwrap();
     for sign in [TAG.as_bytes(), b"CCOB", b"__CLANG_OFFLOAD_BUNDLE__", b"\xe0\0\x01\0\0\0"] {
         assert!(holds(&original, sign), "the original has {sign:?}");
@@ -205,21 +204,26 @@ fn host_packages_hold_no_device_code() {
     assert_eq!(files(&root)[&format!("{PREFIX}/lib/libexcblas.so.1.0")], original);
 }
 
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|part| part == text)
+}
+
 #[test]
 fn verify_agrees_and_notices_what_is_missing() {
     let set = Set::build();
-    let verify = || {
-        let mut command = rockpack();
-        command.arg("verify").arg(set.out()).arg("--against").arg(shards());
-        command
-    };
-    tools::run(&mut verify());
+    tools::run(&mut verify_set(&set));
     let (one, other) = (set.deb(&kernels(&GROUPS[0])), set.deb(&kernels(&GROUPS[1])));
     fs::copy(other, one).unwrap();
-    let output = verify().output().unwrap();
+    let output = verify_set(&set).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("rocm-blas-gfx110x_7.1.0-1_amd64.deb"), "{text}");
+}
+
+fn verify_set(set: &Set) -> Command {
+    let mut command = rockpack();
+    command.arg("verify").arg(set.out()).arg("--against").arg(shards());
+    command
 }
 
 /// The members of a receipt's package record by path.
@@ -227,14 +231,17 @@ fn members(record: &Value) -> BTreeMap<String, (String, Option<u64>, Option<Stri
     let member = |member: &Value| {
         let path = member["path"].as_str().unwrap().trim_start_matches('/').to_owned();
         let (kind, mode) = (member["kind"].as_str().unwrap(), member["mode"].as_u64());
-        let text = |name: &str| member[name].as_str().map(str::to_owned);
         match kind {
-            "link" => (path, (kind.to_owned(), None, text("target"))),
-            "file" => (path, (kind.to_owned(), mode, text("sha256"))),
+            "link" => (path, (kind.to_owned(), None, text(&member["target"]))),
+            "file" => (path, (kind.to_owned(), mode, text(&member["sha256"]))),
             _ => (path, (kind.to_owned(), mode, None)),
         }
     };
     record["members"].as_array().unwrap().iter().map(member).collect()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 #[test]

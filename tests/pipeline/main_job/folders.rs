@@ -152,12 +152,8 @@ fn archives_lie_where_the_configuration_says() {
 
 #[test]
 fn libraries_where_the_loader_is_not_told_to_look_are_a_finding() {
-    let told = |shards: &Shards, keys: &[(&str, &str)]| {
-        let output = tools::run(&mut shards.build(keys));
-        String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
-    };
     let shards = Shards::with("lib64");
-    let without = told(&shards, &[]);
+    let without = told_by_build(&shards, &[]);
     let remedy = "set `libdir` to lib64 if the artifacts were built for it";
     assert!(
         without.contains("R083 library-misplaced: rocm-blas: programs do not find"),
@@ -166,9 +162,14 @@ fn libraries_where_the_loader_is_not_told_to_look_are_a_finding() {
     assert!(without.contains("lib64/libexblas.so.1"), "{without}");
     assert!(without.contains(remedy), "{without}");
     let shards = Shards::with("lib");
-    let with = told(&shards, &[("libdir", "lib64")]);
+    let with = told_by_build(&shards, &[("libdir", "lib64")]);
     assert!(with.contains("the loader looks in lib64"), "{with}");
-    assert!(!told(&shards, &[]).contains("R083"));
+    assert!(!told_by_build(&shards, &[]).contains("R083"));
+}
+
+fn told_by_build(shards: &Shards, keys: &[(&str, &str)]) -> String {
+    let output = tools::run(&mut shards.build(keys));
+    String::from_utf8_lossy(&output.stderr).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -64,10 +64,9 @@ fn dpkg_installs_groups_side_by_side() {
     tools::need(&["dpkg"]);
     need_root();
     let set = Set::build();
-    let root = |name: &str| Dpkg::new(set.scratch(name));
-    installs_side_by_side(&root("groups"), &set);
-    needs_the_host(&root("host"), &set);
-    refuses_a_link_as_prefix(&root("link"), &set);
+    installs_side_by_side(&Dpkg::new(set.scratch("groups")), &set);
+    needs_the_host(&Dpkg::new(set.scratch("host")), &set);
+    refuses_a_link_as_prefix(&Dpkg::new(set.scratch("link")), &set);
 }
 
 #[test]
@@ -75,8 +74,7 @@ fn rpm_installs_groups_side_by_side() {
     tools::need(&RPM_TOOLS);
     need_root();
     let set = Set::build();
-    let root = |name: &str| Rpm::new(set.scratch(name));
-    installs_side_by_side(&root("groups"), &set);
-    needs_the_host(&root("host"), &set);
-    refuses_a_link_as_prefix(&root("link"), &set);
+    installs_side_by_side(&Rpm::new(set.scratch("groups")), &set);
+    needs_the_host(&Rpm::new(set.scratch("host")), &set);
+    refuses_a_link_as_prefix(&Rpm::new(set.scratch("link")), &set);
 }

@@ -140,19 +140,13 @@ fn installed_binaries_survive_strip_and_patchelf() {
     let installed = Installed::with(&[group]);
     let prefix = installed.prefix();
     let before = installed.use_all(&prefix, "gfx1101");
-    let each = |command: &dyn Fn() -> Command| {
+    let run_path = format!("{}:$ORIGIN/../lib:$ORIGIN/../../lib:$ORIGIN", "/nowhere".repeat(20));
+    let strip: &[&str] = &["strip"];
+    for command in [strip, &["patchelf", "--set-rpath", &run_path], strip] {
         for binary in PROGRAMS.into_iter().chain([LIBRARY]) {
-            tools::run(command().arg(prefix.join(binary)));
+            tools::run(Command::new(command[0]).args(&command[1..]).arg(prefix.join(binary)));
         }
         installed.works(&prefix, group, "gfx1101");
         assert_eq!(installed.use_all(&prefix, "gfx1101"), before);
-    };
-    each(&|| Command::new("strip"));
-    let run_path = format!("{}:$ORIGIN/../lib:$ORIGIN/../../lib:$ORIGIN", "/nowhere".repeat(20));
-    each(&|| {
-        let mut command = Command::new("patchelf");
-        command.args(["--set-rpath", &run_path]);
-        command
-    });
-    each(&|| Command::new("strip"));
+    }
 }

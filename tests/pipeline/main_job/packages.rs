@@ -81,20 +81,17 @@ fn outside(package: &str, format: &str) -> &'static [(&'static str, &'static [&'
 
 fn expected_inside(package: &str) -> Relations {
     let kernel_packages: Vec<String> = GROUPS.iter().map(kernels).collect();
-    let within = |names: &[&str]| {
-        let bounds = names.iter().flat_map(|name| [format!("{name} >=V"), format!("{name} <N")]);
-        Relations::from([("Depends", bounds.collect())])
-    };
     let plain: Vec<&str> = kernel_packages.iter().map(String::as_str).collect();
     match package {
         "rocm-blas" => {
-            within(&["rocm-common"]).into_iter().chain(relations(&[("Suggests", &plain)])).collect()
+            let suggests = relations(&[("Suggests", &plain)]);
+            depends_within(&["rocm-common"]).into_iter().chain(suggests).collect()
         }
-        "rocm-host-suite-sparse" => within(&["rocm-common"]),
+        "rocm-host-suite-sparse" => depends_within(&["rocm-common"]),
         COMMON => relations(&[]),
-        "rocm-blas-all" => within(&[&["rocm-blas"], &plain[..]].concat()),
-        "rocm" => within(&["rocm-blas-all", "rocm-host-suite-sparse"]),
-        "rocm-hosts" => within(&["rocm-blas", "rocm-host-suite-sparse"]),
+        "rocm-blas-all" => depends_within(&[&["rocm-blas"], &plain[..]].concat()),
+        "rocm" => depends_within(&["rocm-blas-all", "rocm-host-suite-sparse"]),
+        "rocm-hosts" => depends_within(&["rocm-blas", "rocm-host-suite-sparse"]),
         _ => match GROUPS.iter().find(|group| kernels(group) == package) {
             Some(_) => relations(&[
                 ("Depends", &["rocm-blas =V"]),
@@ -103,10 +100,16 @@ fn expected_inside(package: &str) -> Relations {
             ]),
             None => {
                 let group = package.strip_prefix("rocm-").unwrap();
-                within(&[format!("rocm-blas-{group}").as_str()])
+                depends_within(&[format!("rocm-blas-{group}").as_str()])
             }
         },
     }
+}
+
+/// Dependencies on this version of `names`, or on a later release of it.
+fn depends_within(names: &[&str]) -> Relations {
+    let bounds = names.iter().flat_map(|name| [format!("{name} >=V"), format!("{name} <N")]);
+    Relations::from([("Depends", bounds.collect())])
 }
 
 const KINDS: [&str; 9] = [
@@ -193,15 +196,15 @@ fn rpms_say_what_they_are_and_need() {
 
 /// The files of a kernel package below the prefix, derived from the archs alone.
 fn expected_kernel_files(group: &Group) -> BTreeSet<String> {
-    let library = |name: String| format!("{PREFIX}/lib/rocblas/library/{name}");
+    let library = format!("{PREFIX}/lib/rocblas/library");
     let of_arch = |arch: &&str| {
         [
             format!("{PREFIX}/lib/.kpack/blas_lib_{arch}.kpack"),
-            library(format!("Kernels.so-000-{arch}.hsaco")),
-            library(format!("TensileLibrary_fallback_{arch}.hsaco")),
-            library(format!("TensileLibrary_{arch}.co")),
-            library(format!("TensileLibrary_{arch}.dat")),
-            library(format!("TensileLibrary_lazy_{arch}.dat")),
+            format!("{library}/Kernels.so-000-{arch}.hsaco"),
+            format!("{library}/TensileLibrary_fallback_{arch}.hsaco"),
+            format!("{library}/TensileLibrary_{arch}.co"),
+            format!("{library}/TensileLibrary_{arch}.dat"),
+            format!("{library}/TensileLibrary_lazy_{arch}.dat"),
         ]
     };
     group.archs.iter().flat_map(of_arch).collect()

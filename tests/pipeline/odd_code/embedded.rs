@@ -82,17 +82,18 @@ fn r035_names_several_in_one_file() {
 
 #[test]
 fn r035_counts_all_and_refuses_too_many() {
-    let object = code_object(FLAGS, "one");
-    let with = |count: usize| {
-        let case = Case::new();
-        case.library(&[], &placed(&case, ".data", 0, &object.repeat(count)));
-        case
-    };
-    let message = messages(&with(40).built(), "R035").remove(0);
+    let message = messages(&with_objects(40).built(), "R035").remove(0);
     assert!(message.contains(" and 37 more outside of .hip_fatbin; they stay"), "{message}");
     let expected = "the file has more than 4096 pieces of device code outside of .hip_fatbin";
-    let refusal = with(4097).refusal();
+    let refusal = with_objects(4097).refusal();
     assert!(refusal.contains(expected) && refusal.contains("together as one archive"), "{refusal}");
+}
+
+fn with_objects(count: usize) -> Case {
+    let case = Case::new();
+    let objects = code_object(FLAGS, "one").repeat(count);
+    case.library(&[], &placed(&case, ".data", 0, &objects));
+    case
 }
 
 /// Bytes after the file's end, or in a file without a section table, belong to no section.

@@ -49,8 +49,8 @@ fn r034_names_a_binary_without_any_device_code() {
 /// R033 is about the empty entry, R034 about the wrapper without code.
 #[test]
 fn r034_a_wrapper_whose_entries_are_empty() {
-    let nothing = || bundle(&[(HOST, Vec::new()), (GFX1100, Vec::new())]);
-    for bundles in [vec![usual("first"), nothing()], vec![nothing()]] {
+    let nothing = bundle(&[(HOST, Vec::new()), (GFX1100, Vec::new())]);
+    for bundles in [vec![usual("first"), nothing.clone()], vec![nothing]] {
         let case = Case::new();
         case.library(&bundles, "");
         let findings = case.built();
@@ -91,15 +91,15 @@ fn wrappers_with_device_code_are_not_named() {
 fn an_empty_entry_of_a_file_is_no_code_object() {
     const GFX1101: &str = "hipv4-amdgcn-amd-amdhsa--gfx1101";
     let case = Case::new();
-    let code = || (GFX1100, code_object(FLAGS, "code"));
+    let code = (GFX1100, code_object(FLAGS, "code"));
     let (own, other) = (case.file("lib/x.hsaco"), case.shards().join("two/odd_lib_gfx1101"));
-    fs::write(&own, bundle(&[code(), (GFX1101, Vec::new())])).unwrap();
+    fs::write(&own, bundle(&[code.clone(), (GFX1101, Vec::new())])).unwrap();
     fs::create_dir_all(other.join("odd/stage/lib")).unwrap();
     fs::write(other.join("artifact_manifest.txt"), "odd/stage\n").unwrap();
     fs::write(other.join("odd/stage/lib/y.hsaco"), code_object(GFX1101_FLAGS, "code")).unwrap();
     // The package for gfx1101 may lack the file.
     assert_eq!(of_device_code(&case.built()), ["R033"].into());
     // Without that entry the artifact's bytes differ, but its code does not.
-    fs::write(&own, bundle(&[code()])).unwrap();
+    fs::write(&own, bundle(&[code])).unwrap();
     case.verify().fired(&["V013"]);
 }

@@ -99,12 +99,11 @@ fn moves_are_no_losses() {
         assert_eq!(path["from"], "rocm-host-suite-sparse");
         assert_eq!(path["to"], "rocm-sparse-support");
     }
-    let names = |key: &str| -> Vec<&str> {
+    for (key, name) in [("added", "rocm-sparse-support"), ("removed", "rocm-host-suite-sparse")] {
         let list = difference[key].as_array().unwrap().iter();
-        list.map(|package| package["name"].as_str().unwrap()).collect()
-    };
-    assert_eq!(names("added"), ["rocm-sparse-support"; 2]);
-    assert_eq!(names("removed"), ["rocm-host-suite-sparse"; 2]);
+        let names: Vec<&str> = list.map(|package| package["name"].as_str().unwrap()).collect();
+        assert_eq!(names, [name; 2]);
+    }
     let changed = difference["changed"].as_array().unwrap();
     let names: BTreeSet<&str> = changed.iter().map(|p| p["name"].as_str().unwrap()).collect();
     assert_eq!(names, BTreeSet::from(["rocm", "rocm-hosts"]), "metapackages need the new one");
@@ -113,21 +112,24 @@ fn moves_are_no_losses() {
 #[test]
 fn what_is_no_set_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        path
-    };
-    let cases = [
-        (folder.path().join("empty"), "has no packages"),
-        (file("a.json", "[]"), "is neither a receipt nor a plan"),
-        (file("b.json", r#"{"kind":"plan","schema":9,"prefix":"/x","packages":[]}"#), "schema 9"),
-        (file("c.json", r#"{"kind":"other"}"#), "is a `other`, not a plan"),
-        (file("d.deb", "!<arch>\n"), "d.deb"),
-        (folder.path().join("absent"), "absent"),
-    ];
+    for (name, text) in [
+        ("a.json", "[]"),
+        ("b.json", r#"{"kind":"plan","schema":9,"prefix":"/x","packages":[]}"#),
+        ("c.json", r#"{"kind":"other"}"#),
+        ("d.deb", "!<arch>\n"),
+    ] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
     fs::create_dir(folder.path().join("empty")).unwrap();
-    for (path, expected) in cases {
+    for (name, expected) in [
+        ("empty", "has no packages"),
+        ("a.json", "is neither a receipt nor a plan"),
+        ("b.json", "schema 9"),
+        ("c.json", "is a `other`, not a plan"),
+        ("d.deb", "d.deb"),
+        ("absent", "absent"),
+    ] {
+        let path = folder.path().join(name);
         let told = tools::told(plan_of(&shards()).arg("--diff").arg(&path));
         assert!(told.contains(expected), "{told}");
         assert!(told.contains("exit status: 2") || told.contains("exit status: 64"), "{told}");
@@ -152,15 +154,7 @@ fn what_looks_like_one_is_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let earlier = folder.path().join("plan.json");
     let plan = json(&mut plan_of(&shards()));
-    let differs = |edit: &dyn Fn(&mut Value), expected: &[&str]| {
-        let mut edited = plan.clone();
-        edit(&mut edited);
-        fs::write(&earlier, edited.to_string()).unwrap();
-        let text = tools::succeed(plan_of(&shards()).arg("--diff").arg(&earlier));
-        let found = |line: &&str| text.lines().any(|found| found.starts_with(*line));
-        assert!(expected.iter().all(found), "{expected:?} in {text}");
-    };
-    differs(&|_| (), &["no differences"]);
+    assert_diff_says(&plan, &earlier, |_| (), &["no differences"]);
     // One version for two architectures, in either order.
     for before in [true, false] {
         let twin = |plan: &mut Value| {
@@ -171,7 +165,7 @@ fn what_looks_like_one_is_told_apart() {
             twin["members"] = Value::Array(Vec::new());
             packages.insert(if before { at } else { at + 1 }, twin);
         };
-        differs(&twin, &["- deb rocm-blas 7.1.0-1 arm64 "]);
+        assert_diff_says(&plan, &earlier, twin, &["- deb rocm-blas 7.1.0-1 arm64 "]);
     }
     // The earlier version's content belongs to no package any more.
     let q =
@@ -183,7 +177,7 @@ fn what_looks_like_one_is_told_apart() {
         older["members"] = serde_json::json!([q()]);
         packages.insert(0, older);
     };
-    differs(&older, &["no differences"]);
+    assert_diff_says(&plan, &earlier, older, &["no differences"]);
     // Content for another machine is missing on this one.
     let elsewhere = |plan: &mut Value| {
         let packages = all_of(plan);
@@ -193,14 +187,14 @@ fn what_looks_like_one_is_told_apart() {
         packages.push(twin);
         packages[at]["members"].as_array_mut().unwrap().pop();
     };
-    differs(&elsewhere, &["    + /"]);
+    assert_diff_says(&plan, &earlier, elsewhere, &["    + /"]);
     // The same package for another machine.
     let other = |plan: &mut Value| {
         let packages = all_of(plan);
         let at = host_of(packages);
         packages[at]["architecture"] = "all".into();
     };
-    differs(&other, &["~ deb rocm-blas all → amd64"]);
+    assert_diff_says(&plan, &earlier, other, &["~ deb rocm-blas all → amd64"]);
     // Two paths that another prefix would turn into one.
     let moved = |plan: &mut Value| {
         plan["prefix"] = "/opt/a".into();
@@ -211,7 +205,22 @@ fn what_looks_like_one_is_told_apart() {
             members.push(serde_json::json!({ "path": path, "kind": "file", "mode": mode }));
         }
     };
-    differs(&moved, &["    - /opt/a/bin/su", "    - /opt/rocm-7.1/bin/su"]);
+    let lost = ["    - /opt/a/bin/su", "    - /opt/rocm-7.1/bin/su"];
+    assert_diff_says(&plan, &earlier, moved, &lost);
+}
+
+fn assert_diff_says(
+    plan: &Value,
+    earlier: &Path,
+    edit: impl FnOnce(&mut Value),
+    expected: &[&str],
+) {
+    let mut edited = plan.clone();
+    edit(&mut edited);
+    fs::write(earlier, edited.to_string()).unwrap();
+    let text = tools::succeed(plan_of(&shards()).arg("--diff").arg(earlier));
+    let found = |line: &&str| text.lines().any(|found| found.starts_with(*line));
+    assert!(expected.iter().all(found), "{expected:?} in {text}");
 }
 
 #[test]

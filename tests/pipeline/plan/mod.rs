@@ -141,13 +141,10 @@ fn the_planned_rpms_are_those_that_rpm_reads() {
     let plan = json(&mut plan_of(&shards()));
     for (name, package) in packages(&plan, "rpm") {
         let rpm = set.rpm(name);
-        let list = |option: &str| -> BTreeSet<String> {
-            rpm_list(&rpm, option).lines().map(str::to_owned).collect()
-        };
         let head = rpm_tags(&rpm, "%{NAME} %{VERSION}-%{RELEASE} %{ARCH}");
         let [version, arch] = ["version", "architecture"].map(|key| package[key].as_str().unwrap());
         assert_eq!(head, format!("{name} {version} {arch}"));
-        let requires: BTreeSet<String> = list("--requires")
+        let requires: BTreeSet<String> = rpm_lines(&rpm, "--requires")
             .into_iter()
             .filter(|line| !line.starts_with("rpmlib(") && !line.starts_with("config("))
             .filter(|line| !INTERPRETERS.contains(&line.as_str()))
@@ -159,7 +156,7 @@ fn the_planned_rpms_are_those_that_rpm_reads() {
         let requires: BTreeSet<String> =
             requires.iter().map(|text| text.replace(['(', ')'], "")).collect();
         assert_eq!(planned, requires, "{name}");
-        let listed = list("--list");
+        let listed = rpm_lines(&rpm, "--list");
         let paths: BTreeSet<String> = package["members"]
             .as_array()
             .unwrap()
@@ -172,6 +169,10 @@ fn the_planned_rpms_are_those_that_rpm_reads() {
         let (estimate, size) = (&package["download"]["bytes"], fs::metadata(&rpm).unwrap().len());
         assert!(close(estimate.as_u64().unwrap(), size), "{name}: {estimate} {size}");
     }
+}
+
+fn rpm_lines(rpm: &Path, option: &str) -> BTreeSet<String> {
+    rpm_list(rpm, option).lines().map(str::to_owned).collect()
 }
 
 /// Digests in the plan match the packed files, except where they depend on compression.
@@ -207,8 +208,10 @@ fn a_group_needs_its_kernels_and_hosts_and_nothing_else() {
         assert_eq!(sum["packages"], serde_json::json!(["rocm-blas", kernels, "rocm-common"]));
         let planned = packages(&plan, "deb");
         for size in ["download", "installed"] {
-            let bytes = |name: &str| planned[name][size]["bytes"].as_u64().unwrap();
-            let all = bytes("rocm-blas") + bytes(&kernels) + bytes("rocm-common");
+            let all: u64 = ["rocm-blas", &kernels, "rocm-common"]
+                .map(|name| planned[name][size]["bytes"].as_u64().unwrap())
+                .iter()
+                .sum();
             assert_eq!(sum[size]["bytes"].as_u64().unwrap(), all);
         }
     }
@@ -232,10 +235,10 @@ fn graphviz_reads_the_graph() {
         assert!(edges.contains(&(format!("rocm-{}", group.suffix), kernels(group))), "{edges:?}");
     }
     let across = edges.iter().any(|(from, to)| {
-        let has = |name: &str, group: &example::Group| name.ends_with(group.suffix);
         GROUPS
             .iter()
-            .any(|a| has(from, a) && GROUPS.iter().any(|b| a.suffix != b.suffix && has(to, b)))
+            .filter(|a| from.ends_with(a.suffix))
+            .any(|a| GROUPS.iter().any(|b| a.suffix != b.suffix && to.ends_with(b.suffix)))
     });
     assert!(!across, "no group needs another: {edges:?}");
 }

@@ -91,13 +91,17 @@ fn an_unreadable_file_is_refused() {
 #[test]
 fn what_is_no_folder_of_artifacts() {
     let bad = Bad::new();
-    let build = |folder: &str| build_of(&bad.folder.path().join(folder), &bad.out());
-    refused(&mut build("nothing"), USAGE, &["nothing: cannot list: No such file"]);
+    refused(&mut build_from(&bad, "nothing"), USAGE, &["nothing: cannot list: No such file"]);
     fs::create_dir(bad.folder.path().join("empty")).unwrap();
-    refused(&mut build("empty"), USAGE, &["empty: holds neither artifacts nor shards"]);
+    refused(&mut build_from(&bad, "empty"), USAGE, &["empty: holds neither artifacts nor shards"]);
     let artifact = "shards/gfx110X-build/blas_lib_gfx110X-dgpu";
-    refused(&mut build(artifact), USAGE, &["is one artifact, not a folder of artifacts"]);
+    let expected = ["is one artifact, not a folder of artifacts"];
+    refused(&mut build_from(&bad, artifact), USAGE, &expected);
     assert_eq!(names(&bad.out()).len(), 0);
+}
+
+fn build_from(bad: &Bad, folder: &str) -> Command {
+    build_of(&bad.folder.path().join(folder), &bad.out())
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 
 use support::example::{build_of, contents, names, rockpack, shards};
 use support::tools;
@@ -138,16 +139,12 @@ fn a_failed_run_leaves_the_earlier_set() {
 #[test]
 fn archs_of_options_that_cannot_be_any() {
     let bad = Bad::new();
-    let split = |arch: &str| {
-        let mut command = rockpack();
-        command.args(["split", "--gpu-targets", arch, "--output-dir"]).arg(bad.out());
-        command.arg("--artifacts").arg(bad.shards());
-        command
-    };
     let expected = ["--gpu-targets: `gfx10300x` is no GPU arch", "did you mean `gfx1030`?"];
-    refused(&mut split("gfx10300x"), USAGE, &expected);
-    refused(&mut split("gfx110X"), USAGE, &["name the archs of this family one by one: `gfx1100`"]);
-    let output = split("gfx1151 gfx1100 gfx1101 gfx1102 gfx1200 gfx1201 gfx1203").output().unwrap();
+    refused(&mut split_for(&bad, "gfx10300x"), USAGE, &expected);
+    let family = ["name the archs of this family one by one: `gfx1100`"];
+    refused(&mut split_for(&bad, "gfx110X"), USAGE, &family);
+    let archs = "gfx1151 gfx1100 gfx1101 gfx1102 gfx1200 gfx1201 gfx1203";
+    let output = split_for(&bad, archs).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
         said.contains("R044 target-absent: gfx1203: ") && said.contains("mean gfx1200?"),
@@ -159,6 +156,13 @@ fn archs_of_options_that_cannot_be_any() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(USAGE), "{said}");
     assert!(said.contains("did you mean `gfx1151`?"), "{said}");
+}
+
+fn split_for(bad: &Bad, arch: &str) -> Command {
+    let mut command = rockpack();
+    command.args(["split", "--gpu-targets", arch, "--output-dir"]).arg(bad.out());
+    command.arg("--artifacts").arg(bad.shards());
+    command
 }
 
 #[test]

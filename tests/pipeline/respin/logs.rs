@@ -39,8 +39,9 @@ fn every_event_is_a_line_of_json() {
     let out = folder.path().join("out");
     let events = logged(&out, &[]);
     for stage in ["split", "plan", "pack", "emit"] {
-        let of_stage = |event| of(&events, event).into_iter().find(|found| found["stage"] == stage);
-        let (begin, end) = (of_stage("begin").unwrap(), of_stage("end").unwrap());
+        let [begin, end] = ["begin", "end"].map(|event| {
+            of(&events, event).into_iter().find(|found| found["stage"] == stage).unwrap()
+        });
         assert!(end["seconds"].as_f64().unwrap() >= 0.0);
         if ["split", "pack"].contains(&stage) {
             assert_eq!(begin["bytes"], end["bytes"], "{stage}");
@@ -98,21 +99,22 @@ fn the_summary_says_what_was_compressed() {
     let folder = tempfile::tempdir().unwrap();
     let cache = folder.path().join("cache");
     let cache = ["--cache", cache.to_str().unwrap()];
-    let out = |name: &str| folder.path().join(name);
-    let first = logged(&out("first"), &cache);
+    let here = folder.path();
+    let first = logged(&here.join("first"), &cache);
     let receipt: Value =
-        serde_json::from_slice(&fs::read(out("first/packages.json")).unwrap()).unwrap();
+        serde_json::from_slice(&fs::read(here.join("first/packages.json")).unwrap()).unwrap();
     let in_archives = |record: &&Value| record.get("archive").is_some();
     let code = receipt["code_objects"].as_array().unwrap().iter().filter(in_archives);
     let distinct: BTreeSet<_> = code.map(|record| record["sha256"].as_str().unwrap()).collect();
     assert_eq!(sum(&first, "kernels", "made", "count"), distinct.len() as u64);
     assert_eq!(sum(&first, "kernels", "reused", "count"), 0);
-    let debs = names(&out("first")).iter().filter(|name| name.ends_with(".deb")).count() as u64;
+    let debs =
+        names(&here.join("first")).iter().filter(|name| name.ends_with(".deb")).count() as u64;
     let found = ["made", "reused"].iter().map(|kind| sum(&first, "deb", kind, "count"));
     assert_eq!(found.sum::<u64>(), debs);
     assert!(sum(&first, "deb", "made", "after") < sum(&first, "deb", "made", "before"));
     // Another version with the same prefix compresses no kernels and no payload with kernels.
-    let second = logged(&out("second"), &[&cache[..], &["--release", "2"]].concat());
+    let second = logged(&here.join("second"), &[&cache[..], &["--release", "2"]].concat());
     for work in ["kernels", "rpm"] {
         assert_eq!(sum(&second, work, "made", "count"), 0, "{work}");
         // Payloads without files are alike, so even the first run reuses some.
@@ -127,7 +129,7 @@ fn the_summary_says_what_was_compressed() {
     for path in files(Path::new(cache[1])).into_keys().filter(|path| path.len() == 65) {
         fs::write(Path::new(cache[1]).join(path), "damaged").unwrap();
     }
-    let third = logged(&out("third"), &cache);
+    let third = logged(&here.join("third"), &cache);
     assert!(of(&third, "warning").iter().any(|warning| warning["code"] == "R096"));
 }
 

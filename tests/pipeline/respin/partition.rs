@@ -111,9 +111,8 @@ fn parts_are_what_one_machine_builds() {
     let case = Case::new();
     let whole = case.whole();
     for of in [1, 3, 12] {
-        let folder = |index: usize| format!("{of}/{index}");
-        case.build(of, folder);
-        let folders: Vec<String> = (1..=of).map(folder).collect();
+        let folders: Vec<String> = (1..=of).map(|index| format!("{of}/{index}")).collect();
+        case.build(of, |index| folders[index - 1].clone());
         let mut union = BTreeMap::new();
         for (index, folder) in folders.iter().enumerate() {
             let mut part = contents(&case.path(folder));
@@ -218,25 +217,22 @@ fn packages_in_the_wrong_part_are_found() {
     let folders = ["1", "2"].map(str::to_owned);
     let receipts = [1, 2].map(|index| case.path(&format!("{index}/packages-{index}-of-2.json")));
     let read = |path: &Path| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
-    let write = |path: &Path, value: &Value| {
-        fs::write(path, serde_json::to_string_pretty(value).unwrap() + "\n").unwrap();
-    };
     let [first, second] = receipts.each_ref().map(|path| read(path));
     // A package moved to the other part, with its record.
     let (mut from, mut to) = (first.clone(), second.clone());
     let moved = from["packages"].as_array_mut().unwrap().remove(0);
     let name = moved["file_name"].as_str().unwrap().to_owned();
     to["packages"].as_array_mut().unwrap().push(moved);
-    write(&receipts[0], &from);
-    write(&receipts[1], &to);
+    write_json(&receipts[0], &from);
+    write_json(&receipts[1], &to);
     fs::rename(case.path("1").join(&name), case.path("2").join(&name)).unwrap();
     assert!(failed(&mut case.verify(&folders)).contains("V082"));
     // Package and record lost.
-    write(&receipts[1], &second);
+    write_json(&receipts[1], &second);
     fs::remove_file(case.path("2").join(&name)).unwrap();
     assert!(failed(&mut case.verify(&folders)).contains("V082"));
     // A record without its package.
-    write(&receipts[0], &first);
+    write_json(&receipts[0], &first);
     assert!(failed(&mut case.verify(&folders)).contains("V003"));
     tools::run(&mut case.part("1/2", "1"));
     tools::run(&mut case.verify(&folders));
@@ -246,13 +242,16 @@ fn packages_in_the_wrong_part_are_found() {
     assert!(said.contains("its name says"), "{said}");
 }
 
+fn write_json(path: &Path, value: &Value) {
+    fs::write(path, serde_json::to_string_pretty(value).unwrap() + "\n").unwrap();
+}
+
 #[test]
 fn a_part_under_the_name_of_a_whole_set_is_found() {
     let case = Case::new();
     for of in [1, 2] {
-        let folder = |index: usize| format!("{of}/{index}");
-        case.build(of, folder);
-        let folders: Vec<String> = (1..=of).map(folder).collect();
+        let folders: Vec<String> = (1..=of).map(|index| format!("{of}/{index}")).collect();
+        case.build(of, |index| folders[index - 1].clone());
         tools::run(&mut case.verify(&folders));
         let last = case.path(&folders[of - 1]);
         let named = last.join(format!("packages-{of}-of-{of}.json"));
@@ -344,12 +343,6 @@ fn the_workflow_builds_the_set() {
         tools::skip("needs python3-yaml");
     }
     let jobs: Value = serde_json::from_slice(&read.stdout).unwrap();
-    let script = |job: &str| {
-        let steps = jobs[job]["steps"].as_array().unwrap().iter();
-        let scripts: Vec<&str> = steps.filter_map(|step| step["run"].as_str()).collect();
-        assert_eq!(scripts.len(), 1);
-        scripts[0].to_owned()
-    };
     let case = Case::new();
     let whole = case.whole();
     // The files that actions/download-artifact and actions/checkout provide.
@@ -358,13 +351,20 @@ fn the_workflow_builds_the_set() {
     symlink(shards(), case.path("shards")).unwrap();
     fs::copy(configuration(), case.path("config.json")).unwrap();
     let outputs = case.path("outputs");
-    step(&case, &script("plan"), None, &outputs);
+    step(&case, only_script(&jobs, "plan"), None, &outputs);
     let line = fs::read_to_string(&outputs).unwrap();
     let matrix: Value = serde_json::from_str(line.strip_prefix("matrix=").unwrap()).unwrap();
     for job in matrix["include"].as_array().unwrap() {
         // Each runner has its own folder; the download merges all of them.
-        step(&case, &script("build"), Some(job), &outputs);
+        step(&case, only_script(&jobs, "build"), Some(job), &outputs);
     }
-    step(&case, &script("join"), None, &outputs);
+    step(&case, only_script(&jobs, "join"), None, &outputs);
     assert!(contents(&case.path("packages")) == whole);
+}
+
+fn only_script<'a>(jobs: &'a Value, job: &str) -> &'a str {
+    let steps = jobs[job]["steps"].as_array().unwrap().iter();
+    let scripts: Vec<&str> = steps.filter_map(|step| step["run"].as_str()).collect();
+    assert_eq!(scripts.len(), 1);
+    scripts[0]
 }

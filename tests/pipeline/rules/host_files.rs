@@ -3,6 +3,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use object::{Object, ObjectSection};
 use support::example::section;
@@ -15,8 +16,8 @@ const BENCH: &str = "bin/exblas-bench";
 #[test]
 fn programs_that_differ_in_device_code_only_match() {
     let case = Case::new();
-    let bench = |group| fs::read(case.file(group, BENCH)).unwrap();
-    assert_ne!(bench(0).len(), bench(1).len());
+    let [one, other] = [0, 1].map(|group| fs::read(case.file(group, BENCH)).unwrap());
+    assert_ne!(one.len(), other.len());
     case.built(RUN);
 }
 
@@ -41,26 +42,27 @@ fn a_changed_instruction_is_found() {
 fn every_version_of_a_symbol_is_compared() {
     const SYMBOL: usize = 24;
     let case = Case::new();
-    let patch_symbols = |group, patched: &dyn Fn(&mut [u8])| {
-        patch(&case.file(group, BENCH), |bytes| {
-            let (offset, size) = section(bytes, ".dynsym");
-            patched(&mut bytes[offset..offset + size]);
-        });
-    };
     // The last symbol but one gets the name of the last.
     let renamed = |symbols: &mut [u8]| {
         let last = symbols.len() - SYMBOL;
         symbols.copy_within(last..last + 4, last - SYMBOL);
     };
     for group in 0..3 {
-        patch_symbols(group, &renamed);
+        patch_symbols(&case, group, renamed);
     }
     let resized = |symbols: &mut [u8]| symbols[symbols.len() - 2 * SYMBOL + 16] = 7;
-    patch_symbols(1, &resized);
+    patch_symbols(&case, 1, resized);
     let expected = "has the symbol __hipUnregisterFatBinary with 0 and with 7 bytes";
     case.is_refused(RUN, &[&format!("{BENCH} {expected}"), "blas_run_gfx1151 disagrees"]);
-    patch_symbols(1, &|symbols| symbols[symbols.len() - 2 * SYMBOL + 16] = 0);
+    patch_symbols(&case, 1, |symbols| symbols[symbols.len() - 2 * SYMBOL + 16] = 0);
     case.built(RUN);
+}
+
+fn patch_symbols(case: &Case, group: usize, patched: impl FnOnce(&mut [u8])) {
+    patch(&case.file(group, BENCH), |bytes| {
+        let (offset, size) = section(bytes, ".dynsym");
+        patched(&mut bytes[offset..offset + size]);
+    });
 }
 
 /// An empty table in front of the real one would hide differences in that.
@@ -100,23 +102,24 @@ fn another_link_order_is_found() {
 #[test]
 fn bytes_modes_and_missing_files_are_told_apart() {
     let rule = "[components.host-suite-sparse]\nverify_generic_artifacts_match = true\n";
-    let library = "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib";
-    let file = |case: &Case, shard: &str| {
-        case.shards().join(shard).join(library).join("libexsuitesparse.so.7.8")
-    };
     Case::new().built(rule);
     let case = Case::new();
-    patch(&file(&case, "gfx1151-build"), |bytes| *bytes.last_mut().unwrap() ^= 1);
+    patch(&sparse_library(&case, "gfx1151-build"), |bytes| *bytes.last_mut().unwrap() ^= 1);
     case.is_refused(rule, &["libexsuitesparse.so.7.8 has different content in its "]);
-    patch(&file(&case, "gfx1151-build"), |bytes| bytes.push(0));
+    patch(&sparse_library(&case, "gfx1151-build"), |bytes| bytes.push(0));
     case.is_refused(rule, &["libexsuitesparse.so.7.8 has different content: ", " bytes"]);
     let case = Case::new();
     let plain = Permissions::from_mode(0o644);
-    fs::set_permissions(file(&case, "gfx120X-build"), plain).unwrap();
+    fs::set_permissions(sparse_library(&case, "gfx120X-build"), plain).unwrap();
     case.is_refused(rule, &["executable on one side only (mode 755 and 644)", "gfx120X-build"]);
     let case = Case::new();
-    fs::remove_file(file(&case, "gfx110X-build")).unwrap();
+    fs::remove_file(sparse_library(&case, "gfx110X-build")).unwrap();
     let missing = "libexsuitesparse.so.7.8 is missing in gfx110X-build, and is in gfx1151-build, \
                    gfx120X-build";
     case.is_refused(rule, &[missing]);
+}
+
+fn sparse_library(case: &Case, shard: &str) -> PathBuf {
+    let folder = "host-suite-sparse_lib_generic/third-party/SuiteSparse/stage/lib";
+    case.shards().join(shard).join(folder).join("libexsuitesparse.so.7.8")
 }

@@ -130,21 +130,23 @@ fn split_and_recombine_leave_allowed_files_as_they_are() {
     command.args(["--other-machines", "share/emulator/**", "lib/*.a", "lib/bpf/*.o"]);
     let said = tools::said(command.arg("--verbose"));
     assert!(said.contains("R039 other-machine-allowed: gfx110X-build/blas_lib_"), "{said}");
-    let config = case.folder.path().join("allowed.toml");
-    let recombine = |keys: &str| -> Command {
-        fs::write(&config, format!("{keys}{TOML}")).unwrap();
-        let mut command = rockpack();
-        command.arg("recombine").arg("--artifacts").arg(&split).arg("--output-dir").arg(&joined);
-        command.arg("--config").arg(&config);
-        command
-    };
-    let refused = recombine("").output().unwrap();
+    let refused = recombine(&case, "").output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert!(said.contains("trace.o: at offset 0x0: is an ELF file for BPF"), "{said}");
-    tools::succeed(&mut recombine(ALLOWED));
+    tools::succeed(&mut recombine(&case, ALLOWED));
     let stage = "math-libs/BLAS/rocBLAS/stage/lib/libsample.a";
     let file = joined.join("blas_lib_generic").join(stage);
     assert_eq!(fs::read(file).unwrap(), fs::read(case.file(0, "lib/libsample.a")).unwrap());
+}
+
+fn recombine(case: &Case, keys: &str) -> Command {
+    let [config, split, joined] =
+        ["allowed.toml", "split", "joined"].map(|name| case.folder.path().join(name));
+    fs::write(&config, format!("{keys}{TOML}")).unwrap();
+    let mut command = rockpack();
+    command.arg("recombine").arg("--artifacts").arg(split).arg("--output-dir").arg(joined);
+    command.arg("--config").arg(config);
+    command
 }
 
 #[test]

@@ -20,9 +20,12 @@ fn thin(case: &Case) -> Vec<u8> {
 }
 
 fn messages(case: &Case, code: &str) -> Vec<(String, String)> {
-    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
     let said = case.findings(code).into_iter();
     said.map(|finding| (text(&finding["subject"]), text(&finding["message"]))).collect()
+}
+
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap().to_owned()
 }
 
 #[test]

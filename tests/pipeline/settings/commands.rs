@@ -125,11 +125,10 @@ fn a_build_refuses_an_output_folder_that_it_cannot_use() {
 
     let out = room.path("out");
     fs::create_dir(&out).unwrap();
-    let foreign = |name: &str, text: &str| fs::write(out.join(name), text).unwrap();
-    foreign("packages.json", "{}");
+    fs::write(out.join("packages.json"), "{}").unwrap();
     refused_ahead(&mut build(&out), &artifact(), USAGE, &["packages.json"]);
     fs::remove_file(out.join("packages.json")).unwrap();
-    foreign("packages.spdx.json", "{}");
+    fs::write(out.join("packages.spdx.json"), "{}").unwrap();
     let said = ["packages.spdx.json: is no SPDX document of rockpack"];
     refused_ahead(build(&out).arg("--sbom"), &artifact(), USAGE, &said);
     fs::remove_file(out.join("packages.spdx.json")).unwrap();

@@ -38,32 +38,30 @@ fn every_value_says_where_it_comes_from() {
         "y",
     ];
     let shown = shown(&words);
-    let flag = |option: &str| json!({ "origin": "flag", "option": option });
-    let at = |line: u32, column: u32| json!({ "origin": "file", "file": file, "line": line, "column": column });
     let default = json!({ "origin": "default" });
     let scheme = json!({ "origin": "scheme" });
     for (key, value, origin) in [
-        ("version", json!("7.15.0-rc1"), flag("--version")),
-        ("release", json!("3"), at(2, 11)),
-        ("scheme", json!("amdrocm"), flag("--scheme")),
+        ("version", json!("7.15.0-rc1"), from_flag("--version")),
+        ("release", json!("3"), from_file(file, 2, 11)),
+        ("scheme", json!("amdrocm"), from_flag("--scheme")),
         ("prefix", json!("/opt/rocm/core-7.15"), scheme.clone()),
-        ("distro", json!("debian-13"), at(3, 10)),
+        ("distro", json!("debian-13"), from_file(file, 3, 10)),
         ("variant", Value::Null, default.clone()),
         ("runtime_relation.deb", json!("amdrocm-runtime7.15"), scheme),
-        ("architecture_groups.one.architectures", json!(["gfx90a"]), at(6, 17)),
+        ("architecture_groups.one.architectures", json!(["gfx90a"]), from_file(file, 6, 17)),
         ("validation.untransformable", json!("error"), default.clone()),
         ("validation.error_on_duplicate_device_code", json!(true), default.clone()),
         ("maintainer", json!("Unnamed packager <packager@rockpack.invalid>"), default.clone()),
         ("kpackdir", json!("lib/.kpack"), default.clone()),
-        ("--preset", json!("small"), flag("--preset")),
-        ("--archive-level", json!(19), flag("--preset")),
-        ("--payload-level", json!(3), flag("--payload-level")),
+        ("--preset", json!("small"), from_flag("--preset")),
+        ("--archive-level", json!(19), from_flag("--preset")),
+        ("--payload-level", json!(3), from_flag("--payload-level")),
         ("--compression", json!("zstd"), default.clone()),
-        ("--sbom", json!(true), flag("--sbom")),
+        ("--sbom", json!(true), from_flag("--sbom")),
         ("--strict", json!(false), default.clone()),
-        ("--cache", json!("c"), flag("--cache")),
+        ("--cache", json!("c"), from_flag("--cache")),
         ("--cache-size", json!(32_u64 << 30), default),
-        ("--artifacts", json!(["x", "y"]), flag("--artifacts")),
+        ("--artifacts", json!(["x", "y"]), from_flag("--artifacts")),
         (
             "SOURCE_DATE_EPOCH",
             json!(1_700_000_000),
@@ -79,6 +77,14 @@ fn every_value_says_where_it_comes_from() {
     assert!(keys.windows(2).all(|pair| pair[0] != pair[1]), "{keys:?}");
 }
 
+fn from_flag(option: &str) -> Value {
+    json!({ "origin": "flag", "option": option })
+}
+
+fn from_file(file: &str, line: u32, column: u32) -> Value {
+    json!({ "origin": "file", "file": file, "line": line, "column": column })
+}
+
 /// The option and the key share a name but have different meanings.
 #[test]
 fn the_option_packages_does_not_hide_the_key() {
@@ -86,9 +92,10 @@ fn the_option_packages_does_not_hide_the_key() {
     let file = room.write("c.toml", "[packages.rocm-blas]\nsummary = 'Words'\n");
     let list = "tests/fixtures/package_list/package.json";
     let shown = shown(&["--config", file.to_str().unwrap(), "--packages", list]);
-    let value = |key: &str| shown.iter().find(|(known, ..)| known == key).map(|it| it.1.clone());
-    assert_eq!(value("packages.rocm-blas.summary"), Some(json!("Words")));
-    assert_eq!(value("--packages"), Some(json!(list)));
+    for (key, expected) in [("packages.rocm-blas.summary", "Words"), ("--packages", list)] {
+        let value = shown.iter().find(|(known, ..)| known == key).map(|it| it.1.clone());
+        assert_eq!(value, Some(json!(expected)));
+    }
 }
 
 /// The table shows the same values as the JSON.
@@ -100,29 +107,23 @@ fn settings_are_shown_as_a_table() {
         .args(["config", "show", "--config", config])
         .current_dir(support::program::repository(""));
     let text = tools::succeed(&mut command);
-    let row = |key: &str| {
-        let line = text.lines().find(|line| line.split_whitespace().next() == Some(key));
-        line.unwrap_or_else(|| panic!("{key} is not in {text}"))
-            .split_whitespace()
-            .skip(1)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(row("primary_shard"), ["gfx110X-build", "examples/packaging-config.json:1:20"]);
-    assert_eq!(row("version"), ["0.0.0", "default"]);
-    assert_eq!(row("vendor"), ["-", "default"]);
-    assert_eq!(row("--jobs").len(), 2);
-    assert_eq!(row("--memory").join(" "), "(a quarter of the machine's) default");
+    let place = "examples/packaging-config.json:1:20";
+    assert_eq!(row(&text, "primary_shard"), ["gfx110X-build", place]);
+    assert_eq!(row(&text, "version"), ["0.0.0", "default"]);
+    assert_eq!(row(&text, "vendor"), ["-", "default"]);
+    assert_eq!(row(&text, "--jobs").len(), 2);
+    assert_eq!(row(&text, "--memory").join(" "), "(a quarter of the machine's) default");
+}
+
+fn row<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
+    let line = text.lines().find(|line| line.split_whitespace().next() == Some(key));
+    line.unwrap_or_else(|| panic!("{key} is not in {text}")).split_whitespace().skip(1).collect()
 }
 
 /// A build gives the same packages if the shown values are set explicitly.
 #[test]
 fn a_default_that_is_written_out_changes_nothing() {
     let room = Room::new();
-    let planned = |config: &Path| {
-        let mut plan = rockpack();
-        plan.args(["plan", "--json", "--version", "7.1.0", "--artifacts"]).arg(shards());
-        tools::succeed(plan.arg("--config").arg(config))
-    };
     let mut text = fs::read_to_string(configuration()).unwrap();
     text.truncate(text.rfind('}').unwrap());
     for (key, value, origin) in
@@ -142,6 +143,12 @@ fn a_default_that_is_written_out_changes_nothing() {
     );
     let file = room.write("written.json", &(text + "}"));
     assert_eq!(planned(&configuration()), planned(&file));
+}
+
+fn planned(config: &Path) -> String {
+    let mut plan = rockpack();
+    plan.args(["plan", "--json", "--version", "7.1.0", "--artifacts"]).arg(shards());
+    tools::succeed(plan.arg("--config").arg(config))
 }
 
 /// The defaults that the configuration's keys state, by key; only single values.

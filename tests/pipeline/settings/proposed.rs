@@ -51,8 +51,9 @@ fn without_a_configuration_the_proposed_one_is_used_and_named() {
     let event: Value = serde_json::from_str(&event).unwrap();
     assert_eq!((&event["event"], &event["message"]), (&json!("note"), &json!(note)));
     let settings = shown(&[]);
-    let origin = |key: &str| &settings.iter().find(|(known, ..)| known == key).unwrap().2["origin"];
-    assert_eq!([origin("primary_shard"), origin("architecture_groups")], ["proposed", "proposed"]);
+    let origins = ["primary_shard", "architecture_groups"]
+        .map(|key| &settings.iter().find(|(known, ..)| known == key).unwrap().2["origin"]);
+    assert_eq!(origins, ["proposed", "proposed"]);
 }
 
 /// A configuration without groups means one group for each architecture.

@@ -42,22 +42,25 @@ fn the_page_has_the_keys_of_the_declaration() {
 /// For a key that is also an option, both have the same description.
 #[test]
 fn the_help_has_the_words_of_the_declaration() {
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let schema: Value = serde_json::from_str(&schema_text()).unwrap();
     let keys: Vec<_> = rockpack::settings::keys();
     let options: Vec<_> = keys.iter().filter_map(|key| Some((key, key.option.as_ref()?))).collect();
     assert_eq!(options.len(), 6);
     for command in ["build", "plan"] {
-        let help = words(&tools::succeed(rockpack().args([command, "--help"])));
+        let help = single_spaced(&tools::succeed(rockpack().args([command, "--help"])));
         for (key, option) in &options {
             assert!(help.contains(&format!("{option} <")), "{option}");
             let property = &schema["properties"][&key.path[0]];
             let default = property["default"].as_str().map(|value| format!(" [default: {value}]"));
             let text = property["description"].as_str().unwrap().to_owned();
-            let text = words(&(text + &default.unwrap_or_default()));
+            let text = single_spaced(&(text + &default.unwrap_or_default()));
             assert!(help.contains(&text), "{option}: {text}\nis not in {help}");
         }
     }
+}
+
+fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The first fault that the schema finds in each document.
@@ -107,10 +110,6 @@ fn examples_are_right_by_the_schema_and_for_the_program() {
 #[test]
 fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
     let room = Room::new();
-    let part = |name: &str, kind: &str| {
-        json!({ "parts": [{ "name": name, "kinds": [kind], "role": "host",
-                            "suffix": { "deb": "-x", "rpm": "-x" } }] })
-    };
     let wrong = [
         json!({ "primry_shard": "x" }),
         json!({ "validation": { "untransformable": "keep" } }),
@@ -134,15 +133,15 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
         json!({ "selectors": { "x": [{ "artifact": "blas", "kinds": ["bin"] }] } }),
         json!({ "selectors": { "x": [{ "modules": ["rocBLAS"] }] } }),
         json!({ "databases": [{ "name": "x", "directories": ["y"], "names": "end" }] }),
-        part("a b", "run"),
-        part("tools", "bin"),
+        with_part("a b", "run"),
+        with_part("tools", "bin"),
     ];
     let right = [
         json!({}),
         json!({ "$schema": "https://example.org/packaging.schema.json", "runpath": "origin" }),
         json!({ "replaces": { "rocm-x": ["rocblas < 7.0"], "rocm-y": { "deb": ["y-dev"] } } }),
         json!({ "components": { "blas": { "include_architectures": ["gfx90a", "gfx9-4-generic"] } } }),
-        part("tools", "run"),
+        with_part("tools", "run"),
     ];
     for (document, fault) in wrong.iter().zip(judged(&wrong)) {
         assert!(fault.is_some() && !is_taken(&room, document), "{document} is right");
@@ -150,6 +149,11 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
     for (document, fault) in right.iter().zip(judged(&right)) {
         assert!(fault.is_none() && is_taken(&room, document), "{document}: {fault:?}");
     }
+}
+
+fn with_part(name: &str, kind: &str) -> Value {
+    json!({ "parts": [{ "name": name, "kinds": [kind], "role": "host",
+                        "suffix": { "deb": "-x", "rpm": "-x" } }] })
 }
 
 /// Without descriptions, a schema is of no use in an editor.

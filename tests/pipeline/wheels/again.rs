@@ -41,12 +41,11 @@ fn splitting_what_is_split_changes_nothing() {
         .map(|name| made.out().join(name))
         .collect();
     copies(&all, &room.path().join("all"));
-    let alone = |start: &str| {
+    for (start, out) in [("x-1.0-", "host"), ("x_device_gfx1100-", "device")] {
         let name = |path: &&PathBuf| path.file_name().unwrap().to_str().unwrap().starts_with(start);
-        all.iter().filter(name).cloned().collect::<Vec<_>>()
-    };
-    copies(&alone("x-1.0-"), &room.path().join("host"));
-    copies(&alone("x_device_gfx1100-"), &room.path().join("device"));
+        let alone: Vec<PathBuf> = all.iter().filter(name).cloned().collect();
+        copies(&alone, &room.path().join(out));
+    }
     // Splits a folder of wheels with the receipt beside them.
     let out = room.path().join("folder");
     said(&mut wheel_command(&[&made.out()], &out));
@@ -102,15 +101,15 @@ fn archives_in_a_wheel_are_split() {
         whole = whole.file(&path, &site.join(&path));
     }
     let again = Made::of(&whole, &[]);
-    let own = |made: &Made| -> std::collections::BTreeMap<String, String> {
-        let wheels = made.wheels().into_values();
-        let members = wheels.flat_map(|wheel| wheel.members).map(|member| {
-            let [name, sha256] =
-                ["name", "sha256"].map(|key| member[key].as_str().unwrap().to_owned());
-            (name, sha256)
-        });
-        members.filter(|(name, _)| !name.contains(".dist-info/")).collect()
-    };
     assert_eq!(again.wheels().keys().collect::<Vec<_>>(), made.wheels().keys().collect::<Vec<_>>());
-    assert_eq!(own(&again), own(made));
+    assert_eq!(own_members(&again), own_members(made));
+}
+
+fn own_members(made: &Made) -> std::collections::BTreeMap<String, String> {
+    let wheels = made.wheels().into_values();
+    let members = wheels.flat_map(|wheel| wheel.members).map(|member| {
+        let [name, sha256] = ["name", "sha256"].map(|key| member[key].as_str().unwrap().to_owned());
+        (name, sha256)
+    });
+    members.filter(|(name, _)| !name.contains(".dist-info/")).collect()
 }

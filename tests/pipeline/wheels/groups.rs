@@ -34,12 +34,11 @@ fn generic_code_is_required_where_nothing_else_is_there() {
     let library = linked(room.path(), &[("one", both), ("two", &["gfx1100", "gfx11-generic"])]);
     let made = Made::of(&WheelSpec::new("x", "1.0").file("x/_C.so", &library), &[]);
     let host = made.wheel("x");
-    let requires = |arch: &str| host.requires(&format!("device-{arch}"));
-    assert_eq!(requires("gfx1100"), ["x-device-gfx1100 == 1.0"].into());
+    assert_eq!(host.requires("device-gfx1100"), ["x-device-gfx1100 == 1.0"].into());
     let generic = "x-device-gfx11-generic == 1.0";
-    assert_eq!(requires("gfx1101"), ["x-device-gfx1101 == 1.0", generic].into());
-    assert_eq!(requires("gfx942"), ["x-device-gfx942 == 1.0"].into());
-    assert_eq!(requires("gfx11-generic"), [generic].into());
+    assert_eq!(host.requires("device-gfx1101"), ["x-device-gfx1101 == 1.0", generic].into());
+    assert_eq!(host.requires("device-gfx942"), ["x-device-gfx942 == 1.0"].into());
+    assert_eq!(host.requires("device-gfx11-generic"), [generic].into());
     assert_eq!(host.requires("device-all").len(), 4);
 }
 
@@ -48,27 +47,25 @@ fn generic_code_is_required_where_nothing_else_is_there() {
 fn spirv_is_required_where_nothing_else_is_there() {
     support::kpack::need_python();
     let room = tempfile::tempdir().unwrap();
-    let own = |mach: u8, text: &str| odd_code::code_object(mach.into(), text);
     let spirv =
         ("hip-spirv64-amd-amdhsa--amdgcnspirv", [3, 2, 0x23, 7, 0, 0, 1, 0, 0, 0, 0, 0].to_vec());
     let gfx906 = "hipv4-amdgcn-amd-amdhsa--gfx906";
-    let host = || (HOST, Vec::new());
     let all = [
-        host(),
-        (GFX1100, own(mach::GFX1100, "1")),
-        (gfx906, own(mach::GFX906, "2")),
+        (HOST, Vec::new()),
+        (GFX1100, odd_code::code_object(mach::GFX1100.into(), "1")),
+        (gfx906, odd_code::code_object(mach::GFX906.into(), "2")),
         spirv.clone(),
     ];
-    let some = [host(), (GFX1100, own(mach::GFX1100, "3")), spirv];
+    let some =
+        [(HOST, Vec::new()), (GFX1100, odd_code::code_object(mach::GFX1100.into(), "3")), spirv];
     let library = room.path().join("library.so");
     odd_code::link(room.path(), &library, &[odd_code::bundle(&all), odd_code::bundle(&some)], "");
     let made = Made::of(&WheelSpec::new("x", "1.0").file("x/_C.so", &library), &[]);
     let wheel = made.wheel("x");
     let spirv = "x-device-amdgcnspirv == 1.0";
-    let requires = |arch: &str| wheel.requires(&format!("device-{arch}"));
-    assert_eq!(requires("gfx1100"), ["x-device-gfx1100 == 1.0"].into());
-    assert_eq!(requires("gfx906"), ["x-device-gfx906 == 1.0", spirv].into());
-    assert_eq!(requires("amdgcnspirv"), [spirv].into());
+    assert_eq!(wheel.requires("device-gfx1100"), ["x-device-gfx1100 == 1.0"].into());
+    assert_eq!(wheel.requires("device-gfx906"), ["x-device-gfx906 == 1.0", spirv].into());
+    assert_eq!(wheel.requires("device-amdgcnspirv"), [spirv].into());
 }
 
 #[test]
@@ -131,15 +128,12 @@ fn a_group_is_not_called_all() {
 fn files_go_with_their_archs() {
     support::kpack::need_python();
     let room = tempfile::tempdir().unwrap();
-    let code = |mach: u8, text: &str| {
-        let path = room.path().join(text);
-        fs::write(&path, code_object(mach, text)).unwrap();
-        path
-    };
+    let gfx1100 = code_file(room.path(), mach::GFX1100, "one");
+    let gfx906 = code_file(room.path(), mach::GFX906, "two");
     let wheel = WheelSpec::new("x", "1.0")
         .text("x/__init__.py", "")
-        .file("x/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco", &code(mach::GFX1100, "one"))
-        .file("x/lib/rocblas/library/Kernels.so-000-gfx906.hsaco", &code(mach::GFX906, "two"))
+        .file("x/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco", &gfx1100)
+        .file("x/lib/rocblas/library/Kernels.so-000-gfx906.hsaco", &gfx906)
         .text("x/lib/rocblas/library/TensileLibrary_lazy_gfx1100.dat", "\u{80}");
     let made = Made::of(&wheel, &[]);
     let names = |name: &str| -> BTreeSet<String> {
@@ -147,9 +141,18 @@ fn files_go_with_their_archs() {
         let names = wheel.names().into_iter().filter(|name| !name.contains(".dist-info/"));
         names.map(str::to_owned).collect()
     };
-    let path = |name: &str| format!("x/lib/rocblas/library/{name}");
     assert_eq!(names("x"), ["x/__init__.py".to_owned()].into());
-    assert_eq!(names("x-device-gfx906"), [path("Kernels.so-000-gfx906.hsaco")].into());
-    let own = [path("Kernels.so-000-gfx1100.hsaco"), path("TensileLibrary_lazy_gfx1100.dat")];
-    assert_eq!(names("x-device-gfx1100"), own.into());
+    assert_eq!(names("x-device-gfx906"), [database_path("Kernels.so-000-gfx906.hsaco")].into());
+    let own = ["Kernels.so-000-gfx1100.hsaco", "TensileLibrary_lazy_gfx1100.dat"];
+    assert_eq!(names("x-device-gfx1100"), own.map(database_path).into());
+}
+
+fn code_file(folder: &Path, mach: u8, text: &str) -> PathBuf {
+    let path = folder.join(text);
+    fs::write(&path, code_object(mach, text)).unwrap();
+    path
+}
+
+fn database_path(name: &str) -> String {
+    format!("x/lib/rocblas/library/{name}")
 }

@@ -31,32 +31,34 @@ fn wheels_are_the_same_wherever_they_are_made() {
     let made = made();
     let expected = contents(&made.out());
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let same = |name: &str, found: BTreeMap<String, Vec<u8>>| {
-        assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{name}");
-        for (file, bytes) in found {
-            assert!(bytes == expected[&file], "{name}: {file} is another");
-        }
-    };
+    let folder = room.path();
     for jobs in ["1", "7"] {
-        same(jobs, split(&at(&format!("jobs-{jobs}")), &made.fat, &["--jobs", jobs]));
+        let out = folder.join(format!("jobs-{jobs}"));
+        assert_same(jobs, split(&out, &made.fat, &["--jobs", jobs]), &expected);
     }
     let little = ["--memory", "640M", "--jobs", "2"];
-    same("memory", split(&at("memory"), &made.fat, &little));
+    assert_same("memory", split(&folder.join("memory"), &made.fat, &little), &expected);
     // A new copy elsewhere, with another date, through a link, with a cache, from another folder and umask.
-    let copy = at("copy").join(made.fat.file_name().unwrap());
-    fs::create_dir(at("copy")).unwrap();
+    let copy = folder.join("copy").join(made.fat.file_name().unwrap());
+    fs::create_dir(folder.join("copy")).unwrap();
     fs::copy(&made.fat, &copy).unwrap();
     run(Command::new("touch").args(["-d", "2001-02-03"]).arg(&copy));
-    symlink(at("copy"), at("link")).unwrap();
+    symlink(folder.join("copy"), folder.join("link")).unwrap();
     let mut shell = Command::new("sh");
     shell.args(["-c", "umask 077 && exec \"$0\" \"$@\""]).arg(support::program::rockpack_path());
     shell.args(["wheel", "link", "--out", "out", "--cache", "cache"]).current_dir(room.path());
     shell.env("TZ", "Pacific/Chatham").env("LC_ALL", "C").env_remove("SOURCE_DATE_EPOCH");
     run(&mut shell);
-    same("copy", contents(&at("out")));
+    assert_same("copy", contents(&folder.join("out")), &expected);
     run(&mut shell);
-    same("cache", contents(&at("out")));
+    assert_same("cache", contents(&folder.join("out")), &expected);
+}
+
+fn assert_same(name: &str, found: BTreeMap<String, Vec<u8>>, expected: &BTreeMap<String, Vec<u8>>) {
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{name}");
+    for (file, bytes) in found {
+        assert!(bytes == expected[&file], "{name}: {file} is another");
+    }
 }
 
 #[test]
@@ -88,21 +90,8 @@ fn the_time_of_members_is_that_of_source_date_epoch() {
 #[test]
 fn archives_are_named_after_their_code() {
     support::kpack::need_python();
-    let archives = |made: &Made| -> Vec<String> {
-        let wheels = made.wheels();
-        let mut names: Vec<String> = wheels
-            .values()
-            .flat_map(support::fat_wheels::ReadWheel::names)
-            .filter(|name| name.ends_with(".kpack"))
-            .map(str::to_owned)
-            .collect();
-        names.sort();
-        names
-    };
-    let plain = || WheelSpec::new("x", "1.0").file("x/_C.so", &library());
-    let first = archives(&Made::of(&plain(), &[]));
+    let first = archive_names(&Made::of(&plain(), &[]));
     assert_eq!(first.len(), 4);
-    let token = |name: &str| name.split(['-', '_']).nth(1).unwrap().to_owned();
     let tokens: std::collections::BTreeSet<String> = first.iter().map(|name| token(name)).collect();
     assert_eq!(tokens.len(), 1, "one token for all archives: {first:?}");
     assert_eq!(tokens.first().unwrap().len(), 16, "{first:?}");
@@ -110,7 +99,7 @@ fn archives_are_named_after_their_code() {
     let other = WheelSpec::tagged("x", "2.0", "cp312-cp312-manylinux_2_28_x86_64")
         .file("x/_C.so", &library())
         .text("x/more.py", "more = 1\n");
-    assert_eq!(archives(&Made::of(&other, &[])), first);
+    assert_eq!(archive_names(&Made::of(&other, &[])), first);
     // Another library beside it matters, and so does a library's path.
     let more = plain().file("x/_D.so", &support::fixtures::folder().join("binaries/rdc"));
     let moved = WheelSpec::new("x", "1.0").file("x/sub/_C.so", &library());
@@ -118,8 +107,28 @@ fn archives_are_named_after_their_code() {
     let code =
         WheelSpec::new("x", "1.0").file("x/_C.so", &of_shard(0, "libexec/exblas/exblas-tune"));
     for (name, wheel) in [("more", more), ("moved", moved), ("code", code)] {
-        for archive in archives(&Made::of(&wheel, &[])) {
+        for archive in archive_names(&Made::of(&wheel, &[])) {
             assert!(!tokens.contains(&token(&archive)), "{name}: {archive}");
         }
     }
+}
+
+fn plain() -> WheelSpec {
+    WheelSpec::new("x", "1.0").file("x/_C.so", &library())
+}
+
+fn archive_names(made: &Made) -> Vec<String> {
+    let wheels = made.wheels();
+    let mut names: Vec<String> = wheels
+        .values()
+        .flat_map(support::fat_wheels::ReadWheel::names)
+        .filter(|name| name.ends_with(".kpack"))
+        .map(str::to_owned)
+        .collect();
+    names.sort();
+    names
+}
+
+fn token(name: &str) -> String {
+    name.split(['-', '_']).nth(1).unwrap().to_owned()
 }

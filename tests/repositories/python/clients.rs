@@ -46,13 +46,9 @@ impl Environment {
 
     /// The versions of what is installed, by the names of the folders with its metadata.
     fn installed(&self) -> Vec<String> {
-        let names = |folder: &Path| {
-            let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-            entries.map(|name| name.into_string().unwrap()).collect::<Vec<_>>()
-        };
         let lib = self.folder.join("lib");
-        let site = lib.join(&names(&lib)[0]).join("site-packages");
-        let mut infos: Vec<String> = names(&site)
+        let site = lib.join(&file_names(&lib)[0]).join("site-packages");
+        let mut infos: Vec<String> = file_names(&site)
             .iter()
             .filter_map(|name| name.strip_suffix(".dist-info").map(str::to_owned))
             .collect();
@@ -61,19 +57,25 @@ impl Environment {
     }
 }
 
+fn file_names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.map(|name| name.into_string().unwrap()).collect()
+}
+
 const CLIENTS: [&str; 2] = ["pip", "uv"];
 
 #[test]
 fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
     need(&["python3", "pip", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    family(&at("first"), "1.9+rocm7.1");
+    let [first, second, out] = ["first", "second", "repo"].map(|name| room.path().join(name));
+    family(&first, "1.9+rocm7.1");
     let late = "Requires-Python: >=4.0\n";
-    Wheel::of("demo", "3.0", late).write(&at("first"));
-    publish(&mut repo(&[&at("first")], &at("repo")));
-    let server = Server::of(&at("repo"));
-    let environments = CLIENTS.map(|client| (client, Environment::new(at(client), &server.url)));
+    Wheel::of("demo", "3.0", late).write(&first);
+    publish(&mut repo(&[&first], &out));
+    let server = Server::of(&out);
+    let environments =
+        CLIENTS.map(|client| (client, Environment::new(room.path().join(client), &server.url)));
     for (client, environment) in &environments {
         let words = said(&mut environment.installs(client, &["demo[device-gfx1100]"]));
         // pip says what it downloads.
@@ -82,8 +84,8 @@ fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
         let expected = ["demo-1.9+rocm7.1", "demo_device_gfx1100-1.9+rocm7.1"];
         assert_eq!(environment.installed(), expected, "{client}");
     }
-    family(&at("second"), "1.10+rocm7.1");
-    publish(&mut repo_at(&[&at("second")], &at("repo"), 1));
+    family(&second, "1.10+rocm7.1");
+    publish(&mut repo_at(&[&second], &out, 1));
     for (client, environment) in &environments {
         // Without its extra, the host alone is upgraded: the pin of the device wheel is broken.
         said(&mut environment.installs(client, &["-U", "demo[device-gfx1100,device-gfx942]"]));
@@ -100,34 +102,38 @@ fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
 fn yanked_wheels_are_left_out_unless_they_are_required() {
     need(&["python3", "pip", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    family(&at("first"), "1.0");
-    family(&at("second"), "1.1");
-    publish(&mut repo(&[&at("first"), &at("second")], &at("repo")));
-    let server = Server::of(&at("repo"));
-    let mark = |words: &[&str], after| publish(repo_at(&[], &at("repo"), after).args(words));
-    let told = mark(&["--yank", "Demo=1.1=bad \"math\" <here>"], 1);
+    let [first, second, out] = ["first", "second", "repo"].map(|name| room.path().join(name));
+    family(&first, "1.0");
+    family(&second, "1.1");
+    publish(&mut repo(&[&first, &second], &out));
+    let server = Server::of(&out);
+    let yank = ["--yank", "Demo=1.1=bad \"math\" <here>"];
+    let told = publish(repo_at(&[], &out, 1).args(yank));
     assert!(told.contains("yanked: 1 wheel"), "{told}");
-    let installs = |client: &str, what: &str, number: usize| {
-        let environment = Environment::new(at(&format!("{client}{number}")), &server.url);
-        let words = said(&mut environment.installs(client, &[what]));
-        (environment.installed(), words)
-    };
     for client in CLIENTS {
-        let (installed, _) = installs(client, "demo[device-gfx942]", 1);
+        let environment = Environment::new(room.path().join(format!("{client}1")), &server.url);
+        let (installed, _) = install(&environment, client, "demo[device-gfx942]");
         assert_eq!(installed, ["demo-1.0", "demo_device_gfx942-1.0"], "{client}");
-        let (installed, words) = installs(client, "demo[device-gfx942]==1.1", 2);
+        let environment = Environment::new(room.path().join(format!("{client}2")), &server.url);
+        let (installed, words) = install(&environment, client, "demo[device-gfx942]==1.1");
         assert_eq!(installed, ["demo-1.1", "demo_device_gfx942-1.1"], "{client}");
         assert!(words.contains("bad \"math\" <here>"), "{words}");
     }
     // The same wheels are given again: the mark stays.
-    publish(&mut repo_at(&[&at("second")], &at("repo"), 2));
-    let page = fs::read_to_string(at("repo/simple/demo/index.html")).unwrap();
+    publish(&mut repo_at(&[&second], &out, 2));
+    let page = fs::read_to_string(out.join("simple/demo/index.html")).unwrap();
     assert!(page.contains("data-yanked="), "{page}");
-    mark(&["--unyank", "demo-1.1-py3-none-any.whl"], 3);
+    publish(repo_at(&[], &out, 3).args(["--unyank", "demo-1.1-py3-none-any.whl"]));
     for client in CLIENTS {
-        assert_eq!(installs(client, "demo", 3).0, ["demo-1.1"], "{client}");
+        let environment = Environment::new(room.path().join(format!("{client}3")), &server.url);
+        assert_eq!(install(&environment, client, "demo").0, ["demo-1.1"], "{client}");
     }
+}
+
+/// What is installed after a client installed a requirement, and what the client said.
+fn install(environment: &Environment, client: &str, requirement: &str) -> (Vec<String>, String) {
+    let words = said(&mut environment.installs(client, &[requirement]));
+    (environment.installed(), words)
 }
 
 /// A web server of a script, which gets a folder and a port.
@@ -168,15 +174,15 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_
 fn pages_for_programs_say_the_same() {
     need(&["python3", "pip", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
     for version in ["1.0+rocm7.1", "1.1+rocm7.1"] {
-        family(&at("wheels"), version);
+        family(&wheels, version);
     }
-    let mut command = repo(&[&at("wheels")], &at("repo"));
+    let mut command = repo(&[&wheels], &out);
     publish(command.args(["--yank", "demo=1.1+rocm7.1"]));
-    let server = Scripted::serve(NEGOTIATING, &at("repo"));
+    let server = Scripted::serve(NEGOTIATING, &out);
     for client in CLIENTS {
-        let environment = Environment::new(at(client), &server.url);
+        let environment = Environment::new(room.path().join(client), &server.url);
         said(&mut environment.installs(client, &["demo[device-gfx942]"]));
         let expected = ["demo-1.0+rocm7.1", "demo_device_gfx942-1.0+rocm7.1"];
         assert_eq!(environment.installed(), expected, "{client}");
@@ -200,36 +206,36 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_
 fn another_index_may_bring_another_build() {
     need(&["python3", "pip", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    family(&at("own"), "2.0+rocm7.1");
-    Wheel::of("needs", "1.0", "Requires-Dist: far\n").write(&at("own"));
-    publish(&mut repo(&[&at("own")], &at("own-index")));
+    let [own_wheels, own_index, other_wheels, other_index] =
+        ["own", "own-index", "other", "other-index"].map(|name| room.path().join(name));
+    family(&own_wheels, "2.0+rocm7.1");
+    Wheel::of("needs", "1.0", "Requires-Dist: far\n").write(&own_wheels);
+    publish(&mut repo(&[&own_wheels], &own_index));
     for (name, version) in [("far", "1.0"), ("demo", "2.0"), ("demo", "2.0.1")] {
-        Wheel::of(name, version, "").write(&at("other"));
+        Wheel::of(name, version, "").write(&other_wheels);
     }
-    publish(&mut repo(&[&at("other")], &at("other-index")));
-    let (other, own) = (Server::of(&at("other-index")), Server::of(&at("own-index")));
-    let closed = Scripted::serve(CLOSED, &at("own-index"));
-    let installs = |client: &str, number: usize, url: &str, words: &[&str]| {
-        let environment = Environment::new(at(&format!("{client}{number}")), &other.url);
-        let mut command = environment.installs(client, words);
+    publish(&mut repo(&[&other_wheels], &other_index));
+    let (other, own) = (Server::of(&other_index), Server::of(&own_index));
+    let closed = Scripted::serve(CLOSED, &own_index);
+    let own_build = "demo-2.0+rocm7.1 demo_device_gfx942-2.0+rocm7.1";
+    let both = "far-1.0 needs-1.0";
+    let cases = [
+        ("pip", &own.url, "demo[device-gfx942]", Some("demo-2.0.1")),
+        ("uv", &own.url, "demo[device-gfx942]", Some(own_build)),
+        ("pip", &own.url, "demo[device-gfx942]==2.0+rocm7.1", Some(own_build)),
+        ("pip", &own.url, "needs", Some(both)),
+        ("uv", &own.url, "needs", Some(both)),
+        ("pip", &closed.url, "needs", Some(both)),
+        ("uv", &closed.url, "needs", None),
+    ];
+    for (number, (client, url, requirement, expected)) in cases.into_iter().enumerate() {
+        let environment = Environment::new(room.path().join(number.to_string()), &other.url);
+        let mut command = environment.installs(client, &[requirement]);
         command.args(["--extra-index-url", &format!("{url}/simple/")]);
-        command.output().unwrap().status.success().then(|| environment.installed())
-    };
-    let own_build =
-        || ["demo-2.0+rocm7.1", "demo_device_gfx942-2.0+rocm7.1"].map(str::to_owned).to_vec();
-    let demo = ["demo[device-gfx942]"];
-    assert_eq!(installs("pip", 1, &own.url, &demo), Some(vec!["demo-2.0.1".to_owned()]));
-    assert_eq!(installs("uv", 1, &own.url, &demo), Some(own_build()));
-    let pinned = ["demo[device-gfx942]==2.0+rocm7.1"];
-    assert_eq!(installs("pip", 2, &own.url, &pinned), Some(own_build()));
-    let needs = ["needs"];
-    let both = || ["far-1.0", "needs-1.0"].map(str::to_owned).to_vec();
-    for client in CLIENTS {
-        assert_eq!(installs(client, 3, &own.url, &needs), Some(both()), "{client}");
+        let done = command.output().unwrap().status.success();
+        let installed = done.then(|| environment.installed().join(" "));
+        assert_eq!(installed.as_deref(), expected, "{client} {url} {requirement}");
     }
-    assert_eq!(installs("pip", 4, &closed.url, &needs), Some(both()));
-    assert_eq!(installs("uv", 4, &closed.url, &needs), None);
 }
 
 /// The guide says so of explicit indexes.
@@ -237,35 +243,40 @@ fn another_index_may_bring_another_build() {
 fn explicit_indexes_of_uv_have_to_be_named_for_device_wheels() {
     need(&["python3", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    family(&at("own"), "2.0+rocm7.1");
-    publish(&mut repo(&[&at("own")], &at("own-index")));
-    Wheel::of("far", "1.0", "").write(&at("other"));
-    publish(&mut repo(&[&at("other")], &at("other-index")));
-    let (other, own) = (Server::of(&at("other-index")), Server::of(&at("own-index")));
-    let locks = |dependencies: &str, sources: &str| {
-        let index = |name: &str, url: &str, more: &str| {
-            format!(
-                "[[tool.uv.index]]\nname = \"{name}\"\nurl = \"{url}/simple/\"\n{more} = true\n"
-            )
-        };
-        let text = format!(
-            "[project]\nname = \"p\"\nversion = \"0\"\nrequires-python = \">=3.8\"\n\
-             dependencies = [{dependencies}]\n{}{}[tool.uv.sources]\n{sources}",
-            index("rocm", &own.url, "explicit"),
-            index("pypi", &other.url, "default"),
-        );
-        fs::create_dir_all(at("project")).unwrap();
-        fs::write(at("project/pyproject.toml"), text).unwrap();
-        let mut uv = Command::new("uv");
-        uv.args(["lock", "--no-cache", "--directory"]).arg(at("project"));
-        uv.env("UV_PYTHON_DOWNLOADS", "never").output().unwrap().status.success()
-    };
+    let [own_wheels, own_index, other_wheels, other_index] =
+        ["own", "own-index", "other", "other-index"].map(|name| room.path().join(name));
+    family(&own_wheels, "2.0+rocm7.1");
+    publish(&mut repo(&[&own_wheels], &own_index));
+    Wheel::of("far", "1.0", "").write(&other_wheels);
+    publish(&mut repo(&[&other_wheels], &other_index));
+    let (other, own) = (Server::of(&other_index), Server::of(&own_index));
+    let project = room.path().join("project");
+    let urls = [own.url.as_str(), other.url.as_str()];
     let source = "demo = { index = \"rocm\" }\n";
-    assert!(!locks("\"demo[device-gfx942]\"", source));
+    assert!(!locks(&project, urls, "\"demo[device-gfx942]\"", source));
     let more = "demo-device-gfx942 = { index = \"rocm\" }\n";
     let sources = format!("{source}{more}");
-    assert!(locks("\"demo[device-gfx942]\", \"demo-device-gfx942\"", &sources));
+    let dependencies = "\"demo[device-gfx942]\", \"demo-device-gfx942\"";
+    assert!(locks(&project, urls, dependencies, &sources));
+}
+
+/// Tells whether uv locks a project with two indexes, an explicit one of ROCm and the default.
+fn locks(project: &Path, [rocm, pypi]: [&str; 2], dependencies: &str, sources: &str) -> bool {
+    let text = format!(
+        "[project]\nname = \"p\"\nversion = \"0\"\nrequires-python = \">=3.8\"\n\
+         dependencies = [{dependencies}]\n{}{}[tool.uv.sources]\n{sources}",
+        index_table("rocm", rocm, "explicit"),
+        index_table("pypi", pypi, "default"),
+    );
+    fs::create_dir_all(project).unwrap();
+    fs::write(project.join("pyproject.toml"), text).unwrap();
+    let mut uv = Command::new("uv");
+    uv.args(["lock", "--no-cache", "--directory"]).arg(project);
+    uv.env("UV_PYTHON_DOWNLOADS", "never").output().unwrap().status.success()
+}
+
+fn index_table(name: &str, url: &str, role: &str) -> String {
+    format!("[[tool.uv.index]]\nname = \"{name}\"\nurl = \"{url}/simple/\"\n{role} = true\n")
 }
 
 /// The guide says so of yanked device wheels.
@@ -273,13 +284,13 @@ fn explicit_indexes_of_uv_have_to_be_named_for_device_wheels() {
 fn uv_takes_no_yanked_device_wheel_for_its_host() {
     need(&["python3", "pip", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    family(&at("wheels"), "1.0");
-    let mut command = repo(&[&at("wheels")], &at("repo"));
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    family(&wheels, "1.0");
+    let mut command = repo(&[&wheels], &out);
     publish(command.args(["--yank", "demo-device-gfx942=1.0"]));
-    let server = Server::of(&at("repo"));
+    let server = Server::of(&out);
     let takes = CLIENTS.map(|client| {
-        let environment = Environment::new(at(client), &server.url);
+        let environment = Environment::new(room.path().join(client), &server.url);
         environment.installs(client, &["demo[device-gfx942]"]).output().unwrap().status.success()
     });
     assert_eq!(takes, [true, false]);

@@ -28,21 +28,23 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 fn device_wheels_stay_as_long_as_their_host() {
     need(&["python3"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
+    let [wheels, one, two] = ["wheels", "one", "two"].map(|name| room.path().join(name));
     // One GPU went, one came, and one has a release of its own that no host names.
-    family_of(&at("wheels"), "1.9", &["gfx906", "gfx942"]);
-    family_of(&at("wheels"), "1.10", &["gfx942", "gfx1100"]);
-    device(&at("wheels"), "demo-device-gfx1100", "1.8", "");
-    let run = |keep: &str, out: &str| {
-        publish(repo(&[&at("wheels")], &at(out)).args(["--keep", keep]));
-        listed(&at(out))
-    };
+    family_of(&wheels, "1.9", &["gfx906", "gfx942"]);
+    family_of(&wheels, "1.10", &["gfx942", "gfx1100"]);
+    device(&wheels, "demo-device-gfx1100", "1.8", "");
     let newest = ["demo-1.10", "demo_device_gfx1100-1.10", "demo_device_gfx942-1.10"];
     let before = ["demo-1.9", "demo_device_gfx906-1.9", "demo_device_gfx942-1.9"];
     // A wheel that no host names counts by itself: its host may come later.
     let alone = ["demo_device_gfx1100-1.8"];
-    assert_eq!(run("1", "one"), names(&[&newest[..], &alone].concat()));
-    assert_eq!(run("2", "two"), names(&[&newest[..], &before, &alone].concat()));
+    assert_eq!(kept(&wheels, "1", &one), names(&[&newest[..], &alone].concat()));
+    assert_eq!(kept(&wheels, "2", &two), names(&[&newest[..], &before, &alone].concat()));
+}
+
+/// The wheels that pages list after a run that keeps so many versions.
+fn kept(wheels: &Path, versions: &str, out: &Path) -> BTreeSet<String> {
+    publish(repo(&[wheels], out).args(["--keep", versions]));
+    listed(out)
 }
 
 #[test]
@@ -72,29 +74,38 @@ fn files_of_wheels_stay_for_the_generations() {
     need(&["python3"]);
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("repo");
-    let files = || contents(&out).into_keys().filter(|name| name.starts_with("wheels")).count();
-    let run = |version: &str, after| {
-        let wheels = room.path().join(version);
-        family(&wheels, version);
-        publish(repo_at(&[&wheels], &out, after).args(["--keep", "1", "--generations", "2"]));
-    };
-    run("1.0", 0);
-    run("1.1", 10);
-    assert_eq!((listed(&out).len(), files()), (3, 12), "clients may have read the page before");
-    run("1.2", 20);
-    run("1.3", 30);
-    assert_eq!(files(), 24, "not an hour yet");
-    run("1.4", 3700);
-    assert_eq!((listed(&out).len(), files()), (3, 18));
+    publish_version(room.path(), "1.0", 0);
+    publish_version(room.path(), "1.1", 10);
+    let counted = (listed(&out).len(), wheel_files(&out));
+    assert_eq!(counted, (3, 12), "clients may have read the page before");
+    publish_version(room.path(), "1.2", 20);
+    publish_version(room.path(), "1.3", 30);
+    assert_eq!(wheel_files(&out), 24, "not an hour yet");
+    publish_version(room.path(), "1.4", 3700);
+    assert_eq!((listed(&out).len(), wheel_files(&out)), (3, 18));
     let state = fs::read(out.join(".rockpack/python.json")).unwrap();
     let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
-    let has = |part: &str, version: &str| {
-        let path = format!("wheels/demo/demo-{version}-py3-none-any.whl");
-        state[part].as_object().unwrap().contains_key(&path)
-    };
-    assert!(!has("retired", "1.0") && has("retired", "1.2"));
+    assert!(!has_wheel(&state, "retired", "1.0") && has_wheel(&state, "retired", "1.2"));
     // Their digests stay: no other wheel may have the name.
-    assert!(has("used", "1.0") && has("used", "1.2") && !has("used", "1.4"));
+    assert!(has_wheel(&state, "used", "1.0") && has_wheel(&state, "used", "1.2"));
+    assert!(!has_wheel(&state, "used", "1.4"));
+}
+
+/// Publishes a family of a version, which goes to a folder of its own.
+fn publish_version(room: &Path, version: &str, after: i64) {
+    let wheels = room.join(version);
+    family(&wheels, version);
+    let mut command = repo_at(&[&wheels], &room.join("repo"), after);
+    publish(command.args(["--keep", "1", "--generations", "2"]));
+}
+
+fn wheel_files(out: &Path) -> usize {
+    contents(out).into_keys().filter(|name| name.starts_with("wheels")).count()
+}
+
+fn has_wheel(state: &serde_json::Value, part: &str, version: &str) -> bool {
+    let path = format!("wheels/demo/demo-{version}-py3-none-any.whl");
+    state[part].as_object().unwrap().contains_key(&path)
 }
 
 #[test]
@@ -130,12 +141,11 @@ fn device_wheels_of_other_tags_and_builds_are_named() {
     let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
     let extra = "Provides-Extra: device-gfx942\n\
                  Requires-Dist: demo-device-gfx942 == 1.0; extra == 'device-gfx942'\n";
-    let tags = |python: &str| format!("{python}-{python}-manylinux_2_28_x86_64");
     for python in ["cp311", "cp312"] {
-        Wheel { tags: &tags(python), ..Wheel::of("demo", "1.0", extra) }.write(&wheels);
+        Wheel { tags: &manylinux_tags(python), ..Wheel::of("demo", "1.0", extra) }.write(&wheels);
     }
     let device = Wheel::of("demo-device-gfx942", "1.0", "Requires-Dist: demo == 1.0\n");
-    Wheel { tags: &tags("cp312"), ..device }.write(&wheels);
+    Wheel { tags: &manylinux_tags("cp312"), ..device }.write(&wheels);
     let told = publish(&mut repo(&[&wheels], &out));
     assert!(told.contains("R130") && told.contains("demo-1.0-cp311-cp311-"), "{told}");
     assert!(!told.contains("demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl: its extra"), "{told}");
@@ -165,4 +175,8 @@ fn device_wheels_of_other_tags_and_builds_are_named() {
         Wheel { tags, files: &[("free.py", tags)], ..Wheel::of("free", "1.0", "") }.write(&free);
     }
     publish(repo(&[&free], &room.path().join("other")).arg("--strict"));
+}
+
+fn manylinux_tags(python: &str) -> String {
+    format!("{python}-{python}-manylinux_2_28_x86_64")
 }

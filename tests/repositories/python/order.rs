@@ -47,30 +47,34 @@ fn listed(out: &Path) -> [BTreeSet<String>; 2] {
     let mut listed = [BTreeSet::new(), BTreeSet::new()];
     let Ok(projects) = fs::read_dir(out.join("simple")) else { return listed };
     for folder in projects.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
-        let mut wheel = |which: usize, name: &str, sha256: &str, metadata: &str| {
-            let path = out.join("wheels").join(folder.file_name().unwrap()).join(name);
-            for (path, digest) in [(path.clone(), sha256), (beside(&path), metadata)] {
-                support::published::is(&path, digest);
-            }
-            let words: Vec<&str> = name.split('-').collect();
-            listed[which].insert(format!("{}-{}", words[0], words[1]));
-        };
+        let wheels = out.join("wheels").join(folder.file_name().unwrap());
         let html = fs::read_to_string(folder.join("index.html")).unwrap_or_default();
         for line in html.lines().filter(|line| line.starts_with("<a ")) {
             let name = line.split(['>', '<']).nth(2).unwrap();
             let digests: Vec<&str> =
                 line.split("sha256=").map(|it| &it[..it.len().min(64)]).collect();
-            wheel(0, name, digests[1], digests[2]);
+            listed[0].insert(checked_wheel(&wheels, name, [digests[1], digests[2]]));
         }
         let Ok(json) = fs::read(folder.join("index.json")) else { continue };
         let json: Value = serde_json::from_slice(&json).unwrap();
         for file in json["files"].as_array().unwrap() {
-            let text = |value: &Value| value.as_str().unwrap().to_owned();
-            let digests = [&file["hashes"], &file["core-metadata"]].map(|it| text(&it["sha256"]));
-            wheel(1, &text(&file["filename"]), &digests[0], &digests[1]);
+            let name = file["filename"].as_str().unwrap();
+            let digests =
+                [&file["hashes"], &file["core-metadata"]].map(|it| it["sha256"].as_str().unwrap());
+            listed[1].insert(checked_wheel(&wheels, name, digests));
         }
     }
     listed
+}
+
+/// A wheel as `name-version`, after its file and the metadata beside it were found to have their digests.
+fn checked_wheel(wheels: &Path, name: &str, [sha256, metadata]: [&str; 2]) -> String {
+    let path = wheels.join(name);
+    for (path, digest) in [(path.clone(), sha256), (beside(&path), metadata)] {
+        support::published::is(&path, digest);
+    }
+    let words: Vec<&str> = name.split('-').collect();
+    format!("{}-{}", words[0], words[1])
 }
 
 fn beside(wheel: &Path) -> PathBuf {
@@ -106,32 +110,31 @@ fn whole(out: &Path) -> Vec<String> {
 fn pages_fit_together_wherever_a_run_ends() {
     need(&["python3"]);
     let room = scratch::in_memory();
-    let at = |name: &str| room.path().join(name);
+    let [first, second, third] = ["first", "second", "third"].map(|name| room.path().join(name));
+    let [base, out, finished] = ["base", "out", "finished"].map(|name| room.path().join(name));
     // Names on both sides of their host's; a GPU that goes, one that comes.
-    family_of(&at("first"), "0.9", &["gfx942"]);
-    family_of(&at("second"), "1.0", &["gfx906", "gfx942"]);
-    family_of(&at("third"), "1.1", &["gfx942", "gfx1100"]);
+    family_of(&first, "0.9", &["gfx942"]);
+    family_of(&second, "1.0", &["gfx906", "gfx942"]);
+    family_of(&third, "1.1", &["gfx942", "gfx1100"]);
     let extra = "Provides-Extra: d\nRequires-Dist: amd-zoo-device == 1.1; extra == \"d\"\n";
-    Wheel::of("zoo", "1.1", extra).write(&at("third"));
-    Wheel::of("amd-zoo-device", "1.1", "Requires-Dist: zoo == 1.1\n").write(&at("third"));
-    let (base, out) = (at("base"), at("out"));
-    publish(repo(&[&at("first")], &base).args(["--keep", "1", "--generations", "1"]));
-    publish(repo_at(&[&at("second")], &base, 10).args(["--keep", "1", "--generations", "1"]));
+    Wheel::of("zoo", "1.1", extra).write(&third);
+    Wheel::of("amd-zoo-device", "1.1", "Requires-Dist: zoo == 1.1\n").write(&third);
+    publish(repo(&[&first], &base).args(["--keep", "1", "--generations", "1"]));
+    publish(repo_at(&[&second], &base, 10).args(["--keep", "1", "--generations", "1"]));
     assert_eq!(whole(&base), ["1.0"]);
-    let finished = at("finished");
     run(Command::new("cp").arg("-a").arg(&base).arg(&finished));
-    assert!(ends_after(usize::MAX, &at("third"), &finished, 5000));
+    assert!(ends_after(usize::MAX, &third, &finished, 5000));
     let expected = contents(&finished);
     assert!(!expected.keys().any(|name| name.contains("-0.9-")), "it went out of use long ago");
     let mut seen: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     for steps in 0.. {
         run(Command::new("cp").arg("-a").arg(&base).arg(&out));
-        let done = ends_after(steps, &at("third"), &out, 5000);
+        let done = ends_after(steps, &third, &out, 5000);
         *seen.entry(whole(&out)).or_default() += 1;
         // The run that brings order may end early itself.
-        ends_after(steps % 4, &at("third"), &out, 5000);
+        ends_after(steps % 4, &third, &out, 5000);
         whole(&out);
-        publish(repo_at(&[&at("third")], &out, 5000).args(["--keep", "1", "--generations", "1"]));
+        publish(repo_at(&[&third], &out, 5000).args(["--keep", "1", "--generations", "1"]));
         assert_eq!(whole(&out), ["1.1"]);
         let settled = contents(&out);
         for (name, bytes) in &expected {

@@ -25,13 +25,13 @@ fn json(command: &mut Command) -> Value {
 fn every_wheel_lies_where_its_page_says_with_its_metadata() {
     need(&["python3", "unzip"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    family(&at("wheels"), "1.0+rocm7.1");
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    family(&wheels, "1.0+rocm7.1");
     let long = "Requires-Python: >=3.9, <4\n\nA description with \"marks\" & <tags>.\n";
     Wheel { tags: "1-cp311.cp312-abi3-manylinux_2_28_x86_64", ..Wheel::of("Two.Pkg", "2.0", long) }
-        .write(&at("wheels"));
-    publish(&mut repo(&[&at("wheels")], &at("repo")));
-    let files = contents(&at("repo"));
+        .write(&wheels);
+    publish(&mut repo(&[&wheels], &out));
+    let files = contents(&out);
     let list: Value = serde_json::from_slice(&files["simple/index.json"]).unwrap();
     let names: Vec<&str> = list["projects"]
         .as_array()
@@ -55,7 +55,7 @@ fn every_wheel_lies_where_its_page_says_with_its_metadata() {
         assert_eq!(file["size"], wheel.len());
         assert_eq!(file["core-metadata"]["sha256"], sha256(metadata));
         let inside = succeed(
-            Command::new("unzip").arg("-p").arg(at("repo").join(&path)).arg("*.dist-info/METADATA"),
+            Command::new("unzip").arg("-p").arg(out.join(&path)).arg("*.dist-info/METADATA"),
         );
         assert_eq!(inside.as_bytes(), metadata);
         let url = format!("../../{}", path.replace('+', "%2B"));
@@ -84,23 +84,11 @@ fn a_run_reads_new_wheels_alone_and_writes_pages_that_change() {
     let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
     family(&wheels, "1.0");
     Wheel::of("other", "1.0", "").write(&wheels);
-    let counts = |report: &Value| {
-        let channels = report["channels"].as_array().unwrap().iter();
-        let of = |channel: &Value| {
-            let added = channel["added"].as_array().unwrap().len();
-            (
-                channel["channel"].as_str().unwrap().to_owned(),
-                added,
-                channel["read"].as_u64().unwrap(),
-            )
-        };
-        channels.map(of).collect::<Vec<_>>()
-    };
-    assert_eq!(counts(&json(&mut repo(&[&wheels], &out))), [("python".into(), 4, 4)]);
+    assert_eq!(added_and_read(&json(&mut repo(&[&wheels], &out))), [("python".into(), 4, 4)]);
     let before = (stamps(&out, "simple"), stamps(&out, "wheels"));
     for packages in [&[&*wheels][..], &[]] {
         let again = json(&mut repo_at(packages, &out, 1));
-        assert_eq!(counts(&again), [("python".into(), 0, 0)]);
+        assert_eq!(added_and_read(&again), [("python".into(), 0, 0)]);
         assert_eq!((stamps(&out, "simple"), stamps(&out, "wheels")), before);
         assert_eq!(again["channels"][0]["mirror"]["index_bytes"], 0);
     }
@@ -108,7 +96,7 @@ fn a_run_reads_new_wheels_alone_and_writes_pages_that_change() {
     deb(&wheels, ("one", "1", "amd64"), "");
     Wheel::of("other", "2.0", "").write(&wheels);
     let more = json(&mut repo_at(&[&wheels], &out, 2));
-    assert_eq!(counts(&more), [("apt-stable".into(), 1, 1), ("python".into(), 1, 1)]);
+    assert_eq!(added_and_read(&more), [("apt-stable".into(), 1, 1), ("python".into(), 1, 1)]);
     let after = stamps(&out, "simple");
     let changed: Vec<&String> = after
         .iter()
@@ -117,7 +105,7 @@ fn a_run_reads_new_wheels_alone_and_writes_pages_that_change() {
         .collect();
     assert_eq!(changed, ["simple/other/index.html", "simple/other/index.json"]);
     let checked = json(repo_at(&[&wheels], &out, 2).arg("--check").arg("--wheel"));
-    assert_eq!(counts(&checked), [("python".into(), 0, 5)]);
+    assert_eq!(added_and_read(&checked), [("python".into(), 0, 5)]);
     // Deleted files come back, and so do changed ones, except wheels.
     let whole = contents(&out);
     for gone in
@@ -133,6 +121,16 @@ fn a_run_reads_new_wheels_alone_and_writes_pages_that_change() {
     let fresh = room.path().join("fresh");
     publish(&mut repo_at(&[&wheels], &fresh, 2));
     assert_eq!(contents(&fresh), whole, "however it came about");
+}
+
+/// The channels of a report, each with how many packages were added and how many were read.
+fn added_and_read(report: &Value) -> Vec<(String, usize, u64)> {
+    let channels = report["channels"].as_array().unwrap().iter();
+    let of = |channel: &Value| {
+        let added = channel["added"].as_array().unwrap().len();
+        (channel["channel"].as_str().unwrap().to_owned(), added, channel["read"].as_u64().unwrap())
+    };
+    channels.map(of).collect()
 }
 
 /// A damage with its name, and the codes of the checks that fail.
@@ -241,21 +239,24 @@ fn a_project_that_goes_has_an_empty_page_for_a_while() {
     family(&wheels, "1.0");
     let other = Wheel::of("other", "1.0", "").write(&wheels);
     publish(&mut repo(&[&wheels], &out));
-    let run = |words: &[&str], after| {
-        publish(repo_at(&[], &out, after).args(["--generations", "2"]).args(words));
-    };
-    let page = |name: &str| fs::read_to_string(out.join("simple").join(name)).ok();
-    run(&["--remove", "Other=1.0.0"], 10);
-    let html = page("other/index.html").unwrap();
-    assert!(!html.contains("<a ") && !page("index.html").unwrap().contains("other"), "{html}");
+    let words = ["--generations", "2", "--remove", "Other=1.0.0"];
+    publish(repo_at(&[], &out, 10).args(words));
+    let html = page(&out, "other/index.html").unwrap();
+    let list = page(&out, "index.html").unwrap();
+    assert!(!html.contains("<a ") && !list.contains("other"), "{html}");
     assert!(
         out.join("wheels/other/other-1.0-py3-none-any.whl").is_file(),
         "for those who read before"
     );
-    run(&[], 20);
-    run(&[], 4000);
-    assert!(page("other/index.html").is_none() && !out.join("wheels/other").exists());
+    for after in [20, 4000] {
+        publish(repo_at(&[], &out, after).args(&words[..2]));
+    }
+    assert!(page(&out, "other/index.html").is_none() && !out.join("wheels/other").exists());
     publish(&mut repo_at(&[&other], &out, 4001));
-    assert!(page("other/index.html").unwrap().contains("<a "));
-    assert!(page("index.html").unwrap().contains("other/"));
+    assert!(page(&out, "other/index.html").unwrap().contains("<a "));
+    assert!(page(&out, "index.html").unwrap().contains("other/"));
+}
+
+fn page(out: &Path, name: &str) -> Option<String> {
+    fs::read_to_string(out.join("simple").join(name)).ok()
 }

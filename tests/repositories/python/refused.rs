@@ -28,14 +28,11 @@ fn what_is_no_wheel_is_refused() {
     let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
     let good = Wheel::of("demo", "1.0", "").write(&wheels);
     let bytes = fs::read(&good).unwrap();
-    let metadata = |name: &str, version: &str| {
-        format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n\n")
-    };
-    let other = |wheel: &Wheel<'_>, metadata: &str| {
-        fs::read(wheel.write_as(&room.path().join("other"), metadata)).unwrap()
-    };
-    let demo = Wheel::of("demo", "1.0", "");
-    let odd = Wheel::of("demo", "main", "");
+    let other = room.path().join("other");
+    let nameless = "Metadata-Version: 2.1\n\n";
+    let nameless = fs::read(Wheel::of("demo", "1.0", "").write_as(&other, nameless)).unwrap();
+    let odd = "Metadata-Version: 2.1\nName: demo\nVersion: main\n\n";
+    let odd = fs::read(Wheel::of("demo", "main", "").write_as(&other, odd)).unwrap();
     let cases: [(&str, Vec<u8>, &[&str]); 8] = [
         ("demo-1.0.whl", bytes.clone(), &["demo-1.0.whl", "is no name of a wheel"]),
         ("demo.zip", bytes.clone(), &["demo.zip", "is no name of a wheel"]),
@@ -43,12 +40,8 @@ fn what_is_no_wheel_is_refused() {
         ("omed-1.0-py3-none-any.whl", bytes.clone(), &["name `demo`", "file name has `omed`"]),
         ("demo-1.0-py3-none-any.whl", bytes[..bytes.len() - 9].to_vec(), &["demo-1.0-py3"]),
         ("demo-1.0-py3-none-any.whl", b"PK\x03\x04".to_vec(), &["demo-1.0-py3"]),
-        ("demo-1.0-py3-none-any.whl", other(&demo, "Metadata-Version: 2.1\n\n"), &["METADATA"]),
-        (
-            "demo-main-py3-none-any.whl",
-            other(&odd, &metadata("demo", "main")),
-            &["`main`", "PEP 440"],
-        ),
+        ("demo-1.0-py3-none-any.whl", nameless, &["METADATA"]),
+        ("demo-main-py3-none-any.whl", odd, &["`main`", "PEP 440"]),
     ];
     for (name, bytes, parts) in cases {
         let bad = room.path().join("bad").join(name);
@@ -64,17 +57,17 @@ fn what_is_no_wheel_is_refused() {
 fn one_name_is_one_content_for_good() {
     need(&["python3"]);
     let room = tempfile::tempdir().unwrap();
-    let at = |name: &str| room.path().join(name);
-    let out = at("repo");
-    family(&at("wheels"), "1.0");
-    publish(&mut repo(&[&at("wheels")], &out));
-    let same = Wheel::of("demo", "1.0", "Summary: built again\n").write(&at("again"));
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    family(&wheels, "1.0");
+    publish(&mut repo(&[&wheels], &out));
+    let same = Wheel::of("demo", "1.0", "Summary: built again\n").write(&room.path().join("again"));
     let parts = ["is another package demo 1.0 for py3-none-any", "SHA-256"];
     assert_eq!(changes_nothing(&mut repo_at(&[&same], &out, 1), &out, &parts), 2);
     // Another spelling of the name or version is the same wheel for installers.
-    fs::create_dir_all(at("spelled")).unwrap();
+    let folder = room.path().join("spelled");
+    fs::create_dir_all(&folder).unwrap();
     for name in ["Demo-1.0-py3-none-any.whl", "demo-1.0.0-py3-none-any.whl"] {
-        let spelled = at("spelled").join(name);
+        let spelled = folder.join(name);
         fs::copy(&same, &spelled).unwrap();
         let parts = ["are different packages of one name"];
         assert_eq!(changes_nothing(&mut repo_at(&[&spelled], &out, 1), &out, &parts), 2, "{name}");
@@ -84,16 +77,17 @@ fn one_name_is_one_content_for_good() {
     let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];
     changes_nothing(&mut repo_at(&[&same], &out, 2), &out, &parts);
     // And where its file is gone.
+    let others = room.path().join("others");
     for (number, after) in [4000, 8000, 12000, 16000].into_iter().enumerate() {
-        Wheel::of("other", &format!("1.{number}"), "").write(&at("others"));
-        publish(&mut repo_at(&[&at("others")], &out, after));
+        Wheel::of("other", &format!("1.{number}"), "").write(&others);
+        publish(&mut repo_at(&[&others], &out, after));
     }
     assert!(!out.join("wheels/demo/demo-1.0-py3-none-any.whl").exists());
     let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];
     changes_nothing(&mut repo_at(&[&same], &out, 17000), &out, &parts);
-    publish(&mut repo_at(&[&at("wheels")], &out, 17000));
+    publish(&mut repo_at(&[&wheels], &out, 17000));
     // A lower version is no downgrade: requirements choose.
-    let lower = Wheel::of("demo", "0.9", "").write(&at("lower"));
+    let lower = Wheel::of("demo", "0.9", "").write(&room.path().join("lower"));
     publish(&mut repo_at(&[&lower], &out, 18000));
     let listed = out.join("wheels/demo/demo-0.9-py3-none-any.whl");
     fs::write(&listed, "changed").unwrap();

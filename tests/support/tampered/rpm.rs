@@ -106,14 +106,16 @@ fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[S
 
 /// The scriptlets of a package in spec file syntax.
 fn scriptlets(package: &Path) -> String {
-    let stated =
-        |tag: &str| Some(rpm_tags(package, &format!("%{{{tag}}}"))).filter(|it| it != "(none)");
     let one = |(phase, tag): (&str, &str)| {
-        let program = stated(&format!("{tag}PROG"))?;
-        let text = stated(tag).unwrap_or_default().replace('%', "%%");
+        let program = stated_tag(package, &format!("{tag}PROG"))?;
+        let text = stated_tag(package, tag).unwrap_or_default().replace('%', "%%");
         Some(format!("%{phase} -p {program}\n{text}\n"))
     };
     SCRIPTLETS.into_iter().filter_map(one).collect()
+}
+
+fn stated_tag(package: &Path, tag: &str) -> Option<String> {
+    Some(rpm_tags(package, &format!("%{{{tag}}}"))).filter(|it| it != "(none)")
 }
 
 /// Makes the header state another digest for the file whose SHA-256 is `of`, and updates the digests of the
@@ -122,13 +124,16 @@ pub fn misstate(package: &Path, of: &str) {
     let header = Front::read(&crate::fixtures::content(package)).unwrap().header;
     let [start, end] = [header.start, header.end].map(|at| usize::try_from(at).unwrap());
     let mut bytes = fs::read(package).unwrap();
-    let digests = |header: &[u8]| [sha256(header), hex(&sha1::Sha1::digest(header))];
-    let before = digests(&bytes[start..end]);
+    let before = header_digests(&bytes[start..end]);
     put(&mut bytes[start..end], of, &"0".repeat(64));
-    let after = digests(&bytes[start..end]);
+    let after = header_digests(&bytes[start..end]);
     put(&mut bytes[..start], &before[0], &after[0]);
     put(&mut bytes[..start], &before[1], &after[1]);
     fs::write(package, bytes).unwrap();
+}
+
+fn header_digests(header: &[u8]) -> [String; 2] {
+    [sha256(header), hex(&sha1::Sha1::digest(header))]
 }
 
 /// Replaces the only `old` in `bytes`.

@@ -28,60 +28,72 @@ fn symbols_whose_values_are_no_addresses_are_left_alone() {
 
 #[test]
 fn first_sections_that_are_not_null_are_refused() {
-    let refused = |file: Patched| file.refused(Kind::Malformed, "the null section");
-    let large = |name| {
-        Patched::new(name).with_type(0, elf::SHT_PROGBITS).with(0, &[(OFFSET, u64::MAX), (SIZE, 1)])
-    };
-    refused(large("sub_page"));
-    // The symbols' names are in that section.
-    refused(large("rdc").with(31, &[(LINK, 0)]));
     let note = [(FLAGS, 2), (ADDRESS, 0x270), (OFFSET, 0x270), (SIZE, 1), (ALIGN, u64::MAX)];
-    refused(Patched::new("bfd_shared").with_type(0, elf::SHT_NOTE).with(0, &note));
-    refused(Patched::new("bfd_shared").with(0, &[(FLAGS, 2)]));
     let rdc = Patched::new("rdc");
     let (table, null) = (rdc.field(31, 0), rdc.field(0, 0));
-    refused(rdc.copy(table, 64, null));
+    for file in [
+        with_large_null("sub_page"),
+        // The symbols' names are in that section.
+        with_large_null("rdc").with(31, &[(LINK, 0)]),
+        bfd_shared().with_type(0, elf::SHT_NOTE).with(0, &note),
+        bfd_shared().with(0, &[(FLAGS, 2)]),
+        rdc.copy(table, 64, null),
+    ] {
+        file.refused(Kind::Malformed, "the null section");
+    }
+}
+
+fn with_large_null(name: &str) -> Patched {
+    Patched::new(name).with_type(0, elf::SHT_PROGBITS).with(0, &[(OFFSET, u64::MAX), (SIZE, 1)])
+}
+
+fn bfd_shared() -> Patched {
+    Patched::new("bfd_shared")
 }
 
 /// The transform writes the names anew, and zeros over the old ones.
 #[test]
 fn section_names_that_are_not_a_string_table_of_their_own_are_refused() {
-    let shared = || Patched::new("bfd_shared");
-    let no_table = |file: Patched| file.refused(Kind::Unsupported, "string table");
-    // Within `.text`, and within `.comment`, extended to the end of the names.
-    no_table(
-        shared()
+    let loaded =
+        bfd_shared().with_segment(3, elf::PT_LOAD, [0xcd6c, 0xdd6c, 0x500, 0x4364, 0x1000]);
+    for file in [
+        // Within `.text`, and within `.comment`, extended to the end of the names.
+        bfd_shared()
             .copy(0xd0df, 0x113, 0x10c0)
             .with_type(29, elf::SHT_NOBITS)
             .with(29, &[(OFFSET, 0x10c0)]),
-    );
-    no_table(shared().with_type(29, elf::SHT_NOBITS).with(28, &[(SIZE, 0x162)]));
-    no_table(shared().with_type(29, elf::SHT_NULL));
-    no_table(shared().with_type(29, elf::SHT_PROGBITS));
-    let loaded = shared().with_segment(3, elf::PT_LOAD, [0xcd6c, 0xdd6c, 0x500, 0x4364, 0x1000]);
-    no_table(loaded.with(29, &[(FLAGS, 2), (ADDRESS, 0xe0df)]));
-    let inside = shared().copy(0xd0df, 0x113, 0x3100).with(29, &[(OFFSET, 0x3100)]);
+        bfd_shared().with_type(29, elf::SHT_NOBITS).with(28, &[(SIZE, 0x162)]),
+        bfd_shared().with_type(29, elf::SHT_NULL),
+        bfd_shared().with_type(29, elf::SHT_PROGBITS),
+        loaded.with(29, &[(FLAGS, 2), (ADDRESS, 0xe0df)]),
+    ] {
+        file.refused(Kind::Unsupported, "string table");
+    }
+    let inside = bfd_shared().copy(0xd0df, 0x113, 0x3100).with(29, &[(OFFSET, 0x3100)]);
     inside.refused(Kind::Unsupported, "shares bytes");
-    no_table(inside.with_type(29, elf::SHT_NOBITS));
+    inside.with_type(29, elf::SHT_NOBITS).refused(Kind::Unsupported, "string table");
 }
 
 /// The loader takes the last segment, other tools the first.
 #[test]
 fn second_segments_of_what_there_is_one_of_are_refused() {
-    let shared = || Patched::new("bfd_shared");
-    let refused = |file: &Patched| file.refused(Kind::Unsupported, "is the second one");
     let dynamic = [0x10c0, 0x10c0, 0x1f0, 0x1f0, 8];
-    refused(&shared().copy(0xcdb0, 0x1f0, 0x10c0).with_segment(8, elf::PT_DYNAMIC, dynamic));
+    let file = bfd_shared().copy(0xcdb0, 0x1f0, 0x10c0);
+    assert_second(&file.with_segment(8, elf::PT_DYNAMIC, dynamic));
     // Two segments of program headers; and another interpreter, template and read-only segment.
-    refused(&Patched::new("rdc").with_segment(9, elf::PT_PHDR, [64, 64, 0x268, 0x268, 8]));
-    refused(&Patched::new("bfd_pie").with_segment(
+    assert_second(&Patched::new("rdc").with_segment(9, elf::PT_PHDR, [64, 64, 0x268, 0x268, 8]));
+    assert_second(&Patched::new("bfd_pie").with_segment(
         12,
         elf::PT_INTERP,
         [0x350, 0x350, 0x1c, 0x1c, 1],
     ));
     for p_type in [elf::PT_TLS, elf::PT_GNU_RELRO] {
-        refused(&shared().with_segment(8, p_type, [0xcd6c, 0xdd6c, 4, 4, 4]));
+        assert_second(&bfd_shared().with_segment(8, p_type, [0xcd6c, 0xdd6c, 4, 4, 4]));
     }
+}
+
+fn assert_second(file: &Patched) {
+    file.refused(Kind::Unsupported, "is the second one");
 }
 
 /// The loader continues to read after the segment.
@@ -115,26 +127,38 @@ fn empty_load_segments_in_the_device_code_stay_congruent() {
 /// The transform writes a new marker where the old one's header says, and its size into its symbols.
 #[test]
 fn transformed_files_that_cannot_be_rewritten_in_place_are_refused() {
-    let marker = |fields: &[(usize, u64)]| Patched::new("transformed").with(10, fields);
-    let unloaded = |file: Patched| file.refused(Kind::Malformed, "what is loaded at");
-    unloaded(Patched::new("transformed").with_type(10, elf::SHT_NOTE));
-    unloaded(marker(&[(FLAGS, 0)]));
-    unloaded(marker(&[(OFFSET, 0x1100)]));
-    unloaded(marker(&[(ADDRESS, 0x9000)]));
-    let shared = |file: Patched| file.refused(Kind::Malformed, "shares bytes");
-    // In the text, in the marker's own header, and with a section that overlaps the marker.
-    shared(marker(&[(OFFSET, 0x27f0)]));
-    shared(marker(&[(OFFSET, 0x3b30)]));
-    let comment =
-        |offset, size| Patched::new("transformed").with(24, &[(OFFSET, offset), (SIZE, size)]);
-    shared(comment(0x1010, 0x200));
-    shared(comment(0xff0, 0x200));
-    // Symbols that would be edited twice.
+    for file in [
+        Patched::new("transformed").with_type(10, elf::SHT_NOTE),
+        with_marker(&[(FLAGS, 0)]),
+        with_marker(&[(OFFSET, 0x1100)]),
+        with_marker(&[(ADDRESS, 0x9000)]),
+    ] {
+        file.refused(Kind::Malformed, "what is loaded at");
+    }
     let file = Patched::new("transformed");
     let (symbols, other) = (file.field(25, 8), file.field(24, 8));
-    shared(file.copy(symbols, 56, other).with_type(24, elf::SHT_SYMTAB));
-    let range = |file: Patched| file.refused(Kind::Truncated, "outside of the file");
-    range(comment(0x3090, 0x10_0000));
+    for file in [
+        // In the text, in the marker's own header, and with a section that overlaps the marker.
+        with_marker(&[(OFFSET, 0x27f0)]),
+        with_marker(&[(OFFSET, 0x3b30)]),
+        with_comment(0x1010, 0x200),
+        with_comment(0xff0, 0x200),
+        // Symbols that would be edited twice.
+        file.copy(symbols, 56, other).with_type(24, elf::SHT_SYMTAB),
+    ] {
+        file.refused(Kind::Malformed, "shares bytes");
+    }
+    with_comment(0x3090, 0x10_0000).refused(Kind::Truncated, "outside of the file");
+}
+
+/// A transformed file with other fields in the header of the marker's section.
+fn with_marker(fields: &[(usize, u64)]) -> Patched {
+    Patched::new("transformed").with(10, fields)
+}
+
+/// A transformed file whose `.comment` lies elsewhere.
+fn with_comment(offset: u64, size: u64) -> Patched {
+    Patched::new("transformed").with(24, &[(OFFSET, offset), (SIZE, size)])
 }
 
 /// `eu-strip` drops zeros outside of sections at the end of the last segment, and loaders accept that.

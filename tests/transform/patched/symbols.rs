@@ -16,47 +16,54 @@ fn shared() -> Patched {
     Patched::new("bfd_shared")
 }
 
+fn sub_page() -> Patched {
+    Patched::new("sub_page")
+}
+
 /// The transform would not edit symbols behind a section's end.
 #[test]
 fn symbols_that_no_section_shows_are_refused() {
     let text = "lead to other dynamic symbols";
-    let new = || Patched::new("sub_page");
-    let shows = |file: Patched, count: u64| file.section(".dynsym", &[(SIZE, 24 * count)]);
     // A hash table with one bucket, for symbols 13 to 17.
-    assert!(shows(new(), 18).examine().is_ok());
+    assert!(showing(sub_page(), 18).examine().is_ok());
     for count in [17, 14, 13] {
-        shows(new(), count).refused(Kind::Unsupported, text);
+        showing(sub_page(), count).refused(Kind::Unsupported, text);
     }
     // Only relocations, the last one for symbol 14.
-    let no_bucket = || new().put(0x500, &[0; 4]);
-    assert!(shows(no_bucket(), 15).examine().is_ok());
-    shows(no_bucket(), 14).refused(Kind::Unsupported, text);
+    assert!(showing(sub_page().put(0x500, &[0; 4]), 15).examine().is_ok());
+    showing(sub_page().put(0x500, &[0; 4]), 14).refused(Kind::Unsupported, text);
     // A bucket before the table's first symbol has its chain within the Bloom filter.
-    let before = new().put(0x4ec, &14_u32.to_le_bytes());
+    let before = sub_page().put(0x4ec, &14_u32.to_le_bytes());
     before.refused(Kind::Unsupported, text);
-    let outside = new().tag(elf::DT_GNU_HASH, 0x00ff_ff00);
+    let outside = sub_page().tag(elf::DT_GNU_HASH, 0x00ff_ff00);
     outside.refused(Kind::Malformed, "of a hash table at 0xffff00");
+}
+
+/// The file with so many symbols in the section that shows them.
+fn showing(file: Patched, count: u64) -> Patched {
+    file.section(".dynsym", &[(SIZE, 24 * count)])
 }
 
 /// The older table has the number of symbols, and words that lead to them; only the words count.
 #[test]
 fn symbols_that_an_older_hash_table_leads_to_are_refused() {
+    assert!(with_older_table(18, 17).examine().is_ok());
+    for (count, chain) in [(19, 0), (18, 18), (3, 18)] {
+        with_older_table(count, chain).refused(Kind::Unsupported, "lead to other dynamic symbols");
+    }
+}
+
+fn with_older_table(count: u32, chain: u32) -> Patched {
     // An unwind table of this size is ignored.
     let table = 0x1510;
-    let hash = |count: u32, chain: u32| {
-        let file = Patched::new("sub_page");
-        let tag = file.tag_at(elf::DT_GNU_HASH);
-        let file = file
-            .word(tag, elf::DT_HASH.0.cast_unsigned())
-            .tag(elf::DT_HASH, table as u64)
-            .put(table, &[0; 4 * (2 + 1 + 18)])
-            .put(table, &1_u32.to_le_bytes());
-        file.put(table + 4, &count.to_le_bytes()).put(table + 12, &chain.to_le_bytes())
-    };
-    assert!(hash(18, 17).examine().is_ok());
-    for (count, chain) in [(19, 0), (18, 18), (3, 18)] {
-        hash(count, chain).refused(Kind::Unsupported, "lead to other dynamic symbols");
-    }
+    let file = sub_page();
+    let tag = file.tag_at(elf::DT_GNU_HASH);
+    let file = file
+        .word(tag, elf::DT_HASH.0.cast_unsigned())
+        .tag(elf::DT_HASH, table as u64)
+        .put(table, &[0; 4 * (2 + 1 + 18)])
+        .put(table, &1_u32.to_le_bytes());
+    file.put(table + 4, &count.to_le_bytes()).put(table + 12, &chain.to_le_bytes())
 }
 
 #[test]
@@ -78,21 +85,22 @@ fn second_tags_are_refused() {
 #[test]
 fn symbols_that_would_be_left_behind_are_refused() {
     let (tdata, comment) = (18_u16, 28_u16);
-    let symbol = |section: u16, value: u64| {
-        shared().put(SYMBOL + 6, &section.to_le_bytes()).word(SYMBOL + 8, value)
-    };
     let reserved = [elf::SHN_COMMON.0, elf::SHN_XINDEX.0, 0xff00];
     for section in reserved.into_iter().chain([tdata, comment]) {
-        symbol(section, 0x5100).refused(Kind::Unsupported, "the dynamic symbol's value 0x5100");
-        assert!(symbol(section, 0xd000).examine().is_ok());
+        let file = with_symbol(section, 0x5100);
+        file.refused(Kind::Unsupported, "the dynamic symbol's value 0x5100");
+        assert!(with_symbol(section, 0xd000).examine().is_ok());
         // The pointer to a function becomes a pointer into the device code.
-        let file =
-            symbol(section, 0x5100).word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
+        let file = file.word(RELOCATION + 8, 14 << 32 | u64::from(elf::R_X86_64_64.0));
         file.refused(Kind::Unsupported, "is no wrapper's");
     }
-    assert!(symbol(elf::SHN_ABS.0, 0x5100).examine().is_ok());
+    assert!(with_symbol(elf::SHN_ABS.0, 0x5100).examine().is_ok());
     // Into the build ID, which moves to make room for program headers.
-    symbol(12, 0x280).refused(Kind::Unsupported, "the dynamic symbol's value 0x280");
+    with_symbol(12, 0x280).refused(Kind::Unsupported, "the dynamic symbol's value 0x280");
+}
+
+fn with_symbol(section: u16, value: u64) -> Patched {
+    shared().put(SYMBOL + 6, &section.to_le_bytes()).word(SYMBOL + 8, value)
 }
 
 /// Linkers leave such relocations in place of dropped ones.

@@ -28,24 +28,29 @@ fn loads(bytes: &[u8]) -> Vec<(u64, u64, u64, u64, u32)> {
 #[test]
 fn tables_that_sections_show_in_part_do_not_move() {
     let (unknown, tag) = ("belong to no section", "make room for program headers");
-    let case = |text: &str, change: fn(Patched) -> Patched| {
-        change(Patched::new("bfd_shared")).refused(Kind::Unsupported, text);
-    };
-    case(unknown, |file| file.section(".dynstr", &[(SIZE, 0x100)]));
-    case(unknown, |file| file.kind(&[".gnu.hash"], elf::SHT_NULL));
-    case(unknown, |file| file.kind(&[".gnu.hash"], elf::SHT_NOBITS));
-    case(tag, |file| {
-        file.section(".gnu.version", &[(ADDRESS, 0x7dd), (OFFSET, 0x7dd), (SIZE, 0x35)])
-    });
-    // The last byte of the strings is zero, like the bytes between sections.
-    case(tag, |file| file.section(".dynstr", &[(SIZE, 0x274)]));
-    // A relocation whose addend, an offset from the load address, leads there.
-    case(tag, |file| file.word(0x858 + 8, u64::from(elf::R_X86_64_64.0)).word(0x858 + 16, 0x298));
-    // Relocations in a section that claims to have strings.
-    case(tag, |file| {
-        let others = [".gnu.hash", ".dynstr", ".gnu.version", ".gnu.version_r"];
-        file.kind(&[".rela.dyn"], elf::SHT_STRTAB).kind(&others, elf::SHT_NOTE)
-    });
+    let others = [".gnu.hash", ".dynstr", ".gnu.version", ".gnu.version_r"];
+    for (text, file) in [
+        (unknown, bfd_shared().section(".dynstr", &[(SIZE, 0x100)])),
+        (unknown, bfd_shared().kind(&[".gnu.hash"], elf::SHT_NULL)),
+        (unknown, bfd_shared().kind(&[".gnu.hash"], elf::SHT_NOBITS)),
+        (
+            tag,
+            bfd_shared()
+                .section(".gnu.version", &[(ADDRESS, 0x7dd), (OFFSET, 0x7dd), (SIZE, 0x35)]),
+        ),
+        // The last byte of the strings is zero, like the bytes between sections.
+        (tag, bfd_shared().section(".dynstr", &[(SIZE, 0x274)])),
+        // A relocation whose addend, an offset from the load address, leads there.
+        (tag, bfd_shared().word(0x858 + 8, u64::from(elf::R_X86_64_64.0)).word(0x858 + 16, 0x298)),
+        // Relocations in a section that claims to have strings.
+        (tag, bfd_shared().kind(&[".rela.dyn"], elf::SHT_STRTAB).kind(&others, elf::SHT_NOTE)),
+    ] {
+        file.refused(Kind::Unsupported, text);
+    }
+}
+
+fn bfd_shared() -> Patched {
+    Patched::new("bfd_shared")
 }
 
 /// Another section has the rest of the table, which stays in place.
@@ -53,9 +58,10 @@ fn tables_that_sections_show_in_part_do_not_move() {
 fn tables_that_go_on_in_another_section_do_not_move() {
     for (fixture, name) in [("bfd_shared", ".gnu.hash"), ("bfd_pie", ".gnu.version_r")] {
         let file = Patched::new(fixture);
-        let field = |field| file.number(file.field(file.index(name), field)) as u64;
-        let (size, end) = (field(SIZE) - 4, field(OFFSET) + field(SIZE) - 4);
-        assert_eq!(field(OFFSET), field(ADDRESS));
+        let [offset, address, size] = [OFFSET, ADDRESS, SIZE]
+            .map(|field| file.number(file.field(file.index(name), field)) as u64);
+        let (size, end) = (size - 4, offset + size - 4);
+        assert_eq!(offset, address);
         let rest = [(FLAGS, 2), (ADDRESS, end), (OFFSET, end), (SIZE, 4), (ALIGN, 1)];
         let file = file.section(name, &[(SIZE, size)]).section(".comment", &rest);
         file.refused(Kind::Unsupported, "its section does not begin there or is shorter");
@@ -82,15 +88,11 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
         .section(".eh_frame_hdr", &[(FLAGS, 0)])
         .section(".eh_frame", &[(FLAGS, 0)])
         .put(0xbff8, &[0; 0xc290 - 0xbff8]);
-    let is_there = |file: &Patched| {
-        let after = loads(&file.transformed());
-        assert!(after.iter().any(|load| (load.0..load.0 + load.2).contains(&0xc28f)), "{after:x?}");
-    };
     // A header names them, or a header without a type, or no header.
-    is_there(&file);
+    assert_loaded(&file);
     let index = file.segment(elf::PT_GNU_EH_FRAME);
-    is_there(&file.clone().with_segment(index, elf::PT_NULL, [0xbff8, 0xbff8, 0, 0x8c, 4]));
-    is_there(&file.with_segment(index, elf::PT_NULL, [0; 5]));
+    assert_loaded(&file.clone().with_segment(index, elf::PT_NULL, [0xbff8, 0xbff8, 0, 0x8c, 4]));
+    assert_loaded(&file.with_segment(index, elf::PT_NULL, [0; 5]));
 
     let file = Patched::new("lld_relr").section(".hip_fatbin", &[(SIZE, 0x8ff0)]);
     let end = file.number(file.field(file.index(".hip_fatbin"), OFFSET)) + 0x8ff0;
@@ -98,6 +100,11 @@ fn what_no_section_names_behind_the_device_code_stays_loaded() {
         let after = loads(&file.clone().put(end, &[value; 8]).transformed());
         assert!(after.iter().any(|load| load.0 == start), "{value}: {after:x?}");
     }
+}
+
+fn assert_loaded(file: &Patched) {
+    let after = loads(&file.transformed());
+    assert!(after.iter().any(|load| (load.0..load.0 + load.2).contains(&0xc28f)), "{after:x?}");
 }
 
 /// The dynamic linker ignores sections: the transform could edit a copy instead of the symbols in use.
@@ -118,9 +125,8 @@ fn symbols_that_the_dynamic_linker_does_not_read_are_refused() {
 #[test]
 fn tables_in_sections_without_bytes_are_refused() {
     let text = "by its flags or its type";
-    let shared = || Patched::new("bfd_shared");
-    shared().kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
-    let file = shared()
+    bfd_shared().kind(&[".rela.dyn"], elf::SHT_NOBITS).refused(Kind::Unsupported, text);
+    let file = bfd_shared()
         .kind(&[".dynamic"], elf::SHT_NULL)
         .section(".dynamic", &[(FLAGS, 0)])
         .kind(&[".data.rel.ro"], elf::SHT_NOBITS)
@@ -157,23 +163,22 @@ fn other_relocations_into_the_device_code_are_refused() {
 fn a_segment_of_unknown_code_stays_executable() {
     let header = 64 + 2 * 56;
     let file = Patched::new("bfd_shared").put(header + 4, &5u32.to_le_bytes());
-    let after = loads(&file.transformed());
-    let parts = after.iter().filter(|load| (0x2000..0xd000).contains(&load.0));
-    let flags: Vec<u32> = parts.map(|load| load.4).collect();
-    assert_eq!(flags, [5, 5]);
-    let flags = |file: &Patched| -> Vec<u32> {
-        let after = loads(&file.transformed());
-        let parts = after.iter().filter(|load| (0x2000..0xd000).contains(&load.0));
-        parts.map(|load| load.4).collect()
-    };
+    assert_eq!(load_flags(&file), [5, 5]);
     let file = file.section(".rodata", &[(FLAGS, 6)]);
-    assert_eq!(flags(&file), [5, 4]);
+    assert_eq!(load_flags(&file), [5, 4]);
     let name =
         u32::try_from(file.number(file.field(file.index(".data"), 0)) & 0xffff_ffff).unwrap();
     let header = file.field(file.index(".eh_frame"), 0);
-    assert_eq!(flags(&file.clone().put(header, &name.to_le_bytes())), [5, 5]);
+    assert_eq!(load_flags(&file.clone().put(header, &name.to_le_bytes())), [5, 5]);
     // Between the two sections.
-    assert_eq!(flags(&file.put(0xc084, &[0xc3; 4])), [5, 5]);
+    assert_eq!(load_flags(&file.put(0xc084, &[0xc3; 4])), [5, 5]);
+}
+
+/// The flags of the load segments between headers and relocated data.
+fn load_flags(file: &Patched) -> Vec<u32> {
+    let after = loads(&file.transformed());
+    let parts = after.iter().filter(|load| (0x2000..0xd000).contains(&load.0));
+    parts.map(|load| load.4).collect()
 }
 
 /// Data with an alignment larger than a page, and a program that loads the library repeatedly, at different

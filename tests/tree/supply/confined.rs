@@ -29,13 +29,13 @@ fn a_build_runs_no_program_opens_no_connection_and_writes_nowhere_else() {
     build.arg("--sbom").arg("--cache").arg(cache).arg("--repo").arg(repository);
     let trace = Trace::of(&build, &[&STARTING[..], &REACHING].concat());
     assert_eq!(trace.code, Some(0));
-    let of = |names: &[&str]| {
+    let [starting, reaching] = [&STARTING[..], &REACHING].map(|names| {
         let is = |call: &&String| names.iter().any(|name| call.starts_with(&format!("{name}(")));
         trace.calls.iter().filter(is).collect::<Vec<_>>()
-    };
+    });
     // The build itself.
-    assert_eq!(of(&STARTING).len(), 1, "{:?}", of(&STARTING));
-    assert_eq!(of(&REACHING), Vec::<&String>::new());
+    assert_eq!(starting.len(), 1, "{starting:?}");
+    assert_eq!(reaching, Vec::<&String>::new());
     let is_own = |path: &PathBuf| {
         let leaves = path.components().any(|part| part.as_os_str() == "..");
         !leaves && own.iter().any(|own| path.starts_with(own))

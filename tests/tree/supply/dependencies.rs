@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -104,12 +105,10 @@ const MAY_BE_UNSAFE: [&str; 5] =
 
 #[test]
 fn there_is_no_build_script_and_no_unsafe_code_but_in_the_runtime_library() {
-    let manifest =
-        |path: &str| -> toml::Table { fs::read_to_string(path).unwrap().parse().unwrap() };
     for package in own() {
         let path = package["manifest_path"].as_str().unwrap();
         if package["name"] == RUNTIME {
-            let lints = &manifest(path)["lints"];
+            let lints = &table(path)["lints"];
             assert_eq!(lints["rust"]["unsafe_code"].as_str(), Some("deny"));
             let explained = lints["clippy"]["undocumented_unsafe_blocks"].as_str();
             assert_eq!(explained, Some("deny"));
@@ -119,12 +118,16 @@ fn there_is_no_build_script_and_no_unsafe_code_but_in_the_runtime_library() {
             assert_ne!(target["kind"][0], "custom-build", "{target}");
         }
         // Forbidden, not denied: no `allow` in a file can undo it. The lint applies to all targets.
-        assert_eq!(manifest(path)["lints"]["workspace"].as_bool(), Some(true), "{path}");
+        assert_eq!(table(path)["lints"]["workspace"].as_bool(), Some(true), "{path}");
     }
-    let root = manifest(tools::repository("Cargo.toml").to_str().unwrap());
+    let root = table(tools::repository("Cargo.toml"));
     let lints = &root["workspace"]["lints"];
     assert_eq!(lints["rust"]["unsafe_code"].as_str(), Some("forbid"));
     assert!(in_the_program().iter().all(|(name, _)| name != RUNTIME));
+}
+
+fn table(path: impl AsRef<Path>) -> toml::Table {
+    fs::read_to_string(path).unwrap().parse().unwrap()
 }
 
 #[test]
@@ -188,12 +191,8 @@ fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() 
     tools::need(&["cargo-cyclonedx", "git", "sed", "bash"]);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("program.json");
-    let written = || {
-        tools::run(Command::new(tools::repository(".ci/sbom")).arg(&file));
-        fs::read_to_string(&file).unwrap()
-    };
-    let text = written();
-    assert_eq!(written(), text);
+    let text = written(&file);
+    assert_eq!(written(&file), text);
     assert!(!text.contains(repository("").to_str().unwrap()));
     let sbom: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(sbom["metadata"]["component"]["version"], env!("CARGO_PKG_VERSION"));
@@ -204,15 +203,16 @@ fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() 
         .unwrap()
         .iter()
         .map(|package| {
-            let text =
-                |key: &str| package.get(key).and_then(toml::Value::as_str).unwrap_or_default();
-            ((text("name").to_owned(), text("version").to_owned()), text("checksum").to_owned())
+            let [name, version, checksum] = ["name", "version", "checksum"].map(|key| {
+                package.get(key).and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+            });
+            ((name, version), checksum)
         })
         .collect();
     let mut listed = BTreeSet::new();
     for component in sbom["components"].as_array().unwrap() {
-        let text = |key: &str| component[key].as_str().unwrap().to_owned();
-        let key = (text("name"), text("version"));
+        let key: (_, _) =
+            ["name", "version"].map(|key| component[key].as_str().unwrap().to_owned()).into();
         let digest = &component["hashes"][0];
         // The crates of this repository have no checksum.
         if !checksums[&key].is_empty() {
@@ -225,4 +225,9 @@ fn the_sbom_of_the_program_lists_every_crate_with_the_digest_of_the_lock_file() 
     let missing: Vec<_> =
         in_the_program().into_iter().filter(|key| *key != own && !listed.contains(key)).collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+fn written(file: &Path) -> String {
+    tools::run(Command::new(tools::repository(".ci/sbom")).arg(file));
+    fs::read_to_string(file).unwrap()
 }

@@ -122,13 +122,13 @@ fn v022_code_of_another_arch() {
 #[test]
 fn v023_archives_that_are_damaged() {
     let bytes = fs::read(Copy::split().at("blas_lib_gfx1100", &archive("gfx1100"))).unwrap();
-    let flipped = |at: usize, with: u8| {
+    let [table, frame] = [8, 64 + 8 + 40].map(|at| {
         let mut bytes = bytes.clone();
-        bytes[at..at + 24].fill(with);
+        bytes[at..at + 24].fill(0xff);
         bytes
-    };
+    });
     // The table, a frame, and the end of both.
-    for damaged in [flipped(8, 0xff), flipped(64 + 8 + 40, 0xff), bytes[..100].to_vec()] {
+    for damaged in [table, frame, bytes[..100].to_vec()] {
         let copy = Copy::split().without_manifests();
         fs::write(copy.at("blas_lib_gfx1100", &archive("gfx1100")), damaged).unwrap();
         let codes = copy.verify().codes();
@@ -169,22 +169,23 @@ fn v023_an_archive_of_a_package_without_its_magic() {
 /// Gives the section `of` of the binary in `file` the name of `name`.
 fn rename_section(file: &Path, of: &str, name: &str) {
     let mut bytes = fs::read(file).unwrap();
-    let number = |at: usize, len: usize| {
-        let field = bytes[at..at + len].iter().rev();
-        field.fold(0, |number, byte| number << 8 | usize::from(*byte))
-    };
-    let (table, size, count, names) =
-        (number(0x28, 8), number(0x3a, 2), number(0x3c, 2), number(0x3e, 2));
-    let names = number(table + names * size + 0x18, 8);
-    let header = |wanted: &str| {
-        let headers = (0..count).map(|index| table + index * size);
-        let named =
-            |header: &usize| bytes[names + number(*header, 4)..].starts_with(wanted.as_bytes());
-        headers.clone().find(named).unwrap_or_else(|| panic!("no {wanted}"))
-    };
-    let (from, to) = (header(name), header(of));
+    let [table, size, count, names] =
+        [(0x28, 8), (0x3a, 2), (0x3c, 2), (0x3e, 2)].map(|(at, len)| number_at(&bytes, at, len));
+    let names = number_at(&bytes, table + names * size + 0x18, 8);
+    let [from, to] = [name, of].map(|wanted| {
+        let named = |header: &usize| {
+            bytes[names + number_at(&bytes, *header, 4)..].starts_with(wanted.as_bytes())
+        };
+        let mut headers = (0..count).map(|index| table + index * size);
+        headers.find(named).unwrap_or_else(|| panic!("no {wanted}"))
+    });
     bytes.copy_within(from..from + 4, to);
     fs::write(file, bytes).unwrap();
+}
+
+fn number_at(bytes: &[u8], at: usize, len: usize) -> usize {
+    let field = bytes[at..at + len].iter().rev();
+    field.fold(0, |number, byte| number << 8 | usize::from(*byte))
 }
 
 #[test]

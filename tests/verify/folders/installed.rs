@@ -87,45 +87,49 @@ fn single_files() {
     run.fired(&[]);
     let json: serde_json::Value = serde_json::from_str(&run.text).unwrap();
     assert_eq!(json["single_files"], 4);
-    let spoil = |path: &Path, bytes: &[u8], code: &str| {
-        let kept = fs::read(path).unwrap();
-        fs::write(path, bytes).unwrap();
-        verify(&[path.to_str().unwrap()], &[]).fired(&[code]);
-        fs::write(path, kept).unwrap();
-    };
     let bytes = fs::read(&kpack).unwrap();
     for len in [0, 3, 4, 70, bytes.len() / 2, bytes.len() - 1] {
-        spoil(&kpack, &bytes[..len], "V023");
+        assert_spoiled(&kpack, &bytes[..len], "V023");
     }
-    spoil(&kpm, &[0x85, 1], "V033");
+    assert_spoiled(&kpm, &[0x85, 1], "V033");
     let mut wrapped = fs::read(&library).unwrap();
     wrapped[wrapper_section(&library)..][..4].copy_from_slice(b"FPIH");
-    spoil(&library, &wrapped, "V032");
+    assert_spoiled(&library, &wrapped, "V032");
     let readme = tools::repository("README.md");
     assert_eq!(verify(&[readme.to_str().unwrap()], &[]).status, 64);
+}
+
+/// Fails unless a file with other bytes has a problem with this code.
+fn assert_spoiled(path: &Path, bytes: &[u8], code: &str) {
+    let kept = fs::read(path).unwrap();
+    fs::write(path, bytes).unwrap();
+    verify(&[path.to_str().unwrap()], &[]).fired(&[code]);
+    fs::write(path, kept).unwrap();
 }
 
 #[test]
 fn v001_names_that_are_no_utf_8() {
     let prefix = tempfile::tempdir().unwrap();
-    let at = |name: &[u8]| prefix.path().join("lib/.kpack").join(OsStr::from_bytes(name));
-    fs::create_dir_all(at(b"")).unwrap();
-    let verify = || verify(&[prefix.path().to_str().unwrap()], &[]);
-    fs::write(at(b"x.kpack"), "bad").unwrap();
-    verify().fired(&["V023"]);
-    fs::remove_file(at(b"x.kpack")).unwrap();
+    let folder = prefix.path().join("lib/.kpack");
+    fs::create_dir_all(&folder).unwrap();
+    let [plain, file, other] = [&b"x.kpack"[..], b"x\xff.kpack", b"x\xfe.kpack"]
+        .map(|name| folder.join(OsStr::from_bytes(name)));
+    let paths = [prefix.path().to_str().unwrap()];
+    fs::write(&plain, "bad").unwrap();
+    verify(&paths, &[]).fired(&["V023"]);
+    fs::remove_file(plain).unwrap();
     // Both would be one name, and the later of them what is looked at.
-    fs::write(at(b"x\xff.kpack"), "bad").unwrap();
-    fs::create_dir(at(b"x\xfe.kpack")).unwrap();
-    let run = verify();
+    fs::write(&file, "bad").unwrap();
+    fs::create_dir(&other).unwrap();
+    let run = verify(&paths, &[]);
     run.fired(&["V001"]);
     assert_eq!(run.problems().len(), 2, "{}", run.text);
     assert!(run.text.contains(r"x\\xff.kpack"), "{}", run.text);
     assert!(run.text.contains("no UTF-8"), "{}", run.text);
-    fs::remove_file(at(b"x\xff.kpack")).unwrap();
-    fs::remove_dir(at(b"x\xfe.kpack")).unwrap();
-    symlink(OsStr::from_bytes(b"\xff"), at(b"link")).unwrap();
-    let run = verify();
+    fs::remove_file(file).unwrap();
+    fs::remove_dir(other).unwrap();
+    symlink(OsStr::from_bytes(b"\xff"), folder.join("link")).unwrap();
+    let run = verify(&paths, &[]);
     run.fired(&["V001"]);
     assert!(run.text.contains("its target is no UTF-8"), "{}", run.text);
 }

@@ -17,15 +17,14 @@ fn v024_an_index_without_its_code() {
 #[test]
 fn v024_an_index_without_the_code_of_its_own_arch() {
     let group = recombined();
-    let shown = |run: &Run, found: &str| assert!(run.text.contains(found), "{}", run.text);
     for (lost, found) in [("co", "dat"), ("dat", "co")] {
         let file = format!("{DATABASE}/TensileLibrary_gfx1101.{lost}");
         let spoiled = Copy::of(&group.root());
         fs::remove_file(spoiled.find(&file)).unwrap();
         let run = spoiled.verify();
         run.fired(&["V024"]);
-        shown(&run, &format!("TensileLibrary_gfx1101.{found}"));
-        shown(&run, "for gfx1101 beside it");
+        assert!(run.text.contains(&format!("TensileLibrary_gfx1101.{found}")), "{}", run.text);
+        assert!(run.text.contains("for gfx1101 beside it"), "{}", run.text);
         let prefix = prefix();
         let other = split().join("split").join(SHARD).join("blas_lib_gfx1101").join(STAGE);
         tools::run(Command::new("cp").arg("-r").arg(other.join(".")).arg(prefix.root()));
@@ -41,14 +40,14 @@ fn v024_an_index_that_refers_to_what_is_not_there() {
     let mut lazy = vec![0x81, 0xa1, b'0', 0xb8];
     lazy.extend(b"TensileLibrary_x_gfx1100");
     let copy = Copy::split();
-    let at = |name: &str| copy.at("blas_lib_gfx1100", &format!("{DATABASE}/{name}"));
-    fs::write(at("TensileLibrary_lazy_gfx1100.dat"), lazy).unwrap();
+    let database = copy.at("blas_lib_gfx1100", DATABASE);
+    fs::write(database.join("TensileLibrary_lazy_gfx1100.dat"), lazy).unwrap();
     let run = copy.verify();
     run.fired(&["V024"]);
     assert!(run.text.contains("refers to TensileLibrary_x_gfx1100.dat"), "{}", run.text);
     for ending in ["co", "dat"] {
-        let from = at(&format!("TensileLibrary_gfx1100.{ending}"));
-        fs::copy(from, at(&format!("TensileLibrary_x_gfx1100.{ending}"))).unwrap();
+        let from = database.join(format!("TensileLibrary_gfx1100.{ending}"));
+        fs::copy(from, database.join(format!("TensileLibrary_x_gfx1100.{ending}"))).unwrap();
     }
     copy.verify().fired(&[]);
 }
@@ -123,17 +122,17 @@ fn what_is_for_several_archs_is_the_same_in_each_of_their_artifacts() {
     let file = "lib/aotriton.images/amd-gfx11xx/x.aks2";
     let archs = ["gfx1100", "gfx1101", "gfx1102"];
     let copy = Copy::split();
-    let at = |arch: &str| copy.at(&format!("blas_lib_{arch}"), file);
-    for arch in archs {
-        fs::create_dir_all(at(arch).parent().unwrap()).unwrap();
-        fs::write(at(arch), "image").unwrap();
+    let files = archs.map(|arch| copy.at(&format!("blas_lib_{arch}"), file));
+    for file in &files {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, "image").unwrap();
     }
     copy.verify().fired(&[]);
-    fs::write(at("gfx1101"), "other").unwrap();
+    fs::write(&files[1], "other").unwrap();
     let run = copy.verify();
     run.fired(&["V040"]);
     assert!(run.text.contains("differs in the artifacts of two archs"), "{}", run.text);
-    fs::remove_file(at("gfx1101")).unwrap();
-    fs::create_dir(at("gfx1101")).unwrap();
+    fs::remove_file(&files[1]).unwrap();
+    fs::create_dir(&files[1]).unwrap();
     copy.verify().fired(&["V040"]);
 }

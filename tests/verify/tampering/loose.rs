@@ -36,8 +36,9 @@ pub struct Member {
 impl LooseDeb {
     /// Has dpkg-deb take the package apart.
     pub fn read(package: &Path) -> Self {
-        let part = |option| tools::run(Command::new("dpkg-deb").arg(option).arg(package)).stdout;
-        Self { control: part("--ctrl-tarfile"), data: part("--fsys-tarfile") }
+        let [control, data] = ["--ctrl-tarfile", "--fsys-tarfile"]
+            .map(|option| tools::run(Command::new("dpkg-deb").arg(option).arg(package)).stdout);
+        Self { control, data }
     }
 
     /// The member at a path.
@@ -115,17 +116,18 @@ impl LooseDeb {
 pub fn members(tar: &[u8]) -> Vec<Member> {
     let (mut members, mut at) = (Vec::new(), 0);
     while let Some(block) = tar.get(at..at + BLOCK).filter(|block| block[0] != 0) {
-        let text = |range: Range<usize>| {
-            let bytes = block[range].split(|byte| *byte == 0).next().unwrap();
-            String::from_utf8_lossy(bytes).into_owned()
-        };
-        let name = text(0..100);
+        let name = text_field(block, 0..100);
         // Nothing is to be read behind a size that is no number.
-        let Ok(len) = usize::from_str_radix(text(SIZE).trim(), 8) else { break };
+        let Ok(len) = usize::from_str_radix(text_field(block, SIZE).trim(), 8) else { break };
         let path = name.trim_start_matches("./").trim_end_matches('/').to_owned();
         let content = at + BLOCK..at + BLOCK + len;
         members.push(Member { path, header: at, content });
         at += BLOCK + len.next_multiple_of(BLOCK);
     }
     members
+}
+
+fn text_field(block: &[u8], range: Range<usize>) -> String {
+    let bytes = block[range].split(|byte| *byte == 0).next().unwrap();
+    String::from_utf8_lossy(bytes).into_owned()
 }

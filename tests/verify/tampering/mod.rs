@@ -307,15 +307,15 @@ fn odd_elf_files_are_files_like_others() {
     let plain = fs::read(plain).unwrap();
     let table = usize::from_le_bytes(plain[40..48].try_into().unwrap());
     let count = usize::from(u16::from_le_bytes([plain[60], plain[61]]));
-    let rows = || (1..count).map(|index| table + index * 64);
-    let dynamic = rows().find(|row| plain[row + 4] == 6).unwrap();
+    let rows: Vec<usize> = (1..count).map(|index| table + index * 64).collect();
+    let dynamic = *rows.iter().find(|row| plain[**row + 4] == 6).unwrap();
     let shapes: [(&str, &OddShape<'_>); 5] = [
         ("version", &|bytes| bytes[6] = 7),
         ("dynamic-elsewhere", &|bytes| bytes[dynamic + 24 + 5] = 1),
         ("dynamic-of-no-strings", &|bytes| bytes[dynamic + 40] = 0xff),
-        ("many-dynamic", &|bytes| rows().take(7).for_each(|row| bytes[row + 4] = 6)),
+        ("many-dynamic", &|bytes| rows.iter().take(7).for_each(|row| bytes[row + 4] = 6)),
         ("all-executable", &|bytes| {
-            for row in rows() {
+            for row in &rows {
                 bytes[row + 4..row + 8].copy_from_slice(&[1, 0, 0, 0]);
                 bytes[row + 8] = 6;
                 bytes[row + 24..row + 32].fill(0);

@@ -214,46 +214,46 @@ fn what_wheel_writes_passes() {
 #[test]
 fn what_the_configuration_adds_is_in_the_receipt() {
     let (_folder, out) = written_by("[wheels]\nhost_requires = ['numpy>=2']\n");
-    let run = || verify(&[out.to_str().unwrap()], &["--against", fat().to_str().unwrap()]);
-    run().fired(&[]);
+    let fat = fat();
+    let against = ["--against", fat.to_str().unwrap()];
+    let wheels = [out.to_str().unwrap()];
+    verify(&wheels, &against).fired(&[]);
     fs::remove_file(out.join("wheels.json")).unwrap();
-    run().fired(&["V101"]);
-    says(&run(), &["METADATA", "line `Requires-Dist: numpy>=2`"]);
+    verify(&wheels, &against).fired(&["V101"]);
+    says(&verify(&wheels, &against), &["METADATA", "line `Requires-Dist: numpy>=2`"]);
 }
 
 #[test]
 fn v002_and_v003_the_receipt_names_the_wheels() {
     let (_folder, out) = written();
-    let run = |codes: &[&str]| verify(&[out.to_str().unwrap()], &[]).fired(codes);
+    let wheels = [out.to_str().unwrap()];
     let wheel = out.join(file_name(&device("gfx1100")));
     let mut loose = LooseWheel::read(&wheel);
     loose.add("lib/note.txt", "x");
     loose.write(&out);
-    run(&["V002"]);
+    verify(&wheels, &[]).fired(&["V002"]);
     fs::remove_file(&wheel).unwrap();
-    run(&["V003", "V095"]);
+    verify(&wheels, &[]).fired(&["V003", "V095"]);
     LooseWheel::new("other-1-py3-none-any.whl", "").write(&out);
-    run(&["V003", "V095"]);
+    verify(&wheels, &[]).fired(&["V003", "V095"]);
 }
 
 #[test]
 fn a_wheel_that_was_copied_is_compared() {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["in", "out"] {
-        fs::create_dir(folder.path().join(name)).unwrap();
+    let [input, out] = ["in", "out"].map(|name| folder.path().join(name));
+    for folder in [&input, &out] {
+        fs::create_dir(folder).unwrap();
     }
     let mut plain = LooseWheel::new("plain-1-py3-none-any.whl", "");
     plain.add("plain.py", "print()\n");
-    let own = plain.write(&folder.path().join("in"));
-    let run = |codes: &[&str]| {
-        let out = folder.path().join("out");
-        verify(&[out.to_str().unwrap()], &["--against", own.to_str().unwrap()]).fired(codes);
-    };
-    plain.write(&folder.path().join("out"));
-    run(&[]);
+    let own = plain.write(&input);
+    let (wheels, against) = ([out.to_str().unwrap()], ["--against", own.to_str().unwrap()]);
+    plain.write(&out);
+    verify(&wheels, &against).fired(&[]);
     plain.add("plain.py", "input()\n");
-    plain.write(&folder.path().join("out"));
-    run(&["V013"]);
+    plain.write(&out);
+    verify(&wheels, &against).fired(&["V013"]);
 }
 
 #[test]

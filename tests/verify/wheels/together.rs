@@ -181,13 +181,12 @@ fn a_folder_of_wheels_and_packages_is_refused() {
 /// wheel of gfx1100 keeps another index of it.
 fn shared(brought_by: &[&str]) -> Wheels {
     let wheels = Wheels::new();
-    let name = |ending: &str| format!("{DATABASE}/TensileLibrary_gfx1100{ending}");
     let (own, common) = (device("gfx1100"), device("gfx1100_gfx1101"));
     let loose = wheels.read(&own);
     let mut wheel = LooseWheel::new(&file_name(&common), &pin(HOST, ""));
-    wheel.files.insert(name(".co"), loose.files[&name(".co")].clone());
-    wheel.files.insert(name("-xnack-.dat"), loose.files[&name(".dat")].clone());
-    wheels.edit(&own, |wheel| drop(wheel.files.remove(&name(".co"))));
+    wheel.files.insert(database_file(".co"), loose.files[&database_file(".co")].clone());
+    wheel.files.insert(database_file("-xnack-.dat"), loose.files[&database_file(".dat")].clone());
+    wheels.edit(&own, |wheel| drop(wheel.files.remove(&database_file(".co"))));
     wheel.write(wheels.0.path());
     wheels.edit(HOST, |host| {
         let pins = brought_by.iter().map(|extra| pin(&common, extra));
@@ -195,6 +194,10 @@ fn shared(brought_by: &[&str]) -> Wheels {
         host.add(&metadata, host.text(&metadata) + &pins.collect::<String>());
     });
     wheels
+}
+
+fn database_file(ending: &str) -> String {
+    format!("{DATABASE}/TensileLibrary_gfx1100{ending}")
 }
 
 #[test]
@@ -212,11 +215,11 @@ fn with_extras(edit: impl FnOnce(String) -> String) -> Wheels {
         let metadata = host.info("METADATA");
         let text = host.text(&metadata);
         let is_own = |line: &&str| line.starts_with("Provides-Extra") || line.contains("; extra");
-        let lines = |own: bool| -> String {
+        let [others, own] = [false, true].map(|own| -> String {
             let lines = text.lines().filter(|line| is_own(line) == own);
             lines.map(|line| format!("{line}\n")).collect()
-        };
-        host.add(&metadata, lines(false).trim_end().to_owned() + "\n" + &edit(lines(true)));
+        });
+        host.add(&metadata, others.trim_end().to_owned() + "\n" + &edit(own));
     });
     wheels
 }
@@ -285,30 +288,32 @@ fn wheels_of_others_are_in_no_set() {
 #[test]
 fn v040_projects_share_what_is_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let mut wheel = LooseWheel::new(&format!("{name}-py3-none-any.whl"), "");
-        wheel.add("ns/__init__.py", text);
-        wheel.write(folder.path());
-    };
-    let run = || verify(&[folder.path().to_str().unwrap()], &[]);
+    let wheels = [folder.path().to_str().unwrap()];
     // Two versions, and a namespace of two projects.
     for (name, text) in [("one-1", "old"), ("one-2", ""), ("two-1", "old")] {
-        write(name, text);
+        write_namespace(folder.path(), name, text);
     }
-    run().fired(&["V040"]);
-    says(&run(), &["/ns/__init__.py", "one-2-py3-none-any.whl and two-1-py3-none-any.whl"]);
-    write("one-2", "old");
-    run().fired(&[]);
+    verify(&wheels, &[]).fired(&["V040"]);
+    let words = ["/ns/__init__.py", "one-2-py3-none-any.whl and two-1-py3-none-any.whl"];
+    says(&verify(&wheels, &[]), &words);
+    write_namespace(folder.path(), "one-2", "old");
+    verify(&wheels, &[]).fired(&[]);
     // Another content in each version, in both projects alike.
-    write("one-2", "next");
-    write("two-2", "next");
-    run().fired(&[]);
+    write_namespace(folder.path(), "one-2", "next");
+    write_namespace(folder.path(), "two-2", "next");
+    verify(&wheels, &[]).fired(&[]);
     fs::remove_file(folder.path().join("two-2-py3-none-any.whl")).unwrap();
-    write("one-2", "old");
-    write("one-1", "new");
-    write("two-1", "new");
-    write("one-2", "new");
-    run().fired(&[]);
+    write_namespace(folder.path(), "one-2", "old");
+    write_namespace(folder.path(), "one-1", "new");
+    write_namespace(folder.path(), "two-1", "new");
+    write_namespace(folder.path(), "one-2", "new");
+    verify(&wheels, &[]).fired(&[]);
+}
+
+fn write_namespace(folder: &Path, name: &str, text: &str) {
+    let mut wheel = LooseWheel::new(&format!("{name}-py3-none-any.whl"), "");
+    wheel.add("ns/__init__.py", text);
+    wheel.write(folder);
 }
 
 /// Installs wheels into a folder.
@@ -331,12 +336,13 @@ fn some_device_wheels_are_installed() {
         let names: Vec<String> =
             [HOST.to_owned()].into_iter().chain(archs.iter().map(|arch| device(arch))).collect();
         let folder = installed(&wheels, &names);
-        let run = || verify(&[folder.path().to_str().unwrap()], &["--installed"]);
-        run().fired(&[]);
+        let paths = [folder.path().to_str().unwrap()];
+        verify(&paths, &["--installed"]).fired(&[]);
         // Where nothing says that more could be installed, code is missing.
         let host = LooseWheel::new(&file_name(HOST), "");
         fs::remove_file(folder.path().join(host.info("METADATA"))).unwrap();
-        run().fired(if archs.len() == 1 { &["V024", "V031"] } else { &[] });
+        let missing: &[&str] = if archs.len() == 1 { &["V024", "V031"] } else { &[] };
+        verify(&paths, &["--installed"]).fired(missing);
     }
 }
 
@@ -347,27 +353,21 @@ fn v095_and_v096_requirements_that_reach_around_the_extras() {
     let mut wheel = LooseWheel::new(&file_name(&family), &pin(HOST, ""));
     wheel.add("lib/aotriton.images/amd-gfx11xx/a.aks2", "image");
     wheel.write(wheels.0.path());
-    let lines = |archs: &[&str]| -> String {
-        archs.iter().map(|arch| pin(&family, &format!("device-{arch}"))).collect()
-    };
     let host = wheels.read(HOST);
     let base = host.text(&host.info("METADATA")).trim_end().to_owned();
-    let with = |added: &str| {
-        wheels.edit(HOST, |host| host.add(&host.info("METADATA"), format!("{base}\n{added}")));
-    };
     let all = ["gfx1100", "gfx1101", "gfx1102", "all"];
-    with(&lines(&all));
+    set_metadata(&wheels, &base, &device_pins(&family, &all));
     wheels.fires_nothing();
-    with(&lines(&["gfx1100", "gfx1102", "all"]));
+    set_metadata(&wheels, &base, &device_pins(&family, &["gfx1100", "gfx1102", "all"]));
     wheels.fires(&["V095"], &["device-gfx1101"]);
     for line in [
         "Requires-Dist: ex-blas[device-all] == 1.0+rocm7.1\n".to_owned(),
         pin(&device("gfx1100"), "").trim_end().to_owned() + "; sys_platform == 'linux'\n",
     ] {
-        with(&(lines(&all) + &line));
+        set_metadata(&wheels, &base, &(device_pins(&family, &all) + &line));
         wheels.fires(&["V095"], &[]);
     }
-    with(&lines(&all));
+    set_metadata(&wheels, &base, &device_pins(&family, &all));
     for line in ["ex-blas == 2.0; python_version > '3'", "ex-blas-device-gfx1101 == 2.0"] {
         let wheels = Wheels::new();
         wheels.edit(&device("gfx1100"), |wheel| {
@@ -384,4 +384,13 @@ fn v095_and_v096_requirements_that_reach_around_the_extras() {
         host.add(&metadata, format!("{}\nRequires-Dist: foo ==\n", text.trim_end()));
     });
     wheels.fires(&["V094"], &["is no requirement"]);
+}
+
+fn device_pins(family: &str, archs: &[&str]) -> String {
+    archs.iter().map(|arch| pin(family, &format!("device-{arch}"))).collect()
+}
+
+/// Gives the host these lines of METADATA, the first of them its own.
+fn set_metadata(wheels: &Wheels, own: &str, added: &str) {
+    wheels.edit(HOST, |host| host.add(&host.info("METADATA"), format!("{own}\n{added}")));
 }

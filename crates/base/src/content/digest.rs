@@ -82,8 +82,9 @@ impl TryFrom<String> for Sha256Digest {
     type Error = Error;
     fn try_from(text: String) -> Result<Self> {
         let bytes = unhex(&text).filter(|bytes| hex(bytes) == text);
-        let message = || format!("`{}` is no SHA-256 in hex", text.escape_debug());
-        bytes.map(Self).ok_or_else(|| Error::malformed(message()))
+        bytes.map(Self).ok_or_else(|| {
+            Error::malformed(format!("`{}` is no SHA-256 in hex", text.escape_debug()))
+        })
     }
 }
 

@@ -112,8 +112,9 @@ pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
 /// The note segments in table order, each range of bytes once.
 fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
     let headers = file.program_headers.iter().enumerate();
-    let is_note = |header: &ProgramHeader| header.p_type == elf::PT_NOTE && header.p_filesz > 0;
-    let mut notes: Vec<_> = headers.filter(|(_, header)| is_note(header)).collect();
+    let mut notes: Vec<_> = headers
+        .filter(|(_, header)| header.p_type == elf::PT_NOTE && header.p_filesz > 0)
+        .collect();
     notes.sort_by_key(|(index, header)| (header.p_offset, header.p_filesz, *index));
     notes.dedup_by_key(|(_, header)| (header.p_offset, header.p_filesz));
     let mut pairs = notes.windows(2);
@@ -154,10 +155,10 @@ fn collect(
 }
 
 fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Result<()> {
-    let same = |other: &CodeObjectMetadata| {
-        other.version == metadata.version && other.target == metadata.target
-    };
-    match found.iter().position(same) {
+    let same = found
+        .iter()
+        .position(|other| other.version == metadata.version && other.target == metadata.target);
+    match same {
         Some(known) => found[known].kernels.extend(metadata.kernels),
         None if found.len() == TARGETS_LIMIT => {
             let message = format!("notes of more than {TARGETS_LIMIT} versions and targets");

@@ -13,16 +13,17 @@ const BEGIN: &[u8] = b"-----BEGIN PGP ";
 
 /// Splits a file into its blocks, each with the text up to the next one; the whole file if it has no block.
 pub fn blocks(bytes: &[u8]) -> Vec<&[u8]> {
-    let begins = |at: &usize| {
-        let is_first = at.checked_sub(1).is_none_or(|before| bytes.get(before) == Some(&b'\n'));
-        is_first && bytes.get(*at..).is_some_and(|rest| rest.starts_with(BEGIN))
-    };
-    let starts: Vec<usize> = (0..bytes.len()).filter(begins).collect();
+    let starts: Vec<usize> = (0..bytes.len()).filter(|at| begins_block(bytes, *at)).collect();
     if starts.is_empty() {
         return vec![bytes];
     }
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     starts.iter().zip(ends).filter_map(|(start, end)| bytes.get(*start..end)).collect()
+}
+
+fn begins_block(bytes: &[u8], at: usize) -> bool {
+    let is_first = at.checked_sub(1).is_none_or(|before| bytes.get(before) == Some(&b'\n'));
+    is_first && bytes.get(at..).is_some_and(|rest| rest.starts_with(BEGIN))
 }
 
 #[cfg(test)]

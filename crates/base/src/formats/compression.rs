@@ -387,11 +387,11 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         let mut state = 7u64;
-        let mut next = || {
+        let bytes = (0..6 << 20).map(|_| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 60).to_le_bytes()[0]
-        };
-        (0..6 << 20).map(|_| next()).collect()
+        });
+        bytes.collect()
     }
 
     #[test]

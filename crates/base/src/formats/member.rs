@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 /// Whether `path`, relative to the root, stays below it and consists of names only: no empty, `.` or `..`
 /// part, no control character.
 pub(super) fn is_plain(path: &str) -> bool {
-    let odd = |part: &str| part.is_empty() || part == "." || part == "..";
-    !path.split('/').any(odd) && !path.contains(char::is_control)
+    let has_odd_part = path.split('/').any(|part| matches!(part, "" | "." | ".."));
+    !has_odd_part && !path.contains(char::is_control)
 }
 
 /// Bytes that the current member still lacks.

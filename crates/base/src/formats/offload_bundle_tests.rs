@@ -41,15 +41,16 @@ fn entries_keep_their_order_and_bytes() {
     bytes.extend([0; 100]);
     let bundle = parse_bytes(bytes).unwrap();
     assert_eq!(bundle.len, 517);
-    let read =
-        |entry: &BundleEntry| entry.content.read_vec(0..entry.content.len(), 99, "x").unwrap();
-    let all: Vec<_> = bundle.entries.iter().map(|e| (e.id.text.as_str(), read(e))).collect();
+    let entries = bundle.entries.iter().map(|entry| {
+        let bytes = entry.content.read_vec(0..entry.content.len(), 99, "x").unwrap();
+        (entry.id.text.as_str(), bytes)
+    });
+    let all: Vec<_> = entries.collect();
     assert_eq!(all, [(HOST, vec![]), (GFX906, b"first".to_vec()), (GFX942, b"second".to_vec())]);
 }
 
 #[test]
 fn ids_of_all_compilers_name_their_target() {
-    let target = |text| EntryId::parse(text).unwrap().target.map(|t| t.to_string());
     for (id, expected) in [
         (GFX906, Some("gfx906")),
         (GFX942, Some("gfx942:xnack+")),
@@ -60,7 +61,8 @@ fn ids_of_all_compilers_name_their_target() {
         ("openmp-nvptx64-nvidia-cuda--sm_70", None),
         ("host-x86_64-unknown-linux-gnu-", None),
     ] {
-        assert_eq!(target(id).as_deref(), expected, "{id}");
+        let target = EntryId::parse(id).unwrap().target.map(|target| target.to_string());
+        assert_eq!(target.as_deref(), expected, "{id}");
     }
     assert_eq!(EntryId::parse(HOST).unwrap().triple, "x86_64-unknown-linux");
     assert_eq!(EntryId::parse("sycl-x--").unwrap().kind, BundleEntryKind::Other("sycl".into()));

@@ -50,15 +50,16 @@ impl Serialize for PathDigests {
 impl<'de> Deserialize<'de> for PathDigests {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let number = |bytes: &[u8]| {
-            let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() == 2 * BYTES)?;
-            u64::from_str_radix(text, 16).ok()
-        };
         let numbers = text.as_bytes().chunks(2 * BYTES).map(number).collect::<Option<Vec<u64>>>();
         numbers
             .map(Self)
             .ok_or_else(|| de::Error::custom("paths are not numbers of 48 bits in hex"))
     }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(digits).ok().filter(|text| text.len() == 2 * BYTES)?;
+    u64::from_str_radix(text, 16).ok()
 }
 
 #[cfg(test)]

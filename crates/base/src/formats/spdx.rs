@@ -257,8 +257,8 @@ impl Write for HashWriter {
 
 /// Makes an id of legal characters (letters, digits, `.` and `-`) that is not in `taken`, and adds it there.
 pub fn new_id(kind: &str, name: &str, taken: &mut BTreeSet<String>) -> String {
-    let legal = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    let first: String = format!("SPDXRef-{kind}-").chars().chain(name.chars().map(legal)).collect();
+    let legal = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' });
+    let first: String = format!("SPDXRef-{kind}-").chars().chain(legal).collect();
     let mut id = first.clone();
     let mut number = 2;
     while !taken.insert(id.clone()) {
@@ -270,10 +270,9 @@ pub fn new_id(kind: &str, name: &str, taken: &mut BTreeSet<String>) -> String {
 
 /// Whether `text` is a licence expression and SPDX knows all its parts.
 pub fn is_known_license(text: &str) -> bool {
-    let known = |expression: spdx::Expression| {
+    spdx::Expression::parse(text).is_ok_and(|expression| {
         expression.requirements().all(|required| required.req.license.id().is_some())
-    };
-    spdx::Expression::parse(text).is_ok_and(known)
+    })
 }
 
 /// Whether `source` is a document that any version of `tool` made. Fails if `source` cannot be read.

@@ -138,16 +138,17 @@ pub(super) fn is_label(header: &Header) -> bool {
 pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<(Header, u64)> {
     let stated = number_at(block, 148..156).ok_or_else(|| fault(start, "has no checksum"))?;
     let is_lenient = dialect == Dialect::Control;
-    let is_signed = || is_lenient && stated == sum_of(block, |byte| byte.cast_signed().into());
-    if stated != sum_of(block, i128::from) && !is_signed() {
+    let is_sum = stated == sum_of(block, i128::from)
+        || is_lenient && stated == sum_of(block, |byte| byte.cast_signed().into());
+    if !is_sum {
         return Err(fault(start, "has a wrong checksum"));
     }
     if is_lenient && is_blank(&block[MODE]) {
         return Err(fault(start, "has no mode"));
     }
     for (name, place, possible) in NUMBERS {
-        let is_blank = || is_blank(block.get(place.clone()).unwrap_or_default());
-        let is_passed_over = is_lenient && place != SIZE && !is_blank();
+        let is_passed_over =
+            is_lenient && place != SIZE && !is_blank(block.get(place.clone()).unwrap_or_default());
         let is_possible = number_at(block, place).is_some_and(|number| possible.contains(&number));
         if !is_passed_over && !is_possible {
             return Err(fault(start, &format!("has a {name} that no system has")));
@@ -165,8 +166,7 @@ fn number_at(block: &[u8; BLOCK], place: Range<usize>) -> Option<i128> {
 
 /// The sum of the bytes, with blanks for the checksum.
 fn sum_of(block: &[u8; BLOCK], value: fn(u8) -> i128) -> i128 {
-    let outside = |index: &usize| !(148..156).contains(index);
-    let bytes = (0..BLOCK).filter(outside).map(|i| value(block[i]));
+    let bytes = (0..BLOCK).filter(|i| !(148..156).contains(i)).map(|i| value(block[i]));
     bytes.sum::<i128>() + 8 * i128::from(b' ')
 }
 

@@ -94,10 +94,7 @@ impl<R: BufRead> ZstdStream<R> {
 
 /// Whether the four bytes `magic` begin a frame or a skippable frame.
 pub fn begins_frame(magic: &[u8]) -> bool {
-    let skippable = |[first, rest @ ..]: &[u8; MAGIC_LEN]| {
-        (0x50..=0x5f).contains(first) && *rest == SKIPPABLE_MAGIC
-    };
-    magic == FRAME_MAGIC || magic.try_into().is_ok_and(skippable)
+    magic == FRAME_MAGIC || matches!(magic, [0x50..=0x5f, rest @ ..] if *rest == SKIPPABLE_MAGIC)
 }
 
 impl<R: BufRead> Read for ZstdStream<R> {

@@ -16,8 +16,8 @@ pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
     if let Some(triple) = id.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
         return Ok((triple, Some(SPIRV.parse::<BaseArch>()?.into())));
     }
-    let target_of = |at: usize| id.get(at + 1..).filter(|text| is_processor(text));
-    match id.match_indices('-').find_map(|(at, _)| Some((at, target_of(at)?))) {
+    let mut ends = id.match_indices('-').filter_map(|(at, _)| Some((at, id.get(at + 1..)?)));
+    match ends.find(|(_, end)| is_processor(end)) {
         Some((at, target)) => Ok((id.get(..at).unwrap_or_default(), Some(target.parse()?))),
         None => Ok((id, None)),
     }
@@ -71,11 +71,11 @@ pub fn members_of_arch_family(name: &str) -> Vec<BaseArch> {
     }
     let stem = name.trim_end_matches(['x', 'X']);
     let is_family = stem.len() < name.len() && stem.len() > "gfx".len();
-    let member = |arch: &&BaseArch| {
+    let members = processors().iter().map(|row| &row.name).filter(|arch| {
         let arch = arch.as_str();
         is_family && arch.len() == name.len() && arch.starts_with(stem)
-    };
-    processors().iter().map(|row| &row.name).filter(member).cloned().collect()
+    });
+    members.cloned().collect()
 }
 
 #[cfg(test)]

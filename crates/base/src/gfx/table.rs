@@ -75,8 +75,8 @@ const GENERIC: &str = "-generic";
 
 /// Whether `arch` is SPIR-V, or the table has it, or the processor of a qualified arch (`gfx1250-strict`).
 pub fn is_known(arch: &BaseArch) -> bool {
-    let processor = |name: &str| processors().iter().any(|row| row.name.as_str() == name);
-    arch.is_spirv() || processor(unqualified(arch))
+    let name = unqualified(arch);
+    arch.is_spirv() || processors().iter().any(|row| row.name.as_str() == name)
 }
 
 /// The processor name of `arch`. The whole name of a generic target, which takes no qualifier.
@@ -98,13 +98,13 @@ pub fn known_archs() -> impl Iterator<Item = BaseArch> {
 /// Whether `arch` is known, or has the shape of a processor or generic target, so that archs newer than this
 /// table pass.
 pub fn is_plausible(arch: &BaseArch) -> bool {
-    let name = arch.as_str();
-    let is_generic = |name: &str| {
-        let numbers = name.strip_suffix(GENERIC).and_then(|stem| stem.strip_prefix("gfx"));
-        let is_number = |part: &str| part.len() <= 2 && part.bytes().all(|c| c.is_ascii_digit());
-        numbers.is_some_and(|numbers| numbers.split('-').all(is_number))
-    };
-    is_known(arch) || has_shape(unqualified(arch)) || is_generic(name)
+    is_known(arch) || has_shape(unqualified(arch)) || has_generic_shape(arch.as_str())
+}
+
+fn has_generic_shape(name: &str) -> bool {
+    let numbers = name.strip_suffix(GENERIC).and_then(|stem| stem.strip_prefix("gfx"));
+    let Some(numbers) = numbers else { return false };
+    numbers.split('-').all(|part| part.len() <= 2 && part.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// EF_AMDGPU_MACH of the code objects of `arch`. A qualified arch without a value of its own has that of its
@@ -158,12 +158,11 @@ fn starts_with_word(text: &str, word: &str) -> bool {
 /// Whether `word` has the shape of a processor: major (no leading zero), minor and hex stepping.
 fn has_shape(word: &str) -> bool {
     let digits = word.strip_prefix("gfx").unwrap_or_default();
-    let hex = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
     let Some((stepping, version)) = digits.as_bytes().split_last() else {
         return false;
     };
     (2..=3).contains(&version.len())
-        && hex(*stepping)
+        && matches!(*stepping, b'0'..=b'9' | b'a'..=b'f')
         && version[0] != b'0'
         && version.iter().all(u8::is_ascii_digit)
 }

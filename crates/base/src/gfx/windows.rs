@@ -41,8 +41,8 @@ pub fn archs_in_windows(
 /// The start of the last word of `text`, which may continue in the next window. Words may contain dashes, as
 /// archs do (`gfx1250-strict`). Words longer than [`WORD_LIMIT`] are cut.
 fn last_word(text: &[u8]) -> usize {
-    let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
-    let start = text.iter().rposition(|byte| !in_word(byte)).map_or(0, |at| at + 1);
+    let before = text.iter().rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
+    let start = before.map_or(0, |at| at + 1);
     if text.len() - start <= WORD_LIMIT { start } else { text.len() }
 }
 

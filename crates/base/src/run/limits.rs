@@ -119,8 +119,9 @@ fn machine_memory() -> u64 {
     let machine = rustix::system::sysinfo();
     let total = machine.totalram.saturating_mul(u64::from(machine.mem_unit));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limit = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    limit_files(&groups).filter_map(limit).fold(total, u64::min)
+    let limits = limit_files(&groups)
+        .filter_map(|path| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok());
+    limits.fold(total, u64::min)
 }
 
 /// The files with the memory limits of a process whose `/proc/self/cgroup` is `groups`: those of each control

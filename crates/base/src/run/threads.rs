@@ -58,11 +58,11 @@ pub fn each<I: Sync, T: Send>(
 
 /// Does `work` for the items from `next` on that no other thread takes.
 fn work_off<I, T>(items: &[I], next: &AtomicUsize, work: &impl Fn(&I) -> T) -> Vec<(usize, T)> {
-    let take = || {
+    let done = std::iter::from_fn(|| {
         let index = next.fetch_add(1, Ordering::Relaxed);
         items.get(index).map(|item| (index, work(item)))
-    };
-    std::iter::from_fn(take).collect()
+    });
+    done.collect()
 }
 
 #[cfg(test)]

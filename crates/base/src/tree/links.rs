@@ -52,23 +52,29 @@ impl LinkSet {
 
     /// The links that lead to no path of the set.
     pub fn dangling(&self) -> Vec<DanglingLink> {
-        let look = |place: &str| match self.links.get(place) {
+        let lost = self.named.iter().filter(|(_, path, target)| {
+            follow(path, target, |place| self.look(place)) != End::Inside
+        });
+        lost.cloned().map(|(owner, path, target)| DanglingLink { owner, path, target }).collect()
+    }
+
+    fn look(&self, place: &str) -> Look<'_> {
+        match self.links.get(place) {
             Some(target) => Look::Link(target),
             None if self.paths.contains(place) => Look::Other,
             None => Look::Nothing,
-        };
-        let lost = |path, target| follow(path, target, look) != End::Inside;
-        let lost = self.named.iter().filter(|(_, path, target)| lost(path, target)).cloned();
-        lost.map(|(owner, path, target)| DanglingLink { owner, path, target }).collect()
+        }
     }
 
     /// Fails if a link is absolute, leads above the root of the trees, or leads over too many folders. A path
     /// that the set lacks counts as a folder: it may exist where the set is installed.
     pub fn refuse_leaving(&self) -> Result<()> {
-        let look = |place: &str| self.links.get(place).map_or(Look::Other, |t| Look::Link(t));
         let mut faults = Faults::default();
         for (name, path, target) in &self.named {
-            if let Err(fault) = stays(path, target, look) {
+            let stays = stays(path, target, |place| {
+                self.links.get(place).map_or(Look::Other, |target| Look::Link(target))
+            });
+            if let Err(fault) = stays {
                 faults.add(fault.structure(format!("{name}/{path}")));
             }
         }
@@ -80,15 +86,22 @@ impl<D> Tree<D> {
     /// The links that are absolute, lead above the root or lead over too many folders, each with its error. A
     /// path that the tree lacks counts as a folder.
     pub fn leaving_links(&self) -> Vec<(&TreePath, Error)> {
-        let look = |place: &str| match self.nodes.get(place) {
-            Some(Node::Link { target }) => Look::Link(target),
-            _ => Look::Other,
-        };
         let links = self.nodes.iter().filter_map(|(path, node)| match node {
             Node::Link { target } => Some((path, target)),
             _ => None,
         });
-        links.filter_map(|(path, target)| Some((path, stays(path, target, look).err()?))).collect()
+        let leaving = links.filter_map(|(path, target)| {
+            let error = stays(path, target, |place| self.look(place)).err()?;
+            Some((path, error))
+        });
+        leaving.collect()
+    }
+
+    fn look(&self, place: &str) -> Look<'_> {
+        match self.nodes.get(place) {
+            Some(Node::Link { target }) => Look::Link(target),
+            _ => Look::Other,
+        }
     }
 }
 
@@ -195,13 +208,14 @@ mod tests {
         tree
     }
 
+    fn leaving(links: &[(&str, &str)]) -> Vec<String> {
+        let tree = tree(links);
+        let leaving = tree.leaving_links();
+        leaving.into_iter().map(|(path, _)| path.to_string()).collect()
+    }
+
     #[test]
     fn links_that_leave_through_other_links_are_found() {
-        let leaving = |links: &[(&str, &str)]| {
-            let tree = tree(links);
-            let leaving = tree.leaving_links();
-            leaving.into_iter().map(|(path, _)| path.to_string()).collect::<Vec<_>>()
-        };
         assert_eq!(leaving(&[("l", "."), ("n", "l/l/l/../../../etc")]), ["n"]);
         assert_eq!(leaving(&[("a/b/l", "../.."), ("n", "a/b/l/..")]), ["n"]);
         assert_eq!(leaving(&[("a/n", "l/../../x"), ("a/l", "gone/..")]), ["a/n"]);

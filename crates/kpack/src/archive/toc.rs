@@ -369,8 +369,9 @@ fn first_rows(rows: &[NumberedRow], keys: &Names) -> Result<Vec<usize>, OutOfMem
     let mut first = Vec::new();
     let mut last: Option<usize> = None;
     for (index, draft) in rows.iter().enumerate() {
-        let is_same = |last| last == draft.key || keys.get(last) == keys.get(draft.key);
-        if !last.is_some_and(is_same) {
+        let is_same =
+            last.is_some_and(|last| last == draft.key || keys.get(last) == keys.get(draft.key));
+        if !is_same {
             push(&mut first, index)?;
         }
         last = Some(draft.key);
@@ -394,10 +395,10 @@ impl SortedRows {
     /// Returns the row of `target` for `key`.
     pub(super) fn find(&self, key: &[u8], target: &[u8]) -> Option<Row> {
         let rows = self.range(key)?;
-        let of =
-            |draft: &NumberedRow| self.targets.get(draft.target).unwrap_or_default().cmp(target);
-        let index = rows.binary_search_by(of).ok()?;
-        Some(rows.get(index)?.row)
+        let index = rows.binary_search_by(|draft| {
+            self.targets.get(draft.target).unwrap_or_default().cmp(target)
+        });
+        Some(rows.get(index.ok()?)?.row)
     }
 
     /// Iterates over the targets of `key` with their rows.

@@ -65,12 +65,11 @@ pub struct CompatibleTarget<'a> {
 impl<'a> CompatibleTarget<'a> {
     /// The text of the target in pieces.
     fn pieces(self) -> impl Iterator<Item = &'a [u8]> {
-        let fixed = move |(index, _): &(u32, &[u8])| {
+        let fixed = (0_u32..).zip(parts(self.features)).filter(move |(index, _)| {
             let bit = self.free.checked_sub(index + 1);
             bit.is_none_or(|bit| self.mask >> bit & 1 == 1)
-        };
-        let features = (0..).zip(parts(self.features)).filter(fixed);
-        [self.processor].into_iter().chain(features.flat_map(|(_, feature)| [&b":"[..], feature]))
+        });
+        [self.processor].into_iter().chain(fixed.flat_map(|(_, feature)| [&b":"[..], feature]))
     }
 
     /// Tells whether `name` is the text of the target.

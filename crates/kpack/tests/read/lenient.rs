@@ -219,9 +219,9 @@ fn code_with_count(count: u32, blob: &[u8]) -> Option<Code> {
 /// `none: blob beyond file`: 9, on access; `original_size` is ignored. A size of 2^40 crashes AMD's loader.
 #[test]
 fn blobs_of_stored_code_objects() {
-    let of = |blob| plain_with("blobs", Value::Array(vec![blob, Value::Nil, map([])]));
     for (offset, size) in [(64, 1 << 40), (1 << 40, 3), (u64::MAX, u64::MAX), (1 << 20, 0)] {
-        let bytes = of(blob(offset, size));
+        let blobs = vec![blob(offset, size), Value::Nil, map([])];
+        let bytes = plain_with("blobs", Value::Array(blobs));
         assert_eq!(found(&bytes, "lib/x.so#0", "gfx90a"), Err(Code::Io), "{offset} {size}");
         // An item that is no map is no code object; one without numbers is empty.
         assert_eq!(found(&bytes, "lib/x.so#1", "gfx90a"), Ok(Vec::new()));

@@ -95,12 +95,12 @@ fn is_wanted(arch: &BaseArch, targets: &BTreeSet<BaseArch>) -> bool {
 
 /// Makes a group of each of `targets`; of each arch of the input if `targets` is empty.
 fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
-    let group = |arch: &BaseArch| ArchitectureGroup {
+    let groups = targets.iter().map(|arch| ArchitectureGroup {
         name: arch.to_string(),
         display_name: arch.to_string(),
         architectures: vec![arch.clone()],
-    };
-    Grouping { groups: targets.iter().map(group).collect(), primary_shard: None }
+    });
+    Grouping { groups: groups.collect(), primary_shard: None }
 }
 
 /// An empty configuration that drops code in no group.

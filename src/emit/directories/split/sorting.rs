@@ -14,7 +14,7 @@ use crate::emit::directories::names::GENERIC;
 use crate::emit::directories::output::{OutputArtifact, Outputs};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings, Stage};
-use crate::split::{DatabaseFile, FatBinary, HostBinary, ManifestFile, SplitArtifact};
+use crate::split::{DatabaseFile, FatBinary, HostBinary, SplitArtifact};
 
 /// All artifacts of a shard with one name and kind.
 pub(super) struct ShardComponent<'a> {
@@ -54,8 +54,7 @@ impl<'a> ShardComponent<'a> {
         if !whole {
             self.regenerate(&binaries, &mut outputs, means)?;
         }
-        let earlier = |name: &str| self.earlier(name, whole);
-        let finished = outputs.finish(earlier)?;
+        let finished = outputs.finish(|name| self.earlier(name, whole))?;
         Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
     }
 
@@ -93,11 +92,10 @@ impl<'a> ShardComponent<'a> {
 
     /// The folder of the artifact of the input that is called `name`.
     fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
-        let same = |(artifact, _): &&(&'a Artifact, &'a SplitArtifact)| {
-            format!("{}_{}", self.id, artifact.name.gpu_family) == name
-        };
-        let found = self.sources.iter().filter(|_| whole).find(same)?;
-        Some(found.0.root.as_path())
+        let mut sources = self.sources.iter().filter(|_| whole);
+        let (artifact, _) = sources
+            .find(|(artifact, _)| format!("{}_{}", self.id, artifact.name.gpu_family) == name)?;
+        Some(artifact.root.as_path())
     }
 
     fn sort(
@@ -280,14 +278,15 @@ impl<'a> ClassifiedArtifact<'a> {
 
     /// Whether a folder stays: folders that held only device code are dropped with it.
     fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
-        let listed = |manifest: &ManifestFile| {
-            std::iter::successors(manifest.path.parent(), TreePath::parent)
-                .any(|folder| folder == *path)
-        };
+        let mut manifests = self.split.archive_manifests.iter();
         self.keeps.is_some()
             || self.split.host.get(path).is_some()
-            || (whole && self.split.archive_manifests.iter().any(listed))
+            || (whole && manifests.any(|manifest| is_below(&manifest.path, path)))
     }
+}
+
+fn is_below(path: &TreePath, folder: &TreePath) -> bool {
+    std::iter::successors(path.parent(), TreePath::parent).any(|above| above == *folder)
 }
 
 fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {

@@ -83,8 +83,7 @@ pub fn parse(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
             found = Some(digest);
         }
     }
-    let nothing = || Error::malformed(format!("has no SHA-256 of {name}")).hint(HINT);
-    found.ok_or_else(nothing)
+    found.ok_or_else(|| Error::malformed(format!("has no SHA-256 of {name}")).hint(HINT))
 }
 
 const HINT: &str = "write it with sha256sum, in the folder of the archive; or remove it";

@@ -300,12 +300,11 @@ fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
     if folder && name == "." {
         return Ok(None);
     }
-    let outside = || {
+    let path = normal(name).ok_or_else(|| {
         let message = format!("`{}` is no path inside of the artifact", name.escape_debug());
         let hint = "paths are relative, without `..`, empty parts or line breaks";
         Error::malformed(message).hint(hint)
-    };
-    let path = normal(name).ok_or_else(outside)?;
+    })?;
     refuse_deep(&path).map(|()| Some(path))
 }
 

@@ -48,9 +48,8 @@ const BUFFER: usize = 256 << 10;
 
 /// The file name without its ending, and the compression, of a packed artifact.
 pub(super) fn parse_name(file_name: &str) -> Option<(&str, Method)> {
-    let endings = [(".tar.zst", Method::Zstd), (".tar.xz", Method::Xz)];
-    let stem = |(ending, method)| Some((file_name.strip_suffix(ending)?, method));
-    endings.into_iter().find_map(stem)
+    let mut endings = [(".tar.zst", Method::Zstd), (".tar.xz", Method::Xz)].into_iter();
+    endings.find_map(|(ending, method)| Some((file_name.strip_suffix(ending)?, method)))
 }
 
 /// A decoded artifact.
@@ -190,26 +189,25 @@ impl Contents for Packed {
     }
 
     fn outside(&mut self, prefixes: &[TreePath], _: &mut Faults) -> Vec<String> {
-        let is_file = |member: &PackedNode| !matches!(member, PackedNode::Folder { .. });
         let mut prefixes: Vec<&TreePath> = prefixes.iter().collect();
         prefixes.sort_by(|one, other| one.components().cmp(other.components()));
-        // Prefixes do not nest, so a path inside one sorts right behind it.
-        let inside = |path: &TreePath| {
-            let behind = prefixes.partition_point(|p| p.components().le(path.components()));
-            let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
-            before.is_some_and(|prefix| path == *prefix || relative(path, prefix).is_some())
-        };
         let mut files: Vec<&TreePath> = self
             .members
             .iter()
-            .filter(|(path, member)| {
-                is_file(member) && path.as_str() != MANIFEST_NAME && !inside(path)
-            })
+            .filter(|(_, member)| !matches!(member, PackedNode::Folder { .. }))
             .map(|(path, _)| path)
+            .filter(|path| path.as_str() != MANIFEST_NAME && !is_inside(path, &prefixes))
             .collect();
         files.sort_by(|one, other| one.components().cmp(other.components()));
         files.into_iter().map(TreePath::to_string).collect()
     }
+}
+
+/// Looks a path up in sorted prefixes. They do not nest, so it sorts right behind its own.
+fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
+    let behind = prefixes.partition_point(|p| p.components().le(path.components()));
+    let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
+    before.is_some_and(|prefix| path == *prefix || relative(path, prefix).is_some())
 }
 
 /// Returns `path` relative to `prefix`, if it is below.

@@ -137,13 +137,16 @@ fn deep_nesting_is_unreadable_rather_than_a_crash() {
 
 /// The three keys of a library with the places of its solutions, in this order.
 fn library(order: &[&str], triples: &[u64], blob: &[u8], version: u64) -> Value {
-    let of = |key: &&str| match *key {
-        "solutions_index" => Value::Array(triples.iter().map(|n| (*n).into()).collect()),
-        "solutions_blob" => Value::Binary(blob.to_vec()),
-        "format_version" => version.into(),
-        _ => map(&[("type", "Placeholder".into()), ("value", "T_gfx942".into())]),
-    };
-    map(&order.iter().map(|key| (*key, of(key))).collect::<Vec<_>>())
+    let entries = order.iter().map(|key| {
+        let value = match *key {
+            "solutions_index" => Value::Array(triples.iter().map(|n| (*n).into()).collect()),
+            "solutions_blob" => Value::Binary(blob.to_vec()),
+            "format_version" => version.into(),
+            _ => map(&[("type", "Placeholder".into()), ("value", "T_gfx942".into())]),
+        };
+        (*key, value)
+    });
+    map(&entries.collect::<Vec<_>>())
 }
 
 const KEYS: [&str; 4] = ["solutions_index", "library", "solutions_blob", "format_version"];

@@ -90,15 +90,13 @@ impl Removal<'_> {
         if cut.second.is_some() && !(page..page + PAGE).contains(&start) {
             return Err(other("has a segment that does not begin where the device code ends"));
         }
-        let passed = |section: &&SectionRow| {
+        let passes_section = self.before.sections.iter().any(|section| {
             takes_addresses(section)
                 && is_in_file(section)
                 && (code.end..start).contains(&section.sh_addr(LE))
-        };
+        });
         let zeros = behind..behind.saturating_add(start.saturating_sub(code.end));
-        if self.before.sections.iter().any(|section| passed(&section))
-            || !content.slice(zeros)?.is_zero()?
-        {
+        if passes_section || !content.slice(zeros)?.is_zero()? {
             return Err(other("does not load what lies behind the device code"));
         }
         Ok(())
@@ -106,9 +104,9 @@ impl Removal<'_> {
 
     /// A part without code may be loaded without leave to execute it, where another part has the code.
     fn drop_execution(&self, cut: &Cut, parts: &mut [Segment], names: &[u8]) {
-        let has_code =
-            |part: &Segment| self.sections_in(part).iter().any(|s| has(s, elf::SHF_EXECINSTR));
-        let some_have_code = parts.iter().any(has_code);
+        let some_have_code = parts
+            .iter()
+            .any(|part| self.sections_in(part).iter().any(|s| has(s, elf::SHF_EXECINSTR)));
         let found = std::iter::once(cut.first).chain(cut.second);
         for (part, found) in parts.iter_mut().zip(found) {
             let without = elf::ProgramFlags(part.p_flags(LE).0 & !elf::PF_X.0);
@@ -138,11 +136,12 @@ impl Removal<'_> {
         let shifted = self
             .shifted_bytes()
             .filter(|bytes| bytes.start <= start && start.saturating_add(size) <= bytes.end);
-        let covers = |index: usize| {
-            let bytes = bytes_of(&self.before.sections[index]);
-            bytes.start < start.saturating_add(size) && start < bytes.end
-        };
-        if shifted.is_some() && self.moved().any(covers) {
+        let covers_moved = shifted.is_some()
+            && self.moved().any(|index| {
+                let bytes = bytes_of(&self.before.sections[index]);
+                bytes.start < start.saturating_add(size) && start < bytes.end
+            });
+        if covers_moved {
             moved.p_offset.set(LE, start.saturating_add(self.shift));
             moved.p_vaddr.set(LE, segment.p_vaddr(LE).saturating_add(self.shift));
             moved.p_paddr.set(LE, segment.p_paddr(LE).wrapping_add(self.shift));

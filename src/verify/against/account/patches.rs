@@ -77,10 +77,10 @@ impl Removal<'_> {
     }
 
     fn wrappers(&self, names: &[u8]) -> impl Iterator<Item = &SectionRow> {
-        let own = |section: &&SectionRow| {
+        let wrappers = self.before.sections.iter().filter(move |section| {
             is_in_file(section) && name_of(section, names) == b".hipFatBinSegment"
-        };
-        self.before.sections.iter().filter(move |section| own(section)).take(1)
+        });
+        wrappers.take(1)
     }
 
     /// Calls `take` with the index, offset, address and words of each wrapper.
@@ -181,8 +181,8 @@ impl Removal<'_> {
             let mut entry: Dyn64<LE> = record(bytes)?;
             let (tag, value) = (entry.d_tag.get(LE), entry.d_val.get(LE));
             ended |= tag == elf::DT_NULL;
-            let own = |index: &usize| self.before.sections[*index].sh_addr(LE) == value;
-            if let Some(index) = self.moved().find(own)
+            let own = self.moved().find(|i| self.before.sections[*i].sh_addr(LE) == value);
+            if let Some(index) = own
                 && !ended
                 && FOLLOWING.contains(&tag)
                 && let Some(address) = self.moved_to(index)

@@ -66,8 +66,7 @@ impl<'a> Removal<'a> {
         if before.sections.len() != after.sections.len() {
             return Err(other("has another number of sections"));
         }
-        let holds = |load: &Segment| holds(load, code);
-        let load = before.segments.iter().position(holds);
+        let load = before.segments.iter().position(|load| holds(load, code));
         let load = load.ok_or_else(|| other("has device code outside of any load segment"))?;
         let drops_own_entry = has_own_entry(before) && !has_own_entry(after);
         let mut removal = Self {
@@ -99,13 +98,11 @@ impl<'a> Removal<'a> {
 
     fn find_cut(&self) -> Result<Option<Cut>> {
         let (own, code) = (self.segment(), addresses_of(self.code()));
-        let is_first =
-            |s: &&Segment| s.p_type(LE) == elf::PT_LOAD && s.p_vaddr(LE) == own.p_vaddr(LE);
         let at = self
             .after
             .segments
             .iter()
-            .position(|segment| is_first(&segment))
+            .position(|s| s.p_type(LE) == elf::PT_LOAD && s.p_vaddr(LE) == own.p_vaddr(LE))
             .ok_or_else(|| other("lacks the segment that held the device code"))?;
         let first = self.after.segments[at];
         if first.p_filesz(LE) == own.p_filesz(LE) {
@@ -214,14 +211,15 @@ impl<'a> Removal<'a> {
 
     /// The bytes before of the sections that moved up, from the first to the last.
     pub(super) fn shifted_bytes(&self) -> Option<Range<u64>> {
-        let bytes = |index: &usize| bytes_of(&self.before.sections[*index]);
-        Some(bytes(self.shifted.first()?).start..bytes(self.shifted.last()?).end)
+        let ends = [*self.shifted.first()?, *self.shifted.last()?];
+        let [first, last] = ends.map(|index| bytes_of(&self.before.sections[index]));
+        Some(first.start..last.end)
     }
 
     /// The bytes that the headers take and what made room for them, before and after.
     pub(super) fn front(&self) -> Range<u64> {
-        let table = |count: usize| FILE_HEADER + SEGMENT * count as u64;
-        let tables = [self.before.segments.len(), self.segments_after()].map(table);
+        let tables = [self.before.segments.len(), self.segments_after()]
+            .map(|count| FILE_HEADER + SEGMENT * count as u64);
         let shifted = self.shifted_bytes().map(|bytes| bytes.end.saturating_add(self.shift));
         let displaced = self.displaced.map(|(index, _)| bytes_of(&self.before.sections[index]).end);
         0..tables.into_iter().chain(shifted).chain(displaced).fold(0, u64::max)
@@ -266,11 +264,10 @@ fn is_movable(tables: &Tables, section: &SectionRow) -> bool {
         elf::SHT_DYNSYM,
         elf::SHT_NOTE,
     ];
-    let is_interpreter = |segment: &Segment| {
-        segment.p_type(LE) == elf::PT_INTERP && segment.p_offset(LE) == section.sh_offset(LE)
-    };
-    let movable =
-        kinds.contains(&section.sh_type(LE)) || tables.segments.iter().any(is_interpreter);
+    let movable = kinds.contains(&section.sh_type(LE))
+        || tables.segments.iter().any(|segment| {
+            segment.p_type(LE) == elf::PT_INTERP && segment.p_offset(LE) == section.sh_offset(LE)
+        });
     has(section, elf::SHF_ALLOC) && movable
 }
 

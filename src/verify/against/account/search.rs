@@ -10,7 +10,7 @@ use rockpack_base::tree::TreePath;
 
 use super::edits::Edits;
 use super::patches::each_record;
-use crate::verify::own::tables::{LE, SectionRow, Tables, bytes_of, is_in_file, record};
+use crate::verify::own::tables::{LE, Tables, bytes_of, is_in_file, record};
 
 /// The longest path that Linux opens, in bytes.
 const LONGEST_PATH: usize = 4096;
@@ -53,9 +53,11 @@ pub(super) fn rewritten(
 /// The search paths, by their offset in the file.
 fn search_paths(content: &Content, tables: &Tables) -> Result<BTreeMap<u64, Vec<u8>>> {
     let mut found = BTreeMap::new();
-    let is_dynamic =
-        |section: &&SectionRow| section.sh_type(LE) == elf::SHT_DYNAMIC && is_in_file(section);
-    for section in tables.sections.iter().filter(is_dynamic).take(MOST) {
+    let dynamic = tables
+        .sections
+        .iter()
+        .filter(|section| section.sh_type(LE) == elf::SHT_DYNAMIC && is_in_file(section));
+    for section in dynamic.take(MOST) {
         let link = usize::try_from(section.sh_link(LE)).unwrap_or(usize::MAX);
         let Some(strings) = tables.sections.get(link).filter(|strings| is_in_file(strings)) else {
             continue;

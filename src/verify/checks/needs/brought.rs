@@ -120,23 +120,21 @@ impl<'a> Brought<'a> {
         if self.package.format == Some(Format::Rpm) {
             let is_known = CAPABILITY_STARTS.iter().any(|start| name.starts_with(start));
             let is_capability = is_known && name.contains(".so");
-            let named = |wish: &&str| wish.strip_prefix(name).is_some_and(|r| r.starts_with('('));
-            return !is_capability || self.all_wishes().any(|wish| named(&wish));
+            let mut ends = self.all_wishes().filter_map(|wish| wish.strip_prefix(name));
+            return !is_capability || ends.any(|end| end.starts_with('('));
         }
         let packages = self.set.tables.get(name);
         if packages.is_none() && !is_in_set {
             return true;
         }
-        let is_strange = |wish: &str| !self.set.known.contains(wish);
         // What a library in a kernel package needs is its host's.
         let mut own: Box<dyn Iterator<Item = &str>> = if self.package.has_kernels() {
             Box::new(self.outside.iter().copied())
         } else {
             Box::new(self.package.named.iter().map(String::as_str))
         };
-        let has = |wish: &str| packages.is_some_and(|packages| packages.contains(wish));
-        self.outside.iter().any(|wish| has(wish))
-            || own.any(|wish| self.outside.contains(wish) && is_strange(wish))
+        packages.is_some_and(|packages| self.outside.iter().any(|wish| packages.contains(*wish)))
+            || own.any(|wish| self.outside.contains(wish) && !self.set.known.contains(wish))
     }
 
     /// Everything that the packages need.

@@ -33,15 +33,15 @@ fn is_misplaced(set: &InstalledSet<'_>, file: &LinkedFile<'_>, excuses: &Excuses
         return false;
     };
     let folder = file.folder();
-    let is_misplaced = || match relative(folder, excuses) {
+    // Whether files that need it get it is another check.
+    if set.is_told(folder) || set.users(soname).next().is_some() {
+        return false;
+    }
+    let is_misplaced = match relative(folder, excuses) {
         Some(below) => search::is_misplaced(below, soname, is_searched(set, folder)),
         None => search::is_public(folder, soname) && !is_searched(set, folder),
     };
-    !set.is_told(folder)
-        // Whether files that need it get it is another check.
-        && set.users(soname).next().is_none()
-        && is_misplaced()
-        && !is_linked(set, file)
+    is_misplaced && !is_linked(set, file)
 }
 
 /// Whether the search path of a file in another folder leads to this one.

@@ -44,15 +44,14 @@ impl LinkedFile<'_> {
 
     /// The folders of its search path.
     pub(super) fn searched(&self) -> &BTreeSet<String> {
-        let own = self.folder();
-        // Nothing is opened by a longer path, and a part may say `$ORIGIN` as often as it likes.
-        let fits =
-            |part: &&str| part.len() + part.matches("ORIGIN").count() * own.len() <= PATH_MAX;
-        let parts = || {
-            let parts = self.linked.search.split(':').filter(fits);
-            parts.map(|part| resolved(part, own)).collect()
-        };
-        self.searched.get_or_init(parts)
+        self.searched.get_or_init(|| {
+            let own = self.folder();
+            // Nothing is opened by a longer path, and a part may say `$ORIGIN` as often as it likes.
+            let parts = self.linked.search.split(':');
+            let fitting = parts
+                .filter(|part| part.len() + part.matches("ORIGIN").count() * own.len() <= PATH_MAX);
+            fitting.map(|part| resolved(part, own)).collect()
+        })
     }
 
     /// The names that it is needed by.

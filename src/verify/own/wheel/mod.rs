@@ -103,8 +103,7 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
 
 /// Refuses a wheel for Windows alone.
 fn refuse_windows(name: &WheelName) -> Result<()> {
-    let is_windows = |platform: &String| platform.starts_with("win");
-    if !name.platforms.iter().all(is_windows) {
+    if !name.platforms.iter().all(|platform| platform.starts_with("win")) {
         return Ok(());
     }
     let message = format!("is for Windows ({})", name.platforms.join("."));

@@ -53,6 +53,7 @@ impl Texts {
 fn text(zip: &ZipReader, folder: &str, name: &str, limit: u64) -> Result<Vec<u8>> {
     let path = format!("{folder}/{name}");
     let member = zip.members().iter().find(|member| member.name == path);
-    let none = || Error::malformed(format!("has no {path}, and installers refuse it"));
-    zip.read(member.ok_or_else(none)?, limit, name)
+    let member = member
+        .ok_or_else(|| Error::malformed(format!("has no {path}, and installers refuse it")))?;
+    zip.read(member, limit, name)
 }

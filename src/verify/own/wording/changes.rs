@@ -48,16 +48,16 @@ impl DebChanges {
 
     /// The values of templates for them.
     pub(super) fn values(&self, package: &str, version: &str) -> Value {
-        let folder = |(path, target): (&String, &String)| {
+        let folders = self.folders.iter().map(|(path, target)| {
             context! { path => shell_word(path), target => shell_word(target) }
-        };
+        });
         let links = self.links.iter().map(|path| shell_word(path));
         context! {
             package => package.to_owned(),
             before => format!("{version}~"),
             helped => self.helped.values().cloned().collect::<Vec<_>>(),
             links => links.collect::<Vec<_>>(),
-            folders => self.folders.iter().map(folder).collect::<Vec<_>>(),
+            folders => folders.collect::<Vec<_>>(),
         }
     }
 }
@@ -98,12 +98,11 @@ impl RpmChanges {
                 changes.links.insert(path);
             }
         }
-        let said = || said_loader(package);
-        changes.loader = loader.map(|LoaderFile { file, libdir }| LoaderFile {
+        let given = loader.map(|LoaderFile { file, libdir }| LoaderFile {
             file: file.to_owned(),
             libdir: libdir.to_owned(),
         });
-        changes.loader = changes.loader.or_else(said);
+        changes.loader = given.or_else(|| said_loader(package));
         Some(changes)
     }
 
@@ -114,12 +113,12 @@ impl RpmChanges {
 
     /// The values of the template for them.
     pub(super) fn values(&self, prefix: &str, is_moved: bool, moved: &str) -> Value {
-        let folder = |(path, members): (&String, &BTreeSet<String>)| {
+        let folders = self.folders.iter().map(|(path, members)| {
             // The content of a folder comes before it.
             let members: Vec<String> =
                 members.iter().rev().map(|member| lua_text(member)).collect();
             context! { path => lua_text(path), members }
-        };
+        });
         let LoaderFile { file, libdir } = self.loader.clone().unwrap_or_default();
         context! {
             prefix => lua_text(prefix),
@@ -127,7 +126,7 @@ impl RpmChanges {
             file => lua_text(&file),
             moved => lua_text(&format!("{moved} ")),
             libdir => lua_text(&format!("/{libdir}")),
-            folders => self.folders.iter().map(folder).collect::<Vec<_>>(),
+            folders => folders.collect::<Vec<_>>(),
             links => self.links.iter().map(|path| lua_text(path)).collect::<Vec<_>>(),
         }
     }
@@ -164,8 +163,10 @@ impl Own<'_> {
             "symlink_to_dir" => self.is_folder(&path),
             _ => false,
         };
-        let words = || format!("{what} {} {}", shell_word(&path), shell_word(&target));
-        is_so.then(|| (path.clone(), words()))
+        is_so.then(|| {
+            let words = format!("{what} {} {}", shell_word(&path), shell_word(&target));
+            (path, words)
+        })
     }
 
     /// The node at a path that is this package's alone: below the prefix, or its documents.

@@ -129,8 +129,8 @@ fn has_alternatives(package: &Installed) -> bool {
 
 /// Whether a path has no empty, `.` or `..` parts, and every shell takes it for one word.
 fn is_plain_path(path: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+~-".contains(c);
-    TreePath::new(path).is_ok() && path.chars().all(plain)
+    TreePath::new(path).is_ok()
+        && path.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c))
 }
 
 /// The words in the scripts of one package.
@@ -192,8 +192,7 @@ impl<'a> PackageWords<'a> {
         if self.is_loaded() {
             texts.insert("triggers", TRIGGER.to_owned());
         }
-        let script = |(phase, text): (&str, String)| script(phase, "", text);
-        Ok(texts.into_iter().map(script).collect())
+        Ok(texts.into_iter().map(|(phase, text)| script(phase, "", text)).collect())
     }
 
     fn rpm(&self) -> Result<Vec<InstalledScript>> {
@@ -333,23 +332,27 @@ fn programs<'a>(package: &'a Installed, prefix: &str) -> Vec<&'a str> {
     let said: BTreeSet<&str> = lines
         .filter_map(|line| line.split_once(" --install /usr/bin/")?.1.split(' ').next())
         .collect();
-    let runs = |name: &str, node: &InstalledNode| match node {
+    let all = package.paths.range(folder.clone()..);
+    let inside = all.map_while(|(path, node)| Some((path.strip_prefix(&folder)?, node)));
+    let programs = inside.filter(|(name, node)| is_program_name(name) && is_run(name, node, &said));
+    programs.map(|(name, _)| name).collect()
+}
+
+fn is_run(name: &str, node: &InstalledNode, said: &BTreeSet<&str>) -> bool {
+    match node {
         InstalledNode::File { mode, .. } if mode & 0o111 != 0 => true,
         InstalledNode::File { facts, .. } => {
             matches!(facts.class, Class::Host(_)) && said.contains(name)
         }
         InstalledNode::Link { .. } => true,
         InstalledNode::Directory { .. } | InstalledNode::Special { .. } => false,
-    };
-    let all = package.paths.range(folder.clone()..);
-    let inside = all.map_while(|(path, node)| Some((path.strip_prefix(&folder)?, node)));
-    inside.filter(|(name, node)| is_program_name(name) && runs(name, node)).map(|it| it.0).collect()
+    }
 }
 
 /// Whether programs of that name may be alternatives.
 fn is_program_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
 }
 
 /// The priority of alternatives of a package of this full version.

@@ -91,8 +91,8 @@ impl<'a> ReleaseIndexes<'a> {
             }
         }
         // Forms that only some clients read, like bz2, are left to their digests.
-        let has_other = || self.readable.contains(folder_of(&file.path));
-        if is_list(name) && (method(name).is_some() || !has_other()) {
+        let has_other = self.readable.contains(folder_of(&file.path));
+        if is_list(name) && (method(name).is_some() || !has_other) {
             keep_text(context, &path, above, &bytes, texts);
         }
         Ok(())

@@ -16,7 +16,7 @@ use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use crate::package::bounds::{Relations, deb_bounds};
 use crate::package::indexed::deb_path;
 use crate::package::owners::Owner;
-use crate::package::{DEB_FIELDS, Format, RelationKind};
+use crate::package::{DEB_FIELDS, Format};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
 };
@@ -105,13 +105,12 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
                 let package = path.clone();
                 context.contradicts(&index, IndexContradiction::OtherArch { package, arch: own });
             }
-            let (mut is_new, text) = (false, &fields);
-            let new = || {
+            let mut is_new = false;
+            let package = all.entry(path.clone()).or_insert_with(|| {
                 is_new = true;
-                let (path, fields, arch) = (path.clone(), text.clone(), Arc::clone(&arch));
+                let (path, fields, arch) = (path.clone(), fields.clone(), Arc::clone(&arch));
                 SuitePackage { path, fields, arch, other_archs: BTreeSet::new() }
-            };
-            let package = all.entry(path.clone()).or_insert_with(new);
+            });
             if package.fields != fields {
                 let package = path.clone();
                 context.contradicts(&index, IndexContradiction::Description { package });
@@ -161,13 +160,15 @@ fn of_folder(arch: &str) -> Option<String> {
 /// Holds packages against their index; each with the files that it owns.
 fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -> Vec<Owner<'p>> {
     let named = context.files;
-    let look = |package: &SuitePackage| {
-        let mut data = PackageData::default();
-        (package_faults(named, package, &mut data), data)
-    };
     let mut owners = Vec::with_capacity(packages.len());
     for together in packages.chunks(LOOKED_AT) {
-        let found: Vec<_> = together.par_iter().map(look).collect();
+        let found: Vec<_> = together
+            .par_iter()
+            .map(|package| {
+                let mut data = PackageData::default();
+                (package_faults(named, package, &mut data), data)
+            })
+            .collect();
         for ((problems, data), package) in found.into_iter().zip(together) {
             problems.into_iter().for_each(|problem| context.problems.add(problem));
             owners.push(owner(package, &data.paths));
@@ -180,14 +181,14 @@ fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -
 }
 
 fn owner<'p>(package: &'p SuitePackage, paths: &PathDigests) -> Owner<'p> {
-    let of_field = |(kind, name): (RelationKind, &str)| {
-        deb_bounds(package.field(name)).map(move |bound| (kind, bound))
-    };
+    let relations = DEB_FIELDS
+        .into_iter()
+        .flat_map(|(kind, name)| deb_bounds(package.field(name)).map(move |bound| (kind, bound)));
     Owner {
         name: package.field("Package").to_owned(),
         version: package.field("Version").to_owned(),
         arch: package.field("Architecture").to_owned(),
-        relations: Relations::of(DEB_FIELDS.into_iter().flat_map(of_field)),
+        relations: Relations::of(relations),
         paths: paths.as_slice().to_vec(),
     }
 }
@@ -216,8 +217,10 @@ fn package_faults(
     };
     let differences = compared
         .unwrap_or_else(|error| vec![IndexedDifference::Unreadable { reason: error.to_string() }]);
-    let differs = |difference| Problem::PackageMismatch { file: package.path.clone(), difference };
-    differences.into_iter().map(differs).collect()
+    differences
+        .into_iter()
+        .map(|difference| Problem::PackageMismatch { file: package.path.clone(), difference })
+        .collect()
 }
 
 fn compare(
@@ -233,13 +236,11 @@ fn compare(
     let digest256 = rockpack_base::content::hex(&sha2::Digest::finalize(bytes.0));
     let digest512 = rockpack_base::content::hex(&sha2::Digest::finalize(bytes.1));
     let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
-    // Not every writer of indexes states SHA-512.
-    let stated = |name: &str| fields.get(name).map(String::as_str);
-    let same = |name: &str, own: &str| match stated(name) {
-        None => name == "SHA512",
-        Some(stated) => stated == own,
-    };
-    let differ = own.iter().filter(|(name, value)| !same(name, value));
+    let differ = own.iter().filter(|(name, value)| match fields.get(name) {
+        // Not every writer of indexes states SHA-512.
+        None => *name != "SHA512",
+        Some(stated) => stated != value,
+    });
     let mut differences: Vec<IndexedDifference> =
         differ.map(|(name, _)| IndexedDifference::Property((*name).to_owned())).collect();
     if !differences.is_empty() {
@@ -256,15 +257,17 @@ fn compare(
         Err(error) => return Err(error),
     }
     let control = parse_control(&front.control)?;
-    let of_the_index =
-        |name: &FieldName| OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name));
     let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
-    for name in names.into_iter().filter(|name| !of_the_index(name)) {
+    for name in names.into_iter().filter(|name| !is_of_the_index(name)) {
         if value_in_index(&control, name) != value_in_index(fields, name) {
             differences.push(IndexedDifference::Field(name.to_string()));
         }
     }
     Ok(differences)
+}
+
+fn is_of_the_index(name: &FieldName) -> bool {
+    OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// The value of a field as an index has it; `None` if it leaves the field out.

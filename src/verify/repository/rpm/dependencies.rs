@@ -18,8 +18,8 @@ pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
     let nodes: Vec<(PackageNode<'_>, &str)> = primary.iter().map(node).collect();
     let known = KnownNames::of(nodes.iter().map(|(node, _)| node));
     let archs: BTreeSet<&str> = nodes.iter().map(|(_, arch)| *arch).collect();
-    let own = |arch: &&&str| !["noarch", "src"].contains(*arch);
-    let machines: Vec<&str> = archs.iter().filter(own).copied().collect();
+    let machines: Vec<&str> =
+        archs.iter().filter(|arch| !["noarch", "src"].contains(*arch)).copied().collect();
     let machines = if machines.is_empty() { vec!["noarch"] } else { machines };
     if machines.len() > MACHINES_MAX {
         let (count, most) = (machines.len(), MACHINES_MAX);
@@ -58,13 +58,10 @@ fn without_release(evr: &str) -> &str {
 fn node(package: &RpmEntry) -> (PackageNode<'_>, &str) {
     let provides = package.list("rpm:provides").iter();
     let offers = provides.map(|entry| (&*entry.name, bound(entry).map(|(_, version)| version)));
-    let plain = |entry: &&RelationEntry| !entry.name.starts_with(['/', '(']);
-    let requires = package.list("rpm:requires").iter().filter(plain);
-    let wishes = requires.map(|entry| Wish {
-        name: &entry.name,
-        bound: bound(entry),
-        is_alternative: false,
-    });
+    let requires = package.list("rpm:requires").iter();
+    let plain = requires.filter(|entry| !entry.name.starts_with(['/', '(']));
+    let wishes =
+        plain.map(|entry| Wish { name: &entry.name, bound: bound(entry), is_alternative: false });
     let (offers, wishes) = (offers.collect(), wishes.collect());
     (PackageNode { path: &package.path, offers, wishes }, &package.arch)
 }

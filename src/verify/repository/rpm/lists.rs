@@ -100,23 +100,22 @@ impl RpmEntry {
             list.dedup();
             list.shrink_to_fit();
         }
-        let version = |name: &str| package.attribute_of("version", name).to_owned();
+        let version = ["epoch", "ver", "rel"].map(|name| package.attribute_of("version", name));
         let format = package.child("format");
         let range = format.and_then(|format| format.child("rpm:header-range"));
-        let of_format = || format.and_then(|format| format.twice(&[]));
         Self {
             path: package.attribute_of("location", "href").to_owned(),
             checksum: package.text_of("checksum").to_owned(),
             checksum_type: package.attribute_of("checksum", "type").to_owned(),
             name: package.text_of("name").to_owned(),
             arch: package.text_of("arch").to_owned(),
-            version: ["epoch", "ver", "rel"].map(version),
+            version: version.map(str::to_owned),
             size: package.attribute_of("size", "package").to_owned(),
             header_range: format.map(|_| {
                 ["start", "end"].map(|end| range.map_or("", |it| it.attribute(end)).to_owned())
             }),
             relations,
-            twice: package.twice(&[]).or_else(of_format).map(str::to_owned),
+            twice: package.twice(&[]).or_else(|| format?.twice(&[])).map(str::to_owned),
         }
     }
 }
@@ -138,7 +137,6 @@ impl RelationEntry {
 pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
     let mut left = RelationsLeft::of(text.len());
     let part = |relations: &mut Relations, around: &[Element], part: Element| {
-        let is_file = |above: &Element| above.name == "format" && part.name == "file";
         match around {
             [_, package, format, list] if format.name == "format" => {
                 let at = RELATIONS.iter().position(|own| *own == list.name);
@@ -152,7 +150,7 @@ pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
                 lines.extend(is_first.then(|| RelationEntry::of(&part)));
                 Ok(None)
             }
-            [_, _, above] if is_file(above) => Ok(None),
+            [_, _, above] if above.name == "format" && part.name == "file" => Ok(None),
             _ => Ok(Some(part)),
         }
     };
@@ -161,22 +159,22 @@ pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
 
 /// The packages of `filelists` by their digests.
 pub(super) fn filelists(text: &[u8]) -> Result<Vec<(String, RpmFiles)>> {
-    let part = |files: &mut FileNames, around: &[Element], part: Element| {
-        if around.len() != 2 || part.name != "file" {
-            return Ok(Some(part));
-        }
-        files.add(&part.text, part.attribute("type").is_empty());
-        Ok(None)
-    };
-    packages(text, SHORTEST, part, |package, files: FileNames| {
+    packages(text, SHORTEST, add_file, |package, files: FileNames| {
         (package.attribute("pkgid").to_owned(), files.finish())
     })
 }
 
+fn add_file(files: &mut FileNames, around: &[Element], part: Element) -> Result<Option<Element>> {
+    if around.len() != 2 || part.name != "file" {
+        return Ok(Some(part));
+    }
+    files.add(&part.text, part.attribute("type").is_empty());
+    Ok(None)
+}
+
 /// The digests of the packages in a list.
 pub(super) fn ids(text: &[u8]) -> Result<Vec<String>> {
-    let part = |(): &mut (), _: &[Element], _: Element| Ok(None);
-    packages(text, SHORTEST, part, |package, ()| package.attribute("pkgid").to_owned())
+    packages(text, SHORTEST, |_, _, _| Ok(None), |it, ()| it.attribute("pkgid").to_owned())
 }
 
 /// The files of one package while it is read. Packages have hundreds of thousands of them, and hostile

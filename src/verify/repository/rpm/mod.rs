@@ -244,13 +244,15 @@ fn check_packages(
     let packages = of_files(context, primary);
     let (named, trust) = (context.files, context.takes);
     let unsigned = unsigned_packages(named)?;
-    let look = |package: &&RpmEntry| {
-        let files = files.and_then(|files| files.get(&*package.checksum)).copied();
-        package::look(named, package, files, trust, unsigned)
-    };
     context.report.indexed += packages.len();
     for together in packages.chunks(LOOKED_AT) {
-        let seen: Vec<Vec<Observation>> = together.par_iter().map(look).collect();
+        let seen: Vec<Vec<Observation>> = together
+            .par_iter()
+            .map(|package| {
+                let files = files.and_then(|files| files.get(&*package.checksum)).copied();
+                package::look(named, package, files, trust, unsigned)
+            })
+            .collect();
         for seen in seen.into_iter().flatten() {
             match seen {
                 Observation::Fault(problem) => context.problems.add(problem),

@@ -201,8 +201,10 @@ fn signature(
     trust: &Trust,
     unsigned: Unsigned,
 ) -> Result<Option<Result<(), SignatureFault>>> {
-    let fault = |e: rpm::Error| Error::malformed("has a bad signature tag").cause(e);
-    let signatures = front.metadata.raw_signatures().map_err(fault)?;
+    let signatures = front
+        .metadata
+        .raw_signatures()
+        .map_err(|e| Error::malformed("has a bad signature tag").cause(e))?;
     if signatures.is_empty() {
         let refused = unsigned == Unsigned::Refused;
         return Ok(refused.then_some(Err(SignatureFault::Unsigned)));

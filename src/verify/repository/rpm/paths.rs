@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rockpack_base::content::Content;
 use rockpack_base::formats::rpm::Front;
 
-use super::lists::{RpmEntry, RpmFiles};
+use super::lists::{RelationEntry, RpmEntry, RpmFiles};
 use crate::package::bounds::{Bound, Relations};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::owners::Owner;
@@ -45,18 +45,20 @@ fn open_package(named: NamedFiles<'_>, primary: &[RpmEntry], at: usize) -> Optio
 }
 
 fn owner<'a>(package: &'a RpmEntry, files: Option<&&RpmFiles>) -> Owner<'a> {
-    let of_list = |(list, kind): (&str, RelationKind)| {
-        package.list(list).iter().map(move |entry| {
-            let comparison = Comparison::of_index(&entry.flags);
-            let version = comparison.map(|comparison| (comparison, (&*entry.evr).into()));
-            (kind, Bound { name: (&*entry.name).into(), version })
-        })
-    };
+    let relations = LISTS
+        .into_iter()
+        .flat_map(|(list, kind)| package.list(list).iter().map(move |it| (kind, bound(it))));
     Owner {
         name: package.name.clone(),
         version: package.evr(),
         arch: package.arch.clone(),
-        relations: Relations::of(LISTS.into_iter().flat_map(of_list)),
+        relations: Relations::of(relations),
         paths: files.map_or(&[][..], |files| files.owned.as_slice()).to_vec(),
     }
+}
+
+fn bound(entry: &RelationEntry) -> Bound<'_> {
+    let comparison = Comparison::of_index(&entry.flags);
+    let version = comparison.map(|comparison| (comparison, (&*entry.evr).into()));
+    Bound { name: (&*entry.name).into(), version }
 }

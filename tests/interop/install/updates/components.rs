@@ -135,19 +135,15 @@ fn put_kernels(group: &Group, artifacts: &Path, arch: &str, folder: &Path) {
 
 /// Appends to a file: bytes after the end of an ELF file are never read.
 fn change((changed, text): Revision, group: &Group, artifacts: &Path) {
-    let stage = |name: &str| {
-        let family = FAMILIES.iter().find(|family| family.name == name).unwrap();
-        (family, family.artifact(group, artifacts).join(STAGE))
-    };
     let file = match changed {
         Changed::Library("blas") => group.original(artifacts, "lib/libexblas.so.1.2"),
         Changed::Library("host-suite-sparse") => group.folder(artifacts).join(SPARSE_LIBRARY),
         Changed::Library(name) => {
-            let (family, stage) = stage(name);
+            let (family, stage) = stage(name, group, artifacts);
             stage.join("lib").join(family.library())
         }
         Changed::Code(name) => {
-            let (family, stage) = stage(name);
+            let (family, stage) = stage(name, group, artifacts);
             stage.join(family.database.unwrap()).join("TensileLibrary_gfx1100.co")
         }
     };
@@ -157,4 +153,9 @@ fn change((changed, text): Revision, group: &Group, artifacts: &Path) {
     }
     let mut file = fs::File::options().append(true).open(file).unwrap();
     file.write_all(text.as_bytes()).unwrap();
+}
+
+fn stage(name: &str, group: &Group, artifacts: &Path) -> (&'static Family, PathBuf) {
+    let family = FAMILIES.iter().find(|family| family.name == name).unwrap();
+    (family, family.artifact(group, artifacts).join(STAGE))
 }

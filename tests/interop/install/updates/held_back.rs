@@ -26,11 +26,8 @@ fn told(set: &Built, format: &str, list: &str) -> BTreeSet<String> {
 
 /// The hotfix is of one family, and all packages require one version of each other.
 pub fn what_is_said_is_held_back(system: &dyn System) {
-    let set = |revisions: &[Revision]| {
-        Recipe::new("7.1.0").revisions(revisions).keys(json!({ "set_relations": "exact" }))
-    };
-    let first = set(&[]).build();
-    let limited = set(&CHANGED).on("2", &[&first]).text("--only", "blas").build();
+    let first = recipe(&[]).build();
+    let limited = recipe(&CHANGED).on("2", &[&first]).text("--only", "blas").build();
     let old = install(system, &first, &ONE_GROUP);
     offer(system, &[&first, &limited]);
     tools::told(&mut system.upgrade());
@@ -48,4 +45,8 @@ pub fn what_is_said_is_held_back(system: &dyn System) {
         assert!(gone.is_subset(&misfits), "{gone:?} {misfits:?}");
         assert!(!gone.is_empty() || system.installed() == old);
     }
+}
+
+fn recipe(revisions: &[Revision]) -> Recipe {
+    Recipe::new("7.1.0").revisions(revisions).keys(json!({ "set_relations": "exact" }))
 }

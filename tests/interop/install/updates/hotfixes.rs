@@ -30,11 +30,10 @@ const CHANGED: [(&str, &[&str]); 3] = [
 /// The first set, a hotfix of one family, one of two other families, and one of the first family again. Each
 /// reads only the receipt of its predecessor.
 pub fn releases() -> [Arc<Built>; 4] {
-    let set = |revisions: &[Revision]| Recipe::new("7.1.0").revisions(revisions);
-    let first = set(&[]).build();
-    let second = set(&SECOND).on("2", &[&first]).build();
-    let third = set(&THIRD).on("3", &[&second]).build();
-    let fourth = set(&FOURTH).on("4", &[&third]).build();
+    let first = Recipe::new("7.1.0").revisions(&[]).build();
+    let second = Recipe::new("7.1.0").revisions(&SECOND).on("2", &[&first]).build();
+    let third = Recipe::new("7.1.0").revisions(&THIRD).on("3", &[&second]).build();
+    let fourth = Recipe::new("7.1.0").revisions(&FOURTH).on("4", &[&third]).build();
     [first, second, third, fourth]
 }
 

@@ -134,13 +134,14 @@ fn offer(system: &dyn System, sets: &[&Built]) {
 
 /// Verifies the hotfix with all earlier sets, and alone.
 fn assert_verified(earlier: &[&Built], set: &Built, kept: usize) {
-    let verify = |sets: &[&Built]| {
-        let mut command: Command = rockpack();
-        tools::said(command.arg("verify").args(sets.iter().map(|set| set.out())))
-    };
-    let all = verify(&[earlier, &[set]].concat());
+    let all = verified(&[earlier, &[set]].concat());
     assert!(all.contains("all checks passed") && !all.contains("were not named"), "{all}");
-    let alone = verify(&[set]);
+    let alone = verified(&[set]);
     let told = format!("the set keeps {kept} packages of earlier builds that were not named");
     assert!(alone.contains("all checks passed") && alone.contains(&told), "{alone}");
+}
+
+fn verified(sets: &[&Built]) -> String {
+    let mut command: Command = rockpack();
+    tools::said(command.arg("verify").args(sets.iter().map(|set| set.out())))
 }

@@ -20,16 +20,17 @@ const CHANGED: [Revision; 1] = [(Library("blas"), "second night")];
 
 /// Two nightly builds; the second one reads the first one's receipt.
 fn nights(relations: Option<&str>) -> [Arc<Built>; 2] {
-    let set = |night: usize, revisions: &[Revision]| {
-        let recipe = Recipe::new(NIGHTS[night]).revisions(revisions);
-        match relations {
-            Some(relations) => recipe.keys(json!({ "set_relations": relations })),
-            None => recipe,
-        }
-    };
-    let first = set(0, &[]).build();
-    let second = set(1, &CHANGED).option("--since", &first.receipt()).build();
+    let first = recipe(NIGHTS[0], &[], relations).build();
+    let second = recipe(NIGHTS[1], &CHANGED, relations).option("--since", &first.receipt()).build();
     [first, second]
+}
+
+fn recipe(night: &'static str, revisions: &[Revision], relations: Option<&str>) -> Recipe {
+    let recipe = Recipe::new(night).revisions(revisions);
+    match relations {
+        Some(relations) => recipe.keys(json!({ "set_relations": relations })),
+        None => recipe,
+    }
 }
 
 fn of_night(night: usize, versions: &Versions) -> Versions {

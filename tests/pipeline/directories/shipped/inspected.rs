@@ -24,11 +24,13 @@ fn they_are_device_code_of_their_archs() {
     assert_eq!(file["generic_bytes"], 0);
     assert_eq!(file["device_bytes"], serde_json::json!({"gfx1100": size, "gfx1151": size}));
 
-    let found = |shards: &std::path::Path| {
-        let shown = json(rockpack().args(["discover", "--json"]).arg(shards));
-        let archs = shown["architectures"].as_array().unwrap().clone();
-        let arch = archs.into_iter().find(|arch| arch["arch"] == "gfx1101").unwrap();
-        arch["databases"]["count"].as_u64().unwrap()
-    };
-    assert_eq!(found(&shards), found(&support::example::shards()) + 2);
+    let before = databases_for_gfx1101(&support::example::shards());
+    assert_eq!(databases_for_gfx1101(&shards), before + 2);
+}
+
+fn databases_for_gfx1101(shards: &std::path::Path) -> u64 {
+    let shown = json(rockpack().args(["discover", "--json"]).arg(shards));
+    let archs = shown["architectures"].as_array().unwrap().clone();
+    let arch = archs.into_iter().find(|arch| arch["arch"] == "gfx1101").unwrap();
+    arch["databases"]["count"].as_u64().unwrap()
 }

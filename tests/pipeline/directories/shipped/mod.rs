@@ -46,12 +46,12 @@ fn added() -> Added {
         files.insert(path, archive(&[(arch, number)]));
         files.insert(format!("{folder}/rocKE/conv/a.kdp.json"), descriptor(arch).into());
     }
-    let own = |name: &str| format!("lib/foo/{name}.kpack");
     let (one, other, third) =
         (("gfx1100", mach::GFX1100), ("gfx1101", mach::GFX1101), ("gfx1151", mach::GFX1151));
-    added[0].insert(own("one"), archive(&[other]));
-    added[0].insert(own("group"), archive(&[one, other]));
-    added[0].insert(own("apart"), archive(&[one, third]));
+    for (name, archs) in [("one", &[other][..]), ("group", &[one, other]), ("apart", &[one, third])]
+    {
+        added[0].insert(format!("lib/foo/{name}.kpack"), archive(archs));
+    }
     added
 }
 

@@ -58,10 +58,9 @@ fn the_table_of_contents_decides_and_a_name_that_says_something_else_is_reported
 fn an_archive_without_rows_goes_where_its_path_says_or_stays_with_the_host_files() {
     kpack::need_python();
     let work = Work::new();
-    let none = |targets: &[&str]| shipped_with(targets, &[], "none");
     let path = format!("{ENGINES}/gfx1100/kpack/provider_gfx1100.kpack");
-    let mut added = with(&path, none(&["gfx1100"]));
-    added[0].insert(OWN.to_owned(), none(&[]));
+    let mut added = with(&path, shipped_with(&["gfx1100"], &[], "none"));
+    added[0].insert(OWN.to_owned(), shipped_with(&[], &[], "none"));
     let shards = shards_with(&work, &added);
     let out = work.build(&shards, "out");
     let installed = installed(&work, &out);
@@ -90,12 +89,8 @@ fn code_for_a_generic_target_may_have_rows_of_single_archs() {
 fn keys_of_two_components_are_their_own_affair() {
     kpack::need_python();
     let work = Work::new();
-    let archive = |text: &str| {
-        let row = ("vector_add", "gfx1100", code_object(mach::GFX1100, text));
-        shipped_with(&["gfx1100"], &[row], "none")
-    };
-    let mut added = with(OWN, archive("one"));
-    added[0].insert("lib/bar/kernels.kpack".to_owned(), archive("other"));
+    let mut added = with(OWN, vector_add_archive("one"));
+    added[0].insert("lib/bar/kernels.kpack".to_owned(), vector_add_archive("other"));
     let shards = shards_with(&work, &added);
     let out = work.build(&shards, "out");
     verifies(&out, None);
@@ -113,6 +108,12 @@ fn keys_of_two_components_are_their_own_affair() {
         let wanted = code_object(mach::GFX1100, text);
         assert!(bytes.contains(&wanted), "{text}");
     }
+}
+
+/// An archive with one kernel for gfx1100.
+fn vector_add_archive(text: &str) -> Vec<u8> {
+    let row = ("vector_add", "gfx1100", code_object(mach::GFX1100, text));
+    shipped_with(&["gfx1100"], &[row], "none")
 }
 
 #[test]
@@ -194,25 +195,26 @@ fn a_rule_may_say_that_an_archive_serves_all_archs() {
 fn rows_that_cannot_be_served_are_refused() {
     kpack::need_python();
     let work = Work::new();
-    let code = || code_object(mach::GFX1101, "code");
-    let row = |target| [("k", target, code())];
     let shards = shards_with(&work, &with(OWN, Vec::new()));
-    let original = GROUPS[0].original(&shards, OWN);
-    let refused = |bytes: &[u8], expected: &str| {
-        fs::write(&original, bytes).unwrap();
-        let (_, said) = ends_with(&mut build_of(&shards, &work.path("out")), 2);
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let all = [expected, "kernels.kpack", "help"];
-        assert!(all.iter().all(|part| said.contains(part)), "{said}");
-    };
-    let foreign = shipped_with(&["gfx1100"], &row("gfx1100"), "none");
-    refused(&foreign, "the row of gfx1100 holds code for gfx1101");
-    let unlisted = shipped_with(&["gfx1100"], &row("gfx1101"), "none");
-    refused(&unlisted, "has a row of gfx1101, which is none of its targets");
+    let [foreign, unlisted] = ["gfx1100", "gfx1101"].map(|target| {
+        let row = ("k", target, code_object(mach::GFX1101, "code"));
+        shipped_with(&["gfx1100"], &[row], "none")
+    });
+    archive_is_refused(&work, &shards, &foreign, "the row of gfx1100 holds code for gfx1101");
+    let expected = "has a row of gfx1101, which is none of its targets";
+    archive_is_refused(&work, &shards, &unlisted, expected);
     let text = [("k", "gfx1100", b"no code".to_vec())];
     let text = shipped_with(&["gfx1100"], &text, "none");
-    refused(&text, "holds no AMDGPU code object");
+    archive_is_refused(&work, &shards, &text, "holds no AMDGPU code object");
     let whole = archive(&[("gfx1101", mach::GFX1101)]);
-    refused(&whole[..whole.len() - 1], "blas_lib_gfx110X-dgpu");
-    refused(b"", "blas_lib_gfx110X-dgpu");
+    archive_is_refused(&work, &shards, &whole[..whole.len() - 1], "blas_lib_gfx110X-dgpu");
+    archive_is_refused(&work, &shards, b"", "blas_lib_gfx110X-dgpu");
+}
+
+fn archive_is_refused(work: &Work, shards: &Path, bytes: &[u8], expected: &str) {
+    fs::write(GROUPS[0].original(shards, OWN), bytes).unwrap();
+    let (_, said) = ends_with(&mut build_of(shards, &work.path("out")), 2);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = [expected, "kernels.kpack", "help"];
+    assert!(all.iter().all(|part| said.contains(part)), "{said}");
 }

@@ -1,6 +1,7 @@
 //! Components' archives in packages: unchanged, at their paths, in the package of their archs.
 
 use std::fs;
+use std::path::Path;
 
 use support::example::{build_of, tree};
 use support::{kpack, tools};
@@ -52,24 +53,20 @@ fn the_receipt_lists_their_code_objects_by_key() {
     let receipt: serde_json::Value =
         serde_json::from_slice(&fs::read(out.join("packages.json")).unwrap()).unwrap();
     let records = receipt["code_objects"].as_array().unwrap();
-    let of = |file: &str| {
-        let own = records.iter().filter(|it| it["file"] == format!("/opt/rocm-7.1/{file}"));
-        own.map(|it| {
-            let text = |name: &str| it[name].as_str().unwrap().to_owned();
-            (text("entry"), text("target"), text("package"), text("shard"))
-        })
-        .collect::<Vec<_>>()
-    };
     let expected: Vec<_> = ["0f3c", "conv/fwd.co"]
         .into_iter()
         .flat_map(|key| ["gfx1100", "gfx1151"].map(|arch| (key, arch)))
-        .map(|(key, arch)| {
-            let package = "rocm-blas-kernels-common".to_owned();
-            (key.to_owned(), arch.to_owned(), package, "gfx110X-build".to_owned())
-        })
+        .map(|(key, arch)| [key, arch, "rocm-blas-kernels-common", "gfx110X-build"])
         .collect();
-    assert_eq!(of("lib/foo/apart.kpack"), expected);
-    assert_eq!(of("lib/foo/one.kpack").len(), 2);
+    assert_eq!(records_of(records, "lib/foo/apart.kpack"), expected);
+    assert_eq!(records_of(records, "lib/foo/one.kpack").len(), 2);
+}
+
+/// The entries, targets, packages and shards of a file's code objects.
+fn records_of(records: &[serde_json::Value], file: &str) -> Vec<[String; 4]> {
+    let own = records.iter().filter(|it| it["file"] == format!("/opt/rocm-7.1/{file}"));
+    let keys = ["entry", "target", "package", "shard"];
+    own.map(|it| keys.map(|name| it[name].as_str().unwrap().to_owned())).collect()
 }
 
 #[test]
@@ -112,15 +109,6 @@ fn verify_names_what_is_gone_or_changed() {
     let shards = shards_with(&work, &added);
     let path = "lib/foo/one.kpack";
     let original = support::example::GROUPS[0].original(&shards, path);
-    let fails = |out: &str, codes: &[&str]| {
-        let mut command = support::example::rockpack();
-        command.arg("verify").arg(work.path(out)).arg("--against").arg(&shards);
-        let (said, _) = crate::directories::ends_with(&mut command, 1);
-        for code in codes {
-            let named = |line: &str| line.contains(code) && line.contains(path);
-            assert!(said.lines().any(named), "{code} {said}");
-        }
-    };
     fs::remove_file(&original).unwrap();
     work.build(&shards, "without");
     let code = kpack::code_object(kpack::mach::GFX1101, "other code");
@@ -133,9 +121,19 @@ fn verify_names_what_is_gone_or_changed() {
     fs::write(&original, kpack::shipped_with(&["gfx1101"], &rows, "none")).unwrap();
     work.build(&shards, "stored");
     fs::write(&original, &added[0][path]).unwrap();
-    fails("without", &["V013"]);
-    fails("other", &["V011", "V013"]);
-    fails("stored", &["V013"]);
+    verify_fails(&work.path("without"), &shards, path, &["V013"]);
+    verify_fails(&work.path("other"), &shards, path, &["V011", "V013"]);
+    verify_fails(&work.path("stored"), &shards, path, &["V013"]);
+}
+
+fn verify_fails(out: &Path, shards: &Path, path: &str, codes: &[&str]) {
+    let mut command = support::example::rockpack();
+    command.arg("verify").arg(out).arg("--against").arg(shards);
+    let (said, _) = crate::directories::ends_with(&mut command, 1);
+    for code in codes {
+        let named = |line: &str| line.contains(code) && line.contains(path);
+        assert!(said.lines().any(named), "{code} {said}");
+    }
 }
 
 /// A component of only archives: after the split, each is in the artifact of its arch.
@@ -154,9 +152,10 @@ fn verify_knows_the_arch_of_a_split_artifact_without_binaries() {
     }
     let split = work.split(&work.path("shards"), "split");
     verifies(&split, None);
-    let at = |arch: &str| split.join(format!("one/dnn_lib_{arch}/libs/dnn/stage/lib/dnn/b.kpack"));
-    assert!(at("gfx1101").is_file(), "{:?}", tree(&split).keys());
-    fs::rename(at("gfx1101"), at("gfx1100")).unwrap();
+    let [right, wrong] = ["gfx1101", "gfx1100"]
+        .map(|arch| split.join(format!("one/dnn_lib_{arch}/libs/dnn/stage/lib/dnn/b.kpack")));
+    assert!(right.is_file(), "{:?}", tree(&split).keys());
+    fs::rename(right, wrong).unwrap();
     let mut command = support::example::rockpack();
     let (said, _) = crate::directories::ends_with(command.arg("verify").arg(&split), 1);
     assert!(said.contains("V022") && said.contains("dnn_lib_gfx1100"), "{said}");

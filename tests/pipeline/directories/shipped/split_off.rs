@@ -48,16 +48,8 @@ fn rows_that_a_split_artifact_lost_are_reported() {
 fn renamed(manifest: &[u8], file: &str) -> Vec<u8> {
     let is_archive = |text: &str| text.ends_with(".kpack");
     let mut value = rmpv::decode::read_value(&mut &manifest[..]).unwrap();
-    let field = |value: &mut rmpv::Value, name: &str, to: &dyn Fn(&mut rmpv::Value)| {
-        let rmpv::Value::Map(fields) = value else { panic!("no map") };
-        for (key, value) in fields {
-            if key.as_str() == Some(name) {
-                to(value);
-            }
-        }
-    };
-    field(&mut value, "component_name", &|name| *name = "older_lib".into());
-    field(&mut value, "kpack_files", &|files| {
+    change_field(&mut value, "component_name", |name| *name = "older_lib".into());
+    change_field(&mut value, "kpack_files", |files| {
         let rmpv::Value::Map(files) = files else { panic!("no map") };
         files.retain(|(arch, _)| arch.as_str() == Some("gfx1100"));
         let rmpv::Value::Map(fields) = &mut files[0].1 else { panic!("no map") };
@@ -67,6 +59,15 @@ fn renamed(manifest: &[u8], file: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     rmpv::encode::write_value(&mut bytes, &value).unwrap();
     bytes
+}
+
+fn change_field(value: &mut rmpv::Value, name: &str, change: impl Fn(&mut rmpv::Value)) {
+    let rmpv::Value::Map(fields) = value else { panic!("no map") };
+    for (key, value) in fields {
+        if key.as_str() == Some(name) {
+            change(value);
+        }
+    }
 }
 
 #[test]

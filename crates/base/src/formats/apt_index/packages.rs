@@ -69,21 +69,20 @@ impl DebPackage {
     fn check(&self, fields: &ControlFields) -> Result<()> {
         let mut faults = Vec::new();
         for (what, name) in [("package", &self.name), ("source", &self.source)] {
-            let legal = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
             let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-            if !begins || !name.chars().all(legal) {
+            if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
                 faults.push(fault(format!("`{}` is no {what} name", name.escape_debug())));
             }
         }
-        let legal = |c: char| c.is_ascii_alphanumeric() || "+-.~:".contains(c);
         let begins =
             begins_alphanumeric(&self.version) && begins_alphanumeric(self.without_epoch());
-        if !begins || !self.version.chars().all(legal) {
+        if !begins
+            || !self.version.chars().all(|c| c.is_ascii_alphanumeric() || "+-.~:".contains(c))
+        {
             faults.push(fault(format!("`{}` is no version", self.version.escape_debug())));
         }
-        let legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let begins = begins_alphanumeric(&self.architecture);
-        if !begins || !self.architecture.chars().all(legal) {
+        if !begins || !self.architecture.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-')) {
             let message = format!("`{}` is no architecture", self.architecture.escape_debug());
             faults.push(fault(message));
         }

@@ -118,8 +118,11 @@ impl Release {
             let message = format!("lists `{}` without SHA-256", path.escape_debug());
             return Err(fault(message));
         }
-        let is_list = |name: &str| DIGESTS.iter().any(|list| list.eq_ignore_ascii_case(name));
-        release.fields = fields.to_map().into_iter().filter(|(name, _)| !is_list(name)).collect();
+        release.fields = fields
+            .to_map()
+            .into_iter()
+            .filter(|(name, _)| !DIGESTS.iter().any(|list| list.eq_ignore_ascii_case(name)))
+            .collect();
         Ok(release)
     }
 }

@@ -31,9 +31,8 @@ impl ControlField {
     }
 
     fn check(&self) -> Result<()> {
-        let plain = |c: char| c.is_ascii_graphic() && c != ':';
         let named = !self.name.is_empty() && !self.name.starts_with(['#', '-']);
-        if !named || !self.name.chars().all(plain) {
+        if !named || !self.name.chars().all(|c| c.is_ascii_graphic() && c != ':') {
             return Err(fault(format!("`{}` is no field name", self.name.escape_debug())));
         }
         let first = self.lines.first().map_or("", String::as_str);

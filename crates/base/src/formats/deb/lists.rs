@@ -148,8 +148,11 @@ fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
 
 /// A range of the text in 32 bits: a control archive is far smaller than 4 GiB.
 fn range(range: Range<usize>) -> Result<Range<u32>> {
-    let narrow = |at| u32::try_from(at).map_err(|_| Error::bug("a list of more than 4 GiB"));
     Ok(narrow(range.start)?..narrow(range.end)?)
+}
+
+fn narrow(at: usize) -> Result<u32> {
+    u32::try_from(at).map_err(|_| Error::bug("a list of more than 4 GiB"))
 }
 
 #[cfg(test)]

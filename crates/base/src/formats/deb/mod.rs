@@ -43,11 +43,11 @@ pub const INSTALLED_UNIT: u64 = 1024;
 /// `Installed-Size` in KiB by dpkg-gencontrol's estimate: files and links rounded up to a KiB each, a KiB per
 /// directory, and one for the root directory.
 pub fn installed_kib(entries: &[PayloadEntry]) -> u64 {
-    let kib = |entry: &PayloadEntry| match entry.kind {
+    let kib = entries.iter().map(|entry| match entry.kind {
         PayloadEntryKind::Directory => 1,
         PayloadEntryKind::File | PayloadEntryKind::Link { .. } | PayloadEntryKind::Special(_) => {
             entry.stored_size().div_ceil(INSTALLED_UNIT)
         }
-    };
-    entries.iter().map(kib).sum::<u64>() + 1
+    });
+    kib.sum::<u64>() + 1
 }

@@ -14,7 +14,7 @@
 
 use object::elf;
 
-use super::{ElfFile, SectionHeader};
+use super::ElfFile;
 use crate::content::hex;
 use crate::error::Result;
 
@@ -35,8 +35,7 @@ const LONGEST: usize = 64;
 
 /// The build-id of `file` in hex; `None` if it has no valid one.
 pub fn build_id(file: &ElfFile) -> Result<Option<String>> {
-    let is_note = |section: &&SectionHeader| section.sh_type == elf::SHT_NOTE;
-    let sections = file.sections.iter().filter(is_note);
+    let sections = file.sections.iter().filter(|section| section.sh_type == elf::SHT_NOTE);
     let segments = file.program_headers.iter().filter(|header| header.p_type == elf::PT_NOTE);
     let ranges = sections
         .map(|section| (section.sh_offset, section.sh_size))

@@ -185,11 +185,11 @@ impl ElfFile {
 
     /// The sections called `name`, with their indexes.
     pub fn sections_named(&self, name: &str) -> Vec<(usize, SectionHeader)> {
-        let is_named = |section: &SectionHeader| {
-            string_at(&self.names, section.sh_name, name.len()) == Some(name.as_bytes())
-        };
         let all = self.sections.iter().copied().enumerate().skip(1);
-        all.filter(|(_, section)| is_named(section)).collect()
+        let named = all.filter(|(_, section)| {
+            string_at(&self.names, section.sh_name, name.len()) == Some(name.as_bytes())
+        });
+        named.collect()
     }
 
     /// The load segments with their indexes among the program headers, in table order.

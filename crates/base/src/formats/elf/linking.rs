@@ -155,9 +155,10 @@ fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
     for need in &versions.needed {
         let library: Arc<str> = need.file.as_str().into();
         for version in &need.versions {
-            let bound =
-                || Binding { version: version.name.as_str().into(), library: library.clone() };
-            found.entry(version.index).or_insert_with(bound);
+            found.entry(version.index).or_insert_with(|| Binding {
+                version: version.name.as_str().into(),
+                library: library.clone(),
+            });
         }
     }
     found

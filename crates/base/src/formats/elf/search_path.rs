@@ -50,8 +50,11 @@ impl SearchPath {
         let Some(dynamic) = Dynamic::read(file)? else {
             return Ok(Vec::new());
         };
-        let of_path = |tag| matches!(tag, elf::DT_RPATH | elf::DT_RUNPATH);
-        let paths: Vec<_> = dynamic.entries.iter().filter(|i| of_path(i.entry.d_tag)).collect();
+        let paths: Vec<_> = dynamic
+            .entries
+            .iter()
+            .filter(|item| matches!(item.entry.d_tag, elf::DT_RPATH | elf::DT_RUNPATH))
+            .collect();
         if paths.is_empty() {
             return Ok(Vec::new());
         }

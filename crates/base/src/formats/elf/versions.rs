@@ -190,34 +190,32 @@ fn needed(
     needs: Vec<Chained<VersionNeed>>,
     names: &mut StringTable<'_>,
 ) -> Result<Vec<NeededVersions>> {
-    let library = |((place, need), all): Chained<VersionNeed>| {
+    let libraries = needs.into_iter().map(|((place, need), all)| {
         let file = names.text(need.vn_file, place)?;
-        let version = |(place, aux): PlacedRecord<VersionNeedAux>| {
+        let versions = all.into_iter().map(|(place, aux)| {
             Ok(NeededVersion {
                 index: aux.vna_other.0 & elf::VERSYM_VERSION,
                 name: names.text(aux.vna_name, place)?,
             })
-        };
-        let versions = all.into_iter().map(version).collect::<Result<_>>()?;
-        Ok(NeededVersions { file, versions })
-    };
-    needs.into_iter().map(library).collect()
+        });
+        Ok(NeededVersions { file, versions: versions.collect::<Result<_>>()? })
+    });
+    libraries.collect()
 }
 
 fn defined(
     definitions: Vec<Chained<VersionDefinition>>,
     names: &mut StringTable<'_>,
 ) -> Result<Vec<DefinedVersion>> {
-    let version = |((_, definition), all): Chained<VersionDefinition>| {
-        let name =
-            |(place, aux): PlacedRecord<VersionDefinitionAux>| names.text(aux.vda_name, place);
+    let versions = definitions.into_iter().map(|((_, definition), all)| {
+        let all = all.into_iter().map(|(place, aux)| names.text(aux.vda_name, place));
         Ok(DefinedVersion {
             is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
             index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
-            names: all.into_iter().map(name).collect::<Result<_>>()?,
+            names: all.collect::<Result<_>>()?,
         })
-    };
-    definitions.into_iter().map(version).collect()
+    });
+    versions.collect()
 }
 
 impl VersionLists<'_> {
@@ -231,12 +229,12 @@ impl VersionLists<'_> {
 
     fn chained<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<Chained<T>>> {
         let left = self.room::<T::Aux>();
-        let with_chain = |(at, head): PlacedRecord<T>| {
+        let chained = self.list::<T>()?.into_iter().map(|(at, head)| {
             let start = at.saturating_add(u64::from(head.chain_distance()));
             let chain = self.chain(start, u64::from(head.chain_len()), &left)?;
             Ok(((at, head), chain))
-        };
-        self.list()?.into_iter().map(with_chain).collect()
+        });
+        chained.collect()
     }
 
     /// Number of records of a kind that a list may have.

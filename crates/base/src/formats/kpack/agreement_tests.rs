@@ -15,12 +15,6 @@ fn sample(scheme: Scheme) -> Vec<u8> {
         })
         .map(Content::of_bytes)
         .collect();
-    let row = |ordinal: u32| TocRow {
-        kind: HSACO.to_owned(),
-        ordinal,
-        original_size: 20 * u64::from(ordinal + 1),
-        metadata: None,
-    };
     let mut toc = Toc {
         format_version: VERSION,
         group_name: "blas_lib".to_owned(),
@@ -33,7 +27,13 @@ fn sample(scheme: Scheme) -> Vec<u8> {
         [("lib/x.so", 2, [0, 1]), ("lib/x.so", 10, [2, 2]), ("b", 0, [3, 1])]
     {
         let targets = toc.rows.entry(key(name, index)).or_default();
-        targets.extend(toc.gfx_arches.iter().cloned().zip(ordinals.map(row)));
+        let rows = ordinals.map(|ordinal| TocRow {
+            kind: HSACO.to_owned(),
+            ordinal,
+            original_size: 20 * u64::from(ordinal + 1),
+            metadata: None,
+        });
+        targets.extend(toc.gfx_arches.iter().cloned().zip(rows));
     }
     let archive = write(&toc, &frames).unwrap();
     archive.read_vec(0..archive.len(), u64::MAX, "archive").unwrap()

@@ -121,11 +121,11 @@ fn header_fault(content: &Content, message: String, offset: u64) -> Error {
 
 /// The uncompressed sizes of the code objects, by ordinal.
 fn original_sizes(content: &Content, scheme: Scheme, frames: &[Range<u64>]) -> Result<Vec<u64>> {
-    let size = |frame: &Range<u64>| match scheme {
+    let sizes = frames.iter().map(|frame| match scheme {
         Scheme::None => Ok(frame.end - frame.start),
         Scheme::ZstdPerKernel => content_size(&content.slice(frame.clone())?),
-    };
-    frames.iter().map(size).collect()
+    });
+    sizes.collect()
 }
 
 /// The content size that a zstd frame announces.

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
 use crate::formats::wheel::{Metadata, Version, WheelName, normalized};
-use crate::formats::zip::{ZipMember, ZipReader};
+use crate::formats::zip::ZipReader;
 
 /// Longest METADATA in bytes. Real ones, with long descriptions, have less than 1 MB.
 const METADATA_MAX: u64 = 16 << 20;
@@ -83,13 +83,10 @@ pub fn compare_versions(one: &str, other: &str) -> Ordering {
 /// Reads METADATA of a wheel.
 pub fn metadata_of(wheel: &Content) -> Result<Vec<u8>> {
     let zip = ZipReader::open(wheel.clone())?;
-    let own = |member: &&ZipMember, name: &str| {
-        member
-            .name
-            .split_once('/')
-            .is_some_and(|(folder, rest)| folder.ends_with(".dist-info") && rest == name)
-    };
-    let mut found = zip.members().iter().filter(|member| own(member, "METADATA"));
+    let mut found = zip.members().iter().filter(|member| {
+        let parts = member.name.split_once('/');
+        parts.is_some_and(|(folder, name)| folder.ends_with(".dist-info") && name == "METADATA")
+    });
     match (found.next(), found.next()) {
         (Some(member), None) => zip.read(member, METADATA_MAX, "METADATA"),
         (None, _) => {

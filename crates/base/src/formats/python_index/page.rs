@@ -126,13 +126,13 @@ fn json(value: &impl Serialize) -> Result<String> {
 
 /// Encodes a name as a part of a URL: some servers read the `+` of local versions as a blank.
 fn percent_encoded(name: &str) -> String {
-    let encoded = |byte: u8| match byte {
+    let encoded = name.bytes().map(|byte| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
             char::from(byte).to_string()
         }
         _ => format!("%{byte:02X}"),
-    };
-    name.bytes().map(encoded).collect()
+    });
+    encoded.collect()
 }
 
 const META: Meta = Meta { api_version: API_VERSION };

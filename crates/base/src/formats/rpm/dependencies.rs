@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
 
-use super::scripts::{Scriptlet, ScriptletPhase};
+use super::scripts::ScriptletPhase;
 use super::specification::{DependencyKind, RpmSpecification};
 use crate::formats::compression::Method;
 use crate::formats::payload::Marking;
@@ -142,13 +142,11 @@ fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
 
 /// One line per interpreter and phase, except for `<lua>`, which is built into rpm.
 fn interpreters(specification: &RpmSpecification) -> impl Iterator<Item = Line> {
-    let scriptlets = specification.scriptlets.iter();
-    let line = |scriptlet: &Scriptlet| {
+    specification.scriptlets.iter().filter_map(|scriptlet| {
         let program = scriptlet.interpreter.split(' ').next()?;
         let flags = Flags::INTERP | phase_flag(scriptlet.phase);
         (program != "<lua>").then(|| (program.to_owned(), String::new(), flags.bits()))
-    };
-    scriptlets.filter_map(line)
+    })
 }
 
 fn phase_flag(phase: ScriptletPhase) -> Flags {
@@ -181,8 +179,7 @@ fn features(specification: &RpmSpecification) -> Vec<Feature> {
     if specification.has_large_files() {
         found.push(Feature("LargeFiles", "4.12.0-1"));
     }
-    let lua = |scriptlet: &Scriptlet| scriptlet.interpreter == "<lua>";
-    if specification.scriptlets.iter().any(lua) {
+    if specification.scriptlets.iter().any(|scriptlet| scriptlet.interpreter == "<lua>") {
         found.push(Feature("BuiltinLuaScripts", "4.2.2-1"));
     }
     let dependencies = &specification.dependencies;

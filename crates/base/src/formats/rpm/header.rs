@@ -36,9 +36,8 @@ pub(super) struct PayloadDigests {
 impl PayloadDigests {
     /// Zeros in place of the values for `entries`.
     pub fn blank(entries: &[PayloadEntry]) -> Self {
-        let file = |entry: &PayloadEntry| entry.is_file().then_some([0; 32]);
         Self {
-            files: entries.iter().map(file).collect(),
+            files: entries.iter().map(|entry| entry.is_file().then_some([0; 32])).collect(),
             colors: vec![0; entries.len()],
             payload: [0; 32],
             archive: [0; 32],
@@ -114,9 +113,8 @@ fn localized(text: &str) -> IndexData {
 /// written although no such source package exists.
 fn build(specification: &RpmSpecification) -> Vec<Tag> {
     let RpmSpecification { name, version, release, arch, .. } = specification;
-    let number = |number: u32| IndexData::Int32(vec![number]);
     vec![
-        (IndexTag::RPMTAG_BUILDTIME, number(specification.build_time)),
+        (IndexTag::RPMTAG_BUILDTIME, IndexData::Int32(vec![specification.build_time])),
         (IndexTag::RPMTAG_BUILDHOST, text(BUILD_HOST)),
         (IndexTag::RPMTAG_SOURCERPM, text(format!("{name}-{version}-{release}.src.rpm"))),
         (IndexTag::RPMTAG_RPMVERSION, text(concat!("rockpack ", env!("CARGO_PKG_VERSION")))),

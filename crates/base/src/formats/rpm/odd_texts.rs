@@ -72,10 +72,13 @@ impl OddTexts {
 
     /// Names of the fields with an odd string that counts.
     pub fn named(&self) -> impl Iterator<Item = &'static str> {
-        let is_odd =
-            |tag: &Tag, most: usize| self.0.get(&(*tag as u32)).is_some_and(|first| *first < most);
-        let odd =
-            TEXTS.iter().filter(move |(_, tags, most)| tags.iter().any(|tag| is_odd(tag, *most)));
+        let odd = TEXTS
+            .iter()
+            .filter(move |(_, tags, most)| tags.iter().any(|tag| self.is_odd(*tag, *most)));
         odd.map(|(name, _, _)| *name)
+    }
+
+    fn is_odd(&self, tag: Tag, most: usize) -> bool {
+        self.0.get(&(tag as u32)).is_some_and(|first| *first < most)
     }
 }

@@ -48,29 +48,30 @@ impl Repomd {
         root("repomd", spaces.into_iter(), |xml| {
             text(xml, "revision", &revision)?;
             if !self.keys.is_empty() {
-                let tag = |xml: &mut Xml, key| text(xml, "repo", &format!("{KEYRING_KEY}{key}"));
-                let tags = |xml: &mut Xml| self.keys.iter().try_for_each(|key| tag(xml, key));
-                xml.create_element("tags").write_inner_content(tags)?;
+                xml.create_element("tags").write_inner_content(|xml| self.write_keys(xml))?;
             }
             self.data.iter().try_for_each(|file| data(xml, file, &revision))
         })
+    }
+
+    fn write_keys(&self, xml: &mut Xml) -> std::io::Result<()> {
+        self.keys.iter().try_for_each(|key| text(xml, "repo", &format!("{KEYRING_KEY}{key}")))
     }
 }
 
 fn data(xml: &mut Xml, file: &DataFile, revision: &str) -> std::io::Result<()> {
     let element = xml.create_element("data").with_attribute(("type", file.kind.as_str()));
-    let content = |xml: &mut Xml| {
-        for (name, digest) in [("checksum", &file.sha256), ("open-checksum", &file.open_sha256)] {
-            xml.create_element(name)
-                .with_attribute(("type", "sha256"))
-                .write_text_content(BytesText::new(digest))?;
-        }
-        xml.create_element("location")
-            .with_attribute(("href", file.path.as_str()))
-            .write_empty()?;
-        text(xml, "timestamp", revision)?;
-        text(xml, "size", &file.size.to_string())?;
-        text(xml, "open-size", &file.open_size.to_string())
-    };
-    element.write_inner_content(content).map(drop)
+    element.write_inner_content(|xml| properties(xml, file, revision)).map(drop)
+}
+
+fn properties(xml: &mut Xml, file: &DataFile, revision: &str) -> std::io::Result<()> {
+    for (name, digest) in [("checksum", &file.sha256), ("open-checksum", &file.open_sha256)] {
+        xml.create_element(name)
+            .with_attribute(("type", "sha256"))
+            .write_text_content(BytesText::new(digest))?;
+    }
+    xml.create_element("location").with_attribute(("href", file.path.as_str())).write_empty()?;
+    text(xml, "timestamp", revision)?;
+    text(xml, "size", &file.size.to_string())?;
+    text(xml, "open-size", &file.open_size.to_string())
 }

@@ -107,9 +107,10 @@ impl Headers {
 
     /// The text without all fields called `without`, and with `added` behind the last remaining one.
     pub fn changed(&self, without: &[&str], added: &str) -> String {
-        let keeps =
-            |field: &&Field| !without.iter().any(|name| field.name.eq_ignore_ascii_case(name));
-        let fields = self.fields.iter().filter(keeps);
+        let fields = self
+            .fields
+            .iter()
+            .filter(|field| !without.iter().any(|name| field.name.eq_ignore_ascii_case(name)));
         let mut text: String =
             fields.filter_map(|field| self.text.get(field.lines.clone())).map(with_end).collect();
         text.push_str(added);
@@ -125,8 +126,8 @@ fn with_end(lines: &str) -> String {
 
 fn field(line: &str, lines: Range<usize>) -> Option<Field> {
     let (name, value) = line.split_once(':')?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let is_field = !name.is_empty() && name.chars().all(is_name);
+    let is_field =
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
     is_field.then(|| Field { name: name.to_owned(), value: value.trim().to_owned(), lines })
 }
 

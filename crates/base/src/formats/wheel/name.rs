@@ -73,12 +73,11 @@ impl WheelName {
         let mut tags = Vec::new();
         for python in &self.pythons {
             for abi in &self.abis {
-                let of_platform = |platform: &String| Tag {
+                tags.extend(self.platforms.iter().map(|platform| Tag {
                     python: python.clone(),
                     abi: abi.clone(),
                     platform: platform.clone(),
-                };
-                tags.extend(self.platforms.iter().map(of_platform));
+                }));
             }
         }
         tags
@@ -123,21 +122,12 @@ impl FromStr for WheelName {
             }
             _ => return Err(no_wheel_name(text)),
         };
-        let plain = |c: char| c.is_ascii_alphanumeric() || "._+!".contains(c);
-        let is_word = |word: &str| !word.is_empty() && word.chars().all(plain);
         let is_build = build.is_none_or(|build| build.starts_with(|c: char| c.is_ascii_digit()));
         let mut words = [*distribution, *version].into_iter().chain(build);
         if !words.all(is_word) || !is_build || normalized(distribution).is_empty() {
             return Err(no_wheel_name(text));
         }
-        let set = |tags: &str| -> Option<Vec<String>> {
-            let word = |tag: &str| {
-                let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                (!tag.is_empty() && tag.chars().all(letter)).then(|| tag.to_owned())
-            };
-            tags.split('.').map(word).collect()
-        };
-        let sets: Option<Vec<_>> = tags.iter().map(|tags| set(tags)).collect();
+        let sets: Option<Vec<_>> = tags.iter().map(|tags| tag_set(tags)).collect();
         let [pythons, abis, platforms] =
             sets.and_then(|sets| sets.try_into().ok()).ok_or_else(|| no_wheel_name(text))?;
         Ok(Self {
@@ -149,6 +139,18 @@ impl FromStr for WheelName {
             platforms,
         })
     }
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "._+!".contains(c))
+}
+
+fn tag_set(text: &str) -> Option<Vec<String>> {
+    let tags = text.split('.').map(|tag| {
+        let is_tag = !tag.is_empty() && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        is_tag.then(|| tag.to_owned())
+    });
+    tags.collect()
 }
 
 fn no_wheel_name(text: &str) -> Error {

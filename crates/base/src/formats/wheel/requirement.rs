@@ -128,8 +128,8 @@ fn no_requirement(text: &str, reason: &str) -> Error {
 
 /// A name at the start of `text`, and the text behind it. Names begin and end with a letter or a digit.
 fn name(text: &str) -> Option<(&str, &str)> {
-    let is_in = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let (name, rest) = text.split_at(text.find(|c| !is_in(c)).unwrap_or(text.len()));
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
+    let (name, rest) = text.split_at(end.unwrap_or(text.len()));
     let has_ends = name.starts_with(is_alphanumeric) && name.ends_with(is_alphanumeric);
     has_ends.then(|| (name, rest.trim_start()))
 }
@@ -142,15 +142,16 @@ fn is_alphanumeric(c: char) -> bool {
 fn extras(text: &str) -> Option<(Vec<String>, &str)> {
     let Some(inside) = text.strip_prefix('[') else { return Some((Vec::new(), text)) };
     let (inside, rest) = inside.split_once(']')?;
-    let one = |text: &str| {
-        let (name, rest) = name(text.trim())?;
-        rest.is_empty().then(|| normalized(name))
-    };
     let names = match inside.trim() {
         "" => Some(Vec::new()),
-        inside => inside.split(',').map(one).collect(),
+        inside => inside.split(',').map(extra).collect(),
     };
     Some((names?, rest.trim_start()))
+}
+
+fn extra(text: &str) -> Option<String> {
+    let (name, rest) = name(text.trim())?;
+    rest.is_empty().then(|| normalized(name))
 }
 
 /// Parses the versions in `text`, which may be in parentheses.

@@ -90,20 +90,12 @@ fn find_end(archive: &Content) -> Result<u64> {
     let tail =
         archive.read_vec(first..archive.len(), END_SIZE as u64 + COMMENT_MAX, "end record")?;
     let starts = (0..=usize::try_from(last - first).unwrap_or_default()).rev();
-    let is_end = |at: &usize| {
-        let Some(record) = tail.get(*at..*at + END_SIZE) else { return false };
-        let mut fields = Fields::new(record);
-        let magic = fields.u32();
-        fields.skip(16);
-        magic == END && usize::from(fields.u16()) + at + END_SIZE == tail.len()
-    };
-    let Some(found) = starts.clone().find(is_end) else {
-        let behind = |at: usize| {
-            let message = "has bytes behind its end record, or a comment that is cut off";
-            fault(archive, "end record", first + at as u64, message)
+    let Some(found) = starts.clone().find(|at| is_end(&tail, *at)) else {
+        let Some(at) = starts.clone().find(|at| has_magic_at(&tail, *at)) else {
+            return Err(no_end_record(archive));
         };
-        let magic = starts.clone().find(|at| has_magic_at(&tail, *at));
-        return Err(magic.map_or_else(|| no_end_record(archive), behind));
+        let message = "has bytes behind its end record, or a comment that is cut off";
+        return Err(fault(archive, "end record", first + at as u64, message));
     };
     // Readers that search from the end would find an end record in the comment.
     match starts.clone().find(|at| has_magic_at(&tail, *at)).filter(|last| *last > found) {
@@ -113,6 +105,15 @@ fn find_end(archive: &Content) -> Result<u64> {
         }
         None => Ok(first + found as u64),
     }
+}
+
+/// Whether an end record begins at `at`, whose comment reaches to the end.
+fn is_end(tail: &[u8], at: usize) -> bool {
+    let Some(record) = tail.get(at..at + END_SIZE) else { return false };
+    let mut fields = Fields::new(record);
+    let magic = fields.u32();
+    fields.skip(16);
+    magic == END && usize::from(fields.u16()) + at + END_SIZE == tail.len()
 }
 
 fn no_end_record(archive: &Content) -> Error {

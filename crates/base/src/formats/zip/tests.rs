@@ -43,8 +43,8 @@ fn small() -> Vec<u8> {
 
 fn all(bytes: &[u8]) -> Result<Vec<(ZipMember, Vec<u8>)>> {
     let zip = ZipReader::open(Content::of_bytes(bytes))?;
-    let read = |member: &ZipMember| Ok((member.clone(), zip.read(member, 1 << 30, "member")?));
-    zip.members().iter().map(read).collect()
+    let members = zip.members().iter();
+    members.map(|member| Ok((member.clone(), zip.read(member, 1 << 30, "member")?))).collect()
 }
 
 #[test]

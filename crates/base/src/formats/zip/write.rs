@@ -130,8 +130,7 @@ impl ZipWriter {
         let (size, count) = (self.at - start, self.headers.len() as u64);
         let end = end_records(start, size, count);
         self.put(&end)?;
-        let failed = |e: std::io::Error| Error::io(&self.path, "write", e);
-        self.file.into_inner().map_err(|e| failed(e.into_error()))
+        self.file.into_inner().map_err(|e| Error::io(&self.path, "write", e.into_error()))
     }
 
     fn header(&self, name: &str, mode: u32) -> Header {

@@ -20,7 +20,7 @@ use super::recovery::{self, ShownFile};
 use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
 
-/// In front, because a suite may be called anything behind `apt-`.
+/// The start of the name of a next state. It stands in front, as a suite may have any name behind `apt-`.
 const NEXT: &str = "next-";
 const CURRENT: &str = "";
 const ENDING: &str = ".json";
@@ -135,7 +135,7 @@ pub(super) struct Announcement<'a> {
 enum Remembered {
     Current(ChannelState),
     Next(ChannelState),
-    /// For an interrupted run; read when it is needed.
+    /// The shown files of an interrupted run, which are read when they are needed.
     Shown,
 }
 

@@ -29,7 +29,7 @@ pub(super) type ShownFile = (String, ShownContent);
 pub(super) enum ShownContent {
     /// Here: `Release`, `repomd.xml`, signatures, keys, files for clients.
     Text(String),
-    /// In the file at this path, whose name says its content.
+    /// The content of the file at this path, whose name says it.
     Same(String),
 }
 

@@ -15,7 +15,7 @@ use crate::package::indexed::Indexed;
 /// Version of the state's shape.
 pub(super) const SCHEMA: u32 = 3;
 
-/// For what `.rockpack` has and nobody can use.
+/// The hint for files in `.rockpack` that nobody can use.
 pub(super) const RESTORE_HINT: &str =
     "restore the file from a backup, or publish all packages to a new folder";
 

@@ -84,7 +84,7 @@ fn run_on(scenario: &Scenario, options: &str) -> Ended {
     }
 }
 
-/// What [`SCRIPT`] wrote into a file of the room.
+/// Reads what [`SCRIPT`] wrote into a file of the room.
 fn written(room: &Path, name: &str) -> String {
     fs::read_to_string(room.join(name)).unwrap()
 }

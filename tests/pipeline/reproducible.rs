@@ -36,7 +36,7 @@ enum Named {
     Absolutely,
     /// Relative to a working directory beside them.
     Relatively,
-    /// Through a symbolic link.
+    /// The folder is reached through a symbolic link.
     Linked,
 }
 

@@ -10,9 +10,9 @@ use crate::tools;
 /// How an archive is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// Compressed with `zstd`.
+    /// The archive is compressed with `zstd`.
     Zstd,
-    /// Compressed with `xz`.
+    /// The archive is compressed with `xz`.
     Xz,
 }
 

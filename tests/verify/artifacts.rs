@@ -166,7 +166,7 @@ fn a_packed_artifact_is_verified_and_inspected_by_its_name() {
     verify(&[text(&shard.pack())], &[]).fired(&["V025"]);
 }
 
-/// What `inspect` reports of an artifact, without its path.
+/// The report of `inspect` about an artifact, without its path.
 fn inspected(path: &Path) -> serde_json::Value {
     let output: Output = rockpack("inspect").arg("--json").arg(path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

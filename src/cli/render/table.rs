@@ -5,9 +5,9 @@ use rockpack_base::error::printable;
 /// The alignment of cells in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// To the left.
+    /// Aligns to the left.
     Left,
-    /// To the right, for numbers.
+    /// Aligns to the right, for numbers.
     Right,
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Amount {
     /// The number of things.
     pub count: u64,
-    /// Their bytes: uncompressed for code objects, on disk for files.
+    /// The sum of their bytes: uncompressed for code objects, on disk for files.
     pub bytes: u64,
 }
 

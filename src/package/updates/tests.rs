@@ -33,7 +33,7 @@ fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<S
     changed(format, before, &all)
 }
 
-/// Like `told`, but the repository has only the packages of `after`.
+/// Does [`told`] for a repository that has only the packages of `after`.
 fn changed(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
     let effect = Effect::of(format, before, after);
     let told = effect.misfits.iter().map(|it| {

@@ -1,5 +1,6 @@
-//! For all components and any number of shards: every host path, every database file and every code object of
-//! the input is in exactly one package of each format, and nothing else is in any kernel archive.
+//! Checks, for all components and any number of shards, that every host path, every database file and every
+//! code object of the input is in exactly one package of each format, and nothing else is in any kernel
+//! archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Whatever is no package: artifacts, installed prefixes and single files.
+//! Checks everything that is no package: artifacts, installed prefixes and single files.
 
 pub(super) mod artifacts;
 pub(super) mod folders;

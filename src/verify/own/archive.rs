@@ -40,7 +40,7 @@ pub(in crate::verify) struct CodeObjectFacts {
 /// The kind of a code object, by its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) enum Nature {
-    /// Compiled for this target: the arch and the features that the header fixes.
+    /// The target that it is compiled for: the arch and the features that the header fixes.
     Compiled(Target),
     /// An AMDGPU ELF file for no known processor.
     UnknownProcessor,

@@ -173,21 +173,21 @@ pub enum HostFault {
     Wrapper { wrapper: usize, fault: WrapperFault },
 }
 
-/// In what a wrapper is not as runtimes expect.
+/// The way in which a wrapper is not as runtimes expect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum WrapperFault {
-    /// In its version.
+    /// The version is another one.
     #[display("has version {version}, where runtimes expect 1")]
     Version { version: u32 },
-    /// In where it points.
+    /// The pointer leads elsewhere.
     #[display("points to {address:#x}, not to the marker")]
     Pointer { address: u64 },
     /// Nothing moves its pointer with the file.
     #[display("has a pointer that no relocation moves with the file")]
     Unmoved,
-    /// In its number.
+    /// The number is another one.
     #[display("has the index {index}")]
     Index { index: u32 },
 }

@@ -113,10 +113,10 @@ pub enum CodePosition {
     /// The file is the code object.
     #[display("")]
     File,
-    /// In this row of an archive.
+    /// The code object in this row of an archive.
     #[display("{key} [{target}]: ")]
     Row { key: String, target: String },
-    /// In this entry of a bundle.
+    /// The code object in this entry of a bundle.
     #[display("{id}: ")]
     Entry { id: String },
 }

@@ -142,15 +142,15 @@ pub enum BadSharing {
     Path,
 }
 
-/// In what two nodes of an artifact differ.
+/// The way in which two nodes of an artifact differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NodeDifference {
-    /// In their modes.
+    /// The modes differ.
     Modes { own: u32, other: u32 },
-    /// They are a file, a link or a directory.
+    /// The kinds differ: a file, a link or a directory.
     Kinds { own: String, other: String },
-    /// In what they hold, or where they lead.
+    /// The contents, or the targets of links, differ.
     Content,
 }

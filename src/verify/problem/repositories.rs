@@ -103,10 +103,10 @@ pub enum IndexedDifference {
     /// The package cannot be read.
     #[display("{reason}")]
     Unreadable { reason: String },
-    /// In a property of the file, or in what its header says.
+    /// A property of the file, or a value of its header, differs.
     #[display("its {_0} is not the one of the index")]
     Property(String),
-    /// In a field of its control file.
+    /// A field of its control file differs.
     #[display("its field {_0} is not the one of the index")]
     Field(String),
 }

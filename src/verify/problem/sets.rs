@@ -27,13 +27,13 @@ impl PackagePath {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemPlace {
-    /// In the package of this file name.
+    /// The package of this file name.
     #[display("{_0}")]
     Package(String),
     /// At a path of a package, artifact or prefix.
     #[display("{_0}")]
     File(PackagePath),
-    /// At this path on the disk.
+    /// The file at this path on the disk.
     #[display("{_0}")]
     Disk(String),
 }
@@ -54,7 +54,7 @@ pub enum ReadFault {
     TargetNotUtf8,
 }
 
-/// In what a package and the receipt differ.
+/// The way in which a package and the receipt differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]

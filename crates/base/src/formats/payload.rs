@@ -58,7 +58,7 @@ impl SpecialKind {
 /// The treatment of a file by the package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marking {
-    /// Replaced on upgrade.
+    /// The file is replaced on upgrade.
     Plain,
     /// Kept if the administrator changed it: deb conffile, rpm `%config(noreplace)`.
     Config,

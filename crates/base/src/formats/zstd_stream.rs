@@ -30,11 +30,11 @@ const MAGIC_LEN: usize = 4;
 /// The position of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Before the magic of a frame, or the end.
+    /// The stream is before the magic of a frame, or at its end.
     Between,
     /// Inside a frame, whose magic the decoder has.
     Within,
-    /// Behind the last frame.
+    /// The stream is behind the last frame.
     End,
 }
 

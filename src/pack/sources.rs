@@ -1,6 +1,8 @@
 //! The bytes of a plan's files. Those of every file except archives and their manifests are known before
 //! compression.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
@@ -15,16 +17,20 @@ use crate::recombine::{Component, Kernel, Recombined};
 use crate::split::{DatabaseFile, HostKind};
 
 /// The input of a plan, by the names in the plan.
-#[derive(Clone, Copy)]
 pub struct Sources<'a> {
-    recombined: &'a Recombined,
     plan: &'a Plan,
+    /// The components, by id.
+    components: HashMap<String, &'a Component>,
+    /// The archive sets, by name.
+    archives: HashMap<&'a str, &'a ArchiveSet>,
 }
 
 impl<'a> Sources<'a> {
     /// The sources of `plan`, which was made from `recombined`.
     pub fn new(recombined: &'a Recombined, plan: &'a Plan) -> Self {
-        Self { recombined, plan }
+        let components = recombined.components.iter().map(|component| (component.id(), component));
+        let archives = plan.archives.iter().map(|set| (set.name.as_str(), set));
+        Self { plan, components: components.collect(), archives: archives.collect() }
     }
 
     /// The bytes of a file in its package: transformed if it was fat, with other library search paths or
@@ -106,25 +112,29 @@ impl<'a> Sources<'a> {
 
     /// The archive set called `name`.
     pub fn archive_set(&self, name: &str) -> Result<&'a ArchiveSet> {
-        let set = self.plan.archives.iter().find(|set| set.name == name);
+        let set = self.archives.get(name).copied();
         set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))
     }
 
     /// The kernels of a set's binaries, sorted by binary, co_index and target.
     pub fn kernels(&self, set: &ArchiveSet) -> impl Iterator<Item = &'a Kernel> + use<'a> {
-        let mut kernels = Vec::new();
-        for component in &self.recombined.components {
-            let id = component.id();
-            let own = component.kernels.iter().filter(|kernel| {
-                set.archs.contains(kernel.target.base())
-                    && set.binaries.contains(&(id.clone(), kernel.binary.clone()))
-            });
-            kernels.extend(own);
-        }
+        let binaries = set.binaries.iter();
+        let of_binaries = binaries.flat_map(|(id, path)| self.kernels_of(id, path));
+        let mut kernels: Vec<&Kernel> =
+            of_binaries.filter(|kernel| set.archs.contains(kernel.target.base())).collect();
         kernels.sort_by(|a, b| {
             (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))
         });
         kernels.into_iter()
+    }
+
+    /// The kernels of one binary.
+    fn kernels_of(&self, component: &str, binary: &TreePath) -> &'a [Kernel] {
+        let Some(component) = self.components.get(component) else { return &[] };
+        let kernels = &component.kernels;
+        let start = kernels.partition_point(|kernel| kernel.binary < *binary);
+        let end = kernels.partition_point(|kernel| kernel.binary <= *binary);
+        kernels.get(start..end).unwrap_or_default()
     }
 
     /// The code objects of the archive for `arch` of the set `archives`.
@@ -155,7 +165,8 @@ impl<'a> Sources<'a> {
     /// A database file of a component.
     pub fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
         let databases = &self.component(component)?.databases;
-        let file = databases.iter().find(|file| file.path == *path);
+        let index = databases.binary_search_by(|file| file.path.cmp(path)).ok();
+        let file = index.and_then(|index| databases.get(index));
         file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))
     }
 
@@ -168,10 +179,8 @@ impl<'a> Sources<'a> {
     }
 
     fn component(&self, id: &str) -> Result<&'a Component> {
-        let mut components = self.recombined.components.iter();
-        components
-            .find(|component| component.id() == id)
-            .ok_or_else(|| Error::bug(format!("no component is called {id}")))
+        let component = self.components.get(id).copied();
+        component.ok_or_else(|| Error::bug(format!("no component is called {id}")))
     }
 
     fn host(&self, component: &str, path: &TreePath) -> Result<&'a HostKind> {

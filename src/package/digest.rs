@@ -61,14 +61,16 @@ impl<F> Package<F> {
         // The debug forms have every field, including those that are added later.
         let mut text =
             format!("{id:?} {role:?} {summary:?} {description:?} {homepage:?} {rights:?}\n");
+        let own = of_set.iter().filter(|(of, _)| *of == format);
+        let of_set: BTreeSet<&Relation> = own.map(|(_, relation)| relation).collect();
         let relations: Vec<Relation> = self
             .relations(format)
             .iter()
             .cloned()
             .map(|relation| {
-                let of_set = of_set.iter().any(|(of, known)| *of == format && *known == relation);
+                let is_of_set = of_set.contains(&relation);
                 match relation.version {
-                    Some((sign, _)) if of_set => {
+                    Some((sign, _)) if is_of_set => {
                         Relation { version: Some((sign, String::new())), ..relation }
                     }
                     _ => relation,

@@ -20,6 +20,8 @@ pub(super) struct Origins<'a> {
     artifacts: Vec<&'a Artifact>,
     /// Path of an artifact → its index.
     by_root: BTreeMap<&'a [u8], usize>,
+    /// Id of a component → the indexes of its artifacts.
+    by_component: BTreeMap<String, Vec<usize>>,
 }
 
 impl<'a> Origins<'a> {
@@ -27,7 +29,11 @@ impl<'a> Origins<'a> {
         let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
         let roots = artifacts.iter().enumerate();
         let by_root = roots.map(|(at, artifact)| (bytes_of(&artifact.root), at)).collect();
-        Self { sources: Sources::new(recombined, plan), artifacts, by_root }
+        let mut by_component: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (at, artifact) in artifacts.iter().enumerate() {
+            by_component.entry(artifact.name.component()).or_default().push(at);
+        }
+        Self { sources: Sources::new(recombined, plan), artifacts, by_root, by_component }
     }
 
     /// The artifacts that bytes of `package` come from, in the order of shards and names. Texts and
@@ -79,11 +85,11 @@ impl<'a> Origins<'a> {
         if !known.is_empty() {
             return found.extend(known);
         }
-        let of_component = self.artifacts.iter().enumerate().filter(|(_, artifact)| {
-            artifact.name.component() == component
-                && shard.is_none_or(|shard| artifact.shard == shard)
-        });
-        found.extend(of_component.map(|(at, _)| at));
+        let of_component = self.by_component.get(component).into_iter().flatten().copied();
+        found.extend(of_component.filter(|at| {
+            let artifact = self.artifacts.get(*at);
+            shard.is_none_or(|shard| artifact.is_some_and(|artifact| artifact.shard == shard))
+        }));
     }
 
     /// The artifact that `file` is in: below its folder, or a member of its archive, which is called

@@ -12,7 +12,7 @@
 mod same;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use rockpack_base::error::Result;
 use rockpack_base::gfx::BaseArch;
@@ -64,6 +64,7 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     let members = plan.kept.packages.iter().flat_map(|record| &record.members);
     let sizes: BTreeMap<&str, u64> =
         members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
+    let made = made_archives(&plan.packages);
     let sources = Sources::new(recombined, plan);
     let mut sets = plan.archives.clone();
     for set in &mut sets {
@@ -71,7 +72,7 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
             let file = archive::file_name(&set.name, arch.as_str());
             let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
             match sizes.get(path.as_str()) {
-                Some(size) if !is_made(plan, &set.name, &arch) => {
+                Some(size) if !made.contains(&(set.name.as_str(), &arch)) => {
                     let kernels = sources.kernels_for(&set.name, arch.as_str())?;
                     let kernel_count = kernels.len() as u64;
                     set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
@@ -84,14 +85,15 @@ fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Whether a package of the plan has the archive of this set and arch.
-fn is_made(plan: &Plan, set: &str, wanted: &BaseArch) -> bool {
-    let entries = plan.packages.iter().flat_map(|package| &package.entries);
-    let mut sources = entries.filter_map(|entry| entry.node.data());
-    sources.any(|source| match source {
-        FileSource::Archive { archives, arch } => archives == set && arch == wanted,
-        _ => false,
-    })
+/// The archives of `packages`, by set and arch.
+fn made_archives(packages: &[Package<FileSource>]) -> HashSet<(&str, &BaseArch)> {
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    entries
+        .filter_map(|entry| match entry.node.data() {
+            Some(FileSource::Archive { archives, arch }) => Some((archives.as_str(), arch)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Adds the finding about kept packages.

@@ -82,10 +82,15 @@ fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
 pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
     relations.sort();
     relations.dedup();
-    let kept = relations.iter().filter(|weak| {
+    let by_name = relations.chunk_by(|one, next| (one.kind, &one.name) == (next.kind, &next.name));
+    by_name.flat_map(not_implied).cloned().collect()
+}
+
+/// The relations of one kind to one name that no other of them implies.
+fn not_implied(relations: &[Relation]) -> impl Iterator<Item = &Relation> {
+    relations.iter().filter(|weak| {
         weak.kind != RelationKind::Depends || !relations.iter().any(|other| implies(other, weak))
-    });
-    kept.cloned().collect()
+    })
 }
 
 /// Whether `strong` implies `weak` and is stricter.

@@ -165,8 +165,8 @@ fn in_format(
     let estimated = inside.iter().filter_map(|l| l.measured.as_ref()).any(|m| m.size.estimated);
     let members: Vec<ListedMember> =
         inside.iter().zip(&entries).map(|(looked, entry)| looked.member(entry)).collect();
-    let compressed = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed);
-    let download = sizes::overhead(package, format, &members) + compressed.sum::<u64>();
+    let payload = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed).sum();
+    let download = sizes::overhead(package, format, &members, payload) + payload;
     Some(ListedPackage {
         format,
         name: name.clone(),

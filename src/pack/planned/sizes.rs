@@ -15,6 +15,7 @@
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
+use rockpack_base::formats::deb;
 
 use super::Digests;
 use crate::pack::{DEFAULT_LEVEL, Sources};
@@ -44,6 +45,8 @@ const RPM_BYTES: u64 = 5800;
 /// Bytes of a path besides its name. A `.deb` has a checksum, an `.rpm` a row of its header; both have a
 /// compressed entry in the payload.
 const DEB_MEMBER_BYTES: u64 = 60;
+/// Bytes of a path, its name included, where the checksums are compressed.
+const DEB_COMPRESSED_MEMBER_BYTES: u64 = 28;
 const RPM_MEMBER_BYTES: u64 = 120;
 
 /// Bytes of a tar header, and the unit to which files are padded.
@@ -224,19 +227,21 @@ fn sample(content: &Content) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The bytes of a package file besides the content of its files.
+/// The bytes of a package file besides the content of its files, which takes `payload` bytes.
 pub(super) fn overhead(
     package: &Package<FileSource>,
     format: Format,
     members: &[ListedMember],
+    payload: u64,
 ) -> u64 {
     let (constant, member) = match format {
         Format::Deb => (DEB_BYTES, DEB_MEMBER_BYTES),
         Format::Rpm => (RPM_BYTES, RPM_MEMBER_BYTES),
     };
-    constant
-        + scripts(package, format)
-        + members.iter().map(|m| member + name_len(&m.path, format) as u64).sum::<u64>()
+    let paths = members.iter().map(|m| member + name_len(&m.path, format) as u64).sum::<u64>();
+    let compressed = DEB_COMPRESSED_MEMBER_BYTES * members.len() as u64;
+    let is_compressed = format == Format::Deb && deb::is_control_compressed(paths, payload);
+    constant + scripts(package, format) + if is_compressed { compressed } else { paths }
 }
 
 fn name_len(path: &str, format: Format) -> usize {

@@ -3,4 +3,5 @@
 mod arrays;
 mod cache;
 mod logs;
+mod many;
 mod partition;

@@ -5,8 +5,6 @@
 //! description passes its lines separately), names with blanks or colons. [`super::fields`] reads control
 //! files.
 
-use std::io::Write;
-
 use flate2::{Compression, GzBuilder};
 
 use super::fields::fault;
@@ -14,6 +12,20 @@ use super::tar::TarWriter;
 use crate::content::hex;
 use crate::error::{Error, Result};
 use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
+
+/// The shortest control archive that may be compressed. Only MD5 sums of hundreds of files make it as long.
+const LONG: u64 = 64 << 10;
+
+/// How many bytes of data are moved at most for each byte of the control archive if that is compressed.
+const DATA_MOVED_MAX: u64 = 16;
+
+/// The level of gzip; most of what is compressed are digests in hex, of which no level saves more than half.
+const LEVEL: u32 = 6;
+
+/// Whether a control archive of `control` bytes is compressed beside a data archive of `data` bytes.
+pub fn is_compressed(control: u64, data: u64) -> bool {
+    control >= LONG && control > data / DATA_MOVED_MAX
+}
 
 /// A field of the control file: its name and its lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,15 +110,37 @@ impl Control {
         text
     }
 
-    /// The control archive as a gzip member, in stored blocks only, so that its length does not depend on the
-    /// sums.
+    /// The control archive of a package whose data archive has `data` bytes: a gzip member of stored blocks, whose
+    /// length does not depend on the sums, or compressed if that makes a package of many small files smaller.
     pub(super) fn archive(
         &self,
         entries: &[PayloadEntry],
         sums: &[[u8; 16]],
         stamp: u64,
+        data: u64,
     ) -> Result<Vec<u8>> {
-        let gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::none());
+        let stored = self.gzip(entries, sums, stamp, Compression::none())?;
+        if !is_compressed(stored.len() as u64, data) {
+            return Ok(stored);
+        }
+        self.gzip(entries, sums, stamp, Compression::new(LEVEL))
+    }
+
+    /// The control archive of a package whose sums and data are not known yet, of the greatest length that it can
+    /// have.
+    pub(super) fn longest_archive(&self, entries: &[PayloadEntry], stamp: u64) -> Result<Vec<u8>> {
+        let files = entries.iter().filter(|entry| entry.is_file()).count();
+        self.gzip(entries, &vec![[0; 16]; files], stamp, Compression::none())
+    }
+
+    fn gzip(
+        &self,
+        entries: &[PayloadEntry],
+        sums: &[[u8; 16]],
+        stamp: u64,
+        level: Compression,
+    ) -> Result<Vec<u8>> {
+        let gzip = GzBuilder::new().mtime(0).write(Vec::new(), level);
         let mut archive = TarWriter::new(gzip, stamp);
         archive.begin(&root())?;
         for ControlFile { name, mode, text } in self.files(entries, sums) {
@@ -181,15 +215,6 @@ fn md5sums(entries: &[PayloadEntry], sums: &[[u8; 16]]) -> String {
         .filter(|(entry, _)| entry.marking != Marking::Config)
         .map(|(entry, sum)| format!("{}  {}\n", hex(sum), entry.path))
         .collect()
-}
-
-/// Writes `bytes`, which must have exactly the reserved length.
-pub(super) fn refill(sink: &mut impl Write, bytes: &[u8], reserved: u64) -> Result<()> {
-    if bytes.len() as u64 != reserved {
-        let message = format!("control archive has {} bytes, {reserved} reserved", bytes.len());
-        return Err(Error::bug(message));
-    }
-    sink.write_all(bytes).map_err(|e| Error::io_unplaced("write control.tar.gz", e))
 }
 
 #[cfg(test)]

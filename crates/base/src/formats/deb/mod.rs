@@ -9,7 +9,9 @@
 //!
 //! Source: deb(5), deb-control(5), deb-triggers(5), deb-conffiles(5), and dpkg 1.21's refusals. The file is
 //! written in one pass: the control archive is gzip without compression, so that its length is known before
-//! its MD5 sums are. It is filled in when the data archive is complete.
+//! its MD5 sums are. It is filled in when the data archive is complete. Where the sums of many small files
+//! are a good part of the package, the control archive is compressed then, and the data archive is moved up
+//! to its end.
 
 mod control;
 mod fields;
@@ -23,7 +25,7 @@ mod tar_reader;
 mod version;
 mod writer;
 
-pub use control::{Control, ControlField};
+pub use control::{Control, ControlField, is_compressed as is_control_compressed};
 pub(super) use fields::excerpt;
 pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control};
 pub use owned::{each_owned_path, why_unread};

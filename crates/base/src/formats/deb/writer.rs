@@ -2,10 +2,12 @@
 //! the content.
 
 use std::fs::File;
-use std::io::{BufWriter, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 
 use super::control::{self, Control};
 use super::tar::{TarWriter, archive_size};
+use crate::content::WINDOW;
 use crate::error::{Error, Result};
 use crate::formats::ar;
 use crate::formats::compression::{Compression, Effort, Encoder, Workers};
@@ -35,25 +37,26 @@ pub struct DebWriter {
     /// Index of the next entry.
     next: usize,
     sums: Vec<[u8; 16]>,
-    /// Offset and length of the bytes of control.tar.gz.
-    control: (u64, u64),
-    /// Offset of the bytes of the data archive.
-    data: u64,
+    /// The bytes that are reserved for what is in front of the data archive.
+    reserved: u64,
 }
 
 impl DebWriter {
-    /// Writes everything in front of the data archive into the empty `file`.
-    pub fn create(file: File, specification: DebSpecification) -> Result<Self> {
-        let blank = vec![[0; 16]; file_count(&specification.entries)];
-        let DebFront { bytes, control, data } = DebFront::new(&specification, &blank, 0)?;
-        let mut sink = BufWriter::with_capacity(1 << 18, file);
-        sink.write_all(&bytes).map_err(fault)?;
+    /// Leaves room for everything in front of the data archive in the empty `file`.
+    pub fn create(mut file: File, specification: DebSpecification) -> Result<Self> {
+        specification.control.check()?;
+        check_parents(&specification.entries)?;
+        let DebSpecification { control, entries, stamp, .. } = &specification;
+        let control = control.longest_archive(entries, *stamp)?;
+        let reserved = front(&specification, &control, 0)?.len() as u64;
+        file.seek(SeekFrom::Start(reserved)).map_err(fault)?;
+        let sink = BufWriter::with_capacity(1 << 18, file);
         let root = control::root();
         let size = archive_size(std::iter::once(&root).chain(&specification.entries));
         let DebSpecification { compression, ref workers, mtime, .. } = specification;
         let mut archive = TarWriter::new(Encoder::new(sink, compression, workers, size)?, mtime);
         archive.begin(&root)?;
-        Ok(Self { specification, archive, next: 0, sums: Vec::new(), control, data })
+        Ok(Self { specification, archive, next: 0, sums: Vec::new(), reserved })
     }
 }
 
@@ -88,20 +91,38 @@ impl PayloadWriter for DebWriter {
         if self.next != self.specification.entries.len() {
             return Err(Error::bug("fewer entries than announced"));
         }
-        let Self { specification, archive, sums, control, data, .. } = *self;
-        let mut sink = archive.finish()?.finish().map_err(fault)?;
-        let len = sink.stream_position().map_err(fault)? - data;
-        sink.write_all(pad(len)).map_err(fault)?;
-        let DebSpecification { control: fields, entries, stamp, .. } = &specification;
-        let filled = fields.archive(entries, &sums, *stamp)?;
-        sink.seek(SeekFrom::Start(control.0)).map_err(fault)?;
-        control::refill(&mut sink, &filled, control.1)?;
-        let header = data_header(&specification, len)?;
-        sink.seek(SeekFrom::Start(data - ar::HEADER_SIZE as u64)).map_err(fault)?;
-        sink.write_all(&header).map_err(fault)?;
-        sink.flush().map_err(fault)?;
+        let Self { specification, archive, sums, reserved, .. } = *self;
+        let sink = archive.finish()?.finish().map_err(fault)?;
+        let mut file = sink.into_inner().map_err(|error| fault(error.into_error()))?;
+        let len = file.stream_position().map_err(fault)? - reserved;
+        let front = filled_front(&specification, &sums, len)?;
+        let data = front.len() as u64;
+        if data > reserved {
+            let message = format!("{data} bytes are in front of the data, {reserved} are reserved");
+            return Err(Error::bug(message));
+        }
+        move_up(&file, reserved, data, len).map_err(fault)?;
+        file.write_all_at(&front, 0).map_err(fault)?;
+        file.seek(SeekFrom::Start(data + len)).map_err(fault)?;
+        file.write_all(pad(len)).map_err(fault)?;
         Ok(Finished { payload: data..data + len, facts: sums.concat() })
     }
+}
+
+/// Moves the last `len` bytes of `file` from the offset `from` to the lower offset `to`.
+fn move_up(file: &File, from: u64, to: u64, len: u64) -> io::Result<()> {
+    if from == to {
+        return Ok(());
+    }
+    let mut window = vec![0; usize::try_from(len).map_or(WINDOW, |len| len.min(WINDOW))];
+    let mut done = 0;
+    while done < len {
+        let part = usize::try_from(len - done).map_or(WINDOW, |left| left.min(WINDOW));
+        file.read_exact_at(&mut window[..part], from + done)?;
+        file.write_all_at(&window[..part], to + done)?;
+        done += part as u64;
+    }
+    file.set_len(to + len)
 }
 
 /// The bytes around a data archive that was compressed earlier and is reused.
@@ -110,48 +131,35 @@ pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Aro
     if !rest.is_empty() || sums.len() != file_count(&specification.entries) {
         return Err(Error::bug("the sums are not those of the entries"));
     }
-    let front = DebFront::new(specification, sums, ready.len)?;
-    Ok(Around { front: front.bytes, back: pad(ready.len) })
+    specification.control.check()?;
+    check_parents(&specification.entries)?;
+    let front = filled_front(specification, sums, ready.len)?;
+    Ok(Around { front, back: pad(ready.len) })
 }
 
-/// Everything in front of the bytes of the data archive.
-struct DebFront {
-    bytes: Vec<u8>,
-    /// Offset and length of the bytes of control.tar.gz.
-    control: (u64, u64),
-    /// Offset of the data archive, which is the end of these bytes.
-    data: u64,
+/// Everything in front of a data archive of `len` bytes, with the sum of each file.
+fn filled_front(specification: &DebSpecification, sums: &[[u8; 16]], len: u64) -> Result<Vec<u8>> {
+    let DebSpecification { control, entries, stamp, .. } = specification;
+    front(specification, &control.archive(entries, sums, *stamp, len)?, len)
 }
 
-impl DebFront {
-    /// Makes the front with the sum of each file and the length of the data archive, or with zeros in their
-    /// place.
-    fn new(specification: &DebSpecification, sums: &[[u8; 16]], len: u64) -> Result<Self> {
-        specification.control.check()?;
-        check_parents(&specification.entries)?;
-        let DebSpecification { control, entries, stamp, .. } = specification;
-        let archive = control.archive(entries, sums, *stamp)?;
-        let mut bytes = ar::MAGIC.to_vec();
-        let version = super::FORMAT_VERSION;
-        bytes.extend(ar::header("debian-binary", *stamp, version.len() as u64)?);
-        bytes.extend(version);
-        bytes.extend(ar::header("control.tar.gz", *stamp, archive.len() as u64)?);
-        let control = (bytes.len() as u64, archive.len() as u64);
-        bytes.extend(archive);
-        bytes.extend(pad(control.1));
-        bytes.extend(data_header(specification, len)?);
-        let data = bytes.len() as u64;
-        Ok(Self { bytes, control, data })
-    }
+/// Everything in front of a data archive of `len` bytes, with this control archive.
+fn front(specification: &DebSpecification, control: &[u8], len: u64) -> Result<Vec<u8>> {
+    let stamp = specification.stamp;
+    let mut bytes = ar::MAGIC.to_vec();
+    let version = super::FORMAT_VERSION;
+    bytes.extend(ar::header("debian-binary", stamp, version.len() as u64)?);
+    bytes.extend(version);
+    bytes.extend(ar::header("control.tar.gz", stamp, control.len() as u64)?);
+    bytes.extend(control);
+    bytes.extend(pad(control.len() as u64));
+    let name = format!("data.tar.{}", specification.compression.extension());
+    bytes.extend(ar::header(&name, stamp, len)?);
+    Ok(bytes)
 }
 
 fn file_count(entries: &[PayloadEntry]) -> usize {
     entries.iter().filter(|entry| entry.is_file()).count()
-}
-
-fn data_header(specification: &DebSpecification, len: u64) -> Result<[u8; ar::HEADER_SIZE]> {
-    let name = format!("data.tar.{}", specification.compression.extension());
-    ar::header(&name, specification.stamp, len)
 }
 
 /// The padding behind a member of `len` bytes.

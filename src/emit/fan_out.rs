@@ -1,9 +1,10 @@
 //! Reads every file once for all writers.
 //!
-//! The reading thread digests each window and hands it, shared, to a bounded channel per writer. A slow
-//! writer holds back the reader, and so the other writer: at most [`DEPTH`] windows per writer wait in
-//! memory. When a writer fails, its channel closes and the reader stops; when the reader fails, the channels
-//! close without the final message and the writers stop without finishing.
+//! The reading thread digests each window and hands it, shared, to a bounded channel per writer, small files
+//! in batches. A slow writer holds back the reader, and so the other writer: at most [`DEPTH`] batches per
+//! writer wait in memory, each of a window or less. When a writer fails, its channel closes and the reader
+//! stops; when the reader fails, the channels close without the final message and the writers stop without
+//! finishing.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,8 +24,13 @@ use super::options::EmitOptions;
 use crate::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 
-/// Messages that may wait for a writer; most are a window.
+/// Batches that may wait for a writer; most are a window.
 const DEPTH: usize = 8;
+
+/// Messages and bytes of a batch. Waking a writer for each of very many small files would cost more than
+/// writing them.
+const BATCH_LEN: usize = 1024;
+const BATCH_BYTES: usize = 256 << 10;
 
 /// Bytes that MD5, SHA-1 and SHA-256 take in one go.
 const DIGEST_BLOCK: usize = 64;
@@ -70,7 +76,7 @@ pub(super) fn fan_out(
         let mut writers = Vec::new();
         for sink in sinks {
             let (sender, receiver) = sync_channel(DEPTH);
-            channels.push((sink.format, sender));
+            channels.push(Channel { format: sink.format, sender, batch: Vec::new(), bytes: 0 });
             let thread =
                 thread::Builder::new().spawn_scoped(scope, move || drain_into(sink, &receiver));
             writers.push(thread.map_err(Error::no_thread)?);
@@ -92,18 +98,45 @@ pub(super) fn fan_out(
     })
 }
 
-fn drain_into(sink: Sink, receiver: &Receiver<Message>) -> Result<Option<(Format, Finished)>> {
+fn drain_into(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {
     let Sink { file_name, writer, format } = sink;
     let finished = drain(writer, receiver).map_err(|e| e.file(file_name))?;
     Ok(finished.map(|finished| (format, finished)))
 }
 
+/// The way to a writer.
+struct Channel {
+    format: Format,
+    sender: SyncSender<Vec<Message>>,
+    /// Messages that are still to be sent, and the bytes of content in them.
+    batch: Vec<Message>,
+    bytes: usize,
+}
+
+impl Channel {
+    fn add(&mut self, message: Message) -> Result<()> {
+        if let Message::Data(window) = &message {
+            if window.len() >= BATCH_BYTES {
+                self.send()?;
+            }
+            self.bytes += window.len();
+        }
+        self.batch.push(message);
+        if self.batch.len() < BATCH_LEN && self.bytes < BATCH_BYTES { Ok(()) } else { self.send() }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        self.bytes = 0;
+        self.sender.send(std::mem::take(&mut self.batch)).map_err(|_| closed())
+    }
+}
+
 /// Writes the messages as they arrive. Finishes nothing if the reader gave up; the reader's own error counts.
 fn drain(
     mut writer: Box<dyn PayloadWriter + Send>,
-    receiver: &Receiver<Message>,
+    receiver: &Receiver<Vec<Message>>,
 ) -> Result<Option<Finished>> {
-    for message in receiver {
+    for message in receiver.iter().flatten() {
         match message {
             Message::Begin(effort) => writer.begin(effort)?,
             Message::Data(bytes) => writer.data(&bytes)?,
@@ -115,7 +148,7 @@ fn drain(
 }
 
 /// Windows that are reused when all writers are done with them: fresh memory for each would cost a page fault
-/// per 4 KiB of payload.
+/// per 4 KiB of payload. Those of small files, which wait in batches, have memory of their own size.
 #[derive(Default)]
 struct SharedWindows {
     /// Windows that were shared with writers, oldest first.
@@ -125,6 +158,9 @@ struct SharedWindows {
 impl SharedWindows {
     /// A window of `len` bytes with arbitrary content.
     fn take(&mut self, len: usize) -> Vec<u8> {
+        if len < BATCH_BYTES {
+            return vec![0; len];
+        }
         // Writers take windows in turn, so the oldest is the first that they are done with.
         let mut window = match self.shared.pop_front().map(Arc::try_unwrap) {
             Some(Ok(window)) => window,
@@ -139,15 +175,18 @@ impl SharedWindows {
     }
 
     fn share(&mut self, window: Vec<u8>) -> Arc<Vec<u8>> {
+        let is_reused = window.len() >= BATCH_BYTES;
         let window = Arc::new(window);
-        self.shared.push_back(Arc::clone(&window));
+        if is_reused {
+            self.shared.push_back(Arc::clone(&window));
+        }
         window
     }
 }
 
 /// Reads the entries of a package, and sends each to the writers of the formats that have it.
 struct EntryReader<'a> {
-    channels: Vec<(Format, SyncSender<Message>)>,
+    channels: Vec<Channel>,
     windows: SharedWindows,
     /// Digests of each entry, if they were computed before.
     known: Option<Vec<Option<FileDigests>>>,
@@ -168,8 +207,9 @@ impl EntryReader<'_> {
             })
             .collect();
         let digests = digests?;
-        for (_, channel) in &self.channels {
-            channel.send(Message::Finish).map_err(|_| closed())?;
+        for channel in &mut self.channels {
+            channel.add(Message::Finish)?;
+            channel.send()?;
         }
         Ok(digests)
     }
@@ -185,7 +225,7 @@ impl EntryReader<'_> {
             return Ok(None);
         };
         self.send(entry, Message::Begin(effort(data)?))?;
-        let taken = self.channels.iter().any(|(format, _)| entry.formats.has(*format));
+        let taken = self.channels.iter().any(|channel| entry.formats.has(channel.format));
         if let (Some(known), false) = (known, taken) {
             self.progress.advance(Stage::Emit, data.len());
             return Ok(Some(known));
@@ -202,7 +242,7 @@ impl EntryReader<'_> {
         known: Option<FileDigests>,
     ) -> Result<FileDigests> {
         let mut reader = content.reader();
-        let debs = self.channels.iter().any(|(format, _)| *format == Format::Deb);
+        let debs = self.channels.iter().any(|channel| channel.format == Format::Deb);
         let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), self.sha1);
         let mut left = content.len();
         while left > 0 {
@@ -226,10 +266,10 @@ impl EntryReader<'_> {
         }
     }
 
-    fn send(&self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
-        for (format, channel) in &self.channels {
-            if entry.formats.has(*format) {
-                channel.send(message.clone()).map_err(|_| closed())?;
+    fn send(&mut self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
+        for channel in &mut self.channels {
+            if entry.formats.has(channel.format) {
+                channel.add(message.clone())?;
             }
         }
         Ok(())

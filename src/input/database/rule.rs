@@ -185,7 +185,7 @@ impl Rule {
         let role = match (self.role(path.name()), directory.is_empty()) {
             (Some(role), false) => role,
             (None, false) if !self.only_named => DatabaseRole::Data,
-            (role, true) if self.holds(path.parent()?.as_str()) => role?,
+            (Some(role), true) if self.holds(folders_above(path.as_str()).next()?) => role,
             _ => return None,
         };
         let named = self.named(path.name());
@@ -200,31 +200,31 @@ impl Rule {
 
     /// The archs of [`Rule::arch_directory`]; empty without such a directory.
     fn directory_of(&self, path: &TreePath) -> Vec<BaseArch> {
-        self.arch_directory(path).map(|(_, archs)| archs).unwrap_or_default()
+        self.arch_directory(path.as_str()).map(|(_, archs)| archs).unwrap_or_default()
     }
 
     /// The directory of the library that the file at `path` belongs to: the parent of its arch directory, or
     /// else the file's own directory.
     pub(super) fn library_of(&self, path: &TreePath) -> Option<TreePath> {
-        match self.arch_directory(path) {
-            Some((directory, _)) => directory.parent(),
+        match self.arch_directory(path.as_str()) {
+            Some((parent, _)) => TreePath::new(parent).ok(),
             None => path.parent(),
         }
     }
 
-    /// The outermost directory of archs above `path` and below one of the rule's directories, with its archs.
-    fn arch_directory(&self, path: &TreePath) -> Option<(TreePath, Vec<BaseArch>)> {
-        let mut found = None;
-        let mut child = path.parent();
-        while let Some(directory) = child {
-            child = directory.parent();
-            // Few names are those of archs, and this check is cheaper than that of the place.
-            let archs = self.archs_of_directory(directory.name());
-            if !archs.is_empty() && child.as_ref().is_some_and(|it| self.holds(it.as_str())) {
-                found = Some((directory, archs));
-            }
+    /// The parent of the outermost directory of archs above `path` and below one of the rule's directories, with
+    /// its archs.
+    fn arch_directory<'p>(&self, path: &'p str) -> Option<(&'p str, Vec<BaseArch>)> {
+        if !self.arch_directories && self.directory_archs.is_empty() {
+            return None;
         }
-        found
+        let named = folders_above(path).filter_map(|directory| directory.rsplit_once('/'));
+        // Few names are those of archs, and this check is cheaper than that of the place.
+        let of_archs = named.filter_map(|(parent, name)| {
+            let archs = self.archs_of_directory(name);
+            (!archs.is_empty() && self.holds(parent)).then_some((parent, archs))
+        });
+        of_archs.last()
     }
 
     fn unknown_arch_directory(&self, path: &TreePath) -> Option<TreePath> {
@@ -301,6 +301,15 @@ impl Rule {
     pub fn leads(&self, name: &str) -> bool {
         self.lazy.as_ref().is_none_or(|lazy| lazy.is_master(stem(name)))
     }
+}
+
+/// The folders above `path`, the nearest first.
+fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(parent_of(path), |folder| parent_of(folder))
+}
+
+fn parent_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(parent, _)| parent)
 }
 
 fn any_matches(globs: &[String], name: &str) -> bool {

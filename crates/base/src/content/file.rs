@@ -5,7 +5,7 @@ use std::fs::{File, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use super::Content;
 use super::open::open_at_once;
@@ -33,11 +33,18 @@ impl Stamp {
     }
 }
 
+/// The number of bytes at the start of each file that are remembered: as long as the header of an ELF file. What a
+/// file is, is asked by many stages; opening it for each cost more than everything else that is done to a
+/// small file.
+const HEAD: u64 = 64;
+
 /// A regular file of the input and the state in which it was first seen.
 #[derive(Debug)]
 pub struct StampedFile {
     path: PathBuf,
     stamp: Stamp,
+    /// The first bytes of the file, at most [`HEAD`], once one of them was read.
+    head: OnceLock<Box<[u8]>>,
     /// The descriptor, shared by concurrent readers. The last reader closes it, so that trees of a hundred
     /// thousand files do not exhaust descriptors.
     handle: Mutex<Weak<File>>,
@@ -52,7 +59,8 @@ impl StampedFile {
             return Err(Error::unsupported("is no regular file").file(path).of_other_kind());
         }
         let stamp = Stamp::of(&metadata);
-        Ok(Self { path: path.to_path_buf(), stamp, handle: Mutex::new(Weak::new()) })
+        let path = path.to_path_buf();
+        Ok(Self { path, stamp, head: OnceLock::new(), handle: Mutex::new(Weak::new()) })
     }
 
     /// The path that the file was opened by.
@@ -88,6 +96,29 @@ impl StampedFile {
     }
 
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(buffer.len() as u64);
+        if end > self.len().min(HEAD) {
+            return self.read_from_disk(offset, buffer);
+        }
+        let head = self.head()?;
+        let start = usize::try_from(offset).unwrap_or(head.len());
+        match head.get(start..start.saturating_add(buffer.len())) {
+            Some(known) => buffer.copy_from_slice(known),
+            None => self.read_from_disk(offset, buffer)?,
+        }
+        Ok(())
+    }
+
+    fn head(&self) -> Result<&[u8]> {
+        if let Some(head) = self.head.get() {
+            return Ok(head);
+        }
+        let mut head = vec![0; usize::try_from(self.len().min(HEAD)).unwrap_or_default()];
+        self.read_from_disk(0, &mut head)?;
+        Ok(self.head.get_or_init(|| head.into_boxed_slice()))
+    }
+
+    fn read_from_disk(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let file = self.handle()?;
         file.read_exact_at(buffer, offset).map_err(|error| {
             if error.kind() == ErrorKind::UnexpectedEof {

@@ -27,7 +27,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 fn check_stanza(package: &DebPackage) {
-    let stanza = Stanza { package, path: "pool/x", size: 7, sha256: "aa", sha512: "bb" };
+    let stanza = Stanza { package, path: "pool/x", size: 7, sha256: "aa", sha512: Some("bb") };
     let mut text = String::new();
     stanza.render(&mut text);
     let body = text.strip_suffix("\n\n").unwrap();

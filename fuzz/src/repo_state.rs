@@ -52,11 +52,18 @@ impl Store for Memory {
 
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
         for (path, body) in files {
-            let Body::Bytes(bytes) = body else {
+            let (Body::Bytes(bytes) | Body::Same(_, bytes)) = body else {
                 panic!("{path} is no index");
             };
             self.files.lock().unwrap().insert(path, bytes.to_vec());
         }
+        Ok(())
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let mut files = self.files.lock().unwrap();
+        let bytes = files.remove(from).ok_or_else(|| Error::malformed("is not there"))?;
+        files.insert(to.to_owned(), bytes);
         Ok(())
     }
 

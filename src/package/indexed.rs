@@ -32,8 +32,10 @@ pub struct Indexed {
     pub size: u64,
     /// SHA-256 of the file in hex.
     pub sha256: String,
-    /// SHA-512 of the file in hex.
-    pub sha512: String,
+    /// SHA-512 of the file in hex. Only a `.deb` has it: no index of rpms or wheels states it, and computing it
+    /// costs as much as everything else that indexing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha512: Option<String>,
 }
 
 /// The metadata of a package.
@@ -124,12 +126,15 @@ impl Indexed {
     }
 
     fn digested(content: &Content, facts: Facts) -> Result<Self> {
-        let (mut sha256, mut sha512) = (Sha256::new(), Sha512::new());
+        let mut sha256 = Sha256::new();
+        let mut sha512 = (facts.kind() == PackageKind::Deb).then(Sha512::new);
         content.each_window(|bytes| {
             sha256.update(bytes);
-            sha512.update(bytes);
+            if let Some(sha512) = &mut sha512 {
+                sha512.update(bytes);
+            }
         })?;
-        let (sha256, sha512) = (hex(&sha256.finalize()), hex(&sha512.finalize()));
+        let (sha256, sha512) = (hex(&sha256.finalize()), sha512.map(|it| hex(&it.finalize())));
         Ok(Self { facts, size: content.len(), sha256, sha512 })
     }
 }

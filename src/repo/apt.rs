@@ -26,8 +26,9 @@ const ALL: &str = "all";
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// The forms of an index.
-const METHODS: [Method; 4] = [Method::Stored, Method::Gzip, Method::Xz, Method::Zstd];
+/// The forms of an index. Not `.xz`: at levels that do not slow publications down it is not smaller than `.gz`, and
+/// every apt that does not read `.zst` reads that.
+const METHODS: [Method; 3] = [Method::Stored, Method::Gzip, Method::Zstd];
 
 /// Files of a suite, ready to be put in place.
 #[derive(Debug, Default)]
@@ -49,12 +50,14 @@ impl Suite {
         let components = components(state);
         let pairs: Vec<(&str, &str)> =
             components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
-        let texts: Vec<String> =
-            pairs.par_iter().map(|(component, arch)| text(state, component, arch)).collect();
-        let mut jobs: Vec<(Method, String, &str)> = Vec::new();
+        let texts: Vec<Arc<[u8]>> = pairs
+            .par_iter()
+            .map(|(component, arch)| text(state, component, arch).into_bytes().into())
+            .collect();
+        let mut jobs: Vec<(Method, String, &Arc<[u8]>)> = Vec::new();
         for ((component, arch), text) in pairs.iter().zip(&texts) {
             let path = format!("{component}/binary-{arch}/Packages");
-            jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text.as_str())));
+            jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
         }
         let files: Vec<Result<_>> =
             jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
@@ -84,15 +87,18 @@ impl Suite {
 }
 
 /// One form of an index, and its line in `Release`.
-fn index(method: Method, path: String, text: &str) -> Result<(IndexFile, Arc<[u8]>)> {
-    let bytes = compress(text.as_bytes(), method)?;
+fn index(method: Method, path: String, text: &Arc<[u8]>) -> Result<(IndexFile, Arc<[u8]>)> {
+    let bytes = match method {
+        Method::Stored => Arc::clone(text),
+        _ => compress(text, method)?,
+    };
     let file = IndexFile {
         path,
         size: bytes.len() as u64,
         sha256: hex(&Sha256::digest(&bytes)),
         sha512: Some(hex(&Sha512::digest(&bytes))),
     };
-    Ok((file, bytes.into()))
+    Ok((file, bytes))
 }
 
 fn control(record: &PoolRecord) -> Option<&apt_index::DebPackage> {
@@ -129,7 +135,7 @@ fn text(state: &ChannelState, component: &str, arch: &str) -> String {
     let mut stanzas: Vec<Stanza<'_>> = records
         .filter_map(|(path, record)| {
             let indexed = &record.indexed;
-            let (sha256, sha512) = (&*indexed.sha256, &*indexed.sha512);
+            let (sha256, sha512) = (&*indexed.sha256, indexed.sha512.as_deref());
             Some(Stanza { package: control(record)?, path, size: indexed.size, sha256, sha512 })
         })
         .collect();

@@ -18,6 +18,9 @@ use crate::files::{Durability, READABLE, link, write_new};
 pub enum Body {
     /// These bytes.
     Bytes(Arc<[u8]>),
+    /// The content of another file of the repository, which has these bytes: a hard link to it where that is
+    /// possible. No file of a repository is ever written to again.
+    Same(String, Arc<[u8]>),
     /// A copy of this content.
     Copy(Content, KnownFile),
     /// The file with this content itself, by a hard link where that is possible, which nobody will
@@ -44,7 +47,9 @@ impl Body {
             return check_link(source, known, path);
         }
         write_new(path, READABLE, Durability::Synced, |file| match self {
-            Self::Bytes(bytes) => file.write_all(bytes).map_err(|e| Error::io(path, "write", e)),
+            Self::Bytes(bytes) | Self::Same(_, bytes) => {
+                file.write_all(bytes).map_err(|e| Error::io(path, "write", e))
+            }
             Self::Copy(content, known) | Self::Link(_, content, known) => {
                 copy(content, known, file, path)
             }

@@ -1,21 +1,21 @@
-//! The state of a repository: one file per *channel*, which is an apt suite or the rpm
-//! repository.
+//! The state of a repository: one file per *channel*, which is an apt suite, the rpm repository or the index
+//! of wheels.
 //!
 //! ```text
-//! .rockpack/apt-<suite>.json, .rockpack/rpm.json        the published channel
-//! .rockpack/next-apt-<suite>.json, …                    the one that is being published
+//! .rockpack/apt-<suite>.json.zst, .rockpack/rpm.json.zst    the published channel
+//! .rockpack/next-apt-<suite>.json.zst, …                    the one that is being published
 //! ```
 //!
-//! The next state is written before the first of its files, and becomes the state when they are
-//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes
-//! it back (`recovery`) before it does anything else.
+//! The next state is written before the first of its files, and is renamed to the state when they are
+//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes it back
+//! (`recovery`) before it does anything else. Earlier versions of rockpack wrote the JSON as it is, in files
+//! that end with `.json`: a run compresses these first.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use rockpack_base::error::{Kind, Result, ResultExt};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
-use super::body::Body;
 use super::recovery::{self, ShownFile};
 use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
@@ -23,7 +23,8 @@ use super::store::{PRIVATE, Store};
 /// The start of the name of a next state. It stands in front, as a suite may have any name behind `apt-`.
 const NEXT: &str = "next-";
 const CURRENT: &str = "";
-const ENDING: &str = ".json";
+const ENDING: &str = ".json.zst";
+const EARLIER_ENDING: &str = ".json";
 
 /// The channels of a repository by name (`apt-<suite>`, `rpm`).
 #[derive(Debug, Default)]
@@ -33,14 +34,10 @@ fn path(which: &str, channel: &str) -> String {
     format!("{PRIVATE}/{which}{channel}{ENDING}")
 }
 
-/// The files of a publication that is not finished, the one that says so first.
-fn begun(channel: &str) -> [String; 2] {
-    [path(NEXT, channel), recovery::path(channel)]
-}
-
 impl Channels {
     /// Reads all states, and finishes or takes back what an interrupted run had begun.
     pub fn load(store: &dyn Store) -> Result<Self> {
+        update_earlier(store)?;
         let names = store.list(PRIVATE)?;
         let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
         let mut channels = Self::default();
@@ -70,13 +67,13 @@ impl Channels {
         let now = self.0.get(channel).unwrap_or(&nothing);
         if let Some(rest) = recovery::rest(store, channel, now, &next)? {
             store.put(rest)?;
-            let body = next.to_body()?;
-            return self.put(store, vec![(channel.to_owned(), next)], vec![body]);
+            return self.finish(store, vec![(channel.to_owned(), next)]);
         }
         let written = next.files().filter(|file| !next.found.contains(*file));
         let left: Vec<String> = written.filter(|file| !self.uses(file)).cloned().collect();
         store.remove(&left)?;
-        store.remove(&begun(channel))
+        // `next-` first: it says that a publication has begun.
+        store.remove(&[path(NEXT, channel), recovery::path(channel)])
     }
 
     /// Whether a channel has the file, or had it and has not removed it yet.
@@ -92,33 +89,57 @@ impl Channels {
         packages.chain(indexes).chain(retired).map(String::as_str).collect()
     }
 
-    /// Notes what is about to be published; returns what [`Channels::put`] takes then.
-    pub fn announce(store: &dyn Store, next: &[Announcement<'_>]) -> Result<Vec<Body>> {
+    /// Writes the states that channels are about to have.
+    pub fn announce(store: &dyn Store, next: &[Announcement<'_>]) -> Result<()> {
         let bodies: Vec<_> = next.par_iter().map(|next| next.state.to_body()).collect();
-        let bodies: Vec<Body> = bodies.into_iter().collect::<Result<_>>()?;
         let mut files = Vec::new();
-        for (next, body) in next.iter().zip(&bodies) {
+        for (next, body) in next.iter().zip(bodies) {
             files.push(recovery::remembered(next.channel, next.shown)?);
-            files.push((path(NEXT, next.channel), body.clone()));
+            files.push((path(NEXT, next.channel), body?));
         }
-        store.put(files)?;
-        Ok(bodies)
+        store.put(files)
     }
 
-    /// Notes what was published: channels with their states, and these as they are written.
-    pub fn put(
+    /// Makes the announced states of published channels the current ones.
+    pub fn finish(
         &mut self,
         store: &dyn Store,
         published: Vec<(String, ChannelState)>,
-        bodies: Vec<Body>,
     ) -> Result<()> {
-        let names = published.iter().map(|(channel, _)| path(CURRENT, channel));
-        store.put(names.zip(bodies).collect())?;
-        let begun: Vec<String> = published.iter().flat_map(|(channel, _)| begun(channel)).collect();
-        store.remove(&begun)?;
+        for (channel, _) in &published {
+            store.rename(&path(NEXT, channel), &path(CURRENT, channel))?;
+        }
+        let over: Vec<String> =
+            published.iter().map(|(channel, _)| recovery::path(channel)).collect();
+        store.remove(&over)?;
         self.0.extend(published);
         Ok(())
     }
+
+    /// Replaces the current states of channels.
+    pub fn put(&mut self, store: &dyn Store, states: Vec<(String, ChannelState)>) -> Result<()> {
+        let files = states.iter().map(|(name, state)| Ok((path(CURRENT, name), state.to_body()?)));
+        store.put(files.collect::<Result<_>>()?)?;
+        self.0.extend(states);
+        Ok(())
+    }
+}
+
+/// Compresses the states that earlier versions of rockpack wrote.
+fn update_earlier(store: &dyn Store) -> Result<()> {
+    let names = store.list(PRIVATE)?;
+    let earlier = names.iter().filter(|name| {
+        let is_state = name.ends_with(EARLIER_ENDING) && !name.starts_with(recovery::PREFIX);
+        is_state && !names.contains(&format!("{name}.zst"))
+    });
+    for name in earlier {
+        let file = format!("{PRIVATE}/{name}");
+        let Some(text) = store.read(&file).map_err(with_restore_hint)? else { continue };
+        let body = ChannelState::parse_text(&text).file(&file)?.to_body()?;
+        store.put(vec![(format!("{file}.zst"), body)])?;
+        store.remove(&[file])?;
+    }
+    Ok(())
 }
 
 /// The announced publication of a channel.
@@ -141,18 +162,22 @@ enum Remembered {
 
 /// Reads the file `name`, with the name of its channel; `None` if it is no state.
 fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
-    let stem = name.strip_suffix(ENDING)?;
-    if let Some(channel) = stem.strip_prefix(recovery::PREFIX) {
+    if let Some(channel) = recovery::channel_of(name) {
         return Some(Ok((channel.to_owned(), Remembered::Shown)));
     }
+    let stem = name.strip_suffix(ENDING)?;
     let file = format!("{PRIVATE}/{name}");
-    let bytes = store.read(&file).map_err(|error| match error.kind() {
-        Kind::Unsupported => error.hint(RESTORE_HINT),
-        _ => error,
-    });
+    let bytes = store.read(&file).map_err(with_restore_hint);
     let state = bytes.and_then(|bytes| ChannelState::parse(&bytes.unwrap_or_default()).file(&file));
     Some(state.map(|state| match stem.strip_prefix(NEXT) {
         Some(channel) => (channel.to_owned(), Remembered::Next(state)),
         None => (stem.to_owned(), Remembered::Current(state)),
     }))
+}
+
+fn with_restore_hint(error: Error) -> Error {
+    match error.kind() {
+        Kind::Unsupported => error.hint(RESTORE_HINT),
+        _ => error,
+    }
 }

@@ -1,6 +1,7 @@
 //! Compressed forms of indexes. Their bytes depend on nothing but their content.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use flate2::GzBuilder;
 use rockpack_base::error::{Error, Result};
@@ -8,21 +9,21 @@ use rockpack_base::formats::compression::{Compression, Encoder, Method, Workers}
 
 /// Levels at which an index of thousands of packages takes a fraction of a second.
 const GZIP_LEVEL: u32 = 6;
-const XZ_PRESET: u32 = 0;
 const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
 
 /// `bytes`, compressed.
-pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Vec<u8>> {
+pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
     let compression = match method {
-        Method::Stored => return Ok(bytes.to_vec()),
-        Method::Gzip => return gzip(bytes),
-        Method::Xz => Compression::Xz { preset: XZ_PRESET },
+        Method::Stored => return Ok(bytes.into()),
+        Method::Gzip => return gzip(bytes).map(Arc::from),
         Method::Zstd => ZSTD,
-        Method::Lzma => return Err(Error::bug("indexes are not written as lzma")),
+        Method::Xz | Method::Lzma => {
+            return Err(Error::bug("indexes are not written as xz or lzma"));
+        }
     };
     let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
     encoder.write_all(bytes).map_err(not_compressed)?;
-    encoder.finish().map_err(not_compressed)
+    encoder.finish().map(Arc::from).map_err(not_compressed)
 }
 
 fn not_compressed(error: io::Error) -> Error {

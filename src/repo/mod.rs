@@ -256,7 +256,7 @@ fn active(
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> Result<Published> {
     let announced: Vec<Announcement<'_>> = next.iter().map(NextChannel::announced).collect();
-    let bodies = Channels::announce(store, &announced)?;
+    Channels::announce(store, &announced)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());
     for channel in next {
@@ -271,7 +271,7 @@ fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> 
     }
     store.put(hidden)?;
     store.put(visible)?;
-    channels.put(store, states, bodies)?;
+    channels.finish(store, states)?;
     prune(store, channels, &outdated)?;
     let closed = store.open_folders(&channels.paths())?;
     closed.into_iter().for_each(|finding| published.findings.add(finding));
@@ -299,6 +299,5 @@ fn prune(
     if pruned.is_empty() {
         return Ok(());
     }
-    let bodies = pruned.iter().map(|(_, state)| state.to_body()).collect::<Result<_>>()?;
-    channels.put(store, pruned, bodies)
+    channels.put(store, pruned)
 }

@@ -1,6 +1,7 @@
 //! A channel as it will be: everything computed, nothing written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -95,17 +96,8 @@ impl NextChannel {
         let made = Made { packages: &packages, hidden: &hidden, visible: &files.visible };
         let report = report(channel, (earlier, &next), &own, (&catalog, made, clients));
         let outdated = outdated(&next, options.generations);
-        Ok(Self {
-            packages,
-            hidden: hidden.into_iter().map(body_of_bytes).collect(),
-            visible: files.visible.into_iter().map(body_of_bytes).collect(),
-            shown,
-            name,
-            next,
-            outdated,
-            report,
-            findings,
-        })
+        let (hidden, visible) = bodies(hidden, files.visible);
+        Ok(Self { packages, hidden, visible, shown, name, next, outdated, report, findings })
     }
 
     /// The announcement that is written before anything of the publication.
@@ -120,9 +112,23 @@ impl NextChannel {
     }
 }
 
-fn body_of_bytes((path, bytes): (String, Arc<[u8]>)) -> (String, Body) {
-    (path, Body::Bytes(bytes))
+/// The bodies of indexes: `hidden`, which are put in place first, and then `visible`. Bytes that several files
+/// share are those of the first.
+fn bodies(hidden: PathsWithBytes, visible: PathsWithBytes) -> (PathsWithBodies, PathsWithBodies) {
+    let mut first: HashMap<*const u8, String> = HashMap::new();
+    let mut body = |(path, bytes): (String, Arc<[u8]>)| match first.entry(bytes.as_ptr()) {
+        Entry::Occupied(other) => (path, Body::Same(other.get().clone(), bytes)),
+        Entry::Vacant(entry) => {
+            entry.insert(path.clone());
+            (path, Body::Bytes(bytes))
+        }
+    };
+    let hidden = hidden.into_iter().map(&mut body).collect();
+    (hidden, visible.into_iter().map(body).collect())
 }
+
+type PathsWithBytes = Vec<(String, Arc<[u8]>)>;
+type PathsWithBodies = Vec<(String, Body)>;
 
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
 /// that the next run need not read them.

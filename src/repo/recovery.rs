@@ -1,8 +1,8 @@
 //! Finishes interrupted publications, or takes them back.
 //!
 //! ```text
-//! .rockpack/shown-<channel>.json    the files under names that clients read, as they will be
-//! .rockpack/next-<channel>.json     the state as it will be (see `channels`)
+//! .rockpack/shown-<channel>.json       the files under names that clients read, as they will be
+//! .rockpack/next-<channel>.json.zst    the state as it will be (see `channels`)
 //! ```
 //!
 //! A publication writes both before anything else. Then it writes packages, and indexes under names
@@ -56,8 +56,15 @@ pub(super) fn shown<B: AsRef<[u8]>>(
 
 /// Path of the file that remembers what will be shown.
 pub(super) fn path(channel: &str) -> String {
-    format!("{PRIVATE}/{PREFIX}{channel}.json")
+    format!("{PRIVATE}/{PREFIX}{channel}{ENDING}")
 }
+
+/// The channel of such a file.
+pub(super) fn channel_of(name: &str) -> Option<&str> {
+    name.strip_prefix(PREFIX)?.strip_suffix(ENDING)
+}
+
+const ENDING: &str = ".json";
 
 /// The start of the names of such files.
 pub(super) const PREFIX: &str = "shown-";
@@ -116,15 +123,13 @@ fn body(
     path: String,
     content: ShownContent,
 ) -> Result<Option<(String, Body)>> {
-    let bytes = match content {
-        ShownContent::Text(text) => text.into_bytes(),
-        ShownContent::Same(other) => match store.read(&other)? {
-            Some(bytes) => bytes,
-            None if now.has(&other) => return Ok(None),
-            None => {
-                return Err(Error::new(Kind::Changed, "is gone from the repository").file(&other));
-            }
-        },
+    let other = match content {
+        ShownContent::Text(text) => return Ok(Some((path, Body::Bytes(text.into_bytes().into())))),
+        ShownContent::Same(other) => other,
     };
-    Ok(Some((path, Body::Bytes(bytes.into()))))
+    match store.read(&other)? {
+        Some(bytes) => Ok(Some((path, Body::Same(other, bytes.into())))),
+        None if now.has(&other) => Ok(None),
+        None => Err(Error::new(Kind::Changed, "is gone from the repository").file(&other)),
+    }
 }

@@ -36,8 +36,8 @@ impl RpmIndexes {
             write.par_iter().map(|(kind, write)| list(kind, &write(&places)?, method)).collect();
         let (mut data, mut lists) = (Vec::new(), Vec::new());
         for made in made {
-            let (file, bytes): (DataFile, Vec<u8>) = made?;
-            lists.push((file.path.clone(), bytes.into()));
+            let (file, bytes): (DataFile, Arc<[u8]>) = made?;
+            lists.push((file.path.clone(), bytes));
             data.push(file);
         }
         Ok(Self { lists, ..Self::of_lists(state, data)? })
@@ -50,7 +50,7 @@ impl RpmIndexes {
     }
 }
 
-fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Vec<u8>)> {
+fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Arc<[u8]>)> {
     let bytes = compress(open, method)?;
     let sha256 = hex(&Sha256::digest(&bytes));
     let file = DataFile {

@@ -1,7 +1,7 @@
 //! The storage of a repository. Everything is read and written through [`Store`]. [`LocalStore`] keeps
 //! its promises on a file system; an object store could keep them, too.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use super::places::{self, check_path};
 use super::readable;
 use super::stat::{Stat, stat_of};
 use crate::files::{
-    empty_folder, kind_of, lock, make_folders, make_readable_folders, refuse_open_to_all,
+    empty_folder, kind_of, link, lock, make_folders, make_readable_folders, refuse_open_to_all,
     remove_empty, remove_file, rename, sync_folder,
 };
 use crate::report::Finding;
@@ -54,6 +54,9 @@ pub trait Store: Sync {
     fn open_folders(&self, _paths: &[&str]) -> Result<Option<Finding>> {
         Ok(None)
     }
+    /// Renames a file within its folder, and replaces the one that has the new name. On return that stays so
+    /// whatever happens to the machine.
+    fn rename(&self, from: &str, to: &str) -> Result<()>;
     /// Removes files; one that is not there is no error.
     fn remove(&self, paths: &[String]) -> Result<()>;
 }
@@ -99,12 +102,38 @@ impl LocalStore {
         Ok(self.root.join(path))
     }
 
-    /// Writes one file under a temporary name.
-    fn write(&self, number: usize, body: &Body) -> Result<PathBuf> {
-        let path = self.root.join(UNFINISHED).join(number.to_string());
-        body.write(&path)?;
-        Ok(path)
+    /// Writes files under temporary names: first those with content of their own, then those that share the
+    /// content of another file.
+    fn write(&self, files: &[(String, Body)]) -> Result<Vec<PathBuf>> {
+        let temporary = |number: usize| self.root.join(UNFINISHED).join(number.to_string());
+        let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();
+        let written: Vec<Result<()>> = files
+            .par_iter()
+            .zip(&temporaries)
+            .filter(|((_, body), _)| !is_same(body))
+            .map(|((_, body), temporary)| body.write(temporary))
+            .collect();
+        written.into_iter().collect::<Result<()>>()?;
+        let own = files.iter().zip(&temporaries).filter(|((_, body), _)| !is_same(body));
+        let unfinished: HashMap<&str, &PathBuf> =
+            own.map(|((path, _), temporary)| (path.as_str(), temporary)).collect();
+        for ((_, body), temporary) in files.iter().zip(&temporaries) {
+            if let Body::Same(other, _) = body {
+                let source = match unfinished.get(other.as_str()) {
+                    Some(source) => (*source).clone(),
+                    None => self.path(other)?,
+                };
+                if !link(&source, temporary) {
+                    body.write(temporary)?;
+                }
+            }
+        }
+        Ok(temporaries)
     }
+}
+
+fn is_same(body: &Body) -> bool {
+    matches!(body, Body::Same(..))
 }
 
 /// Makes a folder of the repository: for everybody, or for rockpack alone.
@@ -176,14 +205,13 @@ impl Store for LocalStore {
     }
 
     fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
-        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        let sources = files.iter().filter_map(|(_, body)| match body {
+            Body::Same(other, _) => Some(other.as_str()),
+            _ => None,
+        });
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).chain(sources).collect();
         self.check(&paths)?;
-        let written: Vec<Result<PathBuf>> = files
-            .par_iter()
-            .enumerate()
-            .map(|(number, (_, body))| self.write(number, body))
-            .collect();
-        let written: Vec<PathBuf> = written.into_iter().collect::<Result<_>>()?;
+        let written = self.write(&files)?;
         let mut folders = BTreeSet::new();
         for (path, _) in &files {
             let path = self.path(path)?;
@@ -192,11 +220,20 @@ impl Store for LocalStore {
                 make_all(folder, &self.root)?;
             }
         }
-        for ((path, _), temporary) in files.iter().zip(written) {
-            let path = self.path(path)?;
-            rename(&temporary, &path)?;
+        for ((path, body), temporary) in files.iter().zip(written) {
+            rename(&temporary, &self.path(path)?)?;
+            if is_same(body) {
+                // Renaming to another name of the same file does nothing.
+                remove_file(&temporary)?;
+            }
         }
         sync_with_parents(&self.root, folders)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let to = self.path(to)?;
+        rename(&self.path(from)?, &to)?;
+        sync_folder(to.parent().unwrap_or(&self.root))
     }
 
     fn remove(&self, paths: &[String]) -> Result<()> {

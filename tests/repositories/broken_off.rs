@@ -92,6 +92,10 @@ impl Store for Failing {
         if done == wanted { Ok(()) } else { Err(fault()) }
     }
 
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        if self.take(1) == 1 { self.inner.rename(from, to) } else { Err(fault()) }
+    }
+
     fn remove(&self, paths: &[String]) -> Result<()> {
         let done = self.take(paths.len());
         self.inner.remove(&paths[..done])?;

@@ -189,7 +189,7 @@ fn files_of_others_stay_when_a_publication_that_uses_them_is_taken_back() {
     // As a run leaves it that was killed before anything was visible.
     for channel in ["apt-stable", "rpm"] {
         let [state, next] =
-            ["", "next-"].map(|name| out.join(format!(".rockpack/{name}{channel}.json")));
+            ["", "next-"].map(|name| out.join(format!(".rockpack/{name}{channel}.json.zst")));
         fs::rename(state, next).unwrap();
     }
     ["dists", "repodata"].iter().for_each(|folder| fs::remove_dir_all(out.join(folder)).unwrap());
@@ -209,7 +209,7 @@ const NO_FILES: [(&str, Replace); 5] = [
     ("device", |path| symlink("/dev/null", path).unwrap()),
     ("nothing", |path| symlink("gone", path).unwrap()),
     ("folder", |path| fs::create_dir(path).unwrap()),
-    ("link", |path| symlink("../../whole.json", path).unwrap()),
+    ("link", |path| symlink("../../whole.json.zst", path).unwrap()),
 ];
 
 #[test]
@@ -220,15 +220,15 @@ fn a_state_that_is_no_file_is_not_taken_for_absent() {
     for (name, replace) in NO_FILES {
         let out = room.path().join(name);
         publish(&mut repo(&[&one], &out));
-        let state = out.join(".rockpack/apt-stable.json");
-        fs::rename(&state, room.path().join("whole.json")).unwrap();
+        let state = out.join(".rockpack/apt-stable.json.zst");
+        fs::rename(&state, room.path().join("whole.json.zst")).unwrap();
         replace(&state);
-        let parts = ["apt-stable.json: is no regular file", "restore the file"];
+        let parts = ["apt-stable.json.zst: is no regular file", "restore the file"];
         stays(&mut repo_at(&[&two], &out, 10), &out, &parts);
         // Nor is one of a run that was interrupted.
-        fs::rename(&state, out.join(".rockpack/next-apt-stable.json")).unwrap();
-        fs::copy(room.path().join("whole.json"), &state).unwrap();
-        let parts = ["next-apt-stable.json: is no regular file"];
+        fs::rename(&state, out.join(".rockpack/next-apt-stable.json.zst")).unwrap();
+        fs::copy(room.path().join("whole.json.zst"), &state).unwrap();
+        let parts = ["next-apt-stable.json.zst: is no regular file"];
         stays(&mut repo_at(&[&two], &out, 10), &out, &parts);
     }
 }
@@ -306,9 +306,9 @@ fn a_folder_where_an_index_belongs_is_told_before_anything_is_put_in_place() {
     let [one, two] = ["one", "two"].map(|name| deb(room.path(), (name, "1", "amd64"), ""));
     let out = room.path().join("repo");
     publish(&mut repo(&[&one], &out));
-    let index = out.join("dists/stable/main/binary-amd64/Packages.xz");
+    let index = out.join("dists/stable/main/binary-amd64/Packages.gz");
     fs::remove_file(&index).unwrap();
     write(&index.join("kept"), b"");
-    stays(&mut repo_at(&[&two], &out, 10), &out, &["Packages.xz: is no regular file"]);
-    assert!(!out.join(".rockpack/next-apt-stable.json").exists());
+    stays(&mut repo_at(&[&two], &out, 10), &out, &["Packages.gz: is no regular file"]);
+    assert!(!out.join(".rockpack/next-apt-stable.json.zst").exists());
 }

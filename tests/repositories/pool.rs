@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
 use support::example::rockpack;
-use support::repo_fixture::{contents, deb, publish, refused, repo};
+use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at, verify};
 use support::tools::{need, run};
 
 use crate::broken_off::{Failing, Room};
@@ -79,13 +80,13 @@ fn what_becomes_visible_is_finished_though_an_older_package_is_gone() {
         let out = room.path("out");
         run(Command::new("cp").arg("-a").arg(&base).arg(&out));
         let done = room.fails_after(ends, &new, &out, 10);
-        let begun = out.join(".rockpack/next-apt-stable.json").exists();
+        let begun = out.join(".rockpack/next-apt-stable.json.zst").exists();
         let visible = differs(&out, &before, release);
         partly += usize::from(begun && visible && !differs(&out, &before, signed));
         fs::remove_file(out.join(&old_path)).unwrap();
         // What is refused comes after the interrupted publication was settled.
         refused(&mut room.run(&[], &out, 1));
-        assert!(!out.join(".rockpack/next-apt-stable.json").exists());
+        assert!(!out.join(".rockpack/next-apt-stable.json.zst").exists());
         let is_still = differs(&out, &before, release);
         assert!(!visible || is_still, "{ends}: what was visible was taken back");
         let index = out.join("dists/stable/main/binary-amd64/Packages");
@@ -134,6 +135,11 @@ fn of_the_same_time(room: &Path, number: u32) -> PathBuf {
     file
 }
 
+/// The JSON of a repository's state.
+pub fn state_text(file: &Path) -> String {
+    String::from_utf8(zstd::decode_all(&*fs::read(file).unwrap()).unwrap()).unwrap()
+}
+
 /// The state of a repository has each path once.
 #[test]
 fn a_state_with_a_path_twice_is_refused() {
@@ -143,18 +149,43 @@ fn a_state_with_a_path_twice_is_refused() {
     let packages = ["one", "two"].map(|name| deb(room.path(), (name, "1", "amd64"), ""));
     publish(&mut repo(&[&packages[0], &packages[1]], &out));
     publish(repo(&[], &out).args(["--remove", "two"]));
-    let file = out.join(".rockpack/apt-stable.json");
-    let good = fs::read_to_string(&file).unwrap();
+    let file = out.join(".rockpack/apt-stable.json.zst");
+    let good = state_text(&file);
     let state: serde_json::Value = serde_json::from_str(&good).unwrap();
     for (map, name) in [("records", "one"), ("retired", "two")] {
         let path = format!("pool/main/{}/{name}/{name}_1_amd64.deb", &name[..1]);
         let first = format!("\"{map}\":{{\"{path}\":{},", state[map][&path]);
         let twice = good.replacen(&format!("\"{map}\":{{"), &first, 1);
         assert_ne!(twice, good);
-        fs::write(&file, twice).unwrap();
+        fs::write(&file, zstd::encode_all(twice.as_bytes(), 1).unwrap()).unwrap();
         let (said, _) = refused(&mut repo(&[], &out));
         assert!(said.contains(&format!("`{path}` is given twice")), "{said}");
     }
-    fs::write(&file, good).unwrap();
+    // Earlier versions of rockpack did not compress states.
+    let earlier = file.with_extension("");
+    fs::write(&earlier, good).unwrap();
+    fs::remove_file(&file).unwrap();
+    let said = verify(&out);
+    assert!(said.contains("checks passed"), "{said}");
     publish(&mut repo(&[], &out));
+    assert!(!earlier.exists() && state_text(&file).contains("\"generation\":3"));
+}
+
+/// A publication costs what it adds: an index is written once under all of its names.
+#[test]
+fn the_names_of_an_index_are_those_of_one_file() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    for (name, after) in [("one", 0), ("two", 10)] {
+        let package = deb(room.path(), (name, "1", "amd64"), "");
+        publish(&mut repo_at(&[&package], &out, after));
+        let folder = out.join("dists/stable/main/binary-amd64");
+        for form in ["Packages", "Packages.gz", "Packages.zst"] {
+            let index = fs::metadata(folder.join(form)).unwrap();
+            assert_eq!(index.nlink(), 3, "{form}: its name, and one for each of two digests");
+        }
+        let names = fs::read_dir(out.join(".rockpack/unfinished")).unwrap();
+        assert_eq!(names.count(), 0, "files that were not put in place");
+    }
 }

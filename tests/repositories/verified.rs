@@ -72,7 +72,7 @@ fn what_is_gone_lost_or_contradicts_is_named() {
     let damages: [Damage; 7] = [
         ("package", |out| remove(&out.join("pool/main/o/one/one_1_amd64.deb")), &["V072"]),
         ("rpm", |out| remove(&out.join("packages/p/plain-1-1.noarch.rpm")), &["V072"]),
-        ("index", |out| remove(&out.join("dists/stable/main/binary-amd64/Packages.xz")), &["V071"]),
+        ("index", |out| remove(&out.join("dists/stable/main/binary-amd64/Packages.gz")), &["V071"]),
         ("list", |out| remove(&ending(out, "filelists.xml.gz")), &["V071", "V078"]),
         ("orphan", |out| fs::write(out.join("packages/x.rpm"), "").unwrap(), &["V076"]),
         (

@@ -40,7 +40,7 @@ pub fn served(release: &str, out: &Path) -> [String; 2] {
     let mut index = String::new();
     for list in ["SHA256", "SHA512"] {
         let rows = rows(release, if list == "SHA256" { "SHA256:" } else { "SHA512:" });
-        assert!([4, 8].contains(&rows.len()));
+        assert!([3, 6].contains(&rows.len()));
         for [digest, path] in rows {
             let folder = suite.join(path).with_file_name("by-hash").join(list);
             let bytes = fs::read(folder.join(digest)).unwrap();

@@ -83,7 +83,8 @@ fn strangers(
     strange.filter_map(|(index, strange)| strange.then_some(index)).collect()
 }
 
-/// Whether wrappers are named, and none of them has the kernels. `all` has those of each wrapper.
+/// Tells whether every named wrapper has kernels, and none of `own`. `all` has the kernels of each wrapper; an empty
+/// `own` agrees with any.
 fn is_stranger(own: &BTreeSet<u64>, named: &Numbers, all: &[Arc<BTreeSet<u64>>]) -> bool {
     // Wrappers of one bundle have one set of kernels.
     let mut asked = BTreeSet::new();

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::content::{is_file, is_folder, list};
-use rockpack_base::error::{Error, Result};
+use rockpack_base::content::{is_file, list};
+use rockpack_base::error::Result;
 
 use super::context::Context;
 use super::context::NamedFiles;
 use super::signers::{KEYRING, signed_files};
 use super::stanzas::{Stanza, stanzas};
+use super::states;
 use super::trust::{PublicKeys, Trust, is_refused};
 use crate::verify::problem::{ClientFault, Problem};
 
@@ -68,9 +69,6 @@ const KEYRINGS: &str = "/usr/share/keyrings/";
 
 /// The beginning of keys in a text.
 const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
-
-/// The folder in which the writer of a repository remembers its settings.
-const STATES: &str = ".rockpack";
 
 /// The two kinds of files.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -193,23 +191,9 @@ fn one_line(value: &str) -> String {
 
 /// The URLs at which the repository is served, from the settings in its state files.
 fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
-    let folder = files.root.join(STATES);
-    let mut places = BTreeSet::new();
-    if !is_folder(&folder)? {
-        return Ok(places);
-    }
-    for entry in list(&folder)? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|extension| extension != "json") {
-            continue;
-        }
-        let bytes = files.read(&path, "a state")?;
-        let state: serde_json::Value = serde_json::from_slice(&bytes)
-            .map_err(|e| Error::malformed("is no state of a repository").file(&path).cause(e))?;
-        let url = state.get("settings").and_then(|settings| settings.get("url")?.as_str());
-        places.extend(url.map(|url| url.trim_end_matches('/').to_owned()));
-    }
-    Ok(places)
+    let states = states::all(files)?;
+    let urls = states.iter().filter_map(|state| state.value.get("settings")?.get("url")?.as_str());
+    Ok(urls.map(|url| url.trim_end_matches('/').to_owned()).collect())
 }
 
 /// Faults for URLs of a client file other than those in the repository's state; none without such URLs.

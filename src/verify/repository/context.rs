@@ -20,7 +20,7 @@ use crate::verify::problem::{
 };
 
 /// An index is held in memory; those of the largest distributions are below this.
-const INDEX_MAX: u64 = 2 << 30;
+pub(super) const INDEX_MAX: u64 = 2 << 30;
 
 /// Most bytes that one byte of a compressed index may decode to. Lists of a distribution have some ten.
 const UNPACKED: u64 = 64;

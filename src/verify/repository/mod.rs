@@ -17,6 +17,7 @@ mod python;
 mod rpm;
 mod signers;
 mod stanzas;
+mod states;
 mod trust;
 mod xml;
 

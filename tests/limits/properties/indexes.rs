@@ -81,7 +81,7 @@ proptest! {
         let mut text = String::new();
         for fields in &packages {
             let package = &DebPackage::of_control(&control(fields)).unwrap();
-            Stanza { package, path: "pool/x", size, sha256: "aa", sha512: "bb" }.render(&mut text);
+            Stanza { package, path: "pool/x", size, sha256: "aa", sha512: Some("bb") }.render(&mut text);
         }
         let read: Vec<_> = paragraphs(&text).collect::<Result<_, _>>().unwrap();
         prop_assert_eq!(read.len(), packages.len());

@@ -1,11 +1,12 @@
 //! `--keep`: hosts and their device wheels stay and go together.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use support::repo_fixture::{contents, failed_checks, publish, refused, repo, repo_at, verify};
 use support::tools::need;
+
+use crate::pool::state_text;
 
 use super::wheels::{Wheel, device, family, family_of};
 
@@ -83,8 +84,8 @@ fn files_of_wheels_stay_for_the_generations() {
     assert_eq!(wheel_files(&out), 24, "not an hour yet");
     publish_version(room.path(), "1.4", 3700);
     assert_eq!((listed(&out).len(), wheel_files(&out)), (3, 18));
-    let state = fs::read(out.join(".rockpack/python.json")).unwrap();
-    let state: serde_json::Value = serde_json::from_slice(&state).unwrap();
+    let state = state_text(&out.join(".rockpack/python.json.zst"));
+    let state: serde_json::Value = serde_json::from_str(&state).unwrap();
     assert!(!has_wheel(&state, "retired", "1.0") && has_wheel(&state, "retired", "1.2"));
     // Their digests stay: no other wheel may have the name.
     assert!(has_wheel(&state, "used", "1.0") && has_wheel(&state, "used", "1.2"));

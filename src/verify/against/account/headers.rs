@@ -117,7 +117,7 @@ impl Removal<'_> {
         }
     }
 
-    /// The sections that take addresses of a part.
+    /// The sections whose addresses lie in a part.
     fn sections_in(&self, part: &Segment) -> Vec<&SectionRow> {
         let range = part.p_vaddr(LE)..part.p_vaddr(LE).saturating_add(part.p_memsz(LE));
         let all = self.before.sections.iter().filter(|section| takes_addresses(section));

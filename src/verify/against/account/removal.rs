@@ -51,7 +51,7 @@ pub(super) struct Removal<'a> {
 pub(super) struct Cut {
     /// The first address of them.
     pub(super) head_end: u64,
-    /// The bytes of the code in the file before.
+    /// The bytes of the pages in the file before.
     pub(super) bytes: Range<u64>,
     /// The segment behind them, where there is one.
     pub(super) second: Option<Segment>,

@@ -142,8 +142,8 @@ pub struct Stanza<'a> {
     pub size: u64,
     /// SHA-256 in hex.
     pub sha256: &'a str,
-    /// SHA-512 in hex.
-    pub sha512: &'a str,
+    /// SHA-512 in hex, if it is known; apt does not need it beside SHA-256.
+    pub sha512: Option<&'a str>,
 }
 
 impl Stanza<'_> {
@@ -151,9 +151,11 @@ impl Stanza<'_> {
     pub fn render(&self, text: &mut String) {
         let Self { package, path, size, sha256, sha512 } = self;
         text.push_str(&package.control);
-        text.push_str(&format!(
-            "Filename: {path}\nSize: {size}\nSHA256: {sha256}\nSHA512: {sha512}\n\n"
-        ));
+        text.push_str(&format!("Filename: {path}\nSize: {size}\nSHA256: {sha256}\n"));
+        if let Some(sha512) = sha512 {
+            text.push_str(&format!("SHA512: {sha512}\n"));
+        }
+        text.push('\n');
     }
 }
 
@@ -188,7 +190,7 @@ mod tests {
         assert_eq!(package.file_name(), "x_2.0-1_amd64.deb");
         assert_eq!(package.source, "y");
         let stanza =
-            Stanza { package: &package, path: "pool/x", size: 7, sha256: "aa", sha512: "bb" };
+            Stanza { package: &package, path: "pool/x", size: 7, sha256: "aa", sha512: Some("bb") };
         let mut text = String::new();
         stanza.render(&mut text);
         stanza.render(&mut text);

@@ -174,8 +174,13 @@ impl DebFront {
     }
 }
 
+/// Most bytes that are read ahead. A member that is shorter takes a buffer of its length: who indexes many small
+/// packages would leave holes of this size behind.
+const READ_AHEAD: u64 = 1 << 18;
+
 pub(super) fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
-    Decoder::new(BufReader::with_capacity(1 << 18, member.reader()), method)
+    let capacity = member.len().min(READ_AHEAD) as usize;
+    Decoder::new(BufReader::with_capacity(capacity, member.reader()), method)
 }
 
 /// Makes an error for a data archive that rockpack cannot unpack.

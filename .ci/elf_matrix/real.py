@@ -18,7 +18,7 @@ WHEELS = [
     ("bitsandbytes", "0.50.2", "3.11", "manylinux_2_24_x86_64"),
     ("cupy-rocm-5-0", "13.3.0", "3.10", "manylinux2014_x86_64"),
 ]
-# Libraries that load that of ONNX Runtime and have to lie beside it, by the names that the loader seeks.
+# Libraries that load ONNX Runtime's library and have to lie beside it, by the names that the loader seeks.
 HOST = {"libonnxruntime.so.1": "libonnxruntime.so.1.22.2", "libonnxruntime_providers_shared.so": "libonnxruntime_providers_shared.so"}
 FETCH = """
 set -e

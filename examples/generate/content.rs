@@ -13,14 +13,14 @@ pub const ARCHS: [Arch; 4] =
 /// Bytes of an ELF64 header.
 const HEADER: usize = 64;
 
-/// What code objects are aligned to.
+/// The alignment of code objects in bytes.
 const PAGE: usize = 4096;
 
 /// A generator of numbers (xorshift64*).
 pub struct Numbers(u64);
 
 impl Numbers {
-    /// Those of `seed`.
+    /// The generator that starts at `seed`.
     pub fn new(seed: u64) -> Self {
         Self((seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xd6e8_feb8_6659_fd93) | 1)
     }
@@ -75,7 +75,7 @@ pub fn code_object(arch: Arch, seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// The same of bytes that do not compress.
+/// A code object like [`code_object`]'s, whose instructions do not compress.
 #[allow(dead_code, reason = "benches have no use for it")]
 pub fn noise_object(arch: Arch, seed: u64, len: usize) -> Vec<u8> {
     let mut bytes = header(arch.1);

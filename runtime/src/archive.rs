@@ -93,11 +93,11 @@ impl OpenArchive {
     pub fn open(path: &CStr) -> Result<Self, file::Fault> {
         for _ in 0..OPENED_AGAIN {
             let file = OpenFile::open(path)?;
-            let table = Archive::open(&Source::new(&file));
+            let opened = Archive::open(&Source::new(&file));
             if file.state() == State::Changed {
                 continue;
             }
-            let table = table.map_err(|fault| {
+            let table = opened.map_err(|fault| {
                 is_told(&fault).unwrap_or_else(|| {
                     let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
                     report::fail(code_of(&fault), why).into()

@@ -253,10 +253,10 @@ impl Input for Pointed {
     }
 
     fn skip(&mut self, count: u64) -> Result<(), Infallible> {
-        let count = count.min(self.left);
-        self.left -= count;
+        let skipped = count.min(self.left);
+        self.left -= skipped;
         // At most the limit of markers, which any address space holds; the skipped bytes are not read.
-        self.next = self.next.wrapping_add(usize::try_from(count).unwrap_or(usize::MAX));
+        self.next = self.next.wrapping_add(usize::try_from(skipped).unwrap_or(usize::MAX));
         Ok(())
     }
 }

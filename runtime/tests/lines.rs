@@ -21,8 +21,7 @@ fn a_missing_device_is_told_once_whatever_it_is_called() {
         load_step("gfx1103 gfx11-generic gfx11-generic"),
         load_step("- -"),
     ];
-    let loads: Vec<&str> = loads.iter().map(String::as_str).collect();
-    let (out, errors) = world.both(&loads);
+    let (out, errors) = world.both(&loads.each_ref().map(String::as_str));
     assert!(out.len() == 6 && out.iter().all(|line| line.starts_with("13 ")), "{out:?}");
     let lines: Vec<&str> = errors.lines().collect();
     assert!(lines.len() == 2 && lines[0].contains(" has gfx1103 for lib/x.so;"), "{errors}");

@@ -76,9 +76,8 @@ fn the_most_specific_target_of_the_first_device_is_loaded() {
         (&["gfx1100", "gfx11-generic"], "gfx1100"),
         (&["gfx1103", "gfx11-generic"], "gfx11-generic"),
     ] {
-        let with_triple: Vec<String> =
-            devices.iter().map(|name| format!("{triple}{name}")).collect();
-        let with_triple: Vec<&str> = with_triple.iter().map(String::as_str).collect();
+        let names: Vec<String> = devices.iter().map(|name| format!("{triple}{name}")).collect();
+        let with_triple: Vec<&str> = names.iter().map(String::as_str).collect();
         assert_eq!(installed.load(devices, &[]), (loaded(wanted), String::new()));
         assert_eq!(installed.load(&with_triple, &[]), (loaded(wanted), String::new()));
     }
@@ -135,9 +134,9 @@ fn a_damaged_archive_is_passed_over_for_one_that_is_whole() {
 #[test]
 fn environment_variables_decide_where_archives_are_sought() {
     let installed = Installed::new(&["gfx1100"]);
-    let other = installed.path().join("other.kpack");
-    Draft::stored(&["gfx1100"], &contents("other")).write(&other);
-    let other = other.to_str().unwrap();
+    let path = installed.path().join("other.kpack");
+    Draft::stored(&["gfx1100"], &contents("other")).write(&path);
+    let other = path.to_str().unwrap();
     let devices = &["gfx1100"][..];
     let lists = format!(":/nowhere::{other}:");
     for (variables, wanted) in [

@@ -19,8 +19,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome> {
     let codes = arguments.codes.iter();
-    let found = codes.map(|code| explained::find(code).ok_or_else(|| unknown(code)));
-    let found = found.collect::<Result<Vec<_>>>()?;
+    let answers = codes.map(|code| explained::find(code).ok_or_else(|| unknown(code)));
+    let found = answers.collect::<Result<Vec<_>>>()?;
     let texts: Vec<String> = found.iter().map(render::explanation_text).collect();
     let text =
         if texts.is_empty() { render::codes_text(explained::all()) } else { texts.join("\n") };

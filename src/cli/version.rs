@@ -10,8 +10,8 @@ const COMMIT: Option<&str> = option_env!("ROCKPACK_COMMIT");
 
 /// The text behind the name of the program.
 static LONG: LazyLock<String> = LazyLock::new(|| {
-    let commit = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
-    let commit = commit.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
+    let known = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
+    let commit = known.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
     let (version, zstd) = (env!("CARGO_PKG_VERSION"), zstd::zstd_safe::version_string());
     let xz = [LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH].map(|it| it.to_string());
     let (machine, linked) = (machine(), linked());

@@ -137,9 +137,9 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
         Some(code) => Ok(code),
         None => {
             let message = format!("`{}` is no code of a finding", text.escape_debug());
-            let meant = acceptable_codes().find(|code| code.name() == text).map(|code| code.id());
+            let named = acceptable_codes().find(|code| code.name() == text).map(|code| code.id());
             let is_finding = !text.to_uppercase().starts_with('V');
-            let meant = meant.or_else(|| {
+            let meant = named.or_else(|| {
                 nearest(text, acceptable_codes().map(|code| code.id())).filter(|_| is_finding)
             });
             let hint = match meant {

@@ -6,6 +6,7 @@ use rockpack_base::error::{Faults, Result};
 use rockpack_base::gfx::{self, BaseArch, NoTarget};
 use rockpack_base::once::Ordered;
 
+use super::characters::is_letter_or_digit;
 use super::document::ConfigDocument;
 use super::grouping::ArchitectureGroup;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
@@ -140,19 +141,15 @@ fn architecture(
 
 /// Refuses a group name that cannot become part of a package name in both formats.
 fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
-    if name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
-        && name.starts_with(is_alphanumeric)
-        && name.ends_with(is_alphanumeric)
+    if name.chars().all(|c| is_letter_or_digit(c) || c == '-' || c == '.')
+        && name.starts_with(is_letter_or_digit)
+        && name.ends_with(is_letter_or_digit)
     {
         return Ok(());
     }
     let message = format!("`{name}` cannot stand in a package name");
     let error = document.fault(&[GROUPS, name], message);
     Err(error.hint("group names are made of letters, digits, `-` and `.`"))
-}
-
-fn is_alphanumeric(c: char) -> bool {
-    c.is_ascii_alphanumeric()
 }
 
 /// Reads the rules of single components.

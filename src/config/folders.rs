@@ -32,11 +32,13 @@ pub struct Folders {
 impl Folders {
     /// The folders that `keys` name, or else the defaults.
     pub(super) fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
-        let libraries = checked_folder("libdir", &keys.libdir, document, faults);
-        let kernels = keys.kpackdir.as_ref();
-        let kernels = kernels.and_then(|text| checked_folder("kpackdir", text, document, faults));
-        let libraries = libraries.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
-        let kernels = kernels.or_else(|| faults.keep(libraries.join(KERNELS)))?;
+        let libdir = checked_folder("libdir", &keys.libdir, document, faults);
+        let kpackdir = keys
+            .kpackdir
+            .as_ref()
+            .and_then(|text| checked_folder("kpackdir", text, document, faults));
+        let libraries = libdir.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
+        let kernels = kpackdir.or_else(|| faults.keep(libraries.join(KERNELS)))?;
         Some(Self { libraries, kernels })
     }
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::characters::{is_letter_or_digit, is_small_or_digit};
 use super::document::ConfigDocument;
 
 /// The value of a package under `replaces` or `moved`.
@@ -176,13 +177,13 @@ fn refused_name(keys: &[&str], message: String, document: &ConfigDocument) -> Er
 fn is_deb_name(name: &str) -> bool {
     name.len() >= 2
         && is_name(name)
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c))
+        && name.chars().all(|c| is_small_or_digit(c) || "+-.".contains(c))
 }
 
 /// Whether `name` follows RPM's rules for package names. Other distributions than Debian also use `_` and
 /// capitals.
 fn is_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+    name.starts_with(is_letter_or_digit)
         && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
 }
 

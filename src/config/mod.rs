@@ -9,6 +9,7 @@
 
 mod accept;
 mod architectures;
+mod characters;
 mod check;
 mod configuration;
 mod databases;
@@ -36,6 +37,7 @@ mod texts;
 mod tests;
 
 pub use accept::{AcceptSchema, Accepted, SetScope};
+pub use characters::{is_letter_or_digit, is_small_or_digit};
 pub use configuration::Config;
 pub use document::{ConfigDocument, Position, Syntax, option_of};
 pub use folders::Folders;

@@ -26,11 +26,13 @@ impl Args for KeyOptions {
 
 /// The option of a key: optional, with the default at the end of its help.
 fn as_option(option: Arg, keys: &Schema) -> Arg {
-    let default =
-        keys.pointer(&format!("/properties/{}/default", option.get_id())).and_then(Value::as_str);
-    let default = default.map(|text| format!(" [default: {text}]")).unwrap_or_default();
-    let helps = [option.get_long_help(), option.get_help()];
-    match helps.map(|help| help.map(|help| format!("{help}{default}"))) {
+    let default = keys
+        .pointer(&format!("/properties/{}/default", option.get_id()))
+        .and_then(Value::as_str)
+        .map(|text| format!(" [default: {text}]"))
+        .unwrap_or_default();
+    let texts = [option.get_long_help(), option.get_help()];
+    match texts.map(|text| Some(format!("{}{default}", text?))) {
         [Some(long_help), _] => option.long_help(long_help),
         [None, help] => option.help(help.unwrap_or_default()),
     }

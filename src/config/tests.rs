@@ -249,7 +249,7 @@ fn toml_with(keys: &str) -> String {
         + &keys.replace(", ", "\n")
 }
 
-/// The same as [`toml_with`] in JSON.
+/// The configuration of [`toml_with`], in JSON.
 fn json_with(keys: &str) -> String {
     let part = r#""name": "x", "role": "host", "suffix": {"deb": "", "rpm": ""}"#;
     let keys = keys

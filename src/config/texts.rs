@@ -3,6 +3,7 @@
 use rockpack_base::error::Faults;
 use rockpack_base::once::Ordered;
 
+use super::characters::is_small_or_digit;
 use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT};
 use super::lines::single_lines;
@@ -90,7 +91,7 @@ fn check(name: &str, package: &PackageSchema, document: &ConfigDocument, faults:
 }
 
 fn is_section(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '/')
+    text.chars().all(|c| is_small_or_digit(c) || c == '-' || c == '/')
 }
 
 fn is_description(text: &str) -> bool {

@@ -60,8 +60,8 @@ pub fn requires(
     if linking.interpreter.is_some() && !is_executable {
         return Vec::new();
     }
-    let versions = linking.versions.needed.iter().filter(|need| counts(&need.file));
-    let versions = versions.flat_map(|need| {
+    let counted = linking.versions.needed.iter().filter(|need| counts(&need.file));
+    let versions = counted.flat_map(|need| {
         need.versions.iter().filter_map(|version| capability(&need.file, &version.name))
     });
     let needed = linking.needed.iter().filter(|name| counts(name));

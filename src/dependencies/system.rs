@@ -34,8 +34,8 @@ impl SystemPackages {
         let table: Table = toml::from_str(TABLE).map_err(|error| {
             Error::bug("config/distros/system.toml cannot be read").cause_in_lines(error)
         })?;
-        let listed = [table.deb, table.rpm];
-        let listed = listed.iter().flat_map(|names| names.split_whitespace());
+        let texts = [table.deb, table.rpm];
+        let listed = texts.iter().flat_map(|names| names.split_whitespace());
         let mut names: BTreeSet<String> = listed.map(str::to_owned).collect();
         for known in KnownNames::all()? {
             names.extend(known.packages_of_programs().map(str::to_owned));

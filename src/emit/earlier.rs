@@ -1,9 +1,10 @@
-//! Decides what a commit adds to an output folder and removes from it, from the earlier set there.
+//! Compares a new set with the earlier set in the output folder, and decides which files a commit adds and
+//! which it removes.
 //!
 //! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set that
 //! the new set does not have, and the SPDX document that rockpack wrote for it; everything else stays. It
-//! refuses to overwrite files that rockpack did not write, and to put receipts side by side that do not fit
-//! together.
+//! refuses to overwrite files that rockpack did not write, and to put the receipt of a part beside that of a
+//! whole set or of another division.
 
 use std::collections::BTreeSet;
 use std::io::BufReader;
@@ -27,7 +28,8 @@ pub(super) fn listed(directory: &Path, receipt: &str) -> Result<ListedFiles> {
     file.map_or_else(|| Ok(ListedFiles::default()), |file| ListedFiles::read(file, &path))
 }
 
-/// The names of all packages of the receipt; those of earlier builds only if they are in `directory`.
+/// The names of all packages that the receipt lists. A package that it keeps from an earlier build counts
+/// only if its file is in `directory`.
 fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     let ListedFiles { own: mut names, kept } = listed(directory, receipt)?;
     for name in kept {
@@ -58,8 +60,8 @@ pub enum SpdxDocument {
     Present,
 }
 
-/// Fails if the new set has an SPDX document and a file that rockpack did not write is in its place, or
-/// if rockpack's document of a set without a receipt is there.
+/// Fails if the new set has an SPDX document and a file that rockpack did not write has its name, or if a
+/// document of rockpack has that name and the receipt of its set is missing.
 pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
     let path = out.join(receipt::sbom_name(receipt));
     let message = match is_own_sbom(&path)? {
@@ -107,6 +109,7 @@ fn number_of_parts(receipt: &str) -> Option<u32> {
     receipt::part_of_file(receipt).map(|part| part.of)
 }
 
+/// What a receipt describes, in the words of a message.
 fn extent(receipt: &str) -> String {
     match number_of_parts(receipt) {
         None => "a whole set".to_owned(),
@@ -148,7 +151,7 @@ pub(super) fn change(
     Ok(CommitChange { appears: appears.collect(), goes })
 }
 
-/// Fails if a folder, or a file that no receipt of rockpack lists, is in the place of a package.
+/// Fails if a folder, or a file that no receipt in `out` lists, has the name of a package file.
 fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<String>) -> Result<()> {
     for name in earlier | names {
         let path = out.join(&name);

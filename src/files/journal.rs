@@ -82,9 +82,9 @@ impl Journal {
         let names =
             lines.by_ref().take_while(|line| *line != SEPARATOR).map(str::to_owned).collect();
         let is_told = text.lines().any(|line| line == SEPARATOR);
-        let read =
+        let entries =
             lines.map(|line| SetAside::parse(line).ok_or_else(|| no_name(OsStr::new(line), place)));
-        let aside = is_told.then(|| read.collect::<Result<_>>()).transpose()?;
+        let aside = is_told.then(|| entries.collect::<Result<_>>()).transpose()?;
         Ok(Self { names, aside })
     }
 

@@ -66,8 +66,8 @@ fn holder(file: &File) -> Option<String> {
         (is_lock && fields.next()? == place).then_some(process)
     })?;
     let number: u32 = process.parse().ok().filter(|number| *number > 0)?;
-    let name = fs::read_to_string(format!("/proc/{number}/comm")).ok();
-    let name = name.map(|name| format!(" ({})", name.trim_end())).unwrap_or_default();
+    let comm = fs::read_to_string(format!("/proc/{number}/comm")).ok();
+    let name = comm.map(|name| format!(" ({})", name.trim_end())).unwrap_or_default();
     Some(format!("process {number}{name}"))
 }
 

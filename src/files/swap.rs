@@ -347,8 +347,9 @@ impl<'a> Commit<'a> {
         let mut names = Vec::new();
         if kind_of(&self.replaced)?.is_some() {
             for entry in list(&self.replaced)? {
-                let name = entry?.file_name().into_string();
-                let name = name.map_err(|name| no_name(&name, &self.replaced))?;
+                let file_name = entry?.file_name();
+                let name =
+                    file_name.into_string().map_err(|name| no_name(&name, &self.replaced))?;
                 self.journal.check(&self.replaced, &name)?;
                 names.push(name);
             }

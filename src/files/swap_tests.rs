@@ -67,7 +67,7 @@ impl Folders {
         forth && self.play(&commit, [(appeared, out, &scratch), (aside, replaced, out)], undone)
     }
 
-    /// Renames the first `count` names of `steps`. Tells whether there were so many.
+    /// Renames the first `count` names of `steps`. Tells whether `steps` has that many.
     fn play(
         &self,
         commit: &Commit<'_>,

@@ -147,10 +147,10 @@ fn database(file: &DatabaseFile) -> ArtifactFile {
 /// Counts the bytes of an archive for its arch. They are generic if it has several archs or an unknown one.
 fn archive(archive: &KernelArchive) -> ArtifactFile {
     let targets = archive.reader.toc().gfx_arches.iter();
-    let archs: Option<BTreeSet<BaseArch>> = targets
+    let known: Option<BTreeSet<BaseArch>> = targets
         .map(|target| target.parse::<Target>().ok().map(|target| target.base().clone()))
         .collect();
-    let archs: Vec<BaseArch> = archs.unwrap_or_default().into_iter().collect();
+    let archs: Vec<BaseArch> = known.unwrap_or_default().into_iter().collect();
     let (what, bytes) = ("kernel-archive", archive.content.len());
     match <[BaseArch; 1]>::try_from(archs) {
         Ok([arch]) => {

@@ -124,11 +124,11 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
 
 /// A text beside RECORD.
 fn text(zip: &ZipReader, name: &str) -> Result<Vec<u8>> {
-    let member = zip.members().iter().find(|member| {
+    let found = zip.members().iter().find(|member| {
         let folder = member.name.strip_suffix(name).and_then(|folder| folder.strip_suffix('/'));
         folder.is_some_and(|folder| folder.ends_with(".dist-info") && !folder.contains('/'))
     });
-    let member = member.ok_or_else(|| {
+    let member = found.ok_or_else(|| {
         let error = Error::unsupported(format!("is a ZIP archive without .dist-info/{name}"));
         error.of_other_kind().hint("wheels have one; other ZIP archives are not looked into")
     })?;

@@ -154,8 +154,10 @@ impl<'a> SetPacker<'a> {
 
     fn archive(&self, name: &str, arch: &str) -> Result<(&PackedSet, &PackedArchive)> {
         let set = self.set(name)?;
-        let archive = set.archives.iter().find(|archive| archive.arch.as_str() == arch);
-        let archive = archive
+        let archive = set
+            .archives
+            .iter()
+            .find(|archive| archive.arch.as_str() == arch)
             .ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))?;
         Ok((set, archive))
     }

@@ -26,7 +26,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 
 /// The targets to list in an archive with code objects for `targets`, all of `arch`: most specific first.
 pub(super) fn listed(arch: &BaseArch, targets: &BTreeSet<&Target>) -> Vec<Target> {
-    let mut listed: BTreeSet<Target> = targets.iter().copied().cloned().collect();
+    let mut distinct: BTreeSet<Target> = targets.iter().copied().cloned().collect();
     let mut features: BTreeSet<&str> = targets
         .iter()
         .flat_map(|target| target.features())
@@ -36,9 +36,9 @@ pub(super) fn listed(arch: &BaseArch, targets: &BTreeSet<&Target>) -> Vec<Target
         // Features in use count as supported, even if the table does not know the arch.
         features.extend(arch.supported_features());
         let devices = arch.fully_specified(features).into_iter();
-        listed.extend(devices.filter(|device| targets.iter().any(|t| t.runs_on(device))));
+        distinct.extend(devices.filter(|device| targets.iter().any(|t| t.runs_on(device))));
     }
-    let mut listed: Vec<Target> = listed.into_iter().collect();
+    let mut listed: Vec<Target> = distinct.into_iter().collect();
     listed.sort_by_key(|target| Reverse(target.features().len()));
     listed
 }

@@ -150,8 +150,9 @@ impl Sources<'_> {
     /// The fat binary at `path`, with a marker for the archives.
     fn transformed(&self, path: &TreePath) -> Result<Content> {
         let node = self.component.host.get(path).and_then(|node| node.data());
-        let fat = node.and_then(|file| file.fat());
-        let fat = fat.ok_or_else(|| Error::bug("a fat binary is gone").structure(path.as_str()))?;
+        let fat = node
+            .and_then(|file| file.fat())
+            .ok_or_else(|| Error::bug("a fat binary is gone").structure(path.as_str()))?;
         let marker = marker(path, [self.folder], self.name)?;
         fat.binary.with_marker(&marker).context(|| format!("writing {path}"))
     }

@@ -50,7 +50,8 @@ impl Bound<'_> {
     }
 }
 
-fn without_release(version: &str) -> &str {
+/// The version up to the first dash, behind which rpm writes the release.
+pub(crate) fn without_release(version: &str) -> &str {
     version.split('-').next().unwrap_or_default()
 }
 
@@ -108,8 +109,8 @@ pub fn deb_bounds(list: &str) -> impl Iterator<Item = Bound<'_>> {
         let (name, bound) = text.split_once('(').unwrap_or((text, ""));
         let name = name.trim().split(':').next().unwrap_or_default();
         let bound = bound.trim().trim_end_matches(')').trim();
-        let version = Comparison::split(bound, Format::Deb);
-        let version = version.map(|(sign, version)| (sign, version.trim().into()));
+        let version = Comparison::split(bound, Format::Deb)
+            .map(|(sign, version)| (sign, version.trim().into()));
         (!name.is_empty()).then_some(Bound { name: name.into(), version })
     })
 }

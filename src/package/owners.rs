@@ -399,18 +399,19 @@ mod tests {
         assert_eq!(told(Format::Rpm, &[old, taker])[0].0, Obstacle::Together);
     }
 
-    /// Two versions of `a`, the newer of which leaves path 1 to `taker`.
+    /// Two versions of `a`; the newer one leaves path 1 to `taker`.
     fn left_to(taker: Owner<'static>) -> [Owner<'static>; 3] {
         [owner("a", "1-1", &[1, 2]), owner("a", "2-1", &[2]), taker]
     }
 
     #[test]
     fn one_path_of_many_packages_takes_no_time() {
-        let owners = (0..2_000).map(|at| {
-            let owner = owner(&format!("p{at}"), "1", &[1, 2, 3, 4]);
-            with(owner, Conflicts, "other")
-        });
-        let owners: Vec<Owner<'_>> = owners.collect();
+        let owners: Vec<Owner<'_>> = (0..2_000)
+            .map(|at| {
+                let owner = owner(&format!("p{at}"), "1", &[1, 2, 3, 4]);
+                with(owner, Conflicts, "other")
+            })
+            .collect();
         let told = obstacles(Format::Deb, &owners, |_, _| true).len();
         assert!((TOLD..TOLD + COMPARED).contains(&told), "{told}");
     }

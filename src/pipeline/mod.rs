@@ -123,8 +123,8 @@ pub fn plan_matrix(
     threads::with(settings.jobs, || {
         let decided = decide(settings, &ScanOptions::within(budget), progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
-        let shares = partition::divide(recombined, plan, jobs);
-        let shares = shares.and_then(|shares| scan.inputs.recheck().map(|()| shares));
+        let divided = partition::divide(recombined, plan, jobs);
+        let shares = divided.and_then(|shares| scan.inputs.recheck().map(|()| shares));
         findings.explain(shares).map(partition::matrix)
     })
 }

@@ -23,6 +23,7 @@ use crate::config::Alternatives;
 use crate::package::{Format, Relation, RelationKind};
 use crate::plan::drafts::Draft;
 use crate::plan::loader;
+use crate::plan::relations::plain;
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 
@@ -139,19 +140,14 @@ impl<'a> Scripts<'a> {
         let has_programs = !self.programs.is_empty();
         let (is_common, has_folders) = (self.draft.is_common, !self.folders().is_empty());
         let in_shell = self.loader && (has_programs || is_common || has_folders);
-        let needed = [
+        let possible = [
             (in_shell, LDCONFIG),
             (has_programs, UPDATE_ALTERNATIVES),
             (is_common, REMOVE),
             (has_folders, REMOVE_FOLDER),
         ];
-        let needed = needed.into_iter().filter(|(is_needed, _)| *is_needed);
-        let relations = needed.map(|(_, name)| Relation {
-            kind: RelationKind::Depends,
-            name: name.to_owned(),
-            version: None,
-        });
-        relations.collect()
+        let needed = possible.into_iter().filter(|(is_needed, _)| *is_needed);
+        needed.map(|(_, name)| plain(RelationKind::Depends, name)).collect()
     }
 
     /// Appends the loader's cache update to `text`; without text, runs the program directly.

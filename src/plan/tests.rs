@@ -80,8 +80,10 @@ impl Options {
 }
 
 fn planned_with(parts: Vec<ArtifactBuilder>, toml: &str, options: &Options) -> Result<Plan> {
-    let list = options.list.as_ref();
-    let list = list.map(|(list, prefixes)| PackageListOwners::new(list, prefixes.clone()));
+    let list = options
+        .list
+        .as_ref()
+        .map(|(list, prefixes)| PackageListOwners::new(list, prefixes.clone()));
     let setting = options.setting(config(toml))?;
     plan(&join(parts, toml)?, &setting, list.as_ref(), &options.since)
 }

@@ -182,13 +182,13 @@ impl Receipt {
     /// Parses a receipt. Fails on another schema, and on contents that no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         // The schema first: a receipt of another schema may lack any other field.
-        let Version { schema } = serde_json::from_slice(bytes).map_err(malformed)?;
+        let Version { schema } = serde_json::from_slice(bytes).map_err(no_receipt)?;
         if schema != SCHEMA {
             let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
             let hint = "use the version of rockpack that wrote it, or build the set again";
             return Err(Error::new(Kind::Unsupported, message).structure("receipt").hint(hint));
         }
-        let receipt: Self = serde_json::from_slice(bytes).map_err(malformed)?;
+        let receipt: Self = serde_json::from_slice(bytes).map_err(no_receipt)?;
         receipt.says_what_packages_can()?;
         receipt.names_each_once()?;
         Ok(receipt)
@@ -223,7 +223,7 @@ impl Receipt {
     }
 }
 
-fn malformed(error: serde_json::Error) -> Error {
+fn no_receipt(error: serde_json::Error) -> Error {
     Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
 }
 
@@ -241,8 +241,8 @@ mod tests {
             let expected = format!("receipt schema 9 is unknown, expected {SCHEMA}");
             assert!(error.in_full().contains(&expected), "{error:?}");
         }
-        let text = text.replace('9', &SCHEMA.to_string());
-        let receipt = Receipt::parse(text.as_bytes()).unwrap();
+        let known = text.replace('9', &SCHEMA.to_string());
+        let receipt = Receipt::parse(known.as_bytes()).unwrap();
         assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
     }
 

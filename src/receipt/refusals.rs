@@ -22,8 +22,8 @@ impl Receipt {
     pub(super) fn says_what_packages_can(&self) -> Result<()> {
         refuse_prefix(&self.prefix)?;
         let said = [("version", &self.version), ("release", &self.release)];
-        let said = said.into_iter().find(|(_, text)| !is_rpm_part(text));
-        said.map_or(Ok(()), |(what, text)| Err(odd(text, what)))?;
+        let wrong = said.into_iter().find(|(_, text)| !is_rpm_part(text));
+        wrong.map_or(Ok(()), |(what, text)| Err(odd(text, what)))?;
         let of_packages = self.all_packages().find_map(PackageRecord::odd_word);
         let found = of_packages
             .or_else(|| self.odd_package_of_code_objects())
@@ -49,8 +49,8 @@ impl Receipt {
         for package in self.all_packages() {
             let PackageRecord { file_name, format, id, members, .. } = package;
             let mut paths = BTreeSet::new();
-            let path = members.iter().find(|member| !paths.insert(&member.path));
-            let path = path.map(|member| member.path.escape_debug());
+            let repeated = members.iter().find(|member| !paths.insert(&member.path));
+            let path = repeated.map(|member| member.path.escape_debug());
             let what = match (files.insert(file_name), packages.insert((format, id)), path) {
                 (true, true, None) => continue,
                 (true, true, Some(path)) => format!("the path {path} of {file_name}"),
@@ -129,7 +129,8 @@ impl UpdateRecord {
     }
 }
 
-fn is_tree_path(text: &str) -> bool {
+/// Whether the text is the path of a tree.
+pub(super) fn is_tree_path(text: &str) -> bool {
     TreePath::new(text).is_ok()
 }
 
@@ -187,11 +188,11 @@ mod tests {
             let error = parsed(&package.replace(good, bad), none).unwrap_err();
             assert!(error.contains(what), "{error}");
         }
-        parsed(package, &part_with("a_1.deb")).unwrap();
-        assert!(parsed(package, &part_with("a/b.deb")).unwrap_err().contains("is no file name"));
+        parsed(package, &part_fields("a_1.deb")).unwrap();
+        assert!(parsed(package, &part_fields("a/b.deb")).unwrap_err().contains("is no file name"));
     }
 
-    fn part_with(file: &str) -> String {
+    fn part_fields(file: &str) -> String {
         let part = format!(r#"{{"index":1,"of":1,"plan":"","packages":{{"{file}":1}}}}"#);
         format!(r#""code_objects":[],"part":{part}"#)
     }

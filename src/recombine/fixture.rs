@@ -49,7 +49,7 @@ fn fat_library() -> Content {
         let (source, file) = (folder.path().join("fat.s"), folder.path().join("libfat.so"));
         std::fs::write(&source, FAT_LIBRARY).unwrap();
         let mut compiler = Command::new("cc");
-        let compiler = compiler.args(["-shared", "-nostdlib", "-o"]).args([&file, &source]);
+        compiler.args(["-shared", "-nostdlib", "-o"]).args([&file, &source]);
         assert!(compiler.status().unwrap().success());
         Content::of_bytes(std::fs::read(&file).unwrap())
     });

@@ -236,12 +236,11 @@ impl AddressChanges {
 
     /// The word around `index` whose change the section moves explain.
     fn explained(&self, one: &[u8], other: &[u8], index: usize) -> Option<Range<usize>> {
-        let words = [8, 4].into_iter().flat_map(|width| {
+        let mut words = [8, 4].into_iter().flat_map(|width| {
             let starts = (0..width).filter_map(move |back| index.checked_sub(back));
             starts.map(move |start| start..start + width)
         });
-        let mut words = words.filter(|word| self.moved(one, other, word).unwrap_or(false));
-        words.next()
+        words.find(|word| self.moved(one, other, word).unwrap_or(false))
     }
 
     fn moved(&self, one: &[u8], other: &[u8], word: &Range<usize>) -> Option<bool> {

@@ -268,8 +268,9 @@ fn identity(wrapper: &WrapperCode, readers: Readers<'_>) -> Result<WrapperIdenti
 fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> Result<bool> {
     let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
     for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {
-        let code = wrapper.code_objects.iter();
-        let code: BTreeMap<_, _> = code
+        let code: BTreeMap<_, _> = wrapper
+            .code_objects
+            .iter()
             .map(|code| Ok((&code.target, (readers.loaded_code)(&code.content)?)))
             .collect::<Result<_>>()?;
         match &first {
@@ -304,8 +305,8 @@ fn unmatched(
 const NAMED_WRAPPERS: usize = 4;
 
 fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {
-    let named = left.iter().take(NAMED_WRAPPERS);
-    let named: Vec<String> = named.map(|index| named_wrapper(*index, identities)).collect();
+    let first = left.iter().take(NAMED_WRAPPERS);
+    let named: Vec<String> = first.map(|index| named_wrapper(*index, identities)).collect();
     match (left.len(), left.len() > NAMED_WRAPPERS) {
         (0, _) => "none".to_owned(),
         (_, false) => format!("wrappers {}", named.join(", ")),

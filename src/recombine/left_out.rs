@@ -43,12 +43,12 @@ impl AllLeftOut {
 
     /// Sums up everything, for the finding that accounts for it.
     pub fn counted(&self) -> Result<CountedLeftOut> {
-        let mut places: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for left in &self.0 {
-            *places.entry(left.place.as_str()).or_default() += 1;
+            *counts.entry(left.place.as_str()).or_default() += 1;
         }
         let places =
-            places.into_iter().map(|(file, count)| LeftOutFile { file: file.to_owned(), count });
+            counts.into_iter().map(|(file, count)| LeftOutFile { file: file.to_owned(), count });
         let digests = self.digests()?;
         let inside: Vec<BTreeSet<Sha256Digest>> =
             self.0.par_iter().map(code_objects).collect::<Result<_>>()?;

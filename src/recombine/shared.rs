@@ -164,8 +164,8 @@ impl Join<'_> {
                 .filter(|(path, shared)| shared.moves && path.parent().as_ref() == Some(folder))
             {
                 let Some(own) = part.host.get(path).and_then(plain) else { continue };
-                let others = parts.iter().filter(|part| has_archs(part, archs));
-                let mut others = others.filter_map(|part| part.host.get(path).and_then(plain));
+                let with_archs = parts.iter().filter(|part| has_archs(part, archs));
+                let mut others = with_archs.filter_map(|part| part.host.get(path).and_then(plain));
                 let is_kept =
                     others.try_fold(false, |found, other| Ok(found || own.same_bytes(other)?))?;
                 if !is_kept {

@@ -30,8 +30,8 @@ pub(super) fn suite_folder(suite: &str) -> String {
 pub(super) fn apt_index_paths(suite: &str, file: &IndexFile) -> Vec<String> {
     let path = format!("{}/{}", suite_folder(suite), file.path);
     let above = path.rsplit_once('/').map_or("", |(above, _)| above);
-    let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
-    let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+    let possible = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+    let digests = possible.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
     let mut names: Vec<String> =
         digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
     names.push(path);

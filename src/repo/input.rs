@@ -137,18 +137,18 @@ fn read(
     progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
     progress.begin(Stage::Index);
     let known = known(channels);
-    let given = found.into_par_iter().map(|found| {
+    let reads = found.into_par_iter().map(|found| {
         let key = (found.name.as_str(), found.size, found.modified);
         let record = if options.check { None } else { known.get(&key) };
         let given = given_of(&found, record.copied(), options, budget);
         progress.advance(Stage::Index, found.size);
         given
     });
-    let given: Vec<Result<GivenPackage>> = given.collect();
+    let outcomes: Vec<Result<GivenPackage>> = reads.collect();
     progress.end(Stage::Index);
     let mut faults = Faults::default();
     let given: Vec<GivenPackage> =
-        given.into_iter().filter_map(|given| faults.keep(given)).collect();
+        outcomes.into_iter().filter_map(|given| faults.keep(given)).collect();
     faults.finish().map(|()| given)
 }
 

@@ -235,13 +235,13 @@ fn active(
     let Changes { remove, yank, unyank, .. } = &options.changes;
     let every = options.packages.is_empty() || !remove.is_empty();
     let marks = !yank.is_empty() || !unyank.is_empty();
-    let active = Channel::all(&options.suite).into_iter().filter(|channel| {
+    let chosen = Channel::all(&options.suite).into_iter().filter(|channel| {
         let gets = given.iter().any(|given| given.indexed.facts.kind() == channel.kind());
         let changes = every || (marks && *channel == Channel::Python);
         options.asks_for(channel.kind())
             && (gets || (changes && channels.0.contains_key(&channel.name())))
     });
-    let active: Vec<Channel> = active.collect();
+    let active: Vec<Channel> = chosen.collect();
     if !active.contains(&Channel::Python) {
         yank::refuse_without_index(&options.changes)?;
     }
@@ -294,8 +294,7 @@ fn prune(
         .values()
         .flatten()
         .filter(|path| !channels.uses(path) && !pruned.iter().any(|(_, state)| state.uses(path)));
-    let unused: Vec<String> = unused.cloned().collect();
-    store.remove(&unused)?;
+    store.remove(&unused.cloned().collect::<Vec<String>>())?;
     if pruned.is_empty() {
         return Ok(());
     }

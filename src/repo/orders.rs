@@ -53,20 +53,21 @@ pub(super) fn findings(all: &[Channel], channels: &Channels, given: &[GivenPacka
 /// versions are the same.
 fn differing(debs: &Versions, rpms: &Versions) -> Vec<[String; 2]> {
     let mut found =
-        differing_of(without_releases(debs).intersection(&without_releases(rpms)).collect());
+        differing_of(upstream_versions(debs).intersection(&upstream_versions(rpms)).collect());
     let mut releases: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     for version in debs.intersection(rpms) {
-        releases.entry(without_release(version)).or_default().push(version);
+        releases.entry(upstream_version(version)).or_default().push(version);
     }
     found.extend(releases.into_values().flat_map(differing_of));
     found
 }
 
-fn without_releases(versions: &Versions) -> Versions {
-    versions.iter().map(|version| without_release(version).to_owned()).collect()
+fn upstream_versions(versions: &Versions) -> Versions {
+    versions.iter().map(|version| upstream_version(version).to_owned()).collect()
 }
 
-fn without_release(version: &str) -> &str {
+/// The version up to the last dash, behind which both formats have the release.
+fn upstream_version(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 

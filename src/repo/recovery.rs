@@ -27,7 +27,7 @@ pub(super) type ShownFile = (String, ShownContent);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ShownContent {
-    /// Here: `Release`, `repomd.xml`, signatures, keys, files for clients.
+    /// The content itself: of `Release`, `repomd.xml`, signatures, keys and files for clients.
     Text(String),
     /// The content of the file at this path, whose name says it.
     Same(String),
@@ -43,12 +43,12 @@ pub(super) fn shown<B: AsRef<[u8]>>(
         hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
     let shown = visible.iter().map(|(path, bytes)| {
         let bytes = bytes.as_ref();
-        let content = match hidden.get(bytes) {
+        let decoded = match hidden.get(bytes) {
             Some(path) => Ok(ShownContent::Same((*path).clone())),
             None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
         };
         let content =
-            content.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
+            decoded.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
         Ok((path.clone(), content))
     });
     shown.collect()

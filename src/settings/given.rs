@@ -19,8 +19,8 @@ pub struct GivenOptions {
 impl GivenOptions {
     /// The options of the innermost command of `matches`.
     pub fn of(command: &Command, matches: &ArgMatches) -> Self {
-        let inner = matches.subcommand();
-        let inner = inner.and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
+        let found = matches.subcommand();
+        let inner = found.and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
         match inner {
             Some((command, matches)) => Self::of(command, matches),
             None => Self { command: command.clone(), matches: matches.clone() },
@@ -67,9 +67,11 @@ impl GivenOptions {
 
     /// The values of an option: numbers as numbers, others as texts.
     fn values(&self, id: &str) -> Option<Vec<Value>> {
-        let numbers = self.numbers::<u16>(id).or_else(|| self.numbers::<u32>(id));
-        let numbers =
-            numbers.or_else(|| self.numbers::<u64>(id)).or_else(|| self.numbers::<i32>(id));
+        let numbers = self
+            .numbers::<u16>(id)
+            .or_else(|| self.numbers::<u32>(id))
+            .or_else(|| self.numbers::<u64>(id))
+            .or_else(|| self.numbers::<i32>(id));
         numbers.or_else(|| {
             let values = self.matches.try_get_raw(id).ok()??;
             Some(values.map(|value| value.to_string_lossy().into()).collect())

@@ -74,14 +74,14 @@ impl Asked<'_> {
 
     fn naming(&self, version: &Version, faults: &mut Faults) -> Option<Naming> {
         let (keys, instead) = (&self.config.keys, &self.instead);
-        let scheme = if self.config.is_given(&["scheme"]) && keys.scheme.ends_with(".toml") {
+        let chosen = if self.config.is_given(&["scheme"]) && keys.scheme.ends_with(".toml") {
             // The errors of a scheme file have positions in that file.
             faults.keep(Scheme::open(Path::new(&keys.scheme)))
         } else {
             self.keep("scheme", Scheme::shipped(&keys.scheme), faults)
         };
-        let is_read = scheme.is_some();
-        let scheme = scheme.or_else(|| faults.keep(Scheme::shipped(&instead.scheme)))?;
+        let is_read = chosen.is_some();
+        let scheme = chosen.or_else(|| faults.keep(Scheme::shipped(&instead.scheme)))?;
         let names = Naming::new(scheme.clone(), version, keys.variant.as_deref());
         let mut names = self
             .keep("variant", names, faults)
@@ -98,15 +98,15 @@ impl Asked<'_> {
 
     fn prefix(&self, names: &Naming, gathered: &mut Gathered) -> Option<Prefix> {
         let faults = &mut gathered.faults;
-        let prefix = match &self.config.keys.prefix {
+        let chosen = match &self.config.keys.prefix {
             Some(text) => self.keep("prefix", Prefix::new(text), faults),
             None => {
                 let own = names.prefix().and_then(|text| Prefix::new(&text));
                 self.keep("version", own, faults)
             }
         };
-        let shown = prefix.as_ref().map(Prefix::absolute);
-        let prefix = prefix.or_else(|| faults.keep(Prefix::new(NO_PREFIX)));
+        let shown = chosen.as_ref().map(Prefix::absolute);
+        let prefix = chosen.or_else(|| faults.keep(Prefix::new(NO_PREFIX)));
         gathered.note_key(self.config, &["prefix"], shown, Origin::Scheme);
         prefix
     }

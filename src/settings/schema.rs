@@ -46,13 +46,13 @@ impl KeyDefault {
 
 /// The JSON Schema (draft 2020-12) of packaging configurations.
 pub fn schema() -> Value {
-    let mut schema = schemars::schema_for!(Keys);
+    let mut typed = schemars::schema_for!(Keys);
     let distributions: Vec<&str> = Distribution::names().collect();
-    if let Some(distro) = schema.pointer_mut("/properties/distro") {
+    if let Some(distro) = typed.pointer_mut("/properties/distro") {
         distro["enum"] = json!(distributions);
     }
-    schema.insert("title".to_owned(), "Packaging configuration of rockpack".into());
-    let mut schema = schema.to_value();
+    typed.insert("title".to_owned(), "Packaging configuration of rockpack".into());
+    let mut schema = typed.to_value();
     tidy(&mut schema);
     schema
 }
@@ -181,8 +181,8 @@ fn keyword<'a>(property: &'a Value, value: &'a Value, name: &str) -> Option<&'a 
 
 /// The definition that a schema refers to, or the schema itself.
 fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
-    let name = schema.get("$ref").and_then(Value::as_str);
-    let name = name.and_then(|name| name.strip_prefix(DEFINITIONS));
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let name = reference.and_then(|text| text.strip_prefix(DEFINITIONS));
     let found = name.and_then(|name| root.get("$defs")?.get(name));
     found.unwrap_or(schema)
 }

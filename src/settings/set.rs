@@ -116,13 +116,13 @@ impl SetArguments {
         environment: &Environment,
         gathered: &mut Gathered,
     ) -> Option<SetSettings> {
-        let config = Config::of(self.config.as_deref(), &mut gathered.faults);
-        let packages = self.packages.as_deref().map(PackageList::open).transpose();
-        let packages = gathered.faults.keep(packages);
+        let found = Config::of(self.config.as_deref(), &mut gathered.faults);
+        let opened = self.packages.as_deref().map(PackageList::open).transpose();
+        let listed = gathered.faults.keep(opened);
         // The command line is checked even if a file cannot be read.
-        let is_read = config.is_some() && packages.is_some();
-        let config = config.or_else(|| gathered.faults.keep(Config::none()));
-        let (mut config, packages) = (config?, packages.flatten());
+        let is_read = found.is_some() && listed.is_some();
+        let mut config = found.or_else(|| gathered.faults.keep(Config::none()))?;
+        let packages = listed.flatten();
         let configured_distro = config.keys.distro.clone();
         gathered.faults.keep(config.put(&self.keys));
         let scope = self.scope(&configured_distro, &config);

@@ -101,9 +101,9 @@ impl WheelArguments {
     }
 
     fn gather(self, environment: &Environment, faults: &mut Faults) -> Option<WheelSettings> {
-        let config = Config::of(self.config.as_deref(), faults);
-        let is_read = config.is_some();
-        let config = config.or_else(|| faults.keep(Config::none()))?;
+        let found = Config::of(self.config.as_deref(), faults);
+        let is_read = found.is_some();
+        let config = found.or_else(|| faults.keep(Config::none()))?;
         faults.keep(wheel::refuse_among(&self.wheels, &self.out));
         faults.keep(Staging::check_wheels_ahead(&self.out));
         if let Some(cache) = &self.cache {

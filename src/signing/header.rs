@@ -36,9 +36,9 @@ pub fn header_signer_of(signer: Arc<dyn IndexSigner>) -> HeaderSigner {
 fn header_signature(armored: &str) -> Result<HeaderSignature> {
     let (found, _) =
         DetachedSignature::from_armor_many(armored.as_bytes()).map_err(no_signature)?;
-    let found: Vec<DetachedSignature> = found.collect::<Result<_, _>>().map_err(no_signature)?;
-    let [one] = found.as_slice() else {
-        return Err(unusable(format!("has {} signatures, and rpm takes one", found.len())));
+    let all: Vec<DetachedSignature> = found.collect::<Result<_, _>>().map_err(no_signature)?;
+    let [one] = all.as_slice() else {
+        return Err(unusable(format!("has {} signatures, and rpm takes one", all.len())));
     };
     let algorithm = one.signature.config().map(|config| config.pub_alg);
     let tag = match algorithm {

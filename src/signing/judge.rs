@@ -45,12 +45,11 @@ pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
     own::drop_foreign(&mut key.details, &primary);
     let details = &mut key.details;
     for own in [&mut details.direct_signatures, &mut details.revocation_signatures] {
-        own.retain(|it| is_good(it, it.verify_key(&primary)));
+        own.retain(|it| stays(it, it.verify_key(&primary)));
     }
     for user in &mut details.users {
         let id = user.id.clone();
-        user.signatures
-            .retain(|it| is_good(it, it.verify_certification(&primary, Tag::UserId, &id)));
+        user.signatures.retain(|it| stays(it, it.verify_certification(&primary, Tag::UserId, &id)));
     }
     details.users.retain(|user| !user.signatures.is_empty());
     for sub in &mut key.public_subkeys {
@@ -70,7 +69,7 @@ fn subkey_agrees(binding: &Signature, subkey: &PublicSubkey, primary: &PublicKey
     }
 }
 
-fn is_good(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
+fn stays(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
     checked.is_ok() || !own::is_strong(signature)
 }
 

@@ -196,8 +196,8 @@ fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
 /// (`None`: never). A subkey expires with the primary key at the latest.
 fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     // Clients that refuse the newest self-signature use the previous one.
-    let said = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
-    let said: Vec<&Signature> = said.into_iter().flatten().collect();
+    let both = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
+    let said: Vec<&Signature> = both.into_iter().flatten().collect();
     if said.is_empty() {
         return Err(unusable("has no valid user id: none is signed by the key, or all revoked"));
     }
@@ -208,8 +208,8 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
     });
     if let Some(sub) = usable.max_by_key(|sub| sub.key.created_at().as_secs()) {
         let strong = sub.signatures.iter().filter(|binding| own::is_strong(binding));
-        let bound = [own::newest(&sub.signatures), own::newest(strong)];
-        let bound: Vec<&Signature> = bound.into_iter().flatten().collect();
+        let bound: Vec<&Signature> =
+            [own::newest(&sub.signatures), own::newest(strong)].into_iter().flatten().collect();
         let end = first_end(sub.key.created_at(), &bound);
         let expires = [whole, end].into_iter().flatten().min();
         return Ok((SigningPart::Sub(sub.key.clone()), expires));

@@ -62,14 +62,13 @@ fn lay<'a>(
     let node = node.clone().try_map(|content| {
         Ok(Located { content, module: prefix.module.clone(), mode: file_mode })
     })?;
-    let mut there = match owned.entry(path.clone()) {
+    let there = match owned.entry(path.clone()) {
         Entry::Vacant(slot) => {
             slot.insert(OwnedNode { prefix, node });
             return Ok(());
         }
-        Entry::Occupied(slot) => slot,
+        Entry::Occupied(slot) => slot.into_mut(),
     };
-    let there = there.get_mut();
     let alike = match (&mut there.node, &node) {
         (Node::Directory { mode }, Node::Directory { mode: other }) => {
             *mode |= other;

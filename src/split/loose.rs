@@ -95,12 +95,12 @@ fn is_device(entry: &BundleEntry) -> bool {
 
 fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
     let text = entry.id.text.clone();
-    let target = if code_object::is_code_object(&entry.content)? {
+    let known = if code_object::is_code_object(&entry.content)? {
         target(entry.id.target.as_ref(), &entry.content)?
     } else {
         entry.id.target.as_ref().map(Target::to_string)
     };
-    let target = target.unwrap_or_else(|| entry_target_text(&text));
+    let target = known.unwrap_or_else(|| entry_target_text(&text));
     let (size, sha256) = (entry.content.len(), entry.content.digest()?);
     Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
 }

@@ -72,7 +72,7 @@ pub fn take_apart(
     options: &SplitPolicy<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
-    let taken: Vec<_> = artifacts
+    let results: Vec<_> = artifacts
         .par_iter()
         .map(|artifact| {
             let split = split(artifact, options);
@@ -81,7 +81,7 @@ pub fn take_apart(
         })
         .collect();
     let mut faults = Faults::default();
-    let taken: Vec<_> = taken.into_iter().filter_map(|result| faults.keep(result)).collect();
+    let taken: Vec<_> = results.into_iter().filter_map(|result| faults.keep(result)).collect();
     let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
     noticed.explain(faults.finish().map(|()| taken))
 }

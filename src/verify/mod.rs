@@ -97,7 +97,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
             .hint("name one; signatures of packages are checked in a repository that has them"));
     }
     let mut of_packages = Problems::default();
-    let joined = joined::join(&mut arguments, &mut of_packages)?;
+    let parts = joined::join(&mut arguments, &mut of_packages)?;
     kept::gather(&mut arguments, &mut of_packages);
     let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
     problems.extend(of_packages);
@@ -105,7 +105,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     others.count(&mut report);
     let (more, problems) = (problems.more(), problems.finish());
     // Parts are the set only if nothing at all is wrong with them.
-    let joined = joined.filter(|_| problems.is_empty());
+    let joined = parts.filter(|_| problems.is_empty());
     report.signatures_unchecked = repositories.repositories > 0 && trust.keys.is_empty();
     report.repositories = repositories.repositories;
     report.indexes = repositories.indexes;

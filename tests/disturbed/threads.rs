@@ -123,7 +123,8 @@ fn a_publication_whose_signing_command_is_not_fed_publishes_nothing() {
     }
 }
 
-/// Publishes a package, with the thread `at` not starting. Returns the folder that is shown last, too.
+/// Publishes a package while the thread `at` does not start (0: all start). Returns the run, and the
+/// folder that only a finished publication has.
 fn publish(room: &Path, package: &Path, own: &Key, at: usize) -> (Struck, PathBuf) {
     let out = room.join(format!("repo-{at}"));
     let mut run = repo(&[package], &out);

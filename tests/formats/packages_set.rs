@@ -147,7 +147,7 @@ fn a_package_that_changes_its_part_stays_once() {
     assert_eq!(deb_packages(out), ["a", "b", "c"]);
 }
 
-/// Builds a part of two; the names of the files that went.
+/// Builds a part of two, and returns the names of the files that were removed.
 fn build_part(out: &Path, index: u32, packages: &[&str]) -> BTreeSet<String> {
     let staging = Staging::begin_part(out, Some(SetPart { index, of: 2 })).unwrap();
     let options = options(1, Compression::default());

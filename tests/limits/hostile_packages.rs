@@ -20,6 +20,9 @@ pub const CONTROL: &str =
 /// The key that [`extracted`] renames.
 const ORIGINAL_KEY: &str = "lib/libexblas.so.1.2#0";
 
+/// The folder of the archive and of the output folder, below a test's own.
+const ROOM: &str = "a/b/room";
+
 /// A `.deb` whose data archive has the members that `add` adds.
 pub fn deb(folder: &Path, add: impl FnOnce(&mut Handmade)) -> PathBuf {
     controlled(folder, &[("control", CONTROL)], add)
@@ -303,7 +306,7 @@ fn files_that_decode_to_much_are_read_in_windows() {
 fn extracted_files_lie_in_the_output_folder() {
     // The test knows and checks all folders above the output folder that a key leads to here.
     let folder = tempfile::tempdir().unwrap();
-    let room = folder.path().join("a/b/room");
+    let room = folder.path().join(ROOM);
     fs::create_dir_all(&room).unwrap();
     fs::create_dir(folder.path().join("absolute")).unwrap();
     let absolute = folder.path().join("absolute/escaped#0");
@@ -350,7 +353,7 @@ fn extracted_files_lie_in_the_output_folder() {
 
 /// Renames a key of `archive`, and extracts it. Returns the exit code and the extracted files.
 fn extracted(folder: &Path, archive: &Path, key: &str) -> (Option<i32>, BTreeMap<String, Vec<u8>>) {
-    let room = folder.join("a/b/room");
+    let room = folder.join(ROOM);
     let (hostile, out) = (room.join("hostile.kpack"), room.join("objects"));
     fs::copy(archive, &hostile).unwrap();
     Archive::edit(&hostile, |archive| archive.rename(ORIGINAL_KEY, key));

@@ -162,18 +162,18 @@ fn control_characters_in_names_are_refused_and_not_printed() {
         let input = Input::folder();
         fs::write(input.stage().join(name), "").unwrap();
         input.refused(&["is no path inside the prefix"]);
-        lacks(&refusal(&mut input.build()), name);
+        assert_lacks(&refusal(&mut input.build()), name);
         let input = Input::handmade(|archive| archive.file(&format!("{STAGE}/{name}"), b""));
         input.refused(&["a_lib_generic.tar.zst(libs/A/stage/"]);
-        lacks(&refusal(&mut input.build()), name);
+        assert_lacks(&refusal(&mut input.build()), name);
         let input = Input::folder();
         symlink(name, input.stage().join("link")).unwrap();
         input.refused(&["stage/link", "the link leads to"]);
-        lacks(&refusal(&mut input.build()), name);
+        assert_lacks(&refusal(&mut input.build()), name);
     }
 }
 
-fn lacks(said: &str, name: &str) {
+fn assert_lacks(said: &str, name: &str) {
     assert!(!said.contains(name), "{said:?}");
 }
 

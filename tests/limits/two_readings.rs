@@ -125,7 +125,7 @@ fn numbered(folder: &Path, devices: Option<u32>, inodes: Option<u32>) -> PathBuf
     built(folder, |bytes| remade(bytes, change, &[]))
 }
 
-/// A tag with the same number for each of its old ones, or none.
+/// A tag with the same number for each of its old ones; `None` leaves the tag out.
 fn all_of(tag: u32, old: &IndexData, number: Option<u32>) -> Option<Tagged> {
     let IndexData::Int32(old) = old else { panic!("tag {tag} is {old:?}") };
     number.map(|number| (tag, IndexData::Int32(vec![number; old.len()])))
@@ -156,7 +156,7 @@ fn files_of_one_inode_are_refused() {
     }
 }
 
-/// Tells whether a file has a link, which according to rpm every other file has not.
+/// Tells whether rpm counts more than one link for any file; for others it says 0, 1 or nothing.
 fn has_links(package: &Path) -> bool {
     let counts = rpm_says(package, "[%{FILENLINKS} ]");
     counts.split(' ').any(|count| !["", "0", "1"].contains(&count))

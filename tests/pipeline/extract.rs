@@ -13,6 +13,8 @@ use support::example::{GROUPS, PREFIX, Set, contents, rockpack, shards};
 use support::kpack;
 use support::tools;
 
+use crate::text;
+
 const LIBRARY: &str = "lib/libexblas.so.1.2";
 
 fn set() -> &'static Set {
@@ -136,10 +138,6 @@ fn rows(all: &[Value]) -> BTreeMap<(String, String), String> {
         ((key, text(&one["target"])), text(&one["sha256"]))
     };
     all.iter().map(row).collect()
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap().to_owned()
 }
 
 /// The digests that the Python reader reports, by key and target.

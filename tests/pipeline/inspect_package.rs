@@ -62,7 +62,7 @@ fn a_host_package_shows_what_refers_to_archives() {
         ("lib/libexcblas.so.1.0", Value::Null),
     ] {
         let member = member(&found, &format!("/opt/rocm-7.1/{path}"));
-        assert_eq!(member["device"]["what"], what);
+        assert_eq!(member["device"]["what"], what, "{path}");
     }
     let link = member(&found, "/opt/rocm-7.1/lib/libexblas.so");
     assert_eq!((&link["kind"], &link["target"]), (&json!("link"), &json!("libexblas.so.1")));

@@ -37,4 +37,9 @@ mod settings;
 mod shell;
 mod wheels;
 
+/// The text that a JSON value is.
+fn text(value: &serde_json::Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
 support::main!();

@@ -30,7 +30,7 @@ fn what_leads_clients_astray_is_named() {
         names.iter().find(|name| name.ends_with(ending)).unwrap_or_else(|| panic!("{names:?}"))
     };
     let [sources, dnf, keyring] = [".sources", ".repo", "-archive-keyring.asc"].map(named);
-    passes(&out, &own.public);
+    assert_passes(&out, &own.public);
     let evil = "https://evil.example/rocm";
     let second = format!("{url}\n {evil}");
     let changes: [(&str, &str, &str, &str); 17] = [
@@ -75,7 +75,7 @@ fn what_leads_clients_astray_is_named() {
         let text = fs::read_to_string(out.join(name)).unwrap();
         assert!(text.contains(before), "{text}");
         fs::write(out.join(name), text.replace(before, after)).unwrap();
-        passes(&out, &own.public);
+        assert_passes(&out, &own.public);
         fs::write(out.join(name), text).unwrap();
     }
     let text = fs::read(out.join(keyring)).unwrap();
@@ -110,7 +110,7 @@ fn what_leads_clients_astray_is_named() {
         assert!(said.contains(&format!("{sources}: has ")) && said.contains(part), "{said}");
     }
     fs::write(out.join(sources), text).unwrap();
-    passes(&out, &own.public);
+    assert_passes(&out, &own.public);
     fs::remove_file(out.join(sources)).unwrap();
     fs::rename(out.join("dists/stable"), out.join("dists/testing")).unwrap();
     let said = verify_by(&out, &own.public);
@@ -118,7 +118,7 @@ fn what_leads_clients_astray_is_named() {
     assert!(said.contains("lies in the folder of the suite testing"), "{said}");
 }
 
-fn passes(out: &Path, key: &Path) {
+fn assert_passes(out: &Path, key: &Path) {
     for said in [verify(out), verify_by(out, key)] {
         assert!(failed_checks(&said).is_empty(), "{said}");
     }

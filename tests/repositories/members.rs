@@ -12,6 +12,8 @@ use support::repo_fixture::{failed_checks, publish, refused, repo, verify};
 use support::roots::dpkg_database;
 use support::tools::{need, need_root, run, succeed, told};
 
+use crate::others::lines_with;
+
 /// The bytes of an archive behind the members that each one has, by the name of its package.
 type Archive = fn(&str) -> Vec<u8>;
 
@@ -319,10 +321,6 @@ fn what_dpkg_refuses_is_named_and_what_it_installs_is_not() {
         }
     }
     assert_eq!(failed_checks(&checked), ["V073"], "{checked}");
-}
-
-fn lines_with(text: &str, code: &str) -> Vec<String> {
-    text.lines().filter(|line| line.contains(code)).map(str::to_owned).collect()
 }
 
 #[test]

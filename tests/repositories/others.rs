@@ -20,8 +20,8 @@ fn fields_of(package: &Path) -> String {
     succeed(Command::new("dpkg-deb").arg("-f").arg(package))
 }
 
-/// The warnings of a run about `code`.
-pub fn warned(said: &str, code: &str) -> Vec<String> {
+/// The lines of a run's output that name `code`.
+pub fn lines_with(said: &str, code: &str) -> Vec<String> {
     said.lines().filter(|line| line.contains(code)).map(str::to_owned).collect()
 }
 
@@ -108,18 +108,18 @@ fn a_package_whose_data_cannot_be_unpacked_is_published_with_a_word() {
         assert!(shown.contains("Version: 1"), "{shown}");
         let checked = verify(&file);
         if is_read {
-            assert!(warned(&said, "R056").is_empty(), "{said}");
+            assert!(lines_with(&said, "R056").is_empty(), "{said}");
             assert!(shown.contains(&format!("/usr/share/{name}/file")), "{shown}");
             assert!(checked.contains("all checks passed"), "{checked}");
         } else {
-            let warned = warned(&said, "R056").join("\n");
+            let warned = lines_with(&said, "R056").join("\n");
             let member = format!("data.tar{data}");
             assert!(warned.contains(&name) && warned.contains(&member), "{said}");
             assert!(shown.contains(&format!("not known, {member} cannot be unpacked")), "{shown}");
             assert_eq!(failed_checks(&checked), ["V001"], "{checked}");
             assert!(checked.contains(&format!("{member} is compressed")), "{checked}");
             // The next run says it again, though it does not read the package.
-            assert!(!self::warned(&publish(&mut repo(&[&file], &out)), "R056").is_empty());
+            assert!(!lines_with(&publish(&mut repo(&[&file], &out)), "R056").is_empty());
         }
         let checked = verify(&out);
         assert!(checked.contains("all checks passed"), "{checked}");
@@ -152,7 +152,7 @@ fn a_volume_label_is_skipped_where_tar_unpacks() {
     assert!(said.contains("V001") && said.contains("is a volume label"), "{said}");
     assert!(!dpkg_installs(&[&[&file]]));
     let out = room.path().join("labelled");
-    let warned = warned(&publish(&mut repo(&[&file], &out)), "R056").join("\n");
+    let warned = lines_with(&publish(&mut repo(&[&file], &out)), "R056").join("\n");
     assert!(warned.contains("volume label"), "{warned}");
     let said = verify(&out);
     assert!(!failed_checks(&said).is_empty() && said.contains("volume label"), "{said}");
@@ -280,9 +280,9 @@ fn replaced_texts(room: &Path, name: &str, tags: &[RawTag]) -> String {
     let out = room.join(name);
     let said = publish(&mut repo(&[&file], &out));
     let again = publish(&mut repo(&[&file], &out));
-    assert_eq!(warned(&said, "R057"), warned(&again, "R057"));
+    assert_eq!(lines_with(&said, "R057"), lines_with(&again, "R057"));
     all_passes(&out);
-    warned(&said, "R057").join("\n")
+    lines_with(&said, "R057").join("\n")
 }
 
 fn change_log(text: &[u8], at: usize) -> [RawTag; 3] {
@@ -340,7 +340,7 @@ fn no_package_of_a_folder_is_passed_over_in_silence() {
         index.lines().filter_map(|line| line.strip_prefix("Package: ")).collect();
     assert_eq!(named, ["below", "debug", "large"]);
     assert!(out.join("packages/p/plain-1-1.noarch.rpm").exists());
-    let warned = warned(&said, "R058");
+    let warned = lines_with(&said, "R058");
     for (file, reason) in [
         ("installer.udeb", "Debian's installer"),
         (".hidden.deb", "begins with a dot"),

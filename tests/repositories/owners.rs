@@ -10,7 +10,7 @@ use support::repo_fixture::{failed_checks, plain_spec, publish, repo, repo_at, r
 use support::roots::dpkg_database;
 use support::tools::{need, need_root, run};
 
-use crate::others::warned;
+use crate::others::lines_with;
 
 /// A package of `version` with a file at `path`, and whole lines of fields.
 fn made(folder: &Path, (name, version, path): (&str, &str, &str), fields: &str) -> PathBuf {
@@ -55,8 +55,8 @@ fn told(packages: &[&Path], code: &str) -> (Vec<String>, Vec<String>, String) {
     let out = room.path().join("repo");
     let said = publish(&mut repo(packages, &out));
     let again = publish(&mut repo_at(&[], &out, 1));
-    let found = warned(&said, code);
-    assert_eq!(found, warned(&again, code), "without reading the packages");
+    let found = lines_with(&said, code);
+    assert_eq!(found, lines_with(&again, code), "without reading the packages");
     let checked = verify(&out);
     (found, failed_checks(&checked), checked)
 }

@@ -38,7 +38,7 @@ fn signatures_that_clients_cannot_check_are_not_published() {
         (format!("sed s/Date/date/ | {sign}"), "is not one of what it was given to sign"),
         (format!("cat >/dev/null; [ $1 = detach-sign ] || {head}; {empty}"), "wrote"),
         (format!("{sign}; echo trailing words"), "unexpected trailing data"),
-        // A signature of one kind in the place of the other.
+        // One kind of signature instead of the other.
         (format!("set -- detach-sign --textmode; {sign} --textmode"), "wrote"),
     ];
     for (number, (lines, reason)) in cases.iter().enumerate() {

@@ -198,7 +198,7 @@ fn one_package_at_two_places_is_found_in_a_suite() {
     assert!(said.contains("all checks passed"), "{said}");
 }
 
-/// Publishes the pool by apt-ftparchive: what `verify` says of it.
+/// Publishes the pool by apt-ftparchive, and returns the output of `verify`.
 fn published_by_ftparchive(out: &Path) -> String {
     let suite = out.join("dists/stable");
     for arch in ["amd64", "arm64"] {

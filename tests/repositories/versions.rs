@@ -6,7 +6,7 @@ use std::process::Command;
 use support::repo_fixture::{contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
 use support::tools::{need, run};
 
-use crate::others::warned;
+use crate::others::lines_with;
 
 #[test]
 fn packages_that_differ_in_their_epoch_alone_are_told_apart() {
@@ -64,7 +64,7 @@ fn versions_that_the_formats_order_differently_are_named() {
     }
     let both: [&Path; 2] = [&here.join("word"), &here.join("date")];
     let said = publish(repo(&both, &here.join("keep")).args(["--keep", "1"]));
-    let warned_of = warned(&said, "R059").join("\n");
+    let warned_of = lines_with(&said, "R059").join("\n");
     assert!(warned_of.contains(&format!("dpkg takes {word} for the newer version")), "{said}");
     assert!(warned_of.contains(date) && warned_of.contains("(plain)"), "{said}");
     // As dpkg and rpm have it.
@@ -81,7 +81,7 @@ fn versions_that_the_formats_order_differently_are_named() {
     let (said, _) = refused(&mut repo_at(&[&here.join("date")], &out, 1));
     assert!(said.contains("nobody would get it by an upgrade") && said.contains("R059"), "{said}");
     // One format, or one order.
-    assert!(warned(&publish(repo(&both, &here.join("deb")).arg("--deb")), "R059").is_empty());
+    assert!(lines_with(&publish(repo(&both, &here.join("deb")).arg("--deb")), "R059").is_empty());
     let ordered: [&Path; 3] = [&here.join("date"), &here.join("later"), &here.join("release")];
-    assert!(warned(&publish(&mut repo(&ordered, &here.join("ordered"))), "R059").is_empty());
+    assert!(lines_with(&publish(&mut repo(&ordered, &here.join("ordered"))), "R059").is_empty());
 }

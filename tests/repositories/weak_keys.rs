@@ -238,7 +238,7 @@ fn publish_beside(package: &Path, out: &Path, after: i64, key: &Path, also: &Pat
     publish(repo.arg("--sign-key").arg(key).arg("--also-key").arg(also))
 }
 
-/// The same holds for signatures by a program.
+/// Signatures by a program follow the rules of those by gpg.
 #[test]
 fn a_command_that_signs_by_a_broken_digest_is_refused() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);
@@ -297,7 +297,7 @@ fn apt_of_debian_13_agrees() {
     assert!(said.ends_with("exit status: 0\n"), "{said}");
 }
 
-/// Signs the repository by a key: what apt says of it.
+/// Signs the repository by a key, and returns the output of apt.
 fn told_of_key(root: &Root, ring: &Ring, own: &str) -> String {
     let out = root.folder.join("srv/repository");
     let suite = out.join("dists/stable");

@@ -23,7 +23,7 @@ pub use system::system_hint;
 /// Result of every fallible operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The sort of fault that an [`Error`] is.
+/// The kind of fault that an [`Error`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -41,7 +41,7 @@ pub enum Kind {
     Truncated,
     /// Well-formed input that rockpack does not handle.
     Unsupported,
-    /// Two inputs contradict each other.
+    /// Inputs contradict each other, a setting, or files that are already in the output folder.
     Conflict,
     /// A named ceiling of a format or of rockpack is exceeded.
     Limit,
@@ -199,7 +199,7 @@ impl Error {
         Some(first)
     }
 
-    /// The sort of fault.
+    /// The kind of fault.
     pub fn kind(&self) -> Kind {
         self.inner.kind
     }
@@ -294,7 +294,8 @@ impl Error {
         all.into_iter()
     }
 
-    /// One line: the frames, outermost first, then the place, the reason and the cause.
+    /// The frames, outermost first, then the place, the reason and the cause. One line, unless the cause has
+    /// several.
     pub fn in_full(&self) -> String {
         let frames = self.inner.context.iter().rev();
         frames.map(|frame| format!("{}: ", printable(frame))).chain([self.rendered()]).collect()
@@ -342,8 +343,8 @@ impl Faults {
         self.0.iter().any(|fault| fault.kind() == kind)
     }
 
-    /// Marks the faults as met while settings were resolved. Those that the user must correct come first, and
-    /// the command line's before the configuration's: the first fault decides the exit code.
+    /// Marks the faults as found while settings were resolved, and sorts them, because the first fault
+    /// decides the exit code: first those of the command line, then the others that the user must correct.
     pub fn of_settings(self) -> Self {
         let mut faults: Vec<Error> = self.0.into_iter().map(Error::of_settings).collect();
         faults.sort_by_key(|fault| (!fault.is_refusal(), fault.kind() != Kind::Usage));
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_an_error_gives_a_terminal_commands() {
+    fn the_text_of_an_error_has_no_terminal_commands() {
         let error = Error::malformed("`a\u{1b}[2Jb` is none")
             .file("x\ny")
             .structure("s\u{9b}")
@@ -404,7 +405,7 @@ mod tests {
             .cause("c\nd");
         let text = r"reading\rit: x\ny: s\u{9b}: `a\u{1b}[2Jb` is none: c\nd";
         assert_eq!(error.in_full(), text);
-        assert_eq!(error.message(), "`a\u{1b}[2Jb` is none", "for those that are no terminal");
+        assert_eq!(error.message(), "`a\u{1b}[2Jb` is none", "the message alone is not escaped");
         let error = Error::malformed("no").cause_in_lines("said\nin\u{7} lines");
         assert_eq!(error.to_string(), "no: said\nin\\u{7} lines");
     }

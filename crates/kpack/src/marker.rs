@@ -80,11 +80,11 @@ impl<E> From<OutOfMemory> for LoadFault<E> {
 pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
     let mut decoder = Decoder::new(input);
     let Item::Map(pairs) = decoder.item()? else { return Err(LoadFault::Fields) };
-    let (mut kernel_name, mut paths) = (None, None);
+    let (mut name, mut paths) = (None, None);
     for _ in 0..pairs {
         match decoder.one_of(&FIELDS)? {
-            Some(MarkerField::KernelName) if kernel_name.is_none() => {
-                kernel_name = Some(loaded_name(&mut decoder)?);
+            Some(MarkerField::KernelName) if name.is_none() => {
+                name = Some(loaded_name(&mut decoder)?);
             }
             Some(MarkerField::SearchPaths) if paths.is_none() => {
                 paths = Some(loaded_paths(&mut decoder)?);
@@ -92,7 +92,7 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
             _ => decoder.skip()?,
         }
     }
-    let kernel_name = kernel_name.flatten().ok_or(LoadFault::Fields)?;
+    let kernel_name = name.flatten().ok_or(LoadFault::Fields)?;
     let search_paths = paths.filter(|paths| !paths.is_empty()).ok_or(LoadFault::Fields)?;
     Ok(Loaded { kernel_name, search_paths })
 }
@@ -266,8 +266,8 @@ fn strict_text(decoder: &mut Decoder<&[u8]>) -> Option<String> {
 
 fn parse_list(bytes: &[u8]) -> Result<Vec<String>, MarkerFault> {
     let end = bytes.iter().rposition(|byte| *byte != 0);
-    let text = std::str::from_utf8(&bytes[..end.map_or(0, |end| end + 1)]).ok();
-    let text = text
+    let text = std::str::from_utf8(&bytes[..end.map_or(0, |end| end + 1)])
+        .ok()
         .filter(|text| !text.is_empty() && !text.contains(char::is_control))
         .ok_or(MarkerFault::NoList)?;
     Ok(text.split(':').map(str::to_owned).collect())

@@ -48,13 +48,13 @@ impl<'a> DirectoriesReport<'a> {
 
     /// The result of splitting artifacts.
     pub fn of_split(report: &'a SplitReport) -> Self {
-        let failures = report.failures.iter().map(|(component, error)| FailureRecord {
+        let records = report.failures.iter().map(|(component, error)| FailureRecord {
             component,
             error: error.in_full(),
             others: error.flattened().skip(1).map(Error::in_full).collect(),
             findings: remarks(error),
         });
-        let failures = failures.collect();
+        let failures = records.collect();
         Self { failures, ..Self::new(&report.artifacts, &report.removed, &report.findings) }
     }
 }

@@ -20,8 +20,8 @@ pub fn stage_text(count: u64, busy: Duration) -> String {
 
 /// Bytes per second, if there were bytes and at least a millisecond.
 fn rate(count: u64, busy: Duration) -> Option<String> {
-    let rate = u128::from(count).saturating_mul(1000).checked_div(busy.as_millis());
-    let rate = rate.and_then(|rate| u64::try_from(rate).ok()).filter(|_| count > 0);
+    let wide = u128::from(count).saturating_mul(1000).checked_div(busy.as_millis());
+    let rate = wide.and_then(|rate| u64::try_from(rate).ok()).filter(|_| count > 0);
     rate.map(|rate| format!("{}/s", bytes(rate)))
 }
 

@@ -32,11 +32,11 @@ impl<const N: usize> TextTable<N> {
 
     /// The table as text; every line has a line break.
     pub fn render(&self) -> String {
-        let widths = (0..N).map(|column| {
+        let widest = (0..N).map(|column| {
             let lengths = self.rows.iter().map(|row| row[column].chars().count());
             lengths.max().unwrap_or(0)
         });
-        let widths: Vec<usize> = widths.collect();
+        let widths: Vec<usize> = widest.collect();
         let mut text = String::new();
         for row in &self.rows {
             let mut line = String::new();

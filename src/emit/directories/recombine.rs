@@ -179,8 +179,8 @@ impl Writer<'_> {
 
     /// The GPU family of an arch in names of artifacts: its group.
     fn gpu_family(&self, arch: &BaseArch) -> Result<String> {
-        let group = self.groups.iter().find(|group| group.archs.contains(arch));
-        let group = group.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
+        let found = self.groups.iter().find(|group| group.archs.contains(arch));
+        let group = found.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
         let name = format!("{}_{}", self.component.id(), group.name);
         match name.parse::<ArtifactName>() {
             Ok(_) => Ok(group.name.clone()),

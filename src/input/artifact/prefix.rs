@@ -28,11 +28,11 @@ impl PrefixWalk<'_> {
             return;
         }
         for entry in entries {
-            let place = match at {
+            let joined = match at {
                 Some(at) => at.join(&entry.name),
                 None => TreePath::new(entry.name.as_str()),
             };
-            let place = place
+            let place = joined
                 .and_then(|place| refuse_deep(&place).map(|()| place))
                 .map_err(|error| error.file(&entry.path));
             if let Some(place) = self.faults.keep(place) {
@@ -67,10 +67,10 @@ fn node_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result
 }
 
 fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
-    let target =
+    let target_path =
         std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
-    inputs.add_link(&entry.path, &target);
-    let target = target.into_os_string().into_string().map_err(|target| {
+    inputs.add_link(&entry.path, &target_path);
+    let target = target_path.into_os_string().into_string().map_err(|target| {
         let message = format!("the link leads to {target:?}, which is not UTF-8");
         Error::malformed(message).file(&entry.path)
     })?;

@@ -337,8 +337,8 @@ fn has_manifest(entry: &FolderEntry) -> Result<bool> {
 pub(super) fn shard_name(folder: &Path) -> Result<String> {
     let real = std::fs::canonicalize(folder).map_err(|e| Error::io(folder, "resolve", e))?;
     // A link to a shard keeps the name of the link; `.` gets that of the folder.
-    let name = folder.file_name().or(real.file_name());
-    let name = name.and_then(|name| name.to_str()).map(str::to_owned);
+    let os_name = folder.file_name().or(real.file_name());
+    let name = os_name.and_then(|name| name.to_str()).map(str::to_owned);
     name.ok_or_else(|| Error::malformed("the shard's folder has no name in UTF-8").file(folder))
 }
 

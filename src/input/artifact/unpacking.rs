@@ -49,9 +49,9 @@ impl Pending {
         let mut faults = Faults::default();
         let name = self.name.clone();
         let whereabouts = Whereabouts { shard: &self.shard, name, root: &self.path };
-        let artifact = assemble(whereabouts, &mut packed, &mut faults);
+        let assembled = assemble(whereabouts, &mut packed, &mut faults);
         faults.finish()?;
-        let artifact = artifact.ok_or_else(|| Error::bug("a packed artifact has no manifest"))?;
+        let artifact = assembled.ok_or_else(|| Error::bug("a packed artifact has no manifest"))?;
         Ok(Artifact { sha256: Some(sha256), ..artifact })
     }
 }

@@ -1,6 +1,7 @@
-//! Globs over the parts of a path: `**` matches any number of parts, `*` any characters within one.
+//! Globs over the parts of a path, which `/` separates: `**` matches any number of parts, `*` any characters
+//! within one part.
 
-/// Tells whether the parts of a path match the parts of `pattern`.
+/// Tells whether `path` matches `pattern`.
 pub fn matches_path(pattern: &str, path: &str) -> bool {
     // Checks the last part first: this rejects most paths without splitting them.
     let last = pattern.rsplit('/').next().unwrap_or_default();
@@ -16,26 +17,26 @@ pub fn matches_path(pattern: &str, path: &str) -> bool {
 /// `**` leaves the most for the rest, so only the last `**` is ever extended. The number of steps is at most
 /// the product of both lengths.
 fn parts_match(pattern: &[&str], path: &[&str]) -> bool {
-    let (mut at, mut done) = (0, 0);
+    let (mut pattern_at, mut path_at) = (0, 0);
     let mut last: Option<(usize, usize)> = None;
-    while let Some(part) = path.get(done) {
-        match pattern.get(at) {
+    while let Some(part) = path.get(path_at) {
+        match pattern.get(pattern_at) {
             Some(&"**") => {
-                at += 1;
-                last = Some((at, done));
+                pattern_at += 1;
+                last = Some((pattern_at, path_at));
             }
             Some(wanted) if matches_name(wanted, part) => {
-                at += 1;
-                done += 1;
+                pattern_at += 1;
+                path_at += 1;
             }
             _ => {
                 let Some((behind, taken)) = &mut last else { return false };
                 *taken += 1;
-                (at, done) = (*behind, *taken);
+                (pattern_at, path_at) = (*behind, *taken);
             }
         }
     }
-    pattern.iter().skip(at).all(|part| *part == "**")
+    pattern.iter().skip(pattern_at).all(|part| *part == "**")
 }
 
 /// Tells whether one name matches one part of a pattern.
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn short_patterns_match_as_they_are_defined() {
+    fn short_patterns_match_by_the_definition() {
         let paths: Vec<_> = words(["a", "b", "ab"], 4).collect();
         for pattern in words(["**", "a", "*b"], 5) {
             for path in &paths {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_take_no_more_steps_than_parts() {
+    fn many_stars_do_not_take_exponential_time() {
         let path = vec!["a"; 2000].join("/");
         assert!(!matches_path(&format!("{}x/a", "**/a/".repeat(40)), &path));
         assert!(matches_path(&format!("{}a", "**/a/".repeat(40)), &path));

@@ -10,7 +10,7 @@ const SHARD: &str = "TensileLibrary_A_gfx942.dat";
 /// The contradictions among files below [`LIBRARY`], whose mappings map to `libraries`, as `<file>: <fault>`.
 fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<String> {
     let rules = DatabaseRules::builtin().unwrap();
-    let indexes = files.iter().map(|name| {
+    let parsed = files.iter().map(|name| {
         let path = TreePath::new(format!("{LIBRARY}/{name}")).unwrap();
         let mut index = LibraryIndex::of(&rules, &path).unwrap();
         if index.is_mapping() {
@@ -18,13 +18,13 @@ fn judged(files: &[&str], libraries: &[&str], reaches: Reaches<'_>) -> Vec<Strin
         }
         index
     });
-    let indexes: Vec<LibraryIndex<'_>> = indexes.collect();
-    let found = inconsistencies(&indexes, reaches).into_iter().map(|(at, fault)| {
+    let indexes: Vec<LibraryIndex<'_>> = parsed.collect();
+    let texts = inconsistencies(&indexes, reaches).into_iter().map(|(at, fault)| {
         let fault = serde_json::to_value(fault).unwrap();
         let kind = fault.as_object().unwrap().keys().next().unwrap();
         format!("{}: {kind}", files[at])
     });
-    let mut found: Vec<String> = found.collect();
+    let mut found: Vec<String> = texts.collect();
     found.sort();
     found
 }
@@ -67,8 +67,8 @@ fn lonely(file: &str) -> Vec<String> {
 fn each_folder_is_judged_by_itself() {
     let (master, mapping) = (MASTER.replace("942", "1250"), MAPPING.replace("942", "1250"));
     let early = format!("gfx1250v0/{master}");
-    let files = [format!("gfx1250/{master}"), format!("gfx1250/{mapping}"), early.clone()];
-    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let paths = [format!("gfx1250/{master}"), format!("gfx1250/{mapping}"), early.clone()];
+    let files: Vec<&str> = paths.iter().map(String::as_str).collect();
     assert_eq!(together(&files, &[]), [format!("{early}: master-without-mapping")]);
     let whole = format!("gfx1250v0/{mapping}");
     assert!(together(&[files.as_slice(), &[whole.as_str()]].concat(), &[]).is_empty());

@@ -69,9 +69,9 @@ fn refuse_long(record: &[u8], members: usize) -> Result<()> {
 /// The one folder at the top with such a name.
 fn folder(zip: &ZipReader) -> Result<String> {
     let tops = zip.members().iter().filter_map(|member| member.name.split_once('/'));
-    let found: BTreeSet<&str> =
+    let folders: BTreeSet<&str> =
         tops.map(|(top, _)| top).filter(|top| top.ends_with(ENDING)).collect();
-    let mut found = found.into_iter();
+    let mut found = folders.into_iter();
     match (found.next(), found.next()) {
         (Some(folder), None) => Ok(folder.to_owned()),
         (None, _) => {

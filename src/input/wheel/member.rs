@@ -287,7 +287,7 @@ mod tests {
             ("other.data/platlib/x", Place::Site("other.data/platlib/x")),
             ("x-1.0.dist-info/METADATA", Place::DistInfo),
         ] {
-            assert_eq!(place(name, "x-1.0.dist-info"), expected);
+            assert_eq!(place(name, "x-1.0.dist-info"), expected, "{name}");
         }
     }
 }

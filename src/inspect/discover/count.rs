@@ -140,13 +140,13 @@ mod tests {
 
     #[test]
     fn a_shared_code_object_counts_once_for_the_plainest_target() {
-        let rows = [
+        let given = [
             ("gfx90a:sramecc+:xnack+", 0, 10),
             ("gfx90a:sramecc+:xnack-", 1, 20),
             ("gfx90a:sramecc-:xnack-", 1, 20),
             ("gfx90a:xnack-", 1, 20),
         ];
-        let rows = rows.into_iter().map(|(text, ordinal, size)| (target(text), ordinal, size));
+        let rows = given.into_iter().map(|(text, ordinal, size)| (target(text), ordinal, size));
         let expected = [(target("gfx90a:sramecc+:xnack+"), 10), (target("gfx90a:xnack-"), 20)];
         assert_eq!(distinct(rows), expected);
     }

@@ -54,7 +54,8 @@ pub(super) fn fallbacks(
         .collect()
 }
 
-fn is_processor(arch: &BaseArch) -> bool {
+/// Whether an arch is neither a generic target nor SPIR-V.
+pub(super) fn is_processor(arch: &BaseArch) -> bool {
     !arch.is_generic() && !arch.is_spirv()
 }
 

@@ -11,6 +11,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::gfx::{self, BaseArch, ProductGroup};
 use serde::Serialize;
 
+use super::fallback::is_processor;
 use super::{ArchFound, Discovery, ShardContents};
 
 /// A proposed packaging configuration, with the reasons for it.
@@ -75,7 +76,7 @@ pub fn propose(found: &Discovery) -> Result<Proposal> {
 }
 
 fn reason_against(found: &ArchFound) -> Option<String> {
-    if found.arch.is_generic() || found.arch.is_spirv() {
+    if !is_processor(&found.arch) {
         return Some("gets a package of its own without being named".to_owned());
     }
     found

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::fallback::is_processor;
 use super::{Discovery, Proposal, propose};
 use crate::config::{ArchitectureGroup, Grouping};
 
@@ -35,7 +36,7 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
         .left_out
         .iter()
         .map(|left| &left.arch)
-        .filter(|arch| !arch.is_generic() && !arch.is_spirv())
+        .filter(|arch| is_processor(arch))
         .map(|arch| arch.as_str())
         .collect();
     let left =

@@ -24,7 +24,7 @@ impl Selection {
     /// Whether code for `target` is wanted, as far as its target decides.
     pub(super) fn has_target(&self, target: Option<&Target>) -> bool {
         self.targets.is_empty()
-            || target.is_some_and(|target| self.targets.iter().any(|it| is_meant(target, it)))
+            || target.is_some_and(|target| self.targets.iter().any(|it| satisfies(target, it)))
     }
 
     /// Whether the code is wanted, as far as its kernels decide.
@@ -40,7 +40,8 @@ impl Selection {
     }
 }
 
-fn is_meant(target: &Target, wanted: &Target) -> bool {
+/// Whether `target` has the arch of `wanted`, and fixes every feature that `wanted` fixes.
+fn satisfies(target: &Target, wanted: &Target) -> bool {
     let fixed = target.features();
     wanted.base() == target.base() && wanted.features().iter().all(|it| fixed.contains(it))
 }

@@ -174,8 +174,8 @@ impl Room {
             }
         };
         let done = work(&mut total);
-        let noted = file.write_all_at(&total.to_le_bytes(), 0);
-        let noted = noted.map_err(|e| Error::io(&path, "lock", e));
+        let noted =
+            file.write_all_at(&total.to_le_bytes(), 0).map_err(|e| Error::io(&path, "lock", e));
         lock::release(&file, &path)?;
         done.and_then(|done| noted.map(|()| done))
     }

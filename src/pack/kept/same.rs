@@ -107,8 +107,8 @@ impl<'a> Sameness<'a> {
             let known = self.sources.known(source)?;
             let content =
                 known.ok_or_else(|| Error::bug(format!("{} has no bytes", entry.path)))?;
-            let of_format = records.iter().filter(|record| entry.formats.has(record.format));
-            let of_format: Vec<&PackageRecord> = of_format.copied().collect();
+            let of_format: Vec<&PackageRecord> =
+                records.iter().filter(|record| entry.formats.has(record.format)).copied().collect();
             let path = format!("/{}", entry.path);
             let members = of_format.iter().filter_map(|record| member(record, &path));
             let stated: Vec<&MemberRecord> = members.collect();

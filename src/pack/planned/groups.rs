@@ -29,9 +29,9 @@ pub struct GroupSum {
 /// The sums of all groups with kernel packages, for every format, in the order of `groups`. In schemes with a
 /// package for each target, targets take the place of their group.
 pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
-    let names: BTreeSet<&str> =
+    let distinct: BTreeSet<&str> =
         packages.iter().filter_map(|package| package.group.as_deref()).collect();
-    let mut names: Vec<&str> = names.into_iter().collect();
+    let mut names: Vec<&str> = distinct.into_iter().collect();
     names.sort_by_key(|name| (place_of(name, groups), name.len(), *name));
     let sets = Format::ALL.map(|format| (format, FormatPackages::new(packages, format)));
     let mut sums = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum
     sums
 }
 
-/// The place of the group with this name or this target.
+/// The place of the group with this name or this target; the number of groups if there is none.
 fn place_of(name: &str, groups: &[Group]) -> usize {
     let place = groups.iter().position(|group| {
         group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)

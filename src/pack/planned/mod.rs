@@ -86,14 +86,14 @@ pub fn planned(
 ) -> Result<Planned> {
     let sources = Sources::new(recombined, plan);
     let sizes = Sizes::new(sources, digests);
-    let packages: Vec<Result<Vec<ListedPackage>>> = plan
+    let results: Vec<Result<Vec<ListedPackage>>> = plan
         .packages
         .par_iter()
         .map(|package| of_package(package, &sizes).context(|| format!("estimating {}", package.id)))
         .collect();
-    let packages: Result<Vec<Vec<ListedPackage>>> = packages.into_iter().collect();
+    let lists: Result<Vec<Vec<ListedPackage>>> = results.into_iter().collect();
     let prefix = plan.prefix.absolute();
-    let packages = packages?.into_iter().flatten().collect();
+    let packages = lists?.into_iter().flatten().collect();
     let listing = Listing::new("plan".to_owned(), None, packages).sorted();
     let kept = of_records(plan.kept.packages.iter(), plan.kept.code_objects.iter())?;
     let kept = Listing::new("kept".to_owned(), None, kept).sorted().packages;

@@ -196,8 +196,8 @@ impl CompressedShare {
     }
 
     fn apply(&self, bytes: u64) -> u64 {
-        let scaled = u128::from(bytes) * u128::from(self.left);
-        let scaled = scaled.checked_div(u128::from(self.of)).unwrap_or(u128::from(bytes));
+        let product = u128::from(bytes) * u128::from(self.left);
+        let scaled = product.checked_div(u128::from(self.of)).unwrap_or(u128::from(bytes));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }

@@ -33,7 +33,7 @@ fn told(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<S
     changed(format, before, &all)
 }
 
-/// Does [`told`] for a repository that has only the packages of `after`.
+/// The same as [`told`] for a repository that has only the packages of `after`.
 fn changed(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> (Vec<String>, String) {
     let effect = Effect::of(format, before, after);
     let told = effect.misfits.iter().map(|it| {

@@ -105,7 +105,7 @@ fn all_owned(wishes: Vec<Wish<'_>>) -> Vec<Wish<'static>> {
     wishes.into_iter().map(Wish::into_owned).collect()
 }
 
-/// The result of wishes of which a single result `by` decides, even if others are unknown.
+/// The result of wishes. A single result `by` decides it, even if others are unknown.
 fn decided(known: &[Option<bool>], by: bool) -> Option<bool> {
     let all = known.iter().all(Option::is_some) && !known.is_empty();
     if known.contains(&Some(by)) { Some(by) } else { all.then_some(!by) }
@@ -208,9 +208,9 @@ impl<'a> Rich<'a> {
 
 /// Parses the bound at the beginning of `text`, and returns the rest.
 fn bound(text: &str) -> Option<((Comparison, &str), &str)> {
-    let (sign, rest) = Comparison::split(text, Format::Rpm)?;
-    let rest = rest.strip_prefix('=').unwrap_or(rest).trim_start();
-    let Word { word: version, rest } = word(rest);
+    let (sign, after) = Comparison::split(text, Format::Rpm)?;
+    let bare = after.strip_prefix('=').unwrap_or(after).trim_start();
+    let Word { word: version, rest } = word(bare);
     Some(((sign, version), rest))
 }
 

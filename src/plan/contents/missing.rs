@@ -71,8 +71,8 @@ impl<'a> UnassignedContent<'a> {
 impl Missing<'_> {
     /// The finding about the component with this id.
     pub fn finding(&self, component: &str) -> Result<Finding> {
-        let (component, code_objects) = (component.into(), self.digests()?);
-        let code_objects = code_objects.into_iter().collect();
+        let (component, digests) = (component.into(), self.digests()?);
+        let code_objects = digests.into_iter().collect();
         Ok(Finding::ComponentLeftOut { component, files: self.files, code_objects })
     }
 

@@ -131,14 +131,14 @@ impl Draft {
             let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
             relations.map(|relation| (*format, relation))
         });
-        let links = links.filter(|known| is_of_version(known, setting));
+        let versioned = links.filter(|known| is_of_version(known, setting));
         // Bounds of former packages stay as configured.
         let added = self
             .relations
             .iter()
             .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
         let templated = added.filter(|known| is_of_version(known, setting)).cloned();
-        let all = links.chain(templated);
+        let all = versioned.chain(templated);
         let bound = all.filter(|(format, relation)| {
             !self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
         });

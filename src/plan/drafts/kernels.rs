@@ -37,15 +37,15 @@ impl Maker<'_> {
     pub fn common(&self, index: usize, served: &Served) -> Result<Draft> {
         let names = self.common_names(index, served)?;
         let archs = self.archs(index, served);
-        let groups = served.iter().map(|group| &self.groups[*group]);
-        let shown: Vec<&str> = groups.clone().map(|group| group.display_name.as_str()).collect();
+        let chosen = served.iter().map(|group| &self.groups[*group]);
+        let shown: Vec<&str> = chosen.clone().map(|group| group.display_name.as_str()).collect();
         let values = context! {
             name => self.short_name(index),
             groups => shown.join(", "),
             archs => archs.join(", "),
         };
         let description = self.setting.texts.description("common", &names.deb, values)?;
-        let groups = groups.map(|group| group.name.clone()).collect();
+        let groups = chosen.map(|group| group.name.clone()).collect();
         let role = Role::KernelsCommon { groups, archs };
         let mut draft = self.device(index, served, names, role, description);
         draft.links = self.host_of_kernels(index).into();

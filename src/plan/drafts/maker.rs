@@ -34,8 +34,8 @@ impl Maker<'_> {
     /// packages: usually there is one.
     pub fn common_names(&self, index: usize, served: &Served) -> Result<PackageNames> {
         let several = self.contents[index].shared().count() > 1;
-        let groups = served.iter().filter(|_| several);
-        let groups: Vec<&str> = groups.map(|group| self.groups[*group].name.as_str()).collect();
+        let named = served.iter().filter(|_| several);
+        let groups: Vec<&str> = named.map(|group| self.groups[*group].name.as_str()).collect();
         self.setting.names.kernels_common(&self.portions[index].stem, &groups)
     }
 }

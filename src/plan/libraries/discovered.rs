@@ -10,7 +10,7 @@ use super::linked_file::{LibraryLookup, LinkedFile};
 use crate::dependencies::debian::GatheredNeeds;
 use crate::dependencies::rpm;
 use crate::package::{Comparison, Format, Package, Relation, RelationKind};
-use crate::plan::relations::parse_deb;
+use crate::plan::relations::{parse_deb, plain};
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
 
@@ -72,11 +72,8 @@ impl<'a> Gatherer<'a> {
         let gathering = self.portions.entry(linked.portion).or_default();
         let Some(linking) = &linked.needs.linking else { return Ok(()) };
         gathering.add_deb(self.setting, linked, linking, found)?;
-        let requires = rpm::requires(
-            linking,
-            linked.needs.is_executable,
-            |name| !matches!(found.get(name), Some(LibraryLookup::InSet(library)) if library.is_private),
-        );
+        let counts = |name: &str| !found.get(name).is_some_and(is_private);
+        let requires = rpm::requires(linking, linked.needs.is_executable, counts);
         gathering.requires.extend(requires);
         if linked.in_host && is_public {
             gathering.provides.extend(rpm::provides(linking, linked.path.name()));
@@ -184,8 +181,13 @@ impl<'a> Gathering<'a> {
     }
 }
 
+/// Whether a library of the set was found that is outside of the linker path.
+fn is_private(place: &LibraryLookup) -> bool {
+    matches!(place, LibraryLookup::InSet(library) if library.is_private)
+}
+
 fn unversioned(kind: RelationKind, names: BTreeSet<String>) -> impl Iterator<Item = Relation> {
-    names.into_iter().map(move |name| Relation { kind, name, version: None })
+    names.into_iter().map(move |name| plain(kind, name))
 }
 
 /// Adds the capabilities that rpm derives from the paths of `package`: the build-ids of debug files.

@@ -17,9 +17,9 @@ use crate::config::InterpreterSchema;
 use crate::dependencies::rpm;
 use crate::dependencies::script::{FirstLine, Start};
 use crate::input::database::matches_path;
-use crate::package::{Relation, RelationKind};
+use crate::package::RelationKind;
 use crate::plan::contents::portion::Portion;
-use crate::plan::relations::parse_deb;
+use crate::plan::relations::{parse_deb, plain};
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings, InterpreterFault};
 
@@ -224,8 +224,7 @@ impl<'a> InterpreterNeeds<'a> {
                 discovered.deb.insert(relation);
             }
             for path in needs.rpm {
-                let relation = Relation { kind: RelationKind::Depends, name: path, version: None };
-                discovered.rpm.insert(relation);
+                discovered.rpm.insert(plain(RelationKind::Depends, path));
             }
         }
         linkage.first_lines = self.replaced;

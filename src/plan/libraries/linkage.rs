@@ -51,8 +51,9 @@ mod tests {
 
     #[test]
     fn kernels_are_found_behind_hosts_without_any() {
-        let needs = [(0, vec![1, 4]), (1, vec![2, 0]), (2, vec![3]), (4, vec![])];
-        let needs = needs.map(|(from, to)| (from, to.into_iter().collect())).into();
+        let needs = [(0, vec![1, 4]), (1, vec![2, 0]), (2, vec![3]), (4, vec![])]
+            .map(|(from, to)| (from, to.into_iter().collect()))
+            .into();
         let linkage = Linkage { needs, ..Linkage::default() };
         assert_eq!(linkage.nearest(0, |at| at == 2 || at == 3), BTreeSet::from([2]));
         assert_eq!(linkage.nearest(0, |_| true), BTreeSet::from([1, 4]));

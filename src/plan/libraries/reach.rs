@@ -92,8 +92,7 @@ fn note_misplaced(
 /// The kind of a folder below the prefix; `None` is the prefix itself.
 fn place(setting: &PlanSettings, folder: Option<TreePath>) -> LibraryFolder {
     let Some(folder) = folder else { return LibraryFolder::Prefix };
-    let is_below_libdir = std::iter::successors(folder.parent(), TreePath::parent)
-        .any(|above| above == setting.config.folders.libraries);
+    let is_below_libdir = folder.is_below(&setting.config.folders.libraries);
     if search::is_prefix_libraries(folder.as_str()) {
         return LibraryFolder::Libraries(folder);
     }

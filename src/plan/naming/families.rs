@@ -230,9 +230,9 @@ impl NumberedSelector<'_> {
         if self.package == other.package || mine.artifact != theirs.artifact || apart {
             return None;
         }
-        let theirs = theirs.modules.as_ref()?;
-        let mut mine = mine.modules.iter().flatten().enumerate();
-        let found = mine.find(|(_, module)| theirs.contains(module));
+        let their_modules = theirs.modules.as_ref()?;
+        let mut my_modules = mine.modules.iter().flatten().enumerate();
+        let found = my_modules.find(|(_, module)| their_modules.contains(module));
         found.map(|(index, module)| (index, module.as_str()))
     }
 

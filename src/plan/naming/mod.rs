@@ -15,7 +15,7 @@ use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 
-use crate::config::{KernelsPer, MetaTemplates, Scheme, Template};
+use crate::config::{KernelsPer, MetaTemplates, Scheme, Template, is_small_or_digit};
 use crate::package::{Format, Version};
 use crate::recombine::Group;
 
@@ -80,10 +80,6 @@ pub(super) fn package_name(text: &str) -> Result<String> {
     let message = format!("`{text}` cannot be a package name");
     Err(Error::new(Kind::Config, message)
         .hint("package names have letters, digits, `-` and `.`, and two characters at least"))
-}
-
-fn is_small_or_digit(c: char) -> bool {
-    c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 /// A scheme with the values that are the same for all names of a set.

@@ -10,7 +10,9 @@ use rockpack_base::once::Ordered;
 use serde::Deserialize;
 
 use super::{Naming, PackageNames};
-use crate::config::{Config, PartRole, PartSchema, Selector, SelectorSchema, Suffix};
+use crate::config::{
+    Config, PartRole, PartSchema, Selector, SelectorSchema, Suffix, is_small_or_digit,
+};
 use crate::input::artifact::ComponentKind;
 use crate::plan::texts;
 use crate::report::words::list;
@@ -107,8 +109,8 @@ impl Parts {
             .map_err(|e| Error::bug("config/components.toml cannot be read").cause(e))?;
         check(config)?;
         let schemas = config.keys.parts.iter().cloned();
-        let own = schemas.map(|schema| PackagePart::new(schema, naming));
-        let own: Vec<PackagePart> = own.collect::<Result<_>>()?;
+        let own: Vec<PackagePart> =
+            schemas.map(|schema| PackagePart::new(schema, naming)).collect::<Result<_>>()?;
         let mut parts = own.clone();
         for schema in rules.parts {
             let mut shipped = PackagePart::new(schema, naming)?;
@@ -164,8 +166,7 @@ fn check(config: &Config) -> Result<()> {
             let why = format!("there are two parts `{}`", part.name);
             faults.add(config.fault(&["parts", &place, "name"], why));
         }
-        let mut letters = part.name.chars();
-        let is_plain = letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        let is_plain = part.name.chars().all(|c| is_small_or_digit(c) || c == '-');
         if part.name.is_empty() || !is_plain {
             let why = format!("`{}` is no name of small letters, digits and `-`", part.name);
             faults.add(config.fault(&["parts", &place, "name"], why));

@@ -13,7 +13,7 @@ use rockpack_base::error::{Error, Faults, Result};
 use serde_json::Value;
 
 use super::schema::{ArtifactSchema, EntrySchema};
-use crate::config::{ConfigDocument, Syntax, is_address, read_text};
+use crate::config::{ConfigDocument, Syntax, is_address, is_small_or_digit, read_text};
 use crate::input::artifact::ComponentKind;
 use crate::plan::drafts::Says;
 use crate::plan::naming::PackageNames;
@@ -214,9 +214,7 @@ impl<'a> Checker<'a> {
     fn entry(&mut self, index: usize, entry: EntrySchema) -> PackageListEntry {
         let name = entry.package.clone();
         self.unknown(&name, "", &entry.others);
-        let mut letters = name.chars();
-        let is_plain =
-            letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c));
+        let is_plain = name.chars().all(|c| is_small_or_digit(c) || "-.".contains(c));
         if name.len() < 2 || !is_plain || name.starts_with(['-', '.']) {
             let message = format!("`{name}` is no package name of small letters, digits and `-`");
             self.fault(index, &["Package"], message);

@@ -193,8 +193,8 @@ impl EntryPortion {
     /// Assigns development and test packages to their family, with names of their own for archives.
     fn new(entry: &PackageListEntry) -> Self {
         let devel = entry.devel_of().map(|family| (PartRole::Support, family, ["dev", "dev"]));
-        let test = entry.name.strip_suffix(TEST);
-        let test = test.map(|family| (PartRole::Support, family, ["test", "tests"]));
+        let tested = entry.name.strip_suffix(TEST);
+        let test = tested.map(|family| (PartRole::Support, family, ["test", "tests"]));
         let host = (PartRole::Host, entry.name.as_str(), ["lib", "host"]);
         let (role, family, [archives, template]) = devel.or(test).unwrap_or(host);
         let part = PackagePart::of_entry(archives, role, template, devel.is_some());

@@ -143,13 +143,7 @@ impl<'a> Resolver<'a> {
         };
         match (made, dependent) {
             (EntryOutcome::Nothing, _) => Ok(Vec::new()),
-            (EntryOutcome::Whole(_) | EntryOutcome::Meta { .. }, Dependent::Kernels(group)) => {
-                if groups_of(made).any(|known| known == group) {
-                    Ok(vec![self.of_group(entry, group)?])
-                } else {
-                    Ok(Vec::new())
-                }
-            }
+            (_, Dependent::Kernels(group)) => self.only_of_group(entry, made, group),
             (EntryOutcome::Whole(names), _) => Ok(vec![names.clone()]),
             (EntryOutcome::Split { host, .. }, Dependent::Host) => Ok(vec![host.clone()]),
             (EntryOutcome::Split { host, all, groups }, Dependent::Meta) => match all {
@@ -159,13 +153,6 @@ impl<'a> Resolver<'a> {
                     std::iter::once(Ok(host.clone())).chain(kernels).collect()
                 }
             },
-            (EntryOutcome::Split { groups, .. }, Dependent::Kernels(group)) => {
-                if groups.contains(&group) {
-                    Ok(vec![self.of_group(entry, group)?])
-                } else {
-                    Ok(Vec::new())
-                }
-            }
             (EntryOutcome::Split { host, groups, .. }, Dependent::MetaOf(group)) => {
                 if groups.contains(&group) {
                     Ok(vec![self.of_group(entry, group)?])
@@ -174,14 +161,21 @@ impl<'a> Resolver<'a> {
                 }
             }
             (EntryOutcome::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
-                if groups.contains(&group) {
-                    Ok(vec![self.of_group(entry, group)?])
-                } else {
-                    Ok(Vec::new())
-                }
+                self.only_of_group(entry, made, group)
             }
             (EntryOutcome::Meta { .. }, _) => Ok(vec![self.setting.names.package(&entry.stem())?]),
         }
+    }
+
+    /// The entry's package for one group, if `made` has the group.
+    fn only_of_group(
+        &self,
+        entry: &PackageListEntry,
+        made: &EntryOutcome,
+        group: usize,
+    ) -> Result<Vec<PackageNames>> {
+        let known = groups_of(made).find(|known| *known == group);
+        known.into_iter().map(|group| self.of_group(entry, group)).collect()
     }
 
     /// The name of an entry's package for one group.

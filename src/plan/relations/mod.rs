@@ -126,8 +126,9 @@ fn lower_bound_rank(comparison: Comparison) -> Option<u8> {
     }
 }
 
-fn plain(kind: RelationKind, name: &str) -> Relation {
-    Relation { kind, name: name.to_owned(), version: None }
+/// A relation to every version.
+pub(super) fn plain(kind: RelationKind, name: impl Into<String>) -> Relation {
+    Relation { kind, name: name.into(), version: None }
 }
 
 /// Package names and capabilities such as `librocblas.so.5()(64bit)`.
@@ -182,17 +183,17 @@ pub(super) fn libraries(
     let mut faults = Faults::default();
     let mut libraries = Vec::new();
     for (soname, library) in &config.keys.libraries.0 {
-        let relation = library.deb.as_ref().map(|text| deb_dependency(text)).transpose();
+        let parsed = library.deb.as_ref().map(|text| deb_dependency(text)).transpose();
         let keys = ["libraries", soname, "deb"];
-        let relation = relation.map_err(|error| config.located(&keys, &error));
+        let relation = parsed.map_err(|error| config.located(&keys, &error));
         libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
     }
     let scheme = naming.scheme();
     for (template, library) in &scheme.libraries {
         let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
-        let relation = text.map(|text| deb_dependency(&text)).transpose();
+        let parsed = text.map(|text| deb_dependency(&text)).transpose();
         let keys = ["libraries", template, "deb"];
-        let relation = relation.map_err(|error| scheme.located(&keys, &error));
+        let relation = parsed.map_err(|error| scheme.located(&keys, &error));
         let soname = naming.of_set(template)?;
         libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
     }
@@ -238,22 +239,24 @@ pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<Packa
     let mut faults = Faults::default();
     let mut all = Vec::new();
     for (package, relations) in &config.keys.relations.0 {
-        let entry = (package.as_str(), relations);
+        let mut change =
+            |format| configured_change(config, version, package, relations, format, &mut faults);
         all.push(PackageRelations {
             package: package.clone(),
-            deb: configured_change(config, version, entry, Format::Deb, &mut faults),
-            rpm: configured_change(config, version, entry, Format::Rpm, &mut faults),
+            deb: change(Format::Deb),
+            rpm: change(Format::Rpm),
         });
     }
     faults.finish()?;
     Ok(all)
 }
 
-/// The change in one format that an entry of the configuration, a package and its relations, asks for.
+/// The change in one format that the configuration's `relations` of a package ask for.
 fn configured_change(
     config: &Config,
     version: &Version,
-    (package, relations): (&str, &AddedRelations),
+    package: &str,
+    relations: &AddedRelations,
     format: Format,
     faults: &mut Faults,
 ) -> RelationChange {

@@ -76,10 +76,10 @@ struct Lookup<'a> {
 
 impl<'a> Lookup<'a> {
     /// Adds the content behind `source` to the component that it comes from.
-    fn add(&self, source: &'a FileSource, missing: &mut BTreeMap<&'a str, Missing<'a>>) {
+    fn add(&self, source: &'a FileSource, by_component: &mut BTreeMap<&'a str, Missing<'a>>) {
         match source {
             FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
-                let missing = missing.entry(component).or_default();
+                let missing = by_component.entry(component).or_default();
                 missing.files += 1;
                 let node = self.components.get(component).and_then(|found| found.host.get(path));
                 if let Some(Node::File { data, .. }) = node
@@ -89,7 +89,7 @@ impl<'a> Lookup<'a> {
                 }
             }
             FileSource::Database { component, path } => {
-                let missing = missing.entry(component).or_default();
+                let missing = by_component.entry(component).or_default();
                 missing.files += 1;
                 let files = self.components.get(component).map(|found| &found.databases);
                 let same = files.into_iter().flatten().filter(|file| file.path == *path);
@@ -103,7 +103,7 @@ impl<'a> Lookup<'a> {
                         .into_iter()
                         .flatten()
                         .filter(|kernel| kernel.binary == *binary && kernel.target.base() == arch);
-                    let missing = missing.entry(id).or_default();
+                    let missing = by_component.entry(id).or_default();
                     missing.kernels.extend(own.map(|kernel| &kernel.content));
                 }
             }

@@ -194,13 +194,13 @@ fn family_parts(name: &str, needed: &[&str], has_headers: bool) -> Vec<ArtifactB
 fn damaged_and_ambiguous_libraries_are_findings() {
     let whole = library("libx.so.1", &["liby.so.1"]);
     let cut = whole.slice(0..whole.len() - 1).unwrap();
-    let plan = planned(vec![part_with("x_lib_generic", "lib/libx.so.1", &cut)], "");
+    let plan = planned(vec![library_artifact("x_lib_generic", "lib/libx.so.1", &cut)], "");
     assert!(codes(&plan).contains(&Code::LibrariesUnreadable));
     let y = library("liby.so.1", &[]);
     let parts = vec![
-        part_with("x_lib_generic", "lib/libx.so.1", &whole),
-        part_with("y_lib_generic", "lib/y/liby.so.1", &y),
-        part_with("z_lib_generic", "lib/z/liby.so.1", &y),
+        library_artifact("x_lib_generic", "lib/libx.so.1", &whole),
+        library_artifact("y_lib_generic", "lib/y/liby.so.1", &y),
+        library_artifact("z_lib_generic", "lib/z/liby.so.1", &y),
     ];
     let plan = planned(parts, "");
     assert!(codes(&plan).contains(&Code::LibraryAmbiguous));
@@ -208,7 +208,7 @@ fn damaged_and_ambiguous_libraries_are_findings() {
     assert_eq!(depends, ["rocm-common of 7.1.0-1", "rocm-y of 7.1.0-1"]);
 }
 
-fn part_with(name: &str, file: &str, content: &Content) -> ArtifactBuilder {
+fn library_artifact(name: &str, file: &str, content: &Content) -> ArtifactBuilder {
     ArtifactBuilder::new("one", name).content(file, None, content.clone())
 }
 

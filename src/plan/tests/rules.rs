@@ -107,27 +107,28 @@ fn assert_selectors_refused(selectors: &str, parts: &[&str]) {
 fn a_path_belongs_to_one_package() {
     let folder = ArtifactBuilder::new("one", "y_lib_generic").folder("lib/a");
     for (other, expected) in [
-        (part_with("x_dev_generic", "lib/a"), ["lib/a", "rocm-x", "rocm-x-dev"]),
-        (part_with("x_run_generic", "lib/a"), ["lib/a", "x_lib", "x_run"]),
-        (part_with("y_lib_generic", "lib/a/b"), ["lib/a/b", "rocm-y", "lies below lib/a"]),
+        (text_artifact("x_dev_generic", "lib/a"), ["lib/a", "rocm-x", "rocm-x-dev"]),
+        (text_artifact("x_run_generic", "lib/a"), ["lib/a", "x_lib", "x_run"]),
+        (text_artifact("y_lib_generic", "lib/a/b"), ["lib/a/b", "rocm-y", "lies below lib/a"]),
         (folder, ["lib/a", "rocm-x", "rocm-y"]),
     ] {
-        let parts = vec![part_with("x_lib_generic", "lib/a"), other];
+        let parts = vec![text_artifact("x_lib_generic", "lib/a"), other];
         assert_refused(planned_with(parts, "", &options()), &expected);
     }
 }
 
-fn part_with(name: &str, file: &str) -> ArtifactBuilder {
+fn text_artifact(name: &str, file: &str) -> ArtifactBuilder {
     ArtifactBuilder::new("one", name).plain(file, "x")
 }
 
 #[test]
 fn names_that_meet_are_refused() {
-    let parts = vec![part_with("X_lib_generic", "lib/a"), part_with("x_lib_generic", "lib/b")];
+    let parts =
+        vec![text_artifact("X_lib_generic", "lib/a"), text_artifact("x_lib_generic", "lib/b")];
     assert_refused(planned_with(parts, "", &options()), &["X, x", "rocm-x"]);
-    let parts = vec![part_with("hosts_lib_generic", "lib/a")];
+    let parts = vec![text_artifact("hosts_lib_generic", "lib/a")];
     assert_refused(planned_with(parts, "", &options()), &["two packages", "rocm-hosts"]);
-    let parts = vec![part_with("a+b_lib_generic", "lib/a")];
+    let parts = vec![text_artifact("a+b_lib_generic", "lib/a")];
     assert_refused(planned_with(parts, "", &options()), &["rocm-a+b"]);
 }
 

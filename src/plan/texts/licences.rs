@@ -55,13 +55,13 @@ pub(in crate::plan) fn read(
         findings.add(not_quoted(component, path, NotQuoted::NotUtf8));
         return Ok(None);
     };
-    let lines: Vec<String> = text.lines().map(without_control).collect();
-    let first = lines.iter().position(|line| !line.is_empty());
-    let last = lines.iter().rposition(|line| !line.is_empty());
+    let all: Vec<String> = text.lines().map(without_control).collect();
+    let first = all.iter().position(|line| !line.is_empty());
+    let last = all.iter().rposition(|line| !line.is_empty());
     let (Some(first), Some(last)) = (first, last) else {
         return Ok(None);
     };
-    let lines = lines.get(first..=last).unwrap_or_default().to_vec();
+    let lines = all.get(first..=last).unwrap_or_default().to_vec();
     Ok(Some(Licence { path: path.clone(), lines }))
 }
 

@@ -128,18 +128,18 @@ impl Texts {
     /// quoted in full.
     pub fn copyright(&self, rights: CopyrightFacts<'_>) -> Result<String> {
         let CopyrightFacts { family, license, homepage, copyright, texts } = rights;
-        let mut holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
-        if holders.is_empty() {
-            holders = licences::holders(texts);
+        let mut names: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
+        if names.is_empty() {
+            names = licences::holders(texts);
         }
-        if holders.is_empty() {
-            holders.push(format!("the authors of {family}"));
+        if names.is_empty() {
+            names.push(format!("the authors of {family}"));
         }
         let texts: Vec<Value> = texts
             .iter()
             .map(|text| context! { path => text.path.as_str(), lines => &text.lines })
             .collect();
-        let holders = holders.join("\n ");
+        let holders = names.join("\n ");
         let values = context! { family, license, homepage, holders, texts };
         self.0.render_str(COPYRIGHT, values).map_err(fault)
     }

@@ -248,10 +248,8 @@ mod tests {
         for phase in ["preinst", "postinst", "postrm"] {
             put(&mut scripts, phase, "own\n");
         }
-        let expected =
-            [("preinst", "guard\nown\n"), ("postinst", "own\n"), ("postrm", "own\nrest\n")];
-        let expected =
-            expected.map(|(phase, text)| (phase.to_owned(), format!("{DEB_START}{text}")));
+        let texts = [("preinst", "guard\nown\n"), ("postinst", "own\n"), ("postrm", "own\nrest\n")];
+        let expected = texts.map(|(phase, text)| (phase.to_owned(), format!("{DEB_START}{text}")));
         assert_eq!(scripts, expected);
     }
 }

@@ -206,9 +206,9 @@ impl Update<'_> {
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
             let is_folder = matches!(entry.node, Node::Directory { .. });
-            let owned = self.owners.at(self.format, &path);
+            let there = self.owners.at(self.format, &path);
             // Folders are shared, unless another package has something else there.
-            let owned = owned.filter(|owned| !(is_folder && owned.member.is_directory()));
+            let owned = there.filter(|owned| !(is_folder && owned.member.is_directory()));
             for owner in owned.map(|owned| owned.package).filter(|owner| owner.name != own) {
                 taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
             }

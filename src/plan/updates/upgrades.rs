@@ -98,8 +98,8 @@ fn in_set(
     if drafts.iter().any(|draft| draft.names.of(format) == former.name) {
         return Some(format!("the set has a package {}", former.name));
     }
-    let others = drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own);
-    let mut others = others.map(|(_, draft)| draft);
+    let mut others =
+        drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own).map(|(_, draft)| draft);
     let other = others.find(|draft| provides(draft, format, &former.name))?;
     Some(format!("{} provides {}", other.names.of(format), former.name))
 }

@@ -95,8 +95,8 @@ impl<'a> DeviceCode<'a> {
             let key = parts.key(file, &readers).ok_or_else(|| ungrouped(file.path.as_str()))?;
             parts.part(key, &readers).databases.push(file);
         }
-        let parts = parts.made.into_values().collect();
-        Ok(Self { groups, parts, also: also(component, &group_of) })
+        let made = parts.made.into_values().collect();
+        Ok(Self { groups, parts: made, also: also(component, &group_of) })
     }
 
     /// The extras of the host wheel, if its parts are distributions with these names.

@@ -6,6 +6,8 @@ use derive_more::Display;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::normalized;
 
+use crate::config::is_letter_or_digit;
+
 /// The placeholder of the host wheel's distribution.
 const NAME: &str = "{name}";
 /// The placeholder of a group.
@@ -64,10 +66,6 @@ fn is_name(text: &str) -> bool {
     text.starts_with(is_letter_or_digit)
         && text.ends_with(is_letter_or_digit)
         && text.chars().all(|c| is_letter_or_digit(c) || "-_.".contains(c))
-}
-
-fn is_letter_or_digit(c: char) -> bool {
-    c.is_ascii_alphanumeric()
 }
 
 #[cfg(test)]

@@ -129,10 +129,13 @@ pub struct ChangedPackage {
 pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let earlier_packages = prefix::moved_to(earlier, later);
     let pairs = pairs::of(&earlier_packages, &later.packages);
-    let [old_owners, new_owners] =
-        [&earlier_packages, &later.packages].map(|packages| Owners::of(pairs::compared(packages)));
+    // The indexes of owners are needed for this alone.
+    let moved = {
+        let [old, new] = [&earlier_packages, &later.packages]
+            .map(|packages| Owners::of(pairs::compared(packages)));
+        members::moved(&old, &new)
+    };
     let mut counts = members::Counts::default();
-    let moved = members::moved(&old_owners, &new_owners);
     let told = Told::of(&moved);
     let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
     let both = pairs.both.into_iter();

@@ -248,9 +248,9 @@ pub(crate) mod tests {
                     let sorted = listing.sorted().packages;
                     assert_eq!(sorted[1].version, versions[1]);
                     let owners = Owners::of(&sorted);
-                    let owners: Vec<&str> =
+                    let newest: Vec<&str> =
                         owners.owners(format, "/x").map(|owner| &*owner.version).collect();
-                    assert_eq!(owners, [versions[1]]);
+                    assert_eq!(newest, [versions[1]]);
                 }
             }
         }

@@ -8,12 +8,12 @@ use rockpack_base::content::{Content, is_file, is_folder, list};
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use rockpack_base::formats::spelling;
 use rockpack_base::run::{Budget, threads};
-use rockpack_base::tree::TreePath;
 use serde::Deserialize;
 
 use super::{ListedMember, ListedPackage, Listing, Size, code_digests, package};
 use crate::package::Format;
 use crate::receipt::file_name::NameParts;
+use crate::receipt::refusals::is_tree_path;
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix};
 
 /// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
@@ -135,7 +135,7 @@ fn refuse_odd(package: &ListedPackage) -> Result<()> {
 }
 
 fn is_absolute_path(path: &str) -> bool {
-    path == "/" || path.strip_prefix('/').is_some_and(|path| TreePath::new(path).is_ok())
+    path == "/" || path.strip_prefix('/').is_some_and(is_tree_path)
 }
 
 fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
@@ -162,12 +162,12 @@ fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
 /// list of paths.
 fn drop_folders_again(members: &mut Vec<ListedMember>) {
     let mut first: HashMap<&str, &ListedMember> = HashMap::new();
-    let mut again = Vec::with_capacity(members.len());
+    let mut repeats = Vec::with_capacity(members.len());
     for member in members.iter() {
         let earlier = first.insert(&member.path, member);
-        again.push(member.is_directory() && earlier == Some(member));
+        repeats.push(member.is_directory() && earlier == Some(member));
     }
-    let mut again = again.into_iter();
+    let mut again = repeats.into_iter();
     members.retain(|_| !again.next().unwrap_or_default());
 }
 
@@ -251,9 +251,9 @@ fn of_packages(folder: &Path, budget: &Budget) -> Result<Listing> {
         return Err(Error::new(Kind::Usage, "has no packages").file(folder).hint(hint));
     }
     paths.sort();
-    let packages: Vec<Result<ListedPackage>> =
+    let results: Vec<Result<ListedPackage>> =
         paths.par_iter().map(|path| listed(path, budget)).collect();
-    let packages: Result<Vec<ListedPackage>> = packages.into_iter().collect();
+    let packages: Result<Vec<ListedPackage>> = results.into_iter().collect();
     let name = folder.display().to_string();
     in_order(Listing::new(name, None, packages?)).file(folder)
 }

@@ -646,7 +646,7 @@ fn misplaced(place: LibraryFolder, library: &str) -> Finding {
 }
 
 fn of_interpreters() -> Vec<Finding> {
-    let starts = [
+    let faults = [
         StartFault::TooLong,
         StartFault::CarriageReturn,
         StartFault::Relative,
@@ -655,7 +655,7 @@ fn of_interpreters() -> Vec<Finding> {
         StartFault::NotText,
     ];
     let starts =
-        starts.map(|fault| interpreter_unresolved("/x/python", InterpreterFault::Start(fault)));
+        faults.map(|fault| interpreter_unresolved("/x/python", InterpreterFault::Start(fault)));
     let others = [
         interpreter_unresolved(
             "/x/python",

@@ -42,11 +42,11 @@ fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
 /// Assigns an index to the archs of the code with its name: neither works without the other. If that code is
 /// for several archs, in one file or in several, the index is for all of them.
 fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
-    let mut code: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
+    let mut listed: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
     for candidate in candidates.iter().filter(|c| c.declared.role == DatabaseRole::Code) {
-        code.entry(exact_key(candidate)).or_default().push(&candidate.archs);
+        listed.entry(exact_key(candidate)).or_default().push(&candidate.archs);
     }
-    let code: BTreeMap<PartnerKey, Vec<BaseArch>> = code
+    let code: BTreeMap<PartnerKey, Vec<BaseArch>> = listed
         .into_iter()
         .map(|(key, archs)| {
             let together: BTreeSet<_> = archs.into_iter().flatten().cloned().collect();
@@ -77,12 +77,12 @@ fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
         }
     }
     for candidate in candidates.iter().filter(|candidate| !candidate.declared.standalone) {
-        let (partners, unpaired) = match (is_code(candidate), is_index(candidate)) {
+        let (others, unpaired) = match (is_code(candidate), is_index(candidate)) {
             (true, _) => (&indexes, Unpaired::NoIndex),
             (_, true) => (&code, Unpaired::NoCode),
             _ => continue,
         };
-        let partners = partners.get(&common_key(candidate));
+        let partners = others.get(&common_key(candidate));
         let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
         if !paired {
             let file = notes.file(&candidate.path);

@@ -286,17 +286,18 @@ fn refuse_unloaded(file: &ElfFile, index: usize, section: &SectionHeader) -> Res
 /// Fails if a section holds bytes that the dynamic linker reads and the transform edits, but is not loaded by
 /// its header or has no bytes by its type: tools drop it, or keep its old bytes.
 fn refuse_unloaded_tables(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
-    let tables = [
+    let tags = [
         (elf::DT_RELA, elf::DT_RELASZ),
         (elf::DT_JMPREL, elf::DT_PLTRELSZ),
         (elf::DT_RELR, elf::DT_RELRSZ),
     ];
-    let tables = tables.into_iter().filter_map(|(start, size)| {
+    let tables = tags.into_iter().filter_map(|(start, size)| {
         let (start, size) = (dynamic.value(start)?, dynamic.value(size)?);
         Some((start, file.offset_of(start, size)?, size))
     });
-    let segment = file.segment(elf::PT_DYNAMIC);
-    let segment = segment.map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
+    let segment = file
+        .segment(elf::PT_DYNAMIC)
+        .map(|segment| (segment.p_vaddr, segment.p_offset, segment.p_filesz));
     let read: Vec<(u64, u64, u64)> = tables.chain(segment).collect();
     let mut sections = file.sections.iter().enumerate();
     match sections.find(|(_, section)| is_unloaded_part(section, &read)) {

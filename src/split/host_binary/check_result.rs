@@ -56,9 +56,9 @@ fn segment_place(file: &ElfFile, kind: elf::ProgramType) -> Option<(u64, u64, u6
 
 /// Checks that only the tags of moved sections change.
 fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
-    let moved = analysis.moved_tags();
+    let tags = analysis.moved_tags();
     // Both are in table order.
-    let mut moved = moved.iter().peekable();
+    let mut moved = tags.iter().peekable();
     let expected = analysis.dynamic.entries.iter().map(|item| {
         let moved = moved.next_if(|(old, _)| old.offset == item.offset);
         (item.entry.d_tag, moved.map_or(item.entry.d_val, |(_, value)| *value))

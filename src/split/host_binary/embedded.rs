@@ -176,8 +176,8 @@ fn code_object_len(head: &[u8], left: u64) -> Option<u64> {
         && half_at(header, 18) == elf::EM_AMDGPU.0
         && header[20..24] == [1, 0, 0, 0]
         && half_at(header, 52) == 64;
-    let segments = table_end(long_at(header, 32), half_at(header, 54), half_at(header, 56), left)?;
-    let sections = table_end(long_at(header, 40), half_at(header, 58), half_at(header, 60), left)?;
+    let segments = end_within(long_at(header, 32), half_at(header, 54), half_at(header, 56), left)?;
+    let sections = end_within(long_at(header, 40), half_at(header, 58), half_at(header, 60), left)?;
     is_amdgpu.then(|| segments.max(sections).max(64))
 }
 
@@ -190,7 +190,7 @@ fn long_at(header: &[u8; 64], at: usize) -> u64 {
 }
 
 /// The end of a table of `count` entries of `size` bytes; `None` if it is above `limit`.
-fn table_end(start: u64, size: u16, count: u16, limit: u64) -> Option<u64> {
+fn end_within(start: u64, size: u16, count: u16, limit: u64) -> Option<u64> {
     start.checked_add(u64::from(size) * u64::from(count)).filter(|end| *end <= limit)
 }
 

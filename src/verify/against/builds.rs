@@ -79,8 +79,8 @@ fn strangers(
         let found = numbers.get(index).and_then(Option::as_ref);
         found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
     });
-    let strange = strange.into_iter().enumerate();
-    strange.filter_map(|(index, strange)| strange.then_some(index)).collect()
+    let numbered = strange.into_iter().enumerate();
+    numbered.filter_map(|(index, strange)| strange.then_some(index)).collect()
 }
 
 /// Tells whether every named wrapper has kernels, and none of `own`. `all` has the kernels of each wrapper; an empty

@@ -29,10 +29,10 @@ impl<'a> SetComparison<'a> {
             self.add_loss(path, FileLoss::BinaryAbsent, problems);
         }
         for InstalledBinary { facts, code, wrappers } in installed {
-            let own = builds
+            let own: Vec<&BinaryBuild> = builds
                 .iter()
-                .filter(|build| build.code == code && build.device.by_wrapper.len() == wrappers);
-            let own: Vec<&BinaryBuild> = own.collect();
+                .filter(|build| build.code == code && build.device.by_wrapper.len() == wrappers)
+                .collect();
             if own.is_empty() {
                 // The build of another shard may be one that cannot be taken apart.
                 let unread = self.inputs.plain.get(path).and_then(|all| other_than_unread(all));

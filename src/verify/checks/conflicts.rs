@@ -56,8 +56,8 @@ fn exclusion(against: &Against) -> Exclusion {
 /// Whether `other` is among what is excluded.
 fn meets(other: &Installed, against: &Against) -> bool {
     let own = other.name == against.what.name && within(Some(&other.version), against, other);
-    let mut provided = other.provides.iter().filter(|offer| offer.name == against.what.name);
-    let provided = provided.any(|offer| {
+    let mut offers = other.provides.iter().filter(|offer| offer.name == against.what.name);
+    let provided = offers.any(|offer| {
         let version = offer.bound.as_ref().map(|(_, version)| version);
         within(version, against, other)
     });

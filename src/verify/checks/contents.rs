@@ -322,13 +322,13 @@ fn wrapper_faults(elf: &HostElf) -> Vec<HostFault> {
     for (position, wrapper) in elf.wrappers.iter().enumerate() {
         let WrapperRecord { version, pointer, moves, co_index, .. } = *wrapper;
         let leads_elsewhere = elf.marker.is_some_and(|marker| marker.address != pointer);
-        let found = [
+        let possible = [
             (version != 1, WrapperFault::Version { version }),
             (leads_elsewhere, WrapperFault::Pointer { address: pointer }),
             (!elf.fixed && !moves, WrapperFault::Unmoved),
             (usize::try_from(co_index) != Ok(position), WrapperFault::Index { index: co_index }),
         ];
-        let found = found.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        let found = possible.into_iter().filter(|(is_wrong, _)| *is_wrong);
         faults.extend(found.map(|(_, fault)| HostFault::Wrapper { wrapper: position, fault }));
     }
     faults

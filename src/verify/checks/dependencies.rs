@@ -69,11 +69,11 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
 /// Needs for versions of a package that the set has in another.
 fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<DependencyLack> {
     let lacks = package.requires.iter().filter_map(|requirement| {
-        let (sign, wanted) = requirement.bound.clone()?;
+        let (comparison, wanted) = requirement.bound.clone()?;
         let there = by_name.get(requirement.name.as_str())?;
         let format = package.format.filter(|it| !requirement.is_met_by(&there.version, *it))?;
         let (dependency, version) = (there.name.clone(), there.version.clone());
-        let sign = sign.sign(format).to_owned();
+        let sign = comparison.sign(format).to_owned();
         Some(DependencyLack::OtherVersion { dependency, sign, wanted, version })
     });
     lacks.collect()

@@ -147,12 +147,11 @@ fn differs(
         let license = license.clone();
         return Some(DocumentFault::OtherLicense { package: file, license });
     }
-    let own: BTreeSet<(String, String)> =
+    let hashed: BTreeSet<(String, String)> =
         package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
-    let own: PathDigests<'_> = own.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
-    let described = files.get(element.id.as_str());
+    let own: PathDigests<'_> = hashed.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
     let nothing = BTreeSet::new();
-    let described = described.unwrap_or(&nothing);
+    let described = files.get(element.id.as_str()).unwrap_or(&nothing);
     let (path, _) = described.symmetric_difference(&own).next()?;
     Some(DocumentFault::OtherFile { package: file, path: (*path).to_owned() })
 }

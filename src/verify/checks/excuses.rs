@@ -213,6 +213,7 @@ impl Excuses {
             || self.path_before(path).is_some_and(|before| is_one_of(paths, &before))
     }
 
+    /// The path before the build moved the file to the folder of its arch, if it did.
     fn path_before(&self, path: &str) -> Option<String> {
         let (folder, name) = path.rsplit_once('/')?;
         let (folder, _arch) = folder.rsplit_once('/')?;

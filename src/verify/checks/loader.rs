@@ -61,9 +61,9 @@ impl<'a> Loader<'a> {
 /// The targets that a device of target ID `device` looks for, in order.
 fn looked_for(device: &Target) -> Vec<Target> {
     let features = device.features();
-    let choices = 0..1_usize << features.len().min(FEATURE_LIMIT);
-    let mut choices: Vec<Vec<usize>> = choices
-        .map(|choice| (0..features.len()).filter(|at| choice & (1 << at) != 0).collect())
+    let masks = 0..1_usize << features.len().min(FEATURE_LIMIT);
+    let mut choices: Vec<Vec<usize>> = masks
+        .map(|mask| (0..features.len()).filter(|at| mask & (1 << at) != 0).collect())
         .collect();
     choices.sort_by_key(|kept| (Reverse(kept.len()), kept.clone()));
     let targets = choices.iter().map(|kept| {

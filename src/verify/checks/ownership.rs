@@ -71,8 +71,8 @@ fn is_directory(node: &InstalledNode) -> bool {
 fn check_above(owners: &BTreeMap<&str, PathOwner<'_>>, problems: &mut Problems) {
     for (path, owner) in owners {
         let above = path.match_indices('/').map(|(at, _)| &path[..at]);
-        let above = above.filter_map(|above| Some((above, owners.get(above)?)));
-        for (above, other) in above {
+        let owned = above.filter_map(|above| Some((above, owners.get(above)?)));
+        for (above, other) in owned {
             if !is_directory(other.node) {
                 let conflict = PathConflict::BelowFile {
                     above: above.to_owned(),

@@ -69,8 +69,8 @@ pub(in crate::verify) fn newest<'a>(packages: &[&'a Installed]) -> Vec<&'a Insta
     }
     let newest = packages.iter().filter(|package| {
         let arch = package.arch.as_str();
-        let others = if FOR_ALL.contains(&arch) { &[ANY][..] } else { &[arch, "all", "noarch"] };
-        let mut others = others.iter().filter_map(|arch| newest.get(&(&*package.name, *arch)));
+        let archs = if FOR_ALL.contains(&arch) { &[ANY][..] } else { &[arch, "all", "noarch"] };
+        let mut others = archs.iter().filter_map(|arch| newest.get(&(&*package.name, *arch)));
         others.all(|other| package.compare_versions(other).is_ge())
     });
     newest.copied().collect()

@@ -130,8 +130,8 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
     from.into_iter().map(|(path, (_, node))| (format!("/{path}"), node.clone())).collect()
 }
 
-/// In what the nodes that two stage prefixes have at one path differ: installed is one of them. It is
-/// not what `split` compares by, which would not see its own mistakes.
+/// The way in which the nodes that two stage prefixes have at one path differ; one of them is installed.
+/// It is not what `split` compares by, which would not see its own mistakes.
 fn difference(own: &Node<Content>, other: &Node<Content>) -> Result<Option<NodeDifference>> {
     let same = match (own, other) {
         (Node::Directory { .. }, Node::Directory { .. }) => true,

@@ -63,6 +63,10 @@ pub(in crate::verify) fn fault(content: &Content, error: object::Error) -> Error
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
 }
 
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
 impl<'a> HostElfFile<'a> {
     /// The one section of that name. Of two, nobody can tell which is meant.
     pub(in crate::verify) fn section(&self, name: &str) -> Result<Option<Section>> {

@@ -12,6 +12,7 @@ use object::elf;
 use rockpack_base::content::{Content, WINDOW};
 use rockpack_base::error::Result;
 
+use super::elf_file::u16_at;
 use crate::report::EmbeddedForm;
 
 pub(in crate::verify) const BUNDLE_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
@@ -153,10 +154,6 @@ fn has_table(rest: &Content, header: &[u8; 64], word: usize, size: usize) -> boo
     let len = u64::from(u16_at(header, size)) * u64::from(u16_at(header, size + 2));
     let end = u64::from_le_bytes(words[word]).checked_add(len);
     end.is_some_and(|end| end <= rest.len())
-}
-
-pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
 /// The bytes at `at`, if there are as many.

@@ -163,8 +163,8 @@ fn unclaimed(head: Vec<u8>) -> Class {
     if !is_elf(&head, object::elf::EM_AMDGPU) {
         return Class::Other;
     }
-    let nature = archive::check_linked(&Content::of_bytes(head.clone()));
-    let nature = nature.and_then(|()| archive::nature(head));
+    let linked = archive::check_linked(&Content::of_bytes(head.clone()));
+    let nature = linked.and_then(|()| archive::nature(head));
     nature.map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
 }
 
@@ -324,10 +324,9 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
         Some(start..start.saturating_add(section.size))
     });
     let device_code =
-        section.clone().map(|section| left_in_section(content, section)).transpose()?;
+        section.clone().map(|section| left_in_section(content, section)).transpose()?.flatten();
     let outside = outside(content, &section.unwrap_or_default())?;
     let embedded = outside.map(|Embedded { form, offset }| HostedCode::Embedded { form, offset });
-    let device_code = device_code.flatten();
     let shape = shape(content, &elf)?.map(Box::new);
     Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, shape })
 }

@@ -17,8 +17,9 @@ use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 
 use super::digest::Sha;
-use super::elf_file::{ContentCursor, ElfHeader, Failed, HostElfFile, Section, fault, names};
-use super::embedded::u16_at;
+use super::elf_file::{
+    ContentCursor, ElfHeader, Failed, HostElfFile, Section, fault, names, u16_at,
+};
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 
@@ -119,8 +120,8 @@ impl<'a> HostElfFile<'a> {
             .header
             .program_headers(LittleEndian, self.cache)
             .map_err(|error| fault(self.content, error))?;
-        let loads = headers.iter().filter(|h| h.p_type(LittleEndian) == elf::PT_LOAD);
-        let loads = loads.map(|header| Load {
+        let segments = headers.iter().filter(|h| h.p_type(LittleEndian) == elf::PT_LOAD);
+        let loads = segments.map(|header| Load {
             address: header.p_vaddr(LittleEndian),
             offset: header.p_offset(LittleEndian),
             size: header.p_filesz(LittleEndian),

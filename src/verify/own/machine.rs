@@ -62,8 +62,8 @@ fn of_members(reader: &mut dyn Read) -> Result<ForeignFacts> {
         let header = front(reader, MEMBER_HEADER)?;
         let Some(size) = number(&header, 48..58) else { return Ok(foreign) };
         // Long names in BSD's form precede the content of the member.
-        let name = header.starts_with(b"#1/").then(|| number(&header, 3..16)).flatten();
-        let name = name.filter(|name| *name <= size).unwrap_or(0);
+        let stated = header.starts_with(b"#1/").then(|| number(&header, 3..16)).flatten();
+        let name = stated.filter(|name| *name <= size).unwrap_or(0);
         skip(reader, name)?;
         let head = front(reader, IDENTIFICATION.min(size - name))?;
         foreign.machines.extend(other_machine(&head));

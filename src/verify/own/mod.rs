@@ -25,7 +25,7 @@ pub(super) mod maintainer;
 pub(super) mod originals;
 pub(super) mod package;
 pub(super) mod relocated;
-mod rpm_header;
+pub(super) mod rpm_header;
 pub(super) mod script;
 pub(super) mod tables;
 pub(super) mod wheel;

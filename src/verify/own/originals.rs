@@ -78,12 +78,12 @@ pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option
     let Some((address, offset, size)) = section else {
         return Ok(None);
     };
-    let bundles = walk(&content.slice(offset..offset.saturating_add(size))?)?;
-    if bundles.is_empty() {
+    let walked = walk(&content.slice(offset..offset.saturating_add(size))?)?;
+    if walked.is_empty() {
         return Ok(None);
     }
     let mut bundles: BTreeMap<u64, Arc<Vec<DeviceEntry>>> =
-        bundles.into_iter().map(|(at, entries)| (at, Arc::new(entries))).collect();
+        walked.into_iter().map(|(at, entries)| (at, Arc::new(entries))).collect();
     let mut device = DeviceCode::default();
     let mut used = BTreeSet::new();
     let mut repeated = 0;

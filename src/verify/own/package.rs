@@ -137,8 +137,8 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
 
 /// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
-    let depends = ["Pre-Depends", "Depends"].map(|name| field(deb, name));
-    let depends: Vec<&str> = depends.into_iter().flatten().collect();
+    let depends: Vec<&str> =
+        ["Pre-Depends", "Depends"].into_iter().filter_map(|name| field(deb, name)).collect();
     let named = depends.iter().flat_map(|list| list.split([',', '|'])).filter_map(capability);
     let excludes = ["Breaks", "Conflicts"].into_iter().flat_map(|field| {
         capabilities(deb, field).into_iter().map(move |what| Against { field, what })
@@ -183,19 +183,19 @@ fn requirement(text: &str) -> Option<Requirement> {
     if text.is_empty() || text.contains('|') {
         return None;
     }
-    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-    let bound = Comparison::split(bound.trim_end_matches(')').trim(), Format::Deb)
+    let (head, tail) = text.split_once('(').unwrap_or((text, ""));
+    let bound = Comparison::split(tail.trim_end_matches(')').trim(), Format::Deb)
         .map(|(sign, version)| (sign, version.trim().to_owned()));
-    let name = name.trim().split(':').next().unwrap_or_default();
+    let name = head.trim().split(':').next().unwrap_or_default();
     Some(Requirement { name: name.to_owned(), bound })
 }
 
 /// `name` or `name (sign version)`.
 fn capability(text: &str) -> Option<Capability> {
-    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-    let name = name.trim().split(':').next().unwrap_or_default();
-    let bound = bound.trim().trim_end_matches(')').trim();
-    let (sign, version) = bound.split_at(bound.find(|c| !"<=>".contains(c)).unwrap_or(0));
+    let (head, tail) = text.split_once('(').unwrap_or((text, ""));
+    let name = head.trim().split(':').next().unwrap_or_default();
+    let stated = tail.trim().trim_end_matches(')').trim();
+    let (sign, version) = stated.split_at(stated.find(|c| !"<=>".contains(c)).unwrap_or(0));
     let bound = (!sign.is_empty()).then(|| (sign.to_owned(), version.trim().to_owned()));
     (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
 }
@@ -262,12 +262,12 @@ fn lacks_tag(error: ::rpm::Error) -> Error {
 }
 
 fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
-    let signs = [
+    let known = [
         (DependencyFlags::LESS, '<'),
         (DependencyFlags::GREATER, '>'),
         (DependencyFlags::EQUAL, '='),
     ];
-    let signs = signs.into_iter().filter(|(flag, _)| dependency.flags.contains(*flag));
+    let signs = known.into_iter().filter(|(flag, _)| dependency.flags.contains(*flag));
     let sign: String = signs.map(|(_, c)| c).collect();
     let bound = (!sign.is_empty()).then_some((sign, dependency.version));
     Capability { name: dependency.name, bound }
@@ -319,8 +319,8 @@ mod tests {
             ("a | b (= 1)", None),
             ("", None),
         ] {
-            let found = requirement(text);
-            let found = found.as_ref().map(|r| (r.name.as_str(), r.exact().map(String::as_str)));
+            let wish = requirement(text);
+            let found = wish.as_ref().map(|r| (r.name.as_str(), r.exact().map(String::as_str)));
             assert_eq!(found, expected, "{text}");
         }
     }

@@ -170,8 +170,7 @@ pub(in crate::verify) fn own_faults(
     let header = Tags(rpm.metadata());
     let mut faults = header.own_files(rpm, installed);
     faults.extend(header.own_dependencies());
-    let tags = rpm.metadata().header.get_all_entries();
-    let tags = tags.map_err(bad_tags)?.into_iter();
+    let tags = rpm.metadata().header.get_all_entries().map_err(bad_tags)?.into_iter();
     faults.extend(tags.map(|(tag, _)| tag).filter(|tag| NEVER_OWN.contains(tag)).map(named));
     Ok(faults)
 }
@@ -255,12 +254,12 @@ impl Tags<'_> {
     }
 
     fn unknown(&self) -> Result<Vec<HeaderFault>> {
-        let tags = self.0.header.get_all_entries().map_err(bad_tags)?;
+        let header = self.0.header.get_all_entries().map_err(bad_tags)?;
         let signature = self.0.signature.get_all_entries().map_err(bad_tags)?;
-        let tags = tags.into_iter().map(|(tag, _)| tag).filter(|tag| !is_harmless(*tag));
-        let signature =
+        let header_tags = header.into_iter().map(|(tag, _)| tag).filter(|tag| !is_harmless(*tag));
+        let signature_tags =
             signature.into_iter().map(|(tag, _)| tag).filter(|tag| !OF_SIGNATURE.contains(tag));
-        Ok(tags.chain(signature).map(named).collect())
+        Ok(header_tags.chain(signature_tags).map(named).collect())
     }
 
     /// The MD5 over header and payload, where the signature states one.
@@ -331,8 +330,8 @@ impl Tags<'_> {
             let marked = FLAGS.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, how)| *how);
             let lang = langs.get(index).is_some_and(|lang| !lang.is_empty());
             let color = colors.get(index).is_some_and(|color| !COLORS.contains(color));
-            let odd = [(lang, LeftOutAs::Language), (color, LeftOutAs::Colour)];
-            let odd = odd.into_iter().filter_map(|(odd, how)| odd.then_some(how));
+            let possible = [(lang, LeftOutAs::Language), (color, LeftOutAs::Colour)];
+            let odd = possible.into_iter().filter_map(|(odd, how)| odd.then_some(how));
             let all = marked.chain(odd).filter(|how| !may_be(*how, &path, node));
             faults.extend(all.map(|how| HeaderFault::LeftOut { path: path.clone(), how }));
         }
@@ -349,7 +348,7 @@ fn is_harmless(tag: u32) -> bool {
     HARMLESS.iter().any(|(first, last)| (*first..=*last).contains(&tag))
 }
 
-fn bad_tags(error: ::rpm::Error) -> Error {
+pub(in crate::verify) fn bad_tags(error: ::rpm::Error) -> Error {
     Error::malformed("has bad tags").cause(error)
 }
 

@@ -59,8 +59,8 @@ pub(in crate::verify) fn read(content: &Content) -> Result<Option<Script>> {
         }
         other => other,
     };
-    let line = content.read_vec(0..first.min(SECOND_READ), SECOND_READ, "first line")?;
-    let line = line.strip_suffix(b"\n").unwrap_or(&line).to_vec();
+    let first_line = content.read_vec(0..first.min(SECOND_READ), SECOND_READ, "first line")?;
+    let line = first_line.strip_suffix(b"\n").unwrap_or(&first_line).to_vec();
     Ok(Some(Script { runner, line, body }))
 }
 

@@ -30,7 +30,7 @@ pub enum ProblemPlace {
     /// The package of this file name.
     #[display("{_0}")]
     Package(String),
-    /// At a path of a package, artifact or prefix.
+    /// This path of a package, artifact or prefix.
     #[display("{_0}")]
     File(PackagePath),
     /// The file at this path on the disk.

@@ -283,8 +283,8 @@ fn of_archives() -> Vec<Problem> {
     ];
     all.extend(faults.map(|fault| Problem::DatabaseInconsistent { file: database(), fault }));
     all.push(Problem::BadDatabase { file: database(), reason: reason() });
-    let machines = [ElfMachine::new(2, 1, [183, 0]), ElfMachine::new(1, 1, [3, 0])];
-    let machines = machines.map(Option::unwrap).to_vec();
+    let known = [ElfMachine::new(2, 1, [183, 0]), ElfMachine::new(1, 1, [3, 0])];
+    let machines = known.map(Option::unwrap).to_vec();
     all.push(Problem::OtherMachine { file: host(LIBRARY), machines });
     all.push(Problem::ThinArchive { file: host("/opt/rocm/lib/libx.a") });
     let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);

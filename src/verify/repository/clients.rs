@@ -198,8 +198,8 @@ fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
 
 /// Faults for URLs of a client file other than those in the repository's state; none without such URLs.
 fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
-    let served = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| stanza.words(name));
-    let served = served.into_iter().flatten().filter(|url| !is_place(url, places));
+    let words = ["uris", "baseurl", "mirrorlist", "metalink"].map(|name| stanza.words(name));
+    let served = words.into_iter().flatten().filter(|url| !is_place(url, places));
     let keys = stanza
         .words("gpgkey")
         .filter(|url| url.rsplit_once('/').is_none_or(|(folder, _)| !is_place(folder, places)));

@@ -54,8 +54,8 @@ fn waiting(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
         let keys = if is_next { &["retired", "records"][..] } else { &["retired"] };
         let maps = keys.iter().filter_map(|key| value.get(*key)?.as_object());
         waiting.extend(maps.flat_map(|map| map.keys().cloned()));
-        let indexes = value.get("indexes").filter(|_| is_next).and_then(Value::as_array);
-        let indexes = indexes.into_iter().flatten().filter_map(Value::as_str);
+        let listed = value.get("indexes").filter(|_| is_next).and_then(Value::as_array);
+        let indexes = listed.into_iter().flatten().filter_map(Value::as_str);
         waiting.extend(indexes.map(str::to_owned));
     }
     Ok(waiting)

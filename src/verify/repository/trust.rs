@@ -20,7 +20,7 @@ const NO_KEY: &str = "is signed by none of the keys given";
 /// The keys by which repositories are trusted.
 #[derive(Debug, Default, Clone)]
 pub struct Trust {
-    /// The keys, one of which must have signed. Without keys, signatures are not checked.
+    /// The keys; one of them must have signed. Without keys, signatures are not checked.
     pub keys: PublicKeys,
     /// When signatures, keys and indexes are judged.
     pub at: Moment,
@@ -185,7 +185,7 @@ fn no_public_key(_: pgp::errors::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// Trusts the repository without any key.
+    /// The limit holds without any key: keys are not asked.
     #[test]
     fn signatures_of_a_text_have_a_limit() {
         // Version 4 by Ed25519, without subpackets, and with numbers of one bit.

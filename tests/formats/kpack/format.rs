@@ -309,7 +309,7 @@ fn rows_and_frames_must_belong_together() {
     let rows = toc(Scheme::None, &[("lib/x.so", 0, 1, 1)]);
     for count in [1, 2] {
         let frames = vec![Content::of_bytes(*b"x"); count];
-        assert_eq!(write(&rows, &frames).unwrap_err().kind(), Kind::Bug);
+        assert_eq!(write(&rows, &frames).unwrap_err().kind(), Kind::Bug, "{count}");
     }
 }
 

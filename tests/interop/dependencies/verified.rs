@@ -22,12 +22,12 @@ fn needs(folder: &str, options: &str) -> Case {
 }
 
 #[track_caller]
-fn passes(case: &Case) {
+fn assert_passes(case: &Case) {
     assert_eq!(case.verified(), (Some(0), Vec::new()));
 }
 
 #[track_caller]
-fn fails(case: &Case, problems: &[&str]) {
+fn assert_fails(case: &Case, problems: &[&str]) {
     let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
     assert_eq!(case.verified(), (Some(1), problems));
 }
@@ -40,7 +40,7 @@ fn v063_a_library_of_the_set_that_is_not_depended_on() {
     tools::need(&TOOLS);
     let case = needs("lib", "");
     case.built("", &[]);
-    passes(&case);
+    assert_passes(&case);
     let removed = "[relations.rocm-user]\ndeb.remove = ['rocm-other']\n\
                    rpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
     case.built(removed, &[]);
@@ -52,10 +52,10 @@ fn v063_a_library_of_the_set_that_is_not_depended_on() {
         "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, and no dependency \
          brings that"
     );
-    fails(&case, &[&rpm, &deb]);
+    assert_fails(&case, &[&rpm, &deb]);
     // The capability alone provides the package.
     case.built("[relations.rocm-user]\nrpm.remove = ['rocm-other']\n", &["--format", "rpm"]);
-    passes(&case);
+    assert_passes(&case);
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn v063_a_library_that_the_loader_is_not_told_of() {
         "V063 rocm-user_7.1.0-1_amd64.deb: {USER}, which the loader finds by \
          rocm-common_7.1.0-1_all.deb alone, and no dependency brings that"
     );
-    fails(&case, &[&untold]);
+    assert_fails(&case, &[&untold]);
     let case = needs("lib", "-Wl,-rpath,$ORIGIN/../lib");
     case.built(removed, &[]);
-    passes(&case);
+    assert_passes(&case);
 }
 
 #[test]
@@ -83,11 +83,11 @@ fn v063_a_library_of_the_distribution_that_is_not_depended_on() {
     case.built(removed, &[]);
     let deb = "V063 rocm-user_7.1.0-1_amd64.deb: /opt/rocm-7.1/bin/user needs libc.so.6, and no \
                dependency is on anything that has it";
-    fails(&case, &[deb]);
+    assert_fails(&case, &[deb]);
 
     // A package in no table may have the library: `libraries` names such packages.
     case.built(&format!("{removed}deb.depends = ['libc | somelibc']\n"), &[]);
-    passes(&case);
+    assert_passes(&case);
 }
 
 /// A program without execute permission is data.
@@ -100,7 +100,7 @@ fn what_data_would_need_is_not_asked_for() {
     fs::rename(program, &data).unwrap();
     fs::set_permissions(data, fs::Permissions::from_mode(0o644)).unwrap();
     case.built("[relations.rocm-user]\ndeb.remove = ['rocm-other']\n", &["--format", "deb"]);
-    passes(&case);
+    assert_passes(&case);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn v063_fires_in_a_package_that_was_put_together_again() {
     tools::need(&TOOLS);
     let case = needs("lib/private", "-Wl,-rpath,$ORIGIN/../lib/private");
     case.built("", &["--format", "deb"]);
-    passes(&case);
+    assert_passes(&case);
     let (deb, folder) = (case.path("out/rocm-user_7.1.0-1_amd64.deb"), case.path("apart"));
     tools::run(Command::new("dpkg-deb").arg("-R").arg(&deb).arg(&folder));
     let control = folder.join("DEBIAN/control");
@@ -136,12 +136,12 @@ fn v063_a_capability_that_an_rpm_does_not_need() {
     case.library(&library, "");
     case.program(&case.stage("user").join("bin/user"), &library, "");
     case.built("", &["--format", "rpm"]);
-    passes(&case);
+    assert_passes(&case);
     let removed = "[relations.rocm-user]\nrpm.remove = ['libnowhere.so.3()(64bit)']\n";
     case.built(removed, &["--format", "rpm"]);
     let rpm = "V063 rocm-user-7.1.0-1.x86_64.rpm: /opt/rocm-7.1/bin/user needs libnowhere.so.3, \
                and no dependency is on anything that has it";
-    fails(&case, &[rpm]);
+    assert_fails(&case, &[rpm]);
 }
 
 /// A part of a set does not tell what the rest would provide.
@@ -150,7 +150,7 @@ fn a_part_of_a_set_passes() {
     tools::need(&TOOLS);
     let case = needs("lib/private", "-Wl,-rpath,$ORIGIN/../lib/private");
     case.built("", &["--only", "user"]);
-    passes(&case);
+    assert_passes(&case);
 }
 
 /// A package of another set does not belong to this one, in any version.
@@ -165,7 +165,7 @@ fn an_exact_dependency_on_something_else_makes_no_part_of_a_set() {
     let [deb, rpm] = ["_7.1.0-1_amd64.deb", "-7.1.0-1.x86_64.rpm"].map(|end| {
         format!("V063 rocm-user{end}: {USER}, {OTHER}{end}, and no dependency brings that")
     });
-    fails(&case, &[&rpm, &deb]);
+    assert_fails(&case, &[&rpm, &deb]);
 }
 
 /// The receipt has the relations that the configuration leaves open, so they are no problem of the packages.
@@ -181,7 +181,7 @@ fn what_is_left_open_on_purpose_passes() {
     assert!(told.contains("R093 libraries-not-asked: user_test/bin/try: "), "{told}");
     assert_eq!(case.depends("rocm-user-tests").trim(), "");
     assert!(!case.rpm("rocm-user-tests", "--requires").contains("libother"));
-    passes(&case);
+    assert_passes(&case);
     // The finding is about these files only, and needs the receipt.
     let removed = "[relations.rocm-user]\nrpm.remove = ['rocm-other', 'libother.so.1()(64bit)']\n";
     case.built(&format!("{part}{removed}"), &["--format", "rpm"]);
@@ -189,17 +189,17 @@ fn what_is_left_open_on_purpose_passes() {
         "V063 rocm-user-7.1.0-1.x86_64.rpm: {USER}, {OTHER}-7.1.0-1.x86_64.rpm, and no dependency \
          brings that"
     );
-    fails(&case, &[&rpm]);
+    assert_fails(&case, &[&rpm]);
     case.built(&format!("{part}programs = true\n"), &[]);
     assert!(case.depends("rocm-user-tests").contains("rocm-other (>= 7.1.0-1)"));
-    passes(&case);
+    assert_passes(&case);
 
     let told = case.built("[libraries.'libc.so.6']\n", &[]);
     let note = "R094 library-without-dependency: rocm-user: needs libc.so.6, for which the \
                 configuration names no dependency (bin/user)";
     assert!(told.contains(note), "{told}");
     assert!(!case.depends("rocm-user").contains("libc6"));
-    passes(&case);
+    assert_passes(&case);
     fs::remove_file(case.path("out/packages.json")).unwrap();
     let problems = case.verified().1.join("\n");
     assert!(problems.contains("needs libc.so.6, and no dependency"), "{problems}");
@@ -213,12 +213,12 @@ fn v061_fires_for_an_rpm_that_excludes_another_of_its_set() {
     build_with(&case, "conflicts = ['rocm-other < 7.1.0-2']");
     let conflict = "V061 rocm-user-7.1.0-1.x86_64.rpm: Conflicts: rocm-other (< 7.1.0-2), which \
                     rocm-other-7.1.0-1.x86_64.rpm of the same set is";
-    fails(&case, &[conflict]);
+    assert_fails(&case, &[conflict]);
     build_with(&case, "obsoletes = ['rocm-other < 7.1.0-2']");
-    fails(&case, &[&conflict.replace("Conflicts", "Obsoletes")]);
+    assert_fails(&case, &[&conflict.replace("Conflicts", "Obsoletes")]);
     for other in ["conflicts = ['rocm-other < 7.1.0-1']", "obsoletes = ['rocm-user < 7']"] {
         build_with(&case, other);
-        passes(&case);
+        assert_passes(&case);
     }
 }
 
@@ -244,7 +244,7 @@ fn relations_of_an_rpm_are_replaced_and_removed() {
     assert!(!requires.contains("rocm-other = ") && !requires.contains("libother"), "{requires}");
     let provides = case.rpm("rocm-other", "--provides");
     assert!(!provides.contains("libother"), "{provides}");
-    passes(&case);
+    assert_passes(&case);
 
     let config = "[relations.rocm-user]\nrpm.remove = ['rocm-othr']\n";
     let why = ["line 2, column 15", "the package has no relation to `rocm-othr`"];

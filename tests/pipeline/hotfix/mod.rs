@@ -17,6 +17,8 @@ use support::queries::deb_field;
 use support::tools;
 use tempfile::TempDir;
 
+use crate::text;
+
 /// The library of rocBLAS' C interface, without device code.
 const HOST_LIBRARY: &str = "math-libs/BLAS/hipBLAS/stage/lib/libexcblas.so.1.0";
 
@@ -152,10 +154,6 @@ impl Case {
 
 fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -8,6 +8,7 @@ use support::example::rockpack;
 use support::tools;
 
 use crate::rules::{Case, library, write};
+use crate::text;
 
 /// A thin archive made by ar.
 fn thin(case: &Case) -> Vec<u8> {
@@ -22,10 +23,6 @@ fn thin(case: &Case) -> Vec<u8> {
 fn messages(case: &Case, code: &str) -> Vec<(String, String)> {
     let said = case.findings(code).into_iter();
     said.map(|finding| (text(&finding["subject"]), text(&finding["message"]))).collect()
-}
-
-fn text(value: &serde_json::Value) -> String {
-    value.as_str().unwrap().to_owned()
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn the_option_packages_does_not_hide_the_key() {
     let shown = shown(&["--config", file.to_str().unwrap(), "--packages", list]);
     for (key, expected) in [("packages.rocm-blas.summary", "Words"), ("--packages", list)] {
         let value = shown.iter().find(|(known, ..)| known == key).map(|it| it.1.clone());
-        assert_eq!(value, Some(json!(expected)));
+        assert_eq!(value, Some(json!(expected)), "{key}");
     }
 }
 

@@ -130,7 +130,7 @@ fn yanked_wheels_are_left_out_unless_they_are_required() {
     }
 }
 
-/// Lists the wheels that a client installs for a requirement, and returns what the client said.
+/// Installs a requirement; returns what is installed then, and what the client said.
 fn install(environment: &Environment, client: &str, requirement: &str) -> (Vec<String>, String) {
     let words = said(&mut environment.installs(client, &[requirement]));
     (environment.installed(), words)

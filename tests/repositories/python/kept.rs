@@ -42,7 +42,7 @@ fn device_wheels_stay_as_long_as_their_host() {
     assert_eq!(kept(&wheels, "2", &two), names(&[&newest[..], &before, &alone].concat()));
 }
 
-/// The wheels that pages list after a run that keeps so many versions.
+/// The wheels that pages list after a run that keeps this many versions.
 fn kept(wheels: &Path, versions: &str, out: &Path) -> BTreeSet<String> {
     publish(repo(&[wheels], out).args(["--keep", versions]));
     listed(out)

@@ -6,6 +6,7 @@ use object::read::elf::{ElfFile64, ProgramHeader as _};
 use rockpack::split::host_binary::Examined;
 use rockpack_base::error::Kind;
 
+use super::bfd_shared;
 use super::file::{ADDRESS, ALIGN, FLAGS, LINK, OFFSET, Patched, SIZE};
 
 /// The offsets of section index and value of `sub_page`'s symbol 13, which is in `.tdata`.
@@ -45,10 +46,6 @@ fn first_sections_that_are_not_null_are_refused() {
 
 fn with_large_null(name: &str) -> Patched {
     Patched::new(name).with_type(0, elf::SHT_PROGBITS).with(0, &[(OFFSET, u64::MAX), (SIZE, 1)])
-}
-
-fn bfd_shared() -> Patched {
-    Patched::new("bfd_shared")
 }
 
 /// The transform writes the names anew, and zeros over the old ones.

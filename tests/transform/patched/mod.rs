@@ -8,3 +8,10 @@ mod tables;
 mod fuzz {
     pub mod preserved;
 }
+
+use file::Patched;
+
+/// A library with device code as BFD's linker writes it.
+fn bfd_shared() -> Patched {
+    Patched::new("bfd_shared")
+}

@@ -4,6 +4,7 @@
 use object::elf;
 use rockpack_base::error::Kind;
 
+use super::bfd_shared;
 use super::file::{LINK, Patched, SIZE};
 
 /// The offset of symbol 14 in `bfd_shared`.
@@ -11,10 +12,6 @@ const SYMBOL: usize = 0x2f8 + 14 * 24;
 
 /// The offset of the first relocation with a symbol in `bfd_shared`.
 const RELOCATION: usize = 0x858 + 9 * 24;
-
-fn shared() -> Patched {
-    Patched::new("bfd_shared")
-}
 
 fn sub_page() -> Patched {
     Patched::new("sub_page")
@@ -39,7 +36,7 @@ fn symbols_that_no_section_shows_are_refused() {
     outside.refused(Kind::Malformed, "of a hash table at 0xffff00");
 }
 
-/// The file with so many symbols in the section that shows them.
+/// The file with `count` symbols in the section that shows them.
 fn showing(file: Patched, count: u64) -> Patched {
     file.section(".dynsym", &[(SIZE, 24 * count)])
 }
@@ -68,16 +65,16 @@ fn with_older_table(count: u32, chain: u32) -> Patched {
 
 #[test]
 fn names_that_the_dynamic_linker_does_not_read_are_refused() {
-    let index = shared().index(".dynsym");
-    let at = shared().field(index, LINK);
-    shared().put(at, &29_u32.to_le_bytes()).refused(Kind::Unsupported, "where DT_STRTAB leads");
+    let index = bfd_shared().index(".dynsym");
+    let at = bfd_shared().field(index, LINK);
+    bfd_shared().put(at, &29_u32.to_le_bytes()).refused(Kind::Unsupported, "where DT_STRTAB leads");
 }
 
 /// Dynamic linkers differ in which tag they take.
 #[test]
 fn second_tags_are_refused() {
-    let at = shared().tag_at(elf::DT_RELACOUNT);
-    let file = shared().word(at, elf::DT_GNU_HASH.0.cast_unsigned()).word(at + 8, 0x298);
+    let at = bfd_shared().tag_at(elf::DT_RELACOUNT);
+    let file = bfd_shared().word(at, elf::DT_GNU_HASH.0.cast_unsigned()).word(at + 8, 0x298);
     file.refused(Kind::Unsupported, "is there a second time");
 }
 
@@ -100,14 +97,14 @@ fn symbols_that_would_be_left_behind_are_refused() {
 }
 
 fn with_symbol(section: u16, value: u64) -> Patched {
-    shared().put(SYMBOL + 6, &section.to_le_bytes()).word(SYMBOL + 8, value)
+    bfd_shared().put(SYMBOL + 6, &section.to_le_bytes()).word(SYMBOL + 8, value)
 }
 
 /// Linkers leave such relocations in place of dropped ones.
 #[test]
 fn relocations_of_no_kind_are_passed_over() {
     let unused = 0x858 + 13 * 24;
-    shared().put(unused, &[0; 24]).transformed();
+    bfd_shared().put(unused, &[0; 24]).transformed();
 }
 
 /// An edited relocation may no longer be among those of functions.
@@ -115,6 +112,6 @@ fn relocations_of_no_kind_are_passed_over() {
 fn wrappers_that_are_bound_like_functions_are_refused() {
     let wrapper = 0x858 + 6 * 24;
     let info = 14 << 32 | u64::from(elf::R_X86_64_JUMP_SLOT.0);
-    let file = shared().word(wrapper + 8, info).put(SYMBOL + 6, &15_u16.to_le_bytes());
+    let file = bfd_shared().word(wrapper + 8, info).put(SYMBOL + 6, &15_u16.to_le_bytes());
     file.word(SYMBOL + 8, 0x3000).refused(Kind::Unsupported, "is not that of a wrapper's pointer");
 }

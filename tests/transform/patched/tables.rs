@@ -10,6 +10,7 @@ use object::read::elf::{ElfFile64, ProgramHeader as _};
 use rockpack_base::error::Kind;
 use support::{fixtures, tools};
 
+use super::bfd_shared;
 use super::file::{ADDRESS, ALIGN, FLAGS, OFFSET, Patched, SIZE, transformed};
 
 /// Address, size in the file, size in memory, alignment, and flags of each load segment.
@@ -47,10 +48,6 @@ fn tables_that_sections_show_in_part_do_not_move() {
     ] {
         file.refused(Kind::Unsupported, text);
     }
-}
-
-fn bfd_shared() -> Patched {
-    Patched::new("bfd_shared")
 }
 
 /// Another section has the rest of the table, which stays in place.

@@ -6,13 +6,14 @@ use std::borrow::Cow;
 
 /// Escapes `text` into one line. Control characters, line breaks included, and characters that are invisible
 /// or turn the direction of text are written as in Rust literals (`\n`, `\u{1b}`), and so is the `#` of CI
-/// commands. So names of files and values of fields cannot command a terminal or forge a line. Text without
-/// any of these stays the same, so a second call changes nothing.
+/// commands. So names of files and values of fields cannot control a terminal or forge a line. Commands of
+/// the form `::name::` stay: [`without_commands`] escapes them. Text without any of these characters stays
+/// the same, so a second call changes nothing.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |c| c.is_control() || is_unseen(c))
 }
 
-/// Escapes `text` like [`printable`], but keeps its line breaks; no line is a command for a CI system.
+/// Escapes `text` like [`printable`], but keeps its line breaks, and escapes lines that begin with `::`.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     match escaped(text, |c| (c.is_control() && c != '\n') || is_unseen(c)) {
         Cow::Borrowed(text) => without_commands(text),
@@ -27,8 +28,8 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let lines = text.split_inclusive('\n').map(|line| {
-        let begins = line.char_indices().find(|(_, c)| !c.is_whitespace()).map_or(0, |(at, _)| at);
-        match line.split_at_checked(begins) {
+        let start = line.char_indices().find(|(_, c)| !c.is_whitespace()).map_or(0, |(at, _)| at);
+        match line.split_at_checked(start) {
             Some((blanks, rest)) if rest.starts_with("::") => {
                 format!("{blanks}\\u{{3a}}{}", rest.get(1..).unwrap_or_default())
             }
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_written_and_all_else_stays() {
+    fn control_characters_are_escaped_and_all_else_stays() {
         let text = "a\\b \"ü\" → \u{1b}[2J\r\n\t\u{7f}\u{9b}\0";
         let once = printable(text);
         assert_eq!(once, "a\\b \"ü\" → \\u{1b}[2J\\r\\n\\t\\u{7f}\\u{9b}\\0");
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_shown() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(printable("a\u{202e}b\u{200b}c\u{feff}"), "a\\u{202e}b\\u{200b}c\\u{feff}");
         for unseen in ["\u{34f}", "\u{1160}", "\u{3164}", "\u{fe0f}", "\u{e0101}", "\u{2800}"] {
             assert_eq!(printable(unseen), unseen.escape_unicode().to_string());

@@ -136,11 +136,14 @@ fn collect(
     segment: &ProgramHeader,
     found: &mut Vec<CodeObjectMetadata>,
 ) -> Result<()> {
-    let end = segment.p_offset.checked_add(segment.p_filesz);
-    let end = end.filter(|end| *end <= file.content().len()).ok_or_else(|| {
-        let message = "the note segment ends outside of the file";
-        file.refuse(Kind::Truncated, "program header", segment.p_offset, message)
-    })?;
+    let end = segment
+        .p_offset
+        .checked_add(segment.p_filesz)
+        .filter(|end| *end <= file.content().len())
+        .ok_or_else(|| {
+            let message = "the note segment ends outside of the file";
+            file.refuse(Kind::Truncated, "program header", segment.p_offset, message)
+        })?;
     let notes = file.content().slice(segment.p_offset..end)?;
     let mut position = 0;
     while position < notes.len() {

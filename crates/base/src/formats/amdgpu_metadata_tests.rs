@@ -154,9 +154,9 @@ fn segments_that_share_notes_are_refused_and_the_same_one_is_read_once() {
 #[test]
 fn notes_of_more_versions_than_there_are_are_refused() {
     // {"amdhsa.version": [n]}
-    let versions: Vec<Vec<u8>> =
+    let descriptors: Vec<Vec<u8>> =
         (0_u8..=64).map(|n| [b"\x81\xaeamdhsa.version\x91", &[n][..]].concat()).collect();
-    let versions: Vec<&[u8]> = versions.iter().map(Vec::as_slice).collect();
+    let versions: Vec<&[u8]> = descriptors.iter().map(Vec::as_slice).collect();
     assert_eq!(read(&with_descriptors(&versions[..64])).unwrap().len(), 64);
     assert_eq!(read(&with_descriptors(&versions)).unwrap_err().kind(), Kind::Limit);
 }

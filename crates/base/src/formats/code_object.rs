@@ -87,9 +87,9 @@ pub fn is_code_object(content: &Content) -> Result<bool> {
 /// Reads the ELF header.
 pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     let file = file_header(content)?;
-    let versioned = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
+    let is_v3_or_later = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
     let [mach, ..] = file.e_flags().to_le_bytes();
-    let processor = versioned.then(|| gfx::processor(mach)).flatten().cloned();
+    let processor = is_v3_or_later.then(|| gfx::processor(mach)).flatten().cloned();
     let Features { xnack, sramecc } = features(&file);
     let fixed = [("sramecc", sramecc), ("xnack", xnack)]
         .into_iter()
@@ -129,8 +129,8 @@ pub fn check_loadable(content: &Content) -> Result<()> {
     ))
 }
 
-/// Reads the ELF header of a code object, and checks that loaders take the file and that it holds everything
-/// its tables name: a partial copy still has a header.
+/// Reads the ELF header of a code object, after checking that loaders take the file and that no segment or
+/// section reaches beyond the end of the file: a partial copy still has a header.
 pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
     check_loadable(content)?;
     let file = ElfFile::with_header(content, file_header(content)?)?;

@@ -166,7 +166,7 @@ impl<W: Write> Encoder<W> {
     pub fn new(sink: W, compression: Compression, threads: &Workers, size: u64) -> Result<Self> {
         compression.check()?;
         let workers = threads.count.max(1);
-        let inner = match compression {
+        let started = match compression {
             Compression::Zstd { level, window_log, long } => {
                 let settings = zstd_frame::FrameSettings { level, window_log, long, workers, size };
                 let contexts = threads.contexts.clone();
@@ -174,7 +174,7 @@ impl<W: Write> Encoder<W> {
             }
             Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(MethodEncoder::Xz),
         };
-        let inner = inner.map_err(|e| Error::io_unplaced("start the compressor", e))?;
+        let inner = started.map_err(|e| Error::io_unplaced("start the compressor", e))?;
         Ok(Self { inner })
     }
 

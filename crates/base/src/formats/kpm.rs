@@ -184,11 +184,11 @@ mod tests {
     use super::*;
 
     fn manifest() -> Manifest {
-        let archives = [
+        let rows = [
             ("gfx1100", "blas_lib_gfx1100.kpack", 3_890_000),
             ("gfx942", "blas_lib_gfx942.kpack", 3_940_000),
         ];
-        let archives = archives.map(|(arch, file, size)| {
+        let archives = rows.map(|(arch, file, size)| {
             (arch.to_owned(), ManifestArchive { file: file.to_owned(), size, kernel_count: 4 })
         });
         Manifest {

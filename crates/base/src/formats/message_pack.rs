@@ -128,8 +128,8 @@ impl<'a> MapFields<'a> {
 
     /// The field `name`, a list of texts.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>> {
-        let texts = self.list(name)?.iter().map(|item| item.as_str().map(str::to_owned));
-        let texts: Option<Vec<String>> = texts.collect();
+        let texts: Option<Vec<String>> =
+            self.list(name)?.iter().map(|item| item.as_str().map(str::to_owned)).collect();
         texts.ok_or_else(|| self.fault(format!("its field `{name}` holds more than texts")))
     }
 }

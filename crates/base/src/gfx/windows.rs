@@ -11,8 +11,9 @@ const WINDOW: usize = 64 << 10;
 /// Longest word that is kept until its end is read, in bytes.
 const WORD_LIMIT: usize = 4096;
 
-/// The archs that a text names, the same as [`archs_in`] finds in the whole; it need not be UTF-8. `fill`
-/// gives the next bytes, until it returns zero.
+/// The archs that a text names: those that [`archs_in`] finds in the whole text, unless it has words longer
+/// than 4 KiB. The text need not be UTF-8. `fill` writes the next bytes into its buffer and returns their
+/// number; zero ends the text.
 pub fn archs_in_windows(
     mut fill: impl FnMut(&mut [u8]) -> io::Result<usize>,
 ) -> io::Result<BTreeSet<BaseArch>> {
@@ -24,9 +25,9 @@ pub fn archs_in_windows(
         let filled = kept + len;
         let end = match len {
             0 => filled,
-            _ => last_word(&buffer[..filled]),
+            _ => last_word_start(&buffer[..filled]),
         };
-        // Windows of an index are often numbers alone, and this test is fast.
+        // Many windows of an index hold only numbers. The search for a `g` skips them without a conversion.
         if buffer[..end].contains(&b'g') {
             archs.extend(archs_in(&String::from_utf8_lossy(&buffer[..end])));
         }
@@ -40,7 +41,7 @@ pub fn archs_in_windows(
 
 /// The start of the last word of `text`, which may continue in the next window. Words may contain dashes, as
 /// archs do (`gfx1250-strict`). Words longer than [`WORD_LIMIT`] are cut.
-fn last_word(text: &[u8]) -> usize {
+fn last_word_start(text: &[u8]) -> usize {
     let before = text.iter().rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'-');
     let start = before.map_or(0, |at| at + 1);
     if text.len() - start <= WORD_LIMIT { start } else { text.len() }

@@ -92,9 +92,9 @@ mod tests {
         assert_eq!(pool.left(), 1);
         thread::scope(|scope| {
             // A draw of more than the pool's total waits for all of it.
-            let all = scope.spawn(|| pool.draw(9));
+            let waiting = scope.spawn(|| pool.draw(9));
             drop(two);
-            let all = all.join().unwrap();
+            let all = waiting.join().unwrap();
             assert_eq!(pool.left(), 0);
             drop(all);
         });

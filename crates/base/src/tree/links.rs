@@ -223,17 +223,17 @@ mod tests {
         assert_eq!(leaving(&[("l", "a/b"), ("n", "l/../../x"), ("a/m", "../n")]), [""; 0]);
         // A chain over too many components is not followed to its end.
         let long = "a/../".repeat(PART_LIMIT / 8);
-        let chain: Vec<(String, String)> =
+        let steps: Vec<(String, String)> =
             (0..9).map(|n| (format!("l{n}"), format!("{long}l{}", n + 1))).collect();
-        let chain: Vec<(&str, &str)> = chain.iter().map(|(path, to)| (&**path, &**to)).collect();
+        let chain: Vec<(&str, &str)> = steps.iter().map(|(path, to)| (&**path, &**to)).collect();
         let tree_of_chain = tree(&chain);
         let faults = tree_of_chain.leaving_links();
         assert_eq!(faults.len(), 6, "of nine, the last three are short enough");
         assert!(faults[0].1.to_string().contains("over more than 4096 folders"), "{}", faults[0].1);
         // A chain whose components wait behind a short link is not followed to its end either.
-        let wide: Vec<(String, String)> =
+        let hops: Vec<(String, String)> =
             (0..9).map(|n| (format!("l{n}"), format!("l{}/{long}", n + 1))).collect();
-        let wide: Vec<(&str, &str)> = wide.iter().map(|(path, to)| (&**path, &**to)).collect();
+        let wide: Vec<(&str, &str)> = hops.iter().map(|(path, to)| (&**path, &**to)).collect();
         assert_eq!(tree(&wide).leaving_links().len(), 6);
         // Kernels do not follow these either.
         assert_eq!(leaving(&[("one", "two/.."), ("two", "one/..")]), [""; 0]);

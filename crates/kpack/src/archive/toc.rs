@@ -229,9 +229,9 @@ fn numbers<I: Input>(
 /// Reads a row. Returns `None` if it has no ordinal.
 fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>, I> {
     let names = [field::ORDINAL, field::ORIGINAL_SIZE];
-    let [ordinal, original_size] = numbers(names, pairs, decoder)?;
-    let (ordinal, original_size) = (ordinal.optional()?, original_size.optional()?);
-    let ordinal = ordinal.map(u32::try_from).transpose().map_err(|_| NoNumber)?;
+    let [ordinal_field, size_field] = numbers(names, pairs, decoder)?;
+    let (number, original_size) = (ordinal_field.optional()?, size_field.optional()?);
+    let ordinal = number.map(u32::try_from).transpose().map_err(|_| NoNumber)?;
     Ok(ordinal.map(|ordinal| Row { ordinal, original_size }))
 }
 

@@ -281,12 +281,8 @@ impl<'a> ClassifiedArtifact<'a> {
         let mut manifests = self.split.archive_manifests.iter();
         self.keeps.is_some()
             || self.split.host.get(path).is_some()
-            || (whole && manifests.any(|manifest| is_below(&manifest.path, path)))
+            || (whole && manifests.any(|manifest| manifest.path.is_below(path)))
     }
-}
-
-fn is_below(path: &TreePath, folder: &TreePath) -> bool {
-    std::iter::successors(path.parent(), TreePath::parent).any(|above| above == *folder)
 }
 
 fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {

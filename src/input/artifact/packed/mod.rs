@@ -203,7 +203,8 @@ impl Contents for Packed {
     }
 }
 
-/// Looks a path up in sorted prefixes. They do not nest, so it sorts right behind its own.
+/// Whether `path` is one of `prefixes` or below one. They are sorted and do not nest, so a path inside one
+/// sorts right behind it.
 fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
     let behind = prefixes.partition_point(|p| p.components().le(path.components()));
     let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));

@@ -66,8 +66,11 @@ impl<'a> Removal<'a> {
         if before.sections.len() != after.sections.len() {
             return Err(other("has another number of sections"));
         }
-        let load = before.segments.iter().position(|load| holds(load, code));
-        let load = load.ok_or_else(|| other("has device code outside of any load segment"))?;
+        let load = before
+            .segments
+            .iter()
+            .position(|load| holds(load, code))
+            .ok_or_else(|| other("has device code outside of any load segment"))?;
         let drops_own_entry = has_own_entry(before) && !has_own_entry(after);
         let mut removal = Self {
             before,
@@ -111,10 +114,11 @@ impl<'a> Removal<'a> {
         let head_end = first.p_vaddr(LE).saturating_add(first.p_filesz(LE));
         let (start, cut_end) = (code.start, code.end / PAGE * PAGE);
         let marker_end = start.saturating_add(self.after.sections[self.fatbin].sh_size(LE));
-        let removed = cut_end.checked_sub(head_end).filter(|removed| *removed > 0);
         let whole = head_end.is_multiple_of(PAGE) && head_end >= marker_end;
-        let removed =
-            removed.filter(|_| whole).ok_or_else(|| other("has no whole pages cut out"))?;
+        let removed = cut_end
+            .checked_sub(head_end)
+            .filter(|removed| whole && *removed > 0)
+            .ok_or_else(|| other("has no whole pages cut out"))?;
         let cut_start = self.code().sh_offset(LE) + (head_end - start);
         let had = self.before.segments.len() - usize::from(self.drops_own_entry);
         let second = match self.after.segments.len().checked_sub(had) {

@@ -19,7 +19,7 @@ pub(in crate::verify::checks) struct Brought<'a> {
     package: &'a Installed,
     /// Files of the packages.
     files: BTreeSet<&'a str>,
-    /// The dependencies of the packages that the set does not have.
+    /// The names that the packages depend on and that nothing in the set offers.
     outside: BTreeSet<&'a str>,
     /// Whether some of it is of the same version as a package of the set: a part of the set is not
     /// here, and nothing is known of what it would bring.

@@ -30,8 +30,8 @@ impl Texts {
             .filter(|(first, _)| first.ends_with(DIST_INFO))
             .map(|(first, _)| first)
             .collect();
-        let mut folders = folders.into_iter();
-        let folder = match (folders.next(), folders.next()) {
+        let mut names = folders.into_iter();
+        let folder = match (names.next(), names.next()) {
             (Some(folder), None) => folder,
             (None, _) => {
                 return Err(Error::malformed("has no .dist-info folder, so it is no wheel"));
@@ -52,8 +52,10 @@ impl Texts {
 
 fn text(zip: &ZipReader, folder: &str, name: &str, limit: u64) -> Result<Vec<u8>> {
     let path = format!("{folder}/{name}");
-    let member = zip.members().iter().find(|member| member.name == path);
-    let member = member
+    let member = zip
+        .members()
+        .iter()
+        .find(|member| member.name == path)
         .ok_or_else(|| Error::malformed(format!("has no {path}, and installers refuse it")))?;
     zip.read(member, limit, name)
 }

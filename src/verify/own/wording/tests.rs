@@ -182,7 +182,7 @@ fn an_rpm_changes_what_it_has() {
     }
 }
 
-/// The problems at `%pretrans` of an `.rpm` whose script has this text.
+/// The script that comes out at `%pretrans` of an `.rpm` which has this text there.
 fn pretrans_of(text: &str) -> String {
     let package = package(Format::Rpm, vec![("was", link("x")), ("f", folder())]);
     with(package, "%pretrans", text).1

@@ -66,8 +66,8 @@ impl<'a> ReleaseIndexes<'a> {
     ) -> Result<()> {
         let path = format!("{}/{}", self.folder, file.path);
         let (above, name) = (folder_of(&path), name_of(&path));
-        let digests = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
-        let digests = digests.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
+        let possible = [("SHA256", Some(&file.sha256)), ("SHA512", file.sha512.as_ref())];
+        let digests = possible.into_iter().filter_map(|(name, digest)| Some((name, digest?)));
         let hashed: Vec<String> =
             digests.map(|(name, digest)| format!("{above}/by-hash/{name}/{digest}")).collect();
         if self.by_hash {

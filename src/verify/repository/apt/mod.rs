@@ -108,8 +108,8 @@ fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()>
 
 /// A suite lies in the folder that clients ask for it in: by its name, or by its codename.
 fn check_name(context: &mut Context<'_>, subject: &str, folder: &str, release: &Release) {
-    let names = ["Suite", "Codename"].into_iter().filter_map(|name| release.field(name));
-    let names: Vec<String> = names.map(str::to_owned).collect();
+    let fields = ["Suite", "Codename"].into_iter().filter_map(|name| release.field(name));
+    let names: Vec<String> = fields.map(str::to_owned).collect();
     if !names.is_empty() && !names.iter().any(|name| name == folder) {
         let folder = folder.to_owned();
         context.contradicts(subject, IndexContradiction::OtherSuite { names, folder });

@@ -306,9 +306,9 @@ fn node(package: &SuitePackage) -> PackageNode<'_> {
     offers.sort_unstable();
     offers.dedup();
     offers.shrink_to_fit();
-    let groups = [package.field("Pre-Depends"), package.field("Depends")];
+    let fields = [package.field("Pre-Depends"), package.field("Depends")];
     let mut groups: Vec<&str> =
-        groups.iter().flat_map(|field| field.split(',')).map(str::trim).collect();
+        fields.iter().flat_map(|field| field.split(',')).map(str::trim).collect();
     groups.sort_unstable();
     groups.dedup();
     let mut wishes = Vec::new();

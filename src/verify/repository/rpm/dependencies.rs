@@ -7,6 +7,7 @@ use rockpack_base::formats::rpm;
 
 use super::lists::{RelationEntry, RpmEntry};
 use super::names::REPOMD;
+use crate::package::bounds::without_release;
 use crate::verify::problem::{IndexFault, OpenDependency};
 use crate::verify::repository::closure::{self, KnownNames, PackageNode, Sign, VersionRules, Wish};
 use crate::verify::repository::context::Context;
@@ -48,10 +49,6 @@ fn compare_versions(left: &str, right: &str) -> Ordering {
     } else {
         rpm::compare_versions(without_release(left), without_release(right))
     }
-}
-
-fn without_release(evr: &str) -> &str {
-    evr.split('-').next().unwrap_or_default()
 }
 
 /// A package and its architecture. Files and rich dependencies are for the client's solver.

@@ -8,6 +8,7 @@ use rockpack_base::formats::rpm::Front;
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
+use crate::verify::own::rpm_header::bad_tags;
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::NamedFiles;
 use crate::verify::repository::trust::Trust;
@@ -118,10 +119,6 @@ impl DifferingProperties {
             self.0.insert(what);
         }
     }
-}
-
-fn bad_tags(error: rpm::Error) -> Error {
-    Error::malformed("has bad tags").cause(error)
 }
 
 /// Compares all relations with those of the index. Of what the package requires, the index may leave out

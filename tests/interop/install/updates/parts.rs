@@ -22,7 +22,7 @@ fn parted() -> Arc<Built> {
 }
 
 /// The part of [`parted`] that has the package.
-fn part_with(set: &Built, package: &str) -> String {
+fn part_that_has(set: &Built, package: &str) -> String {
     let receipts = set.receipts();
     let at = receipts.iter().position(|receipt| {
         let text = std::fs::read_to_string(receipt).unwrap();
@@ -34,7 +34,7 @@ fn part_with(set: &Built, package: &str) -> String {
 
 /// The only part of a hotfix with a changed package; no other part is built and published.
 fn part_again(first: &Built) -> Arc<Built> {
-    let part = part_with(first, "rocm-blas");
+    let part = part_that_has(first, "rocm-blas");
     let again = Recipe::new("7.1.0").revisions(&BLAS_CHANGED).on("2", &[first]);
     again.text("--partition", &part).build()
 }

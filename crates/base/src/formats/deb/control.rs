@@ -19,7 +19,7 @@ const LONG: u64 = 64 << 10;
 /// How many bytes of data are moved at most for each byte of the control archive if that is compressed.
 const DATA_MOVED_MAX: u64 = 16;
 
-/// The level of gzip; most of what is compressed are digests in hex, of which no level saves more than half.
+/// The level of gzip. Most of the input is digests in hex, which no level shrinks by more than half.
 const LEVEL: u32 = 6;
 
 /// Whether a control archive of `control` bytes is compressed beside a data archive of `data` bytes.

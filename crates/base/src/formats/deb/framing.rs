@@ -125,8 +125,8 @@ fn refuse_second(package: &Content, second: &ArMember) -> Error {
 fn check_version(package: &Content, member: &ArMember) -> Result<()> {
     let stated = package.slice(member.range.clone())?;
     let bytes = stated.read_vec(0..stated.len(), VERSION_MAX, VERSION)?;
-    let line = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = line.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
+    let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = first.strip_suffix(b"\n").and_then(|line| std::str::from_utf8(line).ok());
     let parts = line.and_then(|line| line.split_once('.'));
     let version =
         parts.and_then(|(major, minor)| Some((plain_number(major)?, plain_number(minor)?)));

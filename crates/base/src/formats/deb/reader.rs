@@ -157,8 +157,7 @@ impl DebFront {
         let member = package.slice(framing.control.range)?;
         let wanted = ["control", "md5sums", "conffiles"];
         let (mut files, _) = control_files(&member, method, |name| wanted.contains(&name))?;
-        let control = files.remove("control").map(Arc::unwrap_or_clone);
-        let control = control.ok_or_else(|| {
+        let control = files.remove("control").map(Arc::unwrap_or_clone).ok_or_else(|| {
             let error = Error::malformed("has no control file").structure("control archive");
             error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
         })?;

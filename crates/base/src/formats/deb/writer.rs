@@ -37,7 +37,7 @@ pub struct DebWriter {
     /// Index of the next entry.
     next: usize,
     sums: Vec<[u8; 16]>,
-    /// The bytes that are reserved for what is in front of the data archive.
+    /// The bytes reserved in front of the data archive.
     reserved: u64,
 }
 

@@ -56,10 +56,10 @@ pub fn build_id(file: &ElfFile) -> Result<Option<String>> {
 /// The descriptor of the first build-id among `notes`.
 fn find(mut notes: &[u8]) -> Option<&[u8]> {
     loop {
-        let (header, rest) = notes.split_at_checked(NOTE_HEADER)?;
+        let (header, after) = notes.split_at_checked(NOTE_HEADER)?;
         let (name_size, size, kind) = (word(header, 0)?, word(header, 4)?, word(header, 8)?);
-        let name = rest.get(..name_size)?;
-        let rest = rest.get(name_size.checked_next_multiple_of(4)?..)?;
+        let name = after.get(..name_size)?;
+        let rest = after.get(name_size.checked_next_multiple_of(4)?..)?;
         let descriptor = rest.get(..size)?;
         let is_build_id = u32::try_from(kind) == Ok(NT_GNU_BUILD_ID) && name == GNU;
         if is_build_id && (SHORTEST..=LONGEST).contains(&size) {

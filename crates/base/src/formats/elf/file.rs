@@ -204,7 +204,7 @@ impl ElfFile {
     }
 
     /// Offset in the file of the `len` bytes at address `start`; `None` if they are not loaded from the file.
-    /// Segments do not overlap, so the last one that begins at or before `start` decides.
+    /// Segments of valid files do not overlap, so the last one that begins at or before `start` decides.
     pub fn offset_of(&self, start: u64, len: u64) -> Option<u64> {
         let end = start.checked_add(len)?;
         let loads = &self.loads_by_address;
@@ -215,7 +215,7 @@ impl ElfFile {
         (end <= loaded_end).then(|| load.p_offset.checked_add(skip)).flatten()
     }
 
-    /// The range of a section's bytes in the file. Fails if it reaches beyond the end.
+    /// The range of a section's bytes in the file. Fails if the section reaches beyond the end of the file.
     pub fn file_range(
         &self,
         index: usize,
@@ -273,8 +273,8 @@ impl ElfFile {
 
     /// Makes an error about the header of section `index`.
     pub fn refuse_section(&self, kind: Kind, index: usize, message: impl Into<String>) -> Error {
-        let name = self.sections.get(index).map(|section| self.name(section));
-        let name = name.filter(|name| !name.is_empty());
+        let header = self.sections.get(index);
+        let name = header.map(|header| self.name(header)).filter(|name| !name.is_empty());
         let structure = name.map_or("section header".to_owned(), Cow::into_owned);
         let skip = (index as u64).saturating_mul(SectionHeader::SIZE);
         let offset = self.header.e_shoff().saturating_add(skip);

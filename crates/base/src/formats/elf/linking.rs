@@ -133,8 +133,8 @@ fn undefined(
         if name.is_empty() {
             continue;
         }
-        let index = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
-        let index = index.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
+        let pair = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
+        let index = pair.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
         let bound = bindings.get(&index).filter(|_| index > 1).cloned();
         let (version, library) = bound.map(|bound| (bound.version, bound.library)).unzip();
         found.push(UndefinedSymbol { name, version, library });
@@ -170,9 +170,8 @@ pub(super) fn dynamic_symbols(
     dynamic: &Dynamic,
     count: u64,
 ) -> Result<Option<RecordTable<Symbol>>> {
-    let start = dynamic.value(elf::DT_SYMTAB);
     let size = count.saturating_mul(Symbol::SIZE);
-    let start = start.and_then(|address| file.offset_of(address, size));
+    let start = dynamic.value(elf::DT_SYMTAB).and_then(|address| file.offset_of(address, size));
     start.map(|start| RecordTable::new(file.content(), start, size)).transpose()
 }
 

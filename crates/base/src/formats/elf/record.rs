@@ -6,11 +6,11 @@ use object::pod::{self, Pod};
 
 /// A structure of fixed size.
 pub trait Record: Copy {
-    /// The structure's bytes.
+    /// The structure as it is stored in a file.
     type Raw: Pod;
-    /// The name in messages.
+    /// The name of the structure in messages.
     const NAME: &'static str;
-    /// Number of bytes.
+    /// Bytes of the structure in a file.
     const SIZE: u64 = size_of::<Self::Raw>() as u64;
 
     /// Reads the structure from its bytes.
@@ -54,13 +54,13 @@ record! {
         p_offset: u64,
         /// Address relative to the load address.
         p_vaddr: u64,
-        /// Physical address, equal to `p_vaddr` on this machine and ignored.
+        /// Physical address. Linux ignores it.
         p_paddr: u64,
         /// Bytes in the file.
         p_filesz: u64,
         /// Bytes in memory.
         p_memsz: u64,
-        /// Modulus by which address and offset agree.
+        /// Alignment: address and file offset have the same remainder when divided by it.
         p_align: u64,
     }
 }
@@ -82,7 +82,7 @@ record! {
         sh_size: u64,
         /// Index of a related section.
         sh_link: u32,
-        /// Further information, by type.
+        /// Further information; its meaning depends on `sh_type`.
         sh_info: u32,
         /// Alignment of the address.
         sh_addralign: u64,
@@ -136,11 +136,11 @@ record! {
         vna_hash: u32,
         /// `VER_FLG_*`.
         vna_flags: elf::VersionFlags,
-        /// The index that symbols refer to it by.
+        /// The index by which symbols refer to the version.
         vna_other: elf::VersionIndex,
         /// Offset of the name in the string table.
         vna_name: u32,
-        /// Offset of the next from here; zero for the last.
+        /// Offset of the next version from here; zero for the last.
         vna_next: u32,
     }
 }
@@ -152,7 +152,7 @@ record! {
         vd_version: u16,
         /// `VER_FLG_*`.
         vd_flags: elf::VersionFlags,
-        /// The index that symbols refer to it by.
+        /// The index by which symbols refer to the version.
         vd_ndx: elf::VersionIndex,
         /// Number of names: the version's own, and those of the versions that it builds on.
         vd_cnt: u16,
@@ -170,7 +170,7 @@ record! {
     VersionDefinitionAux = elf::Verdaux<LE>, "version definition name" {
         /// Offset of the name in the string table.
         vda_name: u32,
-        /// Offset of the next from here; zero for the last.
+        /// Offset of the next name from here; zero for the last.
         vda_next: u32,
     }
 }
@@ -186,12 +186,12 @@ impl ProgramHeader {
         self.p_type == elf::PT_LOAD
     }
 
-    /// Offset of the end of the segment in the file. Only for validated headers.
+    /// Offset of the end of the segment in the file; `u64::MAX` if the sum overflows.
     pub fn file_end(&self) -> u64 {
         self.p_offset.saturating_add(self.p_filesz)
     }
 
-    /// Address of the end of the segment. Only for validated headers.
+    /// Address of the end of the segment; `u64::MAX` if the sum overflows.
     pub fn memory_end(&self) -> u64 {
         self.p_vaddr.saturating_add(self.p_memsz)
     }
@@ -220,12 +220,12 @@ impl SectionHeader {
         self.sh_flags.0 & elf::SHF_TLS.0 != 0
     }
 
-    /// Offset of the end of the section in the file.
+    /// Offset of the end of the section in the file; `u64::MAX` if the sum overflows.
     pub fn file_end(&self) -> u64 {
         self.sh_offset.saturating_add(self.sh_size)
     }
 
-    /// Address of the end of the section.
+    /// Address of the end of the section; `u64::MAX` if the sum overflows.
     pub fn memory_end(&self) -> u64 {
         self.sh_addr.saturating_add(self.sh_size)
     }
@@ -276,14 +276,14 @@ impl Record for Symbol {
 }
 
 impl Symbol {
-    /// Whether the symbol names a whole section.
+    /// Whether the symbol stands for a whole section (`STT_SECTION`).
     pub fn is_section(&self) -> bool {
         self.st_info.st_type() == elf::STT_SECTION
     }
 
-    /// The address at which the dynamic linker finds the symbol, relative to the load address, whatever its
-    /// section. `None` for symbols of other files, absolute ones, and thread-local ones, which are no
-    /// addresses.
+    /// The address at which the dynamic linker finds the symbol, relative to the load address. The section of
+    /// the symbol does not matter. `None` for undefined, absolute and thread-local symbols: their values are
+    /// no such addresses.
     pub fn address(&self) -> Option<u64> {
         let elsewhere = [elf::SHN_UNDEF.0, elf::SHN_ABS.0].contains(&self.st_shndx);
         let is_address = !elsewhere && self.st_info.st_type() != elf::STT_TLS;
@@ -371,7 +371,7 @@ impl FileHeader {
         self.raw.e_shoff.get(LE)
     }
 
-    /// Number of section headers; zero if the number does not fit.
+    /// Number of section headers; zero if it does not fit and is in `sh_size` of the null section.
     pub fn e_shnum(&self) -> u16 {
         self.raw.e_shnum.get(LE)
     }
@@ -386,7 +386,8 @@ impl FileHeader {
         self.raw.e_shstrndx.get(LE).0
     }
 
-    /// A copy of the header with other tables.
+    /// A copy of the header with another number of program headers, and with another offset and number of
+    /// section headers.
     pub fn with_tables(mut self, program_headers: u16, section_headers: (u64, u16)) -> Self {
         self.raw.e_phnum = program_headers.into();
         self.raw.e_shoff = section_headers.0.into();

@@ -23,11 +23,11 @@ pub struct Relocation {
     pub symbol: u32,
     /// The addend: explicit, or, for RELR, the relocated word itself.
     pub addend: i64,
-    /// The position of its entry, or, for RELR, of the relocated word.
+    /// The position of the entry, or, for RELR, of the relocated word.
     pub site: Site,
 }
 
-/// The encoding of a relocation.
+/// The place in the file where a relocation is stored, and the kind of table that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Site {
     /// An entry of `DT_RELA` or `DT_JMPREL` at this offset in the file.
@@ -44,7 +44,7 @@ impl Relocation {
         }
     }
 
-    /// Whether the relocation is for thread-local storage; its addend is then no address.
+    /// Whether the relocation is for thread-local storage. The addend of such a relocation is no address.
     pub fn is_thread_local(&self) -> bool {
         let kinds = [
             elf::R_X86_64_DTPMOD64,
@@ -101,8 +101,8 @@ fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let other = [elf::DT_REL, elf::DT_ANDROID_REL, elf::DT_ANDROID_RELA, elf::DT_ANDROID_RELR];
     for item in &dynamic.entries {
         let tag = item.entry.d_tag;
-        let plain_plt = tag == elf::DT_PLTREL && item.entry.d_val.cast_signed() != elf::DT_RELA.0;
-        if other.contains(&tag) || plain_plt {
+        let other_plt = tag == elf::DT_PLTREL && item.entry.d_val.cast_signed() != elf::DT_RELA.0;
+        if other.contains(&tag) || other_plt {
             let message = format!("relocations of the kind of tag {:#x} are not handled", tag.0);
             return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
         }

@@ -54,8 +54,8 @@ fn agree(bytes: &[u8]) -> bool {
             assert_eq!(found.ordinal, row.ordinal, "{key} {target}");
             assert!(found.original_size.is_none_or(|size| size == row.original_size));
             let span = lenient.stored(row.ordinal).unwrap();
-            let stored = strict.frame(row.ordinal).unwrap();
-            let stored = stored.read_vec(0..stored.len(), u64::MAX, "frame").unwrap();
+            let frame = strict.frame(row.ordinal).unwrap();
+            let stored = frame.read_vec(0..frame.len(), u64::MAX, "frame").unwrap();
             let start = usize::try_from(span.offset).unwrap();
             assert_eq!(&bytes[start..start + stored.len()], stored);
             assert_eq!(span.size, stored.len() as u64);

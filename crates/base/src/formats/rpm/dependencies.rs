@@ -186,10 +186,10 @@ fn features(specification: &RpmSpecification) -> Vec<Feature> {
     if dependencies.iter().any(|dependency| dependency.name.starts_with('(')) {
         found.push(Feature("RichDependencies", "4.12.0-1"));
     }
-    let versions = dependencies.iter().filter_map(|d| d.version.as_ref());
+    let relations = dependencies.iter().filter_map(|d| d.version.as_ref());
     let evr = specification.evr();
     let versions: Vec<&str> =
-        versions.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
+        relations.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
     if versions.iter().any(|version| version.contains('~')) {
         found.push(Feature("TildeInVersions", "4.10.0-1"));
     }

@@ -30,8 +30,8 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     }
     let columns = Columns::read(header)?;
     columns.check()?;
-    let entries = (0..columns.bases.len()).map(|index| columns.entry(index));
-    let entries = entries.collect::<Result<Vec<_>>>()?;
+    let entries =
+        (0..columns.bases.len()).map(|index| columns.entry(index)).collect::<Result<Vec<_>>>()?;
     refuse_twice(&entries)?;
     columns.refuse_links(&entries)?;
     Ok(entries)
@@ -219,9 +219,9 @@ impl<'a> Columns<'a> {
     }
 
     fn path(&self, index: usize) -> Result<String> {
-        let directory =
-            usize::try_from(self.indexes[index]).ok().and_then(|at| self.directories.get(at));
-        let directory = directory
+        let at = usize::try_from(self.indexes[index]).ok();
+        let directory = at
+            .and_then(|at| self.directories.get(at))
             .and_then(|text| text.strip_prefix('/'))
             .filter(|text| text.is_empty() || text.ends_with('/'))
             .ok_or_else(|| fault("has a file in no directory"))?;

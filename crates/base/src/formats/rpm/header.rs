@@ -151,8 +151,7 @@ fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<V
     tags.extend(constants(entries)?);
     tags.push(sizes(entries));
     tags.extend(paths(entries)?);
-    let tags = tags.into_iter();
-    Ok(tags.map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
+    Ok(tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
 }
 
 /// The tags that differ between files, and their common time.

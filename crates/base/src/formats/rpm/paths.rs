@@ -60,9 +60,9 @@ mod tests {
             (IndexTag::RPMTAG_DIRNAMES, IndexData::StringArray(vec!["d".repeat(folder)])),
             (IndexTag::RPMTAG_DIRINDEXES, IndexData::Int32(vec![0; count])),
         ];
-        let tags = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        let entries = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
         check(
-            &Header::from_entries(tags.collect::<Vec<_>>(), IndexTag::RPMTAG_HEADERIMMUTABLE),
+            &Header::from_entries(entries.collect::<Vec<_>>(), IndexTag::RPMTAG_HEADERIMMUTABLE),
             len,
         )
     }

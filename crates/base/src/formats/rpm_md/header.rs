@@ -138,8 +138,8 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
     }
     let mut files = Vec::with_capacity(bases.len());
     for (((base, index), flags), mode) in bases.iter().zip(indexes).zip(flags).zip(modes) {
-        let directory = usize::try_from(index).ok().and_then(|index| directories.get(index));
-        let directory = directory.ok_or_else(|| fault(format!("has `{base}` in no directory")))?;
+        let found = usize::try_from(index).ok().and_then(|index| directories.get(index));
+        let directory = found.ok_or_else(|| fault(format!("has `{base}` in no directory")))?;
         let ghost = FileFlags::from_bits_retain(flags).contains(FileFlags::GHOST);
         let kind = match (mode & MODE_TYPE == MODE_DIRECTORY, ghost) {
             (true, _) => FileKind::Dir,

@@ -189,8 +189,8 @@ fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
                 "a digest by {name}; sha256, sha384 and sha512 are the ones that wheels may have"
             )
         })?;
-    let bytes = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == hash.len());
-    let bytes = bytes.ok_or_else(|| {
+    let decoded = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == hash.len());
+    let bytes = decoded.ok_or_else(|| {
         let is_hex =
             digest.len() == 2 * hash.len() && digest.bytes().all(|b| b.is_ascii_hexdigit());
         let form = if is_hex { "in hexadecimal, not" } else { "that is no" };
@@ -223,10 +223,10 @@ fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str>
             Some(next) => next,
             None => {
                 let end = after.strip_prefix('\r').unwrap_or(after);
-                let end = end.strip_prefix('\n').unwrap_or(end);
-                let is_end = end.len() < after.len() || after.is_empty();
+                let next = end.strip_prefix('\n').unwrap_or(end);
+                let is_end = next.len() < after.len() || after.is_empty();
                 return if is_end {
-                    Ok((fields, end))
+                    Ok((fields, next))
                 } else {
                     Err("has bytes behind a quoted field")
                 };

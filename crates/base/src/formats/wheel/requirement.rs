@@ -84,8 +84,8 @@ impl Requirement {
             // A URL may contain a semicolon.
             Some(rest) => {
                 let rest = rest.trim_start();
-                let (url, marker) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-                let marker = marker.trim_start();
+                let (url, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                let marker = after.trim_start();
                 if url.is_empty() || !marker.is_empty() && !marker.starts_with(';') {
                     return Err(no_requirement(text, "it has no URL behind @"));
                 }
@@ -98,12 +98,12 @@ impl Requirement {
         };
         let versions =
             versions(wish.trim()).map_err(|cause| no_requirement(text, &cause.to_string()))?;
-        let condition = match marker {
+        let parsed = match marker {
             Some(marker) if marker.trim().is_empty() => None,
             marker => Condition::parse(marker.unwrap_or_default()),
         };
         let condition =
-            condition.ok_or_else(|| no_requirement(text, "no marker follows the semicolon"))?;
+            parsed.ok_or_else(|| no_requirement(text, "no marker follows the semicolon"))?;
         Ok(Self { project: normalized(name), extras, versions, condition })
     }
 

@@ -150,13 +150,13 @@ pub(super) fn place(archive: &Content, end: u64, entries: Vec<Entry>) -> Result<
         let Some(entry) = entries.get(*index) else { continue };
         let start = local(archive, entry)?;
         let range = start.checked_add(entry.compressed).map(|end| start..end);
-        let range = range.filter(|range| range.end <= next).ok_or_else(|| {
+        let stored = range.filter(|range| range.end <= next).ok_or_else(|| {
             let message =
                 format!("of {} has bytes that reach into what follows", entry.member.name);
             fault(archive, "local header", entry.local, message)
         })?;
         if let Some(slot) = members.get_mut(*index) {
-            *slot = Some(ZipMember { stored: range, ..entry.member.clone() });
+            *slot = Some(ZipMember { stored, ..entry.member.clone() });
         }
     }
     Ok(members.into_iter().flatten().collect())

@@ -21,6 +21,8 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::options::EmitOptions;
+use super::reuse::Seen;
+use crate::pack::cache::ContentDigest;
 use crate::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 
@@ -58,19 +60,23 @@ pub(super) struct Read {
     pub finished: Vec<(Format, Finished)>,
 }
 
-/// Reads `entries` once, whose digests may be `known`. If they are and there is no writer, reads nothing.
+/// Reads `entries` once, in which an earlier reading and the cache may have `seen` something. If the cache had
+/// everything and there is no writer, reads nothing.
 pub(super) fn fan_out(
     entries: &[PackageEntry<Content>],
-    known: Option<Vec<Option<FileDigests>>>,
+    seen: Option<Seen>,
     sinks: Vec<Sink>,
     options: &EmitOptions<'_>,
 ) -> Result<Read> {
     let EmitOptions { progress, sha1, .. } = *options;
-    if let (Some(digests), true) = (&known, sinks.is_empty()) {
-        let files = entries.iter().filter_map(|entry| entry.node.data());
-        progress.advance(Stage::Emit, files.map(Content::len).sum());
-        return Ok(Read { digests: digests.clone(), finished: Vec::new() });
-    }
+    let seen = match seen {
+        Some(Seen { digests, .. }) if sinks.is_empty() => {
+            let files = entries.iter().filter_map(|entry| entry.node.data());
+            progress.advance(Stage::Emit, files.map(Content::len).sum());
+            return Ok(Read { digests, finished: Vec::new() });
+        }
+        seen => seen,
+    };
     thread::scope(|scope| {
         let mut channels = Vec::new();
         let mut writers = Vec::new();
@@ -82,7 +88,8 @@ pub(super) fn fan_out(
             writers.push(thread.map_err(Error::no_thread)?);
         }
         let windows = SharedWindows::default();
-        let read = EntryReader { channels, windows, known, sha1, progress }.read_all(entries);
+        let read =
+            EntryReader { channels, windows, sha1, progress }.read_all(entries, seen.as_ref());
         let (mut finished, mut faults) = (Vec::new(), Vec::new());
         for writer in writers {
             match writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))) {
@@ -188,25 +195,26 @@ impl SharedWindows {
 struct EntryReader<'a> {
     channels: Vec<Channel>,
     windows: SharedWindows,
-    /// Digests of each entry, if they were computed before.
-    known: Option<Vec<Option<FileDigests>>>,
     /// Whether SHA-1 is wanted.
     sha1: bool,
     progress: &'a dyn Progress,
 }
 
 impl EntryReader<'_> {
-    fn read_all(mut self, entries: &[PackageEntry<Content>]) -> Result<Vec<Option<FileDigests>>> {
-        let known = self.known.take();
-        let digests: Result<Vec<_>> = entries
+    fn read_all(
+        mut self,
+        entries: &[PackageEntry<Content>],
+        seen: Option<&Seen>,
+    ) -> Result<Vec<Option<FileDigests>>> {
+        let digests: Vec<_> = entries
             .iter()
             .enumerate()
             .map(|(index, entry)| {
-                let known = known.as_ref().and_then(|known| *known.get(index)?);
-                self.read(entry, known).context(|| format!("packing /{}", entry.path))
+                let known = seen.and_then(|seen| *seen.digests.get(index)?);
+                let content = seen.and_then(|seen| *seen.contents.get(index)?);
+                self.read(entry, known, content).context(|| format!("packing /{}", entry.path))
             })
-            .collect();
-        let digests = digests?;
+            .collect::<Result<_>>()?;
         for channel in &mut self.channels {
             channel.add(Message::Finish)?;
             channel.send()?;
@@ -218,6 +226,7 @@ impl EntryReader<'_> {
         &mut self,
         entry: &PackageEntry<Content>,
         known: Option<FileDigests>,
+        seen: Option<ContentDigest>,
     ) -> Result<Option<FileDigests>> {
         let Node::File { data, .. } = &entry.node else {
             self.send(entry, Message::Begin(Effort::Full))?;
@@ -230,7 +239,7 @@ impl EntryReader<'_> {
             self.progress.advance(Stage::Emit, data.len());
             return Ok(Some(known));
         }
-        let digests = self.content(entry, data, known)?;
+        let digests = self.content(entry, data, seen)?;
         self.send(entry, Message::End(Some(digests)))?;
         Ok(Some(digests))
     }
@@ -239,11 +248,12 @@ impl EntryReader<'_> {
         &mut self,
         entry: &PackageEntry<Content>,
         content: &Content,
-        known: Option<FileDigests>,
+        seen: Option<ContentDigest>,
     ) -> Result<FileDigests> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|channel| channel.format == Format::Deb);
         let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), self.sha1);
+        let mut again = seen.map(|seen| (seen, blake3::Hasher::new()));
         let mut left = content.len();
         while left > 0 {
             let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
@@ -253,16 +263,18 @@ impl EntryReader<'_> {
                 return Err(Error::bug("content ends before its length"));
             }
             digests.update(&window);
+            if let Some((_, hasher)) = &mut again {
+                hasher.update(&window);
+            }
             let window = self.windows.share(window);
             self.send(entry, Message::Data(window))?;
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }
-        let digests = digests.finish();
-        match known {
+        match again {
             // The cache keeps the compressed payload under the digest of the earlier read.
-            Some(known) if known.sha256 != digests.sha256 => Err(changed(content)),
-            _ => Ok(digests),
+            Some((seen, hasher)) if hasher.finalize() != seen => Err(changed(content)),
+            _ => Ok(digests.finish()),
         }
     }
 

@@ -93,38 +93,42 @@ fn write(
     if let Some(control) = &package.rpm {
         prepared.push(rpm::prepare(package, control, options)?);
     }
-    let reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
+    let mut reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
     let mut sinks = Vec::new();
     let mut files = Vec::new();
     for Prepared { format, file_name, installed_size, specification } in prepared {
         let file = staging.create(&file_name)?;
-        let known = reuse.as_ref().map(|reuse| reuse.fill(&file, format, &specification));
-        let key = match known.transpose().file(&file_name)? {
-            Some(Known::Filled(after)) => {
+        let known = reuse.as_mut().map(|reuse| reuse.fill(&file, format, &specification));
+        let known = known.transpose().file(&file_name)?;
+        match &known {
+            Some(Known::Filled { payload, .. }) => {
                 let before = contents(&package.entries, format);
-                tell(options, format, Compressed { before, after, reused: true });
-                None
+                tell(options, format, Compressed { before, after: *payload, reused: true });
             }
-            other => {
+            Some(Known::New(_)) | None => {
                 let writer = specification.writer(file).file(&file_name)?;
                 sinks.push(Sink { format, file_name: file_name.clone(), writer });
-                other.and_then(Known::key)
             }
-        };
-        files.push((format, file_name, installed_size, key));
+        }
+        files.push((format, file_name, installed_size, known));
     }
-    let known = reuse.map(Reuse::into_digests);
-    let read = fan_out::fan_out(&package.entries, known, sinks, options)?;
+    let seen = reuse.map(Reuse::into_seen);
+    let read = fan_out::fan_out(&package.entries, seen, sinks, options)?;
     for (format, finished) in &read.finished {
         let before = contents(&package.entries, *format);
         let after = finished.payload.end - finished.payload.start;
         tell(options, *format, Compressed { before, after, reused: false });
     }
-    let files = files.into_iter().map(|(format, file_name, installed_size, key)| {
+    let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
+        let (key, sha256) = match known {
+            Some(Known::Filled { sha256, .. }) => (None, Some(sha256)),
+            Some(Known::New(key)) => (Some(key), None),
+            None => (None, None),
+        };
         let keep = key.zip(finished.map(|(_, finished)| finished.clone()));
         let members = members(&package.entries, &read.digests, format);
-        UnsealedFile { format, file_name, installed_size, members, keep }
+        UnsealedFile { format, file_name, installed_size, members, keep, sha256 }
     });
     Ok(Unsealed { package: package.id.clone(), files: files.collect() })
 }

@@ -9,6 +9,7 @@ use rockpack_base::formats::payload::Finished;
 
 use super::emitted::{Emitted, EmittedMember};
 use super::options::EmitOptions;
+use super::reuse::kept_facts;
 use super::staging::Staging;
 use crate::pack::cache::{Cache, Key};
 use crate::package::indexed::Indexed;
@@ -32,6 +33,8 @@ pub(super) struct UnsealedFile {
     pub members: Vec<EmittedMember>,
     /// The payload to be put into a cache, if any.
     pub keep: Option<(Key, Finished)>,
+    /// SHA-256 of the file, if it was computed while the file was written.
+    pub sha256: Option<[u8; 32]>,
 }
 
 impl Unsealed {
@@ -47,14 +50,17 @@ impl Unsealed {
 impl UnsealedFile {
     fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
         let EmitOptions { cache, progress, .. } = *options;
-        let Self { format, file_name, installed_size, members, keep } = self;
+        let Self { format, file_name, installed_size, members, keep, sha256 } = self;
         if let (Some(cache), Some((key, finished))) = (cache, &keep) {
-            keep_payload(cache, key, finished, staging.open(&file_name)?)?;
+            keep_payload(cache, key, finished, &members, staging.open(&file_name)?)?;
         }
         progress.begin(Stage::Seal);
         let content = staging.seal(&file_name, &options.budget)?;
         let size = content.len();
-        let digested = digested(&content, &members, options);
+        let digested = match sha256.filter(|_| !options.indexed) {
+            Some(known) => Ok((known, None)),
+            None => digested(&content, &members, options),
+        };
         progress.end(Stage::Seal);
         let (sha256, indexed) = digested?;
         progress.advance(Stage::Seal, size);
@@ -88,12 +94,20 @@ fn digested(
 }
 
 /// Puts the payload of the package `file` into the cache.
-fn keep_payload(cache: &Cache, key: &Key, finished: &Finished, mut file: File) -> Result<()> {
+fn keep_payload(
+    cache: &Cache,
+    key: &Key,
+    finished: &Finished,
+    members: &[EmittedMember],
+    mut file: File,
+) -> Result<()> {
     let Finished { payload, facts } = finished;
+    let files = members.iter().filter_map(|file| Some((file.sha256.as_ref()?, file.sha1.as_ref())));
+    let facts = kept_facts(files, facts);
     let start = file.seek(SeekFrom::Start(payload.start));
     start.map_err(|e| Error::io_unplaced("read the package", e))?;
     let len = payload.end - payload.start;
     let mut body = BufReader::with_capacity(WINDOW, file).take(len);
-    cache.keep(key, facts, len, &mut body);
+    cache.keep(key, &facts, len, &mut body);
     Ok(())
 }

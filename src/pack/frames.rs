@@ -1,4 +1,5 @@
-//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one is read twice.
+//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one that it lacks is read
+//! twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -15,18 +16,18 @@ use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
-use crate::pack::cache::{Key, KeyMaker};
+use crate::pack::cache::{ContentDigest, Key, KeyMaker, content_digest};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
 
-/// Longest code object in bytes that is held in memory as a whole. Its hash is then known before compression,
+/// Longest code object in bytes that is held in memory as a whole. Its digest is then known before compression,
 /// so that a copy needs none. Longer ones are hashed and compressed window by window, and the frame of a copy
 /// is dropped. With a cache they are hashed first, to search it, and read again if they must be compressed.
 const HELD_LIMIT: u64 = 8 << 20;
 
 /// Version of the frames' bytes: raised when the same code object at the same level compresses to other
 /// bytes.
-const FRAMES: u64 = 1;
+const FRAMES: u64 = 2;
 
 /// Bytes of a frame that are gathered before they go into memory or spool.
 const PIECE_LEN: usize = 4 << 20;
@@ -75,8 +76,21 @@ pub(super) fn compress(
 
 /// The digest and size of a code object that was read.
 struct Hashed {
-    sha256: [u8; 32],
+    digest: ContentDigest,
     original_size: u64,
+}
+
+/// The digests of a code object.
+#[derive(Clone, Copy)]
+struct CodeDigests {
+    digest: ContentDigest,
+    sha256: [u8; 32],
+}
+
+/// The frame of a code object, and the SHA-256 of the code object.
+struct CompressedCode {
+    sha256: [u8; 32],
+    content: Content,
 }
 
 /// The state that the threads of one [`compress`] share.
@@ -84,8 +98,8 @@ struct FrameMaker<'a> {
     store: &'a FrameStore,
     options: &'a PackOptions<'a>,
     /// The code objects that some thread compresses or has compressed.
-    claimed: Mutex<HashSet<[u8; 32]>>,
-    frames: Mutex<HashMap<[u8; 32], Content>>,
+    claimed: Mutex<HashSet<ContentDigest>>,
+    frames: Mutex<HashMap<ContentDigest, CompressedCode>>,
 }
 
 impl FrameMaker<'_> {
@@ -97,59 +111,61 @@ impl FrameMaker<'_> {
             let message = format!("the code object of wrapper {index} for {target} is empty");
             return Err(Error::malformed(message).file(kernel.binary.as_str()));
         }
-        let sha256 = if original_size > HELD_LIMIT {
+        let digest = if original_size > HELD_LIMIT {
             self.windowed(&kernel.content)?
         } else {
             self.held(&kernel.content)?
         };
-        Ok(Hashed { sha256, original_size })
+        Ok(Hashed { digest, original_size })
     }
 
-    fn held(&self, content: &Content) -> Result<[u8; 32]> {
+    fn held(&self, content: &Content) -> Result<ContentDigest> {
         let bytes = content.read_vec(0..content.len(), HELD_LIMIT, "code object")?;
-        let sha256: [u8; 32] = Sha256::digest(&bytes).into();
-        if self.claim(sha256) && !self.cached(sha256, content.len())? {
+        let digest = blake3::hash(&bytes);
+        if self.claim(digest) && !self.cached(digest, content.len())? {
             let mut encoder = self.encoder(content.len())?;
             // In the same steps as longer ones: the bytes of a frame depend only on its content.
             for window in bytes.chunks(WINDOW) {
                 encoder.write_all(window).map_err(fault)?;
             }
-            self.keep(sha256, content.len(), encoder.finish().map_err(fault)?)?;
+            let sha256 = Sha256::digest(&bytes).into();
+            let sink = encoder.finish().map_err(fault)?;
+            self.keep(CodeDigests { digest, sha256 }, content.len(), sink)?;
         }
         self.advance(content.len());
-        Ok(sha256)
+        Ok(digest)
     }
 
-    fn windowed(&self, content: &Content) -> Result<[u8; 32]> {
+    fn windowed(&self, content: &Content) -> Result<ContentDigest> {
         if self.options.cache.is_some() {
-            let sha256 = content.sha256()?;
-            if !self.claim(sha256) || self.cached(sha256, content.len())? {
+            let digest = content_digest(content)?;
+            if !self.claim(digest) || self.cached(digest, content.len())? {
                 self.advance(content.len());
-                return Ok(sha256);
+                return Ok(digest);
             }
             let (read, sink) = self.compressed(content)?;
-            if read != sha256 {
+            if read.digest != digest {
                 let message = "changed between two readings during the run";
                 let hint = "run again when nothing else writes to the artifacts";
                 return Err(Error::new(Kind::Changed, message).at(&content.place(0)).hint(hint));
             }
-            self.keep(sha256, content.len(), sink)?;
-            return Ok(sha256);
+            self.keep(read, content.len(), sink)?;
+            return Ok(digest);
         }
-        let (sha256, sink) = self.compressed(content)?;
-        if self.claim(sha256) {
-            self.keep(sha256, content.len(), sink)?
+        let (read, sink) = self.compressed(content)?;
+        if self.claim(read.digest) {
+            self.keep(read, content.len(), sink)?
         } else {
             // Frees its memory.
             drop(sink)
         }
-        Ok(sha256)
+        Ok(read.digest)
     }
 
-    /// Compresses the code object and computes its digest in one pass.
-    fn compressed(&self, content: &Content) -> Result<([u8; 32], FrameSink<'_>)> {
+    /// Compresses the code object and computes its digests in one pass.
+    fn compressed(&self, content: &Content) -> Result<(CodeDigests, FrameSink<'_>)> {
         let mut encoder = self.encoder(content.len())?;
-        let mut hasher = Sha256::new();
+        let (mut hasher, mut sha256) = (blake3::Hasher::new(), Sha256::new());
         let mut reader = content.reader();
         let mut window = vec![0; WINDOW];
         loop {
@@ -158,16 +174,19 @@ impl FrameMaker<'_> {
                 break;
             }
             hasher.update(&window[..len]);
+            sha256.update(&window[..len]);
             encoder.write_all(&window[..len]).map_err(fault)?;
             self.advance(len as u64);
         }
-        Ok((hasher.finalize().into(), encoder.finish().map_err(fault)?))
+        let digests = CodeDigests { digest: hasher.finalize(), sha256: sha256.finalize().into() };
+        Ok((digests, encoder.finish().map_err(fault)?))
     }
 
     /// Tells whether the cache has the frame of the code object, and keeps that if so.
-    fn cached(&self, sha256: [u8; 32], original_size: u64) -> Result<bool> {
+    fn cached(&self, digest: ContentDigest, original_size: u64) -> Result<bool> {
         let Some(cache) = self.options.cache else { return Ok(false) };
-        let Some(entry) = cache.find(&self.key(sha256, original_size)) else { return Ok(false) };
+        let Some(entry) = cache.find(&self.key(digest, original_size)) else { return Ok(false) };
+        let Ok(sha256) = entry.facts().try_into() else { return Ok(false) };
         let mut sink = FrameSink::new(self.store);
         // A failed sink returns an error of this crate.
         if !cache.copy(&entry, &mut sink).map_err(fault)? {
@@ -175,15 +194,15 @@ impl FrameMaker<'_> {
         }
         let content = sink.finish()?;
         self.tell(Compressed { before: original_size, after: content.len(), reused: true });
-        locked(&self.frames).insert(sha256, content);
+        locked(&self.frames).insert(digest, CompressedCode { sha256, content });
         Ok(true)
     }
 
     /// The key of a code object's frame.
-    fn key(&self, sha256: [u8; 32], original_size: u64) -> Key {
+    fn key(&self, digest: ContentDigest, original_size: u64) -> Key {
         let mut key = KeyMaker::new("frame");
         key.number(FRAMES).text(&self.options.level.to_string());
-        key.bytes(&sha256).number(original_size);
+        key.content(&digest).number(original_size);
         key.finish()
     }
 
@@ -198,18 +217,19 @@ impl FrameMaker<'_> {
     }
 
     /// Tells whether the caller is the first with this code object.
-    fn claim(&self, sha256: [u8; 32]) -> bool {
-        locked(&self.claimed).insert(sha256)
+    fn claim(&self, digest: ContentDigest) -> bool {
+        locked(&self.claimed).insert(digest)
     }
 
-    fn keep(&self, sha256: [u8; 32], original_size: u64, sink: FrameSink<'_>) -> Result<()> {
+    fn keep(&self, code: CodeDigests, original_size: u64, sink: FrameSink<'_>) -> Result<()> {
+        let CodeDigests { digest, sha256 } = code;
         let content = sink.finish()?;
         self.tell(Compressed { before: original_size, after: content.len(), reused: false });
         if let Some(cache) = self.options.cache {
-            let key = self.key(sha256, original_size);
-            cache.keep(&key, &[], content.len(), &mut content.reader());
+            let key = self.key(digest, original_size);
+            cache.keep(&key, &sha256, content.len(), &mut content.reader());
         }
-        locked(&self.frames).insert(sha256, content);
+        locked(&self.frames).insert(digest, CompressedCode { sha256, content });
         Ok(())
     }
 
@@ -224,13 +244,13 @@ impl FrameMaker<'_> {
     fn into_frames(self, hashed: &[Hashed]) -> Result<Vec<Frame>> {
         let frames = locked(&self.frames);
         let found = hashed.iter().map(|hashed| {
-            let content = frames
-                .get(&hashed.sha256)
+            let code = frames
+                .get(&hashed.digest)
                 .ok_or_else(|| Error::bug("a code object has no frame"))?;
             Ok(Frame {
-                sha256: hashed.sha256,
+                sha256: code.sha256,
                 original_size: hashed.original_size,
-                content: content.clone(),
+                content: code.content.clone(),
             })
         });
         found.collect()
@@ -282,8 +302,11 @@ impl PinnedBundles {
         kernel: &Kernel,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let bundle = self.indices.get(index).and_then(|at| self.bundles.get(*at));
-        let bundle = bundle.ok_or_else(|| Error::bug("a kernel belongs to no bundle"))?;
+        let bundle = self
+            .indices
+            .get(index)
+            .and_then(|at| self.bundles.get(*at))
+            .ok_or_else(|| Error::bug("a kernel belongs to no bundle"))?;
         let result = kernel.content.pin().and_then(|pinned| {
             locked(&bundle.pinned).push(pinned);
             work()

@@ -3,8 +3,8 @@
 //! ```text
 //! body      the output of the compressor
 //! facts     facts about the content that the body lacks, in the form of their writer
-//! trailer   0    8  magic "rkpcache"        56  32  SHA-256 of the body
-//!           8   32  key                     88  32  SHA-256 of the facts and of 0..88
+//! trailer   0    8  magic "rkpcach2"        56  32  BLAKE3 of the body
+//!           8   32  key                     88  32  BLAKE3 of the facts and of 0..88
 //!           40   8  u64 bytes of the body
 //!           48   8  u64 bytes of the facts  little-endian
 //! ```
@@ -16,11 +16,10 @@ use std::path::Path;
 
 use rockpack_base::content::WINDOW;
 use rockpack_base::error::{Error, Result};
-use sha2::{Digest, Sha256};
 
 use super::Key;
 
-const MAGIC: &[u8; 8] = b"rkpcache";
+const MAGIC: &[u8; 8] = b"rkpcach2";
 
 /// Bytes of the trailer, and of the part that its digest covers.
 const TRAILER: usize = 120;
@@ -40,7 +39,7 @@ pub struct CacheEntry {
     place: [String; 2],
     file: File,
     len: u64,
-    sha256: [u8; 32],
+    digest: blake3::Hash,
     facts: Vec<u8>,
 }
 
@@ -69,25 +68,18 @@ impl CacheEntry {
         }
         let mut facts = vec![0; usize::try_from(facts_len).unwrap_or_default()];
         file.read_exact_at(&mut facts, len).map_err(|e| unreadable(path, e))?;
-        if digest_of(&facts, &trailer)[..] != trailer[COVERED..] {
+        if digest_of(&facts, &trailer) != digest_at(&trailer, COVERED) {
             return Err(Damage::Wrong { size, what: "its end is not that of its digest" });
         }
         if trailer[8..40] != key.as_bytes()[..] {
             return Err(Damage::Wrong { size, what: "it stands under the key of another one" });
         }
-        let mut sha256 = [0; 32];
-        sha256.copy_from_slice(&trailer[56..COVERED]);
-        Ok(Self { place: key.place(), file, len, sha256, facts })
+        Ok(Self { place: key.place(), file, len, digest: digest_at(&trailer, 56), facts })
     }
 
     /// The number of bytes of the compressed body.
     pub fn body_len(&self) -> u64 {
         self.len
-    }
-
-    /// The digest of the body when it was kept.
-    pub fn body_sha256(&self) -> [u8; 32] {
-        self.sha256
     }
 
     /// The facts kept with the body, compared with their digest.
@@ -111,7 +103,7 @@ impl CacheEntry {
 
     /// Writes the body to `sink`, and tells whether it has the digest of the kept one.
     pub(super) fn copy(&self, sink: &mut dyn Write) -> io::Result<bool> {
-        let mut digest = Sha256::new();
+        let mut digest = blake3::Hasher::new();
         let mut window = vec![0; usize::try_from(self.len).unwrap_or(WINDOW).min(WINDOW)];
         let mut at = 0;
         while at < self.len {
@@ -120,11 +112,11 @@ impl CacheEntry {
             if self.file.read_exact_at(part, at).is_err() {
                 return Ok(false);
             }
-            digest.update(&part);
+            digest.update(part);
             sink.write_all(part)?;
             at += len as u64;
         }
-        Ok(<[u8; 32]>::from(digest.finalize()) == self.sha256)
+        Ok(digest.finalize() == self.digest)
     }
 }
 
@@ -138,9 +130,14 @@ fn number_at(trailer: &[u8; TRAILER], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-fn digest_of(facts: &[u8], trailer: &[u8; TRAILER]) -> [u8; 32] {
-    let digest = Sha256::new().chain_update(facts).chain_update(&trailer[..COVERED]);
-    digest.finalize().into()
+fn digest_at(trailer: &[u8; TRAILER], at: usize) -> blake3::Hash {
+    let mut bytes = [0; blake3::OUT_LEN];
+    bytes.copy_from_slice(&trailer[at..at + blake3::OUT_LEN]);
+    blake3::Hash::from_bytes(bytes)
+}
+
+fn digest_of(facts: &[u8], trailer: &[u8; TRAILER]) -> blake3::Hash {
+    blake3::Hasher::new().update(facts).update(&trailer[..COVERED]).finalize()
 }
 
 /// Writes an entry with the next `len` bytes of `body`.
@@ -151,7 +148,7 @@ pub(super) fn write(
     len: u64,
     body: &mut dyn Read,
 ) -> io::Result<()> {
-    let mut digest = Sha256::new();
+    let mut digest = blake3::Hasher::new();
     let mut window = vec![0; usize::try_from(len).unwrap_or(WINDOW).min(WINDOW)];
     let mut sink = BufWriter::with_capacity(WINDOW, file);
     let mut left = len;
@@ -167,9 +164,9 @@ pub(super) fn write(
     trailer[8..40].copy_from_slice(key.as_bytes());
     trailer[40..48].copy_from_slice(&len.to_le_bytes());
     trailer[48..56].copy_from_slice(&(facts.len() as u64).to_le_bytes());
-    trailer[56..COVERED].copy_from_slice(&digest.finalize());
+    trailer[56..COVERED].copy_from_slice(digest.finalize().as_bytes());
     let covered = digest_of(facts, &trailer);
-    trailer[COVERED..].copy_from_slice(&covered);
+    trailer[COVERED..].copy_from_slice(covered.as_bytes());
     sink.write_all(facts)?;
     sink.write_all(&trailer)?;
     sink.flush()

@@ -1,8 +1,20 @@
 //! The keys of entries.
 
 use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
-use rockpack_base::content::hex;
-use sha2::{Digest, Sha256};
+use rockpack_base::content::{Content, hex};
+use rockpack_base::error::Result;
+
+/// The digest by which the cache knows content: its BLAKE3.
+pub type ContentDigest = blake3::Hash;
+
+/// The digest of `content`.
+pub fn content_digest(content: &Content) -> Result<ContentDigest> {
+    let mut hasher = blake3::Hasher::new();
+    content.each_window(|bytes| {
+        hasher.update(bytes);
+    })?;
+    Ok(hasher.finalize())
+}
 
 /// A digest of everything that the bytes of an entry depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,12 +37,12 @@ impl Key {
 
 /// Collects the parts of a [`Key`]. Every part is hashed with its length, so that no two lists of parts give
 /// the same bytes.
-pub struct KeyMaker(Sha256);
+pub struct KeyMaker(blake3::Hasher);
 
 impl KeyMaker {
     /// A key of the kind `kind`, for this version of the program and of its compressors.
     pub fn new(kind: &str) -> Self {
-        let mut maker = Self(Sha256::new());
+        let mut maker = Self(blake3::Hasher::new());
         maker.text(kind).text(env!("CARGO_PKG_VERSION"));
         maker.text(zstd::zstd_safe::version_string());
         for number in [LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH] {
@@ -41,7 +53,7 @@ impl KeyMaker {
 
     /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
         self
     }
@@ -54,6 +66,11 @@ impl KeyMaker {
     /// Adds a number.
     pub fn number(&mut self, number: u64) -> &mut Self {
         self.bytes(&number.to_le_bytes())
+    }
+
+    /// Adds the digest of content.
+    pub fn content(&mut self, digest: &ContentDigest) -> &mut Self {
+        self.bytes(digest.as_bytes())
     }
 
     /// The key of all parts.

@@ -9,7 +9,7 @@
 //!
 //! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package) under a
 //! [`Key`] of everything that its bytes depend on. It appears by rename when it is complete, and each use
-//! compares its bytes with their digest. So neither a killed run nor a failing disk can put wrong bytes into
+//! compares its bytes with their digest (BLAKE3). So neither a killed run nor a failing disk can put wrong bytes into
 //! a package: a damaged entry is removed, compressed anew and reported (`R096`). Several runs may use one
 //! cache at the same time; an entry that one of them removes stays readable for another that is reading it.
 //! If room is needed, the least recently used entries are removed.
@@ -35,7 +35,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 pub use entry::CacheEntry;
-pub use key::{Key, KeyMaker};
+pub use key::{ContentDigest, Key, KeyMaker, content_digest};
 
 use rockpack_base::error::{Error, Kind, Result};
 

@@ -64,8 +64,8 @@ fn plain(options: &[&str]) -> BTreeMap<String, Vec<u8>> {
     contents(&out)
 }
 
-/// A build of another version with the same prefix, and its packages without a cache.
-fn respun(case: &Case, out: &str) -> (Command, BTreeMap<String, Vec<u8>>) {
+/// A build of another version with the same prefix and `options`, and its packages without a cache.
+fn respun(case: &Case, out: &str, options: &[&str]) -> (Command, BTreeMap<String, Vec<u8>>) {
     let text = fs::read_to_string(configuration()).unwrap();
     let changed = text.trim_end().strip_suffix('}').unwrap().to_owned()
         + r#", "vendor": "Somebody",
@@ -77,7 +77,7 @@ fn respun(case: &Case, out: &str) -> (Command, BTreeMap<String, Vec<u8>>) {
         let mut command = support::example::rockpack();
         command.arg("build").arg("--artifacts").arg(shards()).arg("--config").arg(&config);
         command.args(["--version", "7.1.1", "--release", "3"]).arg("--out").arg(out);
-        command.env("SOURCE_DATE_EPOCH", "1790000000");
+        command.args(options).env("SOURCE_DATE_EPOCH", "1790000000");
         command
     };
     let expected = case.out("expected");
@@ -89,13 +89,12 @@ fn respun(case: &Case, out: &str) -> (Command, BTreeMap<String, Vec<u8>>) {
 
 #[test]
 fn packages_are_the_same_with_an_empty_a_full_and_no_cache() {
-    for compression in ["zstd", "xz"] {
-        let options = ["--compression", compression];
-        let expected = plain(&options);
+    for options in [&["--compression", "zstd"][..], &["--compression", "xz"], &["--sbom"]] {
+        let expected = plain(options);
         let case = Case::new();
         for round in ["empty", "full"] {
-            case.build(round, &options);
-            assert!(contents(&case.out(round)) == expected, "{compression}, {round}");
+            case.build(round, options);
+            assert!(contents(&case.out(round)) == expected, "{options:?}, {round}");
         }
         // cmp gives the final judgement.
         let (full, package) = (case.out("full"), "rocm-blas-gfx110x_7.1.0-1_amd64.deb");
@@ -108,10 +107,16 @@ fn packages_are_the_same_with_an_empty_a_full_and_no_cache() {
 #[test]
 fn another_version_compresses_the_host_packages_of_debian_only() {
     tools::need(&["dpkg-deb"]);
+    another_version_compresses(&[]);
+    // The documents have SHA-1 of files that are read for only one of the formats.
+    another_version_compresses(&["--sbom"]);
+}
+
+fn another_version_compresses(options: &[&str]) {
     let case = Case::new();
-    case.build("first", &[]);
+    case.build("first", options);
     let before = case.entries();
-    let (mut command, expected) = respun(&case, "second");
+    let (mut command, expected) = respun(&case, "second", options);
     tools::run(&mut command);
     assert!(contents(&case.out("second")) == expected);
     // Only packages with a changelog, whose text differs.
@@ -129,7 +134,7 @@ fn another_version_compresses_the_host_packages_of_debian_only() {
     assert_eq!(new.count(), with_changelog.len());
     assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)));
     // A third build adds nothing to the cache.
-    let (mut command, _) = respun(&case, "third");
+    let (mut command, _) = respun(&case, "third", options);
     tools::run(&mut command);
     assert!(case.entries() == after);
 }

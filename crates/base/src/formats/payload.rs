@@ -183,8 +183,8 @@ pub struct Finished {
     /// The compressed bytes, as a range of the package.
     pub payload: Range<u64>,
     /// Facts that the package states outside of its payload. For a deb, the MD5 sum of each file; for an rpm,
-    /// the SHA-256 of the archive and the color of each entry, as u32. A reused payload ([`Ready`]) needs
-    /// them again.
+    /// the SHA-256 of the archive and of the payload, and the color of each entry, as u32. A reused payload
+    /// ([`Ready`]) needs them again.
     pub facts: Vec<u8>,
 }
 
@@ -193,8 +193,6 @@ pub struct Finished {
 pub struct Ready<'a> {
     /// Number of compressed bytes.
     pub len: u64,
-    /// SHA-256 of the compressed bytes.
-    pub sha256: [u8; 32],
     /// The facts of [`Finished::facts`].
     pub facts: &'a [u8],
     /// SHA-256 of the content of each entry; `None` for other kinds than regular files.

@@ -57,6 +57,14 @@ impl Read for Source {
             Self::Inflated(reader) => reader.read(buffer),
         }
     }
+
+    // Millions of numbers and texts are read: a reader with a buffer copies them in one step.
+    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(reader) => reader.read_exact(buffer),
+            Self::Inflated(reader) => reader.read_exact(buffer),
+        }
+    }
 }
 
 impl Skip for Source {

@@ -176,12 +176,16 @@ impl Walk {
         let mut bytes = std::mem::take(&mut self.buffer);
         bytes.resize(len as usize, 0);
         tokens.read(&mut bytes)?;
-        if bytes.contains(&b'g') {
-            self.description.archs.extend(gfx::archs_in(&String::from_utf8_lossy(&bytes)));
-        }
         let taken = match std::str::from_utf8(&bytes) {
-            Ok(text) => take(self, text),
-            Err(_) => Ok(T::default()),
+            Ok(text) => {
+                self.description.archs.extend(gfx::archs_in(text));
+                take(self, text)
+            }
+            Err(_) => {
+                let archs = gfx::archs_in(&String::from_utf8_lossy(&bytes));
+                self.description.archs.extend(archs);
+                Ok(T::default())
+            }
         };
         self.buffer = bytes;
         taken

@@ -184,10 +184,10 @@ fn is_deb_name(name: &str) -> bool {
 /// capitals.
 fn is_name(name: &str) -> bool {
     name.starts_with(is_letter_or_digit)
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
+        && name.chars().all(|c| is_letter_or_digit(c) || "+-._".contains(c))
 }
 
 fn is_version(version: &str) -> bool {
     version.starts_with(|c: char| c.is_ascii_digit())
-        && version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-^".contains(c))
+        && version.chars().all(|c| is_letter_or_digit(c) || ".+~:-^".contains(c))
 }

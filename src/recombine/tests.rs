@@ -152,7 +152,8 @@ fn units_with_the_same_kernels_are_joined_only_if_their_code_is_the_same() {
     }
 }
 
-/// Joins two shards with two units each, of the same kernels; one unit has the code `a|1`.
+/// Joins two shards, each with two units of the same kernels: the first has the code `a|1`, the second the code
+/// given for its shard.
 fn join_twins(first: &str, second: &str) -> Result<Recombined> {
     let parts =
         [("one", "gfx1100", first), ("two", "gfx1200", second)].map(|(shard, arch, code)| {

@@ -137,14 +137,14 @@ fn read(
     progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
     progress.begin(Stage::Index);
     let known = known(channels);
-    let reads = found.into_par_iter().map(|found| {
+    let read = |found: FoundPackage| {
         let key = (found.name.as_str(), found.size, found.modified);
         let record = if options.check { None } else { known.get(&key) };
         let given = given_of(&found, record.copied(), options, budget);
         progress.advance(Stage::Index, found.size);
         given
-    });
-    let outcomes: Vec<Result<GivenPackage>> = reads.collect();
+    };
+    let outcomes: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
     progress.end(Stage::Index);
     let mut faults = Faults::default();
     let given: Vec<GivenPackage> =

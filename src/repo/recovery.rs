@@ -43,12 +43,12 @@ pub(super) fn shown<B: AsRef<[u8]>>(
         hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
     let shown = visible.iter().map(|(path, bytes)| {
         let bytes = bytes.as_ref();
-        let decoded = match hidden.get(bytes) {
+        let found = match hidden.get(bytes) {
             Some(path) => Ok(ShownContent::Same((*path).clone())),
             None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
         };
         let content =
-            decoded.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
+            found.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
         Ok((path.clone(), content))
     });
     shown.collect()

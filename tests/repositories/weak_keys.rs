@@ -238,7 +238,7 @@ fn publish_beside(package: &Path, out: &Path, after: i64, key: &Path, also: &Pat
     publish(repo.arg("--sign-key").arg(key).arg("--also-key").arg(also))
 }
 
-/// Signatures by a program follow the rules of those by gpg.
+/// The signatures that a signing program writes must not use a broken digest either.
 #[test]
 fn a_command_that_signs_by_a_broken_digest_is_refused() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);

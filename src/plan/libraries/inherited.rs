@@ -24,8 +24,8 @@ pub(super) fn mark(setting: &PlanSettings, set: &LibrarySet<'_>, located: &mut [
         }
         for (name, _) in file.in_set().filter(|(_, library)| !library.is_reached) {
             let all = users.all(located, index);
-            let mut files = all.into_iter().filter_map(|user| located.get(user));
-            if files.any(|user| finds_by_rpath(setting, set, user, name)) {
+            let mut its_users = all.into_iter().filter_map(|user| located.get(user));
+            if its_users.any(|user| finds_by_rpath(setting, set, user, name)) {
                 reached.push((index, name.to_owned()));
             }
         }

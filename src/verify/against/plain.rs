@@ -136,7 +136,7 @@ impl SetComparison<'_> {
 
     /// The modes that packages may have there: libraries have those of their format.
     fn wanted(&self, path: &TreePath, node: &InstalledNode, modes: &[u32]) -> BTreeSet<u32> {
-        let library = match node {
+        let named_class = match node {
             InstalledNode::File { facts, .. } if is_library_name(path.name()) => Some(&facts.class),
             _ => None,
         };
@@ -144,7 +144,7 @@ impl SetComparison<'_> {
         let of_library = if all_are_debs { READABLE } else { EXECUTABLE };
         let modes = modes.iter().map(normal);
         // Wheels have the modes of the wheel that they are made from.
-        let class = library.filter(|_| !self.all_have_format(None));
+        let class = named_class.filter(|_| !self.all_have_format(None));
         match class {
             // A library of one arch as a whole is packed as device code is.
             Some(Class::Host(_)) if self.excuses.is_whole(&format!("{}/{path}", self.prefix)) => {

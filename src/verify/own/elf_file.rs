@@ -63,6 +63,7 @@ pub(in crate::verify) fn fault(content: &Content, error: object::Error) -> Error
     Error::malformed("cannot be read as an ELF file").cause(error).at(&content.place(0))
 }
 
+/// The little-endian number at `at`, which must be inside of `bytes`.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }

@@ -356,8 +356,9 @@ fn absolute_path(read: &ReadEntry) -> String {
     format!("/{}", read.entry.path)
 }
 
-/// Whether rpm may leave out, and dpkg keep as it was, what stands at `path`: documents in the folders for them, texts in a
-/// language, configuration below `/etc`, files of other word sizes, but nothing that has code.
+/// Whether rpm may leave out, and dpkg keep as it was, what stands at `path`: documents in the folders for
+/// them, texts in a language, configuration below `/etc`, files of other word sizes, but nothing that has
+/// code.
 pub(super) fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
     let class = node.facts().map(|facts| &facts.class);
     let is_code = class.is_some_and(|class| {

@@ -183,11 +183,11 @@ pub(super) fn method(path: &str) -> Option<Method> {
 
 /// The place that an index names, if that is inside of the repository.
 pub(super) fn place(root: &Path, path: &str) -> Option<PathBuf> {
-    is_plain_path(path).then(|| root.join(path))
+    has_plain_parts(path).then(|| root.join(path))
 }
 
 /// Whether each part of `path` is a name: none is empty, `.` or `..`.
-pub(super) fn is_plain_path(path: &str) -> bool {
+pub(super) fn has_plain_parts(path: &str) -> bool {
     path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
 }
 

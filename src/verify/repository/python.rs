@@ -11,7 +11,7 @@ use rockpack_base::formats::wheel::{Version, WheelName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::context::{Context, NamedFiles, is_plain_path, sha256};
+use super::context::{Context, NamedFiles, has_plain_parts, sha256};
 use super::html::{self, HtmlPage};
 use crate::package::releases::{OpenExtra, Releases};
 use crate::verify::problem::{
@@ -248,7 +248,7 @@ fn path_of(url: &str) -> Option<String> {
         }
     }
     let path = String::from_utf8(bytes).ok()?;
-    is_plain_path(&path).then_some(path)
+    has_plain_parts(&path).then_some(path)
 }
 
 fn beside(wheel: &str) -> String {

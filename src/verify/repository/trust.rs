@@ -185,7 +185,7 @@ fn no_public_key(_: pgp::errors::Error) -> Error {
 mod tests {
     use super::*;
 
-    /// The limit holds without any key: keys are not asked.
+    /// The limit is checked before the keys, so it shows without any.
     #[test]
     fn signatures_of_a_text_have_a_limit() {
         // Version 4 by Ed25519, without subpackets, and with numbers of one bit.

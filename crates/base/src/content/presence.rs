@@ -81,6 +81,7 @@ mod tests {
         std::os::unix::fs::symlink("gone", here.join("broken")).unwrap();
         std::os::unix::fs::symlink("endless", here.join("endless")).unwrap();
         assert_eq!(looked_at(here), (true, false, true));
+        assert_eq!(looked_at(&here.join("")), (true, false, true));
         assert_eq!(looked_at(&here.join("file")), (true, true, false));
         assert_eq!(looked_at(&here.join("link")), (true, true, false));
         for absent in ["gone", "broken", "file/below", "nul\0", &"long".repeat(100)] {

@@ -158,11 +158,11 @@ fn collect(
 }
 
 fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Result<()> {
-    let same = found
+    let known = found
         .iter()
         .position(|other| other.version == metadata.version && other.target == metadata.target);
-    match same {
-        Some(known) => found[known].kernels.extend(metadata.kernels),
+    match known {
+        Some(index) => found[index].kernels.extend(metadata.kernels),
         None if found.len() == TARGETS_LIMIT => {
             let message = format!("notes of more than {TARGETS_LIMIT} versions and targets");
             let error = Error::new(Kind::Limit, message).structure(STRUCTURE);

@@ -106,8 +106,8 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
         }
     };
     let (total_size, uncompressed_size, hash_at) = match version {
-        1 => (None, read_u32(content, 8)?, 12),
-        2 => (Some(read_u32(content, 8)?), read_u32(content, 12)?, 16),
+        1 => (None, u64::from(read_u32(content, 8)?), 12),
+        2 => (Some(u64::from(read_u32(content, 8)?)), u64::from(read_u32(content, 12)?), 16),
         3 => (Some(read_u64(content, 8)?), read_u64(content, 16)?, 24),
         other => {
             let message = format!("version {other} is unknown");
@@ -123,8 +123,8 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
     })
 }
 
-fn read_u32(content: &Content, at: u64) -> Result<u64> {
-    Ok(u32::from_le_bytes(content.read_array(at)?).into())
+fn read_u32(content: &Content, at: u64) -> Result<u32> {
+    Ok(u32::from_le_bytes(content.read_array(at)?))
 }
 
 fn read_u64(content: &Content, at: u64) -> Result<u64> {

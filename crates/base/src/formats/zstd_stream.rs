@@ -30,11 +30,11 @@ const MAGIC_LEN: usize = 4;
 /// The position of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// The stream is before the magic of a frame, or at its end.
+    /// The reader is before the magic of a frame, or before the end of the source.
     Between,
-    /// Inside a frame, whose magic the decoder has.
+    /// The reader is inside a frame, whose magic the decoder has.
     Within,
-    /// The stream is behind the last frame.
+    /// The reader is behind the last frame.
     End,
 }
 

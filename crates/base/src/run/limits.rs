@@ -104,11 +104,11 @@ impl Limits {
 }
 
 fn too_little(memory: u64, least: u64) -> Error {
-    let [memory, least] = [memory, least].map(|bytes| bytes.div_ceil(1 << 20));
-    let message = format!("--memory {memory}M is too little");
+    let [memory_mib, least_mib] = [memory, least].map(|bytes| bytes.div_ceil(1 << 20));
+    let message = format!("--memory {memory_mib}M is too little");
     let hint = format!(
-        "{least}M are the least at these levels of compression, and packages of 1 format need less \
-         than of 2"
+        "{least_mib}M are the least at these levels of compression, and packages of 1 format need \
+         less than of 2"
     );
     Error::new(Kind::Usage, message).hint(hint)
 }

@@ -71,14 +71,17 @@ impl LinkSet {
     pub fn refuse_leaving(&self) -> Result<()> {
         let mut faults = Faults::default();
         for (name, path, target) in &self.named {
-            let stays = stays(path, target, |place| {
-                self.links.get(place).map_or(Look::Other, |target| Look::Link(target))
-            });
-            if let Err(fault) = stays {
+            let stayed = stays(path, target, |place| self.link_at(place));
+            if let Err(fault) = stayed {
                 faults.add(fault.structure(format!("{name}/{path}")));
             }
         }
         faults.finish()
+    }
+
+    /// The link at `place`. A missing path counts as a folder.
+    fn link_at(&self, place: &str) -> Look<'_> {
+        self.links.get(place).map_or(Look::Other, |target| Look::Link(target))
     }
 }
 
@@ -91,13 +94,14 @@ impl<D> Tree<D> {
             _ => None,
         });
         let leaving = links.filter_map(|(path, target)| {
-            let error = stays(path, target, |place| self.look(place)).err()?;
+            let error = stays(path, target, |place| self.link_at(place)).err()?;
             Some((path, error))
         });
         leaving.collect()
     }
 
-    fn look(&self, place: &str) -> Look<'_> {
+    /// The link at `place`. A missing path counts as a folder.
+    fn link_at(&self, place: &str) -> Look<'_> {
         match self.nodes.get(place) {
             Some(Node::Link { target }) => Look::Link(target),
             _ => Look::Other,

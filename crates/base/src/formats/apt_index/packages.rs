@@ -69,7 +69,7 @@ impl DebPackage {
     fn check(&self, fields: &ControlFields) -> Result<()> {
         let mut faults = Vec::new();
         for (what, name) in [("package", &self.name), ("source", &self.source)] {
-            let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+            let begins = begins_alphanumeric(name);
             if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
                 faults.push(fault(format!("`{}` is no {what} name", name.escape_debug())));
             }

@@ -77,11 +77,11 @@ fn next_archive(
     members: &mut impl Iterator<Item = ArMember>,
     stem: &str,
 ) -> Result<ArMember> {
-    let member = members.find(|member| !member.name.starts_with('_'));
-    member.ok_or_else(|| fault(package, 0, &format!("has no {stem}"))).and_then(|member| {
-        ending(&member.name, stem).map(drop).map_err(|e| e.at(&package.place(at(&member))))?;
-        Ok(member)
-    })
+    let member = members
+        .find(|member| !member.name.starts_with('_'))
+        .ok_or_else(|| fault(package, 0, &format!("has no {stem}")))?;
+    ending(&member.name, stem).map_err(|e| e.at(&package.place(at(&member))))?;
+    Ok(member)
 }
 
 /// The offset of a member's header in the package, in bytes.

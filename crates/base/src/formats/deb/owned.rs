@@ -23,11 +23,11 @@ const PATH_MAX: usize = 4085;
 /// that dpkg would not install.
 pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<()> {
     let framing = Framing::read(package)?;
-    let readable = framing.data_method()?;
+    let known_method = framing.data_method()?;
     let name = framing.data.name;
     let data = package.slice(framing.data.range)?;
     let place = data.place(0);
-    let method = readable.ok_or_else(|| unread(&name).at(&place))?;
+    let method = known_method.ok_or_else(|| unread(&name).at(&place))?;
     let walked = walk(decoder(&data, method)?, &mut own);
     walked.map_err(|error| error.at(&place).context(format!("reading {name}")))
 }

@@ -371,7 +371,8 @@ impl FileHeader {
         self.raw.e_shoff.get(LE)
     }
 
-    /// Number of section headers; zero if it does not fit and is in `sh_size` of the null section.
+    /// Number of section headers; zero if there are none, or if it does not fit and is in `sh_size` of the null
+    /// section.
     pub fn e_shnum(&self) -> u16 {
         self.raw.e_shnum.get(LE)
     }

@@ -27,7 +27,8 @@ pub struct Relocation {
     pub site: Site,
 }
 
-/// The place in the file where a relocation is stored, and the kind of table that has it.
+/// The kind of table that a relocation is from, and a place in the file: its entry, or, for RELR, the relocated
+/// word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Site {
     /// An entry of `DT_RELA` or `DT_JMPREL` at this offset in the file.

@@ -219,8 +219,8 @@ impl<'a> Columns<'a> {
     }
 
     fn path(&self, index: usize) -> Result<String> {
-        let at = usize::try_from(self.indexes[index]).ok();
-        let directory = at
+        let directory = usize::try_from(self.indexes[index])
+            .ok()
             .and_then(|at| self.directories.get(at))
             .and_then(|text| text.strip_prefix('/'))
             .filter(|text| text.is_empty() || text.ends_with('/'))
@@ -276,6 +276,7 @@ fn marking(flags: FileFlags) -> Marking {
 mod tests {
     use rpm::{HeaderEntry, IndexData};
 
+    use super::super::header::repeated_text;
     use super::*;
 
     /// A header with empty files called `names`.
@@ -306,10 +307,6 @@ mod tests {
         let tags =
             tags.into_iter().chain(more).map(|(tag, data)| HeaderEntry::new(tag.into(), data));
         Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
-    }
-
-    fn repeated_text(text: &str, count: usize) -> IndexData {
-        IndexData::StringArray(vec![text.to_owned(); count])
     }
 
     #[test]

@@ -192,7 +192,8 @@ fn constants(entries: &[PayloadEntry]) -> Result<Vec<Tag>> {
     ])
 }
 
-fn repeated_text(text: &str, count: usize) -> IndexData {
+/// The value of a tag that is `text` for each of `count` files.
+pub(super) fn repeated_text(text: &str, count: usize) -> IndexData {
     IndexData::StringArray(vec![text.to_owned(); count])
 }
 

@@ -222,11 +222,11 @@ fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str>
         rest = match after.strip_prefix(',') {
             Some(next) => next,
             None => {
-                let end = after.strip_prefix('\r').unwrap_or(after);
-                let next = end.strip_prefix('\n').unwrap_or(end);
-                let is_end = next.len() < after.len() || after.is_empty();
+                let line_end = after.strip_prefix('\r').unwrap_or(after);
+                let next_row = line_end.strip_prefix('\n').unwrap_or(line_end);
+                let is_end = next_row.len() < after.len() || after.is_empty();
                 return if is_end {
-                    Ok((fields, next))
+                    Ok((fields, next_row))
                 } else {
                     Err("has bytes behind a quoted field")
                 };

@@ -130,11 +130,11 @@ fn no_requirement(text: &str, reason: &str) -> Error {
 fn name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
-    let has_ends = name.starts_with(is_alphanumeric) && name.ends_with(is_alphanumeric);
+    let has_ends = name.starts_with(is_ascii_alphanumeric) && name.ends_with(is_ascii_alphanumeric);
     has_ends.then(|| (name, rest.trim_start()))
 }
 
-fn is_alphanumeric(c: char) -> bool {
+fn is_ascii_alphanumeric(c: char) -> bool {
     c.is_ascii_alphanumeric()
 }
 

@@ -4,7 +4,8 @@
 //! in batches. A slow writer holds back the reader, and so the other writer: at most [`DEPTH`] batches per
 //! writer wait in memory, each of a window or less. When a writer fails, its channel closes and the reader
 //! stops; when the reader fails, the channels close without the final message and the writers stop without
-//! finishing.
+//! finishing. The messages about a package of few and small files all fit into the channels: its entries are read
+//! first, and then written, on one thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,8 +22,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::options::EmitOptions;
-use super::reuse::Seen;
-use crate::pack::cache::ContentDigest;
+use super::reuse::{Seen, SeenContent};
 use crate::package::{Format, PackageEntry};
 use crate::report::{Progress, Stage};
 
@@ -54,55 +54,95 @@ enum Message {
 
 /// The result of reading a package's files once.
 pub(super) struct Read {
-    /// Digests of each entry; `None` for entries that are not files.
+    /// Digests of each entry; `None` for entries that are not files. If nothing was read, also for files that no
+    /// payload of the cache has.
     pub digests: Vec<Option<FileDigests>>,
     /// Results of the writers, by format.
     pub finished: Vec<(Format, Finished)>,
 }
 
-/// Reads `entries` once, in which an earlier reading and the cache may have `seen` something. If the cache had
-/// everything and there is no writer, reads nothing.
+/// Reads `entries` once. `seen` is what an earlier reading and the cache know of them; if every package came
+/// from the cache, nothing is read.
 pub(super) fn fan_out(
     entries: &[PackageEntry<Content>],
     seen: Option<Seen>,
     sinks: Vec<Sink>,
     options: &EmitOptions<'_>,
 ) -> Result<Read> {
-    let EmitOptions { progress, sha1, .. } = *options;
     let seen = match seen {
         Some(Seen { digests, .. }) if sinks.is_empty() => {
             let files = entries.iter().filter_map(|entry| entry.node.data());
-            progress.advance(Stage::Emit, files.map(Content::len).sum());
+            options.progress.advance(Stage::Emit, files.map(Content::len).sum());
             return Ok(Read { digests, finished: Vec::new() });
         }
         seen => seen,
     };
+    if is_small(entries) {
+        return read_small(entries, seen.as_ref(), sinks, options);
+    }
     thread::scope(|scope| {
         let mut channels = Vec::new();
         let mut writers = Vec::new();
         for sink in sinks {
             let (sender, receiver) = sync_channel(DEPTH);
-            channels.push(Channel { format: sink.format, sender, batch: Vec::new(), bytes: 0 });
+            channels.push(Channel::new(sink.format, sender));
             let thread =
                 thread::Builder::new().spawn_scoped(scope, move || drain_into(sink, &receiver));
             writers.push(thread.map_err(Error::no_thread)?);
         }
-        let windows = SharedWindows::default();
-        let read =
-            EntryReader { channels, windows, sha1, progress }.read_all(entries, seen.as_ref());
-        let (mut finished, mut faults) = (Vec::new(), Vec::new());
-        for writer in writers {
-            match writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))) {
-                Ok(written) => finished.extend(written),
-                Err(fault) => faults.push(fault),
-            }
-        }
-        // A reader that found a closed channel failed because of a writer, whose error gives the reason.
-        match (read, Error::gather(faults)) {
-            (_, Some(fault)) => Err(fault),
-            (read, None) => Ok(Read { digests: read?, finished }),
-        }
+        let read = EntryReader::new(channels, options).read_all(entries, seen.as_ref());
+        let written = writers
+            .into_iter()
+            .map(|writer| writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))));
+        outcome(read, written)
     })
+}
+
+/// A file of [`BATCH_BYTES`] is one message, and three messages for each of [`BATCH_LEN`] entries, and the last,
+/// are at most six batches.
+const _: () = assert!(WINDOW >= BATCH_BYTES && DEPTH >= 6, "small packages fit into a channel");
+
+/// Whether all messages about `entries` fit into a channel.
+fn is_small(entries: &[PackageEntry<Content>]) -> bool {
+    let files = entries.iter().filter_map(|entry| entry.node.data());
+    entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= BATCH_BYTES as u64
+}
+
+/// Reads `entries`, which are small, and writes the packages on this thread: threads would take longer to
+/// start.
+fn read_small(
+    entries: &[PackageEntry<Content>],
+    seen: Option<&Seen>,
+    sinks: Vec<Sink>,
+    options: &EmitOptions<'_>,
+) -> Result<Read> {
+    let (mut channels, mut writers) = (Vec::new(), Vec::new());
+    for sink in sinks {
+        let (sender, receiver) = sync_channel(DEPTH);
+        channels.push(Channel::new(sink.format, sender));
+        writers.push((sink, receiver));
+    }
+    let read = EntryReader::new(channels, options).read_all(entries, seen);
+    outcome(read, writers.into_iter().map(|(sink, receiver)| drain_into(sink, &receiver)))
+}
+
+/// The digests and the results of the writers, or all faults.
+fn outcome(
+    read: Result<Vec<Option<FileDigests>>>,
+    written: impl Iterator<Item = Result<Option<(Format, Finished)>>>,
+) -> Result<Read> {
+    let (mut finished, mut faults) = (Vec::new(), Vec::new());
+    for result in written {
+        match result {
+            Ok(written) => finished.extend(written),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    // A reader that found a closed channel failed because of a writer, whose error gives the reason.
+    match Error::gather(faults) {
+        Some(fault) => Err(fault),
+        None => Ok(Read { digests: read?, finished }),
+    }
 }
 
 fn drain_into(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {
@@ -121,6 +161,10 @@ struct Channel {
 }
 
 impl Channel {
+    fn new(format: Format, sender: SyncSender<Vec<Message>>) -> Self {
+        Self { format, sender, batch: Vec::new(), bytes: 0 }
+    }
+
     fn add(&mut self, message: Message) -> Result<()> {
         if let Message::Data(window) = &message {
             if window.len() >= BATCH_BYTES {
@@ -200,7 +244,12 @@ struct EntryReader<'a> {
     progress: &'a dyn Progress,
 }
 
-impl EntryReader<'_> {
+impl<'a> EntryReader<'a> {
+    fn new(channels: Vec<Channel>, options: &EmitOptions<'a>) -> Self {
+        let EmitOptions { progress, sha1, .. } = *options;
+        Self { channels, windows: SharedWindows::default(), sha1, progress }
+    }
+
     fn read_all(
         mut self,
         entries: &[PackageEntry<Content>],
@@ -211,7 +260,7 @@ impl EntryReader<'_> {
             .enumerate()
             .map(|(index, entry)| {
                 let known = seen.and_then(|seen| *seen.digests.get(index)?);
-                let content = seen.and_then(|seen| *seen.contents.get(index)?);
+                let content = seen.and_then(|seen| seen.contents.get(index)?.as_ref());
                 self.read(entry, known, content).context(|| format!("packing /{}", entry.path))
             })
             .collect::<Result<_>>()?;
@@ -226,7 +275,7 @@ impl EntryReader<'_> {
         &mut self,
         entry: &PackageEntry<Content>,
         known: Option<FileDigests>,
-        seen: Option<ContentDigest>,
+        seen: Option<&SeenContent>,
     ) -> Result<Option<FileDigests>> {
         let Node::File { data, .. } = &entry.node else {
             self.send(entry, Message::Begin(Effort::Full))?;
@@ -248,11 +297,12 @@ impl EntryReader<'_> {
         &mut self,
         entry: &PackageEntry<Content>,
         content: &Content,
-        seen: Option<ContentDigest>,
+        seen: Option<&SeenContent>,
     ) -> Result<FileDigests> {
         let mut reader = content.reader();
         let debs = self.channels.iter().any(|channel| channel.format == Format::Deb);
-        let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), self.sha1);
+        let sha1 = self.sha1 && seen.is_none();
+        let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), sha1);
         let mut again = seen.map(|seen| (seen, blake3::Hasher::new()));
         let mut left = content.len();
         while left > 0 {
@@ -271,10 +321,12 @@ impl EntryReader<'_> {
             self.progress.advance(Stage::Emit, len as u64);
             left -= len as u64;
         }
+        let digests = digests.finish();
         match again {
             // The cache keeps the compressed payload under the digest of the earlier read.
-            Some((seen, hasher)) if hasher.finalize() != seen => Err(changed(content)),
-            _ => Ok(digests.finish()),
+            Some((seen, hasher)) if hasher.finalize() != seen.digest => Err(changed(content)),
+            Some((seen, _)) => Ok(FileDigests { sha1: seen.sha1, ..digests }),
+            None => Ok(digests),
         }
     }
 
@@ -296,20 +348,20 @@ fn effort(content: &Content) -> Result<Effort> {
 }
 
 /// The running digests of a file.
-pub(super) struct FileHashers {
+struct FileHashers {
     sha256: Sha256,
     md5: Option<Md5>,
     sha1: Option<Sha1>,
 }
 
 impl FileHashers {
-    pub fn new(md5: bool, sha1: bool) -> Self {
+    fn new(md5: bool, sha1: bool) -> Self {
         Self { sha256: Sha256::new(), md5: md5.then(Md5::new), sha1: sha1.then(Sha1::new) }
     }
 
     /// Interleaves the digests block by block, so the CPU overlaps their dependency chains: two digests take
     /// little longer than MD5 alone.
-    pub fn update(&mut self, bytes: &[u8]) {
+    fn update(&mut self, bytes: &[u8]) {
         if self.md5.is_none() && self.sha1.is_none() {
             return self.sha256.update(bytes);
         }
@@ -324,7 +376,7 @@ impl FileHashers {
         }
     }
 
-    pub fn finish(self) -> FileDigests {
+    fn finish(self) -> FileDigests {
         let md5 = self.md5.map(|md5| md5.finalize().into());
         let sha1 = self.sha1.map(|sha1| sha1.finalize().into());
         FileDigests { sha256: self.sha256.finalize().into(), md5, sha1 }

@@ -2,7 +2,7 @@
 //!
 //! A package is written in both formats from one read of every file (with a cache, another read for the
 //! digests comes first). The content goes in windows through bounded channels to one writer per format, each
-//! on its own thread with its own compressor threads. Memory holds only windows, digests and headers, so
+//! on its own thread with its own compressor threads; those of a small package are on one. Memory holds only windows, digests and headers, so
 //! packages above 4 GiB need no more than small ones. [`in_turn`] keeps the cores busy from package to
 //! package. Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
 //! appears when [`Staging::commit`] renames it into place.
@@ -101,7 +101,7 @@ fn write(
         let known = reuse.as_mut().map(|reuse| reuse.fill(&file, format, &specification));
         let known = known.transpose().file(&file_name)?;
         match &known {
-            Some(Known::Filled { payload, .. }) => {
+            Some(Known::Filled(payload)) => {
                 let before = contents(&package.entries, format);
                 tell(options, format, Compressed { before, after: *payload, reused: true });
             }
@@ -121,14 +121,9 @@ fn write(
     }
     let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
-        let (key, sha256) = match known {
-            Some(Known::Filled { sha256, .. }) => (None, Some(sha256)),
-            Some(Known::New(key)) => (Some(key), None),
-            None => (None, None),
-        };
-        let keep = key.zip(finished.map(|(_, finished)| finished.clone()));
+        let keep = known.and_then(Known::key).zip(finished.map(|(_, finished)| finished.clone()));
         let members = members(&package.entries, &read.digests, format);
-        UnsealedFile { format, file_name, installed_size, members, keep, sha256 }
+        UnsealedFile { format, file_name, installed_size, members, keep }
     });
     Ok(Unsealed { package: package.id.clone(), files: files.collect() })
 }

@@ -2,27 +2,28 @@
 //!
 //! A payload depends only on its entries with their content, their time, and the compression. So a package
 //! with another version, other relations, scripts or texts reuses the payload, and only the parts around it
-//! are written anew. To look it up, the files of a package are read and digested before compression; without a
-//! hit they are read a second time.
+//! are written anew. To look it up, the files of a package are read and digested before compression; without
+//! a hit they are read a second time.
 //!
-//! The cache keeps with a payload the digests of its files that the package and its receipt state, then the
-//! [`Finished::facts`] of its format.
+//! The cache keeps with a payload the SHA-256 of its files, which the package and its receipt state, and then
+//! the facts of its format ([`Finished`]).
 //!
-//! [`Finished::facts`]: rockpack_base::formats::payload::Finished::facts
+//! [`Finished`]: rockpack_base::formats::payload::Finished
 
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write as _};
+use std::io::{self, Seek, SeekFrom, Write};
 
-use rockpack_base::content::{Content, DigestingWriter};
+use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
 use rockpack_base::formats::package_file::PackageSpecification;
 use rockpack_base::formats::payload::{FileDigests, PayloadEntry, Ready};
 use rockpack_base::run::threads;
+use sha1::{Digest as _, Sha1};
 
 use super::compressor;
 use super::options::EmitOptions;
 use super::turns::sorted_out;
-use crate::pack::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker, content_digest};
+use crate::pack::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
 
 /// Version of the payload format; raised when payloads of the same entries get other bytes or facts.
@@ -32,29 +33,41 @@ const PAYLOADS: u64 = 4;
 pub(super) struct Reuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
-    sha1: bool,
     seen: Seen,
 }
 
-/// What a first reading and the cache say of each entry; `None` for entries that are not files.
+/// What is known of each entry before its package is written.
 pub(super) struct Seen {
-    /// The digests of the content that was read.
-    pub contents: Vec<Option<ContentDigest>>,
-    /// The digests that were kept with a cached payload, without MD5.
+    /// The result of the first reading; `None` for entries that are not files.
+    pub contents: Vec<Option<SeenContent>>,
+    /// SHA-256 and SHA-1 of each entry; `None` for entries that are not files, or in no payload of the cache.
     pub digests: Vec<Option<FileDigests>>,
+}
+
+/// The digests of a file from its first reading.
+pub(super) struct SeenContent {
+    /// The digest by which the cache knows it.
+    pub digest: ContentDigest,
+    /// SHA-1, for an SPDX document.
+    pub sha1: Option<[u8; 20]>,
 }
 
 /// The state of a package file after a look into the cache.
 pub(super) enum Known {
-    /// The file is written.
-    Filled {
-        /// Bytes of the payload.
-        payload: u64,
-        /// SHA-256 of the file.
-        sha256: [u8; 32],
-    },
+    /// The file is written; the payload has this many bytes.
+    Filled(u64),
     /// The file is empty; the payload will be cached under this key.
     New(Key),
+}
+
+impl Known {
+    /// The key of a payload that is still to be made.
+    pub fn key(self) -> Option<Key> {
+        match self {
+            Self::Filled(_) => None,
+            Self::New(key) => Some(key),
+        }
+    }
 }
 
 impl<'a> Reuse<'a> {
@@ -66,9 +79,9 @@ impl<'a> Reuse<'a> {
     ) -> Result<Self> {
         let entries = &package.entries;
         let threads = compressor::cores(package.formats(), options);
-        let contents = sorted_out(threads::each(entries, threads, digest)?)?;
-        let seen = Seen { contents, digests: vec![None; entries.len()] };
-        Ok(Self { cache, entries, sha1: options.sha1, seen })
+        let read = threads::each(entries, threads, |entry| first_reading(entry, options.sha1))?;
+        let seen = Seen { contents: sorted_out(read)?, digests: vec![None; entries.len()] };
+        Ok(Self { cache, entries, seen })
     }
 
     /// Writes the whole package into the empty `file`, if its payload is cached.
@@ -78,103 +91,100 @@ impl<'a> Reuse<'a> {
         format: Format,
         specification: &PackageSpecification,
     ) -> Result<Known> {
-        let key = self.key(specification, format);
+        let inside: Vec<usize> = self.indices_in(format).collect();
+        let key = self.key(specification, format, &inside)?;
         let Some(entry) = self.cache.find(&key) else { return Ok(Known::New(key)) };
-        let (files, facts) = self.kept_digests(format, &entry)?;
-        let ready = Ready { len: entry.body_len(), facts, files: &sums_of(&files) };
-        let around = specification.around(&ready)?;
-        let mut sink = DigestingWriter::new(file);
-        sink.write_all(&around.front).map_err(unwritten)?;
-        if !self.cache.copy(&entry, &mut sink).map_err(unwritten)? {
+        let Some((files, facts)) = self.kept_digests(&inside, &entry) else {
+            self.cache.refuse(&entry);
+            return Ok(Known::New(key));
+        };
+        let around =
+            specification.around(&Ready { len: entry.body_len(), facts, files: &files })?;
+        file.write_all(&around.front).map_err(unwritten)?;
+        if !self.cache.copy(&entry, &mut file).map_err(unwritten)? {
             file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritten)?;
             return Ok(Known::New(key));
         }
-        sink.write_all(around.back).map_err(unwritten)?;
-        for (index, digests) in self.indices(format).zip(files).collect::<Vec<_>>() {
-            self.seen.digests[index] = digests;
+        file.write_all(around.back).map_err(unwritten)?;
+        for (index, sha256) in inside.into_iter().zip(files) {
+            let sha1 = self.seen.contents[index].as_ref().and_then(|content| content.sha1);
+            self.seen.digests[index] = sha256.map(|sha256| FileDigests { sha256, md5: None, sha1 });
         }
-        Ok(Known::Filled { payload: entry.body_len(), sha256: sink.finish().sha256 })
+        Ok(Known::Filled(entry.body_len()))
     }
 
-    /// Returns the digests, so that no file is digested again.
+    /// Returns what is known of the entries, so that no file is digested again.
     pub fn into_seen(self) -> Seen {
         self.seen
     }
 
-    /// The key of a payload of the entries in `format`.
-    fn key(&self, specification: &PackageSpecification, format: Format) -> Key {
-        let mut key = KeyMaker::new("payload");
-        key.number(PAYLOADS).text(format.as_str()).number(self.sha1.into());
-        key.text(&format!("{:?}", specification.compression())).number(specification.mtime());
-        for (PayloadEntry { path, kind, mode, size, .. }, index) in
-            specification.entries().iter().zip(self.indices(format))
-        {
-            key.text(path).text(&format!("{kind:?}")).number((*mode).into()).number(*size);
-            let content = self.seen.contents.get(index).and_then(Option::as_ref);
-            key.bytes(content.map_or(&[], |digest| digest.as_bytes()));
-        }
-        key.finish()
-    }
-
     /// The indices of the entries in `format`.
-    fn indices(&self, format: Format) -> impl Iterator<Item = usize> {
+    fn indices_in(&self, format: Format) -> impl Iterator<Item = usize> {
         let entries = self.entries.iter().enumerate();
         entries.filter(move |(_, entry)| entry.formats.has(format)).map(|(index, _)| index)
     }
 
-    /// The digests of each entry in `format` that were kept with its payload, and the facts behind them.
-    fn kept_digests<'e>(
+    /// The key of a payload of the entries `inside`.
+    fn key(
         &self,
+        specification: &PackageSpecification,
         format: Format,
-        entry: &'e CacheEntry,
-    ) -> Result<(Vec<Option<FileDigests>>, &'e [u8])> {
+        inside: &[usize],
+    ) -> Result<Key> {
+        let entries = specification.entries();
+        if entries.len() != inside.len() {
+            return Err(Error::bug("a package has other entries than its specification"));
+        }
+        let mut key = KeyMaker::new("payload");
+        key.number(PAYLOADS).text(format.as_str());
+        key.text(&format!("{:?}", specification.compression())).number(specification.mtime());
+        for (PayloadEntry { path, kind, mode, size, .. }, index) in entries.iter().zip(inside) {
+            key.text(path).text(&format!("{kind:?}")).number((*mode).into()).number(*size);
+            let content = self.seen.contents[*index].as_ref();
+            key.bytes(content.map_or(&[], |content| content.digest.as_bytes()));
+        }
+        Ok(key.finish())
+    }
+
+    /// The SHA-256 that was kept with the payload for each of the entries `inside`, and the facts behind them.
+    fn kept_digests<'e>(&self, inside: &[usize], entry: &'e CacheEntry) -> Option<KeptFacts<'e>> {
         let mut rest = entry.facts();
         let mut digests = Vec::new();
-        for index in self.indices(format) {
-            let is_file = self.seen.contents.get(index).is_some_and(Option::is_some);
-            digests.push(if is_file { Some(self.next_digests(&mut rest)?) } else { None });
+        for index in inside {
+            if self.seen.contents[*index].is_none() {
+                digests.push(None);
+                continue;
+            }
+            let (sha256, behind) = rest.split_first_chunk()?;
+            digests.push(Some(*sha256));
+            rest = behind;
         }
-        Ok((digests, rest))
-    }
-
-    fn next_digests(&self, facts: &mut &[u8]) -> Result<FileDigests> {
-        let sha256 = next(facts)?;
-        let sha1 = if self.sha1 { Some(next(facts)?) } else { None };
-        Ok(FileDigests { sha256, md5: None, sha1 })
+        Some((digests, rest))
     }
 }
 
-/// The facts that the cache keeps with a payload: the digests of its files, in order, then `facts`.
-pub(super) fn kept_facts<'a>(
-    files: impl Iterator<Item = (&'a [u8; 32], Option<&'a [u8; 20]>)>,
-    facts: &[u8],
-) -> Vec<u8> {
-    let mut all = Vec::new();
-    for (sha256, sha1) in files {
-        all.extend(sha256);
-        all.extend(sha1.into_iter().flatten());
-    }
-    all.extend(facts);
-    all
-}
+/// The SHA-256 of each entry, and the facts of the format.
+type KeptFacts<'e> = (Vec<Option<[u8; 32]>>, &'e [u8]);
 
-fn next<const N: usize>(facts: &mut &[u8]) -> Result<[u8; N]> {
-    let (first, rest) = facts
-        .split_first_chunk()
-        .ok_or_else(|| Error::bug("the facts of a payload lack digests of its files"))?;
-    *facts = rest;
-    Ok(*first)
-}
-
-fn sums_of(files: &[Option<FileDigests>]) -> Vec<Option<[u8; 32]>> {
-    files.iter().map(|digests| digests.map(|digests| digests.sha256)).collect()
+/// The facts that the cache keeps with a payload: the SHA-256 of its files, in order, then `facts`.
+pub(super) fn kept_facts(files: impl Iterator<Item = [u8; 32]>, facts: &[u8]) -> Vec<u8> {
+    files.flatten().chain(facts.iter().copied()).collect()
 }
 
 fn unwritten(error: io::Error) -> Error {
     Error::io_unplaced("write the package", error)
 }
 
-fn digest(entry: &PackageEntry<Content>) -> Result<Option<ContentDigest>> {
+fn first_reading(entry: &PackageEntry<Content>, sha1: bool) -> Result<Option<SeenContent>> {
     let Some(content) = entry.node.data() else { return Ok(None) };
-    content_digest(content).map(Some).context(|| format!("reading /{}", entry.path))
+    let (mut digest, mut sha1) = (blake3::Hasher::new(), sha1.then(Sha1::new));
+    let read = content.each_window(|bytes| {
+        digest.update(bytes);
+        if let Some(sha1) = &mut sha1 {
+            sha1.update(bytes);
+        }
+    });
+    read.context(|| format!("reading /{}", entry.path))?;
+    let sha1 = sha1.map(|sha1| sha1.finalize().into());
+    Ok(Some(SeenContent { digest: digest.finalize(), sha1 }))
 }

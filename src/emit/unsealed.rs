@@ -33,8 +33,6 @@ pub(super) struct UnsealedFile {
     pub members: Vec<EmittedMember>,
     /// The payload to be put into a cache, if any.
     pub keep: Option<(Key, Finished)>,
-    /// SHA-256 of the file, if it was computed while the file was written.
-    pub sha256: Option<[u8; 32]>,
 }
 
 impl Unsealed {
@@ -50,17 +48,14 @@ impl Unsealed {
 impl UnsealedFile {
     fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
         let EmitOptions { cache, progress, .. } = *options;
-        let Self { format, file_name, installed_size, members, keep, sha256 } = self;
+        let Self { format, file_name, installed_size, members, keep } = self;
         if let (Some(cache), Some((key, finished))) = (cache, &keep) {
             keep_payload(cache, key, finished, &members, staging.open(&file_name)?)?;
         }
         progress.begin(Stage::Seal);
         let content = staging.seal(&file_name, &options.budget)?;
         let size = content.len();
-        let digested = match sha256.filter(|_| !options.indexed) {
-            Some(known) => Ok((known, None)),
-            None => digested(&content, &members, options),
-        };
+        let digested = digested(&content, &members, options);
         progress.end(Stage::Seal);
         let (sha256, indexed) = digested?;
         progress.advance(Stage::Seal, size);
@@ -102,8 +97,7 @@ fn keep_payload(
     mut file: File,
 ) -> Result<()> {
     let Finished { payload, facts } = finished;
-    let files = members.iter().filter_map(|file| Some((file.sha256.as_ref()?, file.sha1.as_ref())));
-    let facts = kept_facts(files, facts);
+    let facts = kept_facts(members.iter().filter_map(|member| member.sha256), facts);
     let start = file.seek(SeekFrom::Start(payload.start));
     start.map_err(|e| Error::io_unplaced("read the package", e))?;
     let len = payload.end - payload.start;

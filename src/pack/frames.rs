@@ -1,5 +1,5 @@
-//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one that it lacks is read
-//! twice.
+//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one that it lacks is
+//! read twice.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
@@ -20,9 +20,10 @@ use crate::pack::cache::{ContentDigest, Key, KeyMaker, content_digest};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
 
-/// Longest code object in bytes that is held in memory as a whole. Its digest is then known before compression,
-/// so that a copy needs none. Longer ones are hashed and compressed window by window, and the frame of a copy
-/// is dropped. With a cache they are hashed first, to search it, and read again if they must be compressed.
+/// Longest code object in bytes that is held in memory as a whole. Its digest is then known before
+/// compression, so that a copy needs none. Longer ones are hashed and compressed window by window, and the
+/// frame of a copy is dropped. With a cache they are hashed first, to search it, and read again if they must
+/// be compressed.
 const HELD_LIMIT: u64 = 8 << 20;
 
 /// Version of the frames' bytes: raised when the same code object at the same level compresses to other
@@ -186,7 +187,10 @@ impl FrameMaker<'_> {
     fn cached(&self, digest: ContentDigest, original_size: u64) -> Result<bool> {
         let Some(cache) = self.options.cache else { return Ok(false) };
         let Some(entry) = cache.find(&self.key(digest, original_size)) else { return Ok(false) };
-        let Ok(sha256) = entry.facts().try_into() else { return Ok(false) };
+        let Ok(sha256) = entry.facts().try_into() else {
+            cache.refuse(&entry);
+            return Ok(false);
+        };
         let mut sink = FrameSink::new(self.store);
         // A failed sink returns an error of this crate.
         if !cache.copy(&entry, &mut sink).map_err(fault)? {
@@ -202,7 +206,7 @@ impl FrameMaker<'_> {
     fn key(&self, digest: ContentDigest, original_size: u64) -> Key {
         let mut key = KeyMaker::new("frame");
         key.number(FRAMES).text(&self.options.level.to_string());
-        key.content(&digest).number(original_size);
+        key.bytes(digest.as_bytes()).number(original_size);
         key.finish()
     }
 

@@ -5,6 +5,7 @@
 #[macro_use]
 extern crate support;
 
+mod changed;
 mod gfx_features;
 mod kpack;
 mod large;

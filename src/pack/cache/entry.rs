@@ -25,8 +25,8 @@ const MAGIC: &[u8; 8] = b"rkpcach2";
 const TRAILER: usize = 120;
 const COVERED: usize = 88;
 
-/// Most bytes of facts, which are read whole; those of a package with a million files take 36 MB.
-const FACTS_LIMIT: u64 = 256 << 20;
+/// Most bytes of facts, which are read whole; those of a `.deb` with a million files take 48 MB.
+pub(super) const FACTS_LIMIT: u64 = 256 << 20;
 
 /// Bytes of an entry.
 pub(super) fn size(facts: &[u8], len: u64) -> u64 {

@@ -68,11 +68,6 @@ impl KeyMaker {
         self.bytes(&number.to_le_bytes())
     }
 
-    /// Adds the digest of content.
-    pub fn content(&mut self, digest: &ContentDigest) -> &mut Self {
-        self.bytes(digest.as_bytes())
-    }
-
     /// The key of all parts.
     pub fn finish(self) -> Key {
         Key(self.0.finalize().into())

@@ -9,7 +9,7 @@
 //!
 //! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package) under a
 //! [`Key`] of everything that its bytes depend on. It appears by rename when it is complete, and each use
-//! compares its bytes with their digest (BLAKE3). So neither a killed run nor a failing disk can put wrong bytes into
+//! compares its bytes with their digest. So neither a killed run nor a failing disk can put wrong bytes into
 //! a package: a damaged entry is removed, compressed anew and reported (`R096`). Several runs may use one
 //! cache at the same time; an entry that one of them removes stays readable for another that is reading it.
 //! If room is needed, the least recently used entries are removed.
@@ -122,11 +122,19 @@ impl Cache {
         Ok(whole)
     }
 
-    /// Keeps the `len` bytes of `body` and their `facts`.
+    /// Removes an entry whose facts are not those that its user keeps.
+    pub fn refuse(&self, entry: &CacheEntry) {
+        self.discard(entry.place(), entry.size(), "its facts are not those of its kind");
+    }
+
+    /// Keeps the `len` bytes of `body` and their `facts`, unless these are too long to be read again.
     pub fn keep(&self, key: &Key, facts: &[u8], len: u64, body: &mut dyn Read) {
         let Some(room) = self.room.as_ref().filter(|_| !self.full.load(Ordering::Relaxed)) else {
             return;
         };
+        if facts.len() as u64 > entry::FACTS_LIMIT {
+            return;
+        }
         let written = room.make(key.place(), entry::size(facts, len)).and_then(|reservation| {
             reservation.map_or(Ok(()), |reservation| {
                 reservation.fill(|file| entry::write(file, key, facts, len, body))

@@ -115,6 +115,29 @@ fn every_damage_is_found_and_reported_once() {
 }
 
 #[test]
+fn an_entry_with_facts_of_another_kind_is_removed_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+    keep(&cache, "a", b"bytes");
+    cache.refuse(&cache.find(&key("a")).unwrap());
+    assert_eq!(body(&cache, "a"), None);
+    let codes: Vec<Code> = cache.findings().iter().map(Finding::code).collect();
+    assert_eq!(codes, [Code::CacheEntryDamaged]);
+    keep(&cache, "a", b"bytes");
+    assert_eq!(body(&cache, "a").unwrap(), b"bytes");
+}
+
+#[test]
+fn facts_that_could_not_be_read_again_are_not_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::open(folder.path(), 1 << 40).unwrap();
+    let facts = vec![0; usize::try_from(entry::FACTS_LIMIT).unwrap() + 1];
+    cache.keep(&key("a"), &facts, 5, &mut &b"bytes"[..]);
+    assert!(cache.find(&key("a")).is_none());
+    assert!(cache.findings().is_empty());
+}
+
+#[test]
 fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 20).unwrap();

@@ -89,19 +89,33 @@ fn respun(case: &Case, out: &str, options: &[&str]) -> (Command, BTreeMap<String
 
 #[test]
 fn packages_are_the_same_with_an_empty_a_full_and_no_cache() {
-    for options in [&["--compression", "zstd"][..], &["--compression", "xz"], &["--sbom"]] {
+    // The second set finds payloads of one of its formats, the third those of the second.
+    let sets = [&["--format", "rpm"][..], &[], &["--sbom"], &["--compression", "xz"]];
+    let case = Case::new();
+    for (number, options) in sets.into_iter().enumerate() {
         let expected = plain(options);
-        let case = Case::new();
-        for round in ["empty", "full"] {
-            case.build(round, options);
-            assert!(contents(&case.out(round)) == expected, "{options:?}, {round}");
+        let [first, full] = ["first", "full"].map(|round| format!("{round}-{number}"));
+        let mut entries = Vec::new();
+        for out in [&first, &full] {
+            case.build(out, options);
+            assert!(contents(&case.out(out)) == expected, "{options:?}, {out}");
+            entries.push(case.entries().len());
         }
+        assert_eq!(entries[0], entries[1], "{options:?}");
         // cmp gives the final judgement.
-        let (full, package) = (case.out("full"), "rocm-blas-gfx110x_7.1.0-1_amd64.deb");
-        tools::run(
-            Command::new("cmp").arg(full.join(package)).arg(case.out("empty").join(package)),
-        );
+        let package = "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm";
+        let [first, full] = [first, full].map(|out| case.out(&out).join(package));
+        tools::run(Command::new("cmp").arg(first).arg(full));
     }
+}
+
+#[test]
+fn a_list_of_files_takes_the_payloads_of_a_build_without_one() {
+    let case = Case::new();
+    case.build("first", &[]);
+    let before = case.entries();
+    case.build("second", &["--sbom"]);
+    assert!(case.entries() == before);
 }
 
 #[test]

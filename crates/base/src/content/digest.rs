@@ -1,7 +1,7 @@
 //! Comparison and digests of content, and digests as text.
 
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -114,49 +114,6 @@ impl<R: Read, D: Digest> Read for DigestingReader<R, D> {
         let len = self.source.read(buffer)?;
         self.digest.update(&buffer[..len]);
         Ok(len)
-    }
-}
-
-/// A writer that counts and digests the bytes written through it.
-pub struct DigestingWriter<W> {
-    /// The underlying writer.
-    pub sink: W,
-    digest: Sha256,
-    len: u64,
-}
-
-/// The sink, and the digest and number of the bytes written to it.
-pub struct Digested<W> {
-    /// The underlying writer.
-    pub sink: W,
-    /// SHA-256 of the bytes.
-    pub sha256: [u8; 32],
-    /// Number of bytes.
-    pub len: u64,
-}
-
-impl<W> DigestingWriter<W> {
-    /// A digesting writer to `sink`.
-    pub fn new(sink: W) -> Self {
-        Self { sink, digest: Sha256::new(), len: 0 }
-    }
-
-    /// Ends the digest.
-    pub fn finish(self) -> Digested<W> {
-        Digested { sink: self.sink, sha256: self.digest.finalize().into(), len: self.len }
-    }
-}
-
-impl<W: Write> Write for DigestingWriter<W> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let len = self.sink.write(buffer)?;
-        self.digest.update(&buffer[..len]);
-        self.len += len as u64;
-        Ok(len)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
     }
 }
 

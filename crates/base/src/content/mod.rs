@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use blocks::{BlockStore, BlockWriter, Blocks};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
-pub use digest::{Digested, DigestingReader, DigestingWriter, Sha256Digest, hex, unhex};
+pub use digest::{DigestingReader, Sha256Digest, hex, unhex};
 pub use file::{Inputs, StampedFile};
 pub use open::{KEY_FILE_LIMIT, open_file, read_file, read_given, read_small};
 pub use presence::{NAME_MAX, if_there, is_file, is_folder, is_there, list, real_path};

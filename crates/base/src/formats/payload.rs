@@ -60,11 +60,11 @@ impl SpecialKind {
 pub enum Marking {
     /// The file is replaced on upgrade.
     Plain,
-    /// Kept if the administrator changed it: deb conffile, rpm `%config(noreplace)`.
+    /// The file is kept if the administrator changed it: deb conffile, rpm `%config(noreplace)`.
     Config,
-    /// Documentation: rpm `%doc`; nothing in deb.
+    /// The file is documentation: rpm `%doc`; nothing in deb.
     Doc,
-    /// A licence: rpm `%license`; nothing in deb.
+    /// The file is a licence: rpm `%license`; nothing in deb.
     License,
 }
 

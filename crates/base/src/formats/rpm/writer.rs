@@ -4,14 +4,52 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
+use sha2::{Digest as _, Sha256};
+
 use super::cpio::{CpioForm, CpioWriter, MemberHeader, archive_size};
 use super::header::{self, PayloadDigests};
 use super::signature::{PayloadSizes, front};
 use super::specification::RpmSpecification;
-use crate::content::DigestingWriter;
 use crate::error::{Error, Result};
 use crate::formats::compression::{Effort, Encoder};
 use crate::formats::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
+
+/// A writer that counts and digests the bytes written through it.
+struct DigestingWriter<W> {
+    sink: W,
+    digest: Sha256,
+    len: u64,
+}
+
+/// The sink, and the digest and number of the bytes written to it.
+struct Digested<W> {
+    sink: W,
+    sha256: [u8; 32],
+    len: u64,
+}
+
+impl<W> DigestingWriter<W> {
+    fn new(sink: W) -> Self {
+        Self { sink, digest: Sha256::new(), len: 0 }
+    }
+
+    fn finish(self) -> Digested<W> {
+        Digested { sink: self.sink, sha256: self.digest.finalize().into(), len: self.len }
+    }
+}
+
+impl<W: Write> Write for DigestingWriter<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let len = self.sink.write(buffer)?;
+        self.digest.update(&buffer[..len]);
+        self.len += len as u64;
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
 
 /// The payload's digest, over the compressor, over the archive's digest.
 type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>>>>;
@@ -126,11 +164,10 @@ impl PayloadWriter for RpmWriter {
 pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Around> {
     specification.check()?;
     let entries = &specification.entries;
-    let [archive, payload] = [0, 1].map(|at| ready.facts.as_chunks::<32>().0.get(at).copied());
-    let colors = ready.facts.get(64..).unwrap_or_default();
-    let (Some(archive), Some(payload)) = (archive, payload) else {
-        return Err(Error::bug("facts without digests"));
-    };
+    let archive = ready.facts.split_first_chunk::<32>();
+    let payload = archive.and_then(|(archive, rest)| Some((archive, rest.split_first_chunk()?)));
+    let (archive, (payload, colors)) =
+        payload.ok_or_else(|| Error::bug("facts without digests"))?;
     let (colors, rest) = colors.as_chunks::<4>();
     if !rest.is_empty() || colors.len() != entries.len() || ready.files.len() != entries.len() {
         return Err(Error::bug("the facts are not those of the entries"));
@@ -138,8 +175,8 @@ pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Aro
     let digests = PayloadDigests {
         files: ready.files.to_vec(),
         colors: colors.iter().map(|color| u32::from_le_bytes(*color)).collect(),
-        payload,
-        archive,
+        payload: *payload,
+        archive: *archive,
     };
     let sizes = PayloadSizes { payload: ready.len, archive: archive_of(specification).1 };
     let front = front(specification, &digests, sizes, specification.signer.as_ref())?;

@@ -1,5 +1,7 @@
 //! Makes the receipt of a written set.
 
+use std::collections::HashMap;
+
 use rockpack_base::content::hex;
 use rockpack_base::error::{Error, Result};
 
@@ -48,10 +50,11 @@ pub fn receipt<F>(
     findings: &Findings,
 ) -> Result<Receipt> {
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
+    let planned = set.packages.iter().map(|package| (package.id.as_str(), package)).collect();
     // Each package's record is freed at once: both copies of many files would be large.
     for mut written in written {
         code_objects.append(&mut written.code_objects);
-        packages.extend(package_records(set.packages, written)?);
+        packages.extend(package_records(&planned, written)?);
     }
     packages.sort_by(|a: &PackageRecord, b| a.file_name.cmp(&b.file_name));
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
@@ -71,8 +74,11 @@ pub fn receipt<F>(
     })
 }
 
+/// Planned packages by id.
+type PlannedPackages<'a, F> = HashMap<&'a str, &'a Package<F>>;
+
 fn package_records<F>(
-    planned: &[Package<F>],
+    planned: &PlannedPackages<'_, F>,
     written: WrittenPackage,
 ) -> Result<Vec<PackageRecord>> {
     let WrittenPackage { role, distinct, emitted, .. } = written;
@@ -81,11 +87,11 @@ fn package_records<F>(
 
 fn package_record<F>(
     emitted: Emitted,
-    planned: &[Package<F>],
+    planned: &PlannedPackages<'_, F>,
     role: &Role,
     distinct: u64,
 ) -> Result<PackageRecord> {
-    let planned = planned.iter().find(|package| package.id == emitted.package);
+    let planned = planned.get(emitted.package.as_str());
     let version = planned.and_then(|package| package.full_version(emitted.format));
     let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
     let control_sha256 =

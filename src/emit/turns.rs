@@ -40,9 +40,10 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
         failed.fetch_or(written.is_err(), Ordering::Relaxed);
         written
     };
-    let results = thread::scope(|scope| {
-        let mut started = Vec::new();
-        for package in packages {
+    let mut results = thread::scope(|scope| {
+        let (mut running, mut results) = (Vec::new(), Vec::new());
+        for (index, package) in packages.iter().enumerate() {
+            join_ended(&mut running, &mut results);
             let place = threads.draw(1);
             let streams = package.formats();
             let cores = cores.draw(compressor::cores(streams, options) as u64);
@@ -56,16 +57,32 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
                 let thread = thread::Builder::new().spawn_scoped(scope, run);
                 thread.map_err(Error::no_thread)
             });
-            failed.fetch_or(thread.is_err(), Ordering::Relaxed);
-            started.push(thread);
+            match thread {
+                Ok(thread) => running.push((index, thread)),
+                Err(fault) => {
+                    failed.store(true, Ordering::Relaxed);
+                    results.push((index, Err(fault)));
+                }
+            }
         }
-        started.into_iter().map(joined).collect::<Vec<_>>()
+        results.extend(running.into_iter().map(|(index, thread)| (index, joined(thread))));
+        results
     });
-    sorted_out(results)
+    results.sort_by_key(|(index, _)| *index);
+    sorted_out(results.into_iter().map(|(_, result)| result).collect())
 }
 
-fn joined<T>(thread: Result<ScopedJoinHandle<'_, Result<T>>>) -> Result<T> {
-    thread?.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes a package panicked")))
+/// Moves the results of threads that ended from `running` to `results`. The system keeps the stack of a thread until it is joined.
+fn join_ended<T>(
+    running: &mut Vec<(usize, ScopedJoinHandle<'_, Result<T>>)>,
+    results: &mut Vec<(usize, Result<T>)>,
+) {
+    let ended = running.extract_if(.., |(_, thread)| thread.is_finished());
+    results.extend(ended.map(|(index, thread)| (index, joined(thread))));
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes a package panicked")))
 }
 
 /// All values, or all faults.

@@ -13,7 +13,7 @@
 mod origins;
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use rockpack_base::content::hex;
@@ -26,7 +26,7 @@ use sha2::{Digest as _, Sha256};
 use crate::emit::{Emitted, EmittedMember, WrittenPackage};
 use crate::input::artifact::{Artifact, Scan};
 use crate::package::Package;
-use crate::plan::Plan;
+use crate::plan::{FileSource, Plan};
 use crate::receipt::SetPart;
 use crate::recombine::Recombined;
 use origins::Origins;
@@ -62,13 +62,13 @@ pub fn document(
     let origins = Origins::new(scan, recombined, plan);
     let mut emitted: Vec<&Emitted> = written.iter().flat_map(|package| &package.emitted).collect();
     emitted.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    let planned: HashMap<&str, &Package<FileSource>> =
+        plan.packages.iter().map(|package| (package.id.as_str(), package)).collect();
     // The formats of a package have the same origins.
     let mut known: BTreeMap<&str, Vec<&Artifact>> = BTreeMap::new();
     for emitted in emitted {
-        let planned = plan
-            .packages
-            .iter()
-            .find(|package| package.id == emitted.package)
+        let planned = planned
+            .get(emitted.package.as_str())
             .ok_or_else(|| Error::bug("a package was written without a plan"))?;
         let id = maker.package(emitted, planned)?;
         let artifacts = match known.entry(&planned.id) {

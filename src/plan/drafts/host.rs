@@ -56,12 +56,10 @@ impl Maker<'_> {
             let link = if is_own { Link::exact } else { Link::of_patch };
             links.insert(link(RelationKind::Depends, &self.names[*needed]));
         }
-        let portions = self.portions.iter().zip(self.names);
-        let hosts = portions.filter(|(other, _)| is_host_of(other, portion));
-        for (_, names) in hosts.filter(|(_, names)| **names != self.names[index]) {
-            if portion.part.needs_host {
-                links.insert(Link::exact(RelationKind::Depends, names));
-            }
+        if portion.part.needs_host {
+            let names = self.hosts_of(portion).map(|host| &self.names[host]);
+            let others = names.filter(|names| **names != self.names[index]);
+            links.extend(others.map(|names| Link::exact(RelationKind::Depends, names)));
         }
         links.extend(self.headers(portion));
         for group in self.contents[index].groups() {
@@ -84,19 +82,29 @@ impl Maker<'_> {
         if !portion.part.is_devel() {
             return Vec::new();
         }
-        let portions = self.portions.iter().enumerate();
-        let hosts = portions.filter(|(_, other)| is_host_of(other, portion));
-        let needed = hosts
-            .filter_map(|(index, _)| self.linkage.needs.get(&index))
+        let needed = self
+            .hosts_of(portion)
+            .filter_map(|host| self.linkage.needs.get(&host))
             .flatten()
             .filter_map(|index| self.portions.get(*index));
         let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
-        let others = self.portions.iter().zip(self.names).filter(|(other, _)| {
-            other.part.is_devel()
-                && other.family != portion.family
-                && families.contains(other.family.as_str())
-        });
-        others.map(|(_, names)| Link::of_patch(RelationKind::Depends, names)).collect()
+        families
+            .into_iter()
+            .filter(|family| **family != portion.family)
+            .flat_map(|family| self.of_family(family))
+            .filter(|other| self.portions[*other].part.is_devel())
+            .map(|other| Link::of_patch(RelationKind::Depends, &self.names[other]))
+            .collect()
+    }
+
+    /// The host portions of the family of `portion`.
+    fn hosts_of(&self, portion: &Portion<'_>) -> impl Iterator<Item = usize> {
+        let all = self.of_family(&portion.family);
+        all.filter(|index| self.portions[*index].part.role == PartRole::Host)
+    }
+
+    fn of_family(&self, family: &str) -> impl Iterator<Item = usize> {
+        self.families.get(family).into_iter().flatten().copied()
     }
 
     /// The dependencies of transformed binaries on the runtime that loads their kernels.
@@ -128,10 +136,6 @@ impl Maker<'_> {
         }
         Ok(files)
     }
-}
-
-fn is_host_of(other: &Portion<'_>, portion: &Portion<'_>) -> bool {
-    other.family == portion.family && other.part.role == PartRole::Host
 }
 
 fn planned(path: &TreePath, owned: &PortionNode<'_>, archives: Option<&str>) -> Node<FileSource> {

@@ -1,5 +1,7 @@
 //! Makes the packages of all portions, and their names.
 
+use std::collections::HashMap;
+
 use rockpack_base::error::Result;
 
 use super::device::{DeviceContents, Served};
@@ -14,6 +16,8 @@ pub(super) struct Maker<'a> {
     pub setting: &'a PlanSettings,
     pub groups: &'a [Group],
     pub portions: &'a [Portion<'a>],
+    /// The portions of each family.
+    pub families: &'a HashMap<&'a str, Vec<usize>>,
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],
     /// Names of the host packages, by portion.

@@ -7,6 +7,8 @@ mod kernels;
 mod maker;
 mod named;
 
+use std::collections::HashMap;
+
 use rockpack_base::error::Result;
 
 use super::contents::portion::Portion;
@@ -38,7 +40,19 @@ pub(super) fn make(
         portions.iter().map(|portion| contents(setting, groups, portion)).collect::<Result<_>>()?;
     let names: Vec<_> =
         portions.iter().map(|portion| portion.host_names(&setting.names)).collect::<Result<_>>()?;
-    let maker = Maker { setting, groups, portions, linkage, contents: &contents, names: &names };
+    let mut families: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (index, portion) in portions.iter().enumerate() {
+        families.entry(&portion.family).or_default().push(index);
+    }
+    let maker = Maker {
+        setting,
+        groups,
+        portions,
+        families: &families,
+        linkage,
+        contents: &contents,
+        names: &names,
+    };
     let mut drafts = Vec::new();
     for (index, contents) in contents.iter().enumerate() {
         drafts.push(maker.host(index)?);

@@ -15,9 +15,9 @@ use crate::config::SUMMARY_LIMIT;
 use crate::package::Format;
 use licences::Licence;
 
-const COPYRIGHT: &str = include_str!("../../../templates/copyright");
-const CHANGELOG: &str = include_str!("../../../templates/changelog");
-const GUARD: &str = include_str!("../../../templates/guard.sh");
+const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../templates/copyright"));
+const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../templates/changelog"));
+const GUARD: (&str, &str) = ("guard", include_str!("../../../templates/guard.sh"));
 
 /// The text of a changelog entry.
 const CHANGE: &str = "Packaged from the output of a ROCm build.";
@@ -98,15 +98,24 @@ impl Texts {
             .build()
             .map_err(fault)?;
         environment.set_syntax(syntax);
+        // Each template is compiled once, however many packages there are.
+        let documents = [COPYRIGHT, CHANGELOG, GUARD];
+        for (name, template) in documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
+            environment.add_template(name, template).map_err(fault)?;
+        }
         Ok(Self(environment))
+    }
+
+    fn render(&self, (name, _): (&str, &str), values: Value) -> Result<String> {
+        self.0.get_template(name).and_then(|template| template.render(values)).map_err(fault)
     }
 
     /// The description `name` of `subject`; its first line is the summary.
     pub fn description(&self, name: &str, subject: &str, values: Value) -> Result<Description> {
         let template = DESCRIPTIONS.iter().find(|(known, _)| *known == name);
-        let (_, template) = template
+        let template = template
             .ok_or_else(|| Error::bug(format!("there is no description template `{name}`")))?;
-        let text = self.0.render_str(template, values).map_err(fault)?;
+        let text = self.render(*template, values)?;
         let (summary, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let paragraphs = rest.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
         let description = Description {
@@ -128,28 +137,28 @@ impl Texts {
     /// quoted in full.
     pub fn copyright(&self, rights: CopyrightFacts<'_>) -> Result<String> {
         let CopyrightFacts { family, license, homepage, copyright, texts } = rights;
-        let mut names: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
-        if names.is_empty() {
-            names = licences::holders(texts);
+        let mut all_holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
+        if all_holders.is_empty() {
+            all_holders = licences::holders(texts);
         }
-        if names.is_empty() {
-            names.push(format!("the authors of {family}"));
+        if all_holders.is_empty() {
+            all_holders.push(format!("the authors of {family}"));
         }
         let texts: Vec<Value> = texts
             .iter()
             .map(|text| context! { path => text.path.as_str(), lines => &text.lines })
             .collect();
-        let holders = names.join("\n ");
+        let holders = all_holders.join("\n ");
         let values = context! { family, license, homepage, holders, texts };
-        self.0.render_str(COPYRIGHT, values).map_err(fault)
+        self.render(COPYRIGHT, values)
     }
 
     /// The script `name` of [`SCRIPTS`].
     pub fn script(&self, name: &str, values: Value) -> Result<String> {
         let template = SCRIPTS.iter().find(|(known, _)| *known == name);
-        let (_, template) =
+        let template =
             template.ok_or_else(|| Error::bug(format!("there is no script template `{name}`")))?;
-        self.0.render_str(template, values).map_err(fault)
+        self.render(*template, values)
     }
 
     /// The changelog's text for this version.
@@ -166,7 +175,7 @@ impl Texts {
         date: &str,
     ) -> Result<Vec<u8>> {
         let values = context! { package, version, maintainer, date, change => CHANGE };
-        let text = self.0.render_str(CHANGELOG, values).map_err(fault)?;
+        let text = self.render(CHANGELOG, values)?;
         let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
         let written = packed.write_all(text.as_bytes());
         written
@@ -185,7 +194,7 @@ impl Texts {
             Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
         };
         let values = context! { package, shebang, root, path, system };
-        self.0.render_str(GUARD, values).map_err(fault)
+        self.render(GUARD, values)
     }
 }
 
@@ -203,6 +212,14 @@ mod tests {
         assert!(texts.description("dev", "x", context! {}).is_err());
         assert!(texts.description("dev", "x", context! { name => "x" }).is_ok());
         assert!(texts.description("nothing", "x", context! {}).is_err());
+    }
+
+    #[test]
+    fn templates_have_names_of_their_own() {
+        let documents = [COPYRIGHT, CHANGELOG, GUARD];
+        let names = documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS).map(|(name, _)| name);
+        let distinct: std::collections::BTreeSet<_> = names.clone().collect();
+        assert_eq!(distinct.len(), names.count());
     }
 
     #[test]

@@ -182,11 +182,14 @@ impl DatabaseRules {
 impl Rule {
     fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
         let directory = self.directory_of(path);
-        let role = match (self.role(path.name()), directory.is_empty()) {
-            (Some(role), false) => role,
-            (None, false) if !self.only_named => DatabaseRole::Data,
-            (Some(role), true) if self.holds(folders_above(path.as_str()).next()?) => role,
-            _ => return None,
+        // Most files are in no directory of a rule, and this check is cheaper than that of the name.
+        if directory.is_empty() && !self.holds(parent_of(path.as_str())?) {
+            return None;
+        }
+        let role = match self.role(path.name()) {
+            Some(role) => role,
+            None if !directory.is_empty() && !self.only_named => DatabaseRole::Data,
+            None => return None,
         };
         let named = self.named(path.name());
         // A file for one arch as a whole must name the arch, or be in its directory.
@@ -231,11 +234,10 @@ impl Rule {
         if !self.arch_directories || !self.directory_archs.is_empty() {
             return None;
         }
-        let mut above = std::iter::successors(path.parent(), TreePath::parent);
-        above.find(|directory| {
-            self.is_like_arch(directory.name())
-                && directory.parent().is_some_and(|parent| self.holds(parent.as_str()))
-        })
+        let mut named = folders_above(path.as_str())
+            .filter_map(|directory| Some((directory, directory.rsplit_once('/')?)));
+        let found = named.find(|(_, (parent, name))| self.is_like_arch(name) && self.holds(parent));
+        found.and_then(|(directory, _)| TreePath::new(directory).ok())
     }
 
     fn is_like_arch(&self, name: &str) -> bool {

@@ -109,7 +109,7 @@ fn number_of_parts(receipt: &str) -> Option<u32> {
     receipt::part_of_file(receipt).map(|part| part.of)
 }
 
-/// What a receipt describes, in the words of a message.
+/// The extent of the set that a receipt describes, in the words of a message.
 fn extent(receipt: &str) -> String {
     match number_of_parts(receipt) {
         None => "a whole set".to_owned(),

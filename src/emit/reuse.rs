@@ -36,7 +36,7 @@ pub(super) struct Reuse<'a> {
     seen: Seen,
 }
 
-/// What is known of each entry before its package is written.
+/// The digests of each entry that are known before its package is written.
 pub(super) struct Seen {
     /// The result of the first reading; `None` for entries that are not files.
     pub contents: Vec<Option<SeenContent>>,

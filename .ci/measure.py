@@ -15,7 +15,7 @@ but the packages. `limited` only builds into OUT, with --memory 1G and within as
 `within` runs any COMMAND within so many. All three fail where no cgroup is permitted. `bench` measures
 builds with any OPTIONs, without a limit, and prints a JSON object of medians. `cores` builds Debian's
 libraries on one processor and on two, in turns, and prints medians of wall times.
-`respin` builds them with an empty cache, and again under another version.
+`respin` builds them with an empty cache, under another version, and under that one again.
 
 The bare compressor is zstd or xz on one thread, with the settings of the packages: every code object
 once, and the payload of every package, which goes through a pipe.
@@ -283,7 +283,7 @@ def respin(rockpack, artifacts, scratch, jobs):
     scratch = pathlib.Path(scratch)
     cache, out = scratch / "cache", scratch / "respun"
     shutil.rmtree(cache, ignore_errors=True)
-    for version in ("5.7.1", "5.7.2"):
+    for version in ("5.7.1", "5.7.2", "5.7.2"):
         shutil.rmtree(out, ignore_errors=True)
         print(version, line(build(rockpack, artifacts, out, jobs, [
             *DEBIAN[:-1], version, "--cache", str(cache)])))

@@ -4,8 +4,8 @@
 //! in batches. A slow writer holds back the reader, and so the other writer: at most [`DEPTH`] batches per
 //! writer wait in memory, each of a window or less. When a writer fails, its channel closes and the reader
 //! stops; when the reader fails, the channels close without the final message and the writers stop without
-//! finishing. The messages about a package of few and small files all fit into the channels: its entries are read
-//! first, and then written, on one thread.
+//! finishing. The messages about a package of few and small files all fit into the channels: its entries are
+//! read first, and then written, on one thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -54,8 +54,8 @@ enum Message {
 
 /// The result of reading a package's files once.
 pub(super) struct Read {
-    /// Digests of each entry; `None` for entries that are not files. If nothing was read, also for files that no
-    /// payload of the cache has.
+    /// Digests of each entry; `None` for entries that are not files. If nothing was read, also for files that
+    /// no payload of the cache has.
     pub digests: Vec<Option<FileDigests>>,
     /// Results of the writers, by format.
     pub finished: Vec<(Format, Finished)>,
@@ -98,18 +98,21 @@ pub(super) fn fan_out(
     })
 }
 
-/// A file of [`BATCH_BYTES`] is one message, and three messages for each of [`BATCH_LEN`] entries, and the last,
-/// are at most six batches.
-const _: () = assert!(WINDOW >= BATCH_BYTES && DEPTH >= 6, "small packages fit into a channel");
+/// Most bytes of files of a package that is written on one thread.
+const SMALL_BYTES: usize = 32 << 10;
+
+/// A small file is one message. Three messages for each of [`BATCH_LEN`] entries, and the last, are four
+/// batches.
+const _: () = assert!(SMALL_BYTES < BATCH_BYTES && SMALL_BYTES <= WINDOW && DEPTH >= 4);
 
 /// Whether all messages about `entries` fit into a channel.
 fn is_small(entries: &[PackageEntry<Content>]) -> bool {
     let files = entries.iter().filter_map(|entry| entry.node.data());
-    entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= BATCH_BYTES as u64
+    entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= SMALL_BYTES as u64
 }
 
-/// Reads `entries`, which are small, and writes the packages on this thread: threads would take longer to
-/// start.
+/// Reads `entries`, which are small, and writes the packages on this thread: threads would cost more than
+/// they save.
 fn read_small(
     entries: &[PackageEntry<Content>],
     seen: Option<&Seen>,

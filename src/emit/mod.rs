@@ -1,11 +1,12 @@
 //! The only writer of packages.
 //!
 //! A package is written in both formats from one read of every file (with a cache, another read for the
-//! digests comes first). The content goes in windows through bounded channels to one writer per format, each
-//! on its own thread with its own compressor threads; those of a small package are on one. Memory holds only windows, digests and headers, so
-//! packages above 4 GiB need no more than small ones. [`in_turn`] keeps the cores busy from package to
-//! package. Files are staged in a hidden directory of the output folder, flushed and synced; the whole set
-//! appears when [`Staging::commit`] renames it into place.
+//! digests comes first). The content goes in windows through bounded channels to one writer per format,
+//! each on its own thread with its own compressor threads; the writers of a small package take turns on
+//! one. Memory holds only windows, digests and headers, so packages above 4 GiB need no more than small
+//! ones. [`in_turn`] keeps the cores busy from package to package. Files are staged in a hidden directory
+//! of the output folder, flushed and synced; the whole set appears when [`Staging::commit`] renames it
+//! into place.
 //!
 //! It refuses entries that a format cannot hold, times beyond 32 bits from 1970 on, and invalid file names.
 

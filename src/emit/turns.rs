@@ -43,7 +43,7 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
     let mut results = thread::scope(|scope| {
         let (mut running, mut results) = (Vec::new(), Vec::new());
         for (index, package) in packages.iter().enumerate() {
-            join_ended(&mut running, &mut results);
+            failed.fetch_or(join_ended(&mut running, &mut results), Ordering::Relaxed);
             let place = threads.draw(1);
             let streams = package.formats();
             let cores = cores.draw(compressor::cores(streams, options) as u64);
@@ -72,13 +72,16 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
     sorted_out(results.into_iter().map(|(_, result)| result).collect())
 }
 
-/// Moves the results of threads that ended from `running` to `results`. The system keeps the stack of a thread until it is joined.
+/// Moves the results of threads that ended from `running` to `results`, and tells whether one is a fault. The
+/// system keeps the stack of a thread until it is joined.
 fn join_ended<T>(
     running: &mut Vec<(usize, ScopedJoinHandle<'_, Result<T>>)>,
     results: &mut Vec<(usize, Result<T>)>,
-) {
+) -> bool {
+    let before = results.len();
     let ended = running.extract_if(.., |(_, thread)| thread.is_finished());
     results.extend(ended.map(|(index, thread)| (index, joined(thread))));
+    results[before..].iter().any(|(_, result)| result.is_err())
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {

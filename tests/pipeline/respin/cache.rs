@@ -89,33 +89,37 @@ fn respun(case: &Case, out: &str, options: &[&str]) -> (Command, BTreeMap<String
 
 #[test]
 fn packages_are_the_same_with_an_empty_a_full_and_no_cache() {
-    // The second set finds payloads of one of its formats, the third those of the second.
-    let sets = [&["--format", "rpm"][..], &[], &["--sbom"], &["--compression", "xz"]];
-    let case = Case::new();
-    for (number, options) in sets.into_iter().enumerate() {
-        let expected = plain(options);
-        let [first, full] = ["first", "full"].map(|round| format!("{round}-{number}"));
-        let mut entries = Vec::new();
-        for out in [&first, &full] {
-            case.build(out, options);
-            assert!(contents(&case.out(out)) == expected, "{options:?}, {out}");
-            entries.push(case.entries().len());
+    for compression in ["zstd", "xz"] {
+        let options = ["--compression", compression];
+        let expected = plain(&options);
+        let case = Case::new();
+        for round in ["empty", "full"] {
+            case.build(round, &options);
+            assert!(contents(&case.out(round)) == expected, "{compression}, {round}");
         }
-        assert_eq!(entries[0], entries[1], "{options:?}");
         // cmp gives the final judgement.
-        let package = "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm";
-        let [first, full] = [first, full].map(|out| case.out(&out).join(package));
-        tools::run(Command::new("cmp").arg(first).arg(full));
+        let (full, package) = (case.out("full"), "rocm-blas-gfx110x_7.1.0-1_amd64.deb");
+        tools::run(
+            Command::new("cmp").arg(full.join(package)).arg(case.out("empty").join(package)),
+        );
     }
 }
 
 #[test]
-fn a_list_of_files_takes_the_payloads_of_a_build_without_one() {
+fn sets_of_other_formats_and_with_lists_of_files_share_payloads() {
     let case = Case::new();
-    case.build("first", &[]);
-    let before = case.entries();
-    case.build("second", &["--sbom"]);
-    assert!(case.entries() == before);
+    let mut sizes = Vec::new();
+    for options in [&["--format", "rpm"][..], &[], &["--sbom"]] {
+        let before = case.entries();
+        let out = sizes.len().to_string();
+        case.build(&out, options);
+        assert!(contents(&case.out(&out)) == plain(options), "{options:?}");
+        let after = case.entries();
+        assert!(before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)), "{options:?}");
+        sizes.push(after.len() - before.len());
+    }
+    let debs = plain(&[]).keys().filter(|name| name.ends_with(".deb")).count();
+    assert_eq!(sizes[1..], [debs, 0], "only the payloads of the .deb packages are new, then none");
 }
 
 #[test]

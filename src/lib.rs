@@ -6,6 +6,7 @@
 //! This library is the inside of the program `rockpack`, for its tests, benchmarks and fuzz targets. It
 //! promises nothing to other crates: a release may change any of it.
 
+pub mod cache;
 pub mod cli;
 pub mod config;
 pub mod dependencies;

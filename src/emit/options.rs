@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rockpack_base::formats::compression::{Compression, Contexts};
 use rockpack_base::run::Budget;
 
-use crate::pack::cache::Cache;
+use crate::cache::Cache;
 use crate::report::Progress;
 use crate::signing::Signer;
 

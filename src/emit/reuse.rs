@@ -23,7 +23,7 @@ use sha1::{Digest as _, Sha1};
 use super::compressor;
 use super::options::EmitOptions;
 use super::turns::sorted_out;
-use crate::pack::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
+use crate::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
 
 /// Version of the payload format; raised when payloads of the same entries get other bytes or facts.

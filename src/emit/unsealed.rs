@@ -11,7 +11,7 @@ use super::emitted::{Emitted, EmittedMember};
 use super::options::EmitOptions;
 use super::reuse::kept_facts;
 use super::staging::Staging;
-use crate::pack::cache::{Cache, Key};
+use crate::cache::{Cache, Key};
 use crate::package::indexed::Indexed;
 use crate::package::{Format, MemberKind};
 use crate::report::Stage;

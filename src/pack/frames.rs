@@ -16,7 +16,7 @@ use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
-use crate::pack::cache::{ContentDigest, Key, KeyMaker, content_digest};
+use crate::cache::{ContentDigest, Key, KeyMaker, content_digest};
 use crate::recombine::Kernel;
 use crate::report::{self, Compressed, Stage};
 

@@ -12,7 +12,6 @@
 //! the same steps, for any number of cores.
 
 mod archive;
-pub mod cache;
 mod frames;
 pub mod kept;
 mod loose;
@@ -40,7 +39,7 @@ use rockpack_base::gfx::BaseArch;
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
-use crate::pack::cache::Cache;
+use crate::cache::Cache;
 use crate::plan::KeptArchive;
 use crate::receipt::listing::code_digest;
 use crate::recombine::Kernel;

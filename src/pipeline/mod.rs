@@ -20,12 +20,12 @@ use rockpack_base::error::{Kind, Result, ResultExt};
 use rockpack_base::run::{Budget, threads};
 use serde::Serialize;
 
+use crate::cache::Cache;
 use crate::config::Grouping;
 use crate::emit::{self, Staging, sbom};
 use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::inspect::discover;
-use crate::pack::cache::Cache;
 use crate::pack::kept;
 use crate::pack::partition;
 use crate::pack::planned::{self, Digests, Planned};
@@ -106,7 +106,7 @@ pub fn plan_set(
     progress: &dyn Progress,
 ) -> Result<Planned> {
     threads::with(settings.jobs, || {
-        let decided = decide(settings, &ScanOptions::within(budget), progress)?;
+        let decided = decide(settings, &ScanOptions::within(budget), None, progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
         let planned = planned::planned(recombined, plan, findings.clone(), digests);
         findings.explain(planned.and_then(|planned| scan.inputs.recheck().map(|()| planned)))
@@ -121,7 +121,7 @@ pub fn plan_matrix(
     progress: &dyn Progress,
 ) -> Result<partition::Matrix> {
     threads::with(settings.jobs, || {
-        let decided = decide(settings, &ScanOptions::within(budget), progress)?;
+        let decided = decide(settings, &ScanOptions::within(budget), None, progress)?;
         let Decided { scan, recombined, plan, findings } = &decided;
         let divided = partition::divide(recombined, plan, jobs);
         let shares = divided.and_then(|shares| scan.inputs.recheck().map(|()| shares));
@@ -154,7 +154,8 @@ fn run_build(
 ) -> Result<WrittenSet> {
     let BuildSettings { set, output, .. } = settings;
     let cache = open_cache(output.cache.as_ref(), progress)?;
-    let decided = decide(set, &ScanOptions::beside(&output.folder, budget), progress)?;
+    let scan_options = ScanOptions::beside(&output.folder, budget);
+    let decided = decide(set, &scan_options, cache.as_ref(), progress)?;
     let findings = decided.findings.clone();
     findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
 }
@@ -236,14 +237,17 @@ impl Decided {
 fn decide(
     settings: &SetSettings,
     scan_options: &ScanOptions,
+    cache: Option<&Cache>,
     progress: &dyn Progress,
 ) -> Result<Decided> {
-    settings.plan.config.accept_of_error(decide_scanned(settings, scan_options, progress))
+    let decided = decide_scanned(settings, scan_options, cache, progress);
+    settings.plan.config.accept_of_error(decided)
 }
 
 fn decide_scanned(
     settings: &SetSettings,
     scan_options: &ScanOptions,
+    cache: Option<&Cache>,
     progress: &dyn Progress,
 ) -> Result<Decided> {
     let earlier: Vec<_> = settings
@@ -252,7 +256,7 @@ fn decide_scanned(
         .map(|path| listing::read(path, &scan_options.budget))
         .collect::<Result<_>>()?;
     let scan = artifact::scan(&settings.artifacts, scan_options)?;
-    let joined = join_scanned(settings, &scan, &earlier, progress);
+    let joined = join_scanned(settings, &scan, &earlier, cache, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
     plan.note_effect(&settings.plan, &earlier);
@@ -270,6 +274,7 @@ fn join_scanned(
     settings: &SetSettings,
     scan: &Scan,
     earlier: &[Listing],
+    cache: Option<&Cache>,
     progress: &dyn Progress,
 ) -> Result<(Recombined, Plan)> {
     let config = &settings.plan.config;
@@ -277,6 +282,7 @@ fn join_scanned(
         rules: &config.databases,
         keeps_fat: &|name| config.keeps_fat(name),
         allows_other_machine: &|path| config.allows_other_machine(path),
+        cache,
     };
     let split = split::split_all(scan, &split_options, progress)?;
     progress.begin(Stage::Plan);

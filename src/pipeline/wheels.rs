@@ -15,12 +15,12 @@ use rockpack_base::run::{Budget, Use, threads};
 use serde::Serialize;
 
 use super::open_cache;
+use crate::cache::Cache;
 use crate::config::SetScope;
 use crate::emit::Staging;
 use crate::emit::wheels::{self, WriteOptions};
 use crate::input::artifact::ScanOptions;
 use crate::input::wheel::{self, Wheel};
-use crate::pack::cache::Cache;
 use crate::pack::wheels::PackedWheel;
 use crate::pack::{self, PackOptions};
 use crate::plan;
@@ -116,6 +116,7 @@ impl Run<'_> {
             rules: &config.databases,
             keeps_fat: &|name| config.keeps_fat(name),
             allows_other_machine: &|path| config.allows_other_machine(path),
+            cache: self.cache,
         };
         let artifact = wheel.artifact()?;
         self.progress.expect(Stage::Split, artifact.bytes());

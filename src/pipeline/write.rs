@@ -8,11 +8,11 @@ use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::run::{Budget, Use};
 
+use crate::cache::Cache;
 use crate::config::Config;
 use crate::emit::{
     self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, WrittenPackage,
 };
-use crate::pack::cache::Cache;
 use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
 use crate::package::Package;
 use crate::package::indexed::Indexed;

@@ -12,10 +12,11 @@ use super::cost::ARCHIVE_LEVEL_MAX;
 use super::environment::Environment;
 use super::memory::MemoryArguments;
 use super::output_path::output_path;
+use crate::cache::Cache;
 use crate::config::Config;
 use crate::emit::Staging;
 use crate::input::{artifact, wheel};
-use crate::pack::{self, cache::Cache};
+use crate::pack;
 use crate::plan::wheels::{self as plan, DeviceName, RuntimePolicy};
 
 /// The options of `wheel`.

@@ -111,7 +111,7 @@ fn classify(
     let sniffed = sniff(&file.content)?;
     machines::judge(path, &file.content, sniffed, options, notes)?;
     note_thin_archive(path, &file.content, sniffed, notes)?;
-    if let Some(candidate) = databases::claim(path, &file, sniffed, options.rules, notes)? {
+    if let Some(candidate) = databases::claim(path, &file, sniffed, options, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;

@@ -11,6 +11,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{ArtifactName, Tree, TreePath};
 
 use super::host_binary::{Analysis, Transformed};
+use crate::cache::Cache;
 use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 
@@ -230,17 +231,19 @@ pub struct SplitPolicy<'a> {
     /// Whether the file at a path is packed as data although it is for another machine than x86-64;
     /// such a file is refused otherwise.
     pub allows_other_machine: &'a (dyn Fn(&TreePath) -> bool + Sync),
+    /// The cache with descriptions of long kernel indexes.
+    pub cache: Option<&'a Cache>,
 }
 
 impl<'a> SplitPolicy<'a> {
     /// Refuses fat binaries that cannot be transformed, and code for other machines.
     pub fn strict(rules: &'a DatabaseRules) -> Self {
-        Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false }
+        Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false, cache: None }
     }
 
     /// Refuses neither fat binaries nor other machines: findings tell about both when artifacts are
     /// inspected.
     pub fn lenient(rules: &'a DatabaseRules) -> Self {
-        Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true }
+        Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true, cache: None }
     }
 }

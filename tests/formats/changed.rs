@@ -4,8 +4,8 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use rockpack::cache::Cache;
 use rockpack::emit::{Compression, Staging, emit_package};
-use rockpack::pack::cache::Cache;
 use rockpack::package::Treatment;
 use rockpack_base::content::{Content, StreamSource};
 use rockpack_base::error::{Kind, Place, Result};

@@ -23,6 +23,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ("report", &["content", "formats", "gfx", "tree"]),
     // Names, locks and renames; outlets provide the bytes.
     ("files", &["content", "run"]),
+    // Compressed data and descriptions of content, under its digest.
+    ("cache", &["content", "files"]),
     // A package, for rooms that decide on it or read it; and an index's description of it, from its file.
     ("package", &["content", "formats", "tree"]),
     // Sets as they were written.
@@ -31,7 +33,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ("input", &["content", "formats", "gfx", "once", "run", "tree"]),
     // The configuration's globs match paths below the prefix.
     ("config", &["content", "gfx", "input", "once", "package", "tree"]),
-    ("split", &["content", "formats", "gfx", "input", "tree"]),
+    ("split", &["cache", "content", "formats", "gfx", "input", "tree"]),
     // The parts of a kernel database from several shards are joined by its formats.
     ("recombine", &["config", "content", "formats", "gfx", "input", "split", "tree"]),
     // Files in, relations out: the formats read the libraries that a file links to.
@@ -59,6 +61,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pack",
         &[
+            "cache",
             "content",
             "dependencies",
             "files",
@@ -81,6 +84,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     (
         "emit",
         &[
+            "cache",
             "config",
             "content",
             "files",
@@ -131,6 +135,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     (
         "settings",
         &[
+            "cache",
             "config",
             "content",
             "dependencies",
@@ -153,6 +158,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     (
         "pipeline",
         &[
+            "cache",
             "config",
             "content",
             "emit",

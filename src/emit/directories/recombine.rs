@@ -64,6 +64,7 @@ fn recombine_scanned(
         rules: &options.config.databases,
         keeps_fat: &|name| options.config.keeps_fat(name),
         allows_other_machine: &|path| options.config.allows_other_machine(path),
+        cache: None,
     };
     let split = split::split_all(scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;

@@ -9,8 +9,9 @@ use rockpack_base::formats::fatbin::Bundles;
 use rockpack_base::gfx::Target;
 use rockpack_base::tree::TreePath;
 
-use super::{Declared, Evidence};
-use crate::input::database::{DatabaseRole, Index, read_index};
+use super::{Declared, Evidence, kept};
+use crate::cache::Cache;
+use crate::input::database::{DatabaseRole, Index};
 use crate::report::{DecidedBy, Finding};
 use crate::split::archives::{DistinctRow, distinct_rows};
 use crate::split::code_objects::{code_objects, refine, row_target};
@@ -19,14 +20,21 @@ use crate::split::host_binary;
 use crate::split::notes::Notes;
 use crate::split::parts::{CodeObject, KernelArchive};
 
+/// A file, and the type that its first bytes show.
+pub(super) struct SniffedFile<'a> {
+    pub path: &'a TreePath,
+    pub content: &'a Content,
+    pub sniffed: Sniffed,
+}
+
 /// Reads the archs and references in the content of a file.
 pub(super) fn read(
-    path: &TreePath,
-    content: &Content,
-    sniffed: Sniffed,
+    file: SniffedFile<'_>,
     declared: &Declared,
+    cache: Option<&Cache>,
     notes: &mut Notes,
 ) -> Result<Evidence> {
+    let SniffedFile { path, content, sniffed } = file;
     let code = match (sniffed, declared.role) {
         (Sniffed::CodeObject, _) => {
             lone_code(path, content, declared, notes)?.into_iter().collect()
@@ -41,7 +49,7 @@ pub(super) fn read(
             return Err(no_code(content));
         }
         (_, DatabaseRole::Index | DatabaseRole::Shared) => {
-            return index(path, content, declared, notes);
+            return index(path, kept::read(content, cache)?, declared, notes);
         }
         _ => Vec::new(),
     };
@@ -151,11 +159,11 @@ fn lone_code(
 
 fn index(
     path: &TreePath,
-    content: &Content,
+    index: Index,
     declared: &Declared,
     notes: &mut Notes,
 ) -> Result<Evidence> {
-    match read_index(content)? {
+    match index {
         Index::Described(description) => {
             let archs = description.archs.clone();
             Ok(Evidence { archs, code: Vec::new(), description: Some(description) })

@@ -15,6 +15,7 @@
 //! | the same with device code of several archs | what it would be without the rule, reported |
 
 mod evidence;
+mod kept;
 mod partners;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,10 +28,13 @@ use rockpack_base::tree::{Node, Tree, TreePath};
 use super::development::Sniffed;
 use super::flatten::Located;
 use super::notes::Notes;
-use super::parts::{CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile};
+use super::parts::{
+    CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile, SplitPolicy,
+};
 use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, Rule};
 use crate::report::{ArchMismatch, Finding, MismatchOutcome};
 use crate::split::host_binary;
+use evidence::SniffedFile;
 pub(super) use partners::pair;
 
 /// Ending of the names of files that compilers write code objects to.
@@ -92,9 +96,10 @@ pub(super) fn claim(
     path: &TreePath,
     file: &Located,
     sniffed: Sniffed,
-    rules: &DatabaseRules,
+    options: &SplitPolicy<'_>,
     notes: &mut Notes,
 ) -> Result<Option<DatabaseCandidate>> {
+    let SplitPolicy { rules, cache, .. } = *options;
     let (claimed, leftover) = by_rule(path, rules);
     let declared = match (claimed, sniffed) {
         // A damaged header made the content look like another type.
@@ -115,7 +120,8 @@ pub(super) fn claim(
             return Ok(None);
         }
     };
-    let evidence = evidence::read(path, &file.content, sniffed, &declared, notes)?;
+    let sniffed_file = SniffedFile { path, content: &file.content, sniffed };
+    let evidence = evidence::read(sniffed_file, &declared, cache, notes)?;
     candidate(path, file.clone(), declared, evidence, notes)
 }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
+use rockpack::cache::{Cache, KeyMaker};
 use rockpack::config::{Config, Syntax};
 use rockpack::input::artifact::ArtifactManifest;
 use rockpack::inspect::discover::{PrimaryShard, Proposal, ProposedGroup};
-use rockpack::pack::cache::{Cache, KeyMaker};
 use rockpack::verify::Element;
 use rockpack_base::content::Content;
 use rockpack_base::formats::apt_index::{DebPackage, Stanza, paragraphs};

@@ -179,6 +179,36 @@ fn one_changed_artifact_compresses_its_packages_only() {
 }
 
 #[test]
+fn the_description_of_a_long_index_is_kept() {
+    let case = Case::new();
+    let root = case.out("shards");
+    copy_shards(&root);
+    tools::run(&mut case.command(&root, "first"));
+    let before = case.entries();
+    let path = GROUPS[1].stage(&root, "lib").join("lib/rocblas/library/TensileLibrary_gfx1151.dat");
+    let mut index = rmpv::decode::read_value(&mut &fs::read(&path).unwrap()[..]).unwrap();
+    let rmpv::Value::Map(keys) = &mut index else { panic!("{index}") };
+    keys.push(("padding".into(), "no name ".repeat(50_000).into()));
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &index).unwrap();
+    fs::write(&path, bytes).unwrap();
+    tools::run(&mut build_of(&root, &case.out("expected")));
+    let expected = contents(&case.out("expected"));
+    for round in ["kept", "taken", "healed"] {
+        let said = tools::run(&mut case.command(&root, round)).stderr;
+        assert!(contents(&case.out(round)) == expected, "{round}");
+        let entries = case.entries();
+        let new: Vec<_> = entries.iter().filter(|(path, _)| !before.contains_key(*path)).collect();
+        assert_eq!(new.len(), 3, "a .deb, an .rpm, and the description");
+        let damaged = String::from_utf8(said).unwrap().matches("R096").count();
+        assert_eq!(damaged, if round == "healed" { 3 } else { 0 }, "{round}");
+        for (path, bytes) in new.into_iter().filter(|_| round == "taken") {
+            fs::write(case.cache().join(path), &bytes[..bytes.len() - 1]).unwrap();
+        }
+    }
+}
+
+#[test]
 fn damage_is_found_healed_and_reported() {
     let expected = plain(&[]);
     let case = Case::new();

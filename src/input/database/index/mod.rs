@@ -32,14 +32,14 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::message_pack_stream::fault;
 use rockpack_base::gfx::BaseArch;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use source::Source;
 pub(super) use source::is_zlib;
 use walk::Walk;
 
 /// A summary of an index.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexDescription {
     /// The archs in its strings.
     pub archs: BTreeSet<BaseArch>,

@@ -1,4 +1,4 @@
-//! Finished compression, kept from run to run.
+//! Finished compression, and descriptions of content, kept from run to run.
 //!
 //! ```text
 //! DIR/CACHEDIR.TAG       tells backup programs that this is a cache
@@ -7,12 +7,13 @@
 //! DIR/3f/9a…             entries, by key; the timestamp of the file is that of its last use
 //! ```
 //!
-//! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package) under a
-//! [`Key`] of everything that its bytes depend on. It appears by rename when it is complete, and each use
-//! compares its bytes with their digest. So neither a killed run nor a failing disk can put wrong bytes into
-//! a package: a damaged entry is removed, compressed anew and reported (`R096`). Several runs may use one
-//! cache at the same time; an entry that one of them removes stays readable for another that is reading it.
-//! If room is needed, the least recently used entries are removed.
+//! An entry has the output of a compressor (a frame of a kernel archive, the payload of a package), or facts
+//! about content alone (the description of a kernel index), under a [`Key`] of everything that its bytes
+//! depend on. It appears by rename when it is complete, and each use compares its bytes with their digest. So
+//! neither a killed run nor a failing disk can put wrong bytes into a package: a damaged entry is removed,
+//! compressed anew and reported (`R096`). Several runs may use one cache at the same time; an entry that one
+//! of them removes stays readable for another that is reading it. If room is needed, the least recently used
+//! entries are removed.
 //!
 //! The folder is held open, and its entries are reached through it without following links: a run writes or
 //! removes nothing in a folder that somebody else puts at its path meanwhile.

@@ -155,9 +155,20 @@ fn run_build(
     let BuildSettings { set, output, .. } = settings;
     let cache = open_cache(output.cache.as_ref(), progress)?;
     let scan_options = ScanOptions::beside(&output.folder, budget);
-    let decided = decide(set, &scan_options, cache.as_ref(), progress)?;
-    let findings = decided.findings.clone();
-    findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
+    let decided = decide(set, &scan_options, cache.as_ref(), progress);
+    let written = decided.and_then(|decided| {
+        let findings = decided.findings.clone();
+        findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
+    });
+    warn_of_faults(cache.as_ref(), progress);
+    written
+}
+
+/// Reports the faults of the cache, whether or not the run succeeded.
+fn warn_of_faults(cache: Option<&Cache>, progress: &dyn Progress) {
+    for finding in cache.into_iter().flat_map(Cache::findings) {
+        progress.warn(&finding);
+    }
 }
 
 /// Opens the cache of a build, if one is requested. An existing cache that cannot be read gives a finding; a
@@ -191,9 +202,6 @@ fn write_set(
     }
     let write_options = WriteOptions { settings, budget, staging: &staging, cache };
     let written = write(recombined, plan, &write_options, progress)?;
-    for finding in cache.into_iter().flat_map(Cache::findings) {
-        progress.warn(&finding);
-    }
     scan.inputs.recheck()?;
     let emitted = written.iter().flat_map(|written| &written.emitted);
     let indexed = emitted

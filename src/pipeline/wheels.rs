@@ -14,7 +14,7 @@ use rockpack_base::error::{Error, Result, ResultExt};
 use rockpack_base::run::{Budget, Use, threads};
 use serde::Serialize;
 
-use super::open_cache;
+use super::{open_cache, warn_of_faults};
 use crate::cache::Cache;
 use crate::config::SetScope;
 use crate::emit::Staging;
@@ -57,17 +57,15 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     let paths = wheel::find(&settings.wheels)?;
     let staging = Staging::begin_wheels(&settings.out)?;
     let mut made = Made::default();
-    for path in &paths {
+    let split = paths.iter().try_for_each(|path| {
         let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
         let done = run
             .split(path, &budget.scope(), &mut made)
             .context(|| format!("splitting {}", path.display()));
-        let done = made.findings.explain(done);
-        settings.plan.config.accept_of_error(done)?;
-    }
-    for finding in cache.iter().flat_map(Cache::findings) {
-        progress.warn(&finding);
-    }
+        settings.plan.config.accept_of_error(made.findings.explain(done))
+    });
+    warn_of_faults(cache.as_ref(), progress);
+    split?;
     let Made { wheels, code_objects, mut findings } = made;
     findings.sort();
     settings.plan.config.accept(&mut findings, SetScope::Limited);

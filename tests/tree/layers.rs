@@ -64,7 +64,6 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "cache",
             "content",
             "dependencies",
-            "files",
             "formats",
             "gfx",
             "input",

@@ -61,10 +61,9 @@ fn recombine_scanned(
     progress: &dyn Progress,
 ) -> Result<RecombineReport> {
     let split_options = SplitPolicy {
-        rules: &options.config.databases,
         keeps_fat: &|name| options.config.keeps_fat(name),
         allows_other_machine: &|path| options.config.allows_other_machine(path),
-        cache: None,
+        ..SplitPolicy::strict(&options.config.databases)
     };
     let split = split::split_all(scan, &split_options, progress)?;
     let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;

@@ -660,10 +660,10 @@ coded! {
              it ({}); give the file that needs it the search path `{search_path}`",
             few(files, 3)
         ];
-    /// An entry of the cache is damaged and is compressed again. The packages are the same, so no receipt has
+    /// An entry of the cache is damaged and is made again. The packages are the same, so no receipt has
     /// this finding.
     CacheEntryDamaged = "R096" "cache-entry-damaged" Warning { entry: String, damage: String }
-        ["{entry}"] ["{damage}; what it held is compressed anew"];
+        ["{entry}"] ["{damage}; what it held is made again"];
     /// The cache cannot be read or written, so later runs find less in it. No receipt has this finding.
     CacheUnusable = "R097" "cache-unusable" Warning { cache: String, reason: String }
         ["{cache}"] ["nothing more is kept for later runs: {reason}"];

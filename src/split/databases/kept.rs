@@ -6,11 +6,13 @@ use std::io;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
+use rockpack_base::gfx;
 
 use crate::cache::{Cache, ContentDigest, Key, KeyMaker, content_digest};
 use crate::input::database::{Index, read_index};
 
-/// Version of the descriptions; raised when the walk finds something else in the same index.
+/// Version of the descriptions; raised when the walk finds something else in the same index by the same table of
+/// architectures.
 const INDEXES: u64 = 1;
 
 /// Bytes of the shortest index whose description is kept. Others are walked in less than a millisecond.
@@ -19,7 +21,7 @@ const SHORTEST: u64 = 256 << 10;
 /// Bytes of the longest description that is kept.
 const LONGEST: usize = 1 << 20;
 
-/// Reads an index, or takes its description from the cache.
+/// Reads an index, or takes its description from the cache, which needs none of the memory of the walk.
 pub(super) fn read(content: &Content, cache: Option<&Cache>) -> Result<Index> {
     let Some(cache) = cache.filter(|_| content.len() >= SHORTEST) else {
         return read_index(content);
@@ -45,7 +47,7 @@ pub(super) fn read(content: &Content, cache: Option<&Cache>) -> Result<Index> {
 
 fn key(digest: ContentDigest) -> Key {
     let mut key = KeyMaker::new("index");
-    key.number(INDEXES).bytes(digest.as_bytes());
+    key.number(INDEXES).text(gfx::KNOWN_ARCHS).bytes(digest.as_bytes());
     key.finish()
 }
 
@@ -55,26 +57,35 @@ mod tests {
 
     use super::*;
 
-    /// An index that refers to as many libraries as make it long.
+    /// An index with `name` in names of every kind, and so many libraries that it is long.
     fn index(name: &str) -> Content {
-        let libraries = (0..20_000)
-            .map(|number: u32| (number.to_string().into(), format!("{name}_{number}").into()));
+        let mut keys: Vec<(Value, Value)> = (0..20_000)
+            .map(|number: u32| (number.to_string().into(), format!("{name}_{number}").into()))
+            .collect();
+        keys.push(("operationIdentifier".into(), format!("Contraction_{name}").into()));
+        keys.push(("code".into(), format!("x_{name}.co").into()));
         let mut bytes = Vec::new();
-        rmpv::encode::write_value(&mut bytes, &Value::Map(libraries.collect())).unwrap();
+        rmpv::encode::write_value(&mut bytes, &Value::Map(keys)).unwrap();
         Content::of_bytes(bytes)
     }
 
     #[test]
     fn a_description_from_the_cache_is_that_of_the_index() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path(), 1 << 20).unwrap();
-        let (one, other) = (index("one_gfx1100"), index("other_gfx90a"));
-        assert!(one.len() >= SHORTEST);
-        for _ in 0..2 {
-            for content in [&one, &other] {
-                assert_eq!(read(content, Some(&cache)).unwrap(), read_index(content).unwrap());
-                let digest = content_digest(content).unwrap();
-                assert!(cache.find(&key(digest)).is_some());
+        let cache = Cache::open(folder.path(), 1 << 30).unwrap();
+        // The last two are an arch with a qualifier, and one of the right shape that is not known.
+        for name in ["one_gfx1100", "other_gfx90a", "gfx1250-strict", "gfx1999"] {
+            let content = index(name);
+            assert!(content.len() >= SHORTEST);
+            let Index::Described(expected) = read_index(&content).unwrap() else {
+                panic!("{name}")
+            };
+            assert_eq!((expected.archs.len(), expected.operations.len()), (1, 1), "{name}");
+            assert_eq!(expected.code_object_files.len(), 1, "{name}");
+            for _ in 0..2 {
+                let read = read(&content, Some(&cache)).unwrap();
+                assert_eq!(read, Index::Described(expected.clone()), "{name}");
+                assert!(cache.find(&key(content_digest(&content).unwrap())).is_some());
             }
         }
         assert!(cache.findings().is_empty());
@@ -83,7 +94,7 @@ mod tests {
     #[test]
     fn a_kept_description_is_taken_and_a_damaged_one_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+        let cache = Cache::open(folder.path(), 1 << 30).unwrap();
         let content = index("one_gfx1100");
         let place = key(content_digest(&content).unwrap());
         let Index::Described(mut description) = read_index(&content).unwrap() else { panic!() };
@@ -101,7 +112,7 @@ mod tests {
     #[test]
     fn short_indexes_and_files_that_are_none_are_not_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::open(folder.path(), 1 << 20).unwrap();
+        let cache = Cache::open(folder.path(), 1 << 30).unwrap();
         for bytes in [vec![0x80], vec![0xc1; 300 << 10]] {
             let content = Content::of_bytes(bytes);
             assert_eq!(read(&content, Some(&cache)).unwrap(), read_index(&content).unwrap());

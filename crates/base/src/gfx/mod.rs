@@ -18,8 +18,8 @@ pub use spelling::{
     arch_at_start, arch_of_sanitized, entry_target_text, members_of_arch_family, split_entry_id,
 };
 pub use table::{
-    Processor, archs_in, describe, generic_of, is_known, is_plausible, known_archs, mach_of, plain,
-    processor, processors,
+    KNOWN_ARCHS, Processor, archs_in, describe, generic_of, is_known, is_plausible, known_archs,
+    mach_of, plain, processor, processors,
 };
 pub use windows::archs_in_windows;
 

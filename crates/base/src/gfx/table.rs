@@ -33,11 +33,12 @@ struct ProcessorsFile {
     target: Vec<Processor>,
 }
 
-const SOURCE: &str = include_str!("../../../../config/architectures.toml");
+/// The text of the table. The archs that [`archs_in`] finds in a text depend on it and on this program.
+pub const KNOWN_ARCHS: &str = include_str!("../../../../config/architectures.toml");
 
 // The file is compiled in, and a test parses it, so it is never broken at run time.
 static TABLE: LazyLock<ProcessorsFile> =
-    LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
+    LazyLock::new(|| toml::from_str(KNOWN_ARCHS).unwrap_or_default());
 
 /// All known processors and generic targets, sorted by name.
 pub fn processors() -> &'static [Processor] {
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_table_is_whole_sorted_and_unambiguous() {
-        let table: ProcessorsFile = toml::from_str(SOURCE).unwrap();
+        let table: ProcessorsFile = toml::from_str(KNOWN_ARCHS).unwrap();
         assert!(table.target.len() > 50);
         assert!(table.target.windows(2).all(|pair| pair[0].name < pair[1].name));
         let mut values: Vec<u8> = table.target.iter().map(|row| row.mach).collect();

@@ -11,7 +11,7 @@
 //! about content alone (the description of a kernel index), under a [`Key`] of everything that its bytes
 //! depend on. It appears by rename when it is complete, and each use compares its bytes with their digest. So
 //! neither a killed run nor a failing disk can put wrong bytes into a package: a damaged entry is removed,
-//! made again and reported (`R096`). Several runs may use one cache at the same time; an entry that one
+//! rebuilt and reported (`R096`). Several runs may use one cache at the same time; an entry that one
 //! of them removes stays readable for another that is reading it. If room is needed, the least recently used
 //! entries are removed.
 //!
@@ -21,7 +21,7 @@
 //! A cache is trusted as far as its digests go. They detect accidents, not forgery: a user who may write into
 //! the cache decides the content of packages.
 //!
-//! No fault of a cache fails a run: without it, everything is made again.
+//! No fault of a cache fails a run: without it, everything is computed again.
 
 mod entry;
 mod key;

@@ -74,9 +74,9 @@ fn build_set(
     threads::with(budget.threads(), || run_build(settings, &budget.scope(), progress))
 }
 
-/// Does [`build`], and publishes the packages if the settings say so, without reading them again. On the same file system, the
-/// repository gets hard links. All checks of the repository that need
-/// no packages come before the build.
+/// Does [`build`], and publishes the packages if the settings say so, without reading them again. On the
+/// same file system, the repository gets hard links. All checks of the repository that need no packages come
+/// before the build.
 pub fn build_and_publish(
     settings: &BuildSettings,
     progress: &dyn Progress,

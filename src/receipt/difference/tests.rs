@@ -71,7 +71,7 @@ fn other_package(paths: Paths<'_>) -> ListedPackage {
     listed(Format::Deb, "rocm-other", "1", paths)
 }
 
-/// The paths that the first changed package lost, none of which moved.
+/// The paths that the first changed package lost. No path may have moved.
 fn lost_paths(earlier: Vec<ListedPackage>, later: Vec<ListedPackage>) -> Vec<String> {
     let difference = compared(earlier, later);
     assert!(difference.moved.is_empty(), "{difference:?}");

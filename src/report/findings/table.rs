@@ -660,7 +660,7 @@ coded! {
              it ({}); give the file that needs it the search path `{search_path}`",
             few(files, 3)
         ];
-    /// An entry of the cache is damaged and is made again. The packages are the same, so no receipt has
+    /// An entry of the cache is damaged and is rebuilt. The packages are the same, so no receipt has
     /// this finding.
     CacheEntryDamaged = "R096" "cache-entry-damaged" Warning { entry: String, damage: String }
         ["{entry}"] ["{damage}; what it held is made again"];

@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// An index with `name` in names of every kind, and so many libraries that it is long.
+    /// A long index with `name` in names of every kind.
     fn index(name: &str) -> Content {
         let mut keys: Vec<(Value, Value)> = (0..20_000)
             .map(|number: u32| (number.to_string().into(), format!("{name}_{number}").into()))

@@ -1,5 +1,6 @@
 //! One archive: rows, aliases, ordinals.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rockpack_base::content::Content;
@@ -40,8 +41,32 @@ pub struct PackedRow {
     /// The size of the code object in bytes.
     pub original_size: u64,
     /// Tells whether the row repeats a code object of the same wrapper that was built for a less specific
-    /// target.
+    /// target, or for the generic target.
     pub alias: bool,
+}
+
+/// A code object of an archive, and the target under which devices look for it.
+pub(super) struct Member<'a> {
+    pub kernel: &'a Kernel,
+    pub frame: &'a Frame,
+    pub target: Cow<'a, Target>,
+}
+
+impl<'a> Member<'a> {
+    pub fn new(kernel: &'a Kernel, frame: &'a Frame) -> Self {
+        Self { kernel, frame, target: Cow::Borrowed(&kernel.target) }
+    }
+
+    /// The same code object in the archive of `arch`, whose devices run it.
+    pub fn copied_to(&self, arch: &BaseArch) -> Self {
+        let target = Target::new(arch.clone(), self.target.features().iter().cloned());
+        Self { target: Cow::Owned(target), ..*self }
+    }
+
+    /// The wrapper that loads it.
+    pub fn wrapper(&self) -> (&'a str, u32) {
+        (self.kernel.binary.as_str(), self.kernel.co_index)
+    }
 }
 
 /// The file name of the archive of the set `name` for `arch`.
@@ -50,16 +75,16 @@ pub(super) fn file_name(name: &str, arch: &str) -> String {
 }
 
 /// The code objects of one wrapper by target.
-type FramesByTarget<'a> = BTreeMap<&'a Target, &'a Frame>;
+type MembersByTarget<'a> = BTreeMap<&'a Target, &'a Member<'a>>;
 
 /// The archive of the set `name` for `arch` with `members`, which are all of that arch.
 pub(super) fn assemble(
     name: &str,
     arch: &BaseArch,
-    members: &[(&Kernel, &Frame)],
+    members: &[Member<'_>],
 ) -> Result<PackedArchive> {
     let wrappers = wrappers(members)?;
-    let targets = members.iter().map(|(kernel, _)| &kernel.target).collect();
+    let targets = members.iter().map(|member| &*member.target).collect();
     let listed = listed(arch, &targets);
     let stored = Stored::of(&wrappers)?;
     let mut rows = Vec::new();
@@ -87,15 +112,15 @@ pub(super) fn assemble(
 /// Groups members by wrapper. Refuses two code objects of one wrapper and target: loaders could find only
 /// one.
 fn wrappers<'a>(
-    members: &[(&'a Kernel, &'a Frame)],
-) -> Result<BTreeMap<(&'a str, u32), FramesByTarget<'a>>> {
-    let mut wrappers: BTreeMap<(&str, u32), FramesByTarget<'a>> = BTreeMap::new();
-    for (kernel, frame) in members {
-        let wrapper = wrappers.entry((kernel.binary.as_str(), kernel.co_index)).or_default();
-        if wrapper.insert(&kernel.target, frame).is_some() {
-            let (binary, index) = (&kernel.binary, kernel.co_index);
-            let message = format!("wrapper {index} has two code objects for {}", kernel.target);
-            return Err(Error::bug(message).file(binary.as_str()));
+    members: &'a [Member<'a>],
+) -> Result<BTreeMap<(&'a str, u32), MembersByTarget<'a>>> {
+    let mut wrappers: BTreeMap<(&str, u32), MembersByTarget<'a>> = BTreeMap::new();
+    for member in members {
+        let (binary, index) = member.wrapper();
+        let wrapper = wrappers.entry((binary, index)).or_default();
+        if wrapper.insert(&member.target, member).is_some() {
+            let message = format!("wrapper {index} has two code objects for {}", member.target);
+            return Err(Error::bug(message).file(binary));
         }
     }
     Ok(wrappers)
@@ -112,9 +137,9 @@ struct Stored {
 
 impl Stored {
     /// Assigns ordinals in the order of (binary, co_index, target); identical code objects share one.
-    fn of(wrappers: &BTreeMap<(&str, u32), FramesByTarget<'_>>) -> Result<Self> {
+    fn of(wrappers: &BTreeMap<(&str, u32), MembersByTarget<'_>>) -> Result<Self> {
         let mut stored = Self::default();
-        for frame in wrappers.values().flat_map(BTreeMap::values) {
+        for Member { frame, .. } in wrappers.values().flat_map(BTreeMap::values) {
             if stored.ordinals.contains_key(&frame.sha256) {
                 continue;
             }
@@ -130,7 +155,7 @@ impl Stored {
 /// The rows of a wrapper: one for every listed target that can run one of its code objects.
 fn wrapper_rows(
     key: &str,
-    wrapper: &FramesByTarget<'_>,
+    wrapper: &MembersByTarget<'_>,
     listed: &[Target],
     stored: &Stored,
 ) -> Result<Vec<PackedRow>> {
@@ -139,14 +164,14 @@ fn wrapper_rows(
         let Some(chosen) = most_specific(wrapper.keys().copied(), target) else {
             continue;
         };
-        let frame = wrapper.get(chosen).ok_or_else(|| no_ordinal(key))?;
+        let Member { kernel, frame, .. } = wrapper.get(chosen).ok_or_else(|| no_ordinal(key))?;
         rows.push(PackedRow {
             key: key.to_owned(),
             target: target.clone(),
             ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(|| no_ordinal(key))?,
             sha256: frame.sha256,
             original_size: frame.original_size,
-            alias: chosen != target,
+            alias: kernel.target != *target,
         });
     }
     Ok(rows)

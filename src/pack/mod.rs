@@ -22,7 +22,7 @@ mod sources;
 mod targets;
 pub mod wheels;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub use archive::{PackedArchive, PackedRow};
@@ -35,7 +35,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::kpack;
 use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
 use rockpack_base::formats::marker::{self, Marker};
-use rockpack_base::gfx::BaseArch;
+use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
@@ -44,6 +44,7 @@ use crate::plan::KeptArchive;
 use crate::receipt::listing::code_digest;
 use crate::recombine::Kernel;
 use crate::report::Progress;
+use archive::Member;
 use frames::{Frame, FrameStore};
 
 /// The default zstd level.
@@ -132,13 +133,32 @@ impl<'a> Packer<'a> {
 
 /// Assembles the archives called `name` from `kernels` and their compressed `frames`.
 fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<PackedArchive>> {
-    let mut by_arch: BTreeMap<&BaseArch, Vec<(&Kernel, &Frame)>> = BTreeMap::new();
+    let mut by_arch: BTreeMap<&BaseArch, Vec<Member<'_>>> = BTreeMap::new();
     for (kernel, frame) in kernels.iter().zip(frames) {
         let members = by_arch.entry(kernel.target.base()).or_default();
-        members.push((kernel, frame));
+        members.push(Member::new(kernel, frame));
+    }
+    let archs: Vec<&BaseArch> = by_arch.keys().copied().collect();
+    let of_generics: Vec<Vec<Member<'_>>> =
+        archs.iter().map(|arch| generic_members(arch, &by_arch)).collect();
+    for (arch, copies) in archs.into_iter().zip(of_generics) {
+        by_arch.entry(arch).or_default().extend(copies);
     }
     let archives = by_arch.into_iter();
     archives.map(|(arch, members)| archive::assemble(name, arch, &members)).collect()
+}
+
+/// The code objects of the generic target of `arch` that its archive repeats: those of wrappers without code
+/// for `arch` itself, see `targets`.
+fn generic_members<'a>(
+    arch: &BaseArch,
+    by_arch: &BTreeMap<&BaseArch, Vec<Member<'a>>>,
+) -> Vec<Member<'a>> {
+    let own = by_arch.get(arch).into_iter().flatten();
+    let served: BTreeSet<(&str, u32)> = own.map(Member::wrapper).collect();
+    let generic = gfx::generic_of(arch).and_then(|generic| by_arch.get(generic));
+    let missing = generic.into_iter().flatten().filter(|it| !served.contains(&it.wrapper()));
+    missing.map(|member| member.copied_to(arch)).collect()
 }
 
 /// Packs one set of archives; see [`Packer::pack`].

@@ -99,7 +99,8 @@ impl<'a> SetPacker<'a> {
     fn pack_set(&self, name: &str) -> Result<PackedSet> {
         let set = self.sources.archive_set(name)?;
         let kernels: Vec<Kernel> = self.sources.kernels(set).cloned().collect();
-        let archives = self.packer.pack(&set.name, &kernels)?;
+        let mut archives = self.packer.pack(&set.name, &kernels)?;
+        archives.retain(|archive| set.archs.contains(&archive.arch));
         let manifest = kpm(&set.name, &archives, &set.kept, &set.manifest_prefix)?;
         let shards = kernels.into_iter().map(|kernel| {
             let key = rockpack_base::formats::kpack::key(kernel.binary.as_str(), kernel.co_index);

@@ -116,12 +116,12 @@ impl<'a> Sources<'a> {
         set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))
     }
 
-    /// The kernels of a set's binaries, sorted by binary, co_index and target.
+    /// The kernels that packing a set reads, sorted by binary, co_index and target.
     pub fn kernels(&self, set: &ArchiveSet) -> impl Iterator<Item = &'a Kernel> + use<'a> {
         let binaries = set.binaries.iter();
         let of_binaries = binaries.flat_map(|(id, path)| self.kernels_of(id, path));
         let mut kernels: Vec<&Kernel> =
-            of_binaries.filter(|kernel| set.archs.contains(kernel.target.base())).collect();
+            of_binaries.filter(|kernel| set.packs(kernel.target.base())).collect();
         kernels.sort_by(|a, b| {
             (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))
         });

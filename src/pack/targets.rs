@@ -16,8 +16,12 @@
 //! it, the device can run no code object of the archive, so none of the shorter target IDs is listed either,
 //! and the loader skips the archive.
 //!
-//! An archive of an arch has no wrappers without a code object of that arch. Loaders then go on to the next
-//! arch of the request (a generic one, SPIR-V), which has its own archive.
+//! The runtime also asks for the generic target of a device's arch, but released loaders stop, with an error
+//! for every device, at the archive of the arch itself if that lacks a row for the wrapper (measured with
+//! librocm_kpack 0.1.0 of ROCm 7.14). So the archive of an arch also has rows for the wrappers that have code
+//! for its generic target alone: copies of that code, under the features that it was built for. An arch
+//! without code of its own in a set has no archive, and loaders go on to that of the generic target. No
+//! archive repeats SPIR-V, which a loader would take for machine code.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

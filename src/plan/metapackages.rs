@@ -2,7 +2,7 @@
 //!
 //! | scheme's template | in `rocm` | depends on | where |
 //! |---|---|---|---|
-//! | `group` | `rocm-<group>` | every kernel package of the group that users install | one per group |
+//! | `group` | `rocm-<group>` | every kernel package of the group that users install, and the kernel packages of generic targets and SPIR-V that it needs | one per group |
 //! | `component` | `<family>-all` | a host package and all its kernel packages | families with device code |
 //! | `hosts` | `rocm-hosts` | every host package | the set |
 //! | `all` | `rocm` | every `component`, and the hosts without one | the set |
@@ -52,11 +52,8 @@ fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<V
         return Ok(metas);
     };
     for group in groups {
-        let members: Vec<&Draft> = main
-            .iter()
-            .filter(|draft| draft.group_name() == Some(group.name.as_str()))
-            .copied()
-            .collect();
+        let members: Vec<&Draft> =
+            main.iter().filter(|draft| draft.serves(&group.name)).copied().collect();
         if members.is_empty() {
             continue;
         }

@@ -108,7 +108,7 @@ fn decide(
         Some(list) => list.assign(recombined, findings)?,
         None => (selectors::assign_all(recombined, setting)?, Vec::new()),
     };
-    let portions = contents::reduced(portions, setting, findings)?;
+    let portions = contents::reduced(portions, &groups, setting, findings)?;
     let linkage = libraries::discover(setting, &portions, findings)?;
     let DraftedSet { mut drafts, archives } =
         drafts::make(setting, &groups, &portions, &linkage, findings)?;

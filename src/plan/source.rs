@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::gfx::BaseArch;
+use rockpack_base::gfx::{BaseArch, generic_of};
 use rockpack_base::tree::TreePath;
 
 /// The source of a file's bytes in a package.
@@ -80,6 +80,16 @@ pub struct ArchiveSet {
     pub archs: Vec<BaseArch>,
     /// Facts for the manifest about archives of earlier builds that the set keeps, by arch.
     pub kept: BTreeMap<BaseArch, KeptArchive>,
+}
+
+impl ArchiveSet {
+    /// Whether packing the set reads kernels of `arch`: for its archive, or for copies in the archive of an
+    /// arch that `arch` is the generic target of.
+    pub fn packs(&self, arch: &BaseArch) -> bool {
+        let mut made = self.archs.iter();
+        self.archs.contains(arch)
+            || self.kept.contains_key(arch) && made.any(|made| generic_of(made) == Some(arch))
+    }
 }
 
 /// A kernel archive of an earlier build.

@@ -3,9 +3,11 @@
 //! Shards, and the artifacts of one, may each have files of a folder, and shared files may have moved: only
 //! now is it known which files a library will find side by side.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
-use rockpack_base::gfx::BaseArch;
+use rockpack_base::gfx::{BaseArch, generic_of};
 use rockpack_base::tree::TreePath;
 
 use super::{Component, Group};
@@ -55,7 +57,40 @@ pub(super) fn check(
             findings.add(Finding::DatabaseInconsistent { file, fault });
         }
     }
+    components.iter().for_each(|component| note_generic_fallbacks(component, groups, findings));
     Ok(())
+}
+
+/// The rule of rocBLAS, and the word in the names of its fallback files. rocBLAS looks these up by the name of
+/// the GPU's own arch, also where it loads other code for a generic target (rocm-libraries#9366).
+const FALLBACKS: [&str; 2] = ["rocblas", "fallback"];
+
+/// Notes folders whose fallback files serve archs of a group by a generic target alone.
+fn note_generic_fallbacks(component: &Component, groups: &[Group], findings: &mut Findings) {
+    let [rule, word] = FALLBACKS;
+    let mut folders: BTreeMap<TreePath, BTreeSet<&BaseArch>> = BTreeMap::new();
+    for file in &component.databases {
+        if let Some(folder) = file.path.parent()
+            && file.rule == rule
+            && file.path.name().contains(word)
+        {
+            folders.entry(folder).or_default().extend(&file.archs);
+        }
+    }
+    for (folder, own) in &folders {
+        for generic in own.iter().filter(|arch| arch.is_generic()) {
+            let grouped = groups.iter().flat_map(|group| &group.archs);
+            let archs: Vec<BaseArch> = grouped
+                .filter(|arch| generic_of(arch) == Some(generic) && !own.contains(arch))
+                .cloned()
+                .collect();
+            if !archs.is_empty() {
+                let folder = ComponentFile::new(component.id(), folder);
+                let generic = (*generic).clone();
+                findings.add(Finding::FallbackFilesGeneric { folder, generic, archs });
+            }
+        }
+    }
 }
 
 /// The files of a component that may be indexes.

@@ -8,6 +8,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
+use super::fallbacks::{WrapperArchs, note_lost_fallbacks};
 use super::groups::{ArchGrouping, nothing_grouped};
 use super::host::label;
 use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
@@ -40,6 +41,8 @@ type Pair = (BaseArch, InputArtifact, InputArtifact);
 #[derive(Default)]
 struct Collected<'a> {
     rows: CodeByKey<'a>,
+    /// Index and arch of code objects that are left out.
+    left_out: BTreeSet<(u32, &'a BaseArch)>,
     repeated: BTreeMap<Pair, Repeated>,
 }
 
@@ -117,10 +120,32 @@ impl Join<'_> {
                 self.collect(path, *build, &order, grouping, &mut collected);
             }
         }
-        let Collected { rows, repeated } = collected;
+        let Collected { rows, left_out, repeated } = collected;
         self.report_repeated(path, repeated);
+        self.note_lost_fallbacks(path, &rows, left_out, grouping);
         self.refuse_nothing_grouped(path, &builds, &rows);
         rows
+    }
+
+    fn note_lost_fallbacks(
+        &mut self,
+        path: &TreePath,
+        rows: &CodeByKey<'_>,
+        left_out: BTreeSet<(u32, &BaseArch)>,
+        grouping: &ArchGrouping,
+    ) {
+        let kept = rows.keys().map(|(index, target)| (*index, target.base()));
+        let [kept, left_out] = [kept.collect(), left_out].map(|archs: BTreeSet<_>| {
+            let mut wrappers = WrapperArchs::new();
+            for (index, arch) in archs {
+                wrappers.entry((path, index)).or_default().insert(arch);
+            }
+            wrappers
+        });
+        let archs = grouping.groups.iter().flat_map(|group| &group.archs);
+        let archs: Vec<&BaseArch> = archs.filter(|arch| grouping.has(arch)).collect();
+        let component = |_: &TreePath| self.component.as_str().into();
+        note_lost_fallbacks(&kept, &left_out, &archs, component, self.findings);
     }
 
     /// Matches wrappers: index in the other build → index in the primary build; `None` for a wrapper without
@@ -169,12 +194,13 @@ impl Join<'_> {
     ) {
         for (wrapper, index) in build.fat.wrappers.iter().zip(order) {
             for code in wrapper.code_objects.iter() {
-                if !grouping.has(code.target.base()) {
-                    let arch = code.target.base();
+                let arch = code.target.base();
+                let index = index.and_then(|index| u32::try_from(index).ok());
+                if !grouping.has(arch) {
                     grouping.leave_out(arch, &self.component, path, &code.content);
+                    collected.left_out.extend(index.map(|index| (index, arch)));
                     continue;
                 }
-                let index = index.and_then(|index| u32::try_from(index).ok());
                 let Some(index) = index else {
                     let message = format!("{path} has code in a wrapper without a number");
                     self.faults.add(Error::bug(message));

@@ -20,6 +20,7 @@
 //! of databases judge them.
 
 mod databases;
+mod fallbacks;
 mod groups;
 mod host;
 mod host_form;
@@ -39,6 +40,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+pub use fallbacks::{fallback_groups, note_lost_fallbacks, wrapper_archs};
 pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 
 use rockpack_base::content::Content;

@@ -7,7 +7,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::code_object::{self, CodeObjectHeader, FeatureState};
 use rockpack_base::formats::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
-use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::gfx::{self, BaseArch, Target};
 use rockpack_base::tree::TreePath;
 
 use super::notes::Notes;
@@ -160,7 +160,9 @@ pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target,
     }
     let resolved = resolve(Some(claimed), &code_object::read_whole(content)?);
     let target = resolved.target.unwrap_or_else(|| claimed.clone());
-    Ok((target, resolved.disagrees.then(|| claimed.clone())))
+    // Archives repeat code of a generic target for archs that have none of their own.
+    let is_copy = gfx::generic_of(claimed.base()) == Some(target.base());
+    Ok((target, (resolved.disagrees && !is_copy).then(|| claimed.clone())))
 }
 
 /// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags

@@ -16,6 +16,7 @@ mod discover;
 mod earlier_tools;
 mod exit_codes;
 mod extract;
+mod fallbacks;
 mod findings;
 mod hotfix;
 mod inspect;

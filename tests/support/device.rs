@@ -1,6 +1,6 @@
 //! Compiles device code with LLVM's tools.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::tools;
@@ -35,4 +35,19 @@ pub fn compile(dir: &Path, name: &str, archs: &[&str], flags: &[&str]) {
     command.extend(flags);
     command.extend(["-c", &file, "-o", &object]);
     run(dir, &command);
+}
+
+/// Links `dir/<name>` with one wrapper for each name, whose code is for its archs; the library needs `libraries`.
+pub fn link(dir: &Path, name: &str, wrappers: &[(&str, &[&str])], libraries: &[&Path]) -> PathBuf {
+    let library = dir.join(name);
+    let mut command = Command::new("clang++-19");
+    let soname = format!("-Wl,-soname,{name}");
+    command.args(["-shared", "-nostdlib", "-fuse-ld=lld", &soname, "-o"]).arg(&library);
+    command.arg("-Wl,--no-as-needed").args(libraries);
+    for (wrapper, archs) in wrappers {
+        compile(dir, wrapper, archs, &["-mcode-object-version=6"]);
+        command.arg(dir.join(format!("{wrapper}.o")));
+    }
+    tools::run(&mut command);
+    library
 }

@@ -136,6 +136,12 @@ pub mod mach {
     pub const GFX1101: u8 = 0x46;
     /// gfx1151
     pub const GFX1151: u8 = 0x4a;
+    /// gfx942
+    pub const GFX942: u8 = 0x4c;
+    /// gfx1201
+    pub const GFX1201: u8 = 0x4e;
+    /// gfx12-generic
+    pub const GFX12_GENERIC: u8 = 0x59;
     /// gfx11-generic
     pub const GFX11_GENERIC: u8 = 0x54;
 }

@@ -8,17 +8,21 @@ use std::collections::BTreeMap;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::gfx::BaseArch;
+use rockpack_base::tree::TreePath;
 
 use super::portion::{OwnedDatabase, Portion};
 use crate::config::{ArchFilter, Config};
 use crate::plan::naming::{PackageNames, place_of};
 use crate::plan::settings::PlanSettings;
-use crate::recombine::{AllLeftOut, CountedLeftOut, Kernel, LeftOut};
+use crate::recombine::{
+    AllLeftOut, CountedLeftOut, Group, Kernel, LeftOut, note_lost_fallbacks, wrapper_archs,
+};
 use crate::report::{ArchFilterTable, Finding, Findings};
 
 /// Removes the excluded archs from the portions.
 pub(in crate::plan) fn apply(
     portions: &mut [Portion<'_>],
+    groups: &[Group],
     setting: &PlanSettings,
     findings: &mut Findings,
 ) -> Result<()> {
@@ -29,7 +33,11 @@ pub(in crate::plan) fn apply(
         let stems = portions.iter().map(|portion| Some(&portion.stem));
         let found = place_of(names.iter().zip(stems), package);
         match found.and_then(|index| portions.get_mut(index)) {
-            Some(portion) => faults.keep(reduce(portion, package, filter, findings)),
+            Some(portion) => {
+                let archs = groups.iter().flat_map(|group| &group.archs);
+                let archs: Vec<&BaseArch> = archs.filter(|arch| filter.has(arch)).collect();
+                faults.keep(reduce(portion, package, (filter, &archs), findings))
+            }
             None => {
                 faults.add(unknown(package, portions, &setting.config));
                 None
@@ -49,13 +57,19 @@ fn unknown(package: &str, portions: &[Portion<'_>], config: &Config) -> Error {
 fn reduce(
     portion: &mut Portion<'_>,
     package: &str,
-    filter: &ArchFilter,
+    (filter, archs): (&ArchFilter, &[&BaseArch]),
     findings: &mut Findings,
 ) -> Result<()> {
     let mut left = ExcludedCode::default();
     let before = std::mem::take(&mut portion.kernels);
     let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
         before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
+    let component = |binary: &TreePath| match portion.files.get(binary) {
+        Some(owned) => owned.component.id().into(),
+        None => package.into(),
+    };
+    let wrappers = [&kept, &out].map(|kernels| wrapper_archs(kernels.iter().copied()));
+    note_lost_fallbacks(&wrappers[0], &wrappers[1], archs, component, findings);
     for kernel in out {
         if !kept.iter().any(|other| other.binary == kernel.binary) {
             return Err(nothing_left(package, kernel));

@@ -9,16 +9,18 @@ pub(super) mod selectors;
 use rockpack_base::error::Result;
 
 use super::settings::PlanSettings;
+use crate::recombine::Group;
 use crate::report::{Finding, Findings};
 use portion::Portion;
 
 /// The portions without the archs that the configuration leaves out; empty portions are dropped.
 pub(super) fn reduced<'a>(
     mut portions: Vec<Portion<'a>>,
+    groups: &[Group],
     setting: &PlanSettings,
     findings: &mut Findings,
 ) -> Result<Vec<Portion<'a>>> {
-    exclude::apply(&mut portions, setting, findings)?;
+    exclude::apply(&mut portions, groups, setting, findings)?;
     portions.retain(|portion| !portion.is_empty());
     note_hostless(setting, &portions, findings)?;
     Ok(portions)

@@ -23,6 +23,8 @@ pub(in crate::plan) struct Draft {
     /// The stem that the scheme makes names of: the family with the suffix of the part.
     pub stem: PackageNames,
     pub role: Role,
+    /// The names of the groups that need its code because it is for a generic target or SPIR-V.
+    pub fallback_for: BTreeSet<String>,
     /// The family, e.g. `rocm-blas`.
     pub family: String,
     /// Whether it is for users, rather than for developers or testers.
@@ -67,6 +69,7 @@ impl Draft {
             family: names.rpm.clone(),
             names,
             role,
+            fallback_for: BTreeSet::new(),
             is_main: false,
             is_common: false,
             components: BTreeSet::new(),
@@ -113,6 +116,11 @@ impl Draft {
             Role::Kernels { group, .. } => Some(group),
             _ => None,
         }
+    }
+
+    /// Whether it holds device code that devices of the group load.
+    pub fn serves(&self, group: &str) -> bool {
+        self.group_name() == Some(group) || self.fallback_for.contains(group)
     }
 
     /// The configuration's changes to its relations.

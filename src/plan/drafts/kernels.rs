@@ -30,6 +30,7 @@ impl Maker<'_> {
         let role = Role::Kernels { group: of_group.name.clone(), archs };
         let mut draft = self.device(index, &Served::from([group]), names, role, description);
         draft.links = self.kernel_links(index, group)?;
+        draft.fallback_for = self.dependents(index, group);
         Ok(draft)
     }
 
@@ -90,12 +91,42 @@ impl Maker<'_> {
             let common = self.common_names(index, served)?;
             links.insert(Link::exact(RelationKind::Depends, &common));
         }
-        for other in self.linkage.nearest(index, |other| self.contents[other].has_group(group)) {
-            let names = self.kernel_names(other, group)?;
+        for fallback in self.fallbacks(index, group) {
+            let names = self.kernel_names(index, *fallback)?;
+            links.insert(Link::exact(RelationKind::Depends, &names));
+        }
+        for other in self.linkage.nearest(index, |other| self.serves(other, group)) {
             let is_own = self.portions[other].family == self.portions[index].family;
             let link = if is_own { Link::exact } else { Link::of_patch };
-            links.insert(link(RelationKind::Depends, &names));
+            for names in self.serving(other, group)? {
+                links.insert(link(RelationKind::Depends, &names));
+            }
         }
         Ok(links)
+    }
+
+    /// The groups of generic targets and SPIR-V whose code of a portion `group` needs.
+    fn fallbacks(&self, index: usize, group: usize) -> impl Iterator<Item = &usize> {
+        self.fallbacks[index].get(&group).into_iter().flatten()
+    }
+
+    /// Whether a portion has code that devices of `group` load.
+    fn serves(&self, index: usize, group: usize) -> bool {
+        self.contents[index].has_group(group) || self.fallbacks(index, group).next().is_some()
+    }
+
+    /// The kernel packages of a portion that bring its code for `group`.
+    fn serving(&self, index: usize, group: usize) -> Result<Vec<PackageNames>> {
+        if self.contents[index].has_group(group) {
+            return Ok(vec![self.kernel_names(index, group)?]);
+        }
+        self.fallbacks(index, group).map(|other| self.kernel_names(index, *other)).collect()
+    }
+
+    /// The names of the groups that need a portion's code of `group` because it is for a generic target or
+    /// SPIR-V.
+    fn dependents(&self, index: usize, group: usize) -> BTreeSet<String> {
+        let needing = self.fallbacks[index].iter().filter(|(_, others)| others.contains(&group));
+        needing.map(|(number, _)| self.groups[*number].name.clone()).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Makes the packages of all portions, and their names.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rockpack_base::error::Result;
 
@@ -10,6 +10,8 @@ use crate::plan::libraries::linkage::Linkage;
 use crate::plan::naming::PackageNames;
 use crate::plan::settings::PlanSettings;
 use crate::recombine::Group;
+#[cfg(doc)]
+use crate::recombine::fallback_groups;
 
 /// Makes the packages of a set of portions, which are known by index.
 pub(super) struct Maker<'a> {
@@ -20,6 +22,8 @@ pub(super) struct Maker<'a> {
     pub families: &'a HashMap<&'a str, Vec<usize>>,
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],
+    /// By portion: the groups that need its code of other groups, see [`fallback_groups`].
+    pub fallbacks: &'a [BTreeMap<usize, BTreeSet<usize>>],
     /// Names of the host packages, by portion.
     pub names: &'a [PackageNames],
 }

@@ -15,7 +15,7 @@ use super::contents::portion::Portion;
 use super::libraries::linkage::Linkage;
 use super::settings::PlanSettings;
 use super::source::ArchiveSet;
-use crate::recombine::Group;
+use crate::recombine::{Group, fallback_groups};
 use crate::report::{Finding, Findings};
 use device::contents;
 pub(super) use draft::{Draft, Says};
@@ -44,6 +44,10 @@ pub(super) fn make(
     for (index, portion) in portions.iter().enumerate() {
         families.entry(&portion.family).or_default().push(index);
     }
+    let fallbacks: Vec<_> = portions
+        .iter()
+        .map(|portion| fallback_groups(portion.kernels.iter().copied(), groups))
+        .collect();
     let maker = Maker {
         setting,
         groups,
@@ -51,6 +55,7 @@ pub(super) fn make(
         families: &families,
         linkage,
         contents: &contents,
+        fallbacks: &fallbacks,
         names: &names,
     };
     let mut drafts = Vec::new();

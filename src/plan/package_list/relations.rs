@@ -35,7 +35,13 @@ pub(in crate::plan) enum EntryOutcome {
     /// One package.
     Whole(PackageNames),
     /// A host package, kernel packages, and a metapackage of these if the scheme has one.
-    Split { host: PackageNames, all: Option<PackageNames>, groups: BTreeSet<usize> },
+    Split {
+        host: PackageNames,
+        all: Option<PackageNames>,
+        groups: BTreeSet<usize>,
+        /// Kernel packages of generic targets and SPIR-V, each with the groups that need it.
+        fallbacks: Vec<(PackageNames, BTreeSet<String>)>,
+    },
     /// A metapackage, with one for each of some groups.
     Meta { groups: BTreeSet<usize> },
 }
@@ -146,18 +152,21 @@ impl<'a> Resolver<'a> {
             (_, Dependent::Kernels(group)) => self.only_of_group(entry, made, group),
             (EntryOutcome::Whole(names), _) => Ok(vec![names.clone()]),
             (EntryOutcome::Split { host, .. }, Dependent::Host) => Ok(vec![host.clone()]),
-            (EntryOutcome::Split { host, all, groups }, Dependent::Meta) => match all {
+            (EntryOutcome::Split { host, all, groups, .. }, Dependent::Meta) => match all {
                 Some(all) => Ok(vec![all.clone()]),
                 None => {
                     let kernels = groups.iter().map(|group| self.of_group(entry, *group));
                     std::iter::once(Ok(host.clone())).chain(kernels).collect()
                 }
             },
-            (EntryOutcome::Split { host, groups, .. }, Dependent::MetaOf(group)) => {
+            (EntryOutcome::Split { host, groups, fallbacks, .. }, Dependent::MetaOf(group)) => {
                 if groups.contains(&group) {
                     Ok(vec![self.of_group(entry, group)?])
                 } else {
-                    Ok(vec![host.clone()])
+                    let group = self.groups.get(group).map_or("", |group| group.name.as_str());
+                    let needed = fallbacks.iter().filter(|(_, groups)| groups.contains(group));
+                    let kernels = needed.map(|(names, _)| names);
+                    Ok(std::iter::once(host).chain(kernels).cloned().collect())
                 }
             }
             (EntryOutcome::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
@@ -378,7 +387,14 @@ fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Entr
     } else {
         let meta = own.iter().find(|draft| draft.role == Role::Meta);
         let all = meta.map(|draft| draft.names.clone());
-        EntryOutcome::Split { host: base.names.clone(), all, groups: found }
+        let needed = own.iter().filter(|draft| !draft.fallback_for.is_empty());
+        let fallbacks = needed.map(|draft| (draft.names.clone(), draft.fallback_for.clone()));
+        EntryOutcome::Split {
+            host: base.names.clone(),
+            all,
+            groups: found,
+            fallbacks: fallbacks.collect(),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use rockpack_base::gfx::{self, BaseArch};
 use rockpack_base::tree::TreePath;
 
 use crate::package::device_wheel::{ALL, EXTRA};
-use crate::recombine::{Component, Group};
+use crate::recombine::{Component, Group, fallback_groups};
 use crate::split::DatabaseFile;
 
 /// The label of files that several groups read and that belong to no arch family.
@@ -96,7 +96,7 @@ impl<'a> DeviceCode<'a> {
             parts.part(key, &readers).databases.push(file);
         }
         let made = parts.made.into_values().collect();
-        Ok(Self { groups, parts: made, also: also(component, &group_of) })
+        Ok(Self { groups, parts: made, also: fallback_groups(&component.kernels, groups) })
     }
 
     /// The extras of the host wheel, if its parts are distributions with these names.
@@ -182,33 +182,6 @@ fn family(path: &TreePath) -> Option<String> {
     });
     let mut families = names.filter(|name| !gfx::members_of_arch_family(name).is_empty());
     families.next().map(str::to_ascii_lowercase)
-}
-
-/// Finds groups that need code of generic targets or SPIR-V: a wrapper has some for an arch of the group, and
-/// no code for the arch itself.
-fn also(
-    component: &Component,
-    group_of: &BTreeMap<&BaseArch, usize>,
-) -> BTreeMap<usize, BTreeSet<usize>> {
-    let mut wrappers: BTreeMap<(&TreePath, u32), BTreeSet<&BaseArch>> = BTreeMap::new();
-    for kernel in &component.kernels {
-        let archs = wrappers.entry((&kernel.binary, kernel.co_index)).or_default();
-        archs.insert(kernel.target.base());
-    }
-    let mut found: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for archs in wrappers.values() {
-        for (arch, group) in group_of {
-            if arch.is_generic() || arch.is_spirv() || archs.contains(arch) {
-                continue;
-            }
-            let generic = gfx::generic_of(arch).filter(|generic| archs.contains(generic));
-            let neutral = archs.iter().copied().find(|arch| arch.is_spirv());
-            if let Some(other) = generic.or(neutral).and_then(|other| group_of.get(other)) {
-                found.entry(*group).or_default().insert(*other);
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]

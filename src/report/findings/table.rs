@@ -838,6 +838,32 @@ coded! {
              alone, so that installers may take them from different ones: give each build a version of its own",
             list(builds)
         ];
+    /// The configuration leaves out code of a generic target, or SPIR-V, that serves archs of the set alone.
+    FallbackLeftOut = "R132" "fallback-left-out" Warning by "packages" {
+            file: ComponentFile,
+            fallback: BaseArch,
+            wrappers: Vec<u32>,
+            archs: Vec<BaseArch>,
+        }
+        ["{file}"]
+        [
+            "{} {} {} code for {} only as {fallback}, which the configuration leaves out, so kernels of the \
+             library fail there: pack {fallback}, or leave these archs out, too",
+            if wrappers.len() == 1 { "wrapper" } else { "wrappers" },
+            few(wrappers, 5),
+            if wrappers.len() == 1 { "has" } else { "have" },
+            few(archs, 5)
+        ];
+    /// Fallback files of a kernel database are for a generic target alone, and its library looks them up by the
+    /// name of the GPU.
+    FallbackFilesGeneric = "R133" "fallback-files-generic" Note by "databases"
+        { folder: ComponentFile, generic: BaseArch, archs: Vec<BaseArch> }
+        ["{folder}"]
+        [
+            "has fallback files for {generic} and none for {}: the library looks them up by the name of the \
+             GPU, so there it solves fewer problems; build the library for these archs",
+            few(archs, 5)
+        ];
 }
 
 /// Names with invisible characters written out.

@@ -520,11 +520,27 @@ fn wheel_runtime_cannot_read(files: Vec<String>) -> Finding {
     Finding::WheelRuntimeCannotRead { wheel: wheel(), files }
 }
 
+fn fallback_left_out(wrappers: Vec<u32>, archs: &[&str]) -> Finding {
+    Finding::FallbackLeftOut {
+        file: file("lib/librocblas.so.5"),
+        fallback: arch("gfx12-generic"),
+        wrappers,
+        archs: archs.iter().copied().map(arch).collect(),
+    }
+}
+
 fn of_packages() -> Vec<Finding> {
     vec![
         Finding::RuntimeUnset { formats: vec![Format::Deb] },
         Finding::RuntimeUnset { formats: vec![Format::Deb, Format::Rpm] },
         Finding::GroupEmpty { group: text("gfx120X") },
+        fallback_left_out(vec![3], &["gfx1201"]),
+        fallback_left_out(vec![0, 3], &["gfx1200", "gfx1201"]),
+        Finding::FallbackFilesGeneric {
+            folder: file("lib/rocblas/library"),
+            generic: arch("gfx12-generic"),
+            archs: vec![arch("gfx1201")],
+        },
         Finding::HostPackageEmpty { package: text("rocm-blas") },
         component_left_out(1, 1),
         component_left_out(2, 0),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::gfx::Target;
+use rockpack_base::gfx::{SPIRV, Target};
 
 use super::listings::listings;
 use super::set_archives::{archives, shipped};
@@ -36,6 +36,38 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
         check_brought(package, &by_name, problems);
     }
     check_groups(packages, &hosts, problems);
+    check_copies(packages, problems);
+}
+
+/// A package whose archive repeats code of a generic target depends on exactly the package that has it.
+fn check_copies(packages: &[&Installed], problems: &mut Problems) {
+    let archives = archives(packages);
+    let mut sources = BTreeMap::new();
+    let mut copies = Vec::new();
+    for (package, archive) in archives.values() {
+        for row in archive.entries() {
+            match row.generic() {
+                Some((generic, true)) => copies.push((*package, (row.key, generic.clone()))),
+                Some((generic, false)) => {
+                    sources.insert((row.key, generic.clone()), *package);
+                }
+                None => {}
+            }
+        }
+    }
+    let mut untied = BTreeMap::new();
+    for (package, key) in copies {
+        if let Some(source) = sources.get(&key)
+            && source.file != package.file
+            && !package.is_tied_to(source)
+        {
+            untied.insert((&package.file, &source.file), (package, source));
+        }
+    }
+    for (package, source) in untied.into_values() {
+        let (host, version) = (source.name.clone(), source.version.clone());
+        add(package, DependencyLack::Host { host, version }, problems);
+    }
 }
 
 fn add(package: &Installed, lack: DependencyLack, problems: &mut Problems) {
@@ -98,7 +130,9 @@ fn check_brought(
     }
     let packages = by_name.values().filter(|other| brought.contains(other.file.as_str()));
     for other in packages.filter(|other| other.has_kernels()) {
-        let archs = archs(other);
+        let mut archs = archs(other);
+        // Code of generic targets and SPIR-V serves other archs, too.
+        archs.retain(|arch| !arch.ends_with("-generic") && arch != SPIRV);
         if !own.is_empty() && !archs.is_empty() && own.is_disjoint(&archs) {
             problems.add(Problem::OtherGroupNeeded {
                 package: package.file.clone(),

@@ -118,14 +118,15 @@ fn faults(
     faults
 }
 
-/// How many code objects wrappers name in an archive. Rows for full target IDs may repeat another
-/// row's code object, so with features there is a least and a greatest count.
+/// How many code objects wrappers name in an archive, without copies of generic code. Rows for full target IDs
+/// may repeat another row's code object, so with features there is a least and a greatest count.
 fn kernel_counts(archive: &ArchiveFacts) -> std::ops::RangeInclusive<u64> {
-    let rows = archive.row_count();
+    let copied = archive.entries().filter(|row| row.generic().is_some_and(|(_, copy)| copy));
+    let rows = archive.row_count() - copied.count() as u64;
     if !archive.listed.iter().any(|target| target.contains(':')) {
         return rows..=rows;
     }
     let distinct =
         archive.rows.values().map(|row| row.values().collect::<BTreeSet<_>>().len() as u64);
-    distinct.sum()..=rows
+    distinct.sum::<u64>().min(rows)..=rows
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::gfx::{BaseArch, Target, generic_of};
 
 use super::excuses::Excuses;
 use super::listings::{ManifestListing, listings};
@@ -69,6 +69,7 @@ pub(in crate::verify) fn check(
                 check_archive(&binary, &at, archive, arch.as_ref(), problems);
             }
         }
+        check_copies(&binary, &found, &archives, problems);
         if complete {
             let found = found.iter().filter_map(|(path, _)| Some(archives.get(path)?.1));
             check_served(&binary, &found.collect::<Vec<_>>(), excuses, problems);
@@ -126,6 +127,33 @@ fn check_archive(
         let key = binary.key(wrapper);
         for lack in loader.faults(&key) {
             problems.add(Problem::RowMissing { file: at.clone(), key: key.clone(), lack });
+        }
+    }
+}
+
+/// The archive of an arch has a row for each wrapper that has code in the archive of its generic target:
+/// loaders do not go on to that one.
+fn check_copies(
+    binary: &TransformedBinary<'_>,
+    found: &[(&str, Option<BaseArch>)],
+    archives: &Archives<'_>,
+    problems: &mut Problems,
+) {
+    for (path, arch) in found {
+        let Some((arch, generic)) = arch.as_ref().and_then(|arch| Some((arch, generic_of(arch)?)))
+        else {
+            continue;
+        };
+        let general = found.iter().find(|(_, other)| other.as_ref() == Some(generic));
+        let general = general.and_then(|(path, _)| archives.get(path));
+        let (Some((package, own)), Some((_, general))) = (archives.get(path), general) else {
+            continue;
+        };
+        for key in (0..binary.host.elf.wrappers.len()).map(|wrapper| binary.key(wrapper)) {
+            if general.rows.contains_key(&key) && !own.rows.contains_key(&key) {
+                let lack = RowLack::OnlyGeneric { arch: arch.clone(), generic: generic.clone() };
+                problems.add(Problem::RowMissing { file: package.at(path), key, lack });
+            }
         }
     }
 }

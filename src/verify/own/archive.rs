@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::{code_object, kpack};
-use rockpack_base::gfx::Target;
+use rockpack_base::gfx::{BaseArch, Target, generic_of};
 
 use super::digest::{Sha, digest_and_head};
 use crate::verify::problem::{ArchiveFault, RowFault};
@@ -53,6 +53,15 @@ pub(in crate::verify) struct ArchiveRow<'a> {
     pub(in crate::verify) key: &'a str,
     pub(in crate::verify) target: &'a str,
     pub(in crate::verify) facts: &'a CodeObjectFacts,
+}
+
+impl ArchiveRow<'_> {
+    /// The generic target that its code is compiled for, and whether the row is a copy for another arch.
+    pub(in crate::verify) fn generic(&self) -> Option<(&BaseArch, bool)> {
+        let Nature::Compiled(own) = &self.facts.nature else { return None };
+        let row = self.target.split(':').next();
+        own.base().is_generic().then(|| (own.base(), row != Some(own.base().as_str())))
+    }
 }
 
 impl ArchiveFacts {
@@ -144,11 +153,12 @@ pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<RowF
 }
 
 /// Whether code compiled for `own` runs on `device`. The header cannot tell `gfx1250-strict` from
-/// `gfx1250`.
+/// `gfx1250`. Code for the generic target of an arch runs on it, too.
 pub(in crate::verify) fn runs_on(own: &Target, device: &Target) -> bool {
     let plain = device.base().as_str().strip_suffix("-strict");
     let same = own.base() == device.base() || plain == Some(own.base().as_str());
-    same && own.features().iter().all(|feature| device.features().contains(feature))
+    (same || generic_of(device.base()) == Some(own.base()))
+        && own.features().iter().all(|feature| device.features().contains(feature))
 }
 
 #[cfg(test)]
@@ -166,6 +176,10 @@ mod tests {
             ("gfx1250-strict", compiled("gfx1250"), true),
             ("gfx1250", compiled("gfx1250-strict"), false),
             ("gfx1100", compiled("gfx1101"), false),
+            ("gfx1100", compiled("gfx11-generic"), true),
+            ("gfx942:xnack+", compiled("gfx9-4-generic:xnack-"), false),
+            ("gfx1100", compiled("gfx12-generic"), false),
+            ("gfx11-generic", compiled("gfx1100"), false),
             ("gfx1100", Nature::Neutral, false),
             ("amdgcnspirv", Nature::Neutral, true),
             ("gfx1100", Nature::UnknownProcessor, true),

@@ -130,6 +130,8 @@ pub enum RowLack {
     WithoutRow { device: Target, listed: Target },
     /// A device finds code, and there is more specific code.
     LessSpecific { device: Target, listed: Target },
+    /// Devices of an arch, for which there is code of its generic target alone, in another archive.
+    OnlyGeneric { arch: BaseArch, generic: BaseArch },
 }
 
 impl RowLack {
@@ -146,6 +148,10 @@ impl RowLack {
             }
             Self::LessSpecific { device, listed } => format!(
                 "{key}: {device} finds the code of {listed}, and there is more specific code"
+            ),
+            Self::OnlyGeneric { arch, generic } => format!(
+                "{key}: {arch} has no row, and loaders stop here with an error, although there is code for \
+                 {generic}: build the set again, which copies it here"
             ),
         }
     }

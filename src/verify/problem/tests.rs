@@ -302,6 +302,7 @@ fn of_archives() -> Vec<Problem> {
         RowLack::NotListed { device: device() },
         RowLack::WithoutRow { device: device(), listed: listed() },
         RowLack::LessSpecific { device: device(), listed: listed() },
+        RowLack::OnlyGeneric { arch: arch("gfx1201"), generic: arch("gfx12-generic") },
     ];
     all.extend(lacks.map(|lack| {
         let (file, key) = (kernels(ARCHIVE), text(KEY));

@@ -4,26 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::device::compile;
+use support::device::link;
 use support::fat_wheels::{DATABASE, Made, WheelSpec, fat, library, wheel_command};
 use support::kpack::{code_object, mach};
-use support::tools::{need, run};
 
 use crate::odd_code::{self, GFX1100, HOST};
-
-/// A library with one wrapper for each name, linked from clang's code for its archs.
-fn linked(room: &Path, wrappers: &[(&str, &[&str])]) -> PathBuf {
-    need(&["clang++-19", "ld.lld-19", "clang-offload-bundler-19"]);
-    let library = room.join("library.so");
-    let mut command = std::process::Command::new("clang++-19");
-    command.args(["-shared", "-nostdlib", "-fuse-ld=lld", "-o"]).arg(&library);
-    for (name, archs) in wrappers {
-        compile(room, name, archs, &["-mcode-object-version=6"]);
-        command.arg(room.join(format!("{name}.o")));
-    }
-    run(&mut command);
-    library
-}
 
 #[test]
 fn generic_code_is_required_where_nothing_else_is_there() {
@@ -31,7 +16,12 @@ fn generic_code_is_required_where_nothing_else_is_there() {
     let room = tempfile::tempdir().unwrap();
     // Every wrapper has its own code for gfx1100; for gfx1101, one has only generic code.
     let both: &[&str] = &["gfx1100", "gfx1101", "gfx11-generic", "gfx942"];
-    let library = linked(room.path(), &[("one", both), ("two", &["gfx1100", "gfx11-generic"])]);
+    let library = link(
+        room.path(),
+        "library.so",
+        &[("one", both), ("two", &["gfx1100", "gfx11-generic"])],
+        &[],
+    );
     let made = Made::of(&WheelSpec::new("x", "1.0").file("x/_C.so", &library), &[]);
     let host = made.wheel("x");
     assert_eq!(host.requires("device-gfx1100"), ["x-device-gfx1100 == 1.0"].into());

@@ -18,7 +18,7 @@ MADE = "20240101T000000"
 SIGNED = "20250615T150640"
 SIGNATURE = re.compile('  <rpmTag name="(?:Rsa|Dsa)header">.*?</rpmTag>\n', re.DOTALL)
 # The files with which clients of a repository get its key.
-CLIENTS = [f"repository/{name}" for name in ("rocm-archive-keyring.asc", "rocm.repo", "rocm-stable.sources")]
+CLIENTS = [f"repository/{name}" for name in ("example-org-archive-keyring.asc", "example-org.repo", "example-org-stable.sources")]
 # The additional files of a signed repository.
 INDEXES = {"InRelease", "Release.gpg", "repomd.xml.asc"}
 

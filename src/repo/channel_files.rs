@@ -122,7 +122,9 @@ fn apt_files(
         None => Suite::of_state(suite, next)?,
     };
     let listed = ListedIndexes { release: made.listed, ..ListedIndexes::default() };
-    let mut visible = client_files(clients::sources(suite, next), next, options)?;
+    let sources = clients::sources(suite, next);
+    let files = sources.into_iter().chain(clients::preferences(suite, next));
+    let mut visible = client_files(files, next, options)?;
     visible.extend(made.named);
     let folder = index_paths::suite_folder(suite);
     if let Some(signer) = options.signer {
@@ -158,17 +160,17 @@ fn rpm_files(
     Ok(ChannelFiles { hidden: made.lists, visible, listed, indexes, found: Vec::new() })
 }
 
-/// The key, and the file that makes the repository known.
+/// The key, and the files that make the repository known.
 fn client_files(
-    file: Option<(String, Arc<[u8]>)>,
+    made: impl IntoIterator<Item = (String, Arc<[u8]>)>,
     next: &ChannelState,
     options: &RepoOptions<'_>,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
     let mut files = Vec::new();
     if let Some(signer) = options.signer {
         let key = signer.public_keys()?;
-        files.push((keyring::file_name(next.settings.name()), key.into_bytes().into()));
+        files.push((keyring::file_name(next.settings.name.as_deref()), key.into_bytes().into()));
     }
-    files.extend(file);
+    files.extend(made);
     Ok(files)
 }

@@ -1,10 +1,12 @@
-//! The files that make a repository known to a client: `.sources` for apt, `.repo` for dnf and
-//! zypper.
+//! The files that make a repository known to a client: `.sources` and `.pref` for apt, `.repo` for dnf
+//! and zypper.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rockpack_base::error::Result;
+use rockpack_base::formats::apt_index::pin;
 
 use super::options::RepoOptions;
 use super::state::ChannelState;
@@ -16,7 +18,7 @@ use crate::signing::{Algorithm, signer_ids};
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let settings = &state.settings;
-    let url = settings.url.as_ref()?;
+    let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
     let debs = state.records.values().filter(|r| matches!(r.indexed.facts, Facts::Deb(_)));
     let components: BTreeSet<&str> = debs.clone().map(|r| r.component.as_str()).collect();
     let archs: BTreeSet<&str> =
@@ -29,10 +31,19 @@ pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<
         text.push_str(&format!("Architectures: {}\n", joined(archs)));
     }
     if state.signed {
-        let path = keyring::installed_path(settings.name());
+        let path = keyring::installed_path(name);
         text.push_str(&format!("Signed-By: /{path}\n"));
     }
-    Some((format!("{}-{suite}.sources", settings.name()), text.into_bytes().into()))
+    Some((format!("{name}-{suite}.sources"), text.into_bytes().into()))
+}
+
+/// Name and text of the file with the priority of the suite for apt (apt_preferences(5)).
+pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+    let settings = &state.settings;
+    let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
+    let pin = pin(url, settings.release_info(suite).map(|(_, value)| value));
+    let text = format!("Package: *\nPin: {pin}\nPin-Priority: {}\n", settings.pin?);
+    Some((format!("{name}-{suite}.pref"), text.into_bytes().into()))
 }
 
 fn joined(words: BTreeSet<&str>) -> String {
@@ -44,7 +55,7 @@ fn joined(words: BTreeSet<&str>) -> String {
 pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let settings = &state.settings;
     let url = settings.url.as_ref()?.trim_end_matches('/');
-    let name = settings.name();
+    let name = settings.name.as_deref()?;
     let title = settings.description.as_deref().unwrap_or(name);
     let signed_packages = state.signed && unsigned(state).is_empty();
     let mut text = format!(
@@ -52,8 +63,17 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
         u8::from(signed_packages),
         u8::from(state.signed)
     );
+    if let Some(pin) = settings.pin {
+        // On the same side of their default, 99, as the pin is of apt's, 500; lower numbers win here.
+        let priority = match pin.cmp(&500) {
+            Ordering::Less => 150,
+            Ordering::Equal => 99,
+            Ordering::Greater => 50,
+        };
+        text.push_str(&format!("priority={priority}\n"));
+    }
     if state.signed {
-        text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(name)));
+        text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(Some(name))));
     }
     Some((format!("{name}.repo"), text.into_bytes().into()))
 }

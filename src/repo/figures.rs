@@ -36,7 +36,7 @@ pub(super) fn report(
         read: given.iter().filter(|given| given.read).count(),
         yanked: yanked.map(|(path, _)| path.clone()).collect(),
         signed: next.signed,
-        keyring: next.signed.then(|| keyring::file_name(next.settings.name())),
+        keyring: next.signed.then(|| keyring::file_name(next.settings.name.as_deref())),
         mirror: mirror(next, &made),
         clients,
     }

@@ -36,11 +36,11 @@ pub(super) fn given(
         .filter(|channel| channel.format().is_some())
         .filter(|channel| is_for(channel, options, channels, packages))
         .map(|channel| {
-            let earlier = channels.0.get(&channel.name()).map(|state| &state.settings);
-            let settings = earlier.map_or(options.settings.clone(), |e| options.settings.or(e));
-            (channel, settings.name().to_owned())
+            let earlier = channels.0.get(&channel.name()).map(|state| state.settings.clone());
+            let settings = options.settings.or(&earlier.unwrap_or_default());
+            Ok((channel, settings.name.ok_or_else(unnamed)?))
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let different: BTreeSet<&String> = names.iter().map(|(_, name)| name).collect();
     let mut given = Vec::new();
     for name in different {
@@ -55,6 +55,11 @@ pub(super) fn given(
         }
     }
     Ok(given)
+}
+
+fn unnamed() -> Error {
+    Error::new(Kind::Usage, "a key package needs a name, and the repository has none")
+        .hint("give --name, or --url: its host makes the name")
 }
 
 /// Whether the channel gets the package: it alone makes no channel.

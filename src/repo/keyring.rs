@@ -20,14 +20,15 @@ use crate::package::{
 /// The licence of published keys; nobody has rights in them.
 const LICENSE: &str = "LicenseRef-PublicDomain";
 
-/// The file with the keys of a repository called `name`, beside its indexes and where apt looks.
-pub fn file_name(name: &str) -> String {
-    format!("{name}-archive-keyring.asc")
+/// The file with the keys of a repository, if it has a name, beside its indexes and where apt looks.
+pub fn file_name(name: Option<&str>) -> String {
+    const UNNAMED: &str = "archive-keyring.asc";
+    name.map_or_else(|| UNNAMED.to_owned(), |name| format!("{name}-{UNNAMED}"))
 }
 
 /// The path at which the key package for apt installs the keyring, which `.sources` files name.
 pub fn installed_path(name: &str) -> String {
-    format!("usr/share/keyrings/{}", file_name(name))
+    format!("usr/share/keyrings/{}", file_name(Some(name)))
 }
 
 /// The key package of a repository called `name`.

@@ -7,7 +7,7 @@
 //! REPO/repodata/…                                  indexes of dnf and zypper (formats::rpm_md)
 //! REPO/wheels/<project>/*.whl, *.whl.metadata      wheels, and METADATA of each
 //! REPO/simple/…                                    pages for pip and uv (formats::python_index)
-//! REPO/<name>-<suite>.sources, <name>.repo, <name>-archive-keyring.asc
+//! REPO/<name>-<suite>.sources, <name>-<suite>.pref, <name>.repo, <name>-archive-keyring.asc
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
@@ -76,7 +76,7 @@ pub use options::{Changes, Confirmed, KeyPackage, RepoOptions, WriteKeyPackage};
 pub use published::{
     ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
 };
-pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_NAME, DEFAULT_SUITE, check_word};
+pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_SUITE, check_word};
 pub use stat::{Modified, Stat};
 pub use store::{LocalStore, Store, WhenLocked};
 pub use yank::{Yank, check_wheels};

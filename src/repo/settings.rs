@@ -1,6 +1,7 @@
 //! The name and validity of a channel; kept from run to run.
 
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::apt_index::url_host;
 use serde::{Deserialize, Serialize};
 
 /// The apt suite of those who name none.
@@ -8,9 +9,6 @@ pub const DEFAULT_SUITE: &str = "stable";
 
 /// The apt component of those who name none.
 pub const DEFAULT_COMPONENT: &str = "main";
-
-/// The name of the files for clients, unless a run named them.
-pub const DEFAULT_NAME: &str = "rocm";
 
 /// Settings of a channel. What a run does not give stays as it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,31 +29,32 @@ pub struct ChannelSettings {
     /// Days until `Valid-Until`; without it, the field is absent. 0 removes it again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_days: Option<u32>,
-    /// The name of the files for clients; [`DEFAULT_NAME`] if unset.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The name of the files for clients; the first URL decides it if no run does.
+    #[serde(default = "earlier_name")]
     pub name: Option<String>,
     /// The URL of the repository in the files for clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The priority of the repository for apt; without it, clients get no priorities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pin: Option<u16>,
 }
 
 impl ChannelSettings {
     /// These settings, and those of `earlier` that are not set.
     pub fn or(&self, earlier: &Self) -> Self {
+        let url = own_or(&self.url, &earlier.url);
+        let name = own_or(&self.name, &earlier.name);
         Self {
             origin: own_or(&self.origin, &earlier.origin),
             label: own_or(&self.label, &earlier.label),
             codename: own_or(&self.codename, &earlier.codename),
             description: own_or(&self.description, &earlier.description),
             valid_days: self.valid_days.or(earlier.valid_days),
-            name: own_or(&self.name, &earlier.name),
-            url: own_or(&self.url, &earlier.url),
+            name: name.or_else(|| url.as_deref().map(host_name)),
+            url,
+            pin: self.pin.or(earlier.pin),
         }
-    }
-
-    /// The name of the files for clients.
-    pub fn name(&self) -> &str {
-        self.name.as_deref().unwrap_or(DEFAULT_NAME)
     }
 
     /// The codename of `suite`.
@@ -98,6 +97,18 @@ impl ChannelSettings {
         }
         Error::gather(faults).map_or(Ok(()), Err)
     }
+}
+
+/// The name that earlier versions of rockpack gave to files of clients by default, and did not write.
+fn earlier_name() -> Option<String> {
+    Some("rocm".to_owned())
+}
+
+/// A name for files, packages and repository ids: `packages-example-org` for the host `packages.example.org`.
+fn host_name(url: &str) -> String {
+    let dashed = url_host(url).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let name = dashed.trim_matches('-').to_ascii_lowercase();
+    if name.is_empty() { "localhost".to_owned() } else { name }
 }
 
 fn own_or(own: &Option<String>, earlier: &Option<String>) -> Option<String> {

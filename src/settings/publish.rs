@@ -18,6 +18,9 @@ use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_fil
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;
 
+/// The highest priority that apt reads.
+const MOST_PIN: i64 = 32_767;
+
 /// The options of a publication.
 #[derive(Debug, Args)]
 pub struct PublicationArguments {
@@ -47,9 +50,17 @@ pub struct PublicationArguments {
     /// URL that REPO is served at (https://…)
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    // Not a default value of clap: the name of earlier publications goes before it.
-    #[arg(long, hide_short_help = true, value_name = "NAME", help = name_help())]
+    /// Name of the files for clients [default: made from the host of --url]
+    ///
+    /// The host example.org makes the name example-org. Later runs keep the name, also with another --url
+    #[arg(long, hide_short_help = true, value_name = "NAME")]
     name: Option<String>,
+    /// Priority of REPO against the distribution's packages of the same names
+    ///
+    /// A priority of apt, for which clients get a preferences file. For dnf and zypper the .repo file gets
+    /// priority=50 if N is more than 500, which repositories have by default, and priority=150 if it is less
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_PIN))]
+    pin: Option<u16>,
     /// Compression of the lists for dnf and zypper
     #[arg(long, hide_short_help = true, default_value = "gzip", value_name = "METHOD")]
     rpm_md_compression: ListCompression,
@@ -110,10 +121,6 @@ struct TrustArguments {
     /// The next key, or the previous one; may be given several times
     #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
     also_key: Vec<PathBuf>,
-}
-
-fn name_help() -> String {
-    format!("What the files for clients are called [default: {}]", repo::DEFAULT_NAME)
 }
 
 /// A publication without its options.
@@ -213,6 +220,7 @@ impl PublicationArguments {
                 valid_days: self.valid_days,
                 name: self.name,
                 url: self.url,
+                pin: self.pin,
             },
             changes: Changes { allow_downgrade: self.allow_downgrade, ..changes },
             strict: false,

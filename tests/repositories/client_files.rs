@@ -1,14 +1,18 @@
 //! Files for clients, which nobody signs, and suites in other folders than their own.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use support::example::rockpack;
-use support::gpg_keys::key;
+use support::gpg_keys::{Key, key};
 use support::repo_fixture::{
-    deb, failed_checks, plain_spec, publish, repo, rpm, verify, verify_by,
+    client_file, deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify,
+    verify_by,
 };
-use support::tools::{need, told};
+use support::tools::{need, succeed, told};
+
+use crate::pool::state_text;
 
 /// One change of a repository at a time, undone before the next.
 #[test]
@@ -20,7 +24,9 @@ fn what_leads_clients_astray_is_named() {
     rpm(&packages, &plain_spec("plain", "1", ""));
     let [own, other] = ["own", "other"].map(|name| key(room.path(), name, "ed25519"));
     let url = "https://repo.example/rocm";
-    publish(repo(&[&packages], &out).args(["--url", url, "--sign-key"]).arg(&own.secret));
+    let mut repo = repo(&[&packages], &out);
+    repo.args(["--url", url, "--origin", "GPUs, Inc", "--pin", "990", "--sign-key"]);
+    publish(repo.arg(&own.secret));
     let names: Vec<String> = fs::read_dir(&out)
         .unwrap()
         .map(|entry| entry.unwrap().file_name())
@@ -30,10 +36,11 @@ fn what_leads_clients_astray_is_named() {
         names.iter().find(|name| name.ends_with(ending)).unwrap_or_else(|| panic!("{names:?}"))
     };
     let [sources, dnf, keyring] = [".sources", ".repo", "-archive-keyring.asc"].map(named);
+    let preferences = named(".pref");
     assert_passes(&out, &own.public);
     let evil = "https://evil.example/rocm";
     let second = format!("{url}\n {evil}");
-    let changes: [(&str, &str, &str, &str); 17] = [
+    let changes: [(&str, &str, &str, &str); 20] = [
         (sources, url, &second, "leads to https://evil.example/rocm"),
         (sources, "Types: deb", "Types: deb\nTrusted:\n yes", "says `trusted: yes`"),
         (sources, "Types: deb", "Types: deb\nTrusted: on", "says `trusted: on`"),
@@ -56,6 +63,9 @@ fn what_leads_clients_astray_is_named() {
         (sources, "Suites: stable", "Suites: absent", "names the suite absent"),
         (sources, "Signed-By: ", "X-Signed-By: ", "does not have clients check"),
         (dnf, "repo_gpgcheck=1", "repo_gpgcheck=0", "does not have clients check"),
+        (preferences, "o=GPUs? Inc", "o=Debian", "has the line `pin: release o=Debian,n=stable`"),
+        (preferences, "release o=GPUs? Inc,n=stable", "version *", "has the line `pin: version *`"),
+        (preferences, "Package: *", "Package: *\nPin: origin \"\"", "has the line `pin: origin"),
     ];
     for (name, before, after, part) in changes {
         let text = fs::read_to_string(out.join(name)).unwrap();
@@ -71,6 +81,8 @@ fn what_leads_clients_astray_is_named() {
         (sources, "Types: deb", "# ours\nTypes: deb\nEnabled: no\nLanguages: none\nTrusted: No"),
         (dnf, "enabled=1", "enabled=0\npriority=10\nsslverify=true\nmetadata_expire=6h"),
         (dnf, "repo_gpgcheck=1", "repo_gpgcheck=True"),
+        (preferences, "Package: *", "Explanation: ours\nPackage: rocm-*"),
+        (preferences, "990", "100"),
     ] {
         let text = fs::read_to_string(out.join(name)).unwrap();
         assert!(text.contains(before), "{text}");
@@ -116,6 +128,114 @@ fn what_leads_clients_astray_is_named() {
     let said = verify_by(&out, &own.public);
     assert!(failed_checks(&said).contains(&"V078".to_owned()), "{said}");
     assert!(said.contains("lies in the folder of the suite testing"), "{said}");
+}
+
+/// Repositories with both kinds of packages, signed by one key.
+struct Vendor {
+    key: Key,
+    room: tempfile::TempDir,
+}
+
+impl Vendor {
+    fn new() -> Self {
+        need(&["gpg", "gpgconf", "dpkg-deb", "rpmbuild", "rpm"]);
+        let room = tempfile::tempdir().unwrap();
+        deb(&room.path().join("packages"), ("one", "1", "amd64"), "");
+        rpm(&room.path().join("packages"), &plain_spec("plain", "1", ""));
+        let key = key(room.path(), "own", "ed25519");
+        Self { key, room }
+    }
+
+    fn repo(&self, out: &str, after: i64, options: &[&str]) -> (Command, PathBuf) {
+        let out = self.room.path().join(out);
+        let mut repo = repo_at(&[&self.room.path().join("packages")], &out, after);
+        repo.arg("--sign-key").arg(&self.key.secret).args(options);
+        (repo, out)
+    }
+
+    /// Publishes, and returns the folder with the names of the files at its top.
+    fn publish(&self, out: &str, after: i64, options: &[&str]) -> (PathBuf, Vec<String>) {
+        let (mut repo, out) = self.repo(out, after, options);
+        publish(&mut repo);
+        assert_passes(&out, &self.key.public);
+        let entries = fs::read_dir(&out).unwrap().map(Result::unwrap);
+        let files = entries.filter(|entry| entry.file_type().unwrap().is_file());
+        let mut names: Vec<_> =
+            files.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        (out, names)
+    }
+}
+
+/// The file that the key package for rpm installs.
+fn installed_key(package: &Path) -> String {
+    succeed(Command::new("rpm").arg("-qlp").arg(package)).trim().to_owned()
+}
+
+#[test]
+fn no_two_vendors_share_names() {
+    let vendor = Vendor::new();
+    let name = "packages-example-org";
+    let expected =
+        ["-archive-keyring.asc", "-stable.sources", ".repo"].map(|end| format!("{name}{end}"));
+    let url = ["--url", "https://user@Packages.Example.org:8443/rocm"];
+    let (out, names) = vendor.publish("named", 0, &[&url[..], &["--key-package", "1"]].concat());
+    assert_eq!(names, expected);
+    let package = out.join(format!("packages/p/{name}-archive-keyring-1-1.noarch.rpm"));
+    assert_eq!(installed_key(&package), format!("/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"));
+    assert!(fs::read_to_string(out.join(&names[2])).unwrap().starts_with(&format!("[{name}]\n")));
+    // Clients have the files of the first address.
+    let (_, names) = vendor.publish("named", 1, &["--url", "https://mirror.example/rocm"]);
+    assert_eq!(names, expected);
+    // The keys alone have no vendor's name, and are not for packages.
+    let (out, names) = vendor.publish("unnamed", 0, &[]);
+    assert_eq!(names, ["archive-keyring.asc"]);
+    let (mut repo, _) = vendor.repo("unnamed", 1, &["--key-package", "1"]);
+    let (said, code) = refused(&mut repo);
+    assert!(code == 64 && said.contains("needs a name") && said.contains("--url"), "{said}");
+    assert!(!out.join("pool/main/a").exists());
+}
+
+/// Earlier versions of rockpack called the files `rocm` unless a run named them, and did not write so.
+#[test]
+fn files_of_earlier_versions_keep_their_names() {
+    let vendor = Vendor::new();
+    let url = ["--name", "rocm", "--url", "https://example.org/rocm"];
+    let (out, names) = vendor.publish("out", 0, &url);
+    for channel in ["apt-stable", "rpm"] {
+        let file = out.join(format!(".rockpack/{channel}.json.zst"));
+        let text = state_text(&file);
+        let earlier = text.replace("\"name\":\"rocm\",", "");
+        assert_ne!(earlier, text);
+        fs::write(&file, zstd::encode_all(earlier.as_bytes(), 1).unwrap()).unwrap();
+    }
+    let (_, again) = vendor.publish("out", 1, &["--key-package", "1"]);
+    assert_eq!(names, again);
+    let package = out.join("packages/r/rocm-archive-keyring-1-1.noarch.rpm");
+    assert_eq!(installed_key(&package), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+}
+
+#[test]
+fn pins_are_remembered_and_for_this_repository() {
+    let vendor = Vendor::new();
+    let url = ["--url", "https://example.org:8443/rocm"];
+    let priorities = |(out, names): (PathBuf, Vec<String>)| {
+        let is_there = names.iter().any(|name| name.ends_with(".pref"));
+        let repo = fs::read_to_string(client_file(&out, ".repo")).unwrap();
+        let line = repo.lines().find(|line| line.starts_with("priority=")).map(str::to_owned);
+        (is_there.then(|| fs::read_to_string(client_file(&out, ".pref")).unwrap()), line)
+    };
+    assert_eq!(priorities(vendor.publish("out", 0, &url)), (None, None));
+    for (after, pin, line) in [(1, "1001", "priority=50"), (2, "500", "priority=99")] {
+        let text = format!("Package: *\nPin: origin \"example.org\"\nPin-Priority: {pin}\n");
+        let pinned = (Some(text), Some(line.to_owned()));
+        assert_eq!(priorities(vendor.publish("out", after, &["--pin", pin])), pinned);
+        assert_eq!(priorities(vendor.publish("out", after, &[])), pinned);
+    }
+    for pin in ["0", "-1", "32768"] {
+        let (mut repo, _) = vendor.repo("out", 3, &[&format!("--pin={pin}")]);
+        assert_eq!(refused(&mut repo).1, 64, "{pin}");
+    }
 }
 
 fn assert_passes(out: &Path, key: &Path) {

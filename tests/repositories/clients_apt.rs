@@ -9,7 +9,7 @@ use support::bases;
 use support::example::{Set, rockpack};
 use support::gpg_keys::{Key, key};
 use support::program::rockpack_path;
-use support::repo_fixture::{deb, failed_checks, publish, verify_by};
+use support::repo_fixture::{client_file, deb, failed_checks, publish, repo, verify_by};
 use support::sweep;
 use support::tools::{self, need, need_root, run, succeed, told};
 use support::waiting::Process;
@@ -39,18 +39,30 @@ impl Root {
 
     /// Takes `.sources` and key of the repository in `out` as an administrator would.
     pub fn trust(&self, out: &Path) {
-        let sources = fs::read_to_string(out.join("rocm-stable.sources")).unwrap();
-        assert!(sources.contains("Signed-By: /usr/share/keyrings/rocm-archive-keyring.asc"));
-        assert!(!sources.to_lowercase().contains("trusted"));
-        let key = "rocm-archive-keyring.asc";
-        self.copy_in(&out.join("rocm-stable.sources"), "etc/apt/sources.list.d/rocm.sources");
-        self.copy_in(&out.join(key), &format!("usr/share/keyrings/{key}"));
+        let (sources, keyring) =
+            (client_file(out, ".sources"), client_file(out, "archive-keyring.asc"));
+        let text = fs::read_to_string(&sources).unwrap();
+        let installed = self.copy_in(&keyring, "usr/share/keyrings");
+        assert!(text.contains(&format!("Signed-By: /{installed}\n")), "{text}");
+        assert!(!text.to_lowercase().contains("trusted"));
+        self.copy_in(&sources, "etc/apt/sources.list.d");
     }
 
-    fn copy_in(&self, from: &Path, to: &str) {
-        let to = self.folder.join(to);
-        fs::create_dir_all(to.parent().unwrap()).unwrap();
-        fs::copy(from, to).unwrap();
+    /// Copies a file into a folder of the root. Returns its path there.
+    fn copy_in(&self, from: &Path, folder: &str) -> String {
+        let to = format!("{folder}/{}", from.file_name().unwrap().to_str().unwrap());
+        fs::create_dir_all(self.folder.join(folder)).unwrap();
+        fs::copy(from, self.folder.join(&to)).unwrap();
+        to
+    }
+
+    /// The version that apt would install.
+    fn candidate(&self, package: &str) -> String {
+        let mut policy = Command::new("chroot");
+        policy.arg(&self.folder).args(["apt-cache", "policy", package]).env("LC_ALL", "C");
+        let said = succeed(&mut policy);
+        let line = said.lines().find_map(|line| line.trim().strip_prefix("Candidate: "));
+        line.unwrap_or_else(|| panic!("{said}")).to_owned()
     }
 
     pub fn apt(&self, arguments: &[&str]) -> Command {
@@ -264,6 +276,42 @@ fn publishing_never_breaks_a_client() {
 fn rounds_in(log: &Path) -> usize {
     let said = fs::read_to_string(log).unwrap();
     said.lines().filter(|line| *line == "round").count()
+}
+
+/// A distribution has a higher version of the same name. The origin has what pins give a meaning to.
+#[test]
+fn apt_takes_the_repository_that_is_pinned() {
+    need_all();
+    let (root, room) = (Root::of("trixie"), tempfile::tempdir().unwrap());
+    let key = key(room.path(), "publisher", "ed25519");
+    let at = |out: &Path, url: &str, version: &str, more: &[&str]| {
+        let package = deb(room.path(), ("rocm-one", version, "amd64"), "");
+        let mut repo = repo(&[&package], out);
+        repo.args(["--url", url]).args(more).arg("--sign-key").arg(&key.secret);
+        publish(&mut repo);
+        assert!(failed_checks(&verify_by(out, &key.public)).is_empty());
+        root.trust(out);
+    };
+    let srv = root.folder.join("srv");
+    at(&srv.join("other"), "file:/srv/other", "2", &["--name", "other", "--origin", "Other"]);
+    let (own, served) = (srv.join("own"), room.path().join("served"));
+    for (pin, version) in [("500", "2"), ("990", "1")] {
+        let named = ["--name", "own", "--origin", "Own, [Inc]*", "--label", "GPUs", "--pin", pin];
+        at(&own, "file:/srv/own", "1", &named);
+        let preferences = root.copy_in(&client_file(&own, ".pref"), "etc/apt/preferences.d");
+        run(&mut root.apt(&["update"]));
+        assert_eq!(root.candidate("rocm-one"), version, "{preferences}");
+    }
+    // Without an origin, the host has to do.
+    for file in ["sources.list.d/own-stable.sources", "preferences.d/own-stable.pref"] {
+        fs::remove_file(root.folder.join("etc/apt").join(file)).unwrap();
+    }
+    let server = Server::of(&served);
+    at(&served, &server.url, "1", &["--pin", "990"]);
+    run(&mut root.apt(&["update"]));
+    assert_eq!(root.candidate("rocm-one"), "2");
+    root.copy_in(&client_file(&served, ".pref"), "etc/apt/preferences.d");
+    assert_eq!(root.candidate("rocm-one"), "1");
 }
 
 /// No package is read once the receipt is in place, as strace shows.

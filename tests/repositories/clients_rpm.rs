@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::bases::{self, RPM_TOOLS};
 use support::example::{Set, rockpack};
 use support::gpg_keys::{Key, key};
-use support::repo_fixture::{plain_spec, publish, rpm, verify_by};
+use support::repo_fixture::{client_file, plain_spec, publish, repo, rpm, verify_by};
 use support::sweep;
 use support::tools::{self, need, need_root, run, told};
 
@@ -43,7 +43,7 @@ impl Room {
         repo.arg("repo").arg(set.out()).arg(bases::rpm()).arg("--out").arg(&self.out).arg("--rpm");
         repo.args(["--sign-packages", "--url", url, "--sign-key"]).arg(&self.key.secret);
         publish(&mut repo);
-        let text = fs::read_to_string(self.out.join("rocm.repo")).unwrap();
+        let text = fs::read_to_string(client_file(&self.out, ".repo")).unwrap();
         assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
         let verified = self.verify();
         assert!(verified.contains("all checks passed"), "{verified}");
@@ -56,6 +56,25 @@ impl Room {
         publish(repo.args(["--sign-packages", "--sign-key"]).arg(&self.key.secret));
     }
 
+    /// Two versions of a package: of this repository, and of a distribution.
+    fn versions(&self) -> [PathBuf; 2] {
+        ["1", "2"].map(|version| rpm(self.folder.path(), &plain_spec("moving", version, "")))
+    }
+
+    /// Publishes both versions, the first with a priority, for an empty root. Returns the distribution's URL.
+    fn publish_pinned(&self, [own, other]: &[PathBuf; 2], pin: &str) -> String {
+        let distribution = self.path("distribution");
+        let url = format!("file://{}", self.out.display());
+        let mut pinned = repo(&[own], &self.out);
+        pinned.args(["--url", &url, "--pin", pin, "--sign-key"]).arg(&self.key.secret);
+        publish(&mut pinned);
+        publish(&mut repo(&[other], &distribution));
+        let root = self.path("root");
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root).unwrap();
+        format!("file://{}", distribution.display())
+    }
+
     fn verify(&self) -> String {
         verify_by(&self.out, &self.key.public)
     }
@@ -63,7 +82,7 @@ impl Room {
     pub fn dnf(&self, arguments: &[&str]) -> Command {
         let repos = self.path("repos");
         fs::create_dir_all(&repos).unwrap();
-        fs::copy(self.out.join("rocm.repo"), repos.join("rocm.repo")).unwrap();
+        fs::copy(client_file(&self.out, ".repo"), repos.join("own.repo")).unwrap();
         let mut dnf = Command::new("dnf");
         dnf.arg(format!("--installroot={}", self.path("root").display()));
         dnf.arg(format!("--setopt=reposdir={}", repos.display()));
@@ -197,7 +216,7 @@ fn zypper_installs_and_refuses_what_was_tampered_with() {
     let url = format!("file://{}", room.out.display());
     room.publish(&url);
     fs::create_dir_all(room.path("root")).unwrap();
-    run(room.zypper(&["addrepo"]).arg(room.out.join("rocm.repo")));
+    run(room.zypper(&["addrepo"]).arg(client_file(&room.out, ".repo")));
     run(&mut room.zypper(&["refresh"]));
     run(&mut room.zypper(&["install", "--no-recommends", "base-system"]));
     run(&mut room.zypper(&["install", "--no-recommends", "rocm-blas-gfx110x"]));
@@ -214,6 +233,35 @@ fn zypper_installs_and_refuses_what_was_tampered_with() {
         &mut room.zypper(&["install", "--no-recommends", "rocm-blas-gfx115x"]),
         &["integrity", "hecksum", "digest"],
     );
+}
+
+/// The pins, and the versions that clients install: those of the distribution, and the pinned ones.
+const PINNED: [(&str, &str); 3] = [("100", "2"), ("500", "2"), ("501", "1")];
+
+#[test]
+fn dnf_takes_the_repository_that_is_pinned() {
+    let room = ready("dnf");
+    let versions = room.versions();
+    for (pin, version) in PINNED {
+        let other = format!("--repofrompath=other,{}", room.publish_pinned(&versions, pin));
+        run(&mut room.dnf(&[&other, "--setopt=other.gpgcheck=0", "install", "moving"]));
+        assert_eq!(room.installed_version("moving"), version, "{pin}");
+    }
+}
+
+#[test]
+fn zypper_takes_the_repository_that_is_pinned() {
+    let room = ready("zypper");
+    let versions = room.versions();
+    for (pin, version) in PINNED {
+        let other = room.publish_pinned(&versions, pin);
+        run(room.zypper(&["addrepo"]).arg(client_file(&room.out, ".repo")));
+        run(&mut room.zypper(&["addrepo", "--no-gpgcheck", &other, "other"]));
+        run(&mut room.zypper(&["refresh"]));
+        let install = ["install", "--no-recommends", "--allow-unsigned-rpm", "moving"];
+        run(&mut room.zypper(&install));
+        assert_eq!(room.installed_version("moving"), version, "{pin}");
+    }
 }
 
 /// The message that refuses everything else says what to do.

@@ -274,7 +274,7 @@ fn nothing_is_written_through_links_below_the_repository() {
 
 fn with_key_package(packages: &Path, out: &Path, key: &Path) -> Command {
     let mut repo = repo(&[packages], out);
-    repo.args(["--key-package", "1", "--sign-key"]).arg(key);
+    repo.args(["--key-package", "1", "--name", "own", "--sign-key"]).arg(key);
     repo
 }
 

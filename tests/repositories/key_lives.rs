@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::gpg_keys::end_agents;
-use support::repo_fixture::{EPOCH, deb, publish, refused, repo_at};
+use support::repo_fixture::{EPOCH, client_file, deb, publish, refused, repo_at};
 use support::tools::{need, run, succeed};
 
 /// A keyring of gpg whose keys have no passphrase.
@@ -71,7 +71,7 @@ fn gpg_agrees(out: &Path) {
         gpg.args(["--no-auto-check-trustdb"]);
         gpg
     };
-    run(gpg().arg("--import").arg(out.join("rocm-archive-keyring.asc")));
+    run(gpg().arg("--import").arg(client_file(out, "archive-keyring.asc")));
     run(gpg().arg("--verify").arg(out.join("dists/stable/InRelease")));
 }
 

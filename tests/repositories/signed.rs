@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use support::gpg_keys::{Key, key};
-use support::repo_fixture::{deb, plain_spec, publish, refused, repo, repo_at, rpm, verify_by};
+use support::repo_fixture::{
+    client_file, deb, plain_spec, publish, refused, repo, repo_at, rpm, verify_by,
+};
 use support::tools::{need, run, succeed};
 use tempfile::TempDir;
 
@@ -50,7 +52,7 @@ fn gpg_agrees(out: &Path) {
         gpg.env("GNUPGHOME", room.path()).args(["--batch", "--quiet"]);
         gpg
     };
-    run(gpg().arg("--import").arg(out.join("rocm-archive-keyring.asc")));
+    run(gpg().arg("--import").arg(client_file(out, "archive-keyring.asc")));
     let suite = out.join("dists/stable");
     run(gpg().arg("--verify").arg(suite.join("InRelease")));
     run(gpg().arg("--verify").arg(suite.join("Release.gpg")).arg(suite.join("Release")));
@@ -109,7 +111,7 @@ fn packages_are_signed_and_signed_anew_by_whatever_signs() {
                 publish(repo.args(["--url", "https://example.org/rocm"]));
                 note!("{algorithm} {number}");
                 trust.takes(&out.join(place));
-                let text = fs::read_to_string(out.join("rocm.repo")).unwrap();
+                let text = fs::read_to_string(client_file(&out, ".repo")).unwrap();
                 assert!(text.contains("\ngpgcheck=1\nrepo_gpgcheck=1\n"), "{text}");
                 let said = verify_by(&out, &own.public);
                 assert!(said.contains("passed"), "{said}");
@@ -192,7 +194,8 @@ fn a_key_package_brings_the_old_and_the_new_key() {
 
 fn publish_keys(packages: &[&Path], out: &Path, after: i64, [by, also]: [&Key; 2], version: &str) {
     let mut repo = signed_at(packages, out, after, by);
-    publish(repo.arg("--also-key").arg(&also.public).args(["--key-package", version]));
+    repo.arg("--also-key").arg(&also.public).args(["--key-package", version, "--name", "rocm"]);
+    publish(&mut repo);
 }
 
 #[test]
@@ -205,13 +208,17 @@ fn a_key_package_makes_no_channel() {
     let out = room.path().join("out");
     let (said, code) = refused(signed_at(&[], &out, 0, &own).args(["--key-package", "1"]));
     assert!(code == 64 && said.contains("there is nothing to publish"), "{said}");
+    // It has to have a name.
+    let (said, code) = refused(signed_at(&[&one], &out, 0, &own).args(["--key-package", "1"]));
+    assert!(code == 64 && said.contains("needs a name") && !out.join("dists").exists(), "{said}");
+    let name = ["--name", "rocm", "--key-package"];
     for (after, packages) in [(0, &[one.as_path()][..]), (1, &[])] {
         let version = after.to_string();
-        publish(signed_at(packages, &out, after, &own).args(["--key-package", &version]));
+        publish(signed_at(packages, &out, after, &own).args(name).arg(&version));
         assert!(has_deb_of_key(&out, &version) && !out.join("repodata").exists(), "{after}");
     }
     // Not given packages, and not asked for.
-    publish(signed_at(&[&one, &plain], &out, 2, &own).args(["--key-package", "2", "--rpm"]));
+    publish(signed_at(&[&one, &plain], &out, 2, &own).args(name).args(["2", "--rpm"]));
     assert!(has_rpm_of_key(&out, "2") && !has_deb_of_key(&out, "2"));
     publish(signed_at(&[&one], &out, 3, &own).args(["--key-package", "3"]));
     assert!(has_rpm_of_key(&out, "3") && has_deb_of_key(&out, "3"));
@@ -246,7 +253,7 @@ fn a_key_package_beside_packages_that_are_signed_is_the_one_of_the_index() {
         let out = room.path().join(format!("out{number}"));
         for (after, packages) in [(0, &[plain.as_path()][..]), (1, &[])] {
             let mut repo = repo_at(packages, &out, after);
-            repo.args(["--sign-packages", "--key-package", "2025.1"]).args(way);
+            repo.args(["--sign-packages", "--name", "rocm", "--key-package", "2025.1"]).args(way);
             publish(repo.env("GNUPGHOME", &own.home));
             packages_are_signed(&out, &own, &names);
         }
@@ -301,10 +308,10 @@ fn a_key_package_is_named_as_the_repository_is() {
     assert!(files.contains(&format!(".{path}\n")), "{files}");
     assert!(sources.contains(&format!("Signed-By: {path}\n")), "{sources}");
     assert!(!out.join("pool/main/r").exists());
-    let package = out.join("packages/r/rocm-archive-keyring-1-1.noarch.rpm");
+    let package = out.join("packages/e/example-org-archive-keyring-1-1.noarch.rpm");
     let files = succeed(Command::new("rpm").arg("-qlp").arg(package));
-    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
-    let repo = fs::read_to_string(out.join("rocm.repo")).unwrap();
-    assert!(repo.contains(&format!("gpgkey={url}/rocm-archive-keyring.asc\n")), "{repo}");
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-example-org");
+    let repo = fs::read_to_string(out.join("example-org.repo")).unwrap();
+    assert!(repo.contains(&format!("gpgkey={url}/example-org-archive-keyring.asc\n")), "{repo}");
     assert!(verify_by(&out, &own.public).contains("all checks passed"));
 }

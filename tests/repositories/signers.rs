@@ -120,7 +120,7 @@ fn nothing_but_public_keys_is_published_of_the_files_of_keys() {
     let words = written(here, "around", &format!("internal words\n{public}\ninternal words\n"));
     for (name, options) in [("one", as_public), ("two", beside)] {
         let out = room.path().join(name);
-        let key_package = ["--key-package", "1"];
+        let key_package = ["--key-package", "1", "--name", "rocm"];
         publish(repo(&[&one], &out).args(options).arg(&words).args(key_package));
         let keyring = out.join("rocm-archive-keyring.asc");
         let text = fs::read_to_string(&keyring).unwrap();

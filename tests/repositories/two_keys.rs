@@ -7,13 +7,16 @@ use std::process::Command;
 use support::example::rockpack;
 use support::gpg_keys::{Key, key};
 use support::repo_fixture::{
-    deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify_by,
+    client_file, deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify_by,
 };
 use support::tools::{need, run, succeed, told};
 
 use crate::clients_apt::{Root, need_all};
 use crate::clients_rpm;
 use crate::key_lives::Ring;
+
+/// The end of the name of the keyring.
+const KEYRING: &str = "archive-keyring.asc";
 
 /// The key before and the key after.
 struct Keys {
@@ -42,7 +45,7 @@ impl Keys {
 /// An attack on clients that accept any known key: somebody who can write to the repository adds a key to
 /// the keyring, and its signatures to the indexes.
 fn add_signer(out: &Path, key: &Key) {
-    append(&out.join("rocm-archive-keyring.asc"), &fs::read(&key.public).unwrap());
+    append(&client_file(out, KEYRING), &fs::read(&key.public).unwrap());
     for (signature, text) in [
         ("repodata/repomd.xml.asc", "repodata/repomd.xml"),
         ("dists/stable/Release.gpg", "dists/stable/Release"),
@@ -77,7 +80,7 @@ fn every_index_has_a_signature_of_each_key_and_verify_takes_either() {
     let url = ["--url", "https://example.org/rocm"];
     let mut first = repo(&[&one, &plain], &out);
     publish(Keys::sign(first.args(url), &keys.both()));
-    let served = out.join("rocm-archive-keyring.asc");
+    let served = client_file(&out, KEYRING);
     let ring = Ring::new();
     run(ring.gpg("20231115").arg("--import").arg(&served));
     let files: [&[&str]; 3] = [
@@ -119,7 +122,7 @@ fn every_index_has_a_signature_of_each_key_and_verify_takes_either() {
     let mut signed = repo(&[&plain], &room.path().join("signed"));
     publish(Keys::sign(signed.arg("--sign-packages"), &keys.both()));
     let signed = room.path().join("signed");
-    let served = signed.join("rocm-archive-keyring.asc");
+    let served = client_file(&signed, KEYRING);
     for by in [&served, &keys.old.public, &keys.new.public] {
         let said = verify_by(&signed, by);
         assert!(said.contains("3 good signatures") || said.contains("2 good signatures"), "{said}");
@@ -172,7 +175,7 @@ fn apt_moves(suite: &str) {
             let one = deb(room.path(), ("rocm-one", &version, "amd64"), "");
             let mut repo = repo_at(&[&one], &out, after);
             publish(Keys::sign(repo.args(["--url", "file:/srv/repository"]), by));
-            fs::copy(&own.public, out.join("rocm-archive-keyring.asc")).unwrap();
+            fs::copy(&own.public, client_file(&out, KEYRING)).unwrap();
             root.trust(&out);
             if takes[usize::try_from(after).unwrap()] {
                 run(&mut root.apt(&["update"]));
@@ -211,10 +214,10 @@ fn rpm_client_moves(
             let mut repo = repo_at(&[&moving], &room.out, after);
             let url = format!("file://{}", room.out.display());
             publish(Keys::sign(repo.args(["--url", &url]), by));
-            let file = room.out.join("rocm.repo");
+            let file = client_file(&room.out, ".repo");
             let text = fs::read_to_string(&file).unwrap();
             assert!(text.contains("\nrepo_gpgcheck=1\n"), "{text}");
-            let served = format!("gpgkey={url}/rocm-archive-keyring.asc");
+            let served = format!("gpgkey={url}/localhost-archive-keyring.asc");
             assert!(text.contains(&served), "{text}");
             let alone = format!("gpgkey=file://{}", own.public.display());
             fs::write(&file, text.replace(&served, &alone)).unwrap();
@@ -246,7 +249,7 @@ fn zypper_moves_from_key_to_key() {
         let root = room.path("root");
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(&root).unwrap();
-        run(room.zypper(&["addrepo"]).arg(room.out.join("rocm.repo")));
+        run(room.zypper(&["addrepo"]).arg(client_file(&room.out, ".repo")));
         if takes {
             run(&mut room.zypper(&["refresh"]));
             let package = format!("moving={version}");
@@ -254,12 +257,12 @@ fn zypper_moves_from_key_to_key() {
             run(&mut room.zypper(&install));
         } else {
             clients_rpm::refused(&mut room.zypper(&["refresh"]), &["ignature", "unknown key"]);
-            let file = room.out.join("rocm.repo");
+            let file = client_file(&room.out, ".repo");
             let text = fs::read_to_string(&file).unwrap();
             let (before, _) = text.split_once("gpgkey=").unwrap();
-            let served = room.out.join("rocm-archive-keyring.asc");
+            let served = client_file(&room.out, KEYRING);
             fs::write(&file, format!("{before}gpgkey=file://{}\n", served.display())).unwrap();
-            run(&mut room.zypper(&["removerepo", "rocm"]));
+            run(&mut room.zypper(&["removerepo", "localhost"]));
             run(room.zypper(&["addrepo"]).arg(file));
             run(&mut room.zypper(&["refresh"]));
         }
@@ -382,6 +385,6 @@ fn two_keys_that_cannot_both_sign_are_refused() {
     build.args(["build", "--artifacts"]).arg(support::example::shards());
     build.args(["--version", "7.1.0", "--out"]).arg(room.path().join("packages"));
     publish(Keys::sign(build.arg("--repo").arg(&out), &keys.both()));
-    let said = verify_by(&out, &out.join("rocm-archive-keyring.asc"));
+    let said = verify_by(&out, &client_file(&out, KEYRING));
     assert!(said.contains("all checks passed"), "{said}");
 }

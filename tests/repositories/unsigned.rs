@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::Command;
 
 use support::gpg_keys::key;
-use support::repo_fixture::{deb, plain_spec, publish, repo_at, rpm, verify_by};
+use support::repo_fixture::{client_file, deb, plain_spec, publish, repo_at, rpm, verify_by};
 use support::tools::need;
 
 const URL: [&str; 2] = ["--url", "https://example.org/rocm"];
 
 /// The rule for unsigned packages in the `.repo` file.
 fn gpgcheck(out: &Path) -> bool {
-    fs::read_to_string(out.join("rocm.repo")).unwrap().contains("\ngpgcheck=1\n")
+    fs::read_to_string(client_file(out, ".repo")).unwrap().contains("\ngpgcheck=1\n")
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use support::gpg_keys::key;
 use support::program::rockpack;
-use support::repo_fixture::{deb, failed_checks, publish, refused, repo_at, verify_by};
+use support::repo_fixture::{
+    client_file, deb, failed_checks, publish, refused, repo_at, verify_by,
+};
 use support::tools::{need, run, succeed, told};
 
 use crate::clients_apt::{Root, need_all};
@@ -77,7 +79,9 @@ fn signs(ring: &Ring, own: &str) {
     for (mut repo, out) in ways(ring, own, room.path()) {
         let said = publish(&mut repo);
         assert!(!said.contains("R101"), "{said}");
-        assert!(verify_by(&out, &out.join("rocm-archive-keyring.asc")).contains("checks passed"));
+        assert!(
+            verify_by(&out, &client_file(&out, "archive-keyring.asc")).contains("checks passed")
+        );
     }
 }
 
@@ -301,7 +305,7 @@ fn apt_of_debian_13_agrees() {
 fn told_of_key(root: &Root, ring: &Ring, own: &str) -> String {
     let out = root.folder.join("srv/repository");
     let suite = out.join("dists/stable");
-    let keyring = out.join("rocm-archive-keyring.asc");
+    let keyring = client_file(&out, "archive-keyring.asc");
     fs::copy(ring.export(&["--export", own], "own.public"), keyring).unwrap();
     run(ring.gpg("20231115").args(["--local-user", own, "--armor", "--clear-sign"]).args([
         "--output".as_ref(),

@@ -97,6 +97,15 @@ pub fn refused(command: &mut Command) -> (String, i32) {
     (String::from_utf8(stderr).unwrap(), status.code().unwrap())
 }
 
+/// The only file at the top of a repository whose name ends so; most are called after the host of its URL.
+pub fn client_file(out: &Path, ending: &str) -> PathBuf {
+    let paths = fs::read_dir(out).unwrap().map(|entry| entry.unwrap().path());
+    let mut found = paths.filter(|path| path.to_str().unwrap().ends_with(ending));
+    let file = found.next().unwrap_or_else(|| panic!("no {ending} in {}", out.display()));
+    assert_eq!(found.next(), None);
+    file
+}
+
 /// The report of `rockpack verify` on a repository, with the exit status.
 pub fn verify(out: &Path) -> String {
     told(rockpack().arg("verify").arg(out))

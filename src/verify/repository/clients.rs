@@ -1,14 +1,15 @@
-//! Files for clients at the top of a repository: `.sources` of apt, `.repo` of dnf and zypper, and the
-//! keyring. They are not signed, so they have to say what the indexes and the signatures say.
+//! Files for clients at the top of a repository: `.sources` and `.pref` of apt, `.repo` of dnf and zypper, and
+//! the keyring. They are not signed, so they have to say what the indexes and the signatures say.
 
 use std::collections::BTreeSet;
 
 use rockpack_base::content::{is_file, list};
 use rockpack_base::error::Result;
+use rockpack_base::formats::apt_index::{Release, pin};
 
 use super::context::Context;
 use super::context::NamedFiles;
-use super::signers::{KEYRING, signed_files};
+use super::signers::{KEYRING, is_head, signed_files};
 use super::stanzas::{Stanza, stanzas};
 use super::states;
 use super::trust::{PublicKeys, Trust, is_refused};
@@ -70,14 +71,20 @@ const KEYRINGS: &str = "/usr/share/keyrings/";
 /// The beginning of keys in a text.
 const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
-/// The two kinds of files.
+/// The kinds of files that are no keyrings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// dnf and zypper.
     Repo,
     /// apt.
     Sources,
+    /// Priorities of apt.
+    Preferences,
 }
+
+/// The endings of their names.
+const ENDINGS: [(&str, Form); 3] =
+    [(".repo", Form::Repo), (".sources", Form::Sources), (".pref", Form::Preferences)];
 
 /// Checks all files for clients.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
@@ -88,24 +95,21 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     }
     names.sort();
     for name in names {
-        let is_keyring = name.ends_with(KEYRING);
-        if !(is_keyring || name.ends_with(".sources") || name.ends_with(".repo"))
-            || !is_file(&context.root.join(&name))?
-        {
+        let form = ENDINGS.iter().find(|(ending, _)| name.ends_with(*ending)).map(|it| it.1);
+        let file = context.root.join(&name);
+        if (form.is_none() && !name.ends_with(KEYRING)) || !is_file(&file)? {
             continue;
         }
-        let file = context.root.join(&name);
         let bytes = context.files.read(&file, "a file for clients")?;
-        let faults = if is_keyring {
-            keyring(context, &bytes)?
-        } else {
+        let faults = if let Some(form) = form {
             let text = String::from_utf8_lossy(&bytes);
-            let form = if name.ends_with(".repo") { Form::Repo } else { Form::Sources };
             let mut faults = Vec::new();
             for stanza in stanzas(&text, form == Form::Repo) {
                 faults.extend(of_stanza(context, &stanza, form, &places)?);
             }
             faults
+        } else {
+            keyring(context, &bytes)?
         };
         for fault in faults {
             context.problems.add(Problem::ClientFile { file: name.clone(), fault });
@@ -114,7 +118,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Judges one stanza of a `.sources` file, or one section of a `.repo` file.
+/// Judges one stanza of a `.sources` or `.pref` file, or one section of a `.repo` file.
 fn of_stanza(
     context: &Context<'_>,
     stanza: &Stanza,
@@ -127,7 +131,7 @@ fn of_stanza(
         faults.extend(keyring(context, keys_within(keys).as_bytes())?);
     }
     faults.extend(elsewhere(stanza, places));
-    faults.extend(unknown(context, stanza, form)?);
+    faults.extend(unknown(context, stanza, form, places)?);
     faults.extend(unsigned(context, stanza, form)?);
     Ok(faults)
 }
@@ -150,7 +154,12 @@ fn is_insecure(name: &str, value: &str) -> bool {
 }
 
 /// Lines that no publication writes and users may not add.
-fn unknown(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<ClientFault>> {
+fn unknown(
+    context: &Context<'_>,
+    stanza: &Stanza,
+    form: Form,
+    places: &BTreeSet<String>,
+) -> Result<Vec<ClientFault>> {
     let mut faults = Vec::new();
     for (name, value) in &stanza.lines {
         let is_known = match (form, name.as_str()) {
@@ -159,6 +168,8 @@ fn unknown(context: &Context<'_>, stanza: &Stanza, form: Form) -> Result<Vec<Cli
             (Form::Sources, "signed-by") => is_own_keyring(context, value)?,
             (Form::Sources, name) => PLAIN_FIELDS.contains(&name) || name.starts_with("x-repolib-"),
             (Form::Repo, name) => PLAIN_OPTIONS.contains(&name),
+            (Form::Preferences, "pin") => is_own_pin(context, value, places)?,
+            (Form::Preferences, name) => ["package", "pin-priority", "explanation"].contains(&name),
         };
         if !is_known && !SWITCHES.iter().any(|(own, _)| own == name) {
             let line = format!("{name}: {}", one_line(value));
@@ -181,6 +192,25 @@ fn is_own_keyring(context: &Context<'_>, value: &str) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Whether `Pin` has the value for a suite of the repository at one of `places`; anything without places.
+fn is_own_pin(context: &Context<'_>, value: &str, places: &BTreeSet<String>) -> Result<bool> {
+    for suite in super::suites(context.root)? {
+        let path = context.root.join("dists").join(suite).join("Release");
+        if !is_head(&path)? {
+            continue;
+        }
+        let text = context.files.read(&path, "an index")?;
+        let Ok(release) = Release::parse(&String::from_utf8_lossy(&text)) else { continue };
+        let field = |name| release.field(name).unwrap_or_default().trim();
+        let fields = ["Origin", "Label", "Codename"].map(field);
+        let is_it = |url: &String| pin(url, fields).split_whitespace().eq(value.split_whitespace());
+        if places.iter().any(is_it) {
+            return Ok(true);
+        }
+    }
+    Ok(places.is_empty())
 }
 
 /// A value of several lines, in one that is not long.

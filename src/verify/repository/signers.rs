@@ -14,7 +14,7 @@ use super::context::NamedFiles;
 use super::trust::{PublicKeys, Trust};
 
 /// How the name of a keyring for clients ends.
-pub(super) const KEYRING: &str = "-archive-keyring.asc";
+pub(super) const KEYRING: &str = "archive-keyring.asc";
 
 /// The start of a tag of `repomd.xml` that names the fingerprint of a key for clients.
 const KEYRING_KEY: &str = "keyring-key:";
@@ -75,7 +75,7 @@ pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
     Ok(found)
 }
 
-fn is_head(path: &Path) -> Result<bool> {
+pub(super) fn is_head(path: &Path) -> Result<bool> {
     Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
 }
 

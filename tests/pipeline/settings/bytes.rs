@@ -105,7 +105,7 @@ const OPTIONS: &str = "
 + --sign-key {key}
 - --sbom
 - --repo {repo} --suite s --component c --codename n --origin o --label l --description d --valid-days 9 \
-  --url https://example.org --name n --rpm-md-compression zstd --generations 1 --allow-downgrade \
+  --url https://example.org --name n --pin 990 --rpm-md-compression zstd --generations 1 --allow-downgrade \
   --allow-any-date --allow-releaseinfo-change --wait
 ";
 

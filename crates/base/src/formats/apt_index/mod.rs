@@ -13,7 +13,9 @@
 //! apt-ftparchive. rockpack writes SHA-256 and SHA-512; apt trusts neither MD5 nor SHA-1.
 
 mod packages;
+mod preferences;
 mod release;
 
 pub use packages::{DebPackage, Stanza, is_left_out, paragraphs};
+pub use preferences::{pin, url_host};
 pub use release::{IndexFile, KEYRING_KEYS, Release, format_date, parse_date};

@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that a package set never has, or that are about this table itself.
-const NEVER: [Code; 24] = [
+const NEVER: [Code; 25] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -33,6 +33,7 @@ const NEVER: [Code; 24] = [
     Code::UpdateHeldBack,
     Code::WheelExtraOpen,
     Code::WheelBuildsMixed,
+    Code::RequiredPathUnlisted,
     Code::FolderClosed,
     Code::SecretReadable,
     Code::CacheEntryDamaged,

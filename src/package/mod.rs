@@ -16,6 +16,7 @@ mod named;
 pub mod owners;
 mod relation;
 pub mod releases;
+pub mod required_paths;
 pub mod system_folders;
 pub mod updates;
 mod version;

@@ -12,7 +12,7 @@
 //!            ─ metapackages   names for sets of packages
 //!            ─ loader         the package of files outside of the prefix
 //!            ─ conflicts      refuses a name or path in two packages
-//!            ─ drafts         relations that the configuration adds and removes
+//!            ─ drafts         relations that the configuration adds and removes, and required paths
 //!            ─ updates        relations to replaced packages, and to those that had moved paths
 //!            ─ words          the configuration's texts for single packages
 //!            ─ selection      the packages that `--only` keeps

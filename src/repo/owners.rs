@@ -18,6 +18,7 @@ use crate::package::bounds::{Bound, Relations, deb_bounds};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::indexed::{Facts, deb_path};
 use crate::package::owners::{Obstacle, Owner, SharedPath, is_shared_by_design, obstacles};
+use crate::package::required_paths;
 use crate::package::{Comparison, DEB_FIELDS, Format, RelationKind};
 use crate::report::{Finding, Findings};
 
@@ -29,8 +30,8 @@ const RPM_LISTS: [(&str, RelationKind); 4] = [
     ("provides", RelationKind::Provides),
 ];
 
-/// Findings for any two packages that conflict, and for any that takes a path of a package which leaves
-/// the repository: clients still have that one.
+/// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
+/// repository (clients still have that one), and for required paths that clients do not find.
 pub(super) fn findings(
     store: &dyn Store,
     format: Format,
@@ -66,6 +67,11 @@ pub(super) fn findings(
             Obstacle::Moved => Finding::PathMovedSilently { path, former: first, owner: second },
         });
     }
+    required_paths::each_hidden(&owners[..staying], |path, owner, requirers| {
+        let described = |at: &usize| format!("{} {}", owners[*at].name, owners[*at].version);
+        let (path, packages) = (path.to_owned(), requirers.iter().map(described).collect());
+        findings.add(Finding::RequiredPathUnlisted { path, owner: described(&owner), packages });
+    });
     findings
 }
 

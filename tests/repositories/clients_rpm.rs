@@ -1,6 +1,7 @@
 //! dnf and zypper, with signatures of packages and of the repository checked.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use support::bases::{self, RPM_TOOLS};
 use support::example::{Set, rockpack};
 use support::gpg_keys::{Key, key};
-use support::repo_fixture::{client_file, plain_spec, publish, repo, rpm, verify_by};
+use support::repo_fixture::{client_file, plain_spec, publish, repo, rpm, verify, verify_by};
 use support::sweep;
 use support::tools::{self, need, need_root, run, told};
 
@@ -281,4 +282,67 @@ fn dnf_goes_on_with_a_repository_whose_memory_was_lost() {
     room.publish_from(&moved);
     run(&mut room.dnf(&["upgrade", "moving"]));
     assert_eq!(room.installed_version("moving"), "2");
+}
+
+/// Asks zypper, which does not read the list of all files, to install a package from an unsigned
+/// repository.
+fn zypper_tries(out: &Path, package: &str) -> String {
+    let root = tempfile::tempdir().unwrap();
+    let zypper = |arguments: &[&str]| {
+        let mut zypper = Command::new("zypper");
+        zypper.arg("--root").arg(root.path()).args(["--non-interactive", "--no-gpg-checks"]);
+        zypper.args(arguments).env("LC_ALL", "C");
+        zypper
+    };
+    run(zypper(&["addrepo", "--no-gpgcheck"]).arg(out).arg("here"));
+    told(&mut zypper(&["install", "--dry-run", "--no-recommends", package]))
+}
+
+/// Asks dnf the same.
+fn dnf_tries(out: &Path, package: &str) -> String {
+    let root = tempfile::tempdir().unwrap();
+    let mut dnf = Command::new("dnf");
+    dnf.arg(format!("--installroot={}", root.path().display()));
+    dnf.arg(format!("--repofrompath=here,file://{}", out.display()));
+    dnf.args(["--setopt=reposdir=/dev/null", "--repo=here", "--nogpgcheck", "--releasever=1"]);
+    told(dnf.args(["--assumeno", "install", package]).env("LC_ALL", "C"))
+}
+
+#[test]
+fn clients_find_interpreters_outside_of_bin() {
+    need(&["dnf", "zypper", "rpm", "rpmbuild"]);
+    need_root();
+    let room = tempfile::tempdir().unwrap();
+    let here = room.path();
+    for (artifact, program, interpreter) in [
+        ("tool", "bin/own", "/opt/rocm-7.1/libexec/own"),
+        ("tool", "libexec/own", "/opt/rocm-7.1/libexec/other"),
+        ("other", "libexec/other", "/bin/sh"),
+    ] {
+        let folder = here.join(format!("shard/{artifact}_lib_generic"));
+        let file = folder.join("math/part/stage").join(program);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(folder.join("artifact_manifest.txt"), "math/part/stage\n").unwrap();
+        fs::write(&file, format!("#!{interpreter}\n")).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let (set, out) = (here.join("set"), here.join("repository"));
+    let mut build = rockpack();
+    build.args(["build", "--version", "7.1.0", "--format", "rpm", "--artifacts"]);
+    run(build.arg(here.join("shard")).arg("--out").arg(&set));
+    let base = rpm(here, &plain_spec("base", "1", "Provides: /bin/sh"));
+    let said = publish(&mut repo(&[&set, &base], &out));
+    assert!(!said.contains("R139") && verify(&out).contains("all checks passed"), "{said}");
+    let said = zypper_tries(&out, "rocm-tool");
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+    let said = dnf_tries(&out, "rocm-tool");
+    assert!(said.contains("Transaction Summary"), "{said}");
+    // Packages of others, of which none provides the path.
+    let path = "/usr/share/example/owner";
+    let owner = rpm(here, &plain_spec("owner", "1", ""));
+    let user = rpm(here, &plain_spec("user", "1", &format!("Requires: {path}")));
+    let out = here.join("others");
+    assert!(publish(&mut repo(&[&owner, &user], &out)).contains("R139"));
+    let said = zypper_tries(&out, "user");
+    assert!(said.contains(&format!("nothing provides {path}")), "{said}");
 }

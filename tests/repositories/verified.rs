@@ -47,6 +47,37 @@ fn dependencies_close_within_a_suite_and_an_architecture() {
     }
 }
 
+/// Clients look for required paths among the files in `primary` and what packages provide.
+#[test]
+fn required_paths_that_clients_do_not_find_are_named() {
+    need(&["rpmbuild", "createrepo_c"]);
+    let room = tempfile::tempdir().unwrap();
+    let owner = plain_spec("owner", "1", "");
+    let provides = plain_spec("owner", "1", "Provides: /usr/share/example/owner");
+    for (name, owner, need, is_hidden) in [
+        ("file", &owner, "Requires: /usr/share/example/owner", true),
+        ("own", &owner, "Requires: /usr/share/example/user", true),
+        ("provided", &provides, "Requires: /usr/share/example/owner", false),
+        ("listed", &owner.replace("/share/example", "/bin"), "Requires: /usr/bin/owner", false),
+        ("elsewhere", &owner, "Requires: /usr/share/example/other", false),
+        ("weak", &owner, "Recommends: /usr/share/example/owner", false),
+    ] {
+        let (packages, out) = (room.path().join(name), room.path().join(format!("{name}-repo")));
+        rpm(&packages, owner);
+        rpm(&packages, &plain_spec("user", "1", need));
+        assert_eq!(verify(&packages).contains("V050"), is_hidden, "{name}");
+        for said in [publish(&mut repo(&[&packages], &out)), publish(&mut repo_at(&[], &out, 1))] {
+            let is_named = said.contains("R139") && said.contains("is required by user 1-1");
+            assert_eq!(is_named, is_hidden, "{name}: {said}");
+        }
+        // The same packages with the lists of another tool.
+        run(Command::new("createrepo_c").arg("--quiet").arg(&packages));
+        for repository in [&out, &packages] {
+            assert_eq!(failed(repository), Vec::from_iter(is_hidden.then_some("V077")), "{name}");
+        }
+    }
+}
+
 #[test]
 fn a_verification_says_what_it_read_and_what_it_did_not_look_at() {
     need(&["dpkg-deb", "rpmbuild"]);

@@ -1,11 +1,17 @@
-//! Finds the packages that the configuration names, and adds the configured relations.
+//! Finds the packages that the configuration names, and adds the configured relations and those that they ask
+//! for.
+
+use std::collections::BTreeSet;
 
 use rockpack_base::error::{Error, Faults, Result};
+use rockpack_base::formats::rpm_md::is_unlisted_path;
+use rockpack_base::tree::TreePath;
 
 use super::draft::Draft;
 use crate::config::{Config, nearest};
-use crate::package::Format;
+use crate::package::{Format, RelationKind};
 use crate::plan::naming::place_of;
+use crate::plan::relations::plain;
 use crate::plan::settings::PlanSettings;
 use crate::report::words::few;
 
@@ -54,5 +60,35 @@ pub(in crate::plan) fn add_relations(setting: &PlanSettings, drafts: &mut [Draft
         }
         draft.changes.push(place);
     }
+    provide_paths(setting, drafts);
     faults.finish()
+}
+
+/// Lets packages provide those of their paths that an `.rpm` of the set requires and `primary` does not list,
+/// unless one provides them already. dnf and zypper find no package for them otherwise.
+fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
+    let (mut required, mut provided) = (BTreeSet::new(), BTreeSet::new());
+    for draft in drafts.iter() {
+        let stated = draft.relations.iter().filter(|(format, _)| *format == Format::Rpm);
+        let found = draft.discovered.rpm.iter().filter(|found| {
+            !draft.changes(setting).any(|change| change.rpm.removed.contains(&found.name))
+        });
+        let relations = stated.map(|(_, relation)| relation).chain(found);
+        for relation in relations.filter(|relation| is_unlisted_path(&relation.name)) {
+            match relation.kind {
+                RelationKind::Depends => drop(required.insert(relation.name.clone())),
+                RelationKind::Provides => drop(provided.insert(relation.name.clone())),
+                _ => {}
+            }
+        }
+    }
+    for path in required.difference(&provided) {
+        let inside = path.strip_prefix(&format!("{}/", setting.prefix.absolute()));
+        let Some(inside) = inside.and_then(|inside| TreePath::new(inside).ok()) else { continue };
+        for draft in drafts.iter_mut() {
+            if draft.files.keys().any(|own| *own == inside || own.is_below(&inside)) {
+                draft.relations.push((Format::Rpm, plain(RelationKind::Provides, path)));
+            }
+        }
+    }
 }

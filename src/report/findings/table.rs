@@ -864,6 +864,15 @@ coded! {
              GPU, so there it solves fewer problems; build the library for these archs",
             few(archs, 5)
         ];
+    /// A package requires a path for which dnf and zypper find no package, although one has it.
+    RequiredPathUnlisted = "R139" "required-path-unlisted" Warning
+        { path: String, owner: String, packages: Vec<String> }
+        ["{path}"]
+        [
+            "is required by {} and is in {owner}, but no package provides it and primary does not list it, so \
+             dnf and zypper do not find it: have {owner} provide the path (`Provides: {path}`)",
+            few(packages, 3)
+        ];
 }
 
 /// Names with invisible characters written out.

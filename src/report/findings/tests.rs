@@ -874,6 +874,11 @@ fn of_updates() -> Vec<Finding> {
             requires: text("amd-torch-device-gfx942 ==2.13.0"),
         },
         Finding::WheelBuildsMixed { wheel: text("torch 2.13.0"), builds: texts(["1", "none"]) },
+        Finding::RequiredPathUnlisted {
+            path: text("/opt/rocm/libexec/runner"),
+            owner: text("rocm-core 7.1.0-1"),
+            packages: texts(["rocm-blas 7.1.0-1", "rocm-tools 7.1.0-1"]),
+        },
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_base::formats::rpm_md::is_unlisted_path;
 use rockpack_base::gfx::{SPIRV, Target};
 
 use super::listings::listings;
@@ -18,7 +19,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     let by_name: BTreeMap<&str, &Installed> =
         packages.iter().map(|package| (package.name.as_str(), *package)).collect();
     for package in packages {
-        for lack in unmet(package, &by_name) {
+        for lack in unmet(package, &by_name).into_iter().chain(unlisted(package, packages)) {
             add(package, lack, problems);
         }
         if !package.has_kernels() {
@@ -109,6 +110,17 @@ fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<Depen
         Some(DependencyLack::OtherVersion { dependency, sign, wanted, version })
     });
     lacks.collect()
+}
+
+/// Required paths of the set for which clients find no package.
+fn unlisted(package: &Installed, packages: &[&Installed]) -> impl Iterator<Item = DependencyLack> {
+    let offers = move || packages.iter().flat_map(|other| &other.provides);
+    let paths = package.named.iter().filter(|name| is_unlisted_path(name));
+    let open = paths.filter(move |path| !offers().any(|offer| offer.name == **path));
+    open.filter_map(move |path| {
+        let owner = packages.iter().find(|other| other.paths.contains_key(path))?;
+        Some(DependencyLack::PathUnlisted { path: path.clone(), owner: owner.file.clone() })
+    })
 }
 
 /// Nothing that comes with a kernel package is for other archs only.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::sets::PackagePath;
 
-/// A dependency that a kernel package ought to have.
+/// A dependency that a package ought to have, or that nothing meets.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
@@ -21,6 +21,9 @@ pub enum DependencyLack {
     /// A dependency on another version of a package than the set has.
     #[display("depends on {dependency} ({sign} {wanted}), and the set has {version}")]
     OtherVersion { dependency: String, sign: String, wanted: String, version: String },
+    /// A path of a package of the set that dnf and zypper do not find.
+    #[display("requires {path} of {owner}, which no package provides and primary does not list")]
+    PathUnlisted { path: String, owner: String },
 }
 
 /// A package name that another one excludes.

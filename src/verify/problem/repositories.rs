@@ -153,7 +153,9 @@ impl fmt::Display for OpenDependency {
                 return write!(f, "its extra {extra} requires {requires}, {which}");
             }
         };
-        write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
+        let is_path = alternatives.iter().any(|wish| wish.starts_with('/'));
+        let end = if is_path { "provides or has in primary" } else { "is" };
+        write!(f, "{verb} {}, which no package{} {end}", either(alternatives, 5), for_arch(arch))
     }
 }
 

@@ -95,8 +95,8 @@ coded! {
     /// The package manager cannot unpack a name or path, because it is too long.
     PathTooLong = "V041" "path-too-long" { file: PackagePath, excess: PathExcess }
         ["{file}"] ["{excess}"];
-    /// A kernel package does not depend on exactly its host's version, or another package does not
-    /// depend on the version of a package that it belongs to.
+    /// A kernel package does not depend on exactly its host's version, another package does not depend on the
+    /// version of a package that it belongs to, or a package requires a path that clients do not find.
     DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
         ["{package}"] ["{lack}"];
     /// Installing a kernel package brings the kernels of another group.
@@ -161,7 +161,8 @@ coded! {
         ["{file}"] ["was valid until {until}"];
     /// A file of a repository is named by no index.
     OrphanFile = "V076" "orphan-file" { file: String } ["{file}"] ["is named by no index"];
-    /// A package of a repository depends on one that the repository has in no fitting version.
+    /// A package of a repository depends on one that the repository has in no fitting version, or requires a
+    /// path that clients do not find.
     DependencyOpen = "V077" "dependency-open" { file: String, dependency: OpenDependency }
         ["{file}"] ["{dependency}"];
     /// An index describes a package for another architecture, or twice, or not in all lists. The file

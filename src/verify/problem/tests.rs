@@ -451,6 +451,10 @@ fn of_dependencies() -> Vec<Problem> {
             wanted: text("7.1.0-2"),
             version: text("7.1.0-1"),
         }),
+        dependency_missing(DependencyLack::PathUnlisted {
+            path: text("/opt/rocm/libexec/runner"),
+            owner: text("rocm-core-7.1.0-1.x86_64.rpm"),
+        }),
         Problem::OtherGroupNeeded {
             package: text(KERNELS),
             brought: text("rocm-blas-gfx120x_7.1.0-1_amd64.deb"),
@@ -612,6 +616,10 @@ fn of_indexed_packages() -> Vec<Problem> {
         open_dependency(OpenDependency::Deb { alternatives, arch: None }),
         open_dependency(OpenDependency::Rpm {
             alternatives: texts(["a = 1"]),
+            arch: text("x86_64"),
+        }),
+        open_dependency(OpenDependency::Rpm {
+            alternatives: texts(["/opt/rocm/libexec/runner"]),
             arch: text("x86_64"),
         }),
         open_dependency(OpenDependency::Wheel {

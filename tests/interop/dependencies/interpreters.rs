@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::program::rockpack;
+use support::queries::rpm_list;
 use support::tools;
 
 use crate::dependencies::Case;
@@ -344,6 +345,61 @@ fn what_is_no_script_and_what_the_set_has_is_silent() {
     for part in expected {
         assert!(found.iter().any(|line| line.contains(part)), "{part} is not in {found:?}");
     }
+}
+
+/// The paths below the prefix that a package provides.
+fn provided(case: &Case, package: &str) -> Vec<String> {
+    let all = rpm_list(&case.path(&format!("out/{package}.rpm")), "--provides");
+    let paths = all.lines().filter_map(|line| line.strip_prefix("/opt/rocm-7.1/"));
+    let mut paths: Vec<String> = paths.map(str::to_owned).collect();
+    paths.sort();
+    paths
+}
+
+/// dnf and zypper find a required path among the files in `primary`, or if a package provides it.
+#[test]
+fn required_paths_that_clients_do_not_find_are_provided() {
+    tools::need(&TOOLS);
+    let (one, two) = ("rocm-tool-7.1.0-1.x86_64", "rocm-other-7.1.0-1.noarch");
+    let case = tool();
+    let (stage, other) = (case.stage("tool"), case.stage("other"));
+    for (script, interpreter) in [
+        ("own", "libexec/runner"),
+        ("linked", "libexec/link"),
+        ("through-folder", "lib/python/libexec/python"),
+        ("listed", "bin/interpreter"),
+    ] {
+        let line = format!("#!/opt/rocm-7.1/{interpreter}\n");
+        write(&stage.join("bin").join(script), 0o755, &line);
+    }
+    write(&stage.join("libexec/runner"), 0o755, "#!/bin/sh\n");
+    for program in ["libexec/runner-2", "lib/python-3/libexec/python", "bin/interpreter"] {
+        write(&other.join(program), 0o755, "#!/bin/sh\n");
+    }
+    symlink("runner-2", other.join("libexec/link")).unwrap();
+    symlink("python-3", other.join("lib/python")).unwrap();
+    let python = ["lib/python-3", "lib/python-3/libexec/python"];
+    let config = "[relations.rocm-other]\nrpm.requires = ['/opt/rocm-7.1/lib/libtool.a']\n\
+                  [relations.rocm-tool]\nrpm.requires = ['/opt/rocm-7.1/lib/python-3', \
+                  '/opt/absent', '(/opt/rocm-7.1/libexec/runner-2 or absent)']\n";
+    case.built(config, &[]);
+    assert_eq!(provided(&case, one), ["lib/libtool.a", "libexec/runner"]);
+    assert_eq!(provided(&case, two), [&python[..], &["libexec/link", "libexec/runner-2"]].concat());
+    let found = verify(&case);
+    assert!(found.contains("exit status: 0"), "{found}");
+    // Without the requirement, or where another package provides the path, nothing is added.
+    let removed = "[relations.rocm-tool]\nrpm.remove = ['/opt/rocm-7.1/libexec/runner']\n\
+                   rpm.provides = ['/opt/rocm-7.1/libexec/link']\n";
+    case.built(removed, &[]);
+    assert_eq!(provided(&case, one), ["libexec/link"]);
+    assert_eq!(provided(&case, two), python[1..]);
+    assert_eq!(case.verified(), (Some(0), Vec::new()));
+    // Packages of which one does not provide what the other requires are named.
+    case.built("[relations.rocm-other]\nrpm.remove = ['/opt/rocm-7.1/libexec/link']\n", &[]);
+    let (status, problems) = case.verified();
+    let expected = format!("requires /opt/rocm-7.1/libexec/link of {two}.rpm, which no package");
+    assert_eq!((status, problems.len()), (Some(1), 1), "{problems:?}");
+    assert!(problems[0].starts_with("V050") && problems[0].contains(&expected), "{problems:?}");
 }
 
 #[test]

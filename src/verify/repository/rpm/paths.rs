@@ -1,4 +1,4 @@
-//! Files of packages by the list of files, and packages that conflict by them.
+//! Files of packages by the list of files: packages that conflict by them, and required ones.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use super::lists::{RelationEntry, RpmEntry, RpmFiles};
 use crate::package::bounds::{Bound, Relations};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::owners::Owner;
-use crate::package::{Comparison, Format, RelationKind};
+use crate::package::{Comparison, Format, RelationKind, required_paths};
+use crate::verify::problem::{OpenDependency, Problem};
 use crate::verify::repository::context::{Context, NamedFiles};
 use crate::verify::repository::owners;
 
@@ -21,8 +22,8 @@ const LISTS: [(&str, RelationKind); 4] = [
     ("rpm:provides", RelationKind::Provides),
 ];
 
-/// Reports every path at which two packages of `primary` conflict. `files` has the files of
-/// each package by its digest.
+/// Reports every path at which two packages of `primary` conflict, and every required one that clients do not
+/// find. `files` has the files of each package by its digest.
 pub(super) fn check(
     context: &mut Context<'_>,
     primary: &[RpmEntry],
@@ -37,6 +38,14 @@ pub(super) fn check(
         let front = Front::read(&open_package(named, primary, at)?).ok()?;
         let paths = front.metadata.get_file_paths().ok()?;
         paths.iter().filter_map(|path| path.to_str()).find(|path| is_it(path)).map(str::to_owned)
+    });
+    required_paths::each_hidden(&owners, |path, _, requirers| {
+        for package in requirers.iter().filter_map(|at| primary.get(*at)) {
+            let (alternatives, arch) = (vec![path.to_owned()], package.arch.clone());
+            let dependency = OpenDependency::Rpm { alternatives, arch };
+            let file = package.path.clone();
+            context.problems.add(Problem::DependencyOpen { file, dependency });
+        }
     });
 }
 

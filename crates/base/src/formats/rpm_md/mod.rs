@@ -22,7 +22,7 @@ mod xml;
 
 pub use package::{
     Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
-    RpmPackage,
+    RpmPackage, is_unlisted_path,
 };
 pub use repomd::{DataFile, Repomd};
 pub use xml::{RepositoryRpm, filelists, other, primary};

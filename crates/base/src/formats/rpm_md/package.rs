@@ -176,6 +176,11 @@ pub(super) fn is_primary(path: &str) -> bool {
     path.starts_with("/etc/") || path.contains("bin/") || path == "/usr/lib/sendmail"
 }
 
+/// Whether `name` is a path that `primary` does not list: clients find it only if a package provides it.
+pub fn is_unlisted_path(name: &str) -> bool {
+    name.starts_with('/') && !is_primary(name)
+}
+
 /// An entry of the changelog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changelog {

@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that a package set never has, or that are about this table itself.
-const NEVER: [Code; 25] = [
+const NEVER: [Code; 26] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -34,6 +34,7 @@ const NEVER: [Code; 25] = [
     Code::WheelExtraOpen,
     Code::WheelBuildsMixed,
     Code::RequiredPathUnlisted,
+    Code::PlaceholderPublished,
     Code::FolderClosed,
     Code::SecretReadable,
     Code::CacheEntryDamaged,
@@ -43,7 +44,7 @@ const NEVER: [Code; 25] = [
 ];
 
 /// Findings that compare the set with an earlier one.
-const OF_EARLIER: [Code; 8] = [
+const OF_EARLIER: [Code; 9] = [
     Code::VersionNotNewer,
     Code::PathMoved,
     Code::PathKindChanged,
@@ -52,6 +53,7 @@ const OF_EARLIER: [Code; 8] = [
     Code::PackagesKept,
     Code::EarlierHeldBack,
     Code::EarlierPartsAbsent,
+    Code::VendorChanged,
 ];
 
 /// Findings to accept.

@@ -20,7 +20,7 @@ use super::policies::{Alternatives, UnassignedArchitectures, Untransformable, va
 use super::scheme;
 use crate::input::artifact::ComponentKind;
 use crate::input::database::Rule;
-use crate::package::DistributionTag;
+use crate::package::{DistributionTag, UNNAMED_PACKAGER, UNSET_VERSION};
 
 declared! {
 /// The keys of a packaging configuration
@@ -68,7 +68,7 @@ pub struct Keys {
     pub variant: Option<String>,
     /// Upstream version of all packages, e.g. 7.1.0
     #[arg(long)]
-    pub version: String = "0.0.0",
+    pub version: String = UNSET_VERSION,
     /// Release of all packages
     #[arg(long)]
     pub release: String = "1",
@@ -107,8 +107,9 @@ pub struct Keys {
     pub content_date: String = "2025-01-01T00:00:00Z",
     /// Maintainer of the packages, as `Name <address>`
     #[arg(skip)]
-    pub maintainer: String = "Unnamed packager <packager@rockpack.invalid>",
-    /// Builder of the packages, a person or organisation
+    pub maintainer: String = UNNAMED_PACKAGER,
+    /// Builder of the packages, a person or organisation. Set it once: zypper does not update a package to
+    /// another vendor (`R138`)
     #[arg(skip)]
     pub vendor: Option<String>,
     /// Home page

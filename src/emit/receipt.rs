@@ -115,6 +115,7 @@ fn package_record<F>(
         role: role.kind(),
         group: role.group().map(str::to_owned),
         archs: role.archs().to_vec(),
+        vendor: planned.and_then(|package| package.vendor(emitted.format)),
         code_objects: distinct,
         members: emitted.members.into_iter().map(member_record).collect(),
     })

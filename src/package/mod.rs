@@ -19,6 +19,7 @@ pub mod releases;
 pub mod required_paths;
 pub mod system_folders;
 pub mod updates;
+pub mod vendors;
 mod version;
 
 use serde::Serialize;
@@ -33,6 +34,12 @@ pub use version::{DistributionTag, Version};
 
 use named::named_enum;
 use rockpack_base::tree::{Node, TreePath};
+
+/// The upstream version of packages if none is given.
+pub const UNSET_VERSION: &str = "0.0.0";
+
+/// The maintainer of packages if none is given.
+pub const UNNAMED_PACKAGER: &str = "Unnamed packager <packager@rockpack.invalid>";
 
 /// The role of a package in a set, with its groups and archs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -259,6 +266,12 @@ impl<F> Package<F> {
                 Some(format!("{epoch}{}-{}", control.version, control.release))
             }
         }
+    }
+
+    /// The vendor of the `.rpm`, empty for none; `None` for a `.deb`, which has no such field.
+    pub fn vendor(&self, format: Format) -> Option<String> {
+        let control = self.rpm.as_ref().filter(|_| format == Format::Rpm)?;
+        Some(control.vendor.clone().unwrap_or_default())
     }
 
     /// Copies the package with other entries.

@@ -6,8 +6,9 @@
 //! | the newest versions of both names have the path, or neither has it | both can be installed: dpkg stops midway, rpm stops if the files differ | one has Conflicts, Breaks, Replaces or Obsoletes for the other, or their dependencies on exact versions, followed once, exclude each other |
 //! | the newest version of a name no longer has the path, and another name has it | the packages are `.deb`: dpkg stops at the update | the new owner Replaces the former one, or one conflicts with the other; the packages are `.rpm`, because rpm updates all at once |
 //!
-//! Identical files of two `.rpm` are not reported, because rpm installs both. Directories, two packages of
-//! one name (they replace each other) and packages for two architectures are not judged.
+//! Identical files and links of two `.rpm`, as debug packages have them by build-id, are not reported,
+//! because rpm installs both. Directories, two packages of one name (they replace each other) and packages
+//! for two architectures are not judged.
 //!
 //! Sources: Debian policy 7.6.1; dpkg's refusal to overwrite.
 
@@ -22,14 +23,6 @@ const COMPARED: usize = 64;
 
 /// Most pairs that are reported.
 const TOLD: usize = 1000;
-
-/// Folders of links by build-id, which debug packages share.
-const SHARED: [&str; 2] = ["/usr/lib/debug/.build-id/", "/usr/lib/.build-id/"];
-
-/// Whether packages of `format` may share ownership of `path`.
-pub fn is_shared_by_design(format: Format, path: &str) -> bool {
-    format == Format::Rpm && SHARED.iter().any(|folder| path.starts_with(folder))
-}
 
 /// A package of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

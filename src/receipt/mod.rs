@@ -101,6 +101,10 @@ pub struct PackageRecord {
     /// For kernel packages: the base archs inside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
+    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`, and in receipts of earlier versions of
+    /// rockpack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
     /// Number of distinct code objects in the kernel archives of the package.
     pub code_objects: u64,
     /// Full version, with the epoch if there is one.

@@ -19,7 +19,7 @@ use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::yank;
 use crate::package::indexed::{Facts, PackageKind};
-use crate::report::{Finding, Findings};
+use crate::report::{Finding, Findings, PackageLeftOut};
 
 /// The file of a package that a channel did not have.
 #[derive(Debug, Clone)]
@@ -88,6 +88,13 @@ impl Catalog {
         if let Some(there) = self.records.get_mut(&path) {
             if there.source.sha256 != given.source.sha256 {
                 return Err(two_contents(&path, given, there));
+            }
+            if self.added.contains_key(&path) && there.source.name != given.source.name {
+                let mut names = [there.source.name.clone(), given.source.name.clone()];
+                names.sort_by_key(|name| !path.ends_with(name.as_str()));
+                let [name, file] = names;
+                let reason = PackageLeftOut::Duplicate(name);
+                self.findings.add(Finding::PackageFileLeftOut { file, reason });
             }
             if there.source != given.source {
                 // The same under another time: that is what to look for next time.

@@ -79,7 +79,7 @@ impl NextChannel {
                 let earlier = &earlier.records;
                 findings.extend(owners::findings(store, format, earlier, &catalog));
                 let update = updates::of(channel, format, earlier, &next.records);
-                update.finding.into_iter().for_each(|finding| findings.add(finding));
+                update.findings.into_iter().for_each(|finding| findings.add(finding));
                 update.clients
             }
             None => Vec::new(),

@@ -67,7 +67,7 @@ fn upstream_versions(versions: &Versions) -> Versions {
 }
 
 /// The version up to the last dash, behind which both formats have the release.
-fn upstream_version(version: &str) -> &str {
+pub(super) fn upstream_version(version: &str) -> &str {
     version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
 }
 
@@ -134,6 +134,9 @@ mod tests {
             "7.1.1~rc2-1",
             "7.1.1-1",
             "7.10.0-1",
+            "7.12.0~20260202-1",
+            "7.12.0-1",
+            "7.12.0rc1-1",
             "1:0-1",
         ];
         assert!(found(&ordered, &ordered).is_empty(), "{:?}", found(&ordered, &ordered));

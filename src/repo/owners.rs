@@ -1,6 +1,5 @@
 //! Paths that two packages of a channel own, by what its state remembers of them: the files and links
-//! of a `.deb`, and all that the header of an `.rpm` lists but directories, ghosts and what debug files
-//! share.
+//! of a `.deb`, and all that the header of an `.rpm` lists but directories and ghosts.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ use super::store::Store;
 use crate::package::bounds::{Bound, Relations, deb_bounds};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::indexed::{Facts, deb_path};
-use crate::package::owners::{Obstacle, Owner, SharedPath, is_shared_by_design, obstacles};
+use crate::package::owners::{Obstacle, Owner, SharedPath, obstacles};
 use crate::package::required_paths;
 use crate::package::{Comparison, DEB_FIELDS, Format, RelationKind};
 use crate::report::{Finding, Findings};
@@ -136,7 +135,7 @@ fn bound_of(dependency: &IndexedDependency) -> Bound<'_> {
 
 fn rpm_paths(package: &RpmPackage) -> impl Iterator<Item = &str> {
     let own = package.files.iter().filter(|file| file.kind == FileKind::Plain);
-    own.map(|file| file.path.as_str()).filter(|path| !is_shared_by_design(Format::Rpm, path))
+    own.map(|file| file.path.as_str())
 }
 
 /// The package at a path of the pool, if it can be read.

@@ -11,13 +11,15 @@ use super::channel::Channel;
 use super::published::{ClientDownload, Download, GpuDownload};
 use super::state::{PoolRecord, PoolRecords};
 use crate::package::Format;
+use crate::package::indexed::Facts;
 use crate::package::updates::{Effect, Offered};
+use crate::package::vendors::VendorChanges;
 use crate::report::Finding;
 
 /// The effect of a publication on clients.
 pub(super) struct Update {
-    /// The finding about updates that are held back, if there are any.
-    pub finding: Option<Finding>,
+    /// The findings about updates that are held back.
+    pub findings: Vec<Finding>,
     /// The packages that clients download, for each architecture.
     pub clients: Vec<ClientDownload>,
 }
@@ -31,7 +33,7 @@ pub(super) fn of(
 ) -> Update {
     let (before, after) = (newest(earlier), newest(next));
     let effect = Effect::of(format, &offered(&before), &offered(&after));
-    let finding = (!effect.is_none()).then(|| Finding::UpdateHeldBack {
+    let held_back = (!effect.is_none()).then(|| Finding::UpdateHeldBack {
         channel: channel.name(),
         format,
         misfits: effect.misfits,
@@ -41,7 +43,29 @@ pub(super) fn of(
         let records = positions.into_iter().filter_map(|at| after.get(at).copied());
         client(architecture, records)
     });
-    Update { finding, clients: clients.collect() }
+    let vendors = vendor_changes(earlier, next, &after).into_findings();
+    let findings = held_back.into_iter().chain(vendors).collect();
+    Update { findings, clients: clients.collect() }
+}
+
+/// The packages of `newest` with another vendor than an older version, which clients may have.
+fn vendor_changes(
+    earlier: &PoolRecords,
+    next: &PoolRecords,
+    newest: &[&PoolRecord],
+) -> VendorChanges {
+    let newest = newest.iter().map(|record| &record.indexed.facts);
+    let newest: BTreeMap<(&str, &str), &Facts> =
+        newest.map(|facts| ((facts.name(), facts.arch()), facts)).collect();
+    let mut changes = VendorChanges::default();
+    for old in earlier.values().chain(next.values()).map(|record| &record.indexed.facts) {
+        let new = newest.get(&(old.name(), old.arch()));
+        let newer = new.filter(|new| new.compare_versions(old).is_gt());
+        if let (Facts::Rpm(from), Some(Facts::Rpm(to))) = (old, newer) {
+            changes.add(&from.name, &from.vendor, &to.vendor);
+        }
+    }
+    changes
 }
 
 fn offered<'a>(records: &[&'a PoolRecord]) -> Vec<Offered<'a>> {

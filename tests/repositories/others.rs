@@ -9,7 +9,7 @@ use support::example::rockpack;
 use support::foreign_deb::{ForeignDeb, TOOLS};
 use support::raw_header::{RawTag, header, numbers, package, text, texts};
 use support::repo_fixture::{
-    contents, deb, failed_checks, plain_spec, publish, refused, repo, rpm, verify,
+    contents, deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm, verify,
 };
 use support::tools::{need, need_root, run, succeed, told};
 
@@ -364,4 +364,27 @@ fn no_package_of_a_folder_is_passed_over_in_silence() {
     fs::copy(packages.join("installer.udeb"), only.join("x.udeb")).unwrap();
     let (said, _) = refused(&mut repo(&[&only], &out));
     assert!(said.contains("there is no package in this folder") && said.contains("R058"), "{said}");
+}
+
+/// Only one of two names of a package is published, and not in silence.
+#[test]
+fn a_package_under_two_names_is_named() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let [packages, more, out] = ["packages", "more", "repo"].map(|name| room.path().join(name));
+    let one = deb(&packages, ("one", "1", "amd64"), "");
+    fs::copy(&one, packages.join("RENAMED.DEB")).unwrap();
+    let (said, _) = refused(repo(&[&packages], &out).arg("--strict"));
+    assert!(said.contains("R058"), "{said}");
+    let warned = lines_with(&publish(&mut repo(&[&packages], &out)), "R058");
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    for part in ["RENAMED.DEB: is left out", "the same package as one_1_amd64.deb"] {
+        assert!(warned[0].contains(part), "{warned:?}");
+    }
+    // The same file in two folders, and another package with such a name, are no mistakes.
+    fs::create_dir(&more).unwrap();
+    fs::copy(&one, more.join("one_1_amd64.deb")).unwrap();
+    fs::rename(deb(&more, ("two", "1", "amd64"), ""), packages.join("RENAMED.DEB")).unwrap();
+    let said = publish(&mut repo_at(&[&packages, &more], &room.path().join("good"), 3));
+    assert!(lines_with(&said, "R058").is_empty(), "{said}");
 }

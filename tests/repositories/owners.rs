@@ -242,12 +242,39 @@ fn rpms_with_one_file_are_named() {
         assert_eq!(told(&[&one, &two], "R062").0.is_empty(), is_same);
         assert_eq!(told(&[&one, &two], "R062").1.is_empty(), is_same);
     }
-    // An update changes all at once, and debug files are shared.
+    // An update changes all at once.
     let newer = made_rpm(here, ("rocm-x", "7.2", "/opt/rocm/lib/liby.so.1"), "");
     is_silent(&[&plain, &newer, &made_rpm(here, ("rocm-x71", "7.2", path), "")]);
-    let debug = "/usr/lib/debug/.build-id/ab/cd";
-    let [one, two] = ["one", "two"].map(|name| made_rpm(here, (name, "1", debug), ""));
-    is_silent(&[&one, &two]);
+}
+
+/// Packages share debug files, and links by build-id, only if they are the same.
+#[test]
+fn rpms_with_one_build_id_are_named_unless_they_agree() {
+    need(&["rpmbuild", "rpm"]);
+    let room = tempfile::tempdir().unwrap();
+    let here = room.path();
+    let debug = "/usr/lib/debug/.build-id/ab/cd.debug";
+    let file = |name, text| rpm_with_text(here, (name, debug), text, "0644");
+    let link = |name, target| rpm_with_link(here, name, target);
+    for (one, two, is_same) in [
+        (link("one", "../../../../opt/x"), link("two", "../../../../opt/x"), true),
+        (link("one", "../../../../opt/x"), link("two", "../../../../opt/y"), false),
+        (link("one", "../../../../opt/long/x"), link("two", "../../../../opt/x"), false),
+        (file("one", "echo same"), file("two", "echo same"), true),
+        (file("one", "echo same"), file("two", "echo more"), false),
+    ] {
+        assert_eq!(rpm_installs(&[&one, &two]), is_same);
+        let (found, failed, checked) = told(&[&one, &two], "R062");
+        assert_eq!((found.is_empty(), failed.is_empty()), (is_same, is_same), "{checked}");
+        assert!(is_same || failed == ["V079"], "{checked}");
+    }
+}
+
+/// A package with a link by build-id.
+fn rpm_with_link(room: &Path, name: &str, target: &str) -> PathBuf {
+    let spec = spec_with_file((name, "1", "/usr/lib/.build-id/ab/cd"), "")
+        .replace(&format!("echo {name} 1 >"), &format!("ln -s {target} "));
+    rpm(&room.join(target.replace(['/', '.'], "-")), &spec)
 }
 
 /// A package of `version` with a file at `path`, and whole lines of tags.

@@ -1,10 +1,13 @@
-//! Versions of packages that a path, or one of the two formats, does not tell apart as the other does.
+//! Versions of packages that a path, or one of the two formats, does not tell apart as the other does, and
+//! those that zypper does not update to.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use support::foreign_deb::{ForeignDeb, TOOLS};
 use support::repo_fixture::{contents, deb, plain_spec, publish, refused, repo, repo_at, rpm};
-use support::tools::{need, run};
+use support::tools::{need, need_root, run, succeed};
 
 use crate::others::lines_with;
 
@@ -84,4 +87,93 @@ fn versions_that_the_formats_order_differently_are_named() {
     assert!(lines_with(&publish(repo(&both, &here.join("deb")).arg("--deb")), "R059").is_empty());
     let ordered: [&Path; 3] = [&here.join("date"), &here.join("later"), &here.join("release")];
     assert!(lines_with(&publish(&mut repo(&ordered, &here.join("ordered"))), "R059").is_empty());
+}
+
+/// zypper keeps a package of another vendor, and succeeds.
+#[test]
+fn a_vendor_that_changes_is_named() {
+    need(&["rpmbuild", "rpm", "zypper"]);
+    need_root();
+    let room = tempfile::tempdir().unwrap();
+    for (case, (from, to, differ)) in [
+        ("Vendor: One", "Vendor: Two", true),
+        ("", "Vendor: One", true),
+        ("Vendor: One", "", true),
+        ("Vendor: One", "Vendor: ONE", false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let here = room.path().join(case.to_string());
+        let [old, new] = [("1", from), ("2", to)]
+            .map(|(version, vendor)| plain_spec("plain", version, vendor))
+            .map(|spec| rpm(&here.join("packages"), &spec));
+        let (out, root) = (here.join("repo"), here.join("root"));
+        fs::create_dir(&root).unwrap();
+        publish(&mut repo(&[&old], &out));
+        zypper(&root, &["addrepo", &format!("file://{}", out.display()), "set"]);
+        zypper(&root, &["refresh"]);
+        zypper(&root, &["install", "plain"]);
+        // The old version goes in the same publication, or stays.
+        let said = publish(repo_at(&[&new], &out, 1).args(["--keep", "1"]));
+        assert_eq!(lines_with(&said, "R138").len(), usize::from(differ), "{said}");
+        let both = publish(&mut repo(&[&old, &new], &here.join("both")));
+        assert_eq!(lines_with(&both, "R138"), lines_with(&said, "R138"));
+        zypper(&root, &["refresh", "--force"]);
+        zypper(&root, &["update"]);
+        assert_eq!(installed_version(&root), if differ { "1" } else { "2" }, "{from} {to}");
+        zypper(&root, &["update", "--allow-vendor-change"]);
+        assert_eq!(installed_version(&root), "2");
+    }
+    let said = publish(&mut repo(&[&room.path().join("1/packages")], &room.path().join("named")));
+    let command = "changes from none to One in 1 package (plain): `zypper update` keeps";
+    assert!(said.contains(command) && said.contains("--allow-vendor-change"), "{said}");
+}
+
+fn zypper(root: &Path, arguments: &[&str]) {
+    let mut zypper = Command::new("zypper");
+    zypper.arg("--root").arg(root).args(["--non-interactive", "--no-gpg-checks"]);
+    run(zypper.args(arguments).env("LC_ALL", "C"));
+}
+
+fn installed_version(root: &Path) -> String {
+    succeed(Command::new("rpm").arg("--root").arg(root).args(["-q", "--qf", "%{VERSION}", "plain"]))
+}
+
+#[test]
+fn placeholders_of_builds_are_named() {
+    need(&TOOLS);
+    need(&["rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let unnamed = "Unnamed packager <packager@rockpack.invalid>";
+    let [made, out] = ["made", "repo"].map(|name| room.path().join(name));
+    let unset = deb(&made, ("unset", "2:0.0.0-1", "amd64"), "");
+    let by_nobody = rpm(&made, &plain_spec("by-nobody", "1", &format!("Packager: {unnamed}")));
+    let both = ForeignDeb::new("both", "");
+    let control = both.control.replace("Packager <packager@example.org>", unnamed);
+    let [zero, plain] = ["0.0.0", "10.0.0"].map(|version| {
+        let control = control.replace("Version: 1\n", &format!("Version: {version}\n"));
+        let file = made.join(format!("both_{version}_all.deb"));
+        ForeignDeb { control, ..ForeignDeb::new("both", "") }.write(&file);
+        file
+    });
+    for (package, placeholders) in [
+        (&unset, &["0.0.0: is"][..]),
+        (&by_nobody, &["rockpack.invalid>: is"][..]),
+        (&zero, &["0.0.0: is", "rockpack.invalid>: is"][..]),
+        (&plain, &["rockpack.invalid>: is"][..]),
+    ] {
+        let (said, _) = refused(repo(&[package], &out).arg("--strict"));
+        assert!(!out.join("pool").exists() && !out.join("packages").exists());
+        let found = lines_with(&said, "R140");
+        assert_eq!(found.len(), placeholders.len(), "{said}");
+        assert!(placeholders.iter().all(|it| said.contains(it)), "{said}");
+    }
+    let said = publish(&mut repo(&[&made], &out));
+    assert!(said.contains("0.0.0: is a placeholder in 2 packages (both, unset)"), "{said}");
+    for version in ["0.0.1", "10.0.0", "0.0.0~20260202", "0.0.0.1"] {
+        let file = deb(&made, ("good", version, "amd64"), "");
+        let said = publish(&mut repo(&[&file], &room.path().join(version)));
+        assert!(lines_with(&said, "R140").is_empty(), "{said}");
+    }
 }

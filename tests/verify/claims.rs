@@ -24,6 +24,7 @@ fn v002_fields_that_packages_and_artifacts_prove() {
         record(receipt, "rocm-blas-gfx110x", rpm).version = "1:7.1.0-1".to_owned();
         record(receipt, "rocm-blas-gfx115x", deb).installed_size += 1024;
         record(receipt, "rocm-blas-gfx115x", rpm).installed_size += 1;
+        record(receipt, "rocm-blas-gfx115x", rpm).vendor = Some("Other".to_owned());
         record(receipt, "rocm-blas-gfx115x", deb).group = Some("other".to_owned());
         record(receipt, "rocm-blas-gfx120x", rpm).group = None;
         record(receipt, "rocm-blas-gfx120x", rpm).archs.pop();
@@ -55,6 +56,11 @@ fn v002_fields_that_packages_and_artifacts_prove() {
         ),
         ("V002", format!("rocm-blas-gfx115x{deb}"), "its installed size is `"),
         ("V002", format!("rocm-blas-gfx115x{rpm}"), "its installed size is `"),
+        (
+            "V002",
+            format!("rocm-blas-gfx115x{rpm}"),
+            "its vendor is ``, and the receipt says `Other`",
+        ),
         ("V002", format!("rocm-blas-gfx115x{deb}"), "says another group of it than of"),
         (
             "V002",

@@ -176,6 +176,7 @@ fn in_format(
         role: Some(package.role.kind()),
         group: package.role.group().map(str::to_owned),
         archs: package.role.archs().to_vec(),
+        vendor: package.vendor(format),
         download: Size::estimate(download),
         installed: Size { bytes: installed, estimated },
         relations: RelationRecord::of_package(package, format)?,

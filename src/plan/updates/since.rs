@@ -14,6 +14,7 @@ use rockpack_base::tree::Node;
 use super::kinds::{Before, KindChanges};
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::dependencies::SystemPackages;
+use crate::package::vendors::VendorChanges;
 use crate::package::{Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version};
 use crate::plan::drafts::Draft;
 use crate::plan::extras::debug_places::is_debug_place;
@@ -33,7 +34,7 @@ pub(in crate::plan) fn add(
     (earlier, standing): (&[Listing], &Standing),
     findings: &mut Findings,
 ) -> Result<()> {
-    let mut changes = KindChanges::default();
+    let (mut changes, mut vendors) = (KindChanges::default(), VendorChanges::default());
     set.refuse_packages_of_systems(earlier)?;
     for earlier in earlier {
         let (beside, earlier): (Vec<_>, Vec<_>) =
@@ -47,11 +48,13 @@ pub(in crate::plan) fn add(
                 update.note_kinds(index, package, &mut changes, findings);
             }
             update.note_versions(packages, findings);
+            update.note_vendors(packages, &mut vendors);
             if set.is_whole {
                 update.note_dropped(packages, findings);
             }
         }
     }
+    vendors.into_findings().for_each(|finding| findings.add(finding));
     inherit(setting, packages, standing, &mut changes);
     changes.add_scripts(setting, packages)
 }
@@ -301,6 +304,19 @@ impl Update<'_> {
         if let Some(version) = own_version {
             let not_newer = NotNewer::Packages { format: self.format, newer };
             findings.add(Finding::VersionNotNewer { version, not_newer });
+        }
+    }
+
+    /// Notes `.rpm` packages whose vendor was another one.
+    fn note_vendors(&self, packages: &[Package<FileSource>], vendors: &mut VendorChanges) {
+        for package in packages {
+            let (Some(own), Some(to)) = (package.name(self.format), package.vendor(self.format))
+            else {
+                continue;
+            };
+            let same = self.earlier.iter().filter(|p| p.key() == (self.format, own));
+            // Receipts of earlier versions of rockpack do not name the vendor.
+            same.filter_map(|p| p.vendor.as_deref()).for_each(|from| vendors.add(own, from, &to));
         }
     }
 

@@ -60,6 +60,9 @@ pub struct ListedPackage {
     /// For kernel packages: the base archs inside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
+    /// The vendor of an `.rpm`, empty for none. Absent if it is not known, and for a `.deb`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
     /// Size of the package file.
     pub download: Size,
     /// Installed size, as the package states it.
@@ -216,6 +219,7 @@ pub(crate) mod tests {
             role: None,
             group: None,
             archs: Vec::new(),
+            vendor: None,
             download: Size::default(),
             installed: Size::default(),
             relations: Vec::new(),

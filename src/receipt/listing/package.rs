@@ -94,6 +94,7 @@ fn stated(
         role: None,
         group: None,
         archs: Vec::new(),
+        vendor: None,
         download: Size::default(),
         installed: Size::exact(installed),
         relations,
@@ -169,7 +170,9 @@ fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
     let installed = metadata.get_installed_size().unwrap_or_default();
     let relations = rpm_relations(metadata, &name);
     let architecture = header_text("ARCH", metadata.get_arch())?;
-    Ok(stated(Format::Rpm, [name, version, architecture], installed, relations))
+    let vendor = Some(metadata.get_vendor().unwrap_or_default().to_owned());
+    let package = stated(Format::Rpm, [name, version, architecture], installed, relations);
+    Ok(ListedPackage { vendor, ..package })
 }
 
 fn header_text(name: &str, value: RpmResult<&str>) -> Result<String> {

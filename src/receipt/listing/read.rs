@@ -213,6 +213,7 @@ fn of_record(record: PackageRecord, code: &BTreeMap<String, String>) -> Result<L
         role: Some(record.role),
         group: record.group,
         archs: record.archs,
+        vendor: record.vendor,
         download: Size::exact(record.size),
         installed: Size::exact(record.installed_size),
         relations: record.relations,

@@ -5,7 +5,7 @@ use rockpack_base::formats::package_file::Format;
 use serde::{Deserialize, Serialize};
 
 /// The reason why a file of a folder is not published.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageLeftOut {
     /// A package for Debian's installer.
@@ -28,6 +28,9 @@ pub enum PackageLeftOut {
     /// A link to a folder.
     #[display("it is a link to a folder, which is not followed; name that folder, too")]
     LinkedFolder,
+    /// Another name for a package that is published under the name of the text.
+    #[display("it is the same package as {_0}, under another name; remove one of them")]
+    Duplicate(String),
 }
 
 /// The end of the text about two packages that own the same path.

@@ -864,6 +864,16 @@ coded! {
              GPU, so there it solves fewer problems; build the library for these archs",
             few(archs, 5)
         ];
+    /// The vendor of `.rpm` packages changes between two versions, so that zypper does not update them by
+    /// itself.
+    VendorChanged = "R138" "vendor-changed" Warning by "vendor"
+        { from: String, to: String, packages: Vec<String> }
+        ["vendor"]
+        [
+            "changes from {} to {} in {} ({}): `zypper update` keeps the installed versions and reports no \
+             error; keep one `vendor`, or tell users to run `zypper update --allow-vendor-change`",
+            vendor(from), vendor(to), counted(packages.len(), "package"), few(packages, 3)
+        ];
     /// A package requires a path for which dnf and zypper find no package, although one has it.
     RequiredPathUnlisted = "R139" "required-path-unlisted" Warning
         { path: String, owner: String, packages: Vec<String> }
@@ -873,11 +883,24 @@ coded! {
              dnf and zypper do not find it: have {owner} provide the path (`Provides: {path}`)",
             few(packages, 3)
         ];
+    /// Packages have the version or the packager that rockpack writes if none is given.
+    PlaceholderPublished = "R140" "placeholder-published" Warning
+        { placeholder: String, packages: Vec<String> }
+        ["{placeholder}"]
+        [
+            "is a placeholder in {} ({}), because a build was given none: build them again with \
+             `--version` and the key `maintainer`, or give `--maintainer` for the key package",
+            counted(packages.len(), "package"), few(packages, 3)
+        ];
 }
 
 /// Names with invisible characters written out.
 fn shown(names: &[String]) -> Vec<String> {
     names.iter().map(|name| printable(name).into_owned()).collect()
+}
+
+fn vendor(name: &str) -> &str {
+    if name.is_empty() { "none" } else { name }
 }
 
 /// The keys of the configuration that are unset, one for each format.

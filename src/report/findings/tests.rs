@@ -834,6 +834,7 @@ fn of_updates() -> Vec<Finding> {
         left_out(".x.deb", PackageLeftOut::Hidden),
         left_out("x.deb.1", PackageLeftOut::Unnamed(Format::Deb)),
         left_out("more", PackageLeftOut::LinkedFolder),
+        left_out("RENAMED.DEB", PackageLeftOut::Duplicate(text("x_1_amd64.deb"))),
         Finding::VersionOrderDiffers {
             deb_newer: text("7.12.0~dev20260202"),
             rpm_newer: text("7.12.0~20260202"),
@@ -879,6 +880,11 @@ fn of_updates() -> Vec<Finding> {
             owner: text("rocm-core 7.1.0-1"),
             packages: texts(["rocm-blas 7.1.0-1", "rocm-tools 7.1.0-1"]),
         },
+        vendor_changed("", "Example", texts(["rocm"])),
+        vendor_changed("Example", "", texts(["rocm", "rocm-blas"])),
+        vendor_changed("Example", "Other", texts(["a", "b", "c", "d"])),
+        placeholder("0.0.0", texts(["rocm"])),
+        placeholder("Unnamed packager <packager@rockpack.invalid>", texts(["a", "b", "c", "d"])),
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {
@@ -892,6 +898,14 @@ fn of_updates() -> Vec<Finding> {
             pattern: text("libx.so*"),
         },
     ]
+}
+
+fn vendor_changed(from: &str, to: &str, packages: Vec<String>) -> Finding {
+    Finding::VendorChanged { from: text(from), to: text(to), packages }
+}
+
+fn placeholder(placeholder: &str, packages: Vec<String>) -> Finding {
+    Finding::PlaceholderPublished { placeholder: text(placeholder), packages }
 }
 
 fn earlier_package(package: &str) -> EarlierPackage {

@@ -24,6 +24,9 @@ pub(super) fn check_package(record: &PackageRecord, package: &Installed, problem
         let [own, stated] = [size, record.installed_size].map(|size| size.to_string());
         compare(package, "installed size", &own, &stated, problems);
     }
+    if let Some(vendor) = &record.vendor {
+        compare(package, "vendor", &package.vendor, vendor, problems);
+    }
     let [own, stated] = [record.role == RoleKind::Kernels, record.group.is_some()]
         .map(|has| if has { "1" } else { "0" });
     compare(package, "number of groups", own, stated, problems);

@@ -64,6 +64,8 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) prefixes: Vec<String>,
     /// The stated installed size in bytes.
     pub(in crate::verify) installed_size: Option<u64>,
+    /// The vendor in its header; empty if there is none.
+    pub(in crate::verify) vendor: String,
     /// The version of rockpack in its header.
     pub(in crate::verify) generator: Option<String>,
     /// Tells whether the package itself states its archs.

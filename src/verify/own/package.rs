@@ -247,6 +247,7 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         },
         license: metadata.get_license().ok().map(str::to_owned),
         installed_size: metadata.get_installed_size().ok(),
+        vendor: metadata.get_vendor().unwrap_or_default().to_owned(),
         generator: rpm_header::generator(metadata, GENERATOR),
         prefixes: rpm_header::prefixes(metadata),
         named: requires.iter().map(|requirement| requirement.name.clone()).collect(),

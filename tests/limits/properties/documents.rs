@@ -57,14 +57,14 @@ prop_compose! {
         version in "[0-9][0-9.]{0,5}-[0-9]",
         (architecture, file_name) in ("[a-z][a-z0-9]{1,6}", text()),
         role in option::of(select(&ROLES[..])),
-        (group, archs) in (option::of(text()), vec(text(), 0..3)),
+        (group, vendor, archs) in (option::of(text()), option::of(text()), vec(text(), 0..3)),
         (download, installed) in (size(), size()),
         relations in vec(relation(), 0..3),
         members in vec(member(), 0..4),
     ) -> ListedPackage {
         ListedPackage {
-            format, name, version, architecture, file_name, role, group, archs, download, installed,
-            relations, members,
+            format, name, version, architecture, file_name, role, group, archs, vendor, download,
+            installed, relations, members,
         }
     }
 }

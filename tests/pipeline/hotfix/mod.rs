@@ -257,6 +257,37 @@ fn what_a_package_says_of_itself_is_compared() {
     assert_eq!(case.made("6"), set(&[]));
 }
 
+/// zypper keeps installed packages of another vendor. A receipt and packages name it, receipts of earlier
+/// versions of rockpack do not.
+#[test]
+fn a_vendor_that_changes_is_named() {
+    let case = Case::new(&["--format", "rpm"]);
+    let warned = |config: &Path, since: &Path| {
+        let mut plan = rockpack();
+        plan.arg("plan").arg("--artifacts").arg(case.path("shards")).arg("--config").arg(config);
+        plan.args(["--version", "7.1.1", "--format", "rpm", "--since"]).arg(since);
+        let said = tools::said(&mut plan);
+        said.lines().filter(|line| line.contains("R138")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let named = case.with_keys(&[("vendor", Value::from("Example"))]);
+    for since in [case.receipt("1"), case.path("1")] {
+        let found = warned(&named, &since);
+        let expected = "vendor: changes from none to Example in 12 packages (rocm, ";
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
+        assert!(warned(&configuration(), &since).is_empty());
+    }
+    tools::run(case.configured(&named, "2").args(["--format", "rpm"]));
+    let back = warned(&configuration(), &case.receipt("2"));
+    assert!(back.len() == 1 && back[0].contains("from Example to none"), "{back:?}");
+    assert!(warned(&named, &case.receipt("2")).is_empty());
+    let mut receipt = case.json("1");
+    for package in receipt["packages"].as_array_mut().unwrap() {
+        assert_eq!(package.as_object_mut().unwrap().remove("vendor"), Some(Value::from("")));
+    }
+    fs::write(case.path("unknown.json"), receipt.to_string()).unwrap();
+    assert!(warned(&named, &case.path("unknown.json")).is_empty());
+}
+
 /// A hotfix in one format keeps the packages of this format.
 #[test]
 fn formats_are_compared_by_themselves() {

@@ -9,8 +9,6 @@ use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use sha2::{Digest, Sha256};
 
 use super::names::evr;
-use crate::package::Format;
-use crate::package::owners::is_shared_by_design;
 use crate::verify::repository::closure::RelationsLeft;
 use crate::verify::repository::xml::{self, Element};
 
@@ -184,7 +182,7 @@ struct FileNames {
     /// All paths, one behind the other.
     text: String,
     places: Vec<Range<usize>>,
-    /// Numbers of files and links, without those that debug files may share.
+    /// Numbers of files and links.
     owned: Vec<u64>,
 }
 
@@ -193,7 +191,7 @@ impl FileNames {
         let start = self.text.len();
         self.text.push_str(path);
         self.places.push(start..self.text.len());
-        if is_plain && !is_shared_by_design(Format::Rpm, path) {
+        if is_plain {
             self.owned.push(path_digest(path));
         }
     }

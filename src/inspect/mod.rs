@@ -88,8 +88,8 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     }
     let message = "is none of the files that are known";
     Err(Error::unsupported(message).of_other_kind().at(&content.place(0)).hint(
-        "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles, \
-         indexes of kernel databases, .deb and .rpm packages, and Python wheels",
+        "known are .kpack archives, .kpm manifests, x86-64 and AMDGPU ELF files, offload bundles \
+         and binaries, indexes of kernel databases, .deb and .rpm packages, and Python wheels",
     ))
 }
 

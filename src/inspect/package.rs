@@ -14,7 +14,7 @@ use rockpack_base::formats::hold::hold;
 use rockpack_base::formats::package_file::PackageReader;
 use rockpack_base::formats::payload::{PayloadEntryKind, ReadEntry, SpecialKind};
 use rockpack_base::formats::rpm::LEAD_MAGIC;
-use rockpack_base::formats::{ar, ccob, compression, kpack, offload_bundle};
+use rockpack_base::formats::{ar, ccob, compression, kpack, offload_binary, offload_bundle};
 use rockpack_base::run::Budget;
 use rpm::{Dependency, DependencyFlags, PackageMetadata};
 use serde::Serialize;
@@ -203,7 +203,8 @@ pub(super) fn look_into(
 ) -> Result<Result<Option<Inspected>>> {
     let mut head = Vec::new();
     content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
-    let known = [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_bundle::MAGIC];
+    let known =
+        [&kpack::MAGIC[..], b"\x7fELF", ccob::MAGIC, offload_binary::MAGIC, offload_bundle::MAGIC];
     let is_package = head.starts_with(ar::MAGIC) || head.starts_with(&LEAD_MAGIC);
     let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {

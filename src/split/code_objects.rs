@@ -24,7 +24,7 @@ pub(super) fn code_objects(
     let mut faults = Vec::new();
     for entry in &bundle.entries {
         match code_object(entry, path, notes) {
-            Ok(Some(code)) => match known(&found, &code) {
+            Ok(Some(code)) => match known(if bundle.is_binary { &[] } else { &found }, &code) {
                 Ok(true) => note_twice(&code, path, notes),
                 Ok(false) => {
                     if let Err(fault) = entry.content.budget().charge_code_object(0) {

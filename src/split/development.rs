@@ -28,7 +28,8 @@ pub(super) enum Sniffed {
     Stripped,
     /// An offload bundle of device code in a file of its own.
     Bundle,
-    /// A bundle that holds host code too: an object for later links.
+    /// A bundle that also holds host code, or an offload binary that also holds unlinked code or code for other
+    /// vendors' GPUs.
     UnlinkedBundle,
     /// A static archive that only names its members.
     ThinArchive,
@@ -64,24 +65,36 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
     }
     if !fatbin::starts_bundle(content)? {
         Ok(Sniffed::Other)
-    } else if has_host_code(content)? {
+    } else if has_other_code(content)? {
         Ok(Sniffed::UnlinkedBundle)
     } else {
         Ok(Sniffed::Bundle)
     }
 }
 
-fn has_host_code(content: &Content) -> Result<bool> {
+/// Whether bundles have host code, or an offload binary has an image that AMD's runtimes do not load. Such an
+/// entry of a bundle is an error of its own.
+fn has_other_code(content: &Content) -> Result<bool> {
     for next in Bundles::new(content) {
-        if next?.bundle.bundle.entries.iter().any(is_host_code) {
-            return Ok(true);
+        let bundle = next?.bundle.bundle;
+        for entry in bundle.entries.iter().filter(|entry| !entry.content.is_empty()) {
+            let is_host = entry.id.kind == BundleEntryKind::Host;
+            if is_host || bundle.is_binary && is_other_image(entry)? {
+                return Ok(true);
+            }
         }
     }
     Ok(false)
 }
 
-fn is_host_code(entry: &BundleEntry) -> bool {
-    entry.id.kind == BundleEntryKind::Host && !entry.content.is_empty()
+fn is_other_image(entry: &BundleEntry) -> Result<bool> {
+    if matches!(entry.id.kind, BundleEntryKind::Other(_)) {
+        return Ok(true);
+    }
+    match FileHeader::read(&entry.content)? {
+        Some(header) => Ok(header.e_type() == elf::ET_REL),
+        None => is_bitcode(&entry.content),
+    }
 }
 
 fn sniff_elf(content: &Content) -> Result<Sniffed> {
@@ -188,8 +201,12 @@ fn carries_device_code(member: &Content) -> Result<bool> {
     }
     match FileHeader::read(member)? {
         Some(header) => Ok(object_device_code(member, header)?.is_some()),
-        None => Ok(member.len() >= 4 && member.read_array(0)? == *b"BC\xc0\xde"),
+        None => is_bitcode(member),
     }
+}
+
+fn is_bitcode(content: &Content) -> Result<bool> {
+    Ok(content.len() >= 4 && content.read_array(0)? == *b"BC\xc0\xde")
 }
 
 #[cfg(test)]

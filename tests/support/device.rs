@@ -51,3 +51,42 @@ pub fn link(dir: &Path, name: &str, wrappers: &[(&str, &[&str])], libraries: &[&
     tools::run(&mut command);
     library
 }
+
+/// An LLVM offload binary of HIP images (triple, arch, bytes): one of version 2, or of version 1 one for each
+/// image, each behind the other.
+pub fn offload_binary(version: u32, images: &[[&[u8]; 3]]) -> Vec<u8> {
+    if version == 1 && images.len() != 1 {
+        return images.iter().flat_map(|image| offload_binary(1, &[*image])).collect();
+    }
+    let (producer, row_len, counted) =
+        if version == 1 { (3_u64, 16, 40) } else { (4, 24, images.len()) };
+    let strings_at = 32 + images.len() * (40 + 2 * row_len);
+    let (mut strings, mut rows) = (b"triple\0arch\0".to_vec(), Vec::new());
+    for [triple, arch, _] in images {
+        for (key, value) in [(0, triple), (7, arch)] {
+            rows.extend([strings_at + key, strings_at + strings.len()]);
+            rows.extend((version > 1).then_some(value.len()));
+            strings.extend_from_slice(value);
+            strings.push(0);
+        }
+    }
+    let (mut entries, mut body) = (Vec::new(), Vec::new());
+    let body_at = (strings_at + strings.len()).next_multiple_of(8);
+    for (index, [.., bytes]) in images.iter().enumerate() {
+        body.resize(body.len().next_multiple_of(8), 0);
+        let rows_at = 32 + images.len() * 40 + index * 2 * row_len;
+        entries.push(producer << 16);
+        entries.extend([rows_at, 2, body_at + body.len(), bytes.len()].map(|word| word as u64));
+        body.extend_from_slice(bytes);
+    }
+    body.resize(body.len().next_multiple_of(8), 0);
+    let header = [body_at + body.len(), 32, counted].map(|word| word as u64);
+    let rows: Vec<u64> = rows.into_iter().map(|word| word as u64).collect();
+    let words = [&header[..], &entries, &rows].concat();
+    let mut file = [&b"\x10\xff\x10\xad"[..], &version.to_le_bytes()].concat();
+    file.extend(words.into_iter().flat_map(u64::to_le_bytes));
+    file.extend(strings);
+    file.resize(body_at, 0);
+    file.extend(body);
+    file
+}

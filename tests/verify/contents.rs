@@ -10,6 +10,7 @@ use rockpack::report::{Finding, InputArtifact};
 use rockpack::split::loose_code;
 use rockpack_base::content::Content;
 use rockpack_base::tree::TreePath;
+use support::device::offload_binary;
 use support::tampered::{self, Set, patch, shard};
 
 const LIBRARY: &str = "opt/rocm-7.1/lib/libexblas.so.1.2";
@@ -98,6 +99,23 @@ fn v020_an_offload_bundle_in_the_host_package() {
             }));
         });
         set.fires(&[], &[]);
+    }
+}
+
+#[test]
+fn v020_or_v022_an_offload_binary_in_another_package() {
+    let image: [&[u8]; 3] = [b"amdgcn-amd-amdhsa", b"gfx1151", b"code"];
+    for version in [1, 2] {
+        let binary = offload_binary(version, &[image]);
+        for set in Set::of_each_format() {
+            let add = |root: &Path, folder: &str| {
+                fs::write(root.join(folder).join("kernel.out"), &binary).unwrap();
+            };
+            set.edit(&set.host(), |root| add(root, DATABASE));
+            set.fires(&[], &["V011", "V020"]);
+            set.edit(&set.kernels("gfx110x"), |root| add(root, ARCHIVES));
+            set.fires(&[], &["V011", "V020", "V022"]);
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::fatbin::{self, Bundles};
 use rockpack_base::formats::message_pack::is_text;
+use rockpack_base::formats::offload_binary::starts_binary;
 use rockpack_base::formats::offload_bundle::{self, BundleEntryKind};
 
 use super::index::{DEPTH_LIMIT, is_zlib};
@@ -44,7 +45,7 @@ pub enum Union {
 pub fn union(files: &[Content]) -> Result<Union> {
     let mut bundles = 0;
     for file in files {
-        bundles += usize::from(fatbin::starts_bundle(file)?);
+        bundles += usize::from(fatbin::starts_bundle(file)? && !starts_binary(file)?);
     }
     match bundles {
         0 => union_of_maps(files),

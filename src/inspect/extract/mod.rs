@@ -1,6 +1,6 @@
 //! Writes the code objects of a file into files of their own.
 //!
-//! It takes apart kernel archives, fat binaries, offload bundles (plain or CCOB), and packages
+//! It takes apart kernel archives, fat binaries, offload bundles (plain or CCOB), offload binaries, and packages
 //! with kernel archives inside. It refuses binaries whose device code is in archives
 //! already, single code objects, files without device code, and a selection that matches nothing.
 //!

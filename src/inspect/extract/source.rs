@@ -217,6 +217,10 @@ impl Taker<'_> {
                 Some(target) if named.get(target) == Some(&1) => target.to_string(),
                 _ => entry.id.to_string(),
             };
+            // Images of one offload binary may have one id.
+            let repeated = entries.iter().filter(|other| other.id.text == label).count() > 1;
+            let at = BinaryPart::Unreferenced(bundle.offset + entry.offset);
+            let part = if repeated { at } else { part };
             let target = entry.id.target.clone();
             let content = entry.content.clone();
             self.take(CodeCandidate { member: None, binary, part, label, target, content })?;

@@ -53,7 +53,7 @@ pub enum DevelopmentFile {
     /// An unlinked object for the host.
     #[display("an unlinked object")]
     HostObject,
-    /// A bundle that also has host code.
+    /// A bundle that also has host code, unlinked code, or code for GPUs of other vendors.
     #[display("an unlinked bundle")]
     Bundle,
 }

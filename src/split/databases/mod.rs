@@ -7,7 +7,7 @@
 //! | file | becomes |
 //! |---|---|
 //! | code, data or index of some archs | a database file of these archs |
-//! | code that is an offload bundle or kernel archive of several archs | a database file of all of these, whole, reported |
+//! | code that is an offload bundle, offload binary or kernel archive of several archs | a database file of all of these, whole, reported |
 //! | `shared` by rule, an index of several archs that names none, or an index that lacks the arch of its name or directory | a host file, reported |
 //! | `cache` by rule | a host file, reported |
 //! | `leftovers` by rule, and no device code | a host file, reported |

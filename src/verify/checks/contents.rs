@@ -222,6 +222,7 @@ impl CheckedFile<'_> {
     fn of_host(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {
         match class {
             Class::CodeObject(_) if !excuses.keeps(sha256) => self.hosted(HostedCode::CodeObject),
+            Class::Bundle(_) if excuses.keeps_embedded(self.path) => {}
             Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps(&it.sha256)) => {
                 self.hosted(HostedCode::Bundle);
             }
@@ -263,6 +264,7 @@ impl CheckedFile<'_> {
         }
         if let Some(found) = &host.embedded
             && !excuses.keeps_embedded(self.path)
+            && !excuses.keeps_file(self.path)
         {
             self.hosted(found.clone());
         }

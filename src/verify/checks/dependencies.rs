@@ -142,10 +142,10 @@ fn check_brought(
     }
     let packages = by_name.values().filter(|other| brought.contains(other.file.as_str()));
     for other in packages.filter(|other| other.has_kernels()) {
-        let mut archs = archs(other);
+        let archs = archs(other);
         // Code of generic targets and SPIR-V serves other archs, too.
-        archs.retain(|arch| !arch.ends_with("-generic") && arch != SPIRV);
-        if !own.is_empty() && !archs.is_empty() && own.is_disjoint(&archs) {
+        let serves_others = archs.iter().all(|arch| arch.ends_with("-generic") || arch == SPIRV);
+        if !serves_others && !own.is_empty() && !archs.is_empty() && own.is_disjoint(&archs) {
             problems.add(Problem::OtherGroupNeeded {
                 package: package.file.clone(),
                 brought: other.file.clone(),

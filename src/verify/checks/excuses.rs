@@ -42,7 +42,7 @@ pub(in crate::verify) struct Excuses {
     /// Install-relative paths of files with device code, or an index of it, that stay in the host
     /// package.
     kept_files: BTreeSet<TreePath>,
-    /// Install-relative paths of binaries with device code outside of `.hip_fatbin`.
+    /// Install-relative paths of binaries with device code outside of `.hip_fatbin`, and of unlinked files.
     embedded: BTreeSet<TreePath>,
     /// The wrappers of a binary, by its install-relative path, that no device code belongs to.
     without_code: BTreeMap<TreePath, BTreeSet<usize>>,
@@ -128,7 +128,9 @@ impl Excuses {
             Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
             Finding::RunpathRewritten { file, .. } => (&mut self.rewritten, &file.path),
             Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
-            Finding::DeviceCodeEmbedded { file, .. } => (&mut self.embedded, &file.path),
+            Finding::DeviceCodeEmbedded { file, .. } | Finding::FatDevelopmentFile { file, .. } => {
+                (&mut self.embedded, &file.path)
+            }
             Finding::WrapperWithoutCode { file, wrappers, .. } => {
                 let known = self.without_code.entry(file.path.clone()).or_default();
                 return known.extend(wrappers);
@@ -292,9 +294,9 @@ impl Excuses {
         is_one_of(&self.kept_files, path)
     }
 
-    /// Whether the binary installed at `path` may have device code outside of `.hip_fatbin`.
+    /// Whether the file installed at `path` may have device code outside of `.hip_fatbin`.
     pub(in crate::verify) fn keeps_embedded(&self, path: &str) -> bool {
-        is_one_of(&self.embedded, path) || self.keeps_file(path)
+        is_one_of(&self.embedded, path)
     }
 
     /// Whether no device code belongs to a wrapper of the binary installed at `path`.

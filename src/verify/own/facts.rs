@@ -7,7 +7,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::hold::{fault, hold};
 use rockpack_base::formats::marker::{self, AnyMarker, Marker};
-use rockpack_base::formats::{code_object, kpm};
+use rockpack_base::formats::{code_object, kpm, offload_binary};
 use rockpack_base::run::Budget;
 
 use super::archive::{self, ArchiveFacts, Nature};
@@ -206,7 +206,8 @@ fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
 }
 
 fn is_bundle(head: &[u8]) -> bool {
-    head.starts_with(BUNDLE_MAGIC) || head.starts_with(COMPRESSED_MAGIC)
+    let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, offload_binary::MAGIC];
+    magics.iter().any(|magic| head.starts_with(magic))
 }
 
 /// The claimed kind of a file that is read with random access; `None` for files that are read once, front

@@ -10,6 +10,7 @@
 //!
 //! - `artifact::scan`: which files an artifact has, and where they are installed;
 //! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
+//! - `formats::offload_binary`, whose files are packed whole: LLVM's own tools judge it in the tests;
 //! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. The
 //!   tests of that module compare headers with foreign tools;
 //! - `gfx`: the meaning of a target ID, the order of its features, and its place in
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::code_object::{self, CodeObjectHeader, FeatureState};
+use rockpack_base::formats::offload_binary;
 use rockpack_base::gfx::{Target, entry_target_text};
 
 use super::archive::check_linked;
@@ -124,7 +126,8 @@ pub(in crate::verify) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
     }
     let len = content.len().min(BUNDLE_MAGIC.len() as u64);
     let magic = content.read_vec(0..len, len, "magic")?;
-    if magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
+    let is_binary = offload_binary::starts_binary(content)?;
+    if is_binary || magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
         bundles(content)
     } else {
         Ok(Vec::new())
@@ -173,6 +176,11 @@ fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         Ok((plain(&decoded.bundle)?.0, decoded.extent))
     } else if magic == BUNDLE_MAGIC {
         plain(rest)
+    } else if offload_binary::starts_binary(rest)? {
+        let binary = offload_binary::parse(rest)?;
+        let images = binary.entries.iter().filter(|image| !image.id.text.starts_with("host-"));
+        let entries: Result<_> = images.map(|it| entry(&it.id.text, &it.content)).collect();
+        Ok((entries?, binary.len))
     } else {
         Err(Error::malformed("neither padding nor a bundle").at(&rest.place(0)))
     }

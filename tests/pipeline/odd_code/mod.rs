@@ -1,6 +1,7 @@
 //! Device code in rare shapes: unusual entry spellings, wrappers without code, code outside of `.hip_fatbin`,
-//! and compressed bundles of several frames. Build, `verify`, `inspect` and `extract` agree on them.
+//! offload binaries, and compressed bundles of several frames. Build, `verify`, `inspect` and `extract` agree on them.
 
+mod binaries;
 mod embedded;
 mod frames;
 mod spellings;

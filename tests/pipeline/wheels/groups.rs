@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::device::link;
+use support::device::{link, offload_binary};
 use support::fat_wheels::{DATABASE, Made, WheelSpec, fat, library, wheel_command};
 use support::kpack::{code_object, mach};
 
@@ -120,11 +120,15 @@ fn files_go_with_their_archs() {
     let room = tempfile::tempdir().unwrap();
     let gfx1100 = code_file(room.path(), mach::GFX1100, "one");
     let gfx906 = code_file(room.path(), mach::GFX906, "two");
+    let binary = room.path().join("kernel.out");
+    let code = fs::read(&gfx906).unwrap();
+    fs::write(&binary, offload_binary(2, &[[b"amdgcn-amd-amdhsa", b"gfx906", &code]])).unwrap();
     let wheel = WheelSpec::new("x", "1.0")
         .text("x/__init__.py", "")
         .file("x/lib/rocblas/library/Kernels.so-000-gfx1100.hsaco", &gfx1100)
         .file("x/lib/rocblas/library/Kernels.so-000-gfx906.hsaco", &gfx906)
-        .text("x/lib/rocblas/library/TensileLibrary_lazy_gfx1100.dat", "\u{80}");
+        .text("x/lib/rocblas/library/TensileLibrary_lazy_gfx1100.dat", "\u{80}")
+        .file("x/kernel.out", &binary);
     let made = Made::of(&wheel, &[]);
     let names = |name: &str| -> BTreeSet<String> {
         let wheel = made.wheel(name);
@@ -132,7 +136,8 @@ fn files_go_with_their_archs() {
         names.map(str::to_owned).collect()
     };
     assert_eq!(names("x"), ["x/__init__.py".to_owned()].into());
-    assert_eq!(names("x-device-gfx906"), [database_path("Kernels.so-000-gfx906.hsaco")].into());
+    let own = [database_path("Kernels.so-000-gfx906.hsaco"), "x/kernel.out".to_owned()];
+    assert_eq!(names("x-device-gfx906"), own.into());
     let own = ["Kernels.so-000-gfx1100.hsaco", "TensileLibrary_lazy_gfx1100.dat"];
     assert_eq!(names("x-device-gfx1100"), own.map(database_path).into());
 }

@@ -6,7 +6,7 @@
 //!
 //! Bundles are normally aligned to 4096 bytes. Where one ends is computed from its own table or
 //! compressed stream; then only zeros may follow up to the magic of the next. Compressed bytes
-//! are never searched for a magic.
+//! are never searched for a magic. In a file of its own, LLVM offload binaries may stand in their place.
 //!
 //! Source: the objects of LLVM 17 to 19 and of AMD's compiler, linked by lld and bfd.
 //!
@@ -15,6 +15,7 @@
 use crate::content::{Content, Pinned};
 use crate::error::{Error, Result};
 use crate::formats::ccob;
+use crate::formats::offload_binary;
 use crate::formats::offload_bundle::{self, Bundle};
 
 /// The smallest alignment of a bundle: that of the numbers in its table.
@@ -82,22 +83,28 @@ impl Iterator for Bundles<'_> {
     }
 }
 
-/// Whether `content` starts with the magic of a bundle, plain or compressed.
+/// Whether `content` starts with the magic of a bundle, plain or compressed, or of an offload binary.
 pub fn starts_bundle(content: &Content) -> Result<bool> {
-    let plain = content.len() >= 24 && content.read_array(0)? == *offload_bundle::MAGIC;
-    Ok(plain || (content.len() >= 4 && content.read_array(0)? == *ccob::MAGIC))
+    let mut head = [0; offload_bundle::MAGIC.len()];
+    let len = usize::try_from(content.len()).map_or(head.len(), |len| len.min(head.len()));
+    content.read_at(0, &mut head[..len])?;
+    let magics: [&[u8]; 3] = [offload_bundle::MAGIC, ccob::MAGIC, offload_binary::MAGIC];
+    Ok(magics.iter().any(|magic| head.starts_with(magic)))
 }
 
 fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
     let rest = section.slice(offset..section.len())?;
-    if !offset.is_multiple_of(ALIGNMENT as u64) || !starts_bundle(&rest)? {
+    let is_binary = offload_binary::starts_binary(&rest)?;
+    let is_aligned = is_binary || offset.is_multiple_of(ALIGNMENT as u64);
+    if !is_aligned || !starts_bundle(&rest)? {
         let message = "neither zero padding nor the start of an aligned offload bundle";
         return Err(Error::malformed(message).structure(".hip_fatbin").at(&section.place(offset)));
     }
     if rest.read_array(0)? == *ccob::MAGIC {
         return compressed(&rest, offset);
     }
-    let bundle = offload_bundle::parse(&rest)?;
+    let parse = if is_binary { offload_binary::parse } else { offload_bundle::parse };
+    let bundle = parse(&rest)?;
     Ok(PinnedBundle {
         bundle: FatbinBundle { offset, extent: bundle.len, compression: None, bundle },
         pinned: Pinned::default(),

@@ -20,6 +20,7 @@ pub mod marker;
 mod member;
 pub mod message_pack;
 pub mod message_pack_stream;
+pub mod offload_binary;
 pub mod offload_bundle;
 pub mod package_file;
 pub mod path_digests;

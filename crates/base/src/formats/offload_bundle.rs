@@ -112,6 +112,8 @@ pub struct Bundle {
     pub entries: Vec<BundleEntry>,
     /// Bytes from the magic to the end of the table or of the last entry, whichever is later.
     pub len: u64,
+    /// Whether it is an LLVM offload binary, of whose entries several may have one id.
+    pub is_binary: bool,
 }
 
 /// The alignment of each entry, which compilers choose because entries are mapped as pages.
@@ -157,7 +159,7 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
     let end = table.position;
     check_ids(&entries).map_err(|error| error.at(&content.place(HEADER_LEN)))?;
     let len = check_ranges(&entries, end, content)?;
-    Ok(Bundle { entries, len })
+    Ok(Bundle { entries, len, is_binary: false })
 }
 
 /// A reader of the table, in one pass, so that a compressed source is decoded once.
@@ -245,7 +247,11 @@ impl<'a> EntryTable<'a> {
 }
 
 fn check_ids(entries: &[BundleEntry]) -> Result<()> {
-    let mut ids: Vec<&str> = entries.iter().map(|entry| entry.id.text.as_str()).collect();
+    // LLVM 17 to 19 drop the features of targets that they do not know: both `gfx950:xnack+` and
+    // `gfx950:xnack-` become `…--gfx950-`, and only their code objects differ.
+    let is_short = |id: &EntryId| id.target.is_some() && id.text.ends_with('-');
+    let ids = entries.iter().map(|entry| &entry.id).filter(|id| !is_short(id));
+    let mut ids: Vec<&str> = ids.map(|id| id.text.as_str()).collect();
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(Error::malformed(format!("two entries are named {}", pair[0]))),

@@ -56,6 +56,9 @@ fn ids_of_all_compilers_name_their_target() {
         (GFX942, Some("gfx942:xnack+")),
         ("hip-amdgcn-amd-amdhsa-unknown-gfx90a:sramecc+:xnack-", Some("gfx90a:sramecc+:xnack-")),
         ("hipv4-amdgcn-amd-amdhsa--gfx9-4-generic", Some("gfx9-4-generic")),
+        ("hipv4-amdgcn-amd-amdhsa--gfx950-", Some("gfx950")),
+        ("hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-", Some("gfx90a:xnack-")),
+        ("hip-spirv64-amd-amdhsa--amdgcnspirv-", Some("amdgcnspirv")),
         ("hipv4-amdgcn-amd-amdhsa--gfx1250-strict", Some("gfx1250-strict")),
         ("hip-spirv64-amd-amdhsa--amdgcnspirv", Some("amdgcnspirv")),
         ("openmp-nvptx64-nvidia-cuda--sm_70", None),
@@ -67,6 +70,7 @@ fn ids_of_all_compilers_name_their_target() {
     assert_eq!(EntryId::parse(HOST).unwrap().triple, "x86_64-unknown-linux");
     assert_eq!(EntryId::parse("sycl-x--").unwrap().kind, BundleEntryKind::Other("sycl".into()));
     assert!(EntryId::parse("hipv4-amdgcn-amd-amdhsa--gfx90a:bad").is_err());
+    assert!(EntryId::parse("hipv4-amdgcn-amd-amdhsa--gfx950--").is_err());
     assert!(EntryId::parse("nothing").is_err());
 }
 
@@ -105,6 +109,10 @@ fn kind_with_number(at: usize, number: u64) -> Kind {
 fn an_id_occurs_once() {
     let bytes = bundle(&[(GFX906, 256, b"a"), (GFX906, 257, b"b")]);
     assert_eq!(parse_bytes(bytes).unwrap_err().kind(), Kind::Malformed);
+    // The features of targets that a bundler does not know are lost.
+    let id = "hipv4-amdgcn-amd-amdhsa--gfx950-";
+    let two = parse_bytes(bundle(&[(id, 256, b"a"), (id, 257, b"b")])).unwrap();
+    assert_eq!(two.entries.len(), 2);
 }
 
 proptest! {

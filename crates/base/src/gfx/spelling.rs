@@ -11,14 +11,21 @@ use rockpack_kpack::target::last_feature;
 /// Triples have three parts or four, and compilers leave the fourth empty or call it `unknown`:
 /// `hip-amdgcn-amd-amdhsa-gfx906`, `hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+`,
 /// `hip-spirv64-amd-amdhsa-unknown-amdgcnspirv`. The target ID is therefore found by its own
-/// beginning, and reaches to the end.
+/// beginning, and reaches to the end. LLVM 17 to 19 write a dash behind targets that they do not know:
+/// `hipv4-amdgcn-amd-amdhsa--gfx950-`.
 pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
-    if let Some(triple) = id.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
+    let stem = id.strip_suffix('-').unwrap_or(id);
+    if let Some(triple) = stem.strip_suffix(SPIRV).and_then(|id| id.strip_suffix('-')) {
         return Ok((triple, Some(SPIRV.parse::<BaseArch>()?.into())));
     }
     let mut ends = id.match_indices('-').filter_map(|(at, _)| Some((at, id.get(at + 1..)?)));
     match ends.find(|(_, end)| is_processor(end)) {
-        Some((at, target)) => Ok((id.get(..at).unwrap_or_default(), Some(target.parse()?))),
+        Some((at, target)) => {
+            // The dash in `gfx90a:xnack-` is part of the target.
+            let shorter = target.strip_suffix('-').unwrap_or(target);
+            let parsed = target.parse::<Target>().or_else(|_| shorter.parse());
+            Ok((id.get(..at).unwrap_or_default(), Some(parsed?)))
+        }
         None => Ok((id, None)),
     }
 }

@@ -14,7 +14,7 @@ use crate::report::{Code, Finding, Findings};
 const ACCEPT: &str = "accept";
 
 /// Findings that a package set never has, or that are about this table itself.
-const NEVER: [Code; 26] = [
+const NEVER: [Code; 28] = [
     Code::TargetNotSelected,
     Code::TargetAbsent,
     Code::RepositoryUnsigned,
@@ -35,6 +35,8 @@ const NEVER: [Code; 26] = [
     Code::WheelBuildsMixed,
     Code::RequiredPathUnlisted,
     Code::PlaceholderPublished,
+    Code::PackagesWithoutDigest,
+    Code::PackagesSignedForRpm6,
     Code::FolderClosed,
     Code::SecretReadable,
     Code::CacheEntryDamaged,

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use rockpack_base::error::Result;
 use rockpack_base::formats::apt_index::pin;
+use rockpack_base::formats::rpm::MissingDigest;
+use rockpack_base::formats::rpm_md::RpmPackage;
 
 use super::options::RepoOptions;
 use super::state::ChannelState;
@@ -80,10 +82,15 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
 
 /// Paths of the packages of the rpm repository whose headers have no signature.
 fn unsigned(state: &ChannelState) -> Vec<String> {
-    let unsigned = state.records.iter().filter(
-        |(_, record)| !matches!(&record.indexed.facts, Facts::Rpm(package) if package.signed),
+    paths_of(state, |package| !package.signed)
+}
+
+/// Paths of the packages of the rpm repository that `selects` selects.
+fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Vec<String> {
+    let selected = state.records.iter().filter(
+        |(_, record)| matches!(&record.indexed.facts, Facts::Rpm(package) if selects(package)),
     );
-    unsigned.map(|(path, _)| path.clone()).collect()
+    selected.map(|(path, _)| path.clone()).collect()
 }
 
 /// Keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
@@ -110,10 +117,9 @@ fn signed_by_others(
     Ok(findings.collect())
 }
 
-/// Findings about signatures of packages: clients of the rpm repository are not told to
-/// require them, although some packages are signed or were to be; clients must require them, and do not get
-/// the key of some; or old versions of rpm refuse those that
-/// the run makes.
+/// Findings about digests and signatures of packages: clients of the rpm repository are not told to require
+/// signatures, although the indexes have one; clients must require them, and do not get the key of some; or
+/// some versions of rpm refuse packages for a digest or a signature.
 pub(super) fn of_signatures(
     channel: &str,
     state: &ChannelState,
@@ -129,8 +135,19 @@ pub(super) fn of_signatures(
     }
     if unsigned.is_empty() {
         findings.extend(signed_by_others(&channel(), state, options)?);
-    } else if state.signed && (signs || has_signed) {
+    } else if state.signed {
         findings.push(Finding::PackagesUnsigned { channel: channel(), unsigned, of });
+    }
+    for missing in [MissingDigest::Header, MissingDigest::Payload] {
+        let packages = paths_of(state, |package| package.missing_digest == Some(missing));
+        if !packages.is_empty() {
+            let channel = channel();
+            findings.push(Finding::PackagesWithoutDigest { channel, packages, missing });
+        }
+    }
+    let packages = paths_of(state, |package| package.signed_for_rpm6);
+    if !packages.is_empty() {
+        findings.push(Finding::PackagesSignedForRpm6 { channel: channel(), packages });
     }
     Ok(findings)
 }

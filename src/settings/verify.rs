@@ -44,6 +44,9 @@ pub struct VerifyArguments {
     /// given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
+    /// Fail also for packages of a repository that rpm 6 refuses (V106)
+    #[arg(long)]
+    strict: bool,
     /// Write the packages.json of the whole set here
     ///
     /// Only if parts of the set are named and no check fails. With the packages of all parts, it is the file
@@ -89,7 +92,8 @@ impl VerifyArguments {
             if self.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
         let (paths, join) = (self.paths, self.join);
-        let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now.moment() });
+        let strict = self.strict;
+        let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now.moment(), strict });
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
         for path in self.against {

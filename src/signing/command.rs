@@ -139,11 +139,15 @@ impl CommandSigner {
             let program = self.program();
             let message =
                 format!("the signature that {program} wrote {fault}, which clients refuse");
-            return Err(Error::new(Kind::Usage, message).hint(
+            let hint = if fault.starts_with(own::OF_VERSION) {
+                "have it write signatures of version 4: gpg from 2.1 on writes no others, and older ones \
+                 need --no-force-v3-sigs, or no force-v3-sigs in gpg.conf"
+            } else {
                 "have it use SHA-256 or SHA-512 (`gpg --digest-algo SHA512`, or without digest-algo and \
                  personal-digest-preferences in gpg.conf), the right time, and no end \
-                 (default-sig-expire)",
-            ));
+                 (default-sig-expire)"
+            };
+            return Err(Error::new(Kind::Usage, message).hint(hint));
         }
         let by = self.checked.iter().find(|key| is_by(signature, key));
         let refusal = by.and_then(|key| {

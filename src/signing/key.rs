@@ -13,8 +13,8 @@ use pgp::composed::{PublicOrSecret, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{
-    PacketTrait, SecretKey, SecretSubkey, Signature, SignatureConfig, SignatureType, Subpacket,
-    SubpacketData,
+    PacketTrait, SecretKey, SecretSubkey, Signature, SignatureConfig, SignatureType,
+    SignatureVersion, Subpacket, SubpacketData,
 };
 use pgp::ser::Serialize;
 use pgp::types::{
@@ -214,7 +214,9 @@ fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
         let expires = [whole, end].into_iter().flatten().min();
         return Ok((SigningPart::Sub(sub.key.clone()), expires));
     }
-    if !said.iter().all(|signature| signature.key_flags().sign()) {
+    // A signature of version 3 states no purpose; it is refused for its version later.
+    let mut purposes = said.iter().filter(|it| it.version() == SignatureVersion::V4);
+    if !purposes.all(|signature| signature.key_flags().sign()) {
         return Err(unusable("no part of the key that is in the file may sign"));
     }
     if !is_there(key.primary_key.secret_params()) {

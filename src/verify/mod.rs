@@ -114,6 +114,7 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     report.signatures = repositories.signatures;
     report.keys_beside = repositories.keys_beside;
     report.data_unread = repositories.data_unread;
+    report.tolerated = repositories.tolerated;
     Ok(Report { problems, more, joined, ..report })
 }
 

@@ -12,6 +12,7 @@ mod budget;
 mod client_files;
 mod clients_apt;
 mod clients_rpm;
+mod digests;
 mod figures;
 mod follows;
 mod foreign;

@@ -25,10 +25,14 @@ fn packages_that_stay_unsigned_are_counted() {
         .map(|name| rpm(&room.path().join("packages"), &plain_spec(name, "1", "")));
     let given: Vec<&Path> = packages.iter().map(|path| path.as_path()).collect();
     let by = &own.secret;
-    // Nobody asked for signatures.
-    let said = publish(&mut signed_at(&given, &out, 0, by));
-    assert!(!said.contains("R102") && !gpgcheck(&out), "{said}");
     let both = "2 of 2 packages stay unsigned";
+    // Nobody asked for signatures, and clients with rpm 6 do.
+    let said = publish(&mut signed_at(&given, &out, 0, by));
+    assert!(said.contains("R102") && said.contains(both) && !gpgcheck(&out), "{said}");
+    assert!(said.contains("rpm 6 refuses such packages"), "{said}");
+    // Without signed indexes, another finding says that there are none.
+    let bare = room.path().join("bare");
+    assert!(!publish(&mut repo_at(&given, &bare, 0)).contains("R102"));
     for (after, packages, more) in
         [(1, &[][..], &[][..]), (2, &given, &[]), (3, &given, &["--check"])]
     {

@@ -9,7 +9,7 @@ use support::program::rockpack;
 use support::repo_fixture::{
     client_file, deb, failed_checks, publish, refused, repo_at, verify_by,
 };
-use support::tools::{need, run, succeed, told};
+use support::tools::{need, repository, run, succeed, told};
 
 use crate::clients_apt::{Root, need_all};
 use crate::key_lives::Ring;
@@ -108,6 +108,31 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
     is_refused_until(&ring, &own, "uses SHA-1", &remedy);
     let shown = succeed(ring.gpg("20230301").args(["--list-keys", &own]));
     assert!(shown.contains("2033-03-01"), "{shown}");
+}
+
+/// gpg ends with an error where it is to renew a signature of version 3.
+#[test]
+fn a_user_id_signed_in_version_3_is_refused_until_there_is_another() {
+    need(&["gpg", "gpgconf", "dpkg-deb", "python3"]);
+    let (maker, ring) = (Ring::new(), Ring::new());
+    let own = maker.key("own", "rsa3072", "sign", "never");
+    let secret = maker.export(&["--export-secret-keys", &own], "own.secret");
+    let script = repository("tests/support/version_3_key.py");
+    let made = run(Command::new("python3").arg(script).arg(secret)).stdout;
+    let file = ring.home().join("version-3.secret");
+    fs::write(&file, made).unwrap();
+    run(ring.gpg("20230101").arg("--import").arg(&file));
+    let room = tempfile::tempdir().unwrap();
+    let remedy = format!("gpg --cert-digest-algo SHA256 --quick-add-uid {own} 'NAME <ADDRESS>'");
+    for (mut repo, out) in ways(&ring, &own, room.path()) {
+        let (said, code) = refused(&mut repo);
+        let said = in_one_line(&said);
+        assert!(code == 64 && !out.join("dists").exists(), "{said}");
+        assert!(said.contains("user id is of version 3") && said.contains(&remedy), "{said}");
+    }
+    let add = ["--cert-digest-algo", "SHA256", "--quick-add-uid", &own, "NAME <ADDRESS>"];
+    run(ring.gpg("20230201").args(add));
+    signs(&ring, &own);
 }
 
 /// Signatures are those of a repository: a key for packages alone would check nothing.
@@ -263,6 +288,35 @@ fn a_command_that_signs_by_a_broken_digest_is_refused() {
             assert!(!out.join("dists").exists());
         }
     }
+}
+
+/// A signature of version 3, of which nothing else is looked at.
+const VERSION_3: &str = "\
+-----BEGIN PGP SIGNATURE-----
+
+iBYDBQBjsM0AAQIDBAUGBwgBCAAAAAEB
+=KOAv
+-----END PGP SIGNATURE-----
+";
+
+/// gpg before 2.1 may write these.
+#[test]
+fn a_command_that_signs_in_version_3_is_refused() {
+    need(&["gpg", "gpgconf", "dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let one = deb(room.path(), ("one", "1", "amd64"), "");
+    let own = key(room.path(), "own", "rsa3072");
+    let signature = room.path().join("signature");
+    fs::write(&signature, VERSION_3).unwrap();
+    let script = room.path().join("script");
+    fs::write(&script, format!("cat '{}'\n", signature.display())).unwrap();
+    let command = format!("sh {} {{mode}}", script.display());
+    let out = room.path().join("out");
+    let mut repo = repo_at(&[&one], &out, 0);
+    repo.args(["--sign-command", &command, "--public-key"]).arg(&own.public);
+    let said = in_one_line(&refused(&mut repo).0);
+    assert!(said.contains("the signature that sh wrote is of version 3"), "{said}");
+    assert!(said.contains("--no-force-v3-sigs") && !said.contains("--digest-algo"), "{said}");
 }
 
 /// The keys that are refused are those that apt of Debian 13 refuses.

@@ -50,10 +50,20 @@ pub const RPM_TOOLS: [&str; 5] = ["rpm", "rpmbuild", "ldd", "ldconfig", "update-
 
 /// The root of a release with apt and its dependencies, made by mmdebstrap. Tests work on copies.
 pub fn debian(suite: &str) -> PathBuf {
-    let kept = kept(&format!("debian-apt-{suite}"), |folder| {
+    debian_with(suite, "apt", &[])
+}
+
+/// The root of Debian sid with rpm 6, which also builds packages of format 6. Tests work on copies.
+pub fn rpm_6() -> PathBuf {
+    // A mirror may be some weeks behind the clock.
+    debian_with("sid", "rpm", &["--include=rpm", "--aptopt=Acquire::Check-Valid-Until \"false\""])
+}
+
+fn debian_with(suite: &str, what: &str, options: &[&str]) -> PathBuf {
+    let kept = kept(&format!("debian-{what}-{suite}"), |folder| {
         let root = scratch(suite);
         let mut make = Command::new("mmdebstrap");
-        make.args(["--quiet", "--variant=apt", suite]).arg(&root);
+        make.args(["--quiet", "--variant=apt"]).args(options).arg(suite).arg(&root);
         let told = tools::told(make.arg(format!("deb {} {suite} main", mirror())));
         if !told.ends_with("exit status: 0\n") {
             tools::skip(&format!("mmdebstrap cannot make {suite}: {told}"));

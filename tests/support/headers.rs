@@ -46,6 +46,17 @@ pub fn remade(
     [&front, payload].concat()
 }
 
+/// The package without these tags of its signature.
+pub fn without_signature_tags(package: &[u8], tags: &[u32]) -> Vec<u8> {
+    let Front { mut metadata, header, .. } = Front::read(&Content::of_bytes(package)).unwrap();
+    let kept = entries(&metadata.signature).filter(|(tag, _)| !tags.contains(tag));
+    metadata.signature = made(kept.collect::<Vec<_>>(), IndexSignatureTag::HEADER_SIGNATURES);
+    let mut front = Vec::new();
+    metadata.write(&mut front).unwrap();
+    front.truncate(usize::try_from(metadata.get_package_segment_offsets().header).unwrap());
+    [&front, &package[usize::try_from(header.start).unwrap()..]].concat()
+}
+
 /// All tags except the region's, which comes with the header.
 fn entries<T: Tag>(header: &Header<T>) -> impl Iterator<Item = Tagged> + use<T> {
     let all = header.get_all_entries().unwrap().into_iter();

@@ -7,6 +7,9 @@ use crate::verify::{CheckCount, Report, UnreadData};
 /// Failed checks, one a line, then the extent of the check.
 pub fn verify_text(report: &Report) -> String {
     let mut text = String::new();
+    for problem in &report.tolerated {
+        text.push_str(&text_line!("warning: {problem}"));
+    }
     for problem in &report.problems {
         text.push_str(&text_line!("failed: {problem}"));
     }
@@ -49,7 +52,8 @@ pub fn verify_text(report: &Report) -> String {
             "if these are some packages of a set, verify its folder, or name them with --partial\n",
         );
     }
-    if !report.problems.is_empty() || !report.warnings.is_empty() {
+    let told = report.problems.len() + report.tolerated.len() + report.warnings.len();
+    if told > 0 {
         text.push_str(&text_line!("{EXPLAIN}"));
     }
     match report.failed() {

@@ -24,7 +24,7 @@ pub use integrity::Inconsistency;
 pub use interpreter::*;
 pub use library_folder::LibraryFolder;
 pub use misfit::{Discord, Misfit};
-pub use publication::PackageLeftOut;
+pub use publication::{PackageLeftOut, without_digest};
 pub use subjects::*;
 pub use table::{Code, Finding};
 pub use wheels::PypiRefusal;

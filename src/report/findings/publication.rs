@@ -2,7 +2,10 @@
 
 use derive_more::Display;
 use rockpack_base::formats::package_file::Format;
+use rockpack_base::formats::rpm::MissingDigest;
 use serde::{Deserialize, Serialize};
+
+use crate::report::words::{counted, few};
 
 /// The reason why a file of a folder is not published.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
@@ -42,5 +45,20 @@ pub(super) fn owned_twice(format: Format) -> String {
     format!(
         "which nothing keeps apart: where both are to be installed, {comes}; let one of them conflict \
          with the other, give each a prefix, or publish them in two repositories"
+    )
+}
+
+/// The text about packages of an rpm repository without a digest that rpm 6 needs.
+pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
+    let (what, remedy) = match missing {
+        MissingDigest::Header => ("header", "publish them with --sign-packages, which adds it"),
+        MissingDigest::Payload => {
+            ("payload", "a signature cannot add it: build them again with rpm 4.14 or later")
+        }
+    };
+    format!(
+        "{} without a SHA-256 of the {what} ({}), which rpm 6 refuses to install: {remedy}",
+        counted(packages.len(), "package"),
+        few(packages, 3)
     )
 }

@@ -3,6 +3,7 @@
 use rockpack_base::content::Sha256Digest;
 use rockpack_base::error::{abridged, printable};
 use rockpack_base::formats::package_file::Format;
+use rockpack_base::formats::rpm::MissingDigest;
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{ComponentKind, MemberKind, TreePath};
 
@@ -12,7 +13,7 @@ use super::integrity::Inconsistency;
 use super::interpreter::*;
 use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
-use super::publication::{PackageLeftOut, owned_twice};
+use super::publication::{PackageLeftOut, owned_twice, without_digest};
 use super::subjects::*;
 use super::wheels::{PypiRefusal, record_lacks, runtime_outside, tags_differ};
 use crate::report::words::{are, counted, few, list};
@@ -690,14 +691,14 @@ coded! {
             "{fault}, so apt of Debian 13 and others refuse all that the key signs; where it is to go \
              on signing, {remedy}"
         ];
-    /// Packages of the rpm repository were published without a signature and stay unsigned, although others
-    /// are signed or signatures were asked for.
+    /// Packages of the rpm repository have no signature, although its indexes have one.
     PackagesUnsigned = "R102" "packages-unsigned" Warning
         { channel: String, unsigned: Vec<String>, of: usize }
         ["{channel}"]
         [
             "{} of {} {} unsigned, as a published file is never changed, so clients are told \
-             gpgcheck=0 ({}): publish {} anew with a new release number and --sign-packages, and \
+             gpgcheck=0, and rpm 6 refuses such packages unless the distribution tells it otherwise \
+             ({}): publish {} anew with a new release number and --sign-packages, and \
              take the unsigned {} out (--keep 1 or --remove)",
             unsigned.len(),
             counted(*of, "package"),
@@ -863,6 +864,21 @@ coded! {
             "has fallback files for {generic} and none for {}: the library looks them up by the name of the \
              GPU, so there it solves fewer problems; build the library for these archs",
             few(archs, 5)
+        ];
+    /// Packages of the rpm repository state no digest of their header or payload that rpm 6 takes.
+    PackagesWithoutDigest = "R135" "rpm-without-digest" Warning
+        { channel: String, packages: Vec<String>, missing: MissingDigest }
+        ["{channel}"] ["{}", without_digest(packages, *missing)];
+    /// Packages of the rpm repository have a signature that rpm before 6 does not see.
+    PackagesSignedForRpm6 = "R136" "packages-signed-for-rpm-6" Warning
+        { channel: String, packages: Vec<String> }
+        ["{channel}"]
+        [
+            "{} with no other signature than one of format 6 (tag 278), which rpm 4 and dnf 4 do not see, so \
+             that they refuse the package where gpgcheck=1 ({}): publish it anew with a new release number \
+             and --sign-packages, whose signature both read",
+            counted(packages.len(), "package"),
+            few(packages, 3)
         ];
     /// The vendor of `.rpm` packages changes between two versions, so that zypper does not update them by
     /// itself.

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use rockpack_base::formats::package_file::Format;
+use rockpack_base::formats::rpm::MissingDigest;
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{ComponentKind, MemberKind, TreePath};
 use serde::Deserialize;
@@ -885,6 +886,10 @@ fn of_updates() -> Vec<Finding> {
         vendor_changed("Example", "Other", texts(["a", "b", "c", "d"])),
         placeholder("0.0.0", texts(["rocm"])),
         placeholder("Unnamed packager <packager@rockpack.invalid>", texts(["a", "b", "c", "d"])),
+        without(MissingDigest::Header, texts(["packages/r/rocm-1-1.noarch.rpm"])),
+        without(MissingDigest::Payload, texts(["packages/a.rpm", "packages/b.rpm"])),
+        signed_for_rpm_6(texts(["packages/r/rocm-1-1.noarch.rpm"])),
+        signed_for_rpm_6(texts(["packages/a.rpm", "packages/b.rpm"])),
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {
@@ -927,6 +932,14 @@ fn path_moved(paths: Vec<String>) -> Finding {
 
 fn other_series(packages: Vec<String>, shared_paths: Vec<String>) -> Finding {
     Finding::OtherSeries { series: text("7.0"), packages, shared_paths }
+}
+
+fn without(missing: MissingDigest, packages: Vec<String>) -> Finding {
+    Finding::PackagesWithoutDigest { channel: text("rpm"), packages, missing }
+}
+
+fn signed_for_rpm_6(packages: Vec<String>) -> Finding {
+    Finding::PackagesSignedForRpm6 { channel: text("rpm"), packages }
 }
 
 fn packages_unsigned(unsigned: Vec<String>) -> Finding {

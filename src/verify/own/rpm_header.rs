@@ -8,7 +8,7 @@ use ::rpm::{Dependency, DependencyFlags, IndexData, PackageMetadata};
 use md5::{Digest as _, Md5};
 use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::payload::ReadEntry;
+use rockpack_base::formats::payload::{PayloadEntryKind, ReadEntry};
 use rockpack_base::formats::rpm;
 
 use super::facts::Class;
@@ -71,7 +71,7 @@ const OWN_DEPENDENCIES: DependencyFlags = DependencyFlags::LESS
 const NEVER_OWN: [u32; 2] = [1029, 5096];
 
 /// Ranges of tags that are read by other checks, or that rpm only shows.
-const HARMLESS: [(u32, u32); 30] = [
+const HARMLESS: [(u32, u32); 32] = [
     (61, 63),
     (100, 100),
     (1000, 1007),
@@ -99,6 +99,9 @@ const HARMLESS: [(u32, u32); 30] = [
     (5062, 5062),
     (5092, 5093),
     (5096, 5097),
+    // Format 6: sizes and digests of the payload, MIME types, the source package.
+    (5112, 5117),
+    (5120, 5124),
     // Scripts, which are judged as such.
     (1079, 1079),
     (1091, 1091),
@@ -106,8 +109,8 @@ const HARMLESS: [(u32, u32); 30] = [
 ];
 
 /// Tags of the signature that are read, or say nothing.
-const OF_SIGNATURE: [u32; 13] =
-    [62, 267, 268, 269, 270, 271, 273, 1000, 1002, 1004, 1005, 1007, 1008];
+const OF_SIGNATURE: [u32; 16] =
+    [62, 267, 268, 269, 270, 271, 273, 278, 279, 999, 1000, 1002, 1004, 1005, 1007, 1008];
 
 /// Names of the tags that are seen most among those that rpm acts on.
 const ACTING: [(u32, u32, &str); 11] = [
@@ -215,7 +218,9 @@ impl Tags<'_> {
     fn texts(&self) -> Vec<HeaderFault> {
         let mut faults = Vec::new();
         let digest = self.text(PAYLOAD_DIGEST).is_some_and(|digest| digest.len() == 64);
-        if !digest || self.numbers(PAYLOAD_DIGEST_ALGORITHM) != [SHA256] {
+        // Format 6 has no tag for the algorithm.
+        let algorithm = self.numbers(PAYLOAD_DIGEST_ALGORITHM);
+        if !digest || !(algorithm.is_empty() || algorithm == [SHA256]) {
             faults.push(HeaderFault::NoPayloadDigest);
         }
         let [os, arch, format] =
@@ -294,13 +299,16 @@ impl Tags<'_> {
             .map(|it| HeaderFault::DependencyFlags { name: it.name, flags: it.flags.bits() })
     }
 
-    /// Files that `rpm --verify` passes over or that have flags that no build gives, and a loader's file
-    /// that rpm would not keep.
+    /// Hard links, files that `rpm --verify` passes over or that have flags that no build gives, and a loader's
+    /// file that rpm would not keep.
     fn own_files(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
         let (all, verified) = (self.numbers(FILE_FLAGS), self.numbers(FILE_VERIFY_FLAGS));
         let mut faults = Vec::new();
         for (index, read) in rpm.entries().iter().enumerate() {
             let flags = all.get(index).copied().unwrap_or_default();
+            if let PayloadEntryKind::Special(_) = read.entry.kind {
+                faults.push(HeaderFault::HardLink { path: absolute_path(read) });
+            }
             if !OWN_FLAGS.contains(&flags) {
                 faults.push(HeaderFault::FileFlags { path: absolute_path(read), flags });
             }

@@ -45,6 +45,9 @@ pub enum HeaderFault {
     /// A file with rpm flags that rockpack's builds never set.
     #[display("its header gives {path} the flags {flags:#x}, and no build writes these")]
     FileFlags { path: String, flags: u32 },
+    /// A further name of a file.
+    #[display("its header makes {path} a hard link, and no build writes these")]
+    HardLink { path: String },
     /// A file that `rpm --verify` checks only in part.
     #[display("its header has `rpm --verify` pass over what becomes of {path}")]
     Unverified { path: String },

@@ -172,6 +172,9 @@ pub struct Report {
     pub may_be_part: bool,
     /// Failed checks, in the order of check and subject.
     pub problems: Vec<Problem>,
+    /// Failed checks that fail a strict run only: what some clients refuse, as in mirrors of old packages.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tolerated: Vec<Problem>,
     /// Counts of further failures that `problems` does not list, because a repository has very many of
     /// one check.
     #[serde(skip_serializing_if = "Vec::is_empty")]

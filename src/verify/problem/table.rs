@@ -1,6 +1,7 @@
 //! The table of checks.
 
 use rockpack_base::content::Sha256Digest;
+use rockpack_base::formats::rpm::MissingDigest;
 
 use super::archives::*;
 use super::code_objects::*;
@@ -12,12 +13,12 @@ use super::sets::*;
 use super::wheels::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::{few, list};
-use crate::report::{ElfMachine, Inconsistency, Soname, coded};
+use crate::report::{ElfMachine, Inconsistency, Soname, coded, without_digest};
 
 coded! {
     /// The stable code of a failed check. Codes are never reused or renumbered.
     enum Check;
-    /// One failed check: it always fails the run, and so has no severity.
+    /// One failed check. It fails the run, or is tolerated, and so has no severity.
     enum Problem, read_back = false;
 
     /// A package, or a file of an artifact or prefix, cannot be read.
@@ -246,4 +247,9 @@ coded! {
     /// An index of a kernel database contradicts the files beside it, and no finding reports that.
     DatabaseInconsistent = "V105" "database-inconsistent" { file: PackagePath, fault: Inconsistency }
         ["{file}"] ["{fault}"];
+    /// Packages of a repository state no digest of their header or payload that rpm 6 takes. This fails
+    /// under `--strict` only.
+    PackagesWithoutDigest = "V106" "rpm-without-digest"
+        { file: String, packages: Vec<String>, missing: MissingDigest }
+        ["{file}"] ["{}", without_digest(packages, *missing)];
 }

@@ -7,6 +7,7 @@ mod wheels;
 use std::collections::BTreeSet;
 
 use rockpack_base::content::Sha256Digest;
+use rockpack_base::formats::rpm::MissingDigest;
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::TreePath;
 
@@ -609,6 +610,16 @@ fn of_indexed_packages() -> Vec<Problem> {
             date: text("Wed, 01 Jan 2036 00:00:00 UTC"),
         },
         Problem::OrphanFile { file: text(POOL) },
+        Problem::PackagesWithoutDigest {
+            file: text(REPOMD),
+            packages: texts(["packages/r/rocm-1-1.noarch.rpm"]),
+            missing: MissingDigest::Header,
+        },
+        Problem::PackagesWithoutDigest {
+            file: text(REPOMD),
+            packages: texts(["packages/a.rpm", "packages/b.rpm"]),
+            missing: MissingDigest::Payload,
+        },
         open_dependency(OpenDependency::Deb {
             alternatives: alternatives.clone(),
             arch: Some(text("x86_64")),
@@ -704,6 +715,7 @@ fn of_headers() -> Vec<Problem> {
         HeaderFault::Unknown { tag: 60_000 },
         HeaderFault::Md5,
         HeaderFault::FileFlags { path: text(ARCHIVE), flags: 8 },
+        HeaderFault::HardLink { path: text(ARCHIVE) },
         HeaderFault::Unverified { path: text(ARCHIVE) },
         HeaderFault::NotKept { path: text(ARCHIVE) },
         HeaderFault::Prefixes { stated: vec![text("/etc")], wanted: vec![text("/opt/rocm-7.1")] },

@@ -299,7 +299,7 @@ fn keyring(context: &Context<'_>, bytes: &[u8]) -> Result<Vec<ClientFault>> {
         let fault = (!more.is_empty()).then_some(ClientFault::MoreKeys { fingerprints: more });
         return Ok(fault.into_iter().collect());
     }
-    let trust = Trust { keys, at: context.trust.at };
+    let trust = Trust { keys, ..*context.trust };
     let has_signed = signed.iter().any(|file| file.text(&trust).map_or_else(is_refused, |_| true));
     let is_wrong = !signed.is_empty() && !has_signed;
     Ok(is_wrong.then_some(ClientFault::NoSigner).into_iter().collect())

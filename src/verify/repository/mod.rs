@@ -46,7 +46,7 @@ pub(super) fn check(
     let vouched = signers::vouched(files, trust)?;
     report.keys_beside.extend(vouched.fingerprints());
     report.repositories += 1;
-    let takes = Trust { keys: trust.keys.clone().and(vouched), at: trust.at };
+    let takes = Trust { keys: trust.keys.clone().and(vouched), ..*trust };
     let mut context = Context::new(files, (trust, &takes), report, problems);
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;

@@ -24,6 +24,8 @@ pub struct Trust {
     pub keys: PublicKeys,
     /// When signatures, keys and indexes are judged.
     pub at: Moment,
+    /// Whether what some clients refuse fails a check, too.
+    pub strict: bool,
 }
 
 /// Public keys.

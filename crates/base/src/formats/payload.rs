@@ -2,8 +2,8 @@
 //! them one after the other.
 //!
 //! Both formats carry an archive of directories, symbolic links and regular files, owned by root; rockpack
-//! writes nothing else. Hard links, pipes and devices are read from a `.deb` of another tool. They are
-//! refused elsewhere, and so are sparse files and capabilities.
+//! writes nothing else. Packages of other tools may have hard links, and a `.deb` also pipes and devices.
+//! They are refused elsewhere, and so are sparse files and capabilities.
 
 use std::io::Read;
 use std::ops::Range;

@@ -11,11 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use rayon::prelude::*;
 use rockpack_base::content::{self, is_file, is_folder};
 use rockpack_base::error::Result;
+use rockpack_base::formats::rpm::MissingDigest;
 
 use super::context::{Context, LOOKED_AT, NamedFiles, place, sha256};
 use super::places::{self, IndexedVersion, identity};
 use super::xml::Element;
-use crate::verify::problem::{IndexContradiction, IndexDifference, IndexFault, SignatureFault};
+use crate::verify::problem::{
+    IndexContradiction, IndexDifference, IndexFault, Problem, SignatureFault,
+};
 use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;
 use package::{Observation, Unsigned};
@@ -244,6 +247,7 @@ fn check_packages(
     let packages = of_files(context, primary);
     let (named, trust) = (context.files, context.takes);
     let unsigned = unsigned_packages(named)?;
+    let mut lacking: BTreeMap<MissingDigest, Vec<String>> = BTreeMap::new();
     context.report.indexed += packages.len();
     for together in packages.chunks(LOOKED_AT) {
         let seen: Vec<Vec<Observation>> = together
@@ -257,7 +261,19 @@ fn check_packages(
             match seen {
                 Observation::Fault(problem) => context.problems.add(problem),
                 Observation::GoodSignature => context.report.signatures += 1,
+                Observation::WithoutDigest(missing, package) => {
+                    lacking.entry(missing).or_default().push(package);
+                }
             }
+        }
+    }
+    for (missing, packages) in lacking {
+        let file = REPOMD.to_owned();
+        let problem = Problem::PackagesWithoutDigest { file, packages, missing };
+        if context.trust.strict {
+            context.problems.add(problem);
+        } else {
+            context.report.tolerated.push(problem);
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::rpm::Front;
+use rockpack_base::formats::rpm::{Front, MissingDigest};
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
@@ -23,10 +23,11 @@ pub(super) enum Unsigned {
     Refused,
 }
 
-/// A fault of a package, or that its signature is good.
+/// A fault of a package, that its signature is good, or the digest that it lacks for rpm 6, with its path.
 pub(super) enum Observation {
     Fault(Problem),
     GoodSignature,
+    WithoutDigest(MissingDigest, String),
 }
 
 /// Looks at a package, which has `files` by the index.
@@ -98,6 +99,8 @@ fn compare(
         Observation::Fault(Problem::PackageMismatch { file: package.path.clone(), difference })
     });
     let mut seen: Vec<Observation> = faults.collect();
+    let missing = front.missing_digest().into_iter();
+    seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
     let signature = signature(content, &front, trust, unsigned)?;
     seen.extend(signature.map(|checked| match checked {
         Ok(()) => Observation::GoodSignature,

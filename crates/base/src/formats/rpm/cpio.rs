@@ -12,7 +12,7 @@
 //! Offsets for padding count from the start of the archive. A size of 4 GiB does not fit newc, so packages
 //! with such a file use the stripped form throughout, as from rpmbuild; only the package's header then has
 //! name, mode and size. The code is hand-written because the `rpm` crate's cpio is private, and no other
-//! crate knows the stripped form. Refused: hard links.
+//! crate knows the stripped form. Of the names of one file (hard links), the last has the content.
 
 use std::io::{Read, Write};
 
@@ -175,6 +175,8 @@ pub(super) enum CpioMember {
         mtime: u32,
         /// Bytes of content.
         size: u64,
+        /// Names of the file.
+        links: u32,
     },
     /// A stripped member.
     Stripped {
@@ -234,12 +236,12 @@ impl<R: Read> CpioMembers<R> {
                 _ => Err(fault(start, "has a trailer with content")),
             };
         }
-        if (uid, gid, links) != (0, 0, 1) {
-            return Err(Error::unsupported(format!("{name} is a hard link or not root's"))
+        if (uid, gid) != (0, 0) {
+            return Err(Error::unsupported(format!("{name} is not root's"))
                 .structure(member::structure(ARCHIVE, start)));
         }
         self.source.expect(size);
-        Ok(Some(CpioMember::Newc { name, mode, mtime, size }))
+        Ok(Some(CpioMember::Newc { name, mode, mtime, size, links }))
     }
 
     /// Sets the size of the stripped member that was read last.
@@ -329,7 +331,8 @@ mod tests {
     #[test]
     fn both_forms_come_back() {
         let newc = read(&archive(CpioForm::Newc)).unwrap();
-        let first = CpioMember::Newc { name: "./a".into(), mode: 0o100_644, mtime: 7, size: 1 };
+        let (name, mode) = ("./a".into(), 0o100_644);
+        let first = CpioMember::Newc { name, mode, mtime: 7, size: 1, links: 1 };
         assert_eq!(newc[0], (first, b"x".to_vec()));
         assert_eq!(newc[2].1, b"12345");
         let stripped = read(&archive(CpioForm::Stripped)).unwrap();

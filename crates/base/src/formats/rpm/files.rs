@@ -1,7 +1,6 @@
 //! The files in the header of an `.rpm`.
 
-use std::collections::HashSet;
-use std::collections::hash_map::{Entry as Slot, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use rpm::{FileFlags, Header, IndexTag};
 
@@ -11,10 +10,16 @@ use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use crate::content::unhex;
 use crate::error::{Error, Result};
 use crate::formats::member::is_plain;
-use crate::formats::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry};
+use crate::formats::payload::{
+    Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind,
+};
 
-/// The entries of a header, in its order. Refused: source packages, devices, ghosts, hard links,
-/// capabilities, digests other than SHA-256, a path twice.
+/// Longest path of a file with several names, each of which gets a copy of it. Any number of paths of this
+/// length is accepted.
+const LINKED_PATH_MAX: usize = 900;
+
+/// The entries of a header, in its order. Refused: source packages, devices, ghosts, capabilities, digests
+/// other than SHA-256, a path twice, names of one file that differ in more.
 pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
         return Err(Error::unsupported("is a source package"));
@@ -30,10 +35,10 @@ pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
     }
     let columns = Columns::read(header)?;
     columns.check()?;
-    let entries =
+    let mut entries =
         (0..columns.bases.len()).map(|index| columns.entry(index)).collect::<Result<Vec<_>>>()?;
     refuse_twice(&entries)?;
-    columns.refuse_links(&entries)?;
+    columns.link(&mut entries)?;
     Ok(entries)
 }
 
@@ -181,22 +186,30 @@ impl<'a> Columns<'a> {
         Ok(ReadEntry { entry, user, group, mtime: self.mtimes[index].into(), declared })
     }
 
-    /// Refuses files with the same device and inode: rpm installs them as one file, with the content of one
-    /// of them, whatever the payload says about links. An inode of zero does not count.
-    fn refuse_links(&self, entries: &[ReadEntry]) -> Result<()> {
-        let mut first = HashMap::new();
-        let built = self.devices.iter().zip(&self.inodes).zip(entries);
-        for (file, read) in built.filter(|((_, inode), read)| **inode != 0 && read.entry.is_file())
-        {
-            match first.entry(file) {
-                Slot::Vacant(slot) => drop(slot.insert(read)),
-                Slot::Occupied(slot) => {
-                    let (path, other) = (&read.entry.path, &slot.get().entry.path);
-                    let message = format!("/{path} is a hard link to /{other}, by their inodes");
-                    let hint = "rpm would install both as one file: build it without hard links";
-                    return Err(Error::unsupported(message).structure("rpm header").hint(hint));
-                }
+    /// Makes files with the same device and inode hard links to the last of them: rpm installs them as one
+    /// file, with the content of the last, whatever the payload says about links. An inode of zero does not
+    /// count.
+    fn link(&self, entries: &mut [ReadEntry]) -> Result<()> {
+        let mut last = HashMap::new();
+        for at in (0..entries.len()).rev() {
+            let file = (self.devices[at], self.inodes[at]);
+            if file.1 == 0 || !entries[at].entry.is_file() {
+                continue;
             }
+            let kept = *last.entry(file).or_insert(at);
+            if kept == at {
+                continue;
+            }
+            let target = entries[kept].entry.path.clone();
+            let read = &mut entries[at];
+            if self.identity(at) != self.identity(kept) || target.len() > LINKED_PATH_MAX {
+                let path = &read.entry.path;
+                let message = format!("/{path} is a hard link to /{target}, by their inodes");
+                let hint = "rpm would install both as one file: build it without hard links";
+                return Err(Error::unsupported(message).structure("rpm header").hint(hint));
+            }
+            read.entry.kind = PayloadEntryKind::Special(SpecialKind::HardLink { target });
+            (read.entry.size, read.declared) = (0, None);
         }
         Ok(())
     }
@@ -303,9 +316,11 @@ mod tests {
             (Tag::RPMTAG_FILEUSERNAME, repeated_text("root", count)),
             (Tag::RPMTAG_FILEGROUPNAME, repeated_text("root", count)),
         ];
-        let more = more.iter().map(|(tag, data)| (*tag, IndexData::Int32(data.to_vec())));
-        let tags =
-            tags.into_iter().chain(more).map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        let more: Vec<_> =
+            more.iter().map(|(tag, data)| (*tag, IndexData::Int32(data.to_vec()))).collect();
+        let kept = tags.into_iter().filter(|(tag, _)| more.iter().all(|(other, _)| other != tag));
+        let tags: Vec<_> = kept.chain(more.clone()).collect();
+        let tags = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
         Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
     }
 
@@ -317,15 +332,27 @@ mod tests {
     }
 
     #[test]
-    fn files_of_one_inode_are_refused() {
+    fn files_of_one_inode_are_hard_links_to_the_last() {
         let (devices, inodes) = (IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES);
-        let error = entries_with(&[(devices, [1, 1]), (inodes, [7, 7])]).unwrap_err().to_string();
-        assert!(error.contains("/opt/b is a hard link to /opt/a"), "{error}");
-        entries_with(&[(devices, [1, 1]), (inodes, [1, 2])]).unwrap();
-        entries_with(&[(devices, [1, 2]), (inodes, [7, 7])]).unwrap();
-        entries_with(&[(devices, [1, 1]), (inodes, [0, 0])]).unwrap();
-        entries_with(&[(devices, [1, 1])]).unwrap();
-        entries_with(&[(inodes, [7, 7])]).unwrap();
+        let same = [(devices, [1, 1]), (inodes, [7, 7])];
+        let linked = entries_with(&same).unwrap();
+        let target = "opt/b".to_owned();
+        let link = PayloadEntryKind::Special(SpecialKind::HardLink { target });
+        assert_eq!((&linked[0].entry.kind, linked[0].declared), (&link, None));
+        assert!(linked[1].entry.is_file());
+        for tag in [IndexTag::RPMTAG_FILESIZES, IndexTag::RPMTAG_FILEFLAGS] {
+            let error = entries_with(&[same[0], same[1], (tag, [1, 0])]);
+            assert_eq!(error.is_err(), tag == IndexTag::RPMTAG_FILESIZES);
+        }
+        for other in [
+            &[(devices, [1, 1]), (inodes, [1, 2])][..],
+            &[(devices, [1, 2]), (inodes, [7, 7])],
+            &[(devices, [1, 1]), (inodes, [0, 0])],
+            &[(devices, [1, 1])],
+            &[(inodes, [7, 7])],
+        ] {
+            assert!(entries_with(other).unwrap().iter().all(|read| read.entry.is_file()));
+        }
     }
 
     fn entries_with(more: &[(IndexTag, [u32; 2])]) -> Result<Vec<ReadEntry>> {

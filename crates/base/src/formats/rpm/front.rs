@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
+use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
@@ -25,6 +26,22 @@ const HEADER_ENTRIES_MAX: u64 = 0xffff;
 
 /// A number that no tag of rpm has.
 const UNUSED_TAG: u32 = 0x7fff_fffe;
+
+/// SHA-256 and SHA3-256 of the header, in the signature.
+const HEADER_DIGESTS: [u32; 2] = [273, 279];
+
+/// SHA-256, SHA-512 and SHA3-256 of the payload, in the header.
+const PAYLOAD_DIGESTS: [u32; 3] = [5092, 5121, 5123];
+
+/// A digest without which rpm 6 refuses to install a package: it ignores MD5 and SHA-1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingDigest {
+    /// The digest of the header, which is part of the signature.
+    Header,
+    /// The digest of the payload, which is part of the header. That of the header may be missing, too.
+    Payload,
+}
 
 /// Lead, signature and header of a package. The header matches the digest and size in the signature.
 #[derive(Debug)]
@@ -94,6 +111,18 @@ impl Front {
     /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
     pub fn not_utf8(&self) -> impl Iterator<Item = &'static str> {
         self.odd.named()
+    }
+
+    /// The digest that the package lacks for rpm 6.
+    pub fn missing_digest(&self) -> Option<MissingDigest> {
+        let PackageMetadata { signature, header, .. } = &self.metadata;
+        if !PAYLOAD_DIGESTS.into_iter().any(|tag| header.entry_is_present(tag)) {
+            Some(MissingDigest::Payload)
+        } else if !HEADER_DIGESTS.into_iter().any(|tag| signature.entry_is_present(tag)) {
+            Some(MissingDigest::Header)
+        } else {
+            None
+        }
     }
 
     /// Bytes of the payload before compression, from the signature or else the header; 0 if neither states

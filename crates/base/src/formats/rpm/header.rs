@@ -15,7 +15,7 @@ use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use super::{dependencies, scripts};
 use crate::content::hex;
 use crate::error::{Error, Kind, Result};
-use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind, SpecialKind};
 
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";
@@ -49,7 +49,9 @@ impl PayloadDigests {
 pub(super) fn mode(entry: &PayloadEntry) -> u32 {
     let kind = match entry.kind {
         PayloadEntryKind::Directory => MODE_DIRECTORY,
-        PayloadEntryKind::File => MODE_FILE,
+        PayloadEntryKind::File | PayloadEntryKind::Special(SpecialKind::HardLink { .. }) => {
+            MODE_FILE
+        }
         PayloadEntryKind::Link { .. } => MODE_LINK,
         // The payload writer refuses special files.
         PayloadEntryKind::Special(_) => 0,

@@ -2,8 +2,8 @@
 //!
 //! It compares the digests of header and payload, and all sizes. The visitor of the entries compares the
 //! content of files with its stated digest. Refused, among others: source packages, names of files that are
-//! not UTF-8, hard links by the payload or by the header's inodes, devices, ghosts, digests other than
-//! SHA-256.
+//! not UTF-8, devices, ghosts, digests other than SHA-256. Files with one inode in the header are hard links
+//! to the last of them, and the payload must have its content alone.
 
 use std::collections::HashMap;
 use std::io::BufReader;
@@ -20,7 +20,7 @@ use super::odd_texts::{FILE_NAMES, OddTexts};
 use crate::content::{Content, ContentReader, DigestingReader, hex};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
-use crate::formats::payload::{ReadEntry, Visitor};
+use crate::formats::payload::{PayloadEntryKind, ReadEntry, Visitor};
 
 /// Longest link text in bytes (Linux's PATH_MAX).
 const LINK_MAX: u64 = 4096;
@@ -92,6 +92,8 @@ impl RpmReader {
         let names = self.entries.iter().enumerate();
         let by_path: HashMap<&str, usize> =
             names.map(|(index, read)| (read.entry.path.as_str(), index)).collect();
+        let is_link = |read: &ReadEntry| matches!(read.entry.kind, PayloadEntryKind::Special(_));
+        let has_links = self.entries.iter().any(is_link);
         let mut seen = vec![false; self.entries.len()];
         while let Some(member) = members.next()? {
             let index = self.locate(&member, &by_path)?;
@@ -99,7 +101,7 @@ impl RpmReader {
             if std::mem::replace(&mut seen[index], true) {
                 return Err(fault(&format!("payload has /{} twice", read.entry.path)));
             }
-            self.check_member(&member, read)?;
+            check_member(&member, read, has_links)?;
             members.expect(read.entry.stored_size());
             if let Some(target) = read.entry.target()
                 && members.content(LINK_MAX)? != target.as_bytes()
@@ -130,21 +132,6 @@ impl RpmReader {
         }
     }
 
-    fn check_member(&self, member: &CpioMember, read: &ReadEntry) -> Result<()> {
-        let CpioMember::Newc { name, mode, mtime, size } = member else {
-            return Ok(());
-        };
-        let entry = &read.entry;
-        let same = *mode == header::mode(entry)
-            && u64::from(*mtime) == read.mtime
-            && *size == entry.stored_size();
-        if same {
-            Ok(())
-        } else {
-            Err(mismatch(&format!("{name} differs between header and payload")))
-        }
-    }
-
     fn check_payload(&self, decoder: Digesting<PayloadDecoder>, size: u64) -> Result<()> {
         let stated = archive_size(&self.metadata.signature)?;
         if stated.is_some_and(|stated| stated != size) {
@@ -168,6 +155,23 @@ impl RpmReader {
             }
         }
         Ok(())
+    }
+}
+
+/// Compares a member with its entry. Only files of a package that `has_links` may have several names.
+fn check_member(member: &CpioMember, read: &ReadEntry, has_links: bool) -> Result<()> {
+    let CpioMember::Newc { name, mode, mtime, size, links } = member else {
+        return Ok(());
+    };
+    let entry = &read.entry;
+    let same = *mode == header::mode(entry)
+        && u64::from(*mtime) == read.mtime
+        && *size == entry.stored_size()
+        && (*links == 1 || has_links);
+    if same {
+        Ok(())
+    } else {
+        Err(mismatch(&format!("{name} differs between header and payload")))
     }
 }
 

@@ -1,18 +1,23 @@
 //! Signing of finished packages.
 //!
 //! Lead, header and payload stay the same, byte for byte. The signature block between lead and header is
-//! rebuilt with the old digests and sizes, and with the new signature in place of all old ones. Signatures
-//! over header and payload together (1002, 1005) are obsolete and not made.
+//! rebuilt with the old digests and sizes, and with the new signature in place of all old ones. It gets the
+//! SHA-256 of the header if it lacks that: rpm 6 refuses packages without one, signed or not. Signatures over
+//! header and payload together (1002, 1005) are obsolete and not made.
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, PackageMetadata};
+use sha2::{Digest as _, Sha256};
 
 use super::front::Front;
 use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
-use crate::content::Content;
+use crate::content::{Content, hex};
 use crate::error::{Error, Result};
 
-/// Tags of digests and sizes: LONGSIZE, LONGARCHIVESIZE, SHA1, SHA256, SIZE, MD5, PAYLOADSIZE.
-const KEPT: [u32; 7] = [270, 271, 269, 273, 1000, 1004, 1007];
+/// SHA-256 of the header.
+const SHA256: u32 = 273;
+
+/// Tags of digests and sizes: LONGSIZE, LONGARCHIVESIZE, SHA1, SHA256, SHA3_256, SIZE, MD5, PAYLOADSIZE.
+const KEPT: [u32; 8] = [270, 271, 269, SHA256, 279, 1000, 1004, 1007];
 
 /// Replaces all signatures of `package` by one of `signer`.
 pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
@@ -20,8 +25,14 @@ pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
     let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;
     let HeaderSignature { tag, packet } = (signer.sign)(&bytes)?;
     let mut entries = Vec::new();
-    for tag in KEPT.into_iter().filter(|tag| metadata.signature.entry_is_present(*tag)) {
-        let data = metadata.signature.entry(tag).map_err(fault)?;
+    for tag in KEPT {
+        let data = if metadata.signature.entry_is_present(tag) {
+            metadata.signature.entry(tag).map_err(fault)?
+        } else if tag == SHA256 {
+            IndexData::StringTag(hex(&Sha256::digest(&bytes)))
+        } else {
+            continue;
+        };
         entries.push(HeaderEntry::new(tag, data));
     }
     let tag = match tag {

@@ -22,6 +22,9 @@ const CHANGELOG_MAX: usize = 10;
 const MODE_TYPE: u16 = 0o170_000;
 const MODE_DIRECTORY: u16 = 0o040_000;
 
+/// Signatures that rpm 4 reads, of the header by DSA and RSA, and of header and payload by PGP and GPG.
+const RPM4_SIGNATURES: [u32; 4] = [267, 268, 1002, 1005];
+
 /// The tag of rpm 3 for whole paths.
 const OLD_FILE_NAMES: u32 = 1027;
 
@@ -34,6 +37,7 @@ impl RpmPackage {
         let metadata = &front.metadata;
         let header = &metadata.header;
         let files = files(header)?;
+        let signed = !metadata.raw_signatures().map_err(bad)?.is_empty();
         let package = Self {
             name: text(header, IndexTag::RPMTAG_NAME)?,
             arch: if metadata.is_source_package() {
@@ -61,7 +65,10 @@ impl RpmPackage {
             lists: lists(metadata, &files)?,
             files,
             changelog: changelog(metadata)?,
-            signed: !metadata.raw_signatures().map_err(bad)?.is_empty(),
+            signed,
+            signed_for_rpm6: signed
+                && !RPM4_SIGNATURES.into_iter().any(|tag| metadata.signature.entry_is_present(tag)),
+            missing_digest: front.missing_digest(),
             signers: BTreeSet::new(),
             replaced: Vec::new(),
         };

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::formats::package_file::Format;
+use crate::formats::rpm::MissingDigest;
 use crate::formats::spelling;
 
 /// The values of an `.rpm`'s header that indexes have. Absent texts are empty.
@@ -57,6 +58,12 @@ pub struct RpmPackage {
     pub changelog: Vec<Changelog>,
     /// Whether the package has an OpenPGP signature.
     pub signed: bool,
+    /// Whether rpm 4 does not see the signature, which has the tag of format 6 alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub signed_for_rpm6: bool,
+    /// The digest without which rpm 6 refuses the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_digest: Option<MissingDigest>,
     /// The ids of the keys that the signatures name; empty if the reader did not ask for them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub signers: BTreeSet<String>,

@@ -46,7 +46,7 @@ const NEVER: [Code; 28] = [
 ];
 
 /// Findings that compare the set with an earlier one.
-const OF_EARLIER: [Code; 9] = [
+const OF_EARLIER: [Code; 10] = [
     Code::VersionNotNewer,
     Code::PathMoved,
     Code::PathKindChanged,
@@ -56,6 +56,7 @@ const OF_EARLIER: [Code; 9] = [
     Code::EarlierHeldBack,
     Code::EarlierPartsAbsent,
     Code::VendorChanged,
+    Code::ImportLost,
 ];
 
 /// Findings to accept.

@@ -105,6 +105,7 @@ fn package_record<F>(
         version,
         control_sha256,
         update,
+        imports: planned.map(|it| it.identity.imports.clone()).unwrap_or_default(),
         relations,
         id: emitted.package,
         format: emitted.format,

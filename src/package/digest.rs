@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use rockpack_base::content::hex;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{DebControl, Format, MemberKind, Package, PackageEntry, Relation, RpmControl};
@@ -16,10 +17,23 @@ pub struct Identity {
     pub control: Vec<(Format, String)>,
     /// Relations whose bound is the version of a package in this set.
     pub of_set: Vec<(Format, Relation)>,
-    /// Relations to packages of earlier sets that had paths of this package.
+    /// Relations to packages of earlier sets that had paths of this package, or import what it no longer has.
     pub taken: Vec<(Format, Relation)>,
     /// Paths at which a folder became something else, or the reverse.
     pub changed: Vec<(Format, PathChange)>,
+    /// The libraries of other packages of the set that files of this package need.
+    pub imports: Vec<Import>,
+}
+
+/// A library of another package that files of a package need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// The name by which they need it.
+    pub library: String,
+    /// The id of the package that has it.
+    pub package: String,
+    /// The dynamic symbols that they take from it, sorted: `name`, or `name@version`.
+    pub symbols: BTreeSet<String>,
 }
 
 /// A path at which a folder becomes something else in an update, or the reverse.

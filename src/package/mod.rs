@@ -26,7 +26,7 @@ use serde::Serialize;
 
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use device_code::ARCH_FIELD;
-pub use digest::{Identity, PathChange};
+pub use digest::{Identity, Import, PathChange};
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
 pub use rockpack_base::formats::package_file::Format;
 pub use rockpack_base::tree::MemberKind;

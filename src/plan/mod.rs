@@ -79,7 +79,7 @@ use outcome::used;
 use package_list::PackageListOwners;
 use selection::{Only, Selection};
 use updates::since::{self, SetNames};
-use updates::{standing, upgrades};
+use updates::{imports, standing, upgrades};
 
 /// Decides the packages of a set, which updates `earlier` ones. A package list assigns content in place of
 /// the configuration's selectors and parts.
@@ -109,7 +109,7 @@ fn decide(
         None => (selectors::assign_all(recombined, setting)?, Vec::new()),
     };
     let portions = contents::reduced(portions, &groups, setting, findings)?;
-    let linkage = libraries::discover(setting, &portions, findings)?;
+    let linkage = libraries::discover(setting, &portions, earlier, findings)?;
     let DraftedSet { mut drafts, archives } =
         drafts::make(setting, &groups, &portions, &linkage, findings)?;
     extras::add(recombined, &mut drafts, findings)?;
@@ -136,6 +136,7 @@ fn decide(
         !names.is_whole() && !packages.iter().any(|package| package.id == record.id)
     });
     since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
+    imports::add(&linkage.symbols, &kept, earlier, &mut packages, findings);
     Ok(Plan {
         archives: used(archives, &packages),
         packages,

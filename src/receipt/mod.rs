@@ -33,7 +33,7 @@ pub use update::{PathChangeRecord, UpdateRecord};
 use refusals::refuse_prefix;
 use rockpack_base::error::{Error, Kind, Result};
 
-use crate::package::{Format, MemberKind, RoleKind};
+use crate::package::{Format, Import, MemberKind, RoleKind};
 use crate::report::Findings;
 
 /// File name of the receipt inside the output folder.
@@ -116,6 +116,9 @@ pub struct PackageRecord {
     /// Relations and path changes that clients of earlier sets need for the update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<UpdateRecord>,
+    /// The libraries of other packages of the set that its files need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<Import>,
     /// The relations that the package states, sorted, without the ones to itself.
     pub relations: Vec<RelationRecord>,
     /// The installed paths, sorted.

@@ -9,7 +9,7 @@ use crate::package::{Format, MemberKind, Package, PathChange};
 /// The means by which a package replaces contents of earlier sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateRecord {
-    /// Relations to packages that had paths of this package.
+    /// Relations to packages that had paths of this package, or import what it no longer has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelationRecord>,
     /// Paths at which a folder was replaced by something else, or the reverse.

@@ -15,6 +15,7 @@ mod needs;
 mod reach;
 mod runpath;
 mod set_paths;
+pub(super) mod symbols;
 mod versions;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ use super::naming::parts::Parts;
 use super::settings::PlanSettings;
 use crate::dependencies::search;
 use crate::input::artifact::ComponentKind;
+use crate::receipt::listing::Listing;
 use crate::report::{ComponentFile, DynamicPart, Finding, Findings};
 use discovered::Gatherer;
 use interpreters::InterpreterNeeds;
@@ -36,10 +38,11 @@ use linkage::Linkage;
 use linked_file::{LinkedFile, LocatedFile};
 use needs::Needs;
 
-/// Reads the dynamic sections of all programs and libraries.
+/// Reads the dynamic sections of all programs and libraries of a set that updates `earlier` ones.
 pub(super) fn discover(
     setting: &PlanSettings,
     portions: &[Portion<'_>],
+    earlier: &[Listing],
     findings: &mut Findings,
 ) -> Result<Linkage> {
     let parts = &setting.parts;
@@ -47,9 +50,7 @@ pub(super) fn discover(
     let mut linked_files = Vec::new();
     for (index, portion) in portions.iter().enumerate() {
         for (path, owned) in &portion.files {
-            let Some((content, mode)) = host_content(owned) else {
-                continue;
-            };
+            let Some((content, mode)) = host_content(owned) else { continue };
             if needs::is_native(content)? {
                 linkage.native.insert(index);
             }
@@ -89,6 +90,7 @@ pub(super) fn discover(
         interpreters.add(file.linked);
     }
     let names = host_names(setting, portions)?;
+    linkage.symbols = symbols::find(setting, &library_set, &located, (&names, earlier));
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     versions::note(&library_set, &located, name, findings);
     reach::note(setting, &library_set, &located, name, findings);

@@ -85,8 +85,12 @@ fn inherit(
     }
 }
 
-/// Adds relations to packages that had paths of `package`, unless it has one to them that is as strict.
-fn add_relations(package: &mut Package<FileSource>, format: Format, added: Vec<Relation>) {
+/// Adds relations to packages of earlier sets, unless `package` has one to them that is as strict.
+pub(super) fn add_relations(
+    package: &mut Package<FileSource>,
+    format: Format,
+    added: Vec<Relation>,
+) {
     let Some(relations) = package.relations_mut(format) else { return };
     let added: Vec<Relation> =
         added.into_iter().filter(|new| !is_known(new, relations, format)).collect();

@@ -222,7 +222,7 @@ pub(in crate::plan) fn of_moved(
 }
 
 /// A relation to the versions of `name` before `before`; without that, to all of them.
-fn relation_before(kind: RelationKind, name: &str, before: Option<&str>) -> Relation {
+pub(super) fn relation_before(kind: RelationKind, name: &str, before: Option<&str>) -> Relation {
     let version = before.map(|version| (Comparison::Less, version.to_owned()));
     Relation { kind, name: name.to_owned(), version }
 }

@@ -23,7 +23,7 @@ pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 
 use crate::package::updates::{Offered, Wish};
 use crate::package::{Format, MemberKind, RelationKind, RoleKind};
-use crate::receipt::{Receipt, RelationRecord};
+use crate::receipt::{PackageRecord, Receipt, RelationRecord};
 
 /// A set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -190,6 +190,11 @@ impl Listing {
     /// A set that was not read from a receipt.
     pub fn new(name: String, prefix: Option<String>, packages: Vec<ListedPackage>) -> Self {
         Self { name, prefix, packages, receipt: None }
+    }
+
+    /// The records of the packages, if the set was read from a receipt.
+    pub fn records(&self) -> impl Iterator<Item = &PackageRecord> {
+        self.receipt.iter().flat_map(|receipt| receipt.all_packages())
     }
 
     /// Sorts the packages by format, name, version (newest last) and architecture.

@@ -865,6 +865,15 @@ coded! {
              GPU, so there it solves fewer problems; build the library for these archs",
             few(archs, 5)
         ];
+    /// Files of a package need a library, or symbols of it, that an earlier set had and this one does not.
+    ImportLost = "R134" "import-lost" Warning
+        { package: PackageName, library: Soname, provider: PackageName, symbols: Vec<String> }
+        ["{package}"]
+        [
+            "needs {library}{}, which {provider} had in an earlier set and no longer has: its files do not \
+             start, or end at the first use; build them against this set, in the same run",
+            if symbols.is_empty() { String::new() } else { format!(" with {}", few(symbols, 3)) }
+        ];
     /// Packages of the rpm repository state no digest of their header or payload that rpm 6 takes.
     PackagesWithoutDigest = "R135" "rpm-without-digest" Warning
         { channel: String, packages: Vec<String>, missing: MissingDigest }

@@ -890,6 +890,8 @@ fn of_updates() -> Vec<Finding> {
         without(MissingDigest::Payload, texts(["packages/a.rpm", "packages/b.rpm"])),
         signed_for_rpm_6(texts(["packages/r/rocm-1-1.noarch.rpm"])),
         signed_for_rpm_6(texts(["packages/a.rpm", "packages/b.rpm"])),
+        import_lost(&[]),
+        import_lost(&["ex_a", "ex_b@EX_1", "ex_c", "ex_d"]),
         Finding::CacheEntryDamaged { entry: text("/c/e"), damage: text("its length is wrong") },
         Finding::CacheUnusable { cache: text("/c"), reason: text("no space is left") },
         Finding::AcceptUnmatched {
@@ -940,6 +942,15 @@ fn without(missing: MissingDigest, packages: Vec<String>) -> Finding {
 
 fn signed_for_rpm_6(packages: Vec<String>) -> Finding {
     Finding::PackagesSignedForRpm6 { channel: text("rpm"), packages }
+}
+
+fn import_lost(symbols: &[&str]) -> Finding {
+    Finding::ImportLost {
+        package: text("rocm-blas"),
+        library: text("libx.so.1"),
+        provider: text("rocm-x"),
+        symbols: symbols.iter().map(|symbol| text(symbol)).collect(),
+    }
 }
 
 fn packages_unsigned(unsigned: Vec<String>) -> Finding {

@@ -1,5 +1,6 @@
 //! Sets that update an earlier one of their version: the packages they rebuild and keep, and their messages.
 
+mod imports;
 mod kernels;
 mod moves;
 mod parts;

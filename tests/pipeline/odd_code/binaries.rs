@@ -117,7 +117,7 @@ fn the_code_object_decides_and_not_its_label() {
     for (arch, codes) in [
         label(b"gfx1101", &["R010"]),
         label(b"generic", &["R010"]),
-        label(b"gfx1100:nothing+", &[]),
+        label(b"no target", &[]),
         label(b"", &[]),
     ] {
         let case = with(&offload_binary(2, &[[AMD, arch, &code]]));

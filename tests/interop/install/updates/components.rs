@@ -24,6 +24,9 @@ use crate::install::sets::SPARSE_LIBRARY;
 /// The stage prefix of the new families in an artifact.
 const STAGE: &str = "math-libs/example/stage";
 
+/// The folder of the libraries with [`Changed::Function`], below that of the others.
+const RENAMED: &str = "renamed";
+
 /// A changed component, and the text appended to its file.
 pub type Revision = (Changed, &'static str);
 
@@ -34,6 +37,8 @@ pub enum Changed {
     Library(&'static str),
     /// A family's code object for gfx1100.
     Code(&'static str),
+    /// The function of `solver`, which gets another name in its library and in `utils`, its user.
+    Function,
 }
 
 /// A new family: its name, the source of its libraries, and the directory of its kernels.
@@ -91,15 +96,23 @@ fn libraries() -> &'static Path {
         for file in known {
             fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
         }
-        FAMILIES.iter().for_each(|family| compile(family, &folder));
+        FAMILIES.iter().for_each(|family| compile(family, family.source, &folder));
+        let renamed = folder.join(RENAMED);
+        fs::create_dir_all(&renamed).unwrap();
+        for file in support::example::names(&folder).into_iter().filter(|it| it.contains(".so")) {
+            fs::copy(folder.join(&file), renamed.join(file)).unwrap();
+        }
+        for family in &FAMILIES[1..] {
+            compile(family, &family.source.replace("exsolver(", "exsolver_new("), &renamed);
+        }
         folder
     })
 }
 
-fn compile(family: &Family, folder: &Path) {
+fn compile(family: &Family, text: &str, folder: &Path) {
     let name = family.library();
     let source = format!("{}.c", family.name);
-    fs::write(folder.join(&source), family.source).unwrap();
+    fs::write(folder.join(&source), text).unwrap();
     let mut gcc = Command::new("gcc");
     gcc.current_dir(folder).args(["-shared", "-fPIC", "-O1", "-nostdlib", "-Wl,--build-id=sha1"]);
     gcc.args(["-Wl,-rpath,$ORIGIN", "-Wl,--allow-shlib-undefined", &format!("-Wl,-soname,{name}")]);
@@ -136,6 +149,14 @@ fn put_kernels(group: &Group, artifacts: &Path, arch: &str, folder: &Path) {
 /// Appends to a file: bytes after the end of an ELF file are never read.
 fn change((changed, text): Revision, group: &Group, artifacts: &Path) {
     let file = match changed {
+        Changed::Function => {
+            for family in &FAMILIES[1..] {
+                let lib = family.artifact(group, artifacts).join(STAGE).join("lib");
+                let from = libraries().join(RENAMED).join(family.library());
+                fs::copy(from, lib.join(family.library())).unwrap();
+            }
+            return;
+        }
         Changed::Library("blas") => group.original(artifacts, "lib/libexblas.so.1.2"),
         Changed::Library("host-suite-sparse") => group.folder(artifacts).join(SPARSE_LIBRARY),
         Changed::Library(name) => {

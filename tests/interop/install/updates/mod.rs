@@ -6,6 +6,7 @@
 pub mod components;
 mod held_back;
 mod hotfixes;
+mod imports;
 mod kernels;
 mod nights;
 mod parts;
@@ -60,6 +61,9 @@ with_every_manager! {
 
     held_back:
     what_is_said_is_held_back;
+
+    imports:
+    users_of_a_lost_function_come_along;
 
     kernels:
     kernels_stay_where_host_code_changes

@@ -1,10 +1,10 @@
 //! The input of the dynamic linker: a file's own name, the libraries it needs, the search paths for them, and
-//! the symbols it takes from others.
+//! the symbols it takes from others and defines for them.
 //!
 //! This module reads through program headers, as the loader does, because a file without sections still
 //! loads. No entry states the number of symbols. It is that of the `SHT_DYNSYM` section, or else the number
 //! of chains of `DT_HASH`, or else the first symbol that `DT_GNU_HASH` covers, which follows all undefined
-//! symbols.
+//! symbols; the defined ones are not read then.
 //!
 //! A program that is not position independent has copies of the library variables it uses; their symbols
 //! count as undefined, though the copies have addresses.
@@ -53,18 +53,34 @@ pub struct Linking {
     /// Symbol versions.
     pub versions: Versions,
     /// Symbols that others define, in table order.
-    pub undefined: Vec<UndefinedSymbol>,
+    pub undefined: Vec<LinkedSymbol>,
+    /// Symbols that the file defines for others, in table order.
+    pub defined: Vec<LinkedSymbol>,
 }
 
-/// A symbol that another file defines.
+/// A dynamic symbol.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UndefinedSymbol {
+pub struct LinkedSymbol {
     /// Symbol name.
     pub name: String,
     /// The version that the symbol is bound to, shared between symbols; `None` without a version.
     pub version: Option<Arc<str>>,
-    /// The library that must define this version.
+    /// The library that must define this version; empty for a version of the file itself.
     pub library: Option<Arc<str>>,
+    /// Whether others define the symbol.
+    pub is_undefined: bool,
+    /// Whether the loader does without a definition (`STB_WEAK`).
+    pub is_weak: bool,
+}
+
+impl LinkedSymbol {
+    /// `name@version`, or `name` without a version.
+    pub fn text(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{}@{version}", self.name),
+            None => self.name.clone(),
+        }
+    }
 }
 
 impl Linking {
@@ -82,6 +98,8 @@ impl Linking {
         }
         let strings = dynamic.string_table(file)?;
         let versions = Versions::read(file, &dynamic, &strings)?;
+        let symbols = symbols(file, &dynamic, &strings, &versions)?.into_iter();
+        let (undefined, defined) = symbols.partition(|symbol| symbol.is_undefined);
         Ok(Some(Self {
             is_shared_object: file.header.e_type() == elf::ET_DYN,
             interpreter: interpreter(file)?,
@@ -92,7 +110,8 @@ impl Linking {
             has_hash: dynamic.value(elf::DT_HASH).is_some(),
             has_gnu_hash: dynamic.value(elf::DT_GNU_HASH).is_some(),
             has_debug: dynamic.value(elf::DT_DEBUG).is_some(),
-            undefined: undefined(file, &dynamic, &strings, &versions)?,
+            undefined,
+            defined,
             versions,
         }))
     }
@@ -108,12 +127,13 @@ fn interpreter(file: &ElfFile) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(path).into_owned()))
 }
 
-fn undefined(
+/// Reads all dynamic symbols with names.
+fn symbols(
     file: &ElfFile,
     dynamic: &Dynamic,
     strings: &[u8],
     versions: &Versions,
-) -> Result<Vec<UndefinedSymbol>> {
+) -> Result<Vec<LinkedSymbol>> {
     let count = symbol_count(file, dynamic)?;
     let Some(symbols) = dynamic_symbols(file, dynamic, count)? else {
         return Ok(Vec::new());
@@ -126,9 +146,7 @@ fn undefined(
     for (at, item) in symbols.iter().enumerate() {
         let (place, symbol) = item?;
         let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
-        if !(symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied) {
-            continue;
-        }
+        let is_undefined = symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied;
         let name = names.text(symbol.st_name, place)?;
         if name.is_empty() {
             continue;
@@ -137,19 +155,20 @@ fn undefined(
         let index = pair.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
         let bound = bindings.get(&index).filter(|_| index > 1).cloned();
         let (version, library) = bound.map(|bound| (bound.version, bound.library)).unzip();
-        found.push(UndefinedSymbol { name, version, library });
+        let is_weak = symbol.st_info.st_bind() == elf::STB_WEAK;
+        found.push(LinkedSymbol { name, version, library, is_undefined, is_weak });
     }
     Ok(found)
 }
 
-/// A needed version and the library that defines it.
+/// A version and the library that defines it; empty for the file itself.
 #[derive(Clone)]
 struct Binding {
     version: Arc<str>,
     library: Arc<str>,
 }
 
-/// The needed versions by index; of several with one index, the first.
+/// The needed and own versions by index; of several with one index, the first.
 fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
     let mut found = BTreeMap::new();
     for need in &versions.needed {
@@ -160,6 +179,10 @@ fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
                 library: library.clone(),
             });
         }
+    }
+    for own in versions.defined.iter().filter(|own| !own.is_base) {
+        let version = own.names.first().map_or("", String::as_str).into();
+        found.entry(own.index).or_insert(Binding { version, library: "".into() });
     }
     found
 }

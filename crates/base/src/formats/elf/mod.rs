@@ -49,7 +49,7 @@ pub use build_id::build_id;
 pub use dynamic::{Dynamic, DynamicEntry};
 pub use dynamic_symbols::DynamicSymbols;
 pub use file::{ElfFile, FILE_HEADER_SIZE};
-pub use linking::{Linking, UndefinedSymbol};
+pub use linking::{LinkedSymbol, Linking};
 pub use names::StringTable;
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,

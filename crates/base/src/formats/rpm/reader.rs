@@ -168,11 +168,7 @@ fn check_member(member: &CpioMember, read: &ReadEntry, has_links: bool) -> Resul
         && u64::from(*mtime) == read.mtime
         && *size == entry.stored_size()
         && (*links == 1 || has_links);
-    if same {
-        Ok(())
-    } else {
-        Err(mismatch(&format!("{name} differs between header and payload")))
-    }
+    if same { Ok(()) } else { Err(mismatch(&format!("{name} differs between header and payload"))) }
 }
 
 type Digesting<R> = DigestingReader<R, Sha256>;

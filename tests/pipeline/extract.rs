@@ -279,7 +279,10 @@ fn what_has_no_code_objects_is_refused() {
     let database = "lib/rocblas/library/TensileLibrary_gfx1100.co";
     let code_object = GROUPS[0].original(&shards(), database);
     refused(&code_object, &out, &[], "is a single code object already");
-    refused(&set().deb("rocm"), &out, &[], "the package holds no kernel archives");
+    refused(&set().deb("rocm-blas"), &out, &[], "the package holds no kernel archives");
+    for metapackage in [set().deb("rocm"), set().rpm("rocm-gfx110x")] {
+        refused(&metapackage, &out, &[], "is a metapackage, which installs nothing itself");
+    }
     if tools::have(&["dpkg-deb"]) {
         let root = scratch.path().join("root");
         set().unpack_debs(&["rocm-blas"], &root);

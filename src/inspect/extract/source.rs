@@ -129,7 +129,7 @@ impl Taker<'_> {
 
     /// Adds the archives in a package.
     fn package(&mut self, content: &Content) -> Result<()> {
-        let mut archives = 0_u32;
+        let (mut archives, mut others) = (0_u32, false);
         PackageReader::open(content.clone())?.visit(&mut |entry, bytes| {
             let entry = &entry.entry;
             if entry.is_file() && entry.path.ends_with(ARCHIVE_ENDING) {
@@ -137,14 +137,23 @@ impl Taker<'_> {
                 let archive = hold(bytes, entry.size)?.within(content.budget());
                 archives += 1;
                 self.archive(&archive, Some(&path)).context(|| format!("reading {path}"))?;
+            } else {
+                others |= entry.is_file() && !entry.path.starts_with(DOCUMENTS);
             }
             Ok(())
         })?;
-        match archives {
-            0 => Err(Error::new(Kind::Usage, "the package holds no kernel archives")
-                .hint("kernel packages do: their names end in the name of an arch group")),
-            _ => Ok(()),
-        }
+        let (message, hint) = match (archives, others) {
+            (0, true) => (
+                "the package holds no kernel archives",
+                "kernel packages do: their names end in the name of an arch group",
+            ),
+            (0, false) => (
+                "is a metapackage, which installs nothing itself",
+                "extract from the kernel packages that it depends on (`rockpack inspect` lists them)",
+            ),
+            _ => return Ok(()),
+        };
+        Err(Error::new(Kind::Usage, message).hint(hint))
     }
 
     fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
@@ -228,6 +237,9 @@ impl Taker<'_> {
         Ok(())
     }
 }
+
+/// The folder with the documents that every `.deb` has.
+const DOCUMENTS: &str = "usr/share/doc/";
 
 /// How the names of kernel archives end.
 const ARCHIVE_ENDING: &str = ".kpack";

@@ -61,6 +61,7 @@ fn files_of_miopen_for_one_user_are_named_unless_a_rule_claims_them() {
         "gfx1100_48.HIP.3_6_0_baa93758.ufdb.txt",
         "gfx1100_48.udb.txt",
         "gfx1100_48.kdb.bz2",
+        "gfx1100_48.HIP.fdb.txt.bz2",
     ];
     let database = "share/miopen/db";
     for name in names {

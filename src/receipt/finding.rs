@@ -69,12 +69,16 @@ impl FindingRecord {
         }
     }
 
+    fn readable(&self) -> Result<&Finding, &UnreadFinding> {
+        match self {
+            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => Ok(finding),
+            Self::Unread(unread) => Err(unread),
+        }
+    }
+
     /// The finding; `None` if its code comes from a later version of rockpack.
     pub fn known(&self) -> Option<&Finding> {
-        match self {
-            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => Some(finding),
-            Self::Unread(_) => None,
-        }
+        self.readable().ok()
     }
 
     /// The reason for accepting the finding, if the configuration accepts it.
@@ -88,12 +92,7 @@ impl FindingRecord {
 
     /// The stable code of the finding, e.g. `R012`.
     pub fn code(&self) -> &str {
-        match self {
-            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
-                finding.code().id()
-            }
-            Self::Unread(finding) => &finding.code,
-        }
+        self.readable().map_or_else(|unread| unread.code.as_str(), |finding| finding.code().id())
     }
 
     /// Whether the finding is a warning that the configuration does not accept.
@@ -107,22 +106,12 @@ impl FindingRecord {
 
     /// The thing that the finding is about.
     pub fn subject(&self) -> String {
-        match self {
-            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
-                finding.subject()
-            }
-            Self::Unread(finding) => finding.subject.clone(),
-        }
+        self.readable().map_or_else(|unread| unread.subject.clone(), Finding::subject)
     }
 
     /// The code objects that the finding accounts for.
     pub fn code_objects(&self) -> &[Sha256Digest] {
-        match self {
-            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => {
-                finding.code_objects()
-            }
-            Self::Unread(finding) => &finding.code_objects,
-        }
+        self.readable().map_or_else(|unread| unread.code_objects.as_slice(), Finding::code_objects)
     }
 }
 

@@ -64,9 +64,7 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
 
 fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
     let Options { folders, against, binaries, trust, budget, .. } = options;
-    let mut problems = Problems::default();
-    let mut repositories = Report::default();
-    let mut others = others::Others::within(budget);
+    let (mut problems, mut report) = (Problems::default(), Report::default());
     let (mut arguments, mut wheels) = (Vec::new(), Vec::new());
     for path in paths {
         match Subject::of(path, *folders)? {
@@ -74,10 +72,10 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
             Subject::Wheels(argument) => wheels.push(argument),
             Subject::Repository(path) => {
                 let mut own = Problems::bounded();
-                repository::check(&path, trust, budget, &mut repositories, &mut own)?;
+                repository::check(&path, trust, budget, &mut report, &mut own)?;
                 problems.extend(own);
             }
-            subject => others.check(subject, progress, &mut problems)?,
+            subject => others::check(subject, budget, progress, &mut report, &mut problems)?,
         }
     }
     argument::each_once(&mut arguments)?;
@@ -92,29 +90,20 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         )
         .hint("name the host wheel and its device wheels, or the folder that holds them"));
     }
-    if repositories.repositories == 0 && !trust.keys.is_empty() {
+    if report.repositories == 0 && !trust.keys.is_empty() {
         return Err(Error::new(Kind::Usage, "--key checks the signatures of a repository")
             .hint("name one; signatures of packages are checked in a repository that has them"));
     }
     let mut of_packages = Problems::default();
     let parts = joined::join(&mut arguments, &mut of_packages)?;
     kept::gather(&mut arguments, &mut of_packages);
-    let mut report = verify_packages(&arguments, options, progress, &mut of_packages)?;
+    verify_packages(&arguments, options, progress, &mut report, &mut of_packages)?;
     problems.extend(of_packages);
     wheels::check(&wheels, options, progress, &mut report, &mut problems)?;
-    others.count(&mut report);
     let (more, problems) = (problems.more(), problems.finish());
     // Parts are the set only if nothing at all is wrong with them.
     let joined = parts.filter(|_| problems.is_empty());
-    report.signatures_unchecked = repositories.repositories > 0 && trust.keys.is_empty();
-    report.repositories = repositories.repositories;
-    report.indexes = repositories.indexes;
-    report.indexed = repositories.indexed;
-    report.elsewhere = repositories.elsewhere;
-    report.signatures = repositories.signatures;
-    report.keys_beside = repositories.keys_beside;
-    report.data_unread = repositories.data_unread;
-    report.tolerated = repositories.tolerated;
+    report.signatures_unchecked = report.repositories > 0 && trust.keys.is_empty();
     Ok(Report { problems, more, joined, ..report })
 }
 
@@ -141,25 +130,20 @@ fn verify_packages(
     arguments: &[PackageArgument],
     options: &Options<'_>,
     progress: &dyn Progress,
+    report: &mut Report,
     problems: &mut Problems,
-) -> Result<Report> {
+) -> Result<()> {
     if arguments.is_empty() {
-        return Ok(Report::default());
+        return Ok(());
     }
     let mut packages = read_all(arguments, &options.budget, progress, problems);
     for (position, argument) in arguments.iter().enumerate() {
         if let Some(receipt) = &argument.receipt {
             let own = packages.iter_mut().filter(|package| package.argument == position);
             claims::apply(receipt, &mut own.collect::<Vec<_>>());
-            check_claims(receipt, position, argument, &packages, problems);
-            check_scripts(receipt, position, &packages, problems)?;
         }
-        if !argument.documents.is_empty() {
-            let own = packages
-                .iter()
-                .filter(|package| package.argument == position && !argument.keeps(&package.file));
-            documents::check(argument, &own.collect::<Vec<_>>(), problems)?;
-        }
+        let own = packages.iter().filter(|package| package.argument == position);
+        check_argument(argument, own, problems)?;
     }
     // Artifacts say that rockpack made the packages, as receipts do.
     let is_claimed = |package: &Installed| {
@@ -173,7 +157,7 @@ fn verify_packages(
     for set in &sets {
         checks::check_set(set, &excuses, problems)?;
     }
-    let mut report = Report { packages: packages.len(), ..Report::default() };
+    report.packages = packages.len();
     report.kept_absent = arguments.iter().map(|argument| argument.kept_absent).sum();
     report.superseded = arguments.iter().map(|argument| argument.superseded).sum();
     let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
@@ -183,17 +167,17 @@ fn verify_packages(
         arguments.iter().map(|argument| argument.packages.len() + argument.kept.len()).sum();
     let all_read = packages.len() == named;
     let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
-    problems.extend(origins.compare(&sets, progress, &mut sieve, &mut report)?);
+    problems.extend(origins.compare(&sets, progress, &mut sieve, report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
     report.other_generator =
         if options.against.is_none() { other_generator(&receipts) } else { None };
     report.relations_unread = receipts.is_empty() && options.against.is_some();
     report.undecided = sieve.undecided();
-    others::count(&packages, &mut report);
+    others::count(&packages, report);
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
     report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
-    Ok(report)
+    Ok(())
 }
 
 /// The first version of rockpack that wrote a receipt and is not this one.
@@ -315,61 +299,72 @@ fn read_all(
             paths.map(move |path| (position, path.as_path()))
         })
         .collect();
-    progress.expect(Stage::Verify, files.iter().map(|(_, path)| file_size(path)).sum());
-    progress.begin(Stage::Verify);
-    let read: Vec<_> = files
-        .par_iter()
-        .map(|(position, path)| {
-            let read = package::read(path, *position, budget);
-            progress.advance(Stage::Verify, file_size(path));
-            read
-        })
-        .collect();
-    progress.end(Stage::Verify);
-    let mut packages = Vec::new();
-    for ((_, path), result) in files.iter().zip(read) {
-        match result {
-            Ok((package, found)) => {
-                packages.push(package);
-                problems.extend(found);
+    let read = |file: &(usize, &Path)| package::read(file.1, file.0, budget);
+    read_files(&files, |file| file.1, progress, read, problems)
+}
+
+/// Reads files, of which `path` gives the path; one that cannot be read is a problem.
+fn read_files<F: Sync, T: Send>(
+    files: &[F],
+    path: impl Fn(&F) -> &Path + Sync,
+    progress: &dyn Progress,
+    read: impl Fn(&F) -> Result<(T, Problems)> + Sync,
+    problems: &mut Problems,
+) -> Vec<T> {
+    let mut good = Vec::with_capacity(files.len());
+    let found = read_each(files, |file| file_size(path(file)), progress, read);
+    for (file, found) in files.iter().zip(found) {
+        match found {
+            Ok((read, own)) => {
+                good.push(read);
+                problems.extend(own);
             }
             Err(error) => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                problems.add(Problem::Unreadable {
-                    place: ProblemPlace::Package(name.into_owned()),
-                    fault: ReadFault::Failed { reason: error.to_string() },
-                });
+                let name = path(file).file_name().unwrap_or_default().to_string_lossy();
+                problems.add_unread(ProblemPlace::Package(name.into_owned()), &error);
             }
         }
     }
-    packages
+    good
+}
+
+/// Calls `read` for each of `files`, several at a time, and reports the progress by their sizes.
+fn read_each<F: Sync, R: Send>(
+    files: &[F],
+    size: impl Fn(&F) -> u64 + Sync,
+    progress: &dyn Progress,
+    read: impl Fn(&F) -> R + Sync,
+) -> Vec<R> {
+    progress.expect(Stage::Verify, files.iter().map(&size).sum());
+    progress.begin(Stage::Verify);
+    let found = files.par_iter().map(|file| {
+        let found = read(file);
+        progress.advance(Stage::Verify, size(file));
+        found
+    });
+    let found = found.collect();
+    progress.end(Stage::Verify);
+    found
 }
 
 fn file_size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-fn check_claims(
-    receipt: &Receipt,
-    position: usize,
+/// Compares the packages of an argument with its receipt and its documents.
+fn check_argument<'a>(
     argument: &PackageArgument,
-    packages: &[Installed],
-    problems: &mut Problems,
-) {
-    let own = packages.iter().filter(|package| package.argument == position);
-    let (kept, packages) = own.partition(|package| argument.keeps(&package.file));
-    let claims = Claims { receipt, packages, kept, present: argument.names() };
-    claims.check(problems);
-}
-
-/// The scripts of packages whose receipt says that this version made them: another one has other templates.
-fn check_scripts(
-    receipt: &Receipt,
-    position: usize,
-    packages: &[Installed],
+    own: impl Iterator<Item = &'a Installed> + Clone,
     problems: &mut Problems,
 ) -> Result<()> {
-    let own = packages.iter().filter(|package| package.argument == position);
+    let (kept, packages): (Vec<_>, Vec<_>) =
+        own.clone().partition(|package| argument.keeps(&package.file));
+    if !argument.documents.is_empty() {
+        documents::check(argument, &packages, problems)?;
+    }
+    let Some(receipt) = &argument.receipt else { return Ok(()) };
+    Claims { receipt, packages, kept, present: argument.names() }.check(problems);
+    // Another version has other templates.
     if receipt.generator == GENERATOR {
         scripts::check(own, &receipt.prefix, problems)?;
     }

@@ -8,7 +8,6 @@
 //! Contents are compared by digest if both sides know it, else by size if both know that. Files that cannot
 //! be compared are counted, and taken for neither equal nor changed. Estimated sizes are shown but not
 //! compared.
-//! estimates are shown and not compared.
 
 mod members;
 mod pairs;
@@ -22,7 +21,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 pub use members::{ChangedAspect, FileChange};
-use relations::{Relations, Versions};
+use relations::Versions;
 
 use crate::package::Format;
 use crate::receipt::RelationRecord;
@@ -138,6 +137,8 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let mut counts = members::Counts::default();
     let told = Told::of(&moved);
     let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
+    let prefixes = earlier.prefix.as_deref().zip(later.prefix.as_deref());
+    let prefix = prefixes.and_then(|(from, to)| changed_text(from, to));
     let both = pairs.both.into_iter();
     let changed = both
         .filter_map(|(before, after)| {
@@ -148,7 +149,7 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     Difference {
         earlier: earlier.name.clone(),
         later: later.name.clone(),
-        prefix: different(&earlier.prefix, &later.prefix),
+        prefix,
         added: pairs.added.into_iter().map(named).collect(),
         removed: pairs.removed.into_iter().map(named).collect(),
         moved,
@@ -166,15 +167,6 @@ impl Difference {
             && self.removed.is_empty()
             && self.moved.is_empty()
             && self.changed.is_empty()
-    }
-}
-
-fn different(from: &Option<String>, to: &Option<String>) -> Option<Changed<String>> {
-    match (from, to) {
-        (Some(from), Some(to)) if from != to => {
-            Some(Changed { from: from.clone(), to: to.clone() })
-        }
-        _ => None,
     }
 }
 
@@ -213,7 +205,7 @@ impl<'a> Told<'a> {
 /// The differences between two versions of a package; `None` if nothing differs.
 fn compare(
     (before, after): (&ListedPackage, &ListedPackage),
-    relations: Relations,
+    [relations_added, relations_removed]: [Vec<RelationRecord>; 2],
     told: &Told<'_>,
     counts: &mut members::Counts,
 ) -> Option<ChangedPackage> {
@@ -232,8 +224,8 @@ fn compare(
         architecture: changed_text(&before.architecture, &after.architecture),
         download: Changed { from: before.download, to: after.download },
         installed: Changed { from: before.installed, to: after.installed },
-        relations_added: relations.added,
-        relations_removed: relations.removed,
+        relations_added,
+        relations_removed,
         files_added: come.cloned().collect(),
         files_removed: gone.cloned().collect(),
         files_changed: members::compare(before, after, counts),

@@ -47,19 +47,11 @@ fn next_patch(version: &str) -> Option<String> {
     version.with_epoch(epoch.parse().ok()).next_patch()
 }
 
-pub(super) struct Relations {
-    pub added: Vec<RelationRecord>,
-    pub removed: Vec<RelationRecord>,
-}
-
-/// The relations that only one side has.
+/// The relations that only the later package has, and those that only the earlier one has.
 pub(super) fn compare(
     (before, old): (&ListedPackage, &Versions<'_>),
     (after, new): (&ListedPackage, &Versions<'_>),
-) -> Relations {
+) -> [Vec<RelationRecord>; 2] {
     let (old, new) = (old.named(before), new.named(after));
-    Relations {
-        added: new.difference(&old).cloned().collect(),
-        removed: old.difference(&new).cloned().collect(),
-    }
+    [new.difference(&old), old.difference(&new)].map(|only| only.cloned().collect())
 }

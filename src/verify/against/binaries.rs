@@ -158,7 +158,7 @@ impl GivenBinary {
         problems: &mut Problems,
     ) -> Result<()> {
         let build = &self.build;
-        for binary in installed.iter().filter(|binary| binary.is_of(build)) {
+        for binary in installed.iter().filter(|binary| build.is_of(&binary.host.elf)) {
             let (prefix, path) = binary.place()?;
             let rewritten = excuses.rewritten.contains(&path);
             let place = SearchRewrite { path: &path, prefix: &prefix, rewritten };
@@ -168,7 +168,7 @@ impl GivenBinary {
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
             }
         }
-        if is_alone && !installed.iter().any(|binary| binary.is_of(build)) {
+        if is_alone && !installed.iter().any(|binary| build.is_of(&binary.host.elf)) {
             for binary in installed {
                 let loss = FileLoss::OtherBinary;
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
@@ -187,11 +187,6 @@ struct HostBinary<'a> {
 }
 
 impl HostBinary<'_> {
-    fn is_of(&self, build: &BinaryBuild) -> bool {
-        let elf = &self.host.elf;
-        elf.code == build.code && elf.wrappers.len() == build.device.by_wrapper.len()
-    }
-
     /// The path by which archives name its code, where its marker says it.
     fn kernel_name(&self) -> Option<&str> {
         self.host.marker.as_ref().map(|marker| marker.kernel_name.as_str())

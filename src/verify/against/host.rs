@@ -8,8 +8,8 @@ use super::account::{self, SearchRewrite};
 use super::plain::other_than_unread;
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::twice;
-use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Class, FileFacts};
+use crate::verify::own::host_elf::HostElf;
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{FileLoss, Problem, Problems};
 
@@ -28,11 +28,8 @@ impl<'a> SetComparison<'a> {
         if installed.is_empty() {
             self.add_loss(path, FileLoss::BinaryAbsent, problems);
         }
-        for InstalledBinary { facts, code, wrappers } in installed {
-            let own: Vec<&BinaryBuild> = builds
-                .iter()
-                .filter(|build| build.code == code && build.device.by_wrapper.len() == wrappers)
-                .collect();
+        for (facts, elf) in installed {
+            let own: Vec<&BinaryBuild> = builds.iter().filter(|build| build.is_of(elf)).collect();
             if own.is_empty() {
                 // The build of another shard may be one that cannot be taken apart.
                 let unread = self.inputs.plain.get(path).and_then(|all| other_than_unread(all));
@@ -73,25 +70,15 @@ impl<'a> SetComparison<'a> {
     }
 
     /// The host binaries installed at `path`, of several versions of a package those of the newest.
-    fn binaries(&self, path: &TreePath) -> Vec<InstalledBinary<'a>> {
+    fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, &'a HostElf)> {
         let absolute = format!("{}/{path}", self.prefix);
         let packages = twice::newest(self.packages).into_iter();
         let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
         let facts = nodes.filter_map(InstalledNode::facts);
         let host = facts.filter_map(|facts| match &facts.class {
-            Class::Host(host) => {
-                let (code, wrappers) = (host.elf.code, host.elf.wrappers.len());
-                Some(InstalledBinary { facts, code, wrappers })
-            }
+            Class::Host(host) => Some((facts, &host.elf)),
             _ => None,
         });
         host.collect()
     }
-}
-
-/// A host binary of a package, with its machine code and the number of its wrappers.
-struct InstalledBinary<'a> {
-    facts: &'a FileFacts,
-    code: Sha,
-    wrappers: usize,
 }

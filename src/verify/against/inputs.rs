@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::kpm;
@@ -12,10 +11,11 @@ use super::split_inputs::{
     self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
 };
 use crate::input::artifact::Scan;
-use crate::report::{Progress, Stage};
+use crate::report::Progress;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf;
 use crate::verify::own::originals::{self, DeviceEntry};
+use crate::verify::read_each;
 
 /// All artifacts of all shards.
 #[derive(Default)]
@@ -90,20 +90,10 @@ impl ArtifactInputs {
                 }
             }
         }
-        progress.expect(Stage::Verify, files.iter().map(|file| file.content.len()).sum());
-        progress.begin(Stage::Verify);
-        let found: Result<Vec<ExaminedInput>> = files
-            .par_iter()
-            .map(|file| {
-                let found = examine_any(file);
-                progress.advance(Stage::Verify, file.content.len());
-                found
-            })
-            .collect();
-        progress.end(Stage::Verify);
+        let found = read_each(&files, |file| file.content.len(), progress, examine_any);
         let mut split = SplitInputs::default();
-        for (InputFile { path, shard, content, mode }, found) in files.iter().zip(found?) {
-            match found {
+        for (InputFile { path, shard, content, mode }, found) in files.iter().zip(found) {
+            match found? {
                 ExaminedInput::Transformed(binary) => split.binary(path, binary),
                 ExaminedInput::Archive(rows) => {
                     let (path, content, mode) = ((*path).clone(), (*content).clone(), *mode);

@@ -33,6 +33,13 @@ pub(in crate::verify) struct BinaryBuild {
     pub(in crate::verify) content: Content,
 }
 
+impl BinaryBuild {
+    /// Whether an installed binary has the machine code of the build, and as many wrappers.
+    pub(in crate::verify) fn is_of(&self, elf: &HostElf) -> bool {
+        elf.code == self.code && elf.wrappers.len() == self.device.by_wrapper.len()
+    }
+}
+
 /// A transformed binary of a shard.
 pub(in crate::verify) struct TransformedInput {
     pub(in crate::verify) shard: String,

@@ -81,13 +81,7 @@ impl<'a> Claims<'a> {
 
 fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Problems) {
     stated::check_package(record, package, problems);
-    let sha256 = Sha256Digest::from(package.sha256);
-    if record.sha256 != sha256.to_string() || record.size != package.size {
-        let (size, stated_size) = (package.size, record.size);
-        let stated_sha256 = record.sha256.clone();
-        let difference = ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 };
-        add(package, difference, problems);
-    }
+    check_bytes(package, record.size, &record.sha256, problems);
     if let Some(archs) = &package.stated_archs
         && *archs != record.archs
     {
@@ -99,8 +93,11 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
         let stated = record.code_objects;
         add(package, ReceiptDifference::CodeObjects { count, stated }, problems);
     }
-    for difference in relations(&record.relations, &package.relations) {
-        add(package, difference, problems);
+    for relation in only_here(&package.relations, &record.relations) {
+        add(package, ReceiptDifference::Relation { relation }, problems);
+    }
+    for relation in only_here(&record.relations, &package.relations) {
+        add(package, ReceiptDifference::RelationLost { relation }, problems);
     }
     for member in &record.members {
         if !package.paths.get(&member.path).is_some_and(|node| same(member, node)) {
@@ -113,6 +110,21 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
     }
 }
 
+/// Compares the bytes of a package or wheel with what its record states of them.
+pub(in crate::verify) fn check_bytes(
+    package: &Installed,
+    stated_size: u64,
+    stated_sha256: &str,
+    problems: &mut Problems,
+) {
+    let (size, sha256) = (package.size, Sha256Digest::from(package.sha256));
+    if stated_sha256 != sha256.to_string() || stated_size != size {
+        let stated_sha256 = stated_sha256.to_owned();
+        let difference = ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 };
+        add(package, difference, problems);
+    }
+}
+
 fn add(package: &Installed, difference: ReceiptDifference, problems: &mut Problems) {
     let place = ProblemPlace::Package(package.file.clone());
     problems.add(Problem::ReceiptMismatch { place, difference });
@@ -121,13 +133,6 @@ fn add(package: &Installed, difference: ReceiptDifference, problems: &mut Proble
 fn add_at(package: &Installed, path: &str, difference: ReceiptDifference, problems: &mut Problems) {
     let place = ProblemPlace::File(package.at(path));
     problems.add(Problem::ReceiptMismatch { place, difference });
-}
-
-/// The relations that only the package states, and those that only the receipt has.
-fn relations(recorded: &[RelationRecord], own: &[RelationRecord]) -> Vec<ReceiptDifference> {
-    let more = only_here(own, recorded).map(|relation| ReceiptDifference::Relation { relation });
-    let less = only_here(recorded, own);
-    more.chain(less.map(|relation| ReceiptDifference::RelationLost { relation })).collect()
 }
 
 /// The texts of the relations that are not `there`, too.

@@ -96,7 +96,7 @@ impl<'a> Scripts<'a> {
     fn at(&self, path: &str) -> Found<'a> {
         let (mut at, mut holders) = (normal(path), Vec::new());
         for _ in 0..LINK_LIMIT {
-            if let Some(Followed { link, next }) = self.link_on_the_way(&at) {
+            if let Some((link, next)) = self.link_on_the_way(&at) {
                 holders.push(link);
                 at = next;
             } else if let Some((holder, path)) = self.file(&at) {
@@ -116,7 +116,8 @@ impl<'a> Scripts<'a> {
         })
     }
 
-    fn link_on_the_way(&self, path: &str) -> Option<Followed<'a>> {
+    /// The first link on the way to a path, with its package, and the path that it leads to.
+    fn link_on_the_way(&self, path: &str) -> Option<((&'a Installed, &'a str), String)> {
         let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
         ends.filter_map(|end| path.split_at_checked(end)).find_map(|(folder, rest)| {
             let mut nodes = self.packages.iter().map(|p| (*p, p.paths.get_key_value(folder)));
@@ -125,7 +126,7 @@ impl<'a> Scripts<'a> {
                     let above = link.rsplit_once('/').map_or("", |(above, _)| above);
                     let start = if target.starts_with('/') { "" } else { above };
                     let next = normal(&format!("{start}/{target}/{rest}"));
-                    Some(Followed { link: (package, link), next })
+                    Some(((package, link.as_str()), next))
                 }
                 _ => None,
             })
@@ -147,12 +148,4 @@ enum Found<'a> {
     InSet(Vec<(&'a Installed, &'a str)>),
     /// The path where it lies, if anywhere.
     Outside(String),
-}
-
-/// A link on the way to a path.
-struct Followed<'a> {
-    /// The link, and the package that has it.
-    link: (&'a Installed, &'a str),
-    /// The path that the link leads to.
-    next: String,
 }

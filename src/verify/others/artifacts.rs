@@ -35,7 +35,7 @@ use crate::verify::checks::set_archives::shipped;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::problem::{
-    NodeDifference, PackagePath, PathConflict, Problem, ProblemPlace, Problems, ReadFault,
+    NodeDifference, PackagePath, PathConflict, Problem, ProblemPlace, Problems,
 };
 
 /// The family of artifacts that hold host code alone.
@@ -48,15 +48,6 @@ pub(in crate::verify) enum Extent {
     One,
     /// Whole shards.
     Shards,
-}
-
-/// The given artifacts of a component.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum There {
-    /// Some of its split artifacts, which need others that were not named.
-    Parts,
-    SplitComponent,
-    FatComponent,
 }
 
 /// Reads and checks all artifacts of a scan, and returns what they hold.
@@ -80,12 +71,8 @@ pub(in crate::verify) fn check(
                 || is_apart(&artifacts);
             artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
             let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
-            let there = match (split, extent) {
-                (true, Extent::One) => There::Parts,
-                (true, Extent::Shards) => There::SplitComponent,
-                (false, _) => There::FatComponent,
-            };
-            check_component(&read.iter().collect::<Vec<_>>(), there, problems)?;
+            let extent = split.then_some(extent);
+            check_component(&read.iter().collect::<Vec<_>>(), extent, problems)?;
             all.extend(read);
         }
     }
@@ -120,10 +107,9 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
                     let conflict = PathConflict::InPrefixes { artifact, first, second, difference };
                     problems.add(Problem::PathOwnedTwice { path, conflict });
                 }
-                Err(error) => problems.add(Problem::Unreadable {
-                    place: ProblemPlace::File(PackagePath::new(name, path)),
-                    fault: ReadFault::Failed { reason: error.to_string() },
-                }),
+                Err(error) => {
+                    problems.add_unread(ProblemPlace::File(PackagePath::new(name, path)), &error);
+                }
             }
         }
     }
@@ -193,16 +179,22 @@ fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
     }
 }
 
-fn check_component(artifacts: &[&Installed], there: There, problems: &mut Problems) -> Result<()> {
+/// Checks the given artifacts of a component; `split` says which those of a split one are.
+fn check_component(
+    artifacts: &[&Installed],
+    split: Option<Extent>,
+    problems: &mut Problems,
+) -> Result<()> {
     let excuses = Excuses::default();
     let together = Together::of(artifacts);
     for artifact in artifacts {
         contents::check(artifact, &together, &excuses, problems);
     }
-    match there {
-        There::Parts => return Ok(()),
-        There::FatComponent => {}
-        There::SplitComponent => {
+    match split {
+        // They need others that were not named.
+        Some(Extent::One) => return Ok(()),
+        None => {}
+        Some(Extent::Shards) => {
             ownership::check(artifacts, Scope::Artifacts, problems);
             markers::check(artifacts, &excuses, Scope::Artifacts, problems);
             manifests::check(artifacts, Scope::Artifacts, problems);

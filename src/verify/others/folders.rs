@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use rockpack_base::content::{self, Content};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::Node;
 
-use crate::report::{Progress, Stage};
+use crate::report::Progress;
 use crate::verify::own::facts;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems, ReadFault};
+use crate::verify::read_each;
 
 /// Files before they are looked into, by absolute install path.
 pub(in crate::verify) type FilesByPath = BTreeMap<String, Node<Content>>;
@@ -25,27 +25,14 @@ pub(in crate::verify) fn examine(
     progress: &dyn Progress,
     problems: &mut Problems,
 ) -> Installed {
-    progress.expect(Stage::Verify, files.values().map(size_of).sum());
-    progress.begin(Stage::Verify);
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
-    let found: Vec<(String, Result<InstalledNode>)> = files
-        .into_par_iter()
-        .map(|(path, node)| {
-            let bytes = size_of(&node);
-            let found = examined(&path, node);
-            progress.advance(Stage::Verify, bytes);
-            (path, found)
-        })
-        .collect();
-    progress.end(Stage::Verify);
+    let found = read_each(&files, |(_, node)| size_of(node), progress, examined);
     let mut paths = BTreeMap::new();
-    for (path, node) in found {
+    for ((path, _), node) in files.into_iter().zip(found) {
         match node {
             Ok(node) => drop(paths.insert(path, node)),
             Err(error) => {
-                let place = ProblemPlace::File(PackagePath::new(&name, path));
-                let fault = ReadFault::Failed { reason: error.to_string() };
-                problems.add(Problem::Unreadable { place, fault });
+                problems.add_unread(ProblemPlace::File(PackagePath::new(&name, path)), &error);
             }
         }
     }
@@ -59,13 +46,13 @@ fn size_of(node: &Node<Content>) -> u64 {
     }
 }
 
-fn examined(path: &str, node: Node<Content>) -> Result<InstalledNode> {
+fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {
     Ok(match node {
         // Modes of folders are the machine's that they lie on.
         Node::Directory { .. } => InstalledNode::Directory { mode: 0 },
-        Node::Link { target } => InstalledNode::Link { target },
+        Node::Link { target } => InstalledNode::Link { target: target.clone() },
         Node::File { data, mode } => {
-            InstalledNode::File { mode, facts: facts::examine_content(path, &data)? }
+            InstalledNode::File { mode: *mode, facts: facts::examine_content(path, data)? }
         }
     })
 }
@@ -80,9 +67,7 @@ pub(in crate::verify) fn below(
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
         if let Err(error) = list(&folder, &at, &mut files, &mut waiting, budget, problems) {
-            let place = ProblemPlace::Disk(folder.display().to_string());
-            let fault = ReadFault::Failed { reason: error.to_string() };
-            problems.add(Problem::Unreadable { place, fault });
+            problems.add_unread(ProblemPlace::Disk(folder.display().to_string()), &error);
         }
     }
     files

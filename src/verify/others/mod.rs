@@ -4,7 +4,7 @@ pub(super) mod artifacts;
 pub(super) mod folders;
 mod installed_wheels;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
@@ -22,123 +22,103 @@ use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::report::Progress;
 use artifacts::Extent;
 
-/// The subjects that were checked so far.
-pub(super) struct Others {
-    budget: Budget,
-    artifacts: usize,
-    prefixes: usize,
-    files: usize,
-    read: Vec<Installed>,
+/// Checks a subject that is no package, and adds what was read.
+pub(super) fn check(
+    subject: Subject,
+    budget: &Budget,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    let options = ScanOptions::within(budget);
+    match subject {
+        Subject::Artifact(path) => {
+            let scan = artifact::scan_artifact_readable(&path, &options)?;
+            check_artifacts(scan, Extent::One, progress, report, problems)
+        }
+        Subject::Shards(path) => {
+            let scan = artifact::scan_readable(&[path], &options);
+            check_artifacts(scan, Extent::Shards, progress, report, problems)
+        }
+        Subject::Prefix(path) => check_prefix(&path, budget, progress, report, problems),
+        Subject::File(path) => check_file(&path, budget, report, problems),
+        Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
+        Subject::Wheels(_) => Err(Error::bug("wheels are checked together")),
+        Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
+    }
 }
 
-impl Others {
-    /// Nothing yet; what reading takes is drawn from `budget`.
-    pub(super) fn within(budget: &Budget) -> Self {
-        Self { budget: budget.clone(), artifacts: 0, prefixes: 0, files: 0, read: Vec::new() }
-    }
-
-    /// Checks a subject that is no package.
-    pub(super) fn check(
-        &mut self,
-        subject: Subject,
-        progress: &dyn Progress,
-        problems: &mut Problems,
-    ) -> Result<()> {
-        match subject {
-            Subject::Artifact(path) => {
-                let (scan, error) =
-                    artifact::scan_artifact_readable(&path, &ScanOptions::within(&self.budget))?;
-                self.artifacts(scan, error, Extent::One, progress, problems)
-            }
-            Subject::Shards(path) => {
-                let (scan, error) =
-                    artifact::scan_readable(&[path], &ScanOptions::within(&self.budget));
-                self.artifacts(scan, error, Extent::Shards, progress, problems)
-            }
-            Subject::Prefix(path) => self.prefix(&path, progress, problems),
-            Subject::File(path) => self.file(&path, problems),
-            Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
-            Subject::Wheels(_) => Err(Error::bug("wheels are checked together")),
-            Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
+fn check_artifacts(
+    (scan, error): (Scan, Option<Error>),
+    extent: Extent,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    // What cannot be read may be what the others need.
+    let extent = if error.is_some() { Extent::One } else { extent };
+    if let Some(error) = error {
+        // A folder without any artifact is a wrong argument.
+        if error.kind() == Kind::Usage {
+            return Err(or_prefix(&error));
         }
+        artifacts::refused(&error, problems);
     }
+    let read = artifacts::check(&scan, extent, progress, problems)?;
+    scan.inputs.recheck()?;
+    report.artifacts += read.len();
+    count(&read, report);
+    Ok(())
+}
 
-    fn artifacts(
-        &mut self,
-        scan: Scan,
-        error: Option<Error>,
-        extent: Extent,
-        progress: &dyn Progress,
-        problems: &mut Problems,
-    ) -> Result<()> {
-        // What cannot be read may be what the others need.
-        let extent = if error.is_some() { Extent::One } else { extent };
-        if let Some(error) = error {
-            // A folder without any artifact is a wrong argument.
-            if error.kind() == Kind::Usage {
-                return Err(or_prefix(&error));
-            }
-            artifacts::refused(&error, problems);
-        }
-        let read = artifacts::check(&scan, extent, progress, problems)?;
-        scan.inputs.recheck()?;
-        self.artifacts += read.len();
-        self.read.extend(read);
-        Ok(())
-    }
+fn check_prefix(
+    path: &Path,
+    budget: &Budget,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    let files = folders::below(path, budget, problems);
+    let name = path.display().to_string();
+    let excuses = match installed_wheels::are_all_there(&files) {
+        true => Excuses::default(),
+        false => Excuses::of_some_wheels(),
+    };
+    let read = folders::examine(name, Side::Both, files, progress, problems);
+    contents::check(&read, &Together::of(&[&read]), &excuses, problems);
+    markers::check(&[&read], &excuses, Scope::Prefix, problems);
+    manifests::check(&[&read], Scope::Prefix, problems);
+    pairs::check(&[&read], &excuses, problems)?;
+    integrity::check(&[&read], &excuses, problems)?;
+    report.prefixes += 1;
+    count([&read], report);
+    Ok(())
+}
 
-    fn prefix(
-        &mut self,
-        path: &Path,
-        progress: &dyn Progress,
-        problems: &mut Problems,
-    ) -> Result<()> {
-        let files = folders::below(path, &self.budget, problems);
-        let name = path.display().to_string();
-        let excuses = match installed_wheels::are_all_there(&files) {
-            true => Excuses::default(),
-            false => Excuses::of_some_wheels(),
-        };
-        let read = folders::examine(name, Side::Both, files, progress, problems);
-        contents::check(&read, &Together::of(&[&read]), &excuses, problems);
-        markers::check(&[&read], &excuses, Scope::Prefix, problems);
-        manifests::check(&[&read], Scope::Prefix, problems);
-        pairs::check(&[&read], &excuses, problems)?;
-        integrity::check(&[&read], &excuses, problems)?;
-        self.prefixes += 1;
-        self.read.push(read);
-        Ok(())
+/// Checks a file by itself: nothing is known of what has to be beside it.
+fn check_file(
+    path: &Path,
+    budget: &Budget,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let place = format!("/{name}");
+    let facts = facts::examine_content(&place, &Content::open(path, budget)?)?;
+    let says_nothing = matches!(facts.class, Class::Other | Class::Foreign(_) | Class::Script(_));
+    let node = InstalledNode::File { mode: 0, facts };
+    let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
+    let read = Installed::of_files(folder, Side::Both, [(place, node)].into());
+    if says_nothing {
+        let message = "is nothing that can be verified by itself";
+        let hint = "packages, kernel archives, kernel manifests, host binaries and device code \
+                    can be";
+        return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
     }
-
-    /// A file by itself: nothing is known of what has to be beside it.
-    fn file(&mut self, path: &PathBuf, problems: &mut Problems) -> Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let place = format!("/{name}");
-        let facts = facts::examine_content(&place, &Content::open(path, &self.budget)?)?;
-        let says_nothing =
-            matches!(facts.class, Class::Other | Class::Foreign(_) | Class::Script(_));
-        let node = InstalledNode::File { mode: 0, facts };
-        let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
-        let read = Installed::of_files(folder, Side::Both, [(place, node)].into());
-        if says_nothing {
-            let message = "is nothing that can be verified by itself";
-            let hint = "packages, kernel archives, kernel manifests, host binaries and device \
-                        code can be";
-            return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
-        }
-        contents::check(&read, &Together::alone(&[&read]), &Excuses::default(), problems);
-        self.files += 1;
-        self.read.push(read);
-        Ok(())
-    }
-
-    /// Adds what was read.
-    pub(super) fn count(&self, report: &mut Report) {
-        report.artifacts = self.artifacts;
-        report.prefixes = self.prefixes;
-        report.single_files = self.files;
-        count(&self.read, report);
-    }
+    contents::check(&read, &Together::alone(&[&read]), &Excuses::default(), problems);
+    report.single_files += 1;
+    count([&read], report);
+    Ok(())
 }
 
 /// The error for a folder without artifacts, which may contain installed prefixes.

@@ -21,15 +21,8 @@ use super::embedded::{ZSTD_MAGIC, array, is_skippable};
 /// Compressed bytes that are read at once.
 const READ_AHEAD: usize = 64 << 10;
 
-/// A decoded bundle.
-pub(in crate::verify) struct DecodedBundle {
-    pub(in crate::verify) bundle: Content,
-    /// Bytes that header and stream take up.
-    pub(in crate::verify) extent: u64,
-}
-
-/// Decodes the compressed bundle at the start of `bundle`.
-pub(in crate::verify) fn read(bundle: &Content) -> Result<DecodedBundle> {
+/// Decodes the compressed bundle at the start of `bundle`; how far header and stream reach.
+pub(in crate::verify) fn read(bundle: &Content) -> Result<(Content, u64)> {
     let fields = CompressedHeader::read(bundle)?;
     let end = fields.total.unwrap_or(bundle.len());
     if end < fields.header {
@@ -40,7 +33,7 @@ pub(in crate::verify) fn read(bundle: &Content) -> Result<DecodedBundle> {
     if fields.total.is_some() && used < payload.len() {
         return Err(malformed(bundle, "has bytes behind its compressed stream"));
     }
-    Ok(DecodedBundle { bundle: decoded, extent: fields.header.saturating_add(used) })
+    Ok((decoded, fields.header.saturating_add(used)))
 }
 
 fn malformed(bundle: &Content, message: &str) -> Error {

@@ -17,7 +17,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 
 /// Longest table of the names of sections.
-const NAMES_LIMIT: u64 = 256 << 20;
+pub(super) const NAMES_LIMIT: u64 = 256 << 20;
 
 /// A section's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

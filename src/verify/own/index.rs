@@ -53,10 +53,7 @@ pub(in crate::verify) fn rules() -> Result<&'static DatabaseRules> {
     static RULES: OnceLock<DatabaseRules> = OnceLock::new();
     match RULES.get() {
         Some(rules) => Ok(rules),
-        None => {
-            let rules = DatabaseRules::builtin()?;
-            Ok(RULES.get_or_init(|| rules))
-        }
+        None => DatabaseRules::builtin().map(|rules| RULES.get_or_init(|| rules)),
     }
 }
 

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use rockpack_base::formats::deb::INSTALLED_UNIT;
 use rockpack_base::gfx::BaseArch;
@@ -127,16 +126,6 @@ pub(in crate::verify) struct Against {
     /// `Breaks`, `Conflicts` or `Obsoletes`.
     pub(in crate::verify) field: &'static str,
     pub(in crate::verify) what: Capability,
-}
-
-impl fmt::Display for Against {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.what.name)?;
-        match &self.what.bound {
-            Some((sign, version)) => write!(f, " ({sign} {version})"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// An entry of a package at a path.

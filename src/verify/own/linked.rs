@@ -127,7 +127,7 @@ fn dynamic<'a>(
     Ok(Some(Dynamic { entries, strings, place }))
 }
 
-fn text_at(strings: &Strings<'_>, at: u64) -> Option<String> {
+pub(super) fn text_at(strings: &Strings<'_>, at: u64) -> Option<String> {
     let bytes = strings.get(u32::try_from(at).ok()?).ok()?;
     Some(String::from_utf8_lossy(bytes).into_owned())
 }

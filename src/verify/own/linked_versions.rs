@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use object::LittleEndian;
-use object::read::StringTable;
 
-use super::elf_file::{ElfCache, HostElfFile};
+use super::elf_file::HostElfFile;
+use super::linked::text_at;
 
 /// Most versions that a file may need or define: symbols refer to them by 15 bits.
 const MOST_VERSIONS: usize = 1 << 15;
@@ -18,8 +18,6 @@ pub(in crate::verify) struct LinkedVersions {
     /// Versions that the file has.
     pub(in crate::verify) defined: BTreeSet<String>,
 }
-
-type Strings<'a> = StringTable<'a, &'a ElfCache>;
 
 /// Reads the versions of `file`; `None` if they cannot be read, or exceed the number that symbols can refer
 /// to: nobody can say whether such a file works.
@@ -37,10 +35,11 @@ fn needed(file: &HostElfFile<'_>, room: &mut usize) -> Option<BTreeMap<String, B
     let strings = file.sections.strings(LittleEndian, file.cache, table).ok()?;
     while let Some((library, mut versions)) = libraries.next().ok()? {
         *room = room.checked_sub(1)?;
-        let own = found.entry(text(strings, library.vn_file.get(LittleEndian))?).or_default();
+        let name = text_at(&strings, library.vn_file.get(LittleEndian).into())?;
+        let own = found.entry(name).or_default();
         while let Some(version) = versions.next().ok()? {
             *room = room.checked_sub(1)?;
-            own.insert(text(strings, version.vna_name.get(LittleEndian))?);
+            own.insert(text_at(&strings, version.vna_name.get(LittleEndian).into())?);
         }
     }
     Some(found)
@@ -57,13 +56,8 @@ fn defined(file: &HostElfFile<'_>, room: &mut usize) -> Option<BTreeSet<String>>
         *room = room.checked_sub(1)?;
         // The first name is its own, and the others are of versions that it builds on.
         if let Some(name) = names.next().ok()? {
-            found.insert(text(strings, name.vda_name.get(LittleEndian))?);
+            found.insert(text_at(&strings, name.vda_name.get(LittleEndian).into())?);
         }
     }
     Some(found)
-}
-
-fn text(strings: Strings<'_>, at: u32) -> Option<String> {
-    let bytes = strings.get(at).ok()?;
-    Some(String::from_utf8_lossy(bytes).into_owned())
 }

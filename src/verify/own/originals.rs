@@ -172,8 +172,8 @@ fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     let len = rest.len().min(BUNDLE_MAGIC.len() as u64);
     let magic = rest.read_vec(0..len, len, "magic")?;
     if magic.starts_with(COMPRESSED_MAGIC) {
-        let decoded = compressed::read(rest)?;
-        Ok((plain(&decoded.bundle)?.0, decoded.extent))
+        let (bundle, extent) = compressed::read(rest)?;
+        Ok((plain(&bundle)?.0, extent))
     } else if magic == BUNDLE_MAGIC {
         plain(rest)
     } else if offload_binary::starts_binary(rest)? {

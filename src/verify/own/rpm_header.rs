@@ -6,7 +6,7 @@
 
 use ::rpm::{Dependency, DependencyFlags, IndexData, PackageMetadata};
 use md5::{Digest as _, Md5};
-use rockpack_base::content::{Content, hex};
+use rockpack_base::content::{Content, DigestingReader, hex};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::payload::{PayloadEntryKind, ReadEntry};
 use rockpack_base::formats::rpm;
@@ -273,11 +273,11 @@ impl Tags<'_> {
             return Ok(None);
         };
         let start = self.0.get_package_segment_offsets().header;
-        let mut reader = package.slice(start..package.len())?.reader();
-        let mut digest = Md5::new();
-        std::io::copy(&mut reader, &mut Writer(&mut digest))
+        let reader = package.slice(start..package.len())?.reader();
+        let mut digesting = DigestingReader::<_, Md5>::new(reader);
+        std::io::copy(&mut digesting, &mut std::io::sink())
             .map_err(|e| Error::io_unplaced("read the package", e))?;
-        let same = hex(&digest.finalize()) == hex(&stated);
+        let same = hex(&digesting.digest.finalize()) == hex(&stated);
         Ok((!same).then_some(HeaderFault::Md5))
     }
 
@@ -404,19 +404,5 @@ fn named(tag: u32) -> HeaderFault {
     match known {
         Some((_, _, what)) => HeaderFault::Acting { tag, what: (*what).to_owned() },
         None => HeaderFault::Unknown { tag },
-    }
-}
-
-/// A digest that is written to.
-struct Writer<'a>(&'a mut Md5);
-
-impl std::io::Write for Writer<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

@@ -13,6 +13,7 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::marker;
 
 use super::digest::Sha;
+use super::elf_file::NAMES_LIMIT;
 
 /// The byte order of x86-64.
 pub(in crate::verify) use object::LittleEndian as LE;
@@ -30,9 +31,6 @@ pub(in crate::verify) const SECTION: u64 = 64;
 
 /// The longest table of headers: as many entries as the ELF header can count.
 const TABLE_LIMIT: u64 = 65536 * SECTION;
-
-/// The longest table of the names of sections.
-const NAMES_LIMIT: u64 = 256 << 20;
 
 /// The longest name of a section that messages show, in bytes.
 const SHOWN: usize = 64;

@@ -10,7 +10,6 @@ use crate::report::words::few;
 /// Device code in a host package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum HostedCode {
     /// A code object by itself.
     #[display("is a code object, and no finding keeps it here")]
@@ -25,7 +24,6 @@ pub enum HostedCode {
     #[display("is an index for {arch} alone")]
     Index { arch: BaseArch },
     /// A file that claims to be device code and cannot be read.
-    #[display("{reason}")]
     Unreadable { reason: String },
     /// An offload bundle in a binary.
     #[display("still has an offload bundle at offset {offset:#x}")]
@@ -41,10 +39,8 @@ pub enum HostedCode {
 /// A fault of a kernel archive.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ArchiveFault {
     /// The file cannot be read.
-    #[display("{reason}")]
     Unreadable { reason: String },
     /// One of its code objects cannot be read.
     #[display("code object {ordinal} cannot be read: {reason}")]
@@ -69,10 +65,8 @@ pub enum ArchiveFault {
 /// Why what stands at a target does not belong there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RowFault {
     /// The target cannot be parsed.
-    #[display("{reason}")]
     NoTarget { reason: String },
     /// The row refers to something else than a code object.
     #[display("what stands there is no code object")]
@@ -85,7 +79,6 @@ pub enum RowFault {
 /// The missing partner of a database file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PartnerLack {
     /// The one of its name; for these archs, if there is one for others.
     #[display("has no {wanted} of its name{} beside it", for_archs(archs))]
@@ -120,7 +113,6 @@ pub enum DatabasePartner {
 /// The loader that finds no code under a key, or less specific code than exists.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RowLack {
     /// Everybody: no archive has a row.
     Everywhere,
@@ -160,13 +152,10 @@ impl RowLack {
 /// An inconsistency of a host binary.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum HostFault {
     /// The file cannot be read.
-    #[display("{reason}")]
     Unreadable { reason: String },
     /// The marker cannot be read.
-    #[display("{reason}")]
     Marker { reason: String },
     /// Nothing points to its marker.
     #[display("has a marker, but no wrapper that points to it")]
@@ -182,7 +171,6 @@ pub enum HostFault {
 /// The way in which a wrapper is not as runtimes expect.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum WrapperFault {
     /// The version is another one.
     #[display("has version {version}, where runtimes expect 1")]
@@ -201,10 +189,8 @@ pub enum WrapperFault {
 /// A fault of a kernel manifest, or of an archive that should be in one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ManifestFault {
     /// The manifest cannot be read.
-    #[display("{reason}")]
     Unreadable { reason: String },
     /// The manifest is in another place than it says.
     #[display("says it is {component}.kpm in a folder of {prefix}")]

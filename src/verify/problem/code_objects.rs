@@ -13,7 +13,6 @@ use crate::report::words::few;
 /// The place where a code object is missing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum CodeLoss {
     /// The code object is not where the receipt says.
     Recorded { installed: String, fault: RecordFault },
@@ -59,7 +58,6 @@ impl CodeLoss {
 /// Why a code object is not where the receipt says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RecordFault {
     /// No package installs the file.
     NotInstalled,
@@ -108,7 +106,6 @@ impl RecordFault {
 /// The place of a code object in a file. Its text begins a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum CodePosition {
     /// The file is the code object.
     #[display("")]
@@ -150,7 +147,6 @@ impl CodeWitness {
 /// Code in the wrong place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Misplacement {
     /// Code of one wrapper under several numbers.
     #[display("its code objects are scattered over several wrappers' keys")]
@@ -182,7 +178,6 @@ impl Misplacement {
 /// Device code of an arch that its package is not for, or that two packages of one host have.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ForeignCode {
     /// A code object, or a row of an archive, for `arch` in a package for `archs`.
     #[display("holds code for {arch}; the package is for {}", few(archs, 5))]

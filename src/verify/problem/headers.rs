@@ -8,7 +8,6 @@ use crate::report::words::list;
 /// The fault of the header of an `.rpm`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum HeaderFault {
     /// There is no digest of the payload.
     #[display("its header states no SHA-256 of the payload, and rpm refuses such packages")]
@@ -99,7 +98,6 @@ pub enum LeftOutAs {
 /// A feature of a `.deb` that rockpack never writes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DebFault {
     /// A field of the control file.
     #[display(
@@ -135,7 +133,6 @@ fn more(others: usize) -> String {
 /// Why a script is foreign.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ScriptFault {
     /// The text is not that of a template.
     #[display("its {phase} is not, word for word, what this version of rockpack writes")]

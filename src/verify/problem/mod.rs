@@ -3,6 +3,8 @@
 //! The [table](table) declares each check with its stable code, its typed fields and the text that is
 //! made of them, as that of findings does. Checks report typed facts, never texts.
 
+#![allow(missing_docs, reason = "fields of faults are called what they hold")]
+
 mod archives;
 mod code_objects;
 mod headers;
@@ -24,6 +26,8 @@ pub use table::{Check, Problem};
 pub use wheels::*;
 
 use std::collections::BTreeMap;
+
+use rockpack_base::error::Error;
 
 use crate::receipt::{FindingRecord, Receipt};
 
@@ -57,6 +61,12 @@ impl Problems {
             *told += 1;
         }
         self.list.push(problem);
+    }
+
+    /// Adds that `place` cannot be read.
+    pub(super) fn add_unread(&mut self, place: ProblemPlace, error: &Error) {
+        let fault = ReadFault::Failed { reason: error.to_string() };
+        self.add(Problem::Unreadable { place, fault });
     }
 
     /// Counts further ones of a check, which nobody holds.

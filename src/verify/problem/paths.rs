@@ -11,7 +11,6 @@ use crate::report::words::few;
 /// How a file of the artifacts is lost.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum FileLoss {
     /// No package has the path.
     #[display("{was} is in no package")]
@@ -44,7 +43,6 @@ pub enum FileLoss {
 /// The files of the shards at a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InputVariant {
     /// A file.
     #[display("a file of {}", few(shards, 5))]
@@ -60,7 +58,6 @@ pub enum InputVariant {
 /// How much too long a path is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PathExcess {
     /// The last name of the path.
     #[display("the name has {bytes} bytes, and the package manager unpacks {limit} at most")]
@@ -73,7 +70,6 @@ pub enum PathExcess {
 /// A contradiction to the owner of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PathConflict {
     /// Another owner.
     Owners { sharing: BadSharing, first: String, second: String },
@@ -145,7 +141,6 @@ pub enum BadSharing {
 /// The way in which two nodes of an artifact differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NodeDifference {
     /// The modes differ.
     Modes { own: u32, other: u32 },

@@ -10,7 +10,6 @@ use super::sets::PackagePath;
 /// A dependency that a package ought to have, or that nothing meets.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DependencyLack {
     /// One on its host.
     #[display("does not depend on {host} (= {version})")]
@@ -77,7 +76,6 @@ pub enum LibraryLack {
 /// The reason why a script does not start.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InterpreterLack {
     /// No dependency is on the package that has its interpreter.
     #[display("needs {interpreter}, which is {} of {}, and no dependency brings that", holder.path, holder.package)]

@@ -12,10 +12,8 @@ use crate::report::words::{either, few};
 /// Why an index cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexFault {
     /// The content is no index.
-    #[display("{reason}")]
     Unreadable { reason: String },
     /// The file is not text.
     #[display("is no UTF-8")]
@@ -61,7 +59,6 @@ pub enum IndexFault {
 /// How an index is not the one that is listed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexDifference {
     /// The file is missing.
     #[display("is listed, but the file is missing")]
@@ -98,10 +95,8 @@ pub enum IndexDifference {
 /// A difference between a package and its entry in an index.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexedDifference {
     /// The package cannot be read.
-    #[display("{reason}")]
     Unreadable { reason: String },
     /// A property of the file, or a value of its header, differs.
     #[display("its {_0} is not the one of the index")]
@@ -114,13 +109,11 @@ pub enum IndexedDifference {
 /// A fault of a signature.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum SignatureFault {
     /// The file with it is not there.
     #[display("is not there")]
     Absent,
     /// The signature is invalid, by an unknown key, or of other content.
-    #[display("{reason}")]
     Bad { reason: String },
     /// The signature of a package's header has such a fault.
     #[display("its header {reason}")]
@@ -133,7 +126,6 @@ pub enum SignatureFault {
 /// A dependency that no package of a repository meets.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OpenDependency {
     /// The dependency of a `.deb`, in the index of `arch` or in all of them.
     Deb { alternatives: Vec<String>, arch: Option<String> },
@@ -162,7 +154,6 @@ impl fmt::Display for OpenDependency {
 /// A contradiction in the indexes of a repository.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IndexContradiction {
     /// The index has a package for another architecture.
     #[display("has {package}, which is for {arch}")]
@@ -199,7 +190,6 @@ pub enum IndexContradiction {
 /// The fault of a file for clients.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ClientFault {
     /// The keyring cannot be read.
     #[display("is no keyring: {reason}")]
@@ -239,7 +229,6 @@ pub enum ClientFault {
 /// The conflict of two packages of a repository about a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RepositoryPathFault {
     /// Two packages own it, and can be installed together.
     #[display(

@@ -28,23 +28,18 @@ impl PackagePath {
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemPlace {
     /// The package of this file name.
-    #[display("{_0}")]
     Package(String),
     /// This path of a package, artifact or prefix.
-    #[display("{_0}")]
     File(PackagePath),
     /// The file at this path on the disk.
-    #[display("{_0}")]
     Disk(String),
 }
 
 /// Why something cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ReadFault {
     /// Reading it failed.
-    #[display("{reason}")]
     Failed { reason: String },
     /// No package can have its name.
     #[display("its name is no UTF-8")]
@@ -57,7 +52,6 @@ pub enum ReadFault {
 /// The way in which a package and the receipt differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ReceiptDifference {
     /// The file is another.
     #[display("its size or SHA-256 is not the receipt's")]
@@ -130,7 +124,6 @@ pub enum DigestFault {
 /// A fault of an SPDX document, or of all of them together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum DocumentFault {
     /// The document cannot be read.
     #[display("is no SPDX document: {reason}")]

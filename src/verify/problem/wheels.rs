@@ -6,7 +6,6 @@ use serde::Serialize;
 /// How RECORD and the members of a wheel differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ListingFault {
     /// No row names the member.
     #[display(
@@ -40,7 +39,6 @@ pub enum ListingFault {
 /// A difference between the texts of a wheel and its name, or its host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum HeaderDifference {
     /// The folder of its metadata belongs to another one.
     #[display("has its metadata in {folder}, which is not that of its file name")]
@@ -76,7 +74,6 @@ pub enum HeaderDifference {
 /// How extras and device wheels do not belong together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ExtraLack {
     /// A device wheel of an extra is not there.
     #[display("its extra {extra} needs {wheel}, which is not there for its tags")]
@@ -108,7 +105,6 @@ pub enum ExtraLack {
 /// How a host and a device wheel are not pinned to each other.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum PinFault {
     /// A device wheel does not need its host.
     #[display("does not require {host}, its host: pip installs it alone or beside another version")]
@@ -125,7 +121,6 @@ fn pinned(pin: &Option<String>) -> String {
 /// Why a member of a wheel cannot be installed, or is not looked into.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum MemberFault {
     /// A symbolic link.
     #[display("is a link: pip and uv write its target into a file")]

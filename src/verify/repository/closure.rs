@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 
 use rockpack_base::error::{Error, Kind, Result};
 
+use crate::package::Comparison;
 use crate::verify::problem::MOST_TOLD;
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
@@ -20,40 +21,6 @@ const ASIDE: usize = 100_000;
 
 /// Alternatives that are told of one.
 const ALTERNATIVES_TOLD: usize = 100;
-
-/// How a bound compares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    Less,
-    LessEqual,
-    Equal,
-    GreaterEqual,
-    Greater,
-}
-
-impl Sign {
-    fn holds(self, order: Ordering) -> bool {
-        match self {
-            Self::Less => order == Ordering::Less,
-            Self::LessEqual => order != Ordering::Greater,
-            Self::Equal => order == Ordering::Equal,
-            Self::GreaterEqual => order != Ordering::Less,
-            Self::Greater => order == Ordering::Greater,
-        }
-    }
-
-    /// Parses the spelling of a control file or of `primary`.
-    pub fn of(text: &str) -> Option<Self> {
-        Some(match text {
-            "<<" | "LT" => Self::Less,
-            "<=" | "LE" => Self::LessEqual,
-            "=" | "EQ" => Self::Equal,
-            ">=" | "GE" => Self::GreaterEqual,
-            ">>" | "GT" => Self::Greater,
-            _ => return None,
-        })
-    }
-}
 
 /// Relations that a list of packages can still have.
 pub(super) struct RelationsLeft(usize);
@@ -80,7 +47,7 @@ impl RelationsLeft {
 #[derive(Debug, Clone)]
 pub(super) struct Wish<'a> {
     pub name: &'a str,
-    pub bound: Option<(Sign, &'a str)>,
+    pub bound: Option<(Comparison, &'a str)>,
     /// Whether the one before it would do instead.
     pub is_alternative: bool,
 }
@@ -168,7 +135,7 @@ pub(super) fn open(
 }
 
 fn is_within(wish: &Wish<'_>, known: &KnownNames<'_>) -> bool {
-    known.has(wish.name) || wish.bound.is_some_and(|(sign, _)| sign == Sign::Equal)
+    known.has(wish.name) || wish.bound.is_some_and(|(sign, _)| sign == Comparison::Equal)
 }
 
 /// All offered capabilities by name. Within a name come those without a version, then versions without a
@@ -209,7 +176,7 @@ impl<'a> Offers<'a> {
             }
             let ends = [versions.first(), versions.last()];
             ends.into_iter().flatten().any(|offer| sign.holds(self.compare(offer, bound)))
-                || (sign == Sign::Equal
+                || (sign == Comparison::Equal
                     && versions.binary_search_by(|offer| self.compare(offer, bound)).is_ok())
         })
     }
@@ -227,16 +194,7 @@ fn class(version: Option<&str>) -> u8 {
 /// How messages name one.
 fn words(wish: &Wish<'_>) -> String {
     match &wish.bound {
-        Some((sign, version)) => {
-            let sign = match sign {
-                Sign::Less => "<",
-                Sign::LessEqual => "<=",
-                Sign::Equal => "=",
-                Sign::GreaterEqual => ">=",
-                Sign::Greater => ">",
-            };
-            format!("{} {sign} {version}", wish.name)
-        }
+        Some((sign, version)) => format!("{} {sign} {version}", wish.name),
         None => wish.name.to_owned(),
     }
 }
@@ -253,7 +211,7 @@ mod tests {
         let rpm = VersionRules { compare: compare_as_rpm, bare_meets: true };
         let deb = VersionRules { compare: deb::compare_versions, bare_meets: false };
         let versions = ["1", "1-1", "1-2", "1.5~rc1-1", "2", "2-1", "1:0.1", "1:1-3", "10-1", "3"];
-        let signs = [Sign::Less, Sign::LessEqual, Sign::Equal, Sign::GreaterEqual, Sign::Greater];
+        let signs = ["LT", "LE", "EQ", "GE", "GT"].map(|word| Comparison::of_index(word).unwrap());
         for rules in [rpm, deb] {
             for chosen in 0..1_u32 << versions.len() {
                 let offered: Vec<&str> = (0..versions.len())
@@ -289,8 +247,8 @@ mod tests {
     #[test]
     fn what_has_no_version_meets_bounds_for_rpm_alone() {
         for (bare_meets, bound, expected) in [
-            (true, Some((Sign::Less, "1")), true),
-            (false, Some((Sign::Less, "1")), false),
+            (true, Some((Comparison::Less, "1")), true),
+            (false, Some((Comparison::Less, "1")), false),
             (false, None, true),
         ] {
             let rules = VersionRules { compare: deb::compare_versions, bare_meets };
@@ -300,7 +258,7 @@ mod tests {
         }
     }
 
-    fn wish<'a>(name: &'a str, bound: Option<(Sign, &'a str)>) -> Wish<'a> {
+    fn wish<'a>(name: &'a str, bound: Option<(Comparison, &'a str)>) -> Wish<'a> {
         Wish { name, bound, is_alternative: false }
     }
 
@@ -319,7 +277,7 @@ mod tests {
     fn numbered_wish(at: usize) -> Wish<'static> {
         Wish {
             name: if at == 0 { "elsewhere" } else { "x" },
-            bound: Some((if at == 0 { Sign::Less } else { Sign::Equal }, "1")),
+            bound: Some((if at == 0 { Comparison::Less } else { Comparison::Equal }, "1")),
             is_alternative: at % 2 == 1,
         }
     }

@@ -36,9 +36,10 @@ impl PackageArgument {
 
     /// The packages of a folder.
     pub(in crate::verify) fn of_folder(path: &Path) -> Result<Self> {
-        let (packages, documents) = (packages(path)?, documents(path)?);
+        let packages = files(path, |file| Ok(Format::of_file_name(file).is_some()))?;
+        let documents = files(path, |file| is_document(path, file))?;
         let mut own = Self { packages, documents, ..Self::default() };
-        match receipt(&path.join(receipt::FILE_NAME))? {
+        match read_if_there(&path.join(receipt::FILE_NAME), Receipt::parse)? {
             Some(part) if part.part.is_some() => {
                 own.misnamed = part.part.as_ref().map(|record| record.part);
                 own.parts = vec![part];
@@ -83,22 +84,29 @@ pub(in crate::verify) fn each_once(arguments: &mut [PackageArgument]) -> Result<
     Ok(())
 }
 
-fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut packages = Vec::new();
+/// The paths in a folder that are wanted, in name order.
+pub(super) fn files(
+    folder: &Path,
+    is_wanted: impl Fn(&Path) -> Result<bool>,
+) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
     for entry in list(folder)? {
-        let found = entry?.path();
-        if Format::of_file_name(&found).is_some() {
-            packages.push(found);
+        let path = entry?.path();
+        if is_wanted(&path)? {
+            files.push(path);
         }
     }
-    packages.sort();
-    Ok(packages)
+    files.sort();
+    Ok(files)
 }
 
-fn receipt(file: &Path) -> Result<Option<Receipt>> {
+/// Reads and parses a file; `None` if it is not there.
+pub(super) fn read_if_there<T>(
+    file: &Path,
+    parse: impl Fn(&[u8]) -> Result<T>,
+) -> Result<Option<T>> {
     let bytes = if_there(file, "read", read_file(file))?;
-    let receipt = bytes.map(|bytes| Receipt::parse(&bytes)).transpose();
-    receipt.map_err(|error| error.file(file))
+    bytes.map(|bytes| parse(&bytes)).transpose().map_err(|error| error.file(file))
 }
 
 /// The receipts of parts in a folder, in their order.
@@ -113,7 +121,7 @@ fn parts(folder: &Path) -> Result<Vec<Receipt>> {
     found.sort();
     let mut receipts = Vec::new();
     for (part, path) in found {
-        let receipt = receipt(&path)?
+        let receipt = read_if_there(&path, Receipt::parse)?
             .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
         let message = "is not the receipt of the part that its name says";
         receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
@@ -121,22 +129,12 @@ fn parts(folder: &Path) -> Result<Vec<Receipt>> {
     Ok(receipts)
 }
 
-/// The documents of a set and of its parts in a folder, in name order.
-fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut documents = Vec::new();
-    for entry in list(folder)? {
-        let path = entry?.path();
-        let described = match part_described(&path) {
-            // What is left of a part that is gone describes nothing.
-            Some(Some(part)) => is_there(&folder.join(file_name(Some(part))))?,
-            whole => whole.is_some(),
-        };
-        if described {
-            documents.push(path);
-        }
+/// Whether a file in a folder is the document of a set, or of a part that is there.
+fn is_document(folder: &Path, file: &Path) -> Result<bool> {
+    match part_described(file) {
+        Some(Some(part)) => is_there(&folder.join(file_name(Some(part)))),
+        whole => Ok(whole.is_some()),
     }
-    documents.sort();
-    Ok(documents)
 }
 
 /// The part of a set whose SPDX document has this name.

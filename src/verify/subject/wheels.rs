@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{if_there, list, read_file};
 use rockpack_base::error::Result;
 use rockpack_base::formats::wheel::WheelName;
 
+use super::argument::{files, read_if_there};
 use crate::receipt::wheels::{FILE_NAME, WheelReceipt};
 
 /// One argument: a wheel, or a folder of wheels.
@@ -24,18 +24,9 @@ impl WheelArgument {
 
     /// The wheels of a folder.
     pub(in crate::verify) fn of_folder(folder: &Path) -> Result<Self> {
-        let mut wheels = Vec::new();
-        for entry in list(folder)? {
-            let path = entry?.path();
-            if WheelName::is_one(&path) {
-                wheels.push(path);
-            }
-        }
-        wheels.sort();
-        let file = folder.join(FILE_NAME);
-        let bytes = if_there(&file, "read", read_file(&file))?;
-        let receipt = bytes.map(|bytes| WheelReceipt::parse(&bytes)).transpose();
-        Ok(Self { wheels, receipt: receipt.map_err(|error| error.file(&file))? })
+        let wheels = files(folder, |file| Ok(WheelName::is_one(file)))?;
+        let receipt = read_if_there(&folder.join(FILE_NAME), WheelReceipt::parse)?;
+        Ok(Self { wheels, receipt })
     }
 
     /// Whether neither wheels nor a receipt of some are there.

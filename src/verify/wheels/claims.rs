@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::content::Sha256Digest;
-
 use crate::receipt::wheels::{WheelKind, WheelRecord};
+use crate::verify::checks::claims::check_bytes;
 use crate::verify::own::wheel::Wheel;
-use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference, ReceiptLack};
+use crate::verify::problem::{Problem, Problems, ReceiptLack};
 use crate::verify::subject::wheels::WheelArgument;
 
 /// Compares the wheels of an argument with its receipt, and takes over for which archs they are where
@@ -30,17 +29,6 @@ pub(super) fn check(argument: &WheelArgument, wheels: &mut [Wheel], problems: &m
         if record.role == WheelKind::Device {
             wheel.installed.stated_archs.get_or_insert_with(|| record.archs.clone());
         }
-        check_bytes(record, wheel, problems);
+        check_bytes(&wheel.installed, record.size, &record.sha256, problems);
     }
-}
-
-fn check_bytes(record: &WheelRecord, wheel: &Wheel, problems: &mut Problems) {
-    let (size, sha256) = (wheel.installed.size, Sha256Digest::from(wheel.installed.sha256));
-    if record.size == size && record.sha256 == sha256.to_string() {
-        return;
-    }
-    let place = ProblemPlace::Package(wheel.installed.file.clone());
-    let (stated_size, stated_sha256) = (record.size, record.sha256.clone());
-    let difference = ReceiptDifference::Bytes { size, sha256, stated_size, stated_sha256 };
-    problems.add(Problem::ReceiptMismatch { place, difference });
 }

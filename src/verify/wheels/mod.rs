@@ -13,11 +13,9 @@ mod set;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use rayon::prelude::*;
 use rockpack_base::content::real_path;
 use rockpack_base::error::Result;
 use rockpack_base::formats::wheel::{WheelName, normalized};
-use rockpack_base::run::Budget;
 
 use super::checks::contents::{self, Together};
 use super::checks::excuses::Excuses;
@@ -27,13 +25,11 @@ use super::own::facts::{Class, FileFacts};
 use super::own::installed::Installed;
 use super::own::wheel::{self, Wheel};
 use super::partial::Sieve;
-use super::problem::{
-    ListingFault, MemberFault, Problem, ProblemPlace, Problems, ReadFault, Report,
-};
+use super::problem::{ListingFault, MemberFault, Problem, Problems, Report};
 use super::subject::wheels::WheelArgument;
-use super::{Options, file_size, others};
+use super::{Options, others, read_files};
 use crate::receipt::FindingRecord;
-use crate::report::{Progress, Stage};
+use crate::report::Progress;
 use against::Comparison;
 use set::{Sets, WheelSet};
 
@@ -59,7 +55,8 @@ pub(super) fn check(
     }
     let mut found = Problems::default();
     let paths = each_once(arguments.iter().flat_map(|argument| &argument.wheels))?;
-    let mut wheels = read_all(&paths, &options.budget, progress, &mut found);
+    let read = |path: &PathBuf| wheel::read(path, &options.budget);
+    let mut wheels = read_files(&paths, PathBuf::as_path, progress, read, &mut found);
     set::take_sides(&mut wheels);
     arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
     let receipts: Vec<_> =
@@ -115,42 +112,6 @@ fn each_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PathBuf
         }
     }
     Ok(once)
-}
-
-/// Reads every wheel; one that cannot be read is a problem.
-fn read_all(
-    paths: &[PathBuf],
-    budget: &Budget,
-    progress: &dyn Progress,
-    problems: &mut Problems,
-) -> Vec<Wheel> {
-    progress.expect(Stage::Verify, paths.iter().map(|path| file_size(path)).sum());
-    progress.begin(Stage::Verify);
-    let read: Vec<_> = paths
-        .par_iter()
-        .map(|path| {
-            let read = wheel::read(path, budget);
-            progress.advance(Stage::Verify, file_size(path));
-            read
-        })
-        .collect();
-    progress.end(Stage::Verify);
-    let mut wheels = Vec::new();
-    for (path, result) in paths.iter().zip(read) {
-        match result {
-            Ok((wheel, found)) => {
-                wheels.push(wheel);
-                problems.extend(found);
-            }
-            Err(error) => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let place = ProblemPlace::Package(name.into_owned());
-                let fault = ReadFault::Failed { reason: error.to_string() };
-                problems.add(Problem::Unreadable { place, fault });
-            }
-        }
-    }
-    wheels
 }
 
 /// The normalized names of the wheels among `paths` that could not be read.

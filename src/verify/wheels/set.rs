@@ -39,14 +39,6 @@ pub(super) struct Sets<'a> {
     bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
-/// The part of a wheel in a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Host,
-    Device,
-    Other,
-}
-
 /// Names of wheels → distributions that each always requires in one version.
 type Pins = BTreeMap<String, BTreeSet<String>>;
 
@@ -63,13 +55,9 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
         companions.entry(name).or_default().extend(others);
     }
     for wheel in wheels {
-        let role = role(wheel, &brought);
-        wheel.installed.side = Some(match role {
-            Role::Host => Side::Host,
-            Role::Device => Side::Kernels,
-            Role::Other => Side::Both,
-        });
-        if role == Role::Device {
+        let side = side(wheel, &brought);
+        wheel.installed.side = Some(side);
+        if side == Side::Kernels {
             wheel.installed.stated_archs = archs(&wheel.installed.name);
             let own = companions.get(&wheel.installed.name);
             wheel.installed.comes_with = own.cloned().unwrap_or_default();
@@ -117,21 +105,21 @@ fn brought(wheel: &Wheel) -> impl Iterator<Item = &str> {
     wheel.extras.values().flatten().map(|requirement| requirement.project.as_str())
 }
 
-fn role(wheel: &Wheel, brought: &BTreeSet<String>) -> Role {
+fn side(wheel: &Wheel, brought: &BTreeSet<String>) -> Side {
     if !wheel.extras.is_empty() {
-        return Role::Host;
+        return Side::Host;
     }
     if brought.contains(&wheel.installed.name) || is_named_for_host(wheel) {
-        return Role::Device;
+        return Side::Kernels;
     }
     if is_transformed(wheel) {
-        return Role::Host;
+        return Side::Host;
     }
     let has_archive = wheel
         .installed
         .files()
         .any(|(path, facts)| facts.class.claims_to_be_archive() && is_in_kernel_folder(path));
-    if has_archive { Role::Device } else { Role::Other }
+    if has_archive { Side::Kernels } else { Side::Both }
 }
 
 /// Tells if the device code of a binary of the wheel is elsewhere.

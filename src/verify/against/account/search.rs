@@ -11,6 +11,7 @@ use rockpack_base::tree::TreePath;
 use super::edits::Edits;
 use super::patches::each_record;
 use crate::verify::own::tables::{LE, Tables, bytes_of, is_in_file, record};
+use crate::verify::paths::names_in;
 
 /// The longest path that Linux opens, in bytes.
 const LONGEST_PATH: usize = 4096;
@@ -106,7 +107,7 @@ fn installed(folder: &str, path: &TreePath, prefix: &str) -> Option<String> {
     if !folder.starts_with('/') || folder.contains('$') || folder.len() > LONGEST_PATH {
         return None;
     }
-    let (names, own) = (names(folder), names(prefix));
+    let (names, own) = (names_in(folder), names_in(prefix));
     let inside = match names.strip_prefix(own.as_slice()) {
         Some(rest) => rest.is_empty() || TreePath::new(rest.join("/")).is_ok(),
         None => true,
@@ -124,19 +125,6 @@ fn installed(folder: &str, path: &TreePath, prefix: &str) -> Option<String> {
     let up = from.iter().skip(common).map(|_| "..");
     let way = up.chain(below.iter().skip(common).copied());
     Some(std::iter::once("$ORIGIN").chain(way).collect::<Vec<_>>().join("/"))
-}
-
-/// The names in an absolute path without `.` and `..`.
-fn names(path: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for name in path.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => drop(names.pop()),
-            name => names.push(name),
-        }
-    }
-    names
 }
 
 #[cfg(test)]

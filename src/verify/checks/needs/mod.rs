@@ -100,10 +100,7 @@ fn tables() -> Result<&'static LibraryTables> {
     static TABLES: OnceLock<LibraryTables> = OnceLock::new();
     match TABLES.get() {
         Some(tables) => Ok(tables),
-        None => {
-            let tables = parsed()?;
-            Ok(TABLES.get_or_init(|| tables))
-        }
+        None => parsed().map(|tables| TABLES.get_or_init(|| tables)),
     }
 }
 

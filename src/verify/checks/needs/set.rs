@@ -10,7 +10,7 @@ use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::own::linked::Linked;
-use crate::verify::paths::{folder_of, name_of};
+use crate::verify::paths::{folder_of, name_of, names_in};
 
 /// The longest path that Linux opens.
 const PATH_MAX: usize = 4096;
@@ -237,15 +237,7 @@ pub(super) fn resolved(part: &str, own: &str) -> String {
 
 /// An absolute path without `.` and `..`.
 pub(in crate::verify::checks) fn normal(text: &str) -> String {
-    let mut parts = Vec::new();
-    for part in text.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
+    format!("/{}", names_in(text).join("/"))
 }
 
 #[cfg(test)]

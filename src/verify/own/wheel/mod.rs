@@ -24,7 +24,7 @@ use super::digest::Sha;
 use super::installed::{Installed, InstalledNode};
 use crate::verify::problem::{
     HeaderDifference, ListingFault, MemberFault, PackagePath, PathConflict, Problem, ProblemPlace,
-    Problems, ReadFault,
+    Problems,
 };
 use member::{Found, found};
 use texts::Texts;
@@ -184,9 +184,7 @@ impl Reading {
             // The disk fails, or the run ends.
             Err(error) if error.is_of_reading() => return Err(error),
             Err(error) => {
-                let place = ProblemPlace::File(self.at(name));
-                let fault = ReadFault::Failed { reason: error.to_string() };
-                self.problems.add(Problem::Unreadable { place, fault });
+                self.problems.add_unread(ProblemPlace::File(self.at(name)), &error);
                 return Ok(());
             }
         };

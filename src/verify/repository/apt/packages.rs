@@ -16,12 +16,12 @@ use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use crate::package::bounds::{Relations, deb_bounds};
 use crate::package::indexed::deb_path;
 use crate::package::owners::Owner;
-use crate::package::{DEB_FIELDS, Format};
+use crate::package::{Comparison, DEB_FIELDS, Format};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
 };
 use crate::verify::repository::closure::{
-    self, KnownNames, PackageNode, RelationsLeft, Sign, VersionRules, Wish,
+    self, KnownNames, PackageNode, RelationsLeft, VersionRules, Wish,
 };
 use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles};
 use crate::verify::repository::owners;
@@ -330,6 +330,7 @@ fn wish(text: &str) -> Option<Wish<'_>> {
     let bound = bound.trim_end().trim_end_matches(')').trim();
     let end = bound.find(|c: char| !"<>=".contains(c)).unwrap_or(bound.len());
     let (sign, version) = bound.split_at(end);
-    let bound = Sign::of(sign).map(|sign| (sign, version.trim()));
+    let known = Comparison::split(sign, Format::Deb).filter(|(_, rest)| rest.is_empty());
+    let bound = known.map(|(sign, _)| (sign, version.trim()));
     (!name.is_empty()).then_some(Wish { name, bound, is_alternative: false })
 }

@@ -7,9 +7,10 @@ use rockpack_base::formats::rpm;
 
 use super::lists::{RelationEntry, RpmEntry};
 use super::names::REPOMD;
+use crate::package::Comparison;
 use crate::package::bounds::without_release;
 use crate::verify::problem::{IndexFault, OpenDependency};
-use crate::verify::repository::closure::{self, KnownNames, PackageNode, Sign, VersionRules, Wish};
+use crate::verify::repository::closure::{self, KnownNames, PackageNode, VersionRules, Wish};
 use crate::verify::repository::context::Context;
 
 /// More than any repository has; what is for all of them is held against the packages of each.
@@ -63,6 +64,6 @@ fn node(package: &RpmEntry) -> (PackageNode<'_>, &str) {
     (PackageNode { path: &package.path, offers, wishes }, &package.arch)
 }
 
-fn bound(entry: &RelationEntry) -> Option<(Sign, &str)> {
-    Sign::of(&entry.flags).map(|sign| (sign, &*entry.evr))
+fn bound(entry: &RelationEntry) -> Option<(Comparison, &str)> {
+    Comparison::of_index(&entry.flags).map(|sign| (sign, &*entry.evr))
 }

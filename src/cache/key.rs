@@ -26,8 +26,7 @@ impl Key {
         &self.0
     }
 
-    /// The names of the entry's folder and file. Entries are spread over folders, so that none has all of
-    /// them.
+    /// The names of the entry's folder and file. Entries are spread over folders.
     pub(super) fn place(&self) -> [String; 2] {
         let name = hex(&self.0);
         let (folder, name) = name.split_at(2);

@@ -46,11 +46,7 @@ pub(super) fn run(
         ConfigCommand::Schema => terminal.print_json(&settings::schema())?,
         ConfigCommand::Show(arguments) => {
             let shown = arguments.build.show(given, &Environment::of_process())?;
-            if arguments.json {
-                terminal.print_json(&shown)?
-            } else {
-                terminal.print(&render::settings_text(&shown))?
-            }
+            terminal.print_result(arguments.json, &shown, || render::settings_text(&shown))?
         }
     }
     Ok(Outcome::Done)

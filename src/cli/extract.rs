@@ -45,10 +45,6 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
     let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
     let extracted = extract(&arguments.files, &arguments.out, &selection, &memory::by_default())?;
-    if arguments.json {
-        terminal.print_json(&extracted)?
-    } else {
-        terminal.print(&render::extract_text(&extracted))?
-    }
+    terminal.print_result(arguments.json, &extracted, || render::extract_text(&extracted))?;
     Ok(Outcome::Done)
 }

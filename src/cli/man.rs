@@ -26,7 +26,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome> {
-    let pages = pages(all_commands())?;
+    let mut command = super::Arguments::command().disable_help_subcommand(true);
+    // Gives each command its full name.
+    command.build();
+    let pages = pages(command)?;
     let _made = make_folder(&arguments.out, HOLDS)?;
     for (name, page) in &pages {
         new_file::write_single(&arguments.out.join(name), &Content::of_bytes(page.clone()))?;
@@ -34,13 +37,6 @@ pub(super) fn run(arguments: &Arguments, terminal: &Terminal) -> Result<Outcome>
     let (count, out) = (counted(pages.len(), "manual page"), arguments.out.display());
     terminal.note(&format!("{count} in {out}; read one by `man {out}/rockpack.1`"));
     Ok(Outcome::Done)
-}
-
-/// The program with all its commands, each with its full name.
-fn all_commands() -> Command {
-    let mut command = super::Arguments::command().disable_help_subcommand(true);
-    command.build();
-    command
 }
 
 /// A page in ASCII: troff alone cannot know the encoding of a page.

@@ -78,11 +78,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         return Ok(Outcome::Done);
     };
     let difference = difference::between(&earlier, &planned.listing());
-    if arguments.json {
-        progress.print_json(&difference)?
-    } else {
-        progress.print(&render::difference_text(&difference))?
-    }
+    progress.print_result(arguments.json, &difference, || render::difference_text(&difference))?;
     Ok(if arguments.exit_code && !difference.is_empty() {
         Outcome::ChecksFailed
     } else {

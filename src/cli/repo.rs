@@ -41,11 +41,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let options = settings.options(&write);
     let published = publish(&options, &budget, progress)?;
     progress.findings(&published.findings);
-    if arguments.json {
-        progress.print_json(&published)?
-    } else {
-        progress.print(&render::published_text(&published))?
-    }
+    progress.print_result(arguments.json, &published, || render::published_text(&published))?;
     progress.note(&render::published_end(&published, &options.out));
     Ok(Outcome::Done)
 }

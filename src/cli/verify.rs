@@ -56,11 +56,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     }
     progress.recorded(&report.warnings);
     progress.problems(&report.problems);
-    if arguments.json {
-        progress.print_json(&report)?
-    } else {
-        progress.print(&render::verify_text(&report))?
-    }
+    progress.print_result(arguments.json, &report, || render::verify_text(&report))?;
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }
 

@@ -33,11 +33,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let made = pipeline::split_wheels(&settings, progress)?;
     progress.summary();
     progress.findings(&made.findings);
-    if arguments.json {
-        progress.print_json(&made)?;
-    } else {
-        progress.print(&render::wheels_text(&made))?;
-    }
+    progress.print_result(arguments.json, &made, || render::wheels_text(&made))?;
     let out = printable(&settings.out.to_string_lossy()).into_owned();
     let count = made.receipt.wheels.len() as u64;
     progress.note(&format!("{} in {out}", counted(count, "wheel")));

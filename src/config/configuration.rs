@@ -65,8 +65,7 @@ impl Config {
         accept::accept(&self.accept, findings, scope);
     }
 
-    /// Refuses `selectors` and `parts` if a package list is used, which decides alone what goes into
-    /// packages.
+    /// Refuses `selectors` and `parts` beside a package list, which alone decides the packages.
     pub fn refuse_selectors_beside_list(&self) -> Result<()> {
         let keys =
             [("selectors", self.selectors.is_empty()), ("parts", self.keys.parts.is_empty())];

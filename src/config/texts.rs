@@ -8,8 +8,7 @@ use super::document::ConfigDocument;
 use super::keys::{PackageSchema, SUMMARY_LIMIT};
 use super::lines::single_lines;
 
-/// Texts of a package, or of a family if they apply to all its packages; `None` if the configuration has no
-/// such text.
+/// Texts of a package, or of all packages of a family; `None` if the configuration has no such text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageTexts {
     /// The summary, one line.
@@ -27,10 +26,6 @@ pub struct PackageTexts {
 }
 
 impl PackageTexts {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether it has texts that can apply to one package only.
     pub fn is_of_one(&self) -> bool {
         self.summary.is_some() || self.description.is_some() || self.section.is_some()
@@ -54,7 +49,7 @@ pub(super) fn texts(
             homepage: package.homepage.clone(),
             copyright: package.copyright.clone(),
         };
-        if !texts.is_empty() {
+        if texts != PackageTexts::default() {
             all.push((name.clone(), texts));
         }
     }

@@ -32,8 +32,7 @@ pub struct GatheredNeeds<'a> {
 }
 
 impl<'a> GatheredNeeds<'a> {
-    /// Adds the needs of a file. `outside` are its needed libraries that belong to the distribution, in the
-    /// order of the file.
+    /// Adds the needs of a file. `outside` are its libraries of the distribution, in the file's order.
     pub fn add(
         &mut self,
         distribution: &'a Distribution,

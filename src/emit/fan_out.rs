@@ -14,7 +14,7 @@ use std::thread;
 
 use md5::Md5;
 use rockpack_base::content::{Content, WINDOW};
-use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::compression::Effort;
 use rockpack_base::formats::payload::{FileDigests, Finished, PayloadWriter};
 use rockpack_base::tree::Node;
@@ -111,8 +111,7 @@ fn is_small(entries: &[PackageEntry<Content>]) -> bool {
     entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= SMALL_BYTES as u64
 }
 
-/// Reads `entries`, which are small, and writes the packages on this thread: threads would cost more than
-/// they save.
+/// Reads small `entries` and writes the packages on this thread: others would cost more than they save.
 fn read_small(
     entries: &[PackageEntry<Content>],
     seen: Option<&Seen>,
@@ -134,18 +133,9 @@ fn outcome(
     read: Result<Vec<Option<FileDigests>>>,
     written: impl Iterator<Item = Result<Option<(Format, Finished)>>>,
 ) -> Result<Read> {
-    let (mut finished, mut faults) = (Vec::new(), Vec::new());
-    for result in written {
-        match result {
-            Ok(written) => finished.extend(written),
-            Err(fault) => faults.push(fault),
-        }
-    }
     // A reader that found a closed channel failed because of a writer, whose error gives the reason.
-    match Error::gather(faults) {
-        Some(fault) => Err(fault),
-        None => Ok(Read { digests: read?, finished }),
-    }
+    let finished = Faults::all(written)?.into_iter().flatten().collect();
+    Ok(Read { digests: read?, finished })
 }
 
 fn drain_into(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {

@@ -113,7 +113,7 @@ fn write(
         }
         files.push((format, file_name, installed_size, known));
     }
-    let seen = reuse.map(Reuse::into_seen);
+    let seen = reuse.map(|reuse| reuse.seen);
     let read = fan_out::fan_out(&package.entries, seen, sinks, options)?;
     for (format, finished) in &read.finished {
         let before = contents(&package.entries, *format);

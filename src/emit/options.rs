@@ -34,7 +34,6 @@ pub struct EmitOptions<'a> {
     pub signer: Option<&'a Arc<dyn Signer>>,
     /// Cache of payloads that an earlier run compressed; new payloads are kept there too.
     pub cache: Option<&'a Cache>,
-    /// Receives every window read (`advance`), every payload and every finished package; the caller states
-    /// the expected bytes.
+    /// Receives every window read, payload and finished package; the caller states the expected bytes.
     pub progress: &'a dyn Progress,
 }

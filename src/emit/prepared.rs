@@ -1,7 +1,7 @@
 //! Packages in the terms of the formats' writers.
 
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::package_file::PackageSpecification;
 use rockpack_base::formats::payload::{Marking, PayloadEntry, PayloadEntryKind};
 use rockpack_base::tree::Node;
@@ -25,15 +25,7 @@ pub(super) fn payload_entries(
     format: Format,
 ) -> Result<Vec<PayloadEntry>> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
-    let mut faults = Vec::new();
-    let mut entries = Vec::new();
-    for entry in inside {
-        match payload_entry(entry, format) {
-            Ok(entry) => entries.push(entry),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    Error::gather(faults).map_or(Ok(entries), Err)
+    Faults::all(inside.map(|entry| payload_entry(entry, format)))
 }
 
 fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<PayloadEntry> {

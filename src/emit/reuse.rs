@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::error::{Error, Faults, Result, ResultExt};
 use rockpack_base::formats::package_file::PackageSpecification;
 use rockpack_base::formats::payload::{FileDigests, PayloadEntry, Ready};
 use rockpack_base::run::threads;
@@ -22,7 +22,6 @@ use sha1::{Digest as _, Sha1};
 
 use super::compressor;
 use super::options::EmitOptions;
-use super::turns::sorted_out;
 use crate::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
 use crate::package::{Format, Package, PackageEntry};
 
@@ -33,7 +32,8 @@ const PAYLOADS: u64 = 4;
 pub(super) struct Reuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
-    seen: Seen,
+    /// What is known of the entries, so that no file is digested again.
+    pub seen: Seen,
 }
 
 /// The digests of each entry that are known before its package is written.
@@ -80,7 +80,7 @@ impl<'a> Reuse<'a> {
         let entries = &package.entries;
         let threads = compressor::cores(package.formats(), options);
         let read = threads::each(entries, threads, |entry| first_reading(entry, options.sha1))?;
-        let seen = Seen { contents: sorted_out(read)?, digests: vec![None; entries.len()] };
+        let seen = Seen { contents: Faults::all(read)?, digests: vec![None; entries.len()] };
         Ok(Self { cache, entries, seen })
     }
 
@@ -91,7 +91,9 @@ impl<'a> Reuse<'a> {
         format: Format,
         specification: &PackageSpecification,
     ) -> Result<Known> {
-        let inside: Vec<usize> = self.indices_in(format).collect();
+        let entries = self.entries.iter().enumerate();
+        let inside = entries.filter(|(_, entry)| entry.formats.has(format));
+        let inside: Vec<usize> = inside.map(|(index, _)| index).collect();
         let key = self.key(specification, format, &inside)?;
         let Some(entry) = self.cache.find(&key) else { return Ok(Known::New(key)) };
         let Some((files, facts)) = self.kept_digests(&inside, &entry) else {
@@ -111,17 +113,6 @@ impl<'a> Reuse<'a> {
             self.seen.digests[index] = sha256.map(|sha256| FileDigests { sha256, md5: None, sha1 });
         }
         Ok(Known::Filled(entry.body_len()))
-    }
-
-    /// Returns what is known of the entries, so that no file is digested again.
-    pub fn into_seen(self) -> Seen {
-        self.seen
-    }
-
-    /// The indices of the entries in `format`.
-    fn indices_in(&self, format: Format) -> impl Iterator<Item = usize> {
-        let entries = self.entries.iter().enumerate();
-        entries.filter(move |(_, entry)| entry.formats.has(format)).map(|(index, _)| index)
     }
 
     /// The key of a payload of the entries `inside`.

@@ -2,7 +2,7 @@
 
 use ::rpm::DependencyFlags;
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::package_file;
 use rockpack_base::formats::rpm::{
     self, Dependency, DependencyKind, RpmSpecification, Scriptlet, ScriptletPhase, installed_size,
@@ -72,23 +72,17 @@ fn all_dependencies(control: &RpmControl) -> Result<Vec<Dependency>> {
 }
 
 fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {
-    let mut faults = Vec::new();
-    let mut dependencies = Vec::new();
-    for relation in relations {
-        match kind(relation.kind) {
-            Some(kind) => dependencies.push(Dependency {
-                kind,
-                name: relation.name.clone(),
-                version: relation.version.as_ref().map(|(c, text)| (flags(*c), text.clone())),
-            }),
-            None => {
-                let message =
-                    format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name);
-                faults.push(Error::new(Kind::Bug, message));
-            }
-        }
-    }
-    Error::gather(faults).map_or(Ok(dependencies), Err)
+    Faults::all(relations.iter().map(|relation| {
+        let kind = kind(relation.kind).ok_or_else(|| {
+            let message = format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name);
+            Error::new(Kind::Bug, message)
+        })?;
+        Ok(Dependency {
+            kind,
+            name: relation.name.clone(),
+            version: relation.version.as_ref().map(|(c, text)| (flags(*c), text.clone())),
+        })
+    }))
 }
 
 fn kind(kind: RelationKind) -> Option<DependencyKind> {

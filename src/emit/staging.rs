@@ -55,8 +55,7 @@ impl Staging {
         Self::begin_part(out, None)
     }
 
-    /// Begins a set or a part of one. A part has a receipt of its own, so all parts can be written into one
-    /// folder.
+    /// Begins a set or a part of one, which has a receipt of its own: all parts fit into one folder.
     pub fn begin_part(out: &Path, part: Option<SetPart>) -> Result<Self> {
         let receipt = receipt::file_name(part);
         let swap =

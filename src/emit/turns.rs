@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use rockpack_base::error::{Error, Result};
+use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::run::{Lease, Pool, Use};
 
 use super::compressor;
@@ -69,7 +69,7 @@ pub fn in_turn<'p, F, M: Send, T: Send>(
         results
     });
     results.sort_by_key(|(index, _)| *index);
-    sorted_out(results.into_iter().map(|(_, result)| result).collect())
+    Faults::all(results.into_iter().map(|(_, result)| result))
 }
 
 /// Moves the results of threads that ended from `running` to `results`, and tells whether one is a fault. The
@@ -86,34 +86,4 @@ fn join_ended<T>(
 
 fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes a package panicked")))
-}
-
-/// All values, or all faults.
-pub(super) fn sorted_out<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
-    let mut values = Vec::new();
-    let mut faults = Vec::new();
-    for result in results {
-        match result {
-            Ok(value) => values.push(value),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    Error::gather(faults).map_or(Ok(values), Err)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fault(text: &str) -> Result<i32> {
-        Err(Error::bug(text))
-    }
-
-    #[test]
-    fn all_faults_are_kept() {
-        assert_eq!(sorted_out(vec![Ok(1), Ok(2)]).unwrap(), [1, 2]);
-        let error = sorted_out(vec![fault("first"), Ok(1), fault("second")]).unwrap_err();
-        let text = format!("{error:?}");
-        assert!(text.contains("first") && text.contains("second"), "{text}");
-    }
 }

@@ -16,8 +16,7 @@ use crate::package::indexed::Indexed;
 use crate::package::{Format, MemberKind};
 use crate::report::Stage;
 
-/// A package whose files are written, but not yet synced or digested as a whole: their heads were patched
-/// last.
+/// A package whose files are written, but not yet synced or digested: their heads were patched last.
 #[derive(Debug)]
 pub struct Unsealed {
     /// The package's id.

@@ -86,8 +86,7 @@ pub fn make_folders(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|e| Error::io(path, "create", e))
 }
 
-/// Creates the folder at `path` and its missing parents. Everybody may list the new ones, regardless of the
-/// umask.
+/// Creates the folder at `path` and its missing parents, which everybody may list, whatever the umask.
 pub fn make_readable_folders(path: &Path) -> Result<()> {
     let missing = path.ancestors().take_while(|it| *it != Path::new("") && !it.is_dir());
     for folder in missing.collect::<Vec<&Path>>().into_iter().rev() {
@@ -142,8 +141,7 @@ pub fn sync_folder(folder: &Path) -> Result<()> {
     synced.map_err(|e| Error::io(folder, "sync", e))
 }
 
-/// Removes a folder with all its content, if it exists, even with folders inside that have no write
-/// permission.
+/// Removes a folder with all its content, if it exists, and even if folders inside are read-only.
 pub fn remove_folder(folder: &Path) -> Result<()> {
     let removed = match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {

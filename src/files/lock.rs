@@ -36,8 +36,7 @@ pub fn folder(path: &Path) -> Result<File> {
     Ok(folder)
 }
 
-/// Waits for the lock of `file`, which is open at `path`. Reports a longer wait, with the process that holds
-/// the lock.
+/// Waits for the lock of `file`, open at `path`. Reports a longer wait, with the process that holds it.
 pub fn wait(file: &File, path: &Path) -> Result<()> {
     for _ in 0..SHORT_WAITS {
         if take(file, path)? {

@@ -48,8 +48,7 @@ fn taken(path: &Path, message: &str) -> Error {
     Error::new(Kind::Conflict, message).file(path).hint(hint).refused()
 }
 
-/// Refuses a path where no file could be written, regardless of its content: something else than a file is
-/// there, or its folder is missing.
+/// Refuses a path where no file could be written: its folder is missing, or something else is there.
 pub fn check_place(path: &Path) -> Result<()> {
     let folder = folder_of(path);
     if !check_folder(folder, "files")? {

@@ -82,8 +82,7 @@ impl Scratch {
         lock::wait(&self.file, &self.path)
     }
 
-    /// The scratches in `folder` whose names begin with `prefix` and whose runs are dead. They stay unless
-    /// [`Scratch::remove`] is called.
+    /// Scratches of dead runs in `folder` whose names begin with `prefix`. They stay until [`Scratch::remove`].
     pub fn dead(
         form: Form,
         folder: &Path,

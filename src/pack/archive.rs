@@ -46,6 +46,7 @@ pub struct PackedRow {
 }
 
 /// A code object of an archive, and the target under which devices look for it.
+#[derive(Clone)]
 pub(super) struct Member<'a> {
     pub kernel: &'a Kernel,
     pub frame: &'a Frame,

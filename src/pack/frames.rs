@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use rockpack_base::content::{Content, Held, Pinned, Spool, WINDOW};
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::run::{Budget, Use};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
@@ -26,8 +26,7 @@ use crate::report::{self, Compressed, Stage};
 /// be compressed.
 const HELD_LIMIT: u64 = 8 << 20;
 
-/// Version of the frames' bytes: raised when the same code object at the same level compresses to other
-/// bytes.
+/// Version of the frames' bytes: raised when code objects compress to other bytes at the same level.
 const FRAMES: u64 = 2;
 
 /// Bytes of a frame that are gathered before they go into memory or spool.
@@ -61,18 +60,7 @@ pub(super) fn compress(
         .map(|(index, kernel)| (index, bundles.within(index, kernel, || maker.hash(kernel))))
         .collect();
     results.sort_by_key(|(index, _)| *index);
-    let mut hashed = Vec::new();
-    let mut faults = Vec::new();
-    for (_, result) in results {
-        match result {
-            Ok(result) => hashed.push(result),
-            Err(fault) => faults.push(fault),
-        }
-    }
-    match Error::gather(faults) {
-        Some(error) => Err(error),
-        None => maker.into_frames(&hashed),
-    }
+    maker.into_frames(&Faults::all(results.into_iter().map(|(_, result)| result))?)
 }
 
 /// The digest and size of a code object that was read.
@@ -270,8 +258,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs of kernels with the same binary and wrapper. Their bundle stays pinned, and so decoded, from the
-/// first of them to the last.
+/// Runs of kernels of one wrapper. Their bundle stays pinned, and so decoded, from the first to the last.
 struct PinnedBundles {
     /// The index of each kernel's run.
     indices: Vec<usize>,

@@ -138,14 +138,12 @@ fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<Pack
         let members = by_arch.entry(kernel.target.base()).or_default();
         members.push(Member::new(kernel, frame));
     }
-    let archs: Vec<&BaseArch> = by_arch.keys().copied().collect();
-    let of_generics: Vec<Vec<Member<'_>>> =
-        archs.iter().map(|arch| generic_members(arch, &by_arch)).collect();
-    for (arch, copies) in archs.into_iter().zip(of_generics) {
-        by_arch.entry(arch).or_default().extend(copies);
-    }
-    let archives = by_arch.into_iter();
-    archives.map(|(arch, members)| archive::assemble(name, arch, &members)).collect()
+    let archives = by_arch.iter().map(|(arch, own)| {
+        let copies = generic_members(arch, &by_arch);
+        let members: Vec<Member<'_>> = own.iter().cloned().chain(copies).collect();
+        archive::assemble(name, arch, &members)
+    });
+    archives.collect()
 }
 
 /// The code objects of the generic target of `arch` that its archive repeats: those of wrappers without code

@@ -19,8 +19,7 @@ pub fn group(name: &str) -> Option<&str> {
     name.rsplit_once(DEVICE).map(|(_, group)| group)
 }
 
-/// Tells if a device wheel is called after `host`: `amd-torch-device-gfx942` after `torch`. Both are
-/// normalized names.
+/// Tells if a device wheel is called after `host`, both normalized: `amd-torch-device-gfx942` after `torch`.
 pub fn is_named_after(name: &str, host: &str) -> bool {
     let stem = name.rsplit_once(DEVICE).and_then(|(stem, _)| stem.strip_suffix(host));
     stem.is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))

@@ -12,7 +12,6 @@ pub mod differing_files;
 mod digest;
 pub mod indexed;
 pub mod lengths;
-mod named;
 pub mod owners;
 mod relation;
 pub mod releases;
@@ -32,7 +31,7 @@ pub use rockpack_base::formats::package_file::Format;
 pub use rockpack_base::tree::MemberKind;
 pub use version::{DistributionTag, Version};
 
-use named::named_enum;
+use rockpack_base::named::named_enum;
 use rockpack_base::tree::{Node, TreePath};
 
 /// The upstream version of packages if none is given.

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
+use rockpack_base::named::named_enum;
 use serde::Serialize;
 
 use super::Format;
-use super::named::named_enum;
 
 named_enum! {
     /// The kind of a relation between packages. The plan leaves out kinds that a format lacks; emission never

@@ -56,8 +56,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Makes a version of an upstream version and a package release. Refuses characters that a format cannot
-    /// express.
+    /// Makes a version of an upstream version and a release. Refuses characters that a format lacks.
     pub fn new(version: &str, release: &str) -> Result<Self> {
         let upstream = with_tilde(version);
         if !is_upstream(&upstream) {
@@ -223,11 +222,9 @@ fn with_tilde(version: &str) -> String {
     let (head, rest) = version.split_at(end);
     let head = if rest.is_empty() { head } else { head.trim_end_matches('.') };
     let bare = rest.trim_start_matches(['-', '~']);
-    if is_pre_release(bare) || (rest.starts_with(['-', '~']) && is_date(bare)) {
-        format!("{head}~{bare}")
-    } else {
-        version.to_owned()
-    }
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    let is_date = rest.starts_with(['-', '~']) && digits == DATE_DIGITS;
+    if is_pre_release(bare) || is_date { format!("{head}~{bare}") } else { version.to_owned() }
 }
 
 fn is_pre_release(text: &str) -> bool {
@@ -235,11 +232,6 @@ fn is_pre_release(text: &str) -> bool {
     let (word, rest) = text.split_at(end.unwrap_or(text.len()));
     let rest_fits = rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
     PRE_RELEASES.contains(&word) && rest_fits
-}
-
-fn is_date(text: &str) -> bool {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    digits == DATE_DIGITS
 }
 
 #[cfg(test)]

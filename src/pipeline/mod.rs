@@ -268,7 +268,10 @@ fn decide_scanned(
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;
     plan.findings.clone().explain(kept::keep(&recombined, &mut plan))?;
     plan.note_effect(&settings.plan, &earlier);
-    let mut findings = findings(&scan, &mut recombined.findings, &mut plan.findings);
+    let mut findings = scan.findings.clone();
+    findings.extend(std::mem::take(&mut recombined.findings));
+    findings.extend(std::mem::take(&mut plan.findings));
+    findings.sort();
     settings.plan.config.accept(&mut findings, settings.scope);
     if settings.strict {
         let otherwise = "accept them by `accept` in the configuration, or build without it";
@@ -317,12 +320,4 @@ fn grouping<'a>(
     let (grouping, said) = discover::settle(&settings.artifacts, &found);
     said.iter().for_each(|said| progress.note(said));
     Cow::Owned(grouping)
-}
-
-fn findings(scan: &Scan, recombined: &mut Findings, plan: &mut Findings) -> Findings {
-    let mut findings = scan.findings.clone();
-    findings.extend(std::mem::take(recombined));
-    findings.extend(std::mem::take(plan));
-    findings.sort();
-    findings
 }

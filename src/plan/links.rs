@@ -16,8 +16,7 @@ pub(super) struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkVersions {
     Any,
-    /// The set's version, and later releases of the same patch version if the set's relations allow it: see
-    /// [`PlanSettings::next_patch`].
+    /// The set's version, and later releases below [`PlanSettings::next_patch`].
     OfPatch,
     /// The set's version alone.
     Own,

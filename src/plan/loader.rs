@@ -93,8 +93,7 @@ pub(in crate::plan) fn has_linker_libraries(setting: &PlanSettings, draft: &Draf
     files.any(|(path, node)| is_library(path.name(), node))
 }
 
-/// Whether ldconfig considers a file of that name. Development links, `libx.so`, lead to files that it finds
-/// by another name.
+/// Whether ldconfig considers a file of that name. It finds the files of development links by another.
 fn is_library<D>(name: &str, node: &Node<D>) -> bool {
     let is_plain = name.ends_with(".so") && matches!(node, Node::File { .. });
     let is_versioned = name.contains(".so.") && !matches!(node, Node::Directory { .. });

@@ -168,8 +168,7 @@ impl<'a> Scripts<'a> {
         if self.is_guarded() { self.setting.prefix.folders_above() } else { Vec::new() }
     }
 
-    /// Whether the package needs the guard: only packages with files below the prefix can write through a
-    /// link.
+    /// Whether the package needs the guard: it has files below the prefix, so it can write through a link.
     fn is_guarded(&self) -> bool {
         !self.draft.files.is_empty()
     }

@@ -175,8 +175,7 @@ impl PlanSettings {
         found.map(|(_, relation)| relation.as_ref())
     }
 
-    /// The bound below which packages of different families satisfy each other; `None` if only the set's
-    /// version does.
+    /// The bound below which packages of different families satisfy each other; `None` if one version does.
     pub(super) fn next_patch(&self) -> Option<&str> {
         self.next_patch.as_deref()
     }

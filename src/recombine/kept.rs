@@ -36,7 +36,7 @@ impl Join<'_> {
     }
 }
 
-fn plain(node: &Node<HostFile>) -> Option<&Content> {
+pub(super) fn plain(node: &Node<HostFile>) -> Option<&Content> {
     node.data()?.plain()
 }
 

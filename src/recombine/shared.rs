@@ -17,9 +17,10 @@ use rockpack_base::tree::{Node, TreePath};
 
 use super::Join;
 use super::host::label;
+use super::kept::plain;
 use crate::input::database::{Union, union};
 use crate::report::{ComponentFile, Finding, MergedPart, NoUnion};
-use crate::split::{DatabaseFile, HostFile, HostKind, SharedFile, SplitArtifact};
+use crate::split::{DatabaseFile, HostKind, SharedFile, SplitArtifact};
 
 /// The files at a path that differ between parts.
 struct FormDifference {
@@ -271,10 +272,6 @@ fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDif
         contents.push(content.clone());
     }
     Ok(differs.then(|| FormDifference { path: path.clone(), holders, contents }))
-}
-
-fn plain(node: &Node<HostFile>) -> Option<&Content> {
-    node.data()?.plain()
 }
 
 /// The archs of each shard with files in `folder` that move. A shard may have shared files and those of

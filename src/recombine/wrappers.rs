@@ -183,8 +183,7 @@ fn by<'a, K: Ord>(
     found
 }
 
-/// Tells whether a match by symbol is plausible: a symbol alone proves nothing if both have kernels and share
-/// none.
+/// Tells whether a match by symbol is plausible: not if both have kernels and share none.
 fn agree(primary: &WrapperIdentity, other: &WrapperIdentity) -> bool {
     let either_empty = primary.kernels.is_empty() || other.kernels.is_empty();
     either_empty || !primary.kernels.is_disjoint(&other.kernels)

@@ -146,10 +146,7 @@ fn read(
     };
     let outcomes: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
     progress.end(Stage::Index);
-    let mut faults = Faults::default();
-    let given: Vec<GivenPackage> =
-        outcomes.into_iter().filter_map(|given| faults.keep(given)).collect();
-    faults.finish().map(|()| given)
+    Faults::all(outcomes)
 }
 
 type SourceKey<'a> = (&'a str, u64, Modified);

@@ -102,8 +102,7 @@ impl LocalStore {
         Ok(self.root.join(path))
     }
 
-    /// Writes files under temporary names: first those with content of their own, then those that share the
-    /// content of another file.
+    /// Writes files under temporary names, and those that share the content of another file last.
     fn write(&self, files: &[(String, Body)]) -> Result<Vec<PathBuf>> {
         let temporary = |number: usize| self.root.join(UNFINISHED).join(number.to_string());
         let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();

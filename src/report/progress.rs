@@ -1,42 +1,28 @@
 //! Progress of long stages, reported to a listener.
 
 use rockpack_base::formats::package_file::Format;
+use rockpack_base::named::named_enum;
 use serde::Serialize;
 
 use super::Finding;
 
-/// A stage that takes long enough to be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Stage {
-    /// Artifacts are read and taken apart.
-    Split,
-    /// Packages are planned. No bytes are counted.
-    Plan,
-    /// Code objects are compressed into archives.
-    Pack,
-    /// Packages are written.
-    Emit,
-    /// Packages are synced to disk and digested.
-    Seal,
-    /// Finished packages are read back.
-    Verify,
-    /// Packages are read for the indexes of a repository.
-    Index,
-}
-
-impl Stage {
-    /// The name in summaries and logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Split => "split",
-            Self::Plan => "plan",
-            Self::Pack => "pack",
-            Self::Emit => "emit",
-            Self::Seal => "seal",
-            Self::Verify => "verify",
-            Self::Index => "index",
-        }
+named_enum! {
+    /// A stage that takes long enough to be shown.
+    pub enum Stage {
+        /// Artifacts are read and taken apart.
+        Split = "split",
+        /// Packages are planned. No bytes are counted.
+        Plan = "plan",
+        /// Code objects are compressed into archives.
+        Pack = "pack",
+        /// Packages are written.
+        Emit = "emit",
+        /// Packages are synced to disk and digested.
+        Seal = "seal",
+        /// Finished packages are read back.
+        Verify = "verify",
+        /// Packages are read for the indexes of a repository.
+        Index = "index",
     }
 }
 

@@ -16,7 +16,7 @@ use crate::dependencies::distribution::PayloadCompression;
 use crate::pack;
 
 /// The highest level of archives. The memory that readers need does not depend on it.
-pub(super) const ARCHIVE_LEVEL_MAX: i32 = 22;
+const ARCHIVE_LEVEL_MAX: i32 = 22;
 
 /// The options for compression and memory.
 #[derive(Debug, Default, Args)]
@@ -118,12 +118,7 @@ impl CostArguments {
     /// The level of code objects.
     fn archive_level(&self) -> Result<i32> {
         let of_preset = i32::try_from(self.preset.zstd()).unwrap_or(i32::MAX);
-        let level = self.archive_level.unwrap_or(of_preset);
-        if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
-            return Ok(level);
-        }
-        let message = format!("--archive-level {level} is no level of zstd");
-        Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
+        checked_archive_level(self.archive_level.unwrap_or(of_preset))
     }
 
     /// The compression of payloads; `readable` is the default method.
@@ -158,6 +153,15 @@ fn note(
     gathered.note("archive_level", archive_level, of_preset.clone());
     gathered.note("payload_level", compression.level(), of_preset);
     gathered.note("compression", compression.method().name(), Origin::Default);
+}
+
+/// Refuses a level of kernel archives that zstd does not have.
+pub(super) fn checked_archive_level(level: i32) -> Result<i32> {
+    if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
+        return Ok(level);
+    }
+    let message = format!("--archive-level {level} is no level of zstd");
+    Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
 }
 
 #[cfg(test)]

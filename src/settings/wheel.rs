@@ -4,11 +4,11 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::run::{BuildNeeds, Limits, parse_size, threads};
 
 use super::build::CacheSettings;
-use super::cost::ARCHIVE_LEVEL_MAX;
+use super::cost::checked_archive_level;
 use super::environment::Environment;
 use super::memory::MemoryArguments;
 use super::output_path::output_path;
@@ -113,7 +113,7 @@ impl WheelArguments {
         }
         plan::check_requirements(&config, faults);
         let device_name = faults.keep(self.device_name(&config));
-        let archive_level = faults.keep(level(self.archive_level));
+        let archive_level = faults.keep(checked_archive_level(self.archive_level));
         let epoch = faults.keep(environment.epoch());
         let jobs = self.jobs.map_or_else(threads::count, |jobs| jobs.get().into());
         let needs = BuildNeeds {
@@ -156,12 +156,4 @@ impl WheelArguments {
             }
         }
     }
-}
-
-fn level(level: i32) -> Result<i32> {
-    if (1..=ARCHIVE_LEVEL_MAX).contains(&level) {
-        return Ok(level);
-    }
-    let message = format!("--archive-level {level} is no level of zstd");
-    Err(Error::new(Kind::Usage, message).hint("levels are 1 to 22"))
 }

@@ -95,8 +95,7 @@ pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
     key.verify_bindings()
 }
 
-/// The reason for which clients refuse a signature, or the subkey's own signature inside, as the rest of a
-/// sentence.
+/// The reason for which clients refuse a signature, or the one inside, as the rest of a sentence.
 pub(super) fn fault(signature: &Signature) -> Option<String> {
     let digest = match (signature.version(), signature.hash_alg()) {
         (SignatureVersion::V4, Some(digest)) => digest,

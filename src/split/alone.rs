@@ -1,7 +1,7 @@
 //! Splits one artifact by itself, without the others of its shard.
 
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::archives::{self, ArchiveFiles};
@@ -16,15 +16,11 @@ use crate::report::{DevelopmentFile, Finding, Findings};
 
 /// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
-    split_inner(artifact, options)
-        .map_err(|error| error.context(format!("splitting {}/{}", artifact.shard, artifact.name)))
-}
-
-fn split_inner(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let mut notes = Notes::new(artifact);
     let split = split_noting(artifact, options, &mut notes);
     let findings = notes.finish();
-    findings.explain(split).map(|split| SplitArtifact { findings, ..split })
+    let split = findings.explain(split).map(|split| SplitArtifact { findings, ..split });
+    split.map_err(|error| error.context(format!("splitting {}/{}", artifact.shard, artifact.name)))
 }
 
 /// The split artifact without its findings, which are in the notes.
@@ -38,7 +34,7 @@ fn split_noting(
     let mut host = Tree::new();
     let mut candidates = Vec::new();
     let mut archives = ArchiveFiles::default();
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     for (path, node) in tree {
         let sorted = match node {
             Node::Directory { mode } => host.insert(path, Node::Directory { mode }),
@@ -56,11 +52,9 @@ fn split_noting(
                     }
                 }),
         };
-        faults.extend(sorted.err());
+        faults.keep(sorted);
     }
-    if let Some(error) = Error::gather(faults) {
-        return Err(error);
-    }
+    faults.finish()?;
     databases::pair(&mut candidates, notes);
     let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
     let ArchiveFiles { archives, manifests: archive_manifests } = archives;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::notes::Notes;
@@ -29,18 +29,15 @@ struct OwnedNode<'a> {
 /// different ones are an error that names both.
 pub(super) fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
     let mut owned = BTreeMap::new();
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     for prefix in &artifact.prefixes {
         for (path, node) in &prefix.tree {
-            if let Err(fault) = lay(&mut owned, prefix, path, node, notes) {
-                faults.push(fault);
-            }
+            faults.keep(lay(&mut owned, prefix, path, node, notes));
         }
     }
-    faults.extend(owned.iter().filter_map(|(path, own)| shadowed(&owned, path, own)));
-    if let Some(error) = Error::gather(faults) {
-        return Err(error);
-    }
+    let shadowed = owned.iter().filter_map(|(path, own)| shadowed(&owned, path, own));
+    shadowed.for_each(|fault| faults.add(fault));
+    faults.finish()?;
     let mut tree = Tree::new();
     for (path, own) in owned {
         tree.insert(path, own.node)?;

@@ -28,8 +28,7 @@ pub struct LooseCode {
     pub target: String,
     /// Size in bytes.
     pub size: u64,
-    /// Digest of the code object's bytes; `None` if it is the whole file, whose digest the packer computes
-    /// anyway.
+    /// Digest of the code object's bytes; `None` if it is the whole file, which the packer digests.
     pub sha256: Option<Sha256Digest>,
 }
 

@@ -13,8 +13,7 @@ use super::parts::{HostKind, SplitArtifact, SplitPolicy};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 
-/// Replaces the notes about partners that were made for each artifact alone. `split_apart` are the artifacts
-/// of one component of one shard.
+/// Replaces the notes about partners by those about all artifacts `split_apart` of a shard's component.
 pub(super) fn look_again(
     artifacts: &[&Artifact],
     split_apart: &mut [SplitArtifact],

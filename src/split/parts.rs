@@ -241,8 +241,7 @@ impl<'a> SplitPolicy<'a> {
         Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false, cache: None }
     }
 
-    /// Refuses neither fat binaries nor other machines: findings tell about both when artifacts are
-    /// inspected.
+    /// Refuses neither fat binaries nor other machines, for inspection: findings tell about both.
     pub fn lenient(rules: &'a DatabaseRules) -> Self {
         Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true, cache: None }
     }

@@ -353,7 +353,7 @@ fn file_size(path: &Path) -> u64 {
 
 /// Compares the packages of an argument with its receipt and its documents.
 fn check_argument<'a>(
-    argument: &PackageArgument,
+    argument: &'a PackageArgument,
     own: impl Iterator<Item = &'a Installed> + Clone,
     problems: &mut Problems,
 ) -> Result<()> {

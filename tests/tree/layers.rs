@@ -13,20 +13,21 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     // These are below the rooms, in a crate of their own.
     ("error", &[]),
     ("gfx", &[]),
+    ("named", &[]),
     ("once", &[]),
     ("run", &[]),
-    ("tree", &[]),
+    ("tree", &["named"]),
     // Readers check whether to continue, and whether there is memory.
     ("content", &["run"]),
-    ("formats", &["content", "gfx"]),
+    ("formats", &["content", "gfx", "named"]),
     // Values in findings: digests, archs, targets, paths, package formats.
-    ("report", &["content", "formats", "gfx", "tree"]),
+    ("report", &["content", "formats", "gfx", "named", "tree"]),
     // Names, locks and renames; outlets provide the bytes.
     ("files", &["content", "run"]),
     // Compressed data and descriptions of content, under its digest.
     ("cache", &["content", "files"]),
     // A package, for rooms that decide on it or read it; and an index's description of it, from its file.
-    ("package", &["content", "formats", "tree"]),
+    ("package", &["content", "formats", "named", "tree"]),
     // Sets as they were written.
     ("receipt", &["content", "formats", "once", "package", "run", "tree"]),
     // Packed artifacts are compressed tar archives.

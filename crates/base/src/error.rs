@@ -184,8 +184,7 @@ impl Error {
         self
     }
 
-    /// Keeps the multi-line text of an underlying error, such as a parser's excerpt or the output of another
-    /// program.
+    /// Keeps the multi-line text of an underlying error, such as the output of another program.
     pub fn cause_in_lines(mut self, cause: impl fmt::Display) -> Self {
         self.inner.cause_has_lines |= self.inner.cause.is_none();
         self.cause(cause)
@@ -211,8 +210,7 @@ impl Error {
         matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
 
-    /// Whether the fault lies in the command line, the environment or the configuration, and neither in the
-    /// input nor in the system.
+    /// Whether the fault lies in the command line, the environment or the configuration.
     pub fn is_refusal(&self) -> bool {
         self.inner.is_refusal || matches!(self.kind(), Kind::Usage | Kind::Config)
     }
@@ -294,8 +292,7 @@ impl Error {
         all.into_iter()
     }
 
-    /// The frames, outermost first, then the place, the reason and the cause. One line, unless the cause has
-    /// several.
+    /// The frames, outermost first, then the place, the reason and the cause, which may have several lines.
     pub fn in_full(&self) -> String {
         let frames = self.inner.context.iter().rev();
         frames.map(|frame| format!("{}: ", printable(frame))).chain([self.rendered()]).collect()
@@ -336,6 +333,13 @@ impl Faults {
     /// Returns the value of `result`, or `None` after noting its error.
     pub fn keep<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|fault| self.0.push(fault)).ok()
+    }
+
+    /// The values of all `results`; fails with all faults, if there are any.
+    pub fn all<T>(results: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
+        let mut faults = Self::default();
+        let values = results.into_iter().filter_map(|result| faults.keep(result)).collect();
+        faults.finish().map(|()| values)
     }
 
     /// Whether one of the faults is of `kind`.
@@ -408,6 +412,13 @@ mod tests {
         assert_eq!(error.message(), "`a\u{1b}[2Jb` is none", "the message alone is not escaped");
         let error = Error::malformed("no").cause_in_lines("said\nin\u{7} lines");
         assert_eq!(error.to_string(), "no: said\nin\\u{7} lines");
+    }
+
+    #[test]
+    fn all_faults_are_kept() {
+        assert_eq!(Faults::all([Ok(1), Ok(2)]).unwrap(), [1, 2]);
+        let error = Faults::all([Err(Error::bug("a")), Ok(1), Err(Error::bug("b"))]).unwrap_err();
+        assert_eq!((error.message(), error.others().len()), ("a", 1));
     }
 
     #[test]

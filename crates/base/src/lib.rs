@@ -1,7 +1,7 @@
 //! The base of every stage of the packer: bytes, formats, targets, trees, errors, and the limits of a run.
 //!
 //! ```text
-//! error ◄─ run ◄─ content ◄─ formats        gfx, tree, once
+//! error ◄─ run ◄─ content ◄─ formats        gfx, tree, once, named
 //! ```
 //!
 //! Nothing here reads artifacts, packages of a set, or settings, though `gfx` and `tree` define the words
@@ -12,6 +12,7 @@ pub mod content;
 pub mod error;
 pub mod formats;
 pub mod gfx;
+pub mod named;
 pub mod once;
 pub mod run;
 pub mod tree;

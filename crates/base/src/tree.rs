@@ -70,8 +70,7 @@ impl TreePath {
         self.0.split('/')
     }
 
-    /// Resolves `target`, the text of a link at this path, inside the tree; `None` if it is absolute, leaves
-    /// the tree or leads to its root.
+    /// Resolves the text of a link at this path; `None` if it is absolute, or leads to the root or above.
     pub fn resolve_link(&self, target: &str) -> Option<Self> {
         let mut parts: Vec<&str> = self.components().collect();
         parts.pop();

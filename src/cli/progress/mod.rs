@@ -171,6 +171,16 @@ impl Terminal {
         terminal::print_json(value)
     }
 
+    /// Writes the result to stdout: `value` as indented JSON, or its `text`.
+    pub(super) fn print_result(
+        &self,
+        is_json: bool,
+        value: &impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Result<()> {
+        if is_json { self.print_json(value) } else { self.print(&text()) }
+    }
+
     /// Writes `value`, the result, as JSON in one line to stdout.
     pub(super) fn print_json_line(&self, value: &impl Serialize) -> Result<()> {
         self.close();

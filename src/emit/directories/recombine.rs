@@ -69,7 +69,8 @@ fn recombine_scanned(
     let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;
     let written = write(scan, &recombined, options, progress);
     let done = recombined.findings.explain(written)?;
-    let mut findings = all_findings(scan, recombined);
+    let mut findings = Findings::of([&scan.findings, &recombined.findings]);
+    findings.sort();
     options.config.accept(&mut findings, SetScope::Artifacts);
     Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
 }
@@ -108,13 +109,6 @@ fn write(
 fn device_bytes(recombined: &Recombined) -> u64 {
     let kernels = recombined.components.iter().flat_map(|component| &component.kernels);
     kernels.map(|kernel| kernel.content.len()).sum()
-}
-
-fn all_findings(scan: &Scan, recombined: Recombined) -> Findings {
-    let mut findings = scan.findings.clone();
-    findings.extend(recombined.findings);
-    findings.sort();
-    findings
 }
 
 /// Makes the artifacts of one component.

@@ -89,8 +89,7 @@ pub struct SplitReport {
     pub failures: Vec<(String, Error)>,
 }
 
-/// Splits artifacts and writes the result, component by component. A failed component does not keep the
-/// others from being written.
+/// Splits artifacts and writes the result by component, also if other components fail.
 pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
     let (jobs, findings) = jobs(options)?;
     let rules = DatabaseRules::builtin()?;
@@ -124,7 +123,9 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     // A link may point into another component, which a run on some of them cannot see.
     let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
     if is_whole && report.failures.is_empty() {
-        note_dangling(&links, &mut report.findings);
+        for DanglingLink { owner, path, target } in links.dangling() {
+            report.findings.add(Finding::LinkDangling { owner, path, target });
+        }
     }
     report.findings.sort();
     Ok(report)
@@ -151,12 +152,6 @@ struct Done {
     findings: Findings,
     /// Archs with device code in the component, wanted or not.
     archs: BTreeSet<BaseArch>,
-}
-
-fn note_dangling(links: &LinkSet, findings: &mut Findings) {
-    for DanglingLink { owner, path, target } in links.dangling() {
-        findings.add(Finding::LinkDangling { owner, path, target });
-    }
 }
 
 /// A component of a shard.
@@ -221,8 +216,7 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
     }
 }
 
-/// The jobs of a shard. A folder whose name is not an artifact's becomes a job of its own, which fails when
-/// it is read.
+/// The jobs of a shard. A folder with another name than an artifact's becomes a job of its own, which fails.
 fn by_component(
     shard: &str,
     folders: Vec<PathBuf>,
@@ -354,17 +348,10 @@ impl SplitJob {
     }
 
     fn scan(&self, budget: &Budget) -> Result<Vec<Scan>> {
-        let mut faults = Faults::default();
         let renamed = self.renamed.as_deref();
         let options = ScanOptions::beside(&self.out, budget);
-        let scans = self
-            .folders
-            .iter()
-            .map(|folder| artifact::scan_artifact(folder, renamed, &options))
-            .filter_map(|scan| faults.keep(scan))
-            .collect();
-        faults.finish()?;
-        Ok(scans)
+        let folders = self.folders.iter();
+        Faults::all(folders.map(|folder| artifact::scan_artifact(folder, renamed, &options)))
     }
 }
 

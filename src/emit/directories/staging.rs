@@ -148,9 +148,7 @@ impl ArtifactStaging {
             .par_iter()
             .map(|artifact| write_artifact(artifact, &self.swap.path(&artifact.name)))
             .collect();
-        let mut faults = Faults::default();
-        let written = results.into_iter().filter_map(|result| faults.keep(result)).collect();
-        faults.finish()?;
+        let written = Faults::all(results)?;
         recheck()?;
         // A folder with input holds more than results.
         let real = resolve(out)?;
@@ -232,11 +230,7 @@ fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
     }
     let results: Vec<Result<()>> =
         files.par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
-    let mut faults = Faults::default();
-    for result in results {
-        faults.keep(result);
-    }
-    faults.finish()?;
+    Faults::all(results)?;
     let folders: Vec<_> = tree.iter().collect();
     for (path, node) in folders.into_iter().rev() {
         if let Node::Directory { mode } = node {

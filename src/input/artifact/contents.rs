@@ -16,8 +16,7 @@ pub(super) trait Contents {
     fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
     /// Reads the files below a stage prefix.
     fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
-    /// The files outside all of `prefixes`, by their paths in the artifact, folder by folder, without the
-    /// manifest.
+    /// The files outside all of `prefixes` except the manifest, by their paths, folder by folder.
     fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String>;
 }
 

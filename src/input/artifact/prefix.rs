@@ -106,8 +106,7 @@ pub(super) fn refuse_leaving(
     }
 }
 
-/// Tells whether a link at `place` with the text `target` leads above the root of the tree. The root itself
-/// is inside.
+/// Tells whether a link at `place` with the text `target` leads above the root of the tree.
 fn leaves(place: &TreePath, target: &str) -> bool {
     let mut depth = place.components().count() - 1;
     if target.starts_with('/') {

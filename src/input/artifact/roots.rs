@@ -207,8 +207,7 @@ fn refuse_unlisted(root: &Path) -> Result<()> {
     listed.map_err(|error| error.of_named().hint(hint).context("looking for artifacts"))
 }
 
-/// Refuses two artifacts with the same name in a shard. Invalid names are reported when their artifacts are
-/// read.
+/// Refuses two artifacts with the same name in a shard. Reading them reports invalid names.
 fn refuse_same_name(artifacts: &[FolderEntry], faults: &mut Faults) {
     let mut claimed: BTreeMap<ArtifactName, &Path> = BTreeMap::new();
     for entry in artifacts {

@@ -116,8 +116,7 @@ pub struct DatabaseClaim<'a> {
     pub role: DatabaseRole,
     /// The archs in its name.
     pub named: Vec<BaseArch>,
-    /// The archs of the directory around it, sorted: several for an arch family, none outside such
-    /// directories.
+    /// The archs of the directory around it, sorted: several for an arch family, none elsewhere.
     pub directory: Vec<BaseArch>,
 }
 
@@ -181,7 +180,8 @@ impl DatabaseRules {
 
 impl Rule {
     fn claim(&self, path: &TreePath) -> Option<DatabaseClaim<'_>> {
-        let directory = self.directory_of(path);
+        let directory = self.arch_directory(path.as_str());
+        let directory = directory.map(|(_, archs)| archs).unwrap_or_default();
         // Most files are in no directory of a rule, and this check is cheaper than that of the name.
         if directory.is_empty() && !self.holds(parent_of(path.as_str())?) {
             return None;
@@ -199,11 +199,6 @@ impl Rule {
 
     fn holds(&self, directory: &str) -> bool {
         self.directories.iter().any(|glob| matches_path(glob, directory))
-    }
-
-    /// The archs of [`Rule::arch_directory`]; empty without such a directory.
-    fn directory_of(&self, path: &TreePath) -> Vec<BaseArch> {
-        self.arch_directory(path.as_str()).map(|(_, archs)| archs).unwrap_or_default()
     }
 
     /// The directory of the library that the file at `path` belongs to: the parent of its arch directory, or

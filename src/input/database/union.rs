@@ -21,7 +21,7 @@ use rmpv::Value;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::fatbin::{self, Bundles};
-use rockpack_base::formats::message_pack::is_text;
+use rockpack_base::formats::message_pack::{encode, is_text};
 use rockpack_base::formats::offload_binary::starts_binary;
 use rockpack_base::formats::offload_bundle::{self, BundleEntryKind};
 
@@ -97,15 +97,15 @@ fn union_of_maps(files: &[Content]) -> Result<Union> {
             if is_number(&key) {
                 return none(NoUnion::Ranges);
             }
-            match entries.get(&encoded(&key)?) {
+            match entries.get(&encode(&key)?) {
                 // By their bytes: NaN does not equal itself.
-                Some((_, known)) if encoded(known)? == encoded(&value)? => {}
+                Some((_, known)) if encode(known)? == encode(&value)? => {}
                 Some(_) => return none(NoUnion::ValuesDiffer { key: key.to_string() }),
-                None => drop(entries.insert(encoded(&key)?, (key, value))),
+                None => drop(entries.insert(encode(&key)?, (key, value))),
             }
         }
     }
-    let bytes = encoded(&Value::Map(entries.into_values().collect()))?;
+    let bytes = encode(&Value::Map(entries.into_values().collect()))?;
     let bytes = if compressed { deflated(&bytes)? } else { bytes };
     Ok(Union::Merged(Content::of_bytes(bytes)))
 }
@@ -132,13 +132,6 @@ fn decoded(file: &Content) -> Result<Option<Value>> {
     let mut rest = bytes.as_slice();
     let value = rmpv::decode::read_value_with_max_depth(&mut rest, DEPTH_LIMIT).ok();
     Ok(value.filter(|_| rest.is_empty()))
-}
-
-fn encoded(value: &Value) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    rmpv::encode::write_value(&mut bytes, value)
-        .map_err(|cause| Error::bug("a value cannot be encoded as MessagePack").cause(cause))?;
-    Ok(bytes)
 }
 
 fn deflated(bytes: &[u8]) -> Result<Vec<u8>> {

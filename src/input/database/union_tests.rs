@@ -58,7 +58,7 @@ fn a_file_of_several_bundles_is_not_merged() {
 }
 
 fn map(entries: &[(Value, Value)]) -> Content {
-    Content::of_bytes(encoded(&Value::Map(entries.to_vec())).unwrap())
+    Content::of_bytes(encode(&Value::Map(entries.to_vec())).unwrap())
 }
 
 fn zlib(content: &Content) -> Content {
@@ -103,7 +103,7 @@ fn what_has_no_union() {
     assert_none(&[one.clone(), Content::of_bytes(*b"text")], "neither");
     assert_none(&[one.clone(), bundle(&[GFX906])], "some of them");
     assert_none(
-        &[one.clone(), Content::of_bytes(encoded(&Value::Array(vec![])).unwrap())],
+        &[one.clone(), Content::of_bytes(encode(&Value::Array(vec![])).unwrap())],
         "neither",
     );
     let whole = bytes(&one);

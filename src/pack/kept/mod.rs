@@ -198,8 +198,7 @@ impl Versions {
 /// The records of kept packages, by format and name.
 type KeptRecords = BTreeMap<(Format, String), PackageRecord>;
 
-/// Puts the versions of kept packages into the relations of a package that is made, in place of the set's
-/// version.
+/// Replaces the set's version in the relations of a package that is made by those of kept packages.
 fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
     let of_set = package.identity.of_set.clone();
     for (format, relation) in of_set {

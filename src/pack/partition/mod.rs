@@ -81,8 +81,7 @@ pub fn matrix(shares: Vec<Share>) -> Matrix {
     Matrix { include: jobs.collect() }
 }
 
-/// Keeps only the packages of `part` in `plan`. Returns the record of the whole set, with the plan's
-/// `digest`.
+/// Keeps only the packages of `part` in `plan`. Returns the record of the whole set, with `digest`.
 pub fn keep(
     recombined: &Recombined,
     plan: &mut Plan,
@@ -166,7 +165,7 @@ fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
     let mut joined = PackageUnits((0..plan.packages.len()).collect());
     let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, package) in plan.packages.iter().enumerate() {
-        for set in archive_sets(package) {
+        for set in package.entries.iter().filter_map(|entry| entry.node.data()?.archives()) {
             let owner = *owners.entry(set).or_insert(index);
             joined.join(index, owner);
         }
@@ -187,10 +186,6 @@ fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
         }
     }
     Ok(units.into_values().collect())
-}
-
-fn archive_sets(package: &Package<FileSource>) -> impl Iterator<Item = &str> {
-    package.entries.iter().filter_map(|entry| entry.node.data()?.archives())
 }
 
 /// The packages with files that a kernel package depends on: its host, and kernels that it shares.

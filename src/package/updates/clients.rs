@@ -80,8 +80,7 @@ impl<'p, 'a> Clients<'p, 'a> {
         Self { table, had, lacked, offered, places, older }
     }
 
-    /// Every package in its newest version, on a client that had all packages of before, without replaced
-    /// ones.
+    /// The newest version of every package, without replaced ones, on a client that had all of before.
     fn updated(&self) -> There {
         let mut there = vec![false; self.had.len()];
         let newest = self.places.values().filter_map(|place| place.gets.or(place.had));

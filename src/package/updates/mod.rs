@@ -56,9 +56,15 @@ impl Effect {
     /// The effect that the newest of `after` have on clients with the newest of `before`. All packages are of
     /// `format`.
     pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
-        let all = all_machines(format);
+        // The architecture of packages for all machines.
+        let all = match format {
+            Format::Deb => "all",
+            Format::Rpm => "noarch",
+        };
         let archs = before.iter().chain(after).map(|package| package.arch);
-        let mut machines: BTreeSet<&str> = archs.filter(|arch| is_machine(arch)).collect();
+        // Source packages are never installed.
+        let mut machines: BTreeSet<&str> =
+            archs.filter(|arch| !["src", "nosrc"].contains(arch)).collect();
         if machines.len() > 1 {
             machines.remove(all);
         }
@@ -85,19 +91,6 @@ impl Effect {
     pub fn is_none(&self) -> bool {
         self.misfits.is_empty()
     }
-}
-
-/// The architecture of packages for all machines.
-fn all_machines(format: Format) -> &'static str {
-    match format {
-        Format::Deb => "all",
-        Format::Rpm => "noarch",
-    }
-}
-
-/// Whether packages of an architecture are ever installed; source packages are not.
-fn is_machine(arch: &str) -> bool {
-    !["src", "nosrc"].contains(&arch)
 }
 
 /// Positions of the newest package of each name, among those for `archs`.

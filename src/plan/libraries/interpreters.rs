@@ -233,8 +233,7 @@ impl<'a> InterpreterNeeds<'a> {
 }
 
 impl PortionNeeds {
-    /// Adds a finding for each interpreter that cannot run, and for each that the configuration decides
-    /// about.
+    /// Adds a finding for each interpreter that cannot run, or that the configuration decides about.
     fn note(&self, package: &str, findings: &mut Findings) {
         for ((interpreter, fault), files) in &self.faults {
             findings.add(Finding::InterpreterUnresolved {

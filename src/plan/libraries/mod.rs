@@ -24,7 +24,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::tree::{Node, TreePath};
 
-use super::contents::portion::{Portion, PortionNode};
+use super::contents::portion::Portion;
 use super::naming::parts::Parts;
 use super::settings::PlanSettings;
 use crate::dependencies::search;
@@ -50,7 +50,8 @@ pub(super) fn discover(
     let mut linked_files = Vec::new();
     for (index, portion) in portions.iter().enumerate() {
         for (path, owned) in &portion.files {
-            let Some((content, mode)) = host_content(owned) else { continue };
+            let Node::File { data, mode } = owned.node else { continue };
+            let (content, mode) = (data.kind.original(), *mode);
             if needs::is_native(content)? {
                 linkage.native.insert(index);
             }
@@ -150,14 +151,6 @@ fn of_databases<'a>(
         }
     }
     Ok(linked_files)
-}
-
-/// The bytes and mode of a host file as in the input, with device code.
-fn host_content<'a>(owned: &PortionNode<'a>) -> Option<(&'a Content, u32)> {
-    match owned.node {
-        Node::File { data, mode } => Some((data.kind.original(), *mode)),
-        _ => None,
-    }
 }
 
 /// Reads the needs of a file; `None` without needs. A damaged library is packed unchanged, with a finding

@@ -16,8 +16,7 @@ use crate::split::HostBinary;
 /// Prefix of the runtime's file names; a tool may have added a digest.
 const RUNTIME: &str = "libamdhip64";
 
-/// Texts that identify a runtime that reads archives: the soname that it needs, or the name of a variable. It
-/// has one of them.
+/// Texts of a runtime that reads archives, which has one of them: a needed soname, or a variable's name.
 const SIGNS: [&[u8]; 2] = [b"librocm_kpack.so", b"ROCM_KPACK_PATH"];
 
 /// The fate of a wheel whose own HIP runtime cannot read kernel archives.

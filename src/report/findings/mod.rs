@@ -134,8 +134,7 @@ impl Findings {
         self.list.retain(keep);
     }
 
-    /// Accepts the findings that `fits` selects, unless they are already accepted. Returns how many it
-    /// selects.
+    /// Accepts the findings that `fits` selects, and returns their number. Earlier reasons stay.
     pub fn accept(&mut self, fits: impl Fn(&Finding) -> bool, reason: &str) -> usize {
         let fitting: Vec<&Finding> = self.list.iter().filter(|finding| fits(finding)).collect();
         for finding in &fitting {
@@ -246,8 +245,7 @@ struct WithAcceptance<'a> {
     accepted: Option<&'a str>,
 }
 
-/// A finding in one line for people, with its severity and the key that settles it, or with the reason for
-/// accepting it.
+/// A finding in one line for people, with its severity and its key, or with the reason for accepting it.
 pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
     if let Some(reason) = accepted {
         return format!("accepted: {finding}; reason: {}", printable(reason));

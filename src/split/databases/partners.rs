@@ -16,8 +16,7 @@ use crate::input::database::{DatabaseRole, stem};
 use crate::report::{Finding, Unpaired, Unresolved};
 use crate::split::notes::Notes;
 
-/// Brings the partners `X.dat` and `X.co` together, and notes files without a partner and indexes that refer
-/// to missing files.
+/// Joins the partners `X.dat` and `X.co`. Notes files without partner, and indexes with missing files.
 pub(in crate::split) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
     follow_code(candidates, notes);
     note_unpaired(candidates, notes);

@@ -14,8 +14,7 @@ use super::fixed::{MAX_FAULTS, PAGE};
 /// Checks every file that the transform reads or writes. A violation is an error of `kind`: unsupported
 /// input, or a bug if the transform wrote the file.
 pub fn structure(file: &ElfFile, kind: Kind) -> Result<()> {
-    let mut faults = Vec::new();
-    faults.extend(load_faults(file, kind));
+    let mut faults = load_faults(file, kind);
     if faults.is_empty() {
         faults.extend(segment_faults(file, kind));
         faults.extend(section_faults(file, kind));
@@ -33,31 +32,27 @@ fn load_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let mut faults = Vec::new();
     let (mut end, mut before) = (0_u64, 0);
     for (index, load) in file.loads() {
+        let mut refuse = |message: String| faults.push(file.refuse_segment(kind, index, message));
         let align = load.p_align.max(1);
         if load.p_offset % align != load.p_vaddr % align {
-            let message = format!(
+            refuse(format!(
                 "offset {:#x} and address {:#x} differ modulo {align:#x}",
                 load.p_offset, load.p_vaddr
-            );
-            faults.push(file.refuse_segment(kind, index, message));
+            ));
         }
         if load.p_offset % PAGE != load.p_vaddr % PAGE {
-            let message = format!("offset {:#x} is not congruent by pages", load.p_offset);
-            faults.push(file.refuse_segment(kind, index, message));
+            refuse(format!("offset {:#x} is not congruent by pages", load.p_offset));
         }
         if load.p_filesz > load.p_memsz {
-            let message = "is larger in the file than in memory";
-            faults.push(file.refuse_segment(kind, index, message));
+            refuse("is larger in the file than in memory".to_owned());
         }
         if load.p_vaddr < end {
-            let message = format!("address {:#x} lies before the end of another", load.p_vaddr);
-            faults.push(file.refuse_segment(kind, index, message));
+            refuse(format!("address {:#x} lies before the end of another", load.p_vaddr));
         }
         // The loader maps whole pages, the later segment's over the earlier one's.
         let distance = load.p_vaddr.wrapping_sub(load.p_offset);
         if load.p_vaddr / PAGE < end.div_ceil(PAGE) && distance != before {
-            let message = "begins in a page of another, with other bytes of the file";
-            faults.push(file.refuse_segment(kind, index, message));
+            refuse("begins in a page of another, with other bytes of the file".to_owned());
         }
         (end, before) = (load.memory_end(), distance);
         if faults.len() >= MAX_FAULTS {
@@ -86,8 +81,7 @@ fn repeated_segments(file: &ElfFile, kind: Kind) -> Vec<Error> {
         .collect()
 }
 
-/// Reports program headers whose content is not in a load segment at the offset that belongs to their
-/// address.
+/// Reports program headers that are not in a load segment at the offset that belongs to their address.
 fn segment_faults(file: &ElfFile, kind: Kind) -> Vec<Error> {
     let headers = file.program_headers.iter().enumerate();
     let named = headers.filter(|(_, header)| !header.is_load() && header.p_filesz > 0);

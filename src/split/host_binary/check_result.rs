@@ -13,8 +13,7 @@ use super::check::structure;
 use super::fixed::WRAPPER_SECTION;
 use super::{symbols, wrappers};
 
-/// Checks the result of a transform by reading it again. Reads only small tables, partly from the original
-/// file.
+/// Checks the result of a transform by reading its small tables again, partly from the original file.
 pub fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
     let checked = result_holds(analysis, content, marker);
     checked.map_err(|error| error.of_own("the transformed file does not follow the format"))

@@ -24,8 +24,7 @@ pub fn refuse_bundles(file: &ElfFile, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of all load segments, by offset. Shared bytes are in one range only, and ranges end at the end
-/// of the file.
+/// The bytes of all load segments inside the file, by offset. Shared bytes are in one range only.
 fn ranges(file: &ElfFile) -> Vec<Range<u64>> {
     let len = file.content().len();
     let mut all: Vec<Range<u64>> = file

@@ -17,8 +17,7 @@ pub(super) const ELF_MAGIC: &[u8; 4] = b"\x7fELF";
 /// Bytes searched for magics at once.
 const WINDOW: usize = 1 << 20;
 
-/// Least number of bytes available from a magic on, unless the file ends: more than the header of any of the
-/// three.
+/// Least number of bytes available from a magic on, unless the file ends: more than any of the headers.
 const HEAD: usize = 128;
 
 /// A magic, and the place in it of the byte that is searched for.

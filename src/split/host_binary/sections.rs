@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use object::elf;
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::elf::{ElfFile, Record, SECTION_HEADER_SIZE, SectionHeader};
 
 use super::bytes::{align_up, is_zero};
@@ -120,7 +120,10 @@ pub fn rebuild(
         headers.push(header);
     }
     headers[layout.fatbin] = SectionHeader {
-        sh_name: u32::try_from(file.names().len()).map_err(|_| names_too_long(file))?,
+        sh_name: u32::try_from(file.names().len()).map_err(|_| {
+            let message = "the section names do not fit into 4 GiB";
+            file.refuse_section(Kind::Limit, file.names_index(), message)
+        })?,
         sh_flags: elf::SHF_ALLOC,
         sh_size: marker,
         sh_addralign: 1,
@@ -130,9 +133,4 @@ pub fn rebuild(
     names.sh_offset = tail.names_offset;
     names.sh_size += MARKER_SECTION.len() as u64 + 1;
     Ok(headers)
-}
-
-fn names_too_long(file: &ElfFile) -> Error {
-    let message = "the section names do not fit into 4 GiB";
-    file.refuse_section(Kind::Limit, file.names_index(), message)
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Content, Spool};
+use super::{Content, PieceSource, Spool};
 use crate::error::{Error, Result};
 use crate::run::Budget;
 
@@ -188,8 +188,8 @@ impl Blocks {
             return Err(Error::bug("a part of a run lies outside of it"));
         }
         let len = range.end - range.start;
-        let part = BlockRange { blocks: Arc::clone(self), start: range.start, name };
-        Ok(Content::of_blocks(Arc::new(part), len).within(&self.store.budget))
+        let part = Arc::new(BlockRange { blocks: Arc::clone(self), start: range.start, name });
+        Ok(Content::of_source(PieceSource::Blocks(part), 0, len).within(&self.store.budget))
     }
 }
 

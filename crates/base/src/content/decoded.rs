@@ -80,8 +80,7 @@ pub(super) struct DecodedContent {
 }
 
 impl DecodedContent {
-    /// Makes a stream whose output is held within `budget`; `bytes` is the whole output, if it is in memory
-    /// already.
+    /// Makes a stream whose output is held within `budget`; `bytes` is the whole output, if it is known.
     pub(super) fn new(
         stream: Arc<dyn StreamSource>,
         budget: Budget,
@@ -120,9 +119,7 @@ impl DecodedContent {
             buffer.copy_from_slice(&bytes.bytes[start..start + buffer.len()]);
             return Ok(());
         }
-        let mut reader = self.stream.open()?;
-        io::copy(&mut reader.by_ref().take(offset), &mut io::sink()).map_err(|e| self.fault(e))?;
-        reader.read_exact(buffer).map_err(|e| self.fault(e))
+        self.reader_at(offset)?.read_exact(buffer).map_err(|e| self.fault(e))
     }
 
     /// A sequential reader from `offset` on, for output that is too long to hold.

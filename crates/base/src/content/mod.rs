@@ -72,8 +72,7 @@ impl Default for Content {
 }
 
 impl Content {
-    /// Opens the whole file at `path`. If its size, time, mode or identity changes later, reads fail. Reading
-    /// draws from `budget`.
+    /// Opens the file at `path`, to be read within `budget`. Reads fail once it has changed.
     pub fn open(path: impl AsRef<Path>, budget: &Budget) -> Result<Self> {
         Ok(Self::of_file(Arc::new(StampedFile::open(path.as_ref())?), budget))
     }
@@ -102,8 +101,7 @@ impl Content {
         Self::of_held(Held::new(bytes.into(), Lease::default()))
     }
 
-    /// A buffer on the heap that was drawn from a budget, and returns to it with the last piece of the
-    /// content.
+    /// A buffer on the heap that was drawn from a budget, and returns to it with its last piece.
     pub fn of_held(bytes: Held) -> Self {
         let len = bytes.bytes.len() as u64;
         Self::of_source(PieceSource::Bytes(Arc::new(bytes)), 0, len)
@@ -138,10 +136,6 @@ impl Content {
         pinned.keep_bytes(bytes);
         let source = PieceSource::Decoded(Arc::new(decoded));
         (Self::of_source(source, 0, len).within(&self.budget), pinned)
-    }
-
-    fn of_blocks(part: Arc<BlockRange>, len: u64) -> Self {
-        Self::of_source(PieceSource::Blocks(part), 0, len)
     }
 
     fn of_source(source: PieceSource, offset: u64, len: u64) -> Self {

@@ -30,8 +30,7 @@ pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
     Ok(entries.map(move |entry| entry.map_err(|e| Error::io(folder, "list", e))))
 }
 
-/// The answer of a system call on `path`; `None` if the path does not exist. `doing` names the call in
-/// messages, as for [`Error::io`].
+/// The answer of a system call on `path`; `None` if that does not exist. `doing` is as for [`Error::io`].
 pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
     match answered {
         Ok(answer) => Ok(Some(answer)),

@@ -31,8 +31,7 @@ pub fn system_hint(kind: io::ErrorKind) -> Option<&'static str> {
     }
 }
 
-/// Whether the path does not exist or has another kind of file than expected; our own readers report the
-/// latter as invalid input.
+/// Whether the path does not exist, or has another kind of file: our own readers call that invalid input.
 fn is_absent(kind: io::ErrorKind) -> bool {
     use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
     matches!(kind, NotFound | NotADirectory | IsADirectory | InvalidInput)

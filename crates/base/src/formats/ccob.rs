@@ -195,8 +195,7 @@ impl StreamSource for CcobStream {
 /// Size of the buffer in front of a decoder; larger ones are no faster.
 const INPUT_BUFFER: usize = 128 << 10;
 
-/// A decoder of zstd frames with the library's window limit of 128 MiB, the window that LLVM's long-distance
-/// matching uses.
+/// A decoder of zstd frames with the library's window limit of 128 MiB, the window that LLVM uses.
 fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
     ZstdStream::new(input).map_err(|e| Error::of_library("cannot set up a zstd decoder", e))
 }
@@ -241,8 +240,7 @@ struct Output {
     held: Option<Held>,
 }
 
-/// Reads `decoder` to its end, which must come after exactly `expected` bytes. The bytes are kept if there is
-/// room for them in `held`.
+/// Reads `decoder` to its end, after exactly `expected` bytes, which are kept if `held` has room for them.
 fn drain(decoder: &mut impl Read, expected: u64, mut held: Option<Held>) -> Result<Output> {
     let mut window = vec![0; WINDOW];
     let (mut md5, mut len) = (Md5::new(), 0_u64);

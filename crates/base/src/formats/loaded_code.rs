@@ -30,7 +30,8 @@ pub fn digest(content: &Content) -> Result<[u8; 32]> {
     let mut digest = Sha256::new();
     let mut left = content.len();
     for (index, section) in file.sections.iter().enumerate() {
-        if section.is_allocated() && holds_code_or_data(section) {
+        if section.is_allocated() && matches!(section.sh_type, elf::SHT_PROGBITS | elf::SHT_NOBITS)
+        {
             if section.sh_type == elf::SHT_PROGBITS {
                 left = left.checked_sub(section.sh_size).ok_or_else(|| {
                     let message = "shares bytes with other sections, or ends outside of the file";
@@ -42,10 +43,6 @@ pub fn digest(content: &Content) -> Result<[u8; 32]> {
         }
     }
     Ok(digest.finalize().into())
-}
-
-fn holds_code_or_data(section: &SectionHeader) -> bool {
-    matches!(section.sh_type, elf::SHT_PROGBITS | elf::SHT_NOBITS)
 }
 
 fn add(digest: &mut Sha256, file: &ElfFile, index: usize, section: &SectionHeader) -> Result<()> {

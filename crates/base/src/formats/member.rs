@@ -6,8 +6,7 @@ use std::io::Read;
 use super::compression::decoder_fault;
 use crate::error::{Error, Result};
 
-/// Whether `path`, relative to the root, stays below it and consists of names only: no empty, `.` or `..`
-/// part, no control character.
+/// Whether `path` consists of names only: no empty, `.` or `..` part, no control character.
 pub(super) fn is_plain(path: &str) -> bool {
     let has_odd_part = path.split('/').any(|part| matches!(part, "" | "." | ".."));
     !has_odd_part && !path.contains(char::is_control)
@@ -119,8 +118,7 @@ impl<R: Read> MemberSource<R> {
         if self.padding(multiple)? { Ok(()) } else { Err(self.fault(PADDING)) }
     }
 
-    /// Skips bytes up to the next multiple of `multiple` from the start of the archive, and returns whether
-    /// they are zeros.
+    /// Skips to the next multiple of `multiple` in the archive, and returns whether it skipped zeros only.
     pub fn padding(&mut self, multiple: usize) -> Result<bool> {
         let over = usize::try_from(self.at % multiple as u64).unwrap_or_default();
         let mut padding = vec![0; (multiple - over) % multiple];

@@ -45,7 +45,7 @@ pub fn is_text(value: &Value) -> bool {
 }
 
 /// Encodes `value` in its shortest form.
-pub(super) fn encode(value: &Value) -> Result<Vec<u8>> {
+pub fn encode(value: &Value) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     rmpv::encode::write_value(&mut bytes, value)
         .map_err(|cause| Error::bug("a value cannot be encoded as MessagePack").cause(cause))?;

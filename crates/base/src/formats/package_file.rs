@@ -1,39 +1,29 @@
 //! Package files of either format: their writers, and a reader that recognises the format by the first bytes.
 
 use std::cmp::Ordering;
-use std::fmt;
 use std::fs::File;
 use std::path::Path;
-
-use serde::{Deserialize, Serialize};
 
 use super::compression::Compression;
 use super::payload::{Around, PayloadEntry, PayloadWriter, Ready, Visitor};
 use super::{deb, rpm};
 use crate::content::Content;
 use crate::error::{Error, Result};
+use crate::named::named_enum;
 
-/// A package format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Format {
-    /// Debian's format 2.0.
-    Deb,
-    /// RPM's format 4 (header v4).
-    Rpm,
+named_enum! {
+    /// A package format.
+    pub enum Format {
+        /// Debian's format 2.0.
+        Deb = "deb",
+        /// RPM's format 4 (header v4).
+        Rpm = "rpm",
+    }
 }
 
 impl Format {
     /// Both formats, in the order of package lists.
     pub const ALL: [Self; 2] = [Self::Deb, Self::Rpm];
-
-    /// The word in texts, plans and receipts.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deb => "deb",
-            Self::Rpm => "rpm",
-        }
-    }
 
     /// The format of a package file by its extension, in upper or lower case. `.ddeb` files are packages of
     /// debug files, `.udeb` files those of Debian's installer.
@@ -55,12 +45,6 @@ impl Format {
             Self::Deb => deb::compare_versions(one, other),
             Self::Rpm => rpm::compare_versions(one, other),
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }
 

@@ -17,16 +17,6 @@ use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, get
 #[derive(Clone, Default)]
 pub struct Contexts(Arc<Mutex<Vec<CCtx<'static>>>>);
 
-impl Contexts {
-    fn take(&self) -> Option<CCtx<'static>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-
-    fn put_back(&self, context: CCtx<'static>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(context);
-    }
-}
-
 impl fmt::Debug for Contexts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Contexts").finish_non_exhaustive()
@@ -111,16 +101,19 @@ pub(super) struct FrameEncoder<W> {
 impl<W: Write> FrameEncoder<W> {
     /// Begins a frame, with an idle context if there is one.
     pub fn new(sink: W, settings: &FrameSettings, idle: Contexts) -> io::Result<Self> {
-        let mut context = match idle.take() {
+        let waiting = idle.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut context = match waiting {
             Some(context) => context,
             None => CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?,
         };
         let FrameSettings { level, window_log, long, workers, size } = *settings;
+        // Zero lets zstd choose.
+        let rate = if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 };
         for parameter in [
             CParameter::CompressionLevel(level),
             CParameter::WindowLog(window_log),
             CParameter::EnableLongDistanceMatching(long),
-            CParameter::LdmHashRateLog(ldm_hash_rate_log(level)),
+            CParameter::LdmHashRateLog(rate),
             CParameter::ChecksumFlag(true),
             CParameter::NbWorkers(workers),
         ] {
@@ -156,7 +149,7 @@ impl<W: Write> FrameEncoder<W> {
         self.run(&[], ZSTD_EndDirective::ZSTD_e_end)?;
         if let Some(mut context) = self.context.take() {
             told(context.reset(ResetDirective::SessionAndParameters))?;
-            self.idle.put_back(context);
+            self.idle.0.lock().unwrap_or_else(PoisonError::into_inner).push(context);
         }
         Ok(self.sink)
     }
@@ -198,11 +191,6 @@ impl<W: Write> Write for FrameEncoder<W> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// The rate of long-distance matching at `level`; zero lets zstd choose.
-fn ldm_hash_rate_log(level: i32) -> u32 {
-    if level < OPTIMAL { LDM_HASH_RATE_LOG } else { 0 }
 }
 
 /// The result of a call of zstd, or an error with zstd's text.

@@ -35,8 +35,7 @@ pub enum Use {
     Records,
     /// Structures of the input that are read as a whole. Structures that do not fit are refused.
     Structures,
-    /// Decoded streams that are held for their readers. Streams that do not fit are decoded again by every
-    /// read.
+    /// Decoded streams that are held for their readers. Every read decodes others again.
     Held,
     /// Compressed code objects. Frames that do not fit go to a spool.
     Frames,
@@ -174,8 +173,7 @@ impl Budget {
         self.parts().map_or(0, |parts| parts.records.all() - parts.records.left())
     }
 
-    /// Refuses `what` of `len` bytes if it is too long to be read as a whole by every thread at the same
-    /// time.
+    /// Refuses `what` of `len` bytes if it is too long for every thread to read one as a whole.
     pub fn check_structure(&self, len: u64, what: &str) -> Result<()> {
         let threads = u64::try_from(self.threads().max(1)).unwrap_or(u64::MAX);
         refuse_long(len, self.all(Use::Structures) / threads, what)

@@ -1,46 +1,32 @@
 //! The kinds of whole trees and of their nodes.
 
-use std::fmt;
 use std::str::FromStr;
-
-use serde::{Deserialize, Serialize};
 
 use super::Node;
 use crate::error::{Error, Result};
+use crate::named::named_enum;
 
-/// The part of a project that an artifact holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ComponentKind {
-    /// Libraries.
-    Lib,
-    /// Programs.
-    Run,
-    /// Debug files.
-    Dbg,
-    /// Headers and build files.
-    Dev,
-    /// Documentation.
-    Doc,
-    /// Tests.
-    Test,
+named_enum! {
+    /// The part of a project that an artifact holds, by its word in artifact names.
+    pub enum ComponentKind {
+        /// Libraries.
+        Lib = "lib",
+        /// Programs.
+        Run = "run",
+        /// Debug files.
+        Dbg = "dbg",
+        /// Headers and build files.
+        Dev = "dev",
+        /// Documentation.
+        Doc = "doc",
+        /// Tests.
+        Test = "test",
+    }
 }
 
 impl ComponentKind {
     /// All kinds.
     pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
-
-    /// The word in artifact names.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Lib => "lib",
-            Self::Run => "run",
-            Self::Dbg => "dbg",
-            Self::Dev => "dev",
-            Self::Doc => "doc",
-            Self::Test => "test",
-        }
-    }
 }
 
 impl FromStr for ComponentKind {
@@ -53,22 +39,16 @@ impl FromStr for ComponentKind {
     }
 }
 
-impl fmt::Display for ComponentKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named_enum! {
+    /// The kind of an installed member of a package.
+    pub enum MemberKind {
+        /// A directory.
+        Directory = "directory",
+        /// A regular file.
+        File = "file",
+        /// A symbolic link.
+        Link = "link",
     }
-}
-
-/// The kind of an installed member of a package.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MemberKind {
-    /// A directory.
-    Directory,
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
 }
 
 impl MemberKind {
@@ -79,20 +59,5 @@ impl MemberKind {
             Node::File { .. } => Self::File,
             Node::Link { .. } => Self::Link,
         }
-    }
-
-    /// The word in texts, plans and receipts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Directory => "directory",
-            Self::File => "file",
-            Self::Link => "link",
-        }
-    }
-}
-
-impl fmt::Display for MemberKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
     }
 }

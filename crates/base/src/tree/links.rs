@@ -147,8 +147,7 @@ enum End {
     TooFar,
 }
 
-/// Follows the link at `path` with the text `target` like a kernel: `..` behind a link goes up from that
-/// link's target.
+/// Follows the link at `path` like a kernel: `..` behind a link goes up from that link's target.
 fn follow<'a>(path: &'a TreePath, target: &'a str, look: impl Fn(&str) -> Look<'a>) -> End {
     let mut here = path.as_str().rsplit_once('/').map_or("", |(above, _)| above).to_owned();
     if target.starts_with('/') {

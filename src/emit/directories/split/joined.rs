@@ -58,8 +58,9 @@ pub(super) fn outputs(
     targets: &BTreeSet<BaseArch>,
     means: Means<'_>,
 ) -> Result<(Vec<OutputArtifact>, Findings)> {
-    let mut recombined =
-        recombine::recombine(split, &ungrouped_dropped()?, &each_arch_alone(targets))?;
+    let mut config = Config::none()?;
+    config.keys.validation.unassigned_architectures = UnassignedArchitectures::Drop;
+    let mut recombined = recombine::recombine(split, &config, &each_arch_alone(targets))?;
     // The caller reports targets that were not asked for or that have no code. Targets of links are checked
     // across components, when all are there.
     recombined.findings.retain(|finding| {
@@ -101,11 +102,4 @@ fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
         architectures: vec![arch.clone()],
     });
     Grouping { groups: groups.collect(), primary_shard: None }
-}
-
-/// An empty configuration that drops code in no group.
-fn ungrouped_dropped() -> Result<Config> {
-    let mut config = Config::none()?;
-    config.keys.validation.unassigned_architectures = UnassignedArchitectures::Drop;
-    Ok(config)
 }

@@ -58,8 +58,7 @@ impl<'a> ShardComponent<'a> {
         Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
     }
 
-    /// Whether archives and binaries stay unchanged: no binary is fat, and no archive in a manifest is left
-    /// out.
+    /// Whether archives and binaries stay unchanged: no binary is fat, and no listed archive is left out.
     fn stays(&self) -> bool {
         let fat = self.sources.iter().any(|(_, split)| has_fat(split));
         let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
@@ -205,8 +204,7 @@ fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
     fat.code_objects().map(|code| code.target.base())
 }
 
-/// Findings about the device code that `--gpu-targets` left out of a component: the number of files and code
-/// objects by arch.
+/// Findings about the device code that `--gpu-targets` left out of a component, by arch.
 pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
     let mut findings = Findings::default();
     for (arch, count) in left {

@@ -74,8 +74,7 @@ impl LocatedSolutions {
         }
     }
 
-    /// Refuses what libraries refuse: a place that ends outside of `len` bytes, and a number that occurs
-    /// twice.
+    /// Refuses, as libraries do, a place that ends outside of `len` bytes, and a number that occurs twice.
     fn check(&mut self, len: u32) -> io::Result<()> {
         if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
             let LocatedSolution { number, offset, len: own } = place;

@@ -126,8 +126,7 @@ impl Control {
         self.gzip(entries, sums, stamp, Compression::new(LEVEL))
     }
 
-    /// The control archive of a package whose sums and data are not known yet, of the greatest length that it can
-    /// have.
+    /// The longest possible control archive of a package whose sums and data are not known yet.
     pub(super) fn longest_archive(&self, entries: &[PayloadEntry], stamp: u64) -> Result<Vec<u8>> {
         let files = entries.iter().filter(|entry| entry.is_file()).count();
         self.gzip(entries, &vec![[0; 16]; files], stamp, Compression::none())

@@ -128,7 +128,8 @@ fn move_up(file: &File, from: u64, to: u64, len: u64) -> io::Result<()> {
 /// The bytes around a data archive that was compressed earlier and is reused.
 pub fn around(specification: &DebSpecification, ready: &Ready<'_>) -> Result<Around> {
     let (sums, rest) = ready.facts.as_chunks::<16>();
-    if !rest.is_empty() || sums.len() != file_count(&specification.entries) {
+    let files = specification.entries.iter().filter(|entry| entry.is_file()).count();
+    if !rest.is_empty() || sums.len() != files {
         return Err(Error::bug("the sums are not those of the entries"));
     }
     specification.control.check()?;
@@ -156,10 +157,6 @@ fn front(specification: &DebSpecification, control: &[u8], len: u64) -> Result<V
     let name = format!("data.tar.{}", specification.compression.extension());
     bytes.extend(ar::header(&name, stamp, len)?);
     Ok(bytes)
-}
-
-fn file_count(entries: &[PayloadEntry]) -> usize {
-    entries.iter().filter(|entry| entry.is_file()).count()
 }
 
 /// The padding behind a member of `len` bytes.

@@ -387,8 +387,7 @@ impl FileHeader {
         self.raw.e_shstrndx.get(LE).0
     }
 
-    /// A copy of the header with another number of program headers, and with another offset and number of
-    /// section headers.
+    /// A copy of the header with other numbers of headers, and another offset of the section headers.
     pub fn with_tables(mut self, program_headers: u16, section_headers: (u64, u16)) -> Self {
         self.raw.e_phnum = program_headers.into();
         self.raw.e_shoff = section_headers.0.into();

@@ -96,8 +96,7 @@ pub fn for_each_relocation(
     }
 }
 
-/// Refuses relocations without addend, which the x86-64 ABI does not have, and Android's packed forms, which
-/// do not occur.
+/// Refuses relocations without addend, which the x86-64 ABI does not have, and Android's packed forms.
 fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     let other = [elf::DT_REL, elf::DT_ANDROID_REL, elf::DT_ANDROID_RELA, elf::DT_ANDROID_RELR];
     for item in &dynamic.entries {

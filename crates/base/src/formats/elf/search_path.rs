@@ -27,8 +27,7 @@ const STRINGS: [elf::DynamicTag; 6] = [
 /// Most search paths that are read; linkers write at most one of each tag.
 const MAX_PATHS: usize = 16;
 
-/// Number of times that search paths may take the bytes of the string table: both tags may name the same
-/// string.
+/// Number of times that search paths may take the bytes of the string table: both tags may name one string.
 const SHARED: usize = 2;
 
 /// A search path and its position.

@@ -125,8 +125,7 @@ impl Front {
         }
     }
 
-    /// Bytes of the payload before compression, from the signature or else the header; 0 if neither states
-    /// them.
+    /// Bytes of the payload before compression, by the signature or else the header; 0 if neither has them.
     pub fn archive_size(&self) -> Result<u64> {
         let stated = archive_size(&self.metadata.signature)?
             .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);
@@ -217,8 +216,7 @@ fn check_entries(index: &[u8], data: &[u8]) -> Result<OddTexts> {
     Ok(odd)
 }
 
-/// Bytes of data that a tag takes, by its type, offset and count, which are checked; strings must end inside
-/// the data.
+/// Bytes of data that a tag takes, by its type, offset and count; strings must end inside the data.
 fn taken(tag: u32, kind: u32, offset: u32, count: u32, data: &[u8]) -> Result<usize> {
     let width = match kind {
         1 | 2 | 6 | 7 | 8 | 9 => 1,

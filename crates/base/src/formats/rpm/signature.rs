@@ -72,8 +72,7 @@ pub(super) fn front(
     Ok(front)
 }
 
-/// Makes the signature block with the digests of the crate's own builder, which knows neither PAYLOADSIZE nor
-/// LONGARCHIVESIZE.
+/// Makes the signature block. The crate's own builder knows neither PAYLOADSIZE nor LONGARCHIVESIZE.
 fn signature(
     header: &[u8],
     sizes: PayloadSizes,

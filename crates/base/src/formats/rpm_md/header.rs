@@ -218,8 +218,7 @@ fn sign(flags: Flags) -> Option<&'static str> {
     }
 }
 
-/// The newest entries, oldest first. Entries of the same second are dated one second apart, because readers
-/// sort by time.
+/// The newest entries, oldest first, at least one second apart, because readers sort by time.
 fn changelog(metadata: &PackageMetadata) -> Result<Vec<Changelog>> {
     let mut entries: Vec<Changelog> = Vec::new();
     for entry in metadata.get_changelog_entries().map_err(bad)?.into_iter().take(CHANGELOG_MAX) {

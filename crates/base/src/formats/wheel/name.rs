@@ -160,8 +160,7 @@ fn no_wheel_name(text: &str) -> Error {
     )
 }
 
-/// The normalized name of a project, as in indexes: lower case, with one `-` for each run of `-`, `_` and
-/// `.`.
+/// The normalized name of a project: lower case, with one `-` for each run of `-`, `_` and `.`.
 pub fn normalized(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()

@@ -28,8 +28,7 @@ const REGULAR: u32 = 0o100_000;
 pub struct DosTime(pub(super) u32);
 
 impl DosTime {
-    /// Converts seconds since 1970, in UTC. Times before 1980 or after 2107 become the first or last such
-    /// time.
+    /// Converts seconds since 1970, in UTC. Times before 1980 or after 2107 become the first or last one.
     pub fn new(seconds: i64) -> Self {
         const FIRST: i64 = 315_532_800;
         const LAST: i64 = 4_354_819_198;

@@ -1,6 +1,7 @@
 //! Enums whose variants each have one name in texts, plans and receipts.
 
 /// Defines such an enum. Serde, `as_str` and `Display` use the same names.
+#[macro_export]
 macro_rules! named_enum {
     (
         $(#[$about:meta])*
@@ -30,4 +31,4 @@ macro_rules! named_enum {
     };
 }
 
-pub(super) use named_enum;
+pub use named_enum;

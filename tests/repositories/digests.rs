@@ -160,7 +160,7 @@ fn rpm_6_agrees() {
     need_root();
     let room = tempfile::tempdir().unwrap();
     let root = room.path().join("root");
-    bases::copy(&bases::rpm_6(), &root);
+    bases::copy(&bases::sid(), &root);
     let inside = |words: &[&str]| {
         let mut command = Command::new("chroot");
         command.arg(&root).args(words).env_clear().env("PATH", "/usr/sbin:/usr/bin");

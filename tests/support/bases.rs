@@ -53,10 +53,12 @@ pub fn debian(suite: &str) -> PathBuf {
     debian_with(suite, "apt", &[])
 }
 
-/// The root of Debian sid with rpm 6, which also builds packages of format 6. Tests work on copies.
-pub fn rpm_6() -> PathBuf {
+/// The root of Debian sid with apt 3, rpm 6, which also builds packages of format 6, dnf5 and zypper. Tests work
+/// on copies.
+pub fn sid() -> PathBuf {
     // A mirror may be some weeks behind the clock.
-    debian_with("sid", "rpm", &["--include=rpm", "--aptopt=Acquire::Check-Valid-Until \"false\""])
+    let options = ["--include=rpm,dnf5,zypper", "--aptopt=Acquire::Check-Valid-Until \"false\""];
+    debian_with("sid", "clients", &options)
 }
 
 fn debian_with(suite: &str, what: &str, options: &[&str]) -> PathBuf {

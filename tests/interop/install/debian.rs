@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::bases::{copy, debian};
+use support::bases::{copy, debian, sid};
 use support::tools;
 use tempfile::TempDir;
 
@@ -28,7 +28,7 @@ pub struct Debian {
 pub fn with_root(suite: &str, scenario: fn(&dyn System)) {
     tools::need(&["mmdebstrap", "apt-ftparchive", "chroot"]);
     tools::need_root();
-    let base = debian(suite);
+    let base = if suite == "sid" { sid() } else { debian(suite) };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     copy(&base, &root);

@@ -15,6 +15,7 @@ mod rpm;
 mod runtime;
 mod scenarios;
 mod sets;
+mod sid;
 mod system;
 mod updates;
 

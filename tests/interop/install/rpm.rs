@@ -22,6 +22,8 @@ const DNF: &str = "etc/dnf/dnf.conf";
 pub struct Rpm {
     root: PathBuf,
     by_zypper: bool,
+    /// The root of Debian sid around this one, whose programs are run in place of this machine's.
+    sid: Option<PathBuf>,
     _folder: TempDir,
 }
 
@@ -42,7 +44,22 @@ fn with(by_zypper: bool, scenario: fn(&dyn System)) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     bases::copy(base(), &root);
-    scenario(&Rpm { root, by_zypper, _folder: folder });
+    scenario(&Rpm { root, by_zypper, sid: None, _folder: folder });
+}
+
+/// Runs a scenario in a fresh root inside of Debian sid, with rpm 6 and dnf5 or zypper.
+pub fn with_sid(by_zypper: bool, scenario: fn(&dyn System)) {
+    tools::need(&[&["mmdebstrap", "chroot", "createrepo_c"], &RPM_TOOLS[..]].concat());
+    tools::need_root();
+    let folder = tempfile::tempdir().unwrap();
+    let sid = folder.path().join("sid");
+    bases::copy(&bases::sid(), &sid);
+    let root = sid.join("srv/root");
+    fs::create_dir(&root).unwrap();
+    let system = Rpm { root, by_zypper, sid: Some(sid), _folder: folder };
+    system.offer(&[bases::rpm()]);
+    tools::run(&mut system.install(&["base-system"]));
+    scenario(&system);
 }
 
 /// The root with a base system, made once in a run.
@@ -51,7 +68,7 @@ fn base() -> &'static Path {
     let make = || {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
-        let system = Rpm { root, by_zypper: false, _folder: folder };
+        let system = Rpm { root, by_zypper: false, sid: None, _folder: folder };
         fs::create_dir_all(&system.root).unwrap();
         system.offer(&[bases::rpm()]);
         tools::run(&mut system.install(&["base-system"]));
@@ -61,20 +78,36 @@ fn base() -> &'static Path {
 }
 
 impl Rpm {
+    fn program(&self, name: &str) -> Command {
+        let Some(sid) = &self.sid else { return Command::new(name) };
+        let mut command = Command::new("chroot");
+        command.arg(sid).arg(name).env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        command
+    }
+
+    /// The root as these programs see it.
+    fn seen(&self) -> String {
+        let inside = self.sid.as_ref().and_then(|sid| self.root.strip_prefix(sid).ok());
+        inside.map_or(self.root.display().to_string(), |root| format!("/{}", root.display()))
+    }
+
     fn dnf(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("dnf");
-        let repository = self.root.join(REPOSITORY);
-        command.arg(format!("--installroot={}", self.root.display()));
-        command.arg(format!("--repofrompath=set,{}", repository.display()));
-        command.args(["--releasever=1", "--disablerepo=*", "--enablerepo=set", "--nogpgcheck"]);
+        let [program, unchecked] = match self.sid {
+            None => ["dnf", "--nogpgcheck"],
+            Some(_) => ["dnf5", "--no-gpgchecks"],
+        };
+        let mut command = self.program(program);
+        command.arg(format!("--installroot={}", self.seen()));
+        command.arg(format!("--repofrompath=set,file://{}/{REPOSITORY}", self.seen()));
+        command.args(["--releasever=1", "--repo=set", unchecked]);
         command.args(["--setopt=metadata_expire=0", "--refresh", "-y"]).args(arguments);
         command.env("LC_ALL", "C");
         command
     }
 
     fn zypper(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("zypper");
-        command.arg("--root").arg(&self.root).args(["--non-interactive", "--no-gpg-checks"]);
+        let mut command = self.program("zypper");
+        command.arg("--root").arg(self.seen()).args(["--non-interactive", "--no-gpg-checks"]);
         command.args(arguments).env("LC_ALL", "C");
         command
     }
@@ -95,8 +128,8 @@ impl Rpm {
     }
 
     fn rpm(&self) -> Command {
-        let mut command = Command::new("rpm");
-        command.arg(format!("--root={}", self.root.display()));
+        let mut command = self.program("rpm");
+        command.arg(format!("--root={}", self.seen()));
         command
     }
 }
@@ -116,8 +149,8 @@ impl System for Rpm {
         tools::run(Command::new("createrepo_c").arg("--quiet").arg(&place));
         if self.by_zypper {
             let text = format!(
-                "[set]\nbaseurl=file://{}\nenabled=1\nautorefresh=1\ngpgcheck=0\n",
-                place.display()
+                "[set]\nbaseurl=file://{}/{REPOSITORY}\nenabled=1\nautorefresh=1\ngpgcheck=0\n",
+                self.seen()
             );
             let folder = self.root.join("etc/zypp/repos.d");
             fs::create_dir_all(&folder).unwrap();

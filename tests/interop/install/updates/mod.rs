@@ -6,7 +6,7 @@
 pub mod components;
 mod held_back;
 mod hotfixes;
-mod imports;
+pub mod imports;
 mod kernels;
 mod nights;
 mod parts;

@@ -32,7 +32,7 @@ const PAYLOADS: u64 = 4;
 pub(super) struct Reuse<'a> {
     cache: &'a Cache,
     entries: &'a [PackageEntry<Content>],
-    /// What is known of the entries, so that no file is digested again.
+    /// The known facts of the entries, so that no file is digested again.
     pub seen: Seen,
 }
 

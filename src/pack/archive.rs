@@ -64,6 +64,11 @@ impl<'a> Member<'a> {
         Self { target: Cow::Owned(target), ..*self }
     }
 
+    /// Whether it is for another arch than its archive.
+    fn is_copy(&self) -> bool {
+        self.target.base() != self.kernel.target.base()
+    }
+
     /// The wrapper that loads it.
     pub fn wrapper(&self) -> (&'a str, u32) {
         (self.kernel.binary.as_str(), self.kernel.co_index)
@@ -162,7 +167,10 @@ fn wrapper_rows(
 ) -> Result<Vec<PackedRow>> {
     let mut rows = Vec::new();
     for target in listed.iter().collect::<BTreeSet<_>>() {
-        let Some(chosen) = most_specific(wrapper.keys().copied(), target) else {
+        // The runtime asks for the generic target last.
+        let own = wrapper.iter().filter(|(_, member)| !member.is_copy()).map(|(target, _)| *target);
+        let chosen = most_specific(own, target);
+        let Some(chosen) = chosen.or_else(|| most_specific(wrapper.keys().copied(), target)) else {
             continue;
         };
         let Member { kernel, frame, .. } = wrapper.get(chosen).ok_or_else(|| no_ordinal(key))?;

@@ -35,14 +35,14 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::kpack;
 use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
 use rockpack_base::formats::marker::{self, Marker};
-use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::gfx::{self, BaseArch, Target};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
 use crate::cache::Cache;
 use crate::plan::KeptArchive;
 use crate::receipt::listing::code_digest;
-use crate::recombine::Kernel;
+use crate::recombine::{Kernel, serves_all_devices};
 use crate::report::Progress;
 use archive::Member;
 use frames::{Frame, FrameStore};
@@ -146,17 +146,25 @@ fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<Pack
     archives.collect()
 }
 
-/// The code objects of the generic target of `arch` that its archive repeats: those of wrappers without code
-/// for `arch` itself, see `targets`.
+/// The code objects of the generic target of `arch` that its archive repeats: those of wrappers whose own code
+/// does not serve all devices of `arch`, see `targets`.
 fn generic_members<'a>(
     arch: &BaseArch,
     by_arch: &BTreeMap<&BaseArch, Vec<Member<'a>>>,
 ) -> Vec<Member<'a>> {
-    let own = by_arch.get(arch).into_iter().flatten();
-    let served: BTreeSet<(&str, u32)> = own.map(Member::wrapper).collect();
+    let mut own: BTreeMap<(&str, u32), BTreeSet<&Target>> = BTreeMap::new();
+    for member in by_arch.get(arch).into_iter().flatten() {
+        own.entry(member.wrapper()).or_default().insert(&member.kernel.target);
+    }
+    let none = BTreeSet::new();
     let generic = gfx::generic_of(arch).and_then(|generic| by_arch.get(generic));
-    let missing = generic.into_iter().flatten().filter(|it| !served.contains(&it.wrapper()));
-    missing.map(|member| member.copied_to(arch)).collect()
+    let copies = generic.into_iter().flatten().filter_map(|member| {
+        let own = own.get(&member.wrapper()).unwrap_or(&none);
+        let copy = member.copied_to(arch);
+        let is_needed = !serves_all_devices(arch, own) && !own.contains(&*copy.target);
+        is_needed.then_some(copy)
+    });
+    copies.collect()
 }
 
 /// Packs one set of archives; see [`Packer::pack`].

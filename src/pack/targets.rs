@@ -18,8 +18,9 @@
 //!
 //! The runtime also asks for the generic target of a device's arch, but released loaders stop, with an error
 //! for every device, at the archive of the arch itself if that lacks a row for the wrapper (measured with
-//! librocm_kpack 0.1.0 of ROCm 7.14). So the archive of an arch also has rows for the wrappers that have code
-//! for its generic target alone: copies of that code, under the features that it was built for. An arch
+//! librocm_kpack 0.1.0 of ROCm 7.14). So the archive of an arch also has rows for the wrappers that have no code
+//! for some of its devices, but code for its generic target: copies of that code, under the features that it was
+//! built for. Where code for the arch itself runs on a device, its row comes first. An arch
 //! without code of its own in a set has no archive, and loaders go on to that of the generic target. No
 //! archive repeats SPIR-V, which a loader would take for machine code.
 

@@ -2,46 +2,56 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::gfx::{self, BaseArch, Target};
 use rockpack_base::tree::TreePath;
 
 use super::{Group, Kernel};
 use crate::report::{ComponentFile, ComponentName, Finding, Findings};
 
-/// The archs that each wrapper has code for, by binary and index.
-pub type WrapperArchs<'a> = BTreeMap<(&'a TreePath, u32), BTreeSet<&'a BaseArch>>;
+/// The targets that each wrapper has code for, by binary and index.
+pub type WrapperTargets<'a> = BTreeMap<(&'a TreePath, u32), BTreeSet<&'a Target>>;
 
-/// The archs of `kernels`, by wrapper.
-pub fn wrapper_archs<'a>(kernels: impl IntoIterator<Item = &'a Kernel>) -> WrapperArchs<'a> {
-    let mut wrappers = WrapperArchs::new();
+/// The targets of `kernels`, by wrapper.
+pub fn wrapper_targets<'a>(kernels: impl IntoIterator<Item = &'a Kernel>) -> WrapperTargets<'a> {
+    let mut wrappers = WrapperTargets::new();
     for kernel in kernels {
-        let archs = wrappers.entry((&kernel.binary, kernel.co_index)).or_default();
-        archs.insert(kernel.target.base());
+        let targets = wrappers.entry((&kernel.binary, kernel.co_index)).or_default();
+        targets.insert(&kernel.target);
     }
     wrappers
 }
 
-/// The generic target, or else SPIR-V, whose code among that for `archs` serves `arch`; `None` if there is code
-/// for `arch` itself, or no other code serves it.
-pub fn fallback_of<'a>(arch: &BaseArch, archs: &BTreeSet<&'a BaseArch>) -> Option<&'a BaseArch> {
-    if arch.is_generic() || arch.is_spirv() || archs.contains(arch) {
-        return None;
-    }
-    let generic = gfx::generic_of(arch).and_then(|generic| archs.get(generic));
-    generic.or_else(|| archs.iter().find(|arch| arch.is_spirv())).copied()
+/// Whether each device of `arch`, whatever its features, runs code for one of `targets` of this arch.
+pub fn serves_all_devices(arch: &BaseArch, targets: &BTreeSet<&Target>) -> bool {
+    let own = || targets.iter().filter(|target| target.base() == arch);
+    let fixed = own().flat_map(|target| target.features()).map(|(name, _)| name.as_str());
+    let features: BTreeSet<&str> = fixed.chain(arch.supported_features().iter().copied()).collect();
+    let devices = arch.fully_specified(features);
+    devices.iter().all(|device| own().any(|target| target.runs_on(device)))
 }
 
-/// Finds the groups that need code of another group: a wrapper serves one of their archs by code of a generic
-/// target, or SPIR-V, alone. Returns the indexes of the groups.
+/// The generic target, or else SPIR-V, whose code among that for `targets` serves devices of `arch`; `None` if
+/// code for `arch` itself serves all of them, or no other code does.
+fn fallback_of<'a>(arch: &BaseArch, targets: &BTreeSet<&'a Target>) -> Option<&'a BaseArch> {
+    if arch.is_generic() || arch.is_spirv() || serves_all_devices(arch, targets) {
+        return None;
+    }
+    let mut archs = targets.iter().map(|target| target.base());
+    let generic = archs.clone().find(|other| gfx::generic_of(arch) == Some(*other));
+    generic.or_else(|| archs.find(|other| other.is_spirv()))
+}
+
+/// Finds the groups that need code of another group: a wrapper serves devices of one of their archs by code of
+/// a generic target, or SPIR-V, alone. Returns the indexes of the groups.
 pub fn fallback_groups<'a>(
     kernels: impl IntoIterator<Item = &'a Kernel>,
     groups: &[Group],
 ) -> BTreeMap<usize, BTreeSet<usize>> {
-    let archs_of: BTreeSet<BTreeSet<&BaseArch>> = wrapper_archs(kernels).into_values().collect();
+    let sets: BTreeSet<BTreeSet<&Target>> = wrapper_targets(kernels).into_values().collect();
     let mut found: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for archs in &archs_of {
+    for targets in &sets {
         for (number, group) in groups.iter().enumerate() {
-            let fallbacks = group.archs.iter().filter_map(|arch| fallback_of(arch, archs));
+            let fallbacks = group.archs.iter().filter_map(|arch| fallback_of(arch, targets));
             let others = fallbacks.filter_map(|fallback| {
                 groups.iter().position(|other| other.archs.contains(fallback))
             });
@@ -54,41 +64,33 @@ pub fn fallback_groups<'a>(
     found
 }
 
-/// Notes the code of generic targets and SPIR-V in `left_out` that alone serves some of `archs`, by what each
-/// wrapper keeps.
+/// Notes the code of generic targets and SPIR-V in `left_out` that alone serves devices of some of `archs`, by
+/// what each wrapper keeps.
 pub fn note_lost_fallbacks(
-    kept: &WrapperArchs<'_>,
-    left_out: &WrapperArchs<'_>,
+    kept: &WrapperTargets<'_>,
+    left_out: &WrapperTargets<'_>,
     archs: &[&BaseArch],
     component: impl Fn(&TreePath) -> ComponentName,
     findings: &mut Findings,
 ) {
-    let mut lost: BTreeMap<(&TreePath, &BaseArch), LostFallback> = BTreeMap::new();
     let none = BTreeSet::new();
+    let mut lost: BTreeMap<(&TreePath, &BaseArch, Vec<BaseArch>), Vec<u32>> = BTreeMap::new();
     for (wrapper, left) in left_out {
         let kept = kept.get(wrapper).unwrap_or(&none);
-        let unserved = archs.iter().filter(|arch| !kept.contains(*arch));
-        for arch in unserved.filter(|arch| fallback_of(arch, kept).is_none()) {
-            if let Some(fallback) = fallback_of(arch, left) {
-                let known = lost.entry((wrapper.0, fallback)).or_default();
-                known.wrappers.insert(wrapper.1);
-                known.archs.insert((*arch).clone());
+        let mut archs_of: BTreeMap<&BaseArch, Vec<BaseArch>> = BTreeMap::new();
+        for arch in archs.iter().filter(|arch| !serves_all_devices(arch, kept)) {
+            let fallback = fallback_of(arch, left).filter(|_| fallback_of(arch, kept).is_none());
+            if let Some(fallback) = fallback {
+                archs_of.entry(fallback).or_default().push((*arch).clone());
             }
         }
+        for (fallback, archs) in archs_of {
+            lost.entry((wrapper.0, fallback, archs)).or_default().push(wrapper.1);
+        }
     }
-    for ((binary, fallback), LostFallback { wrappers, archs }) in lost {
-        findings.add(Finding::FallbackLeftOut {
-            file: ComponentFile::new(component(binary), binary),
-            fallback: fallback.clone(),
-            wrappers: wrappers.into_iter().collect(),
-            archs: archs.into_iter().collect(),
-        });
+    for ((binary, fallback, archs), wrappers) in lost {
+        let file = ComponentFile::new(component(binary), binary);
+        let fallback = fallback.clone();
+        findings.add(Finding::FallbackLeftOut { file, fallback, wrappers, archs });
     }
-}
-
-/// The wrappers of a binary that have one fallback alone for some archs.
-#[derive(Default)]
-struct LostFallback {
-    wrappers: BTreeSet<u32>,
-    archs: BTreeSet<BaseArch>,
 }

@@ -61,18 +61,20 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The rule of rocBLAS, and the word in the names of its fallback files. rocBLAS looks these up by the name of
-/// the GPU's own arch, also where it loads other code for a generic target (rocm-libraries#9366).
-const FALLBACKS: [&str; 2] = ["rocblas", "fallback"];
+/// The rule of rocBLAS, which looks its fallback files up by the name of the GPU's own arch, also where it loads
+/// other code for a generic target (rocm-libraries#9366).
+const ROCBLAS: &str = "rocblas";
+
+/// The word in the names of fallback files.
+const FALLBACK: &str = "fallback";
 
 /// Notes folders whose fallback files serve archs of a group by a generic target alone.
 fn note_generic_fallbacks(component: &Component, groups: &[Group], findings: &mut Findings) {
-    let [rule, word] = FALLBACKS;
     let mut folders: BTreeMap<TreePath, BTreeSet<&BaseArch>> = BTreeMap::new();
     for file in &component.databases {
         if let Some(folder) = file.path.parent()
-            && file.rule == rule
-            && file.path.name().contains(word)
+            && file.rule == ROCBLAS
+            && file.path.name().contains(FALLBACK)
         {
             folders.entry(folder).or_default().extend(&file.archs);
         }

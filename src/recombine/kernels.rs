@@ -8,7 +8,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
-use super::fallbacks::{WrapperArchs, note_lost_fallbacks};
+use super::fallbacks::{WrapperTargets, note_lost_fallbacks};
 use super::groups::{ArchGrouping, nothing_grouped};
 use super::host::label;
 use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
@@ -41,8 +41,8 @@ type Pair = (BaseArch, InputArtifact, InputArtifact);
 #[derive(Default)]
 struct Collected<'a> {
     rows: CodeByKey<'a>,
-    /// Index and arch of code objects that are left out.
-    left_out: BTreeSet<(u32, &'a BaseArch)>,
+    /// Index and target of code objects that are left out.
+    left_out: BTreeSet<(u32, &'a Target)>,
     repeated: BTreeMap<Pair, Repeated>,
 }
 
@@ -122,7 +122,7 @@ impl Join<'_> {
         }
         let Collected { rows, left_out, repeated } = collected;
         self.report_repeated(path, repeated);
-        self.note_lost_fallbacks(path, &rows, left_out, grouping);
+        self.note_lost_fallbacks(path, &rows, &left_out, grouping);
         self.refuse_nothing_grouped(path, &builds, &rows);
         rows
     }
@@ -131,21 +131,20 @@ impl Join<'_> {
         &mut self,
         path: &TreePath,
         rows: &CodeByKey<'_>,
-        left_out: BTreeSet<(u32, &BaseArch)>,
+        left_out: &BTreeSet<(u32, &Target)>,
         grouping: &ArchGrouping,
     ) {
-        let kept = rows.keys().map(|(index, target)| (*index, target.base()));
-        let [kept, left_out] = [kept.collect(), left_out].map(|archs: BTreeSet<_>| {
-            let mut wrappers = WrapperArchs::new();
-            for (index, arch) in archs {
-                wrappers.entry((path, index)).or_default().insert(arch);
-            }
-            wrappers
-        });
+        let (mut kept, mut left) = (WrapperTargets::new(), WrapperTargets::new());
+        for (index, target) in rows.keys() {
+            kept.entry((path, *index)).or_default().insert(target);
+        }
+        for (index, target) in left_out {
+            left.entry((path, *index)).or_default().insert(target);
+        }
         let archs = grouping.groups.iter().flat_map(|group| &group.archs);
         let archs: Vec<&BaseArch> = archs.filter(|arch| grouping.has(arch)).collect();
         let component = |_: &TreePath| self.component.as_str().into();
-        note_lost_fallbacks(&kept, &left_out, &archs, component, self.findings);
+        note_lost_fallbacks(&kept, &left, &archs, component, self.findings);
     }
 
     /// Matches wrappers: index in the other build → index in the primary build; `None` for a wrapper without
@@ -198,7 +197,7 @@ impl Join<'_> {
                 let index = index.and_then(|index| u32::try_from(index).ok());
                 if !grouping.has(arch) {
                     grouping.leave_out(arch, &self.component, path, &code.content);
-                    collected.left_out.extend(index.map(|index| (index, arch)));
+                    collected.left_out.extend(index.map(|index| (index, &code.target)));
                     continue;
                 }
                 let Some(index) = index else {

@@ -40,7 +40,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use fallbacks::{fallback_groups, note_lost_fallbacks, wrapper_archs};
+pub use fallbacks::{fallback_groups, note_lost_fallbacks, serves_all_devices, wrapper_targets};
 pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 
 use rockpack_base::content::Content;

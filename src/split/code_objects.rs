@@ -24,7 +24,7 @@ pub(super) fn code_objects(
     let mut faults = Vec::new();
     for entry in &bundle.entries {
         match code_object(entry, path, notes) {
-            Ok(Some(code)) => match known(if bundle.is_binary { &[] } else { &found }, &code) {
+            Ok(Some(code)) => match known(&found, &code, bundle) {
                 Ok(true) => note_twice(&code, path, notes),
                 Ok(false) => {
                     if let Err(fault) = entry.content.budget().charge_code_object(0) {
@@ -42,10 +42,12 @@ pub(super) fn code_objects(
     Error::gather(faults).map_or(Ok(found), Err)
 }
 
-/// Whether `found` has the same code for the same target; other code for that target is an error.
-fn known(found: &[CodeObject], code: &CodeObject) -> Result<bool> {
+/// Whether `found` has the same code for the same target; other code for that target is an error, unless the
+/// bundle is an offload binary.
+fn known(found: &[CodeObject], code: &CodeObject, bundle: &Bundle) -> Result<bool> {
     match found.iter().find(|other| other.target == code.target) {
         None => Ok(false),
+        Some(_) if bundle.is_binary => Ok(false),
         Some(other) if other.content.same_bytes(&code.content)? => Ok(true),
         Some(_) => {
             let message = format!("a bundle holds two different code objects for {}", code.target);
@@ -107,14 +109,23 @@ fn checked(
     notes: &mut Notes,
 ) -> Option<Target> {
     let resolved = resolve(id.target.as_ref(), header);
-    let (file, id, flags) = (notes.file(path), id.to_string(), header.flags);
+    let (file, entry, flags) = (notes.file(path), id.to_string(), header.flags);
     if header.processor.is_none() {
-        notes.add(Finding::UnknownProcessor { file, entry: Some(id), flags });
-    } else if let (true, Some(actual)) = (resolved.disagrees, resolved.target.clone()) {
-        let claimant = Claimant::Entry { id, flags };
+        notes.add(Finding::UnknownProcessor { file, entry: Some(entry), flags });
+    } else if let (true, Some(actual)) = (resolved.disagrees, resolved.target.clone())
+        && !lacks_features(id, &actual)
+    {
+        let claimant = Claimant::Entry { id: entry, flags };
         notes.add(Finding::TargetMismatch { file, claimant, actual });
     }
     resolved.target
+}
+
+/// Whether compilers cut the features off the entry's target: LLVM 17 to 19 write `…--gfx950-` where they do not
+/// know the GPU.
+fn lacks_features(id: &EntryId, actual: &Target) -> bool {
+    let bare = id.target.as_ref().filter(|target| target.features().is_empty());
+    id.text.ends_with('-') && bare.is_some_and(|target| target.base() == actual.base())
 }
 
 /// The target of a code object by its entry and its own header.

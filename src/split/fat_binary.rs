@@ -86,6 +86,11 @@ fn wrapper_code(
     let mut bundles = BTreeMap::new();
     for next in Bundles::new(&section) {
         let next = next?;
+        if next.bundle.bundle.is_binary {
+            let message = "an LLVM offload binary, which no HIP runtime loads from here";
+            let place = section.place(next.bundle.offset);
+            return Err(Error::unsupported(message).structure(".hip_fatbin").at(&place));
+        }
         let code_objects = code_objects(&next.bundle.bundle, path, notes)?;
         if !wanted.contains(&next.bundle.offset) {
             note_unreferenced(&next.bundle, &code_objects, path, notes)?;

@@ -26,7 +26,7 @@ const FFT: &str = "math-libs/rocFFT/stage";
 struct Case(TempDir);
 
 impl Case {
-    fn new() -> Self {
+    fn without_libraries() -> Self {
         let case = Self(tempfile::tempdir().unwrap());
         let mut runtime = Command::new("clang-19");
         runtime.args([
@@ -38,6 +38,11 @@ impl Case {
             "-Wl,-soname,libamdhip64.so.7",
         ]);
         run(runtime.arg("-o").arg(case.at("libamdhip64.so")));
+        case
+    }
+
+    fn new() -> Self {
+        let case = Self::without_libraries();
         let all: &[&str] = &["gfx1201", "gfx942", "gfx12-generic"];
         let generic: &[&str] = &["gfx12-generic", "gfx942"];
         case.library("blas", BLAS, "librocblas.so.5", &[("own", all), ("general", generic)]);
@@ -125,6 +130,36 @@ fn kernel_packages_bring_the_generic_code_that_their_gpus_need() {
     assert_eq!(of_copies.count(), 0);
 }
 
+/// A device finds its own code first, and generic code where its own arch has code for other features alone.
+#[test]
+fn copies_serve_the_devices_that_other_code_does_not() {
+    need(&["dpkg-deb", "rpm", "clang++-19", "ld.lld-19", "clang-offload-bundler-19"]);
+    let case = Case::without_libraries();
+    let wrappers: [(&str, &[&str]); 4] = [
+        ("bare", &["gfx906"]),
+        ("partial", &["gfx906:xnack+", "gfx9-generic"]),
+        ("both", &["gfx906:xnack+", "gfx906:xnack-", "gfx9-generic"]),
+        ("general", &["gfx9-generic"]),
+    ];
+    case.library("blas", BLAS, "librocblas.so.5", &wrappers);
+    let group = "[architecture_groups.gfx906]\narchitectures = ['gfx906']\n";
+    run(&mut case.build("shards", "out", &format!("{group}{ACCEPTED}")));
+    case.verify("out");
+    let generic = "rocm-blas-gfx9-generic (= 7.1.0-1)";
+    assert!(case.needs("rocm-blas-gfx906").contains(generic));
+    let prefix = case.unpack(&["rocm-blas", "rocm-blas-gfx906"], "root");
+    let archive = prefix.join("lib/.kpack/blas_lib_gfx906.kpack").canonicalize().unwrap();
+    let library = prefix.join("lib/librocblas.so.5");
+    let runtime = Runtime::build(&case.at("stub"), std::slice::from_ref(&library));
+    let runtime = runtime.with_kpack_library();
+    for device in ["gfx906:sramecc+:xnack-", "gfx906:sramecc-:xnack+"] {
+        let lines = runtime.load(std::slice::from_ref(&library), device);
+        assert_eq!(missing(&lines), Vec::<&str>::new(), "{device}");
+        assert_eq!(found(&lines).len(), wrappers.len(), "{device}");
+        assert!(found(&lines).iter().all(|line| line.archive == archive), "{device}");
+    }
+}
+
 #[test]
 fn split_artifacts_give_the_packages_of_fat_ones() {
     need(&["dpkg-deb", "clang++-19", "ld.lld-19", "clang-offload-bundler-19"]);
@@ -151,8 +186,8 @@ fn generic_code_that_is_left_out_is_told_with_its_wrappers() {
         let output = case.build("shards", "out", &exclude).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
-        let warning = "R132 fallback-left-out: blas_lib/lib/librocblas.so.5: wrappers 0, 1 have code \
-                       for gfx1200, gfx1201 only as gfx12-generic";
+        let warning = "R132 fallback-left-out: blas_lib/lib/librocblas.so.5: wrapper 1 has code for \
+                       gfx1200, gfx1201 only as gfx12-generic";
         assert!(said.contains(warning), "{said}");
         let accept = "[[accept]]\ncode = 'R132'\nsubject = '*'\nreason = 'no RDNA 4 yet'\n";
         let out = format!("out{number}");

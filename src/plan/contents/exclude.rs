@@ -15,7 +15,7 @@ use crate::config::{ArchFilter, Config};
 use crate::plan::naming::{PackageNames, place_of};
 use crate::plan::settings::PlanSettings;
 use crate::recombine::{
-    AllLeftOut, CountedLeftOut, Group, Kernel, LeftOut, note_lost_fallbacks, wrapper_archs,
+    AllLeftOut, CountedLeftOut, Group, Kernel, LeftOut, note_lost_fallbacks, wrapper_targets,
 };
 use crate::report::{ArchFilterTable, Finding, Findings};
 
@@ -68,8 +68,8 @@ fn reduce(
         Some(owned) => owned.component.id().into(),
         None => package.into(),
     };
-    let wrappers = [&kept, &out].map(|kernels| wrapper_archs(kernels.iter().copied()));
-    note_lost_fallbacks(&wrappers[0], &wrappers[1], archs, component, findings);
+    let [with, without] = [&kept, &out].map(|kernels| wrapper_targets(kernels.iter().copied()));
+    note_lost_fallbacks(&with, &without, archs, component, findings);
     for kernel in out {
         if !kept.iter().any(|other| other.binary == kernel.binary) {
             return Err(nothing_left(package, kernel));

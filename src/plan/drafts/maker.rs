@@ -22,7 +22,7 @@ pub(super) struct Maker<'a> {
     pub families: &'a HashMap<&'a str, Vec<usize>>,
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],
-    /// By portion: the groups that need its code of other groups, see [`fallback_groups`].
+    /// The groups that need a portion's code of other groups, by portion; see [`fallback_groups`].
     pub fallbacks: &'a [BTreeMap<usize, BTreeSet<usize>>],
     /// Names of the host packages, by portion.
     pub names: &'a [PackageNames],

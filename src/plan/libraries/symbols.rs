@@ -18,7 +18,7 @@ pub(in crate::plan) struct PackageSymbols {
     pub has: BTreeSet<String>,
     /// The libraries that its files need and the distribution lacks, and the symbols that they take.
     pub needs: BTreeSet<String>,
-    /// What its files take from other packages, by the name of the library.
+    /// The libraries of other packages that its files need, by name.
     pub imports: BTreeMap<String, Import>,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::formats::rpm_md::is_unlisted_path;
-use rockpack_base::gfx::{SPIRV, Target};
+use rockpack_base::gfx::{BaseArch, SPIRV, Target, generic_of};
 
 use super::listings::listings;
 use super::set_archives::{archives, shipped};
@@ -37,38 +37,59 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
         check_brought(package, &by_name, problems);
     }
     check_groups(packages, &hosts, problems);
-    check_copies(packages, problems);
+    check_fallbacks(packages, problems);
 }
 
-/// A package whose archive repeats code of a generic target depends on exactly the package that has it.
-fn check_copies(packages: &[&Installed], problems: &mut Problems) {
-    let archives = archives(packages);
-    let mut sources = BTreeMap::new();
-    let mut copies = Vec::new();
-    for (package, archive) in archives.values() {
-        for row in archive.entries() {
-            match row.generic() {
-                Some((generic, true)) => copies.push((*package, (row.key, generic.clone()))),
-                Some((generic, false)) => {
-                    sources.insert((row.key, generic.clone()), *package);
-                }
-                None => {}
+/// A kernel package depends on exactly the package with the generic code, or SPIR-V, of each wrapper of its host
+/// that has no code for one of its archs.
+fn check_fallbacks(packages: &[&Installed], problems: &mut Problems) {
+    let (archives, listings) = (archives(packages), listings(packages));
+    let kernels = packages.iter().filter(|package| package.has_kernels());
+    let needs = kernels.flat_map(|package| package.requires.iter().map(move |r| (*package, r)));
+    // Content that several groups share is in packages that their kernel packages need.
+    let exact = needs.clone().filter(|(_, r)| r.exact().is_some());
+    let shared: BTreeSet<&str> = exact.map(|(_, r)| r.name.as_str()).collect();
+    let own = needs.filter(|(package, _)| !shared.contains(package.name.as_str()));
+    let mut by_host: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
+    own.for_each(|(package, r)| by_host.entry(r.name.as_str()).or_default().push(package));
+    let mut untied = BTreeMap::new();
+    for binary in transformed(packages) {
+        let Some(kernels) = by_host.get(binary.package.name.as_str()) else { continue };
+        let mut sources: BTreeMap<&str, BTreeMap<BaseArch, &Installed>> = BTreeMap::new();
+        for (path, arch) in binary.finds(&archives, &listings) {
+            let (Some((package, archive)), Some(arch)) = (archives.get(path), arch) else {
+                continue;
+            };
+            for row in archive.entries().filter(|row| !row.is_copy() && binary.has_key(row.key)) {
+                sources.entry(row.key).or_default().insert(arch.clone(), package);
             }
         }
-    }
-    let mut untied = BTreeMap::new();
-    for (package, key) in copies {
-        if let Some(source) = sources.get(&key)
-            && source.file != package.file
-            && !package.is_tied_to(source)
-        {
-            untied.insert((&package.file, &source.file), (package, source));
+        for sources in sources.values() {
+            for package in kernels {
+                for source in fallbacks(package, sources).filter(|it| !package.is_tied_to(it)) {
+                    untied.insert((&package.file, &source.file), (*package, source));
+                }
+            }
         }
     }
     for (package, source) in untied.into_values() {
         let (host, version) = (source.name.clone(), source.version.clone());
         add(package, DependencyLack::Host { host, version }, problems);
     }
+}
+
+/// The packages with the code of a wrapper for generic targets and SPIR-V that GPUs of `package` need.
+fn fallbacks<'a>(
+    package: &Installed,
+    sources: &BTreeMap<BaseArch, &'a Installed>,
+) -> impl Iterator<Item = &'a Installed> {
+    let stated = package.stated_archs.iter().flatten().filter_map(|arch| arch.parse().ok());
+    stated.filter_map(|arch: BaseArch| {
+        let is_served = arch.is_generic() || arch.is_spirv() || sources.contains_key(&arch);
+        let others = [generic_of(&arch).cloned(), SPIRV.parse().ok()].into_iter().flatten();
+        let source = others.filter(|_| !is_served).find_map(|other| sources.get(&other))?;
+        (source.file != package.file).then_some(*source)
+    })
 }
 
 fn add(package: &Installed, lack: DependencyLack, problems: &mut Problems) {

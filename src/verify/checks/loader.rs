@@ -44,6 +44,21 @@ impl<'a> Loader<'a> {
         Ok(Self { archive, devices: devices.collect() })
     }
 
+    /// Whether a device stops at this archive, which has no row for it, although it runs code that `generic`, the
+    /// archive of its generic target, has for the wrapper with this key.
+    pub(in crate::verify) fn hides(&self, generic: &ArchiveFacts, key: &str) -> bool {
+        let rows = self.archive.rows.get(key);
+        let stops = |listed: &Target| rows.is_none_or(|it| !it.contains_key(&listed.to_string()));
+        let targets = generic.rows.get(key).into_iter().flat_map(BTreeMap::keys);
+        let code: Vec<_> = targets.filter_map(|target| generic.at(key, target)).collect();
+        self.devices.iter().any(|(device, listed)| {
+            listed.as_ref().is_some_and(stops)
+                && code.iter().any(
+                    |facts| matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device)),
+                )
+        })
+    }
+
     /// The faults of the wrapper with this key: devices that can run its code, but find
     /// none or a less specific one.
     pub(in crate::verify) fn faults(&self, key: &str) -> Vec<RowLack> {
@@ -93,11 +108,11 @@ fn fault(
     }
 }
 
-/// How many features a code object fixes by its header.
-fn fixed(facts: &CodeObjectFacts) -> usize {
+/// Whether a code object is for one arch alone, and how many features it fixes by its header.
+fn fixed(facts: &CodeObjectFacts) -> (bool, usize) {
     match &facts.nature {
-        Nature::Compiled(own) => own.features().len(),
-        Nature::UnknownProcessor | Nature::Neutral => 0,
+        Nature::Compiled(own) => (!own.base().is_generic(), own.features().len()),
+        Nature::UnknownProcessor | Nature::Neutral => (false, 0),
     }
 }
 

@@ -119,14 +119,14 @@ fn faults(
 }
 
 /// How many code objects wrappers name in an archive, without copies of generic code. Rows for full target IDs
-/// may repeat another row's code object, so with features there is a least and a greatest count.
+/// may repeat another row's code object, so there is a least and a greatest count.
 fn kernel_counts(archive: &ArchiveFacts) -> std::ops::RangeInclusive<u64> {
-    let copied = archive.entries().filter(|row| row.generic().is_some_and(|(_, copy)| copy));
-    let rows = archive.row_count() - copied.count() as u64;
-    if !archive.listed.iter().any(|target| target.contains(':')) {
-        return rows..=rows;
-    }
-    let distinct =
-        archive.rows.values().map(|row| row.values().collect::<BTreeSet<_>>().len() as u64);
-    distinct.sum::<u64>().min(rows)..=rows
+    let copied = archive.entries().filter(|row| row.is_copy());
+    let copied: BTreeSet<(&str, &str)> = copied.map(|row| (row.key, row.target)).collect();
+    let own = archive.rows.iter().flat_map(|(key, targets)| {
+        let own = targets.iter().filter(|(target, _)| !copied.contains(&(key, target)));
+        own.map(move |(_, ordinal)| (key, ordinal))
+    });
+    let distinct: BTreeSet<_> = own.clone().collect();
+    distinct.len() as u64..=own.count() as u64
 }

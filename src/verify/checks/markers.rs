@@ -32,6 +32,11 @@ impl TransformedBinary<'_> {
         wrappers.all(|wrapper| excuses.has_no_code(self.path, wrapper))
     }
 
+    /// Whether `key` is that of one of its wrappers.
+    pub(in crate::verify) fn has_key(&self, key: &str) -> bool {
+        key.rsplit_once('#').is_some_and(|(name, _)| name == self.marker.kernel_name)
+    }
+
     fn key(&self, wrapper: usize) -> String {
         format!("{}#{wrapper}", self.marker.kernel_name)
     }
@@ -149,8 +154,9 @@ fn check_copies(
         let (Some((package, own)), Some((_, general))) = (archives.get(path), general) else {
             continue;
         };
+        let Ok(loader) = Loader::new(own, arch) else { continue };
         for key in (0..binary.host.elf.wrappers.len()).map(|wrapper| binary.key(wrapper)) {
-            if general.rows.contains_key(&key) && !own.rows.contains_key(&key) {
+            if loader.hides(general, &key) {
                 let lack = RowLack::OnlyGeneric { arch: arch.clone(), generic: generic.clone() };
                 problems.add(Problem::RowMissing { file: package.at(path), key, lack });
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::{code_object, kpack};
-use rockpack_base::gfx::{BaseArch, Target, generic_of};
+use rockpack_base::gfx::{Target, generic_of};
 
 use super::digest::{Sha, digest_and_head};
 use crate::verify::problem::{ArchiveFault, RowFault};
@@ -56,11 +56,11 @@ pub(in crate::verify) struct ArchiveRow<'a> {
 }
 
 impl ArchiveRow<'_> {
-    /// The generic target that its code is compiled for, and whether the row is a copy for another arch.
-    pub(in crate::verify) fn generic(&self) -> Option<(&BaseArch, bool)> {
-        let Nature::Compiled(own) = &self.facts.nature else { return None };
+    /// Whether it repeats code of a generic target for another arch.
+    pub(in crate::verify) fn is_copy(&self) -> bool {
         let row = self.target.split(':').next();
-        own.base().is_generic().then(|| (own.base(), row != Some(own.base().as_str())))
+        matches!(&self.facts.nature, Nature::Compiled(own)
+            if own.base().is_generic() && row != Some(own.base().as_str()))
     }
 }
 

@@ -112,13 +112,12 @@ fn several_images_may_be_for_one_target() {
 #[test]
 fn the_code_object_decides_and_not_its_label() {
     let code = code_object(FLAGS, "kernel");
-    // A label that is no target ID makes no claim.
     let label = |arch: &'static [u8], codes: &'static [&str]| (arch, codes);
     for (arch, codes) in [
         label(b"gfx1101", &["R010"]),
         label(b"generic", &["R010"]),
-        label(b"no target", &[]),
-        label(b"", &[]),
+        label(b"no target", &["R010"]),
+        label(b"", &["R010"]),
     ] {
         let case = with(&offload_binary(2, &[[AMD, arch, &code]]));
         let findings = case.built();

@@ -58,8 +58,12 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
     let (count, row_len) = match (version, count) {
         (1, ENTRY_LEN) => (1, 16),
         (2, 1..=ENTRY_LIMIT) => (count, 24),
+        (1 | 2, _) => {
+            let message = format!("{count} is no size of the entry, or number of entries");
+            return Err(Error::malformed(message).at(&content.place(24)));
+        }
         _ => {
-            let message = format!("version {version} is not known, or not with entries of {count}");
+            let message = format!("version {version} is not known");
             return Err(Error::unsupported(message).at(&content.place(4)));
         }
     };
@@ -69,7 +73,7 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
     for at in (0..count).map(|index| start.saturating_add(index * ENTRY_LEN)) {
         let image = image(&content, at, row_len).map_err(|error| error.at(&content.place(at)))?;
         if image.offset < end {
-            let message = format!("image {} overlaps what is before it", image.id);
+            let message = format!("image {} overlaps an earlier one, or the entries", image.id);
             return Err(Error::malformed(message).at(&content.place(image.offset)));
         }
         end = image.offset + image.content.len();

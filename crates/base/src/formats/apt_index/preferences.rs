@@ -17,7 +17,7 @@ pub fn url_host(url: &str) -> &str {
 }
 
 /// The value of `Pin` for the suite of this origin, label and codename at this URL. Absent fields are empty.
-/// Without origin and label a distribution's suite may be called the same, so the pin is for the host.
+/// A suite without origin and label may be called like a distribution's, so its pin is for the host.
 pub fn pin(url: &str, [origin, label, codename]: [&str; 3]) -> String {
     if origin.is_empty() && label.is_empty() {
         return format!("origin \"{}\"", url_host(url));

@@ -36,6 +36,8 @@ pub(super) struct Catalog {
     pub records: PoolRecords,
     /// Paths that the channel did not have, with the files they come from.
     pub added: BTreeMap<String, Addition>,
+    /// Paths of the given packages, with the name of the first given file.
+    given: BTreeMap<String, String>,
     pub findings: Findings,
 }
 
@@ -84,16 +86,15 @@ impl Catalog {
     }
 
     fn add(&mut self, given: &GivenPackage, component: &str, budget: &Budget) -> Result<()> {
-        let path = given.indexed.facts.pool_path(component);
+        let (path, name) = (given.indexed.facts.pool_path(component), &given.source.name);
+        let first = self.given.entry(path.clone()).or_insert_with(|| name.clone()).clone();
         if let Some(there) = self.records.get_mut(&path) {
             if there.source.sha256 != given.source.sha256 {
                 return Err(two_contents(&path, given, there));
             }
-            if self.added.contains_key(&path) && there.source.name != given.source.name {
-                let mut names = [there.source.name.clone(), given.source.name.clone()];
-                names.sort_by_key(|name| !path.ends_with(name.as_str()));
-                let [name, file] = names;
-                let reason = PackageLeftOut::Duplicate(name);
+            if first != *name {
+                let file = if path.ends_with(name) { first } else { name.clone() };
+                let reason = PackageLeftOut::Duplicate(path.clone());
                 self.findings.add(Finding::PackageFileLeftOut { file, reason });
             }
             if there.source != given.source {

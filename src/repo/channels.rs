@@ -16,7 +16,9 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
+use super::channel::Channel;
 use super::recovery::{self, ShownFile};
+use super::settings::ChannelSettings;
 use super::state::{ChannelState, RESTORE_HINT};
 use super::store::{PRIVATE, Store};
 
@@ -74,6 +76,15 @@ impl Channels {
         store.remove(&left)?;
         // `next-` first: it says that a publication has begun.
         store.remove(&[path(NEXT, channel), recovery::path(channel)])
+    }
+
+    /// The settings of `channel` in a run with those `given`. One without a name is called like the others.
+    pub fn settings(&self, channel: &Channel, given: &ChannelSettings) -> ChannelSettings {
+        let own = self.0.get(&channel.name()).map(|state| state.settings.clone());
+        let mut earlier = own.unwrap_or_default();
+        let mut names = self.0.values().filter_map(|state| state.settings.name.clone());
+        earlier.name = earlier.name.or_else(|| names.next());
+        given.or(&earlier)
     }
 
     /// Whether a channel has the file, or had it and has not removed it yet.

@@ -59,7 +59,7 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name.as_deref()?;
     let title = settings.description.as_deref().unwrap_or(name);
-    let signed_packages = state.signed && unsigned(state).is_empty();
+    let signed_packages = state.signed && unsigned(state).is_none();
     let mut text = format!(
         "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
         u8::from(signed_packages),
@@ -80,17 +80,18 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     Some((format!("{name}.repo"), text.into_bytes().into()))
 }
 
-/// Paths of the packages of the rpm repository whose headers have no signature.
-fn unsigned(state: &ChannelState) -> Vec<String> {
+/// Paths of the packages of the rpm repository that have no signature.
+fn unsigned(state: &ChannelState) -> Option<Vec<String>> {
     paths_of(state, |package| !package.signed)
 }
 
-/// Paths of the packages of the rpm repository that `selects` selects.
-fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Vec<String> {
+/// Paths of the packages of the rpm repository that `selects` selects; `None` without any.
+fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Option<Vec<String>> {
     let selected = state.records.iter().filter(
         |(_, record)| matches!(&record.indexed.facts, Facts::Rpm(package) if selects(package)),
     );
-    selected.map(|(path, _)| path.clone()).collect()
+    let paths: Vec<String> = selected.map(|(path, _)| path.clone()).collect();
+    (!paths.is_empty()).then_some(paths)
 }
 
 /// Keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
@@ -126,28 +127,30 @@ pub(super) fn of_signatures(
     options: &RepoOptions<'_>,
 ) -> Result<Vec<Finding>> {
     let (unsigned, of) = (unsigned(state), state.records.len());
-    let (has_signed, signs) = (unsigned.len() < of, options.package_signer.is_some());
-    let (channel, mut findings) = (|| channel.to_owned(), Vec::new());
+    let has_signed = unsigned.as_ref().map_or(0, Vec::len) < of;
+    let (channel, mut findings) = (channel.to_owned(), Vec::new());
     let algorithm = options.signer.and_then(|signer| signer.algorithm());
-    let made_here = signs || !options.built.is_empty();
+    let made_here = options.package_signer.is_some() || !options.built.is_empty();
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
-        findings.push(Finding::PackagesByEd25519 { channel: channel() });
+        findings.push(Finding::PackagesByEd25519 { channel: channel.clone() });
     }
-    if unsigned.is_empty() {
-        findings.extend(signed_by_others(&channel(), state, options)?);
-    } else if state.signed {
-        findings.push(Finding::PackagesUnsigned { channel: channel(), unsigned, of });
+    match unsigned {
+        None => findings.extend(signed_by_others(&channel, state, options)?),
+        Some(unsigned) if state.signed => {
+            findings.push(Finding::PackagesUnsigned { channel: channel.clone(), unsigned, of });
+        }
+        Some(_) => {}
     }
     for missing in [MissingDigest::Header, MissingDigest::Payload] {
+        let channel = channel.clone();
         let packages = paths_of(state, |package| package.missing_digest == Some(missing));
-        if !packages.is_empty() {
-            let channel = channel();
-            findings.push(Finding::PackagesWithoutDigest { channel, packages, missing });
-        }
+        findings.extend(packages.map(|packages| Finding::PackagesWithoutDigest {
+            channel,
+            packages,
+            missing,
+        }));
     }
-    let packages = paths_of(state, |package| package.signed_for_rpm6);
-    if !packages.is_empty() {
-        findings.push(Finding::PackagesSignedForRpm6 { channel: channel(), packages });
-    }
+    let packages = paths_of(state, |package| package.signed_for_rpm6 == Some(true));
+    findings.extend(packages.map(|packages| Finding::PackagesSignedForRpm6 { channel, packages }));
     Ok(findings)
 }

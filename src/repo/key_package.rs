@@ -36,8 +36,7 @@ pub(super) fn given(
         .filter(|channel| channel.format().is_some())
         .filter(|channel| is_for(channel, options, channels, packages))
         .map(|channel| {
-            let earlier = channels.0.get(&channel.name()).map(|state| state.settings.clone());
-            let settings = options.settings.or(&earlier.unwrap_or_default());
+            let settings = channels.settings(&channel, &options.settings);
             Ok((channel, settings.name.ok_or_else(unnamed)?))
         })
         .collect::<Result<_>>()?;

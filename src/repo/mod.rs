@@ -195,8 +195,10 @@ fn prepare_and_write(
     let next: Vec<NextChannel> =
         next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
     let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
+    let mut of_all = remarks::of_placeholders(given);
     let of_keys = options.signer.map(IndexSigner::findings).unwrap_or_default();
-    of_keys.iter().for_each(|finding| noticed.add(finding.clone()));
+    of_keys.into_iter().for_each(|finding| of_all.add(finding));
+    noticed.extend(of_all.clone());
     noticed.explain(faults.finish())?;
     let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();
     noticed.explain(store.check(&paths))?;
@@ -205,7 +207,7 @@ fn prepare_and_write(
         noticed.notes().explain(all.refuse_warnings("or publish without it"))?;
     }
     let mut published = noticed.explain(write(store, channels, next))?;
-    of_keys.into_iter().for_each(|finding| published.findings.add(finding));
+    published.findings.extend(of_all);
     published.findings.sort();
     Ok(published)
 }
@@ -216,7 +218,7 @@ pub fn check(options: &RepoOptions<'_>) -> Result<()> {
     let mut faults = Faults::default();
     faults.keep(check_word("--suite", &options.suite));
     faults.keep(check_word("--component", &options.component));
-    faults.keep(options.settings.check());
+    faults.keep(options.settings.check(&options.suite));
     faults.keep(check_folder(&options.out, "packages"));
     faults.keep(input::refuse_inside(options));
     if let Some(wanted) = options.key_package {

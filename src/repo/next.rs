@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::rpm::Front;
+use rockpack_base::formats::rpm_md::RpmPackage;
 
 use super::body::{Body, KnownFile};
 use super::catalog::{Catalog, refuse_other_content};
@@ -25,7 +27,7 @@ use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
 use super::updates;
-use crate::package::indexed::PackageKind;
+use crate::package::indexed::{Facts, PackageKind};
 use crate::report::Findings;
 use crate::signing::{IndexSigner, fingerprints};
 
@@ -69,8 +71,9 @@ impl NextChannel {
             Catalog::merge(channel.kind(), &earlier.records, &own, options, store.budget())?;
         refuse_other_content(&catalog, channels)?;
         check_pool(store, earlier, &mut catalog, options.check)?;
+        complete(store, &mut catalog);
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
-        let mut next = next_state(channel, earlier, &catalog.records, options)?;
+        let mut next = next_state(channel, earlier, channels, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
         let mut findings = catalog.findings.clone();
         findings.extend(remarks::of_given(&own));
@@ -153,6 +156,22 @@ fn check_pool(
     faults.finish()
 }
 
+/// Reads from the pool what states of earlier versions of rockpack lack, where that can be read.
+fn complete(store: &dyn Store, catalog: &mut Catalog) {
+    for (path, record) in &mut catalog.records {
+        let Facts::Rpm(known) = &record.indexed.facts else { continue };
+        if known.signed_for_rpm6.is_some() {
+            continue;
+        }
+        let front = store.open(path).and_then(|package| Front::read(&package));
+        if let Ok(read) = front.and_then(|front| RpmPackage::of_front(&front)) {
+            let package = RpmPackage { signers: known.signers.clone(), ..read };
+            let indexed = Arc::make_mut(&mut Arc::make_mut(record).indexed);
+            indexed.facts = Facts::Rpm(Box::new(package));
+        }
+    }
+}
+
 /// Modification time of a package file in the pool. Fails if the file is gone or is not what was
 /// published; `check` compares its digest even if size and time are the same.
 fn check_pool_file(
@@ -210,6 +229,7 @@ fn in_pool(
 fn next_state(
     channel: &Channel,
     earlier: &ChannelState,
+    channels: &Channels,
     records: &PoolRecords,
     options: &RepoOptions<'_>,
 ) -> Result<ChannelState> {
@@ -219,7 +239,7 @@ fn next_state(
         schema: SCHEMA,
         generation: earlier.generation.saturating_add(1),
         date: options.date,
-        settings: options.settings.or(&earlier.settings),
+        settings: channels.settings(channel, &options.settings),
         // What pip and uv read has no signatures.
         signed: signer.is_some(),
         keys: several_keys(signer)?,

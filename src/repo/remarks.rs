@@ -1,6 +1,6 @@
 //! Remarks on packages that are published as they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::formats::deb::parse_fields;
 
@@ -10,8 +10,7 @@ use crate::package::indexed::Facts;
 use crate::package::{UNNAMED_PACKAGER, UNSET_VERSION};
 use crate::report::{Finding, Findings};
 
-/// Findings for each given package that is not checked whole, or that indexes describe with other texts, and
-/// those about placeholders.
+/// Findings for each given package that is not checked whole, or that indexes describe with other texts.
 pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
     let mut findings = Findings::default();
     for given in given {
@@ -32,33 +31,36 @@ pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
             Facts::Wheel(_) => {}
         }
     }
-    note_placeholders(given, &mut findings);
     findings
 }
 
-/// Notes packages with the version or the packager of builds that were given none.
-fn note_placeholders(given: &[&GivenPackage], findings: &mut Findings) {
-    for placeholder in [UNSET_VERSION, UNNAMED_PACKAGER] {
-        let facts = given.iter().map(|given| &given.indexed.facts);
-        let names = facts.filter(|facts| states(facts, placeholder)).map(Facts::name);
-        let names: BTreeSet<&str> = names.collect();
-        if !names.is_empty() {
-            let packages = names.into_iter().map(str::to_owned).collect();
-            let placeholder = placeholder.to_owned();
-            findings.add(Finding::PlaceholderPublished { placeholder, packages });
+/// Findings about packages with the version or the packager of builds that were given none.
+pub(super) fn of_placeholders(given: &[GivenPackage]) -> Findings {
+    // Packages by the placeholder and its remedy.
+    let mut found: BTreeMap<[&str; 2], BTreeSet<String>> = BTreeMap::new();
+    for facts in given.iter().map(|given| &given.indexed.facts) {
+        let packager = match facts {
+            Facts::Deb(package) => {
+                parse_fields(&package.control).unwrap_or_default().get("Maintainer").cloned()
+            }
+            Facts::Rpm(package) => Some(package.packager.clone()),
+            Facts::Wheel(_) => None,
+        };
+        if upstream_version(&facts.version()).rsplit(':').next() == Some(UNSET_VERSION) {
+            let key = [UNSET_VERSION, "build again with `--version`"];
+            found.entry(key).or_default().insert(facts.name().to_owned());
+        }
+        if packager.as_deref() == Some(UNNAMED_PACKAGER) {
+            let remedy = "set the key `maintainer` and build again, or give `--maintainer` for the key \
+                          package";
+            found.entry([UNNAMED_PACKAGER, remedy]).or_default().insert(facts.name().to_owned());
         }
     }
-}
-
-/// Whether `text` is the upstream version of a package, or who packaged it.
-fn states(facts: &Facts, text: &str) -> bool {
-    let packager = match facts {
-        Facts::Deb(package) => {
-            parse_fields(&package.control).unwrap_or_default().get("Maintainer").cloned()
-        }
-        Facts::Rpm(package) => Some(package.packager.clone()),
-        Facts::Wheel(_) => None,
-    };
-    let upstream = upstream_version(&facts.version()).rsplit(':').next() == Some(text);
-    upstream || packager.as_deref() == Some(text)
+    let mut findings = Findings::default();
+    for ([placeholder, remedy], packages) in found {
+        let (placeholder, remedy) = (placeholder.to_owned(), remedy.to_owned());
+        let packages = packages.into_iter().collect();
+        findings.add(Finding::PlaceholderPublished { placeholder, packages, remedy });
+    }
+    findings
 }

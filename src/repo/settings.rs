@@ -43,17 +43,17 @@ pub struct ChannelSettings {
 impl ChannelSettings {
     /// These settings, and those of `earlier` that are not set.
     pub fn or(&self, earlier: &Self) -> Self {
-        let url = own_or(&self.url, &earlier.url);
-        let name = own_or(&self.name, &earlier.name);
+        let (own, earlier) = (self.clone(), earlier.clone());
+        let url = own.url.or(earlier.url);
         Self {
-            origin: own_or(&self.origin, &earlier.origin),
-            label: own_or(&self.label, &earlier.label),
-            codename: own_or(&self.codename, &earlier.codename),
-            description: own_or(&self.description, &earlier.description),
-            valid_days: self.valid_days.or(earlier.valid_days),
-            name: name.or_else(|| url.as_deref().map(host_name)),
+            origin: own.origin.or(earlier.origin),
+            label: own.label.or(earlier.label),
+            codename: own.codename.or(earlier.codename),
+            description: own.description.or(earlier.description),
+            valid_days: own.valid_days.or(earlier.valid_days),
+            name: own.name.or(earlier.name).or_else(|| url.as_deref().map(host_name)),
             url,
-            pin: self.pin.or(earlier.pin),
+            pin: own.pin.or(earlier.pin),
         }
     }
 
@@ -71,8 +71,9 @@ impl ChannelSettings {
         ]
     }
 
-    /// Refuses what would change the structure of an index or a file for clients.
-    pub fn check(&self) -> Result<()> {
+    /// Refuses what would change the structure of an index or a file for clients, or names by which clients
+    /// ignore such a file.
+    pub fn check(&self, suite: &str) -> Result<()> {
         let mut faults = Vec::new();
         let texts = [
             ("--origin", &self.origin),
@@ -85,9 +86,19 @@ impl ChannelSettings {
                 faults.push(usage(format!("{option} is empty or has control characters")));
             }
         }
-        let words = [("--codename", &self.codename), ("--name", &self.name)];
-        for (option, word) in words {
-            faults.extend(word.as_deref().and_then(|word| check_word(option, word).err()));
+        faults.extend(self.codename.as_deref().and_then(|it| check_word("--codename", it).err()));
+        if let Some(name) = self.name.as_deref().filter(|name| !is_name(name)) {
+            faults.push(usage(format!(
+                "--name `{}` is not made of lower-case letters, digits, dots and dashes, which apt, \
+                 dnf and dpkg all take",
+                name.escape_debug()
+            )));
+        }
+        if self.url.is_some() && suite.contains(['+', '~']) {
+            faults.push(usage(format!(
+                "--suite `{suite}` has a character for which apt ignores {suite}.sources: leave out \
+                 --url, or name the suite otherwise"
+            )));
         }
         let bad = self.url.as_deref().filter(|url| {
             !url.contains(':') || url.contains(|c: char| c.is_whitespace() || c.is_control())
@@ -111,8 +122,9 @@ fn host_name(url: &str) -> String {
     if name.is_empty() { "localhost".to_owned() } else { name }
 }
 
-fn own_or(own: &Option<String>, earlier: &Option<String>) -> Option<String> {
-    own.clone().or(earlier.clone())
+fn is_name(name: &str) -> bool {
+    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
+    !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_legal)
 }
 
 /// Refuses what cannot be a part of a path and of a field.

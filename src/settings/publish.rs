@@ -58,7 +58,7 @@ pub struct PublicationArguments {
     /// Priority of REPO against the distribution's packages of the same names
     ///
     /// A priority of apt, for which clients get a preferences file. For dnf and zypper the .repo file gets
-    /// priority=50 if N is more than 500, which repositories have by default, and priority=150 if it is less
+    /// priority=50 if N is more than 500, apt's default for repositories, and priority=150 if it is less
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_PIN))]
     pin: Option<u16>,
     /// Compression of the lists for dnf and zypper

@@ -13,7 +13,7 @@ use pgp::armor::BlockType;
 use pgp::composed::{
     ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
 };
-use pgp::packet::{PacketTrait, Signature};
+use pgp::packet::{PacketTrait, Signature, SignatureVersion};
 use pgp::types::KeyDetails;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
@@ -139,7 +139,7 @@ impl CommandSigner {
             let program = self.program();
             let message =
                 format!("the signature that {program} wrote {fault}, which clients refuse");
-            let hint = if fault.starts_with(own::OF_VERSION) {
+            let hint = if signature.version() != SignatureVersion::V4 {
                 "have it write signatures of version 4: gpg from 2.1 on writes no others, and older ones \
                  need --no-force-v3-sigs, or no force-v3-sigs in gpg.conf"
             } else {

@@ -14,9 +14,6 @@ use pgp::packet::{Signature, SignatureType, SignatureVersion};
 use pgp::types::{Fingerprint, KeyDetails, KeyId, Timestamp};
 use rockpack_base::content::hex;
 
-/// The start of the reason for which clients refuse a signature of another version than 4.
-pub(super) const OF_VERSION: &str = "is of version";
-
 /// Drops the signatures of other keys from `details` of `key`: they cannot be checked without those keys.
 pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
     let (id, fingerprint) = (key.legacy_key_id(), key.fingerprint());
@@ -99,7 +96,7 @@ pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
 pub(super) fn fault(signature: &Signature) -> Option<String> {
     let digest = match (signature.version(), signature.hash_alg()) {
         (SignatureVersion::V4, Some(digest)) => digest,
-        (version, _) => return Some(format!("{OF_VERSION} {}", u8::from(version))),
+        (version, _) => return Some(format!("is of version {}", u8::from(version))),
     };
     let name = match digest {
         HashAlgorithm::Sha256 | HashAlgorithm::Sha384 | HashAlgorithm::Sha512 => {
@@ -142,6 +139,8 @@ pub(super) struct Weakness {
     subkey: Option<String>,
     is_rsa: bool,
     expires: Option<u64>,
+    /// The version of the newest signature of the user ids.
+    version: SignatureVersion,
     fault: String,
 }
 
@@ -165,6 +164,7 @@ impl Weakness {
             subkey,
             is_rsa: key.primary_key.algorithm() == PublicKeyAlgorithm::RSA,
             expires: end(key.primary_key.created_at(), newest_said),
+            version: newest_said.version(),
             fault,
         })
     }
@@ -172,7 +172,7 @@ impl Weakness {
     /// The command of gpg that replaces the weak signature.
     pub fn remedy(&self) -> String {
         let primary = &self.primary;
-        if self.subkey.is_none() && self.fault.starts_with(OF_VERSION) {
+        if self.subkey.is_none() && self.version != SignatureVersion::V4 {
             return format!(
                 "give it one more user id, as gpg cannot renew such a signature: `gpg \
                  --cert-digest-algo SHA256 --quick-add-uid {primary} 'NAME <ADDRESS>'`"

@@ -11,11 +11,29 @@ use object::{Object, ObjectSection};
 use serde_json::{Value, json};
 use support::example::{GROUPS, PREFIX, Set, contents, rockpack, shards};
 use support::kpack;
+use support::repo_fixture::rpm;
 use support::tools;
 
 use crate::text;
 
 const LIBRARY: &str = "lib/libexblas.so.1.2";
+
+/// A specification with a symbolic link alone.
+const LINK: &str = "\
+Name: linked
+Version: 1
+Release: 1
+Summary: x
+License: MIT
+BuildArch: noarch
+%description
+x
+%install
+mkdir -p %{buildroot}/opt
+ln -s there %{buildroot}/opt/linked
+%files
+/opt/linked
+";
 
 fn set() -> &'static Set {
     static SET: OnceLock<Set> = OnceLock::new();
@@ -282,6 +300,10 @@ fn what_has_no_code_objects_is_refused() {
     refused(&set().deb("rocm-blas"), &out, &[], "the package holds no kernel archives");
     for metapackage in [set().deb("rocm"), set().rpm("rocm-gfx110x")] {
         refused(&metapackage, &out, &[], "is a metapackage, which installs nothing itself");
+    }
+    if tools::have(&["rpmbuild"]) {
+        let linked = rpm(scratch.path(), LINK);
+        refused(&linked, &out, &[], "the package holds no kernel archives");
     }
     if tools::have(&["dpkg-deb"]) {
         let root = scratch.path().join("root");

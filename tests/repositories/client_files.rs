@@ -12,7 +12,7 @@ use support::repo_fixture::{
 };
 use support::tools::{need, succeed, told};
 
-use crate::pool::state_text;
+use crate::pool::take_from_state;
 
 /// One change of a repository at a time, undone before the next.
 #[test]
@@ -204,15 +204,41 @@ fn files_of_earlier_versions_keep_their_names() {
     let (out, names) = vendor.publish("out", 0, &url);
     for channel in ["apt-stable", "rpm"] {
         let file = out.join(format!(".rockpack/{channel}.json.zst"));
-        let text = state_text(&file);
-        let earlier = text.replace("\"name\":\"rocm\",", "");
-        assert_ne!(earlier, text);
-        fs::write(&file, zstd::encode_all(earlier.as_bytes(), 1).unwrap()).unwrap();
+        take_from_state(&file, &["\"name\":\"rocm\","]);
     }
     let (_, again) = vendor.publish("out", 1, &["--key-package", "1"]);
     assert_eq!(names, again);
     let package = out.join("packages/r/rocm-archive-keyring-1-1.noarch.rpm");
     assert_eq!(installed_key(&package), "/etc/pki/rpm-gpg/RPM-GPG-KEY-rocm");
+    // Channels that are new there are called like the others.
+    let (out, names) = vendor.publish("deb", 0, &[&url[..], &["--deb"]].concat());
+    take_from_state(&out.join(".rockpack/apt-stable.json.zst"), &["\"name\":\"rocm\","]);
+    let (_, more) = vendor.publish("deb", 1, &[&url[2..], &["--suite", "testing"]].concat());
+    let [keyring, sources] = ["rocm-archive-keyring.asc", "rocm-stable.sources"];
+    assert_eq!(names, [keyring, sources]);
+    assert_eq!(more, [keyring, sources, "rocm-testing.sources", "rocm.repo"]);
+}
+
+/// A mirror may have no state.
+#[test]
+fn pins_of_other_origins_are_named_without_a_state() {
+    let vendor = Vendor::new();
+    let url = ["--url", "https://example.org/rocm", "--pin", "600"];
+    for (out, options, pin, other) in [
+        ("named", &["--origin", "GPUs"][..], "o=GPUs", "o=Debian"),
+        ("unnamed", &[], "example.org", "mirror.example"),
+    ] {
+        let (out, _) = vendor.publish(out, 0, &[&url[..], options].concat());
+        fs::remove_dir_all(out.join(".rockpack")).unwrap();
+        assert!(failed_checks(&verify(&out)).is_empty());
+        let file = client_file(&out, ".pref");
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(pin), "{text}");
+        fs::write(&file, text.replace(pin, other)).unwrap();
+        let codes = failed_checks(&verify(&out));
+        // Only the place of the state names the host.
+        assert_eq!(codes.contains(&"V104".to_owned()), other == "o=Debian", "{codes:?}");
+    }
 }
 
 #[test]

@@ -14,20 +14,35 @@ use support::repo_fixture::{
 };
 use support::tools::{need, need_root, run, succeed, told};
 
+use crate::pool::take_from_state;
+
 /// Packages, and what each lacks for rpm 6.
 const LACKING: [(&str, Option<&str>); 3] =
     [("whole", None), ("headless", Some("header")), ("bare", Some("payload"))];
+
+/// Tags of the digests of a payload.
+const OF_PAYLOAD: [u32; 3] = [5092, 5093, 5097];
+
+/// Rewrites the state as earlier versions of rockpack did, which did not look at digests.
+fn forget_digests(out: &Path) {
+    let values = [
+        ",\"signed_for_rpm6\":false",
+        ",\"signed_for_rpm6\":true",
+        ",\"missing_digest\":\"header\"",
+        ",\"missing_digest\":\"payload\"",
+    ];
+    take_from_state(&out.join(".rockpack/rpm.json.zst"), &values);
+}
 
 /// A package that lacks the digest of its header or of its payload.
 fn lacking(folder: &Path, name: &str, digest: Option<&str>) -> PathBuf {
     let package = rpm(folder, &plain_spec(name, "1", ""));
     let bytes = fs::read(&package).unwrap();
-    let of_payload = |tag: &u32| [5092, 5093, 5097].contains(tag);
     let changed = match digest {
         Some("header") => without_signature_tags(&bytes, &[273]),
         Some(_) => remade(
             &bytes,
-            |tags| tags.into_iter().filter(|(tag, _)| !of_payload(tag)).collect(),
+            |tags| tags.into_iter().filter(|(tag, _)| !OF_PAYLOAD.contains(tag)).collect(),
             &[],
         ),
         None => bytes,
@@ -51,6 +66,7 @@ fn packages_without_a_digest_are_named() {
         let out = room.path().join(name);
         let said = publish(&mut repo_at(&[&package], &out, 0));
         let (verified, strict) = (verify(&out), strictly_verified(&out));
+        assert!(succeed(rockpack().arg("inspect").arg(&package)).contains("/usr/share/example/"));
         assert!(verified.contains("all checks passed"), "{verified}");
         let Some(digest) = digest else {
             assert!(!said.contains("R135") && !verified.contains("V106"), "{said}{verified}");
@@ -59,12 +75,17 @@ fn packages_without_a_digest_are_named() {
         };
         let what = format!("1 package without a SHA-256 of the {digest} (packages/");
         assert!(said.contains("R135") && said.contains(&what), "{said}");
-        let told = format!("warning: V106 rpm-without-digest: repodata/repomd.xml: {what}");
+        let warning = format!("warning: V106 rpm-without-digest: repodata/repomd.xml: {what}");
         assert!(verified.contains(&told), "{verified}");
         assert_eq!(failed_checks(&strict), ["V106"]);
         assert!(strict.ends_with("exit status: 1\n"), "{strict}");
+        let alone = told(rockpack().arg("verify").arg(&package));
+        assert_eq!(failed_checks(&alone), ["V103"], "{alone}");
+        assert!(alone.contains(&format!("states no SHA-256 of the {digest}")), "{alone}");
         // Later publications have it, too, and strict ones do not begin.
         assert!(publish(&mut repo_at(&[], &out, 1)).contains("R135"));
+        forget_digests(&out);
+        assert!(publish(&mut repo_at(&[], &out, 2)).contains("R135"));
         let strict = room.path().join("strict");
         let (refusal, _) = refused(repo_at(&[&package], &strict, 0).arg("--strict"));
         assert!(refusal.contains("R135") && !strict.join("repodata").exists(), "{refusal}");
@@ -76,6 +97,37 @@ fn packages_without_a_digest_are_named() {
         assert_eq!(said.contains("a signature cannot add it"), is_left, "{said}");
         assert_eq!(said.contains("R135"), is_left, "{said}");
         assert_eq!(verify_by(&signed, &own.public).contains("V106"), is_left);
+    }
+}
+
+/// SHA-512 and SHA3-256 of format 6 count, and another algorithm in the tag of SHA-256 does not.
+#[test]
+fn digests_of_payloads_by_other_algorithms() {
+    need(&["rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let package = rpm(room.path(), &plain_spec("other", "1", ""));
+    let bytes = fs::read(&package).unwrap();
+    let digest = IndexData::StringArray(vec!["00".repeat(64)]);
+    let sha512 = IndexData::Int32(vec![10]);
+    for (more, counts) in [
+        (vec![(5121, digest.clone())], true),
+        (vec![(5123, digest.clone())], true),
+        (vec![(5092, digest), (5093, sha512)], false),
+    ] {
+        let out = room.path().join(format!("repo-{}", more[0].0));
+        let changed = remade(
+            &bytes,
+            |tags| {
+                let kept = tags.into_iter().filter(|(tag, _)| !OF_PAYLOAD.contains(tag));
+                kept.chain(more).collect()
+            },
+            &[],
+        );
+        fs::write(&package, changed).unwrap();
+        let said = publish(&mut repo_at(&[&package], &out, 0));
+        assert_eq!(said.contains("R135"), !counts, "{said}");
+        let alone = told(rockpack().arg("verify").arg(&package));
+        assert_eq!(alone.contains("all checks passed"), counts, "{alone}");
     }
 }
 
@@ -96,8 +148,10 @@ fn signatures_that_rpm_4_does_not_see_are_named() {
     assert!(seen(&package).contains("digests OK"), "{}", seen(&package));
     let out = room.path().join("six");
     let said = publish(&mut repo_at(&[&package], &out, 0));
-    let told = "R136 packages-signed-for-rpm-6: rpm: 1 package with no other signature than one";
-    assert!(said.contains(told), "{said}");
+    let told = "R136 packages-signed-for-rpm-6: rpm: 1 package whose only signature is of format 6";
+    assert!(said.contains(told) && said.contains("needs a new release number"), "{said}");
+    forget_digests(&out);
+    assert!(publish(&mut repo_at(&[], &out, 1)).contains(told));
     let out = room.path().join("signed");
     let mut repo = repo_at(&[&package], &out, 0);
     repo.args(["--sign-packages", "--sign-key"]).arg(&own.secret);

@@ -376,11 +376,17 @@ fn a_package_under_two_names_is_named() {
     fs::copy(&one, packages.join("RENAMED.DEB")).unwrap();
     let (said, _) = refused(repo(&[&packages], &out).arg("--strict"));
     assert!(said.contains("R058"), "{said}");
-    let warned = lines_with(&publish(&mut repo(&[&packages], &out)), "R058");
-    assert_eq!(warned.len(), 1, "{warned:?}");
-    for part in ["RENAMED.DEB: is left out", "the same package as one_1_amd64.deb"] {
-        assert!(warned[0].contains(part), "{warned:?}");
+    // Also in a run over the same folder again.
+    for after in [0, 1] {
+        let warned = lines_with(&publish(&mut repo_at(&[&packages], &out, after)), "R058");
+        assert_eq!(warned.len(), 1, "{warned:?}");
+        let same = "the same package as pool/main/o/one/one_1_amd64.deb";
+        assert!(warned[0].contains("RENAMED.DEB: is left out"), "{warned:?}");
+        assert!(warned[0].contains(same), "{warned:?}");
     }
+    // A new name alone leaves nothing out.
+    let renamed = packages.join("RENAMED.DEB");
+    assert!(!publish(&mut repo_at(&[&renamed], &out, 2)).contains("R058"));
     // The same file in two folders, and another package with such a name, are no mistakes.
     fs::create_dir(&more).unwrap();
     fs::copy(&one, more.join("one_1_amd64.deb")).unwrap();

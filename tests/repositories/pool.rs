@@ -140,6 +140,14 @@ pub fn state_text(file: &Path) -> String {
     String::from_utf8(zstd::decode_all(&*fs::read(file).unwrap()).unwrap()).unwrap()
 }
 
+/// Takes these parts out of the JSON of a repository's state.
+pub fn take_from_state(file: &Path, parts: &[&str]) {
+    let text = state_text(file);
+    let rest = parts.iter().fold(text.clone(), |text, part| text.replace(part, ""));
+    assert_ne!(rest, text);
+    fs::write(file, zstd::encode_all(rest.as_bytes(), 1).unwrap()).unwrap();
+}
+
 /// The state of a repository has each path once.
 #[test]
 fn a_state_with_a_path_twice_is_refused() {

@@ -131,6 +131,10 @@ fn names_that_would_leave_the_repository_are_refused() {
         ["--component", "a/b"],
         ["--codename", "a b"],
         ["--name", "/etc/x"],
+        ["--name", "Rocm"],
+        ["--name", "a_b"],
+        ["--name", "a+b"],
+        ["--name", ".a"],
         ["--origin", "a\nSuite: b"],
         ["--url", "not a url"],
     ];
@@ -138,6 +142,12 @@ fn names_that_would_leave_the_repository_are_refused() {
         let (said, code) = refused(repo(&[&good], &out).args(words));
         assert!(code == 64 && said.contains(words[0]), "{words:?}: {said}");
     }
+    // apt would ignore the file for clients, and takes the suite.
+    let suite = ["--suite", "a~b"];
+    let url = ["--url", "https://example.org/rocm"];
+    let (said, code) = refused(repo(&[&good], &out).args(suite).args(url));
+    assert!(code == 64 && said.contains("--suite `a~b`"), "{said}");
+    publish(repo(&[&good], &room.path().join("suite")).args(suite).args(["--name", "a.b-1"]));
     let bad = deb(&packages, ("bad", "1", "amd64"), "Source: ../../up\n");
     nothing_published(&mut repo(&[&bad], &out), &out, &["is no source name"]);
     let bad = deb(&packages, ("worse", "1", "amd64"), "Filename: pool/other\n");

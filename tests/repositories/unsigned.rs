@@ -4,8 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use ::rpm::IndexData;
 use support::gpg_keys::key;
-use support::repo_fixture::{client_file, deb, plain_spec, publish, repo_at, rpm, verify_by};
+use support::headers::retagged;
+use support::repo_fixture::{
+    client_file, deb, plain_spec, publish, repo_at, rpm, verify, verify_by,
+};
 use support::tools::need;
 
 const URL: [&str; 2] = ["--url", "https://example.org/rocm"];
@@ -25,11 +29,11 @@ fn packages_that_stay_unsigned_are_counted() {
         .map(|name| rpm(&room.path().join("packages"), &plain_spec(name, "1", "")));
     let given: Vec<&Path> = packages.iter().map(|path| path.as_path()).collect();
     let by = &own.secret;
-    let both = "2 of 2 packages stay unsigned";
+    let both = "2 of 2 packages are unsigned";
     // Nobody asked for signatures, and clients with rpm 6 do.
     let said = publish(&mut signed_at(&given, &out, 0, by));
     assert!(said.contains("R102") && said.contains(both) && !gpgcheck(&out), "{said}");
-    assert!(said.contains("rpm 6 refuses such packages"), "{said}");
+    assert!(said.contains("rpm 6 refuses unsigned packages"), "{said}");
     // Without signed indexes, another finding says that there are none.
     let bare = room.path().join("bare");
     assert!(!publish(&mut repo_at(&given, &bare, 0)).contains("R102"));
@@ -44,7 +48,7 @@ fn packages_that_stay_unsigned_are_counted() {
     // One of them anew; the finding stays while unsigned ones do.
     let anew = rpm(room.path(), &plain_spec("plain", "2", ""));
     let said = publish(signed_at(&[&anew], &out, 4, by).arg("--sign-packages"));
-    assert!(said.contains("R102") && said.contains("2 of 3 packages stay unsigned"), "{said}");
+    assert!(said.contains("R102") && said.contains("2 of 3 packages are unsigned"), "{said}");
     // A run that adds to them is told, too.
     assert!(publish(&mut signed_at(&[], &out, 5, by)).contains("R102"));
     let anew = rpm(room.path(), &plain_spec("other", "2", ""));
@@ -54,6 +58,25 @@ fn packages_that_stay_unsigned_are_counted() {
     // No .deb has a signature of its own.
     let one = deb(room.path(), ("one", "1", "amd64"), "");
     assert!(!publish(signed_at(&[&one], &out, 7, by).arg("--sign-packages")).contains("R102"));
+}
+
+/// rpm 3 signed header and payload together.
+#[test]
+fn packages_that_are_signed_as_a_whole_are_signed() {
+    need(&["gpg", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let own = key(room.path(), "own", "ed25519");
+    let out = room.path().join("out");
+    let package = rpm(room.path(), &plain_spec("old", "1", ""));
+    let signature = IndexData::Bin(vec![0x88, 0]);
+    let signed = retagged(&fs::read(&package).unwrap(), &[], &[(1005, signature)]);
+    fs::write(&package, signed).unwrap();
+    let said = publish(&mut signed_at(&[&package], &out, 0, &own.secret));
+    assert!(!said.contains("R102") && !said.contains("R136") && gpgcheck(&out), "{said}");
+    assert!(verify(&out).contains("all checks passed"));
+    // Keys check the signature of the header, and there is none.
+    let said = verify_by(&out, &own.public);
+    assert!(said.contains("V074") && said.contains("has no signature of its header"), "{said}");
 }
 
 fn signed_at(packages: &[&Path], out: &Path, after: i64, key: &Path) -> Command {

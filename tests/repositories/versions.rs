@@ -169,6 +169,11 @@ fn placeholders_of_builds_are_named() {
         assert_eq!(found.len(), placeholders.len(), "{said}");
         assert!(placeholders.iter().all(|it| said.contains(it)), "{said}");
     }
+    // One line for both kinds of packages, with the remedy for this placeholder.
+    let (said, _) = refused(repo(&[&plain, &by_nobody], &out).arg("--strict"));
+    let found = lines_with(&said, "R140");
+    assert!(found.len() == 1 && said.contains("`maintainer`"), "{said}");
+    assert!(!said.contains("with `--version`"), "{said}");
     let said = publish(&mut repo(&[&made], &out));
     assert!(said.contains("0.0.0: is a placeholder in 2 packages (both, unset)"), "{said}");
     for version in ["0.0.1", "10.0.0", "0.0.0~20260202", "0.0.0.1"] {

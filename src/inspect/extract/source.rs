@@ -13,6 +13,7 @@ use rockpack_base::formats::kpack;
 use rockpack_base::formats::marker::{self, AnyMarker};
 use rockpack_base::formats::offload_bundle::BundleEntryKind;
 use rockpack_base::formats::package_file::PackageReader;
+use rockpack_base::formats::payload::PayloadEntryKind;
 use rockpack_base::formats::{ar, rpm};
 use rockpack_base::gfx::Target;
 
@@ -138,7 +139,8 @@ impl Taker<'_> {
                 archives += 1;
                 self.archive(&archive, Some(&path)).context(|| format!("reading {path}"))?;
             } else {
-                others |= entry.is_file() && !entry.path.starts_with(DOCUMENTS);
+                others |=
+                    entry.kind != PayloadEntryKind::Directory && !entry.path.starts_with(DOCUMENTS);
             }
             Ok(())
         })?;

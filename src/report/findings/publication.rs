@@ -31,7 +31,7 @@ pub enum PackageLeftOut {
     /// A link to a folder.
     #[display("it is a link to a folder, which is not followed; name that folder, too")]
     LinkedFolder,
-    /// Another name for a package that is published under the name of the text.
+    /// Another name for a package that is published at this path.
     #[display("it is the same package as {_0}, under another name; remove one of them")]
     Duplicate(String),
 }
@@ -48,16 +48,20 @@ pub(super) fn owned_twice(format: Format) -> String {
     )
 }
 
+/// The remedy for packages that a signature of rockpack mends.
+pub(super) const SIGN_ANEW: &str = "sign with --sign-packages; what is published already never \
+                                    changes and needs a new release number";
+
 /// The text about packages of an rpm repository without a digest that rpm 6 needs.
 pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
-    let (what, remedy) = match missing {
-        MissingDigest::Header => ("header", "publish them with --sign-packages, which adds it"),
+    let remedy = match missing {
+        MissingDigest::Header => SIGN_ANEW,
         MissingDigest::Payload => {
-            ("payload", "a signature cannot add it: build them again with rpm 4.14 or later")
+            "a signature cannot add it: build again with rpm 4.14 or later, with a new release number"
         }
     };
     format!(
-        "{} without a SHA-256 of the {what} ({}), which rpm 6 refuses to install: {remedy}",
+        "{} without a SHA-256 of the {missing} ({}), which rpm 6 refuses to install: {remedy}",
         counted(packages.len(), "package"),
         few(packages, 3)
     )

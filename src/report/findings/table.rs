@@ -13,7 +13,7 @@ use super::integrity::Inconsistency;
 use super::interpreter::*;
 use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
-use super::publication::{PackageLeftOut, owned_twice, without_digest};
+use super::publication::{PackageLeftOut, SIGN_ANEW, owned_twice, without_digest};
 use super::subjects::*;
 use super::wheels::{PypiRefusal, record_lacks, runtime_outside, tags_differ};
 use crate::report::words::{are, counted, few, list};
@@ -696,16 +696,12 @@ coded! {
         { channel: String, unsigned: Vec<String>, of: usize }
         ["{channel}"]
         [
-            "{} of {} {} unsigned, as a published file is never changed, so clients are told \
-             gpgcheck=0, and rpm 6 refuses such packages unless the distribution tells it otherwise \
-             ({}): publish {} anew with a new release number and --sign-packages, and \
-             take the unsigned {} out (--keep 1 or --remove)",
+            "{} of {} {} unsigned, so clients are told gpgcheck=0, and rpm 6 refuses unsigned packages by \
+             default ({}): {SIGN_ANEW} (--keep 1 or --remove takes the old one out)",
             unsigned.len(),
             counted(*of, "package"),
-            if unsigned.len() == 1 { "stays" } else { "stay" },
+            are(unsigned.len()),
             few(unsigned, 3),
-            if unsigned.len() == 1 { "it" } else { "them" },
-            if unsigned.len() == 1 { "one" } else { "ones" },
         ];
     /// Packages are signed by an algorithm that old versions of rpm refuse.
     PackagesByEd25519 = "R103" "packages-by-ed25519" Note { channel: String }
@@ -883,9 +879,8 @@ coded! {
         { channel: String, packages: Vec<String> }
         ["{channel}"]
         [
-            "{} with no other signature than one of format 6 (tag 278), which rpm 4 and dnf 4 do not see, so \
-             that they refuse the package where gpgcheck=1 ({}): publish it anew with a new release number \
-             and --sign-packages, whose signature both read",
+            "{} whose only signature is of format 6 (tag 278): rpm 4 and dnf 4 do not see it, and refuse \
+             unsigned packages where gpgcheck=1 ({}): {SIGN_ANEW}",
             counted(packages.len(), "package"),
             few(packages, 3)
         ];
@@ -910,11 +905,10 @@ coded! {
         ];
     /// Packages have the version or the packager that rockpack writes if none is given.
     PlaceholderPublished = "R140" "placeholder-published" Warning
-        { placeholder: String, packages: Vec<String> }
+        { placeholder: String, packages: Vec<String>, remedy: String }
         ["{placeholder}"]
         [
-            "is a placeholder in {} ({}), because a build was given none: build them again with \
-             `--version` and the key `maintainer`, or give `--maintainer` for the key package",
+            "is a placeholder in {} ({}), which a build writes if it is given no value: {remedy}",
             counted(packages.len(), "package"), few(packages, 3)
         ];
 }

@@ -835,7 +835,7 @@ fn of_updates() -> Vec<Finding> {
         left_out(".x.deb", PackageLeftOut::Hidden),
         left_out("x.deb.1", PackageLeftOut::Unnamed(Format::Deb)),
         left_out("more", PackageLeftOut::LinkedFolder),
-        left_out("RENAMED.DEB", PackageLeftOut::Duplicate(text("x_1_amd64.deb"))),
+        left_out("RENAMED.DEB", PackageLeftOut::Duplicate(text("pool/main/x/x/x_1_amd64.deb"))),
         Finding::VersionOrderDiffers {
             deb_newer: text("7.12.0~dev20260202"),
             rpm_newer: text("7.12.0~20260202"),
@@ -884,8 +884,12 @@ fn of_updates() -> Vec<Finding> {
         vendor_changed("", "Example", texts(["rocm"])),
         vendor_changed("Example", "", texts(["rocm", "rocm-blas"])),
         vendor_changed("Example", "Other", texts(["a", "b", "c", "d"])),
-        placeholder("0.0.0", texts(["rocm"])),
-        placeholder("Unnamed packager <packager@rockpack.invalid>", texts(["a", "b", "c", "d"])),
+        placeholder("0.0.0", texts(["rocm"]), "build again with `--version`"),
+        placeholder(
+            "Unnamed packager <packager@rockpack.invalid>",
+            texts(["a", "b", "c", "d"]),
+            "set the key `maintainer` and build again, or give `--maintainer` for the key package",
+        ),
         without(MissingDigest::Header, texts(["packages/r/rocm-1-1.noarch.rpm"])),
         without(MissingDigest::Payload, texts(["packages/a.rpm", "packages/b.rpm"])),
         signed_for_rpm_6(texts(["packages/r/rocm-1-1.noarch.rpm"])),
@@ -911,8 +915,8 @@ fn vendor_changed(from: &str, to: &str, packages: Vec<String>) -> Finding {
     Finding::VendorChanged { from: text(from), to: text(to), packages }
 }
 
-fn placeholder(placeholder: &str, packages: Vec<String>) -> Finding {
-    Finding::PlaceholderPublished { placeholder: text(placeholder), packages }
+fn placeholder(placeholder: &str, packages: Vec<String>, remedy: &str) -> Finding {
+    Finding::PlaceholderPublished { placeholder: text(placeholder), packages, remedy: text(remedy) }
 }
 
 fn earlier_package(package: &str) -> EarlierPackage {

@@ -26,11 +26,6 @@ const REQUIRE_NAME: u32 = 1049;
 const BASE_NAMES: u32 = 1117;
 const PAYLOAD_FORMAT: u32 = 1124;
 const FILE_COLORS: u32 = 1140;
-const PAYLOAD_DIGEST: u32 = 5092;
-const PAYLOAD_DIGEST_ALGORITHM: u32 = 5093;
-
-/// rpm's number of SHA-256.
-const SHA256: u32 = 8;
 
 /// MD5 over header and payload, in the signature.
 const SIGNATURE_MD5: u32 = 1004;
@@ -214,15 +209,10 @@ impl Tags<'_> {
         }
     }
 
-    /// Judges the texts that rpm asks of every package before it installs it.
+    /// Judges the digests and texts that rpm asks of every package before it installs it.
     fn texts(&self) -> Vec<HeaderFault> {
-        let mut faults = Vec::new();
-        let digest = self.text(PAYLOAD_DIGEST).is_some_and(|digest| digest.len() == 64);
-        // Format 6 has no tag for the algorithm.
-        let algorithm = self.numbers(PAYLOAD_DIGEST_ALGORITHM);
-        if !digest || !(algorithm.is_empty() || algorithm == [SHA256]) {
-            faults.push(HeaderFault::NoPayloadDigest);
-        }
+        let missing = rpm::missing_digest(self.0).into_iter();
+        let mut faults: Vec<_> = missing.map(|missing| HeaderFault::NoDigest { missing }).collect();
         let [os, arch, format] =
             [OS, ARCH, PAYLOAD_FORMAT].map(|tag| self.text(tag).unwrap_or_default());
         if !os.eq_ignore_ascii_case("linux") {

@@ -1,6 +1,7 @@
 //! Faults of headers and scripts, and the words for them.
 
 use derive_more::Display;
+use rockpack_base::formats::rpm::MissingDigest;
 use serde::Serialize;
 
 use crate::report::words::list;
@@ -9,9 +10,9 @@ use crate::report::words::list;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderFault {
-    /// There is no digest of the payload.
-    #[display("its header states no SHA-256 of the payload, and rpm refuses such packages")]
-    NoPayloadDigest,
+    /// The package lacks a digest.
+    #[display("states no SHA-256 of the {missing}, and rpm 6 refuses such packages")]
+    NoDigest { missing: MissingDigest },
     /// The package is for another system.
     #[display("its header says that it is for the system `{os}`, and rpm of Linux refuses it")]
     System { os: String },

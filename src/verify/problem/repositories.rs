@@ -119,7 +119,7 @@ pub enum SignatureFault {
     #[display("its header {reason}")]
     BadHeader { reason: String },
     /// A package has none, and clients are told to refuse it.
-    #[display("is not signed, and the .repo file says gpgcheck=1")]
+    #[display("has no signature of its header, and the .repo file says gpgcheck=1")]
     Unsigned,
 }
 

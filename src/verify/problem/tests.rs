@@ -705,7 +705,7 @@ fn of_headers() -> Vec<Problem> {
         LeftOutAs::Colour,
     ];
     let faults = [
-        HeaderFault::NoPayloadDigest,
+        HeaderFault::NoDigest { missing: MissingDigest::Payload },
         HeaderFault::System { os: text("windows") },
         HeaderFault::Machine { arch: text("s390x") },
         HeaderFault::PayloadFormat { format: text("tar") },

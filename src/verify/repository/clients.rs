@@ -194,8 +194,10 @@ fn is_own_keyring(context: &Context<'_>, value: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Whether `Pin` has the value for a suite of the repository at one of `places`; anything without places.
+/// Whether `Pin` has the value for a suite of the repository at one of `places`. Without places, it may be
+/// anything for a suite without origin and label.
 fn is_own_pin(context: &Context<'_>, value: &str, places: &BTreeSet<String>) -> Result<bool> {
+    let mut is_unknown = places.is_empty();
     for suite in super::suites(context.root)? {
         let path = context.root.join("dists").join(suite).join("Release");
         if !is_head(&path)? {
@@ -205,12 +207,15 @@ fn is_own_pin(context: &Context<'_>, value: &str, places: &BTreeSet<String>) -> 
         let Ok(release) = Release::parse(&String::from_utf8_lossy(&text)) else { continue };
         let field = |name| release.field(name).unwrap_or_default().trim();
         let fields = ["Origin", "Label", "Codename"].map(field);
-        let is_it = |url: &String| pin(url, fields).split_whitespace().eq(value.split_whitespace());
-        if places.iter().any(is_it) {
+        let is_it = |url: &str| pin(url, fields).split_whitespace().eq(value.split_whitespace());
+        // Without origin and label, a pin is for the host.
+        let of_host = fields[..2].concat().is_empty();
+        if (!of_host && is_it("")) || places.iter().any(|url| is_it(url)) {
             return Ok(true);
         }
+        is_unknown &= of_host;
     }
-    Ok(places.is_empty())
+    Ok(is_unknown)
 }
 
 /// A value of several lines, in one that is not long.

@@ -111,7 +111,10 @@ impl Trust {
             }
         }
         let message = match refused {
-            Some(fault) => format!("{fault}, which apt of Debian 13 and others refuse"),
+            Some(fault) => format!(
+                "has a signature that {fault}, which apt of Debian 13 and others refuse: have it \
+                 signed again by a good key (`repo`, `rpmsign --resign`, or gpg 2.1 or later)"
+            ),
             None => NO_KEY.to_owned(),
         };
         Err(Error::new(Kind::Verify, message))

@@ -204,9 +204,14 @@ fn package(bytes: &[u8]) -> Result<String> {
         PackageReader::Deb(deb) => format!("{:?} {:?}", deb.control(), deb.control_files()),
         PackageReader::Rpm(_) => {
             let front = rpm::Front::read(&content(bytes))?;
-            // This field is in the signature header, which no checksum covers.
-            let package =
-                rpm_md::RpmPackage { archive_size: 0, ..rpm_md::RpmPackage::of_front(&front)? };
+            // These values are those of the signature header, which no checksum covers.
+            let package = rpm_md::RpmPackage {
+                archive_size: 0,
+                signed: false,
+                signed_for_rpm6: None,
+                missing_digest: None,
+                ..rpm_md::RpmPackage::of_front(&front)?
+            };
             format!("{package:?}")
         }
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::rpm::{Front, MissingDigest};
+use rockpack_base::formats::rpm::{Front, MissingDigest, missing_digest};
 use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
@@ -99,7 +99,7 @@ fn compare(
         Observation::Fault(Problem::PackageMismatch { file: package.path.clone(), difference })
     });
     let mut seen: Vec<Observation> = faults.collect();
-    let missing = front.missing_digest().into_iter();
+    let missing = missing_digest(metadata).into_iter();
     seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
     let signature = signature(content, &front, trust, unsigned)?;
     seen.extend(signature.map(|checked| match checked {
@@ -206,7 +206,10 @@ fn signature(
         .raw_signatures()
         .map_err(|e| Error::malformed("has a bad signature tag").cause(e))?;
     if signatures.is_empty() {
-        let refused = unsigned == Unsigned::Refused;
+        // Without keys, a signature of header and payload together is as good: neither is checked.
+        let other = [1002_u32, 1005].map(|tag| front.metadata.signature.entry_is_present(tag));
+        let accepted = trust.keys.is_empty() && other.contains(&true);
+        let refused = unsigned == Unsigned::Refused && !accepted;
         return Ok(refused.then_some(Err(SignatureFault::Unsigned)));
     }
     if trust.keys.is_empty() {

@@ -8,15 +8,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use rpm::{Header, IndexSignatureTag, IndexTag, PackageMetadata};
-use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 use super::faults::{fault, mismatch};
 use super::odd_texts::OddTexts;
-use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, paths};
+use super::{HEADER_MAGIC, LEAD_MAGIC, LEAD_SIZE, SHA256_ALGORITHM, paths};
 use crate::content::{Content, hex};
 use crate::error::{Error, Kind, Result};
+use crate::named::named_enum;
 
 /// Most bytes of data in a header; rpm refuses more.
 const HEADER_DATA_MAX: u64 = 256 << 20;
@@ -30,17 +30,17 @@ const UNUSED_TAG: u32 = 0x7fff_fffe;
 /// SHA-256 and SHA3-256 of the header, in the signature.
 const HEADER_DIGESTS: [u32; 2] = [273, 279];
 
-/// SHA-256, SHA-512 and SHA3-256 of the payload, in the header.
-const PAYLOAD_DIGESTS: [u32; 3] = [5092, 5121, 5123];
+/// SHA-512 and SHA3-256 of the payload, in the header.
+const PAYLOAD_DIGESTS: [u32; 2] = [5121, 5123];
 
-/// A digest without which rpm 6 refuses to install a package: it ignores MD5 and SHA-1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MissingDigest {
-    /// The digest of the header, which is part of the signature.
-    Header,
-    /// The digest of the payload, which is part of the header. That of the header may be missing, too.
-    Payload,
+named_enum! {
+    /// A digest without which rpm 6 refuses to install a package: it ignores MD5 and SHA-1.
+    pub enum MissingDigest {
+        /// The digest of the header, which is part of the signature.
+        Header = "header",
+        /// The digest of the payload, which is part of the header. The package may lack both.
+        Payload = "payload",
+    }
 }
 
 /// Lead, signature and header of a package. The header matches the digest and size in the signature.
@@ -113,23 +113,27 @@ impl Front {
         self.odd.named()
     }
 
-    /// The digest that the package lacks for rpm 6.
-    pub fn missing_digest(&self) -> Option<MissingDigest> {
-        let PackageMetadata { signature, header, .. } = &self.metadata;
-        if !PAYLOAD_DIGESTS.into_iter().any(|tag| header.entry_is_present(tag)) {
-            Some(MissingDigest::Payload)
-        } else if !HEADER_DIGESTS.into_iter().any(|tag| signature.entry_is_present(tag)) {
-            Some(MissingDigest::Header)
-        } else {
-            None
-        }
-    }
-
     /// Bytes of the payload before compression, by the signature or else the header; 0 if neither has them.
     pub fn archive_size(&self) -> Result<u64> {
         let stated = archive_size(&self.metadata.signature)?
             .or(number(&self.metadata.header, IndexTag::RPMTAG_ARCHIVESIZE as u32)?);
         Ok(stated.unwrap_or(0))
+    }
+}
+
+/// The digest that a package lacks for rpm 6.
+pub fn missing_digest(metadata: &PackageMetadata) -> Option<MissingDigest> {
+    let PackageMetadata { signature, header, .. } = metadata;
+    // Format 6 does not name the algorithm.
+    let algorithm = number(header, IndexTag::RPMTAG_PAYLOADSHA256ALGO as u32);
+    let is_sha256 = algorithm.is_ok_and(|it| it.is_none_or(|it| it == u64::from(SHA256_ALGORITHM)));
+    let has_sha256 = is_sha256 && header.entry_is_present(IndexTag::RPMTAG_PAYLOADSHA256);
+    if !has_sha256 && !PAYLOAD_DIGESTS.into_iter().any(|tag| header.entry_is_present(tag)) {
+        Some(MissingDigest::Payload)
+    } else if !HEADER_DIGESTS.into_iter().any(|tag| signature.entry_is_present(tag)) {
+        Some(MissingDigest::Header)
+    } else {
+        None
     }
 }
 

@@ -32,7 +32,7 @@ mod tags;
 mod writer;
 
 pub use files::differing_paths;
-pub use front::{Front, MissingDigest};
+pub use front::{Front, MissingDigest, missing_digest};
 pub use reader::RpmReader;
 pub use resign::signed;
 pub use scripts::{RpmChange, Scriptlet, ScriptletPhase};

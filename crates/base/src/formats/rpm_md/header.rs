@@ -13,7 +13,7 @@ use super::package::{
     RpmPackage, fault, is_primary, is_xml,
 };
 use crate::error::{Error, Result};
-use crate::formats::rpm::Front;
+use crate::formats::rpm::{Front, missing_digest};
 
 /// Number of changelog entries in an index: createrepo_c's default.
 const CHANGELOG_MAX: usize = 10;
@@ -37,7 +37,9 @@ impl RpmPackage {
         let metadata = &front.metadata;
         let header = &metadata.header;
         let files = files(header)?;
-        let signed = !metadata.raw_signatures().map_err(bad)?.is_empty();
+        let for_rpm4 =
+            RPM4_SIGNATURES.into_iter().any(|tag| metadata.signature.entry_is_present(tag));
+        let signed = !metadata.raw_signatures().map_err(bad)?.is_empty() || for_rpm4;
         let package = Self {
             name: text(header, IndexTag::RPMTAG_NAME)?,
             arch: if metadata.is_source_package() {
@@ -66,9 +68,8 @@ impl RpmPackage {
             files,
             changelog: changelog(metadata)?,
             signed,
-            signed_for_rpm6: signed
-                && !RPM4_SIGNATURES.into_iter().any(|tag| metadata.signature.entry_is_present(tag)),
-            missing_digest: front.missing_digest(),
+            signed_for_rpm6: Some(signed && !for_rpm4),
+            missing_digest: missing_digest(metadata),
             signers: BTreeSet::new(),
             replaced: Vec::new(),
         };

@@ -58,9 +58,10 @@ pub struct RpmPackage {
     pub changelog: Vec<Changelog>,
     /// Whether the package has an OpenPGP signature.
     pub signed: bool,
-    /// Whether rpm 4 does not see the signature, which has the tag of format 6 alone.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub signed_for_rpm6: bool,
+    /// Whether rpm 4 does not see the signature, which has the tag of format 6 alone. States of earlier versions
+    /// of rockpack have neither this nor the next value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_for_rpm6: Option<bool>,
     /// The digest without which rpm 6 refuses the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_digest: Option<MissingDigest>,

@@ -37,6 +37,8 @@ pub struct Owner<'a> {
     pub relations: Relations<'a>,
     /// Numbers of the files and links that the package owns.
     pub paths: Vec<u64>,
+    /// Numbers of the other paths of an `.rpm`, which several may have: directories and ghosts.
+    pub shared: Vec<u64>,
 }
 
 /// The way in which two packages obstruct each other.

@@ -17,17 +17,9 @@ use crate::package::bounds::{Bound, Relations, deb_bounds};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::indexed::{Facts, deb_path};
 use crate::package::owners::{Obstacle, Owner, SharedPath, obstacles};
-use crate::package::required_paths;
-use crate::package::{Comparison, DEB_FIELDS, Format, RelationKind};
+use crate::package::updates::RPM_LISTS;
+use crate::package::{Comparison, DEB_FIELDS, Format, required_paths};
 use crate::report::{Finding, Findings};
-
-/// The lists of `primary` that say what packages need, exclude and provide.
-const RPM_LISTS: [(&str, RelationKind); 4] = [
-    ("requires", RelationKind::Depends),
-    ("conflicts", RelationKind::Conflicts),
-    ("obsoletes", RelationKind::Obsoletes),
-    ("provides", RelationKind::Provides),
-];
 
 /// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
 /// repository (clients still have that one), and for required paths that clients do not find.
@@ -101,13 +93,17 @@ fn owner(facts: &Facts) -> Owner<'_> {
     let (relations, paths) = match facts {
         Facts::Deb(package) => (deb_relations(package), package.paths.as_slice().to_vec()),
         Facts::Rpm(package) => {
-            (rpm_relations(package), rpm_paths(package).map(path_digest).collect())
+            (rpm_relations(package), rpm_paths(package, true).map(path_digest).collect())
         }
         // Wheels are installed into environments, which a repository does not know.
         Facts::Wheel(_) => (Relations::default(), Vec::new()),
     };
+    let shared = match facts {
+        Facts::Rpm(package) => rpm_paths(package, false).map(path_digest).collect(),
+        _ => Vec::new(),
+    };
     let (name, arch) = (facts.name().to_owned(), facts.arch().to_owned());
-    Owner { name, version: facts.version(), arch, relations, paths }
+    Owner { name, version: facts.version(), arch, relations, paths, shared }
 }
 
 fn deb_relations(package: &DebPackage) -> Relations<'static> {
@@ -120,7 +116,7 @@ fn deb_relations(package: &DebPackage) -> Relations<'static> {
 }
 
 fn rpm_relations(package: &RpmPackage) -> Relations<'_> {
-    Relations::of(RPM_LISTS.into_iter().flat_map(|(list, kind)| {
+    Relations::of(RPM_LISTS.into_iter().flat_map(|(kind, list)| {
         package.list(list).iter().map(move |dependency| (kind, bound_of(dependency)))
     }))
 }
@@ -133,8 +129,9 @@ fn bound_of(dependency: &IndexedDependency) -> Bound<'_> {
     Bound { name: dependency.name.as_str().into(), version }
 }
 
-fn rpm_paths(package: &RpmPackage) -> impl Iterator<Item = &str> {
-    let own = package.files.iter().filter(|file| file.kind == FileKind::Plain);
+/// The paths of files and links if `plain`, and of directories and ghosts otherwise.
+fn rpm_paths(package: &RpmPackage, plain: bool) -> impl Iterator<Item = &str> {
+    let own = package.files.iter().filter(move |file| (file.kind == FileKind::Plain) == plain);
     own.map(|file| file.path.as_str())
 }
 
@@ -156,7 +153,7 @@ fn named(
 ) -> Option<String> {
     let found = match &record.indexed.facts {
         Facts::Rpm(package) => {
-            rpm_paths(package).find(|path| path_digest(path) == digest).map(str::to_owned)
+            rpm_paths(package, true).find(|path| path_digest(path) == digest).map(str::to_owned)
         }
         Facts::Deb(_) => {
             deb_path(&open(store, catalog, pooled)?, |path| path_digest(path) == digest)

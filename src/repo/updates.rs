@@ -48,20 +48,25 @@ pub(super) fn of(
     Update { findings, clients: clients.collect() }
 }
 
-/// The packages of `newest` with another vendor than an older version, which clients may have.
+/// The packages of `newest` with another vendor than an older version, which clients may have. An update may change
+/// the architecture to or from that of all machines.
 fn vendor_changes(
     earlier: &PoolRecords,
     next: &PoolRecords,
     newest: &[&PoolRecord],
 ) -> VendorChanges {
-    let newest = newest.iter().map(|record| &record.indexed.facts);
-    let newest: BTreeMap<(&str, &str), &Facts> =
-        newest.map(|facts| ((facts.name(), facts.arch()), facts)).collect();
+    let mut by_name: BTreeMap<&str, Vec<&Facts>> = BTreeMap::new();
+    for new in newest.iter().map(|record| &record.indexed.facts) {
+        by_name.entry(new.name()).or_default().push(new);
+    }
     let mut changes = VendorChanges::default();
     for old in earlier.values().chain(next.values()).map(|record| &record.indexed.facts) {
-        let new = newest.get(&(old.name(), old.arch()));
-        let newer = new.filter(|new| new.compare_versions(old).is_gt());
-        if let (Facts::Rpm(from), Some(Facts::Rpm(to))) = (old, newer) {
+        let newer = by_name.get(old.name()).into_iter().flatten().filter(|new| {
+            let archs = [new.arch(), old.arch()];
+            new.compare_versions(old).is_gt() && (archs[0] == archs[1] || archs.contains(&"noarch"))
+        });
+        let update = newer.max_by(|one, other| one.compare_versions(other));
+        if let (Facts::Rpm(from), Some(Facts::Rpm(to))) = (old, update) {
             changes.add(&from.name, &from.vendor, &to.vendor);
         }
     }

@@ -338,11 +338,17 @@ fn clients_find_interpreters_outside_of_bin() {
     let said = dnf_tries(&out, "rocm-tool");
     assert!(said.contains("Transaction Summary"), "{said}");
     // Packages of others, of which none provides the path.
-    let path = "/usr/share/example/owner";
-    let owner = rpm(here, &plain_spec("owner", "1", ""));
-    let user = rpm(here, &plain_spec("user", "1", &format!("Requires: {path}")));
-    let out = here.join("others");
-    assert!(publish(&mut repo(&[&owner, &user], &out)).contains("R139"));
-    let said = zypper_tries(&out, "user");
-    assert!(said.contains(&format!("nothing provides {path}")), "{said}");
+    let spec = plain_spec("owner", "1", "") + "%dir /usr/share/example\n";
+    let owner = rpm(here, &spec);
+    for (name, need) in [
+        ("file", "/usr/share/example/owner"),
+        ("folder", "/usr/share/example"),
+        ("either", "(/usr/share/example/owner or absent)"),
+    ] {
+        let user = rpm(here, &plain_spec(name, "1", &format!("Requires: {need}")));
+        let out = here.join(name);
+        assert!(publish(&mut repo(&[&owner, &user], &out)).contains("R139"), "{name}");
+        let said = zypper_tries(&out, name);
+        assert!(said.contains(&format!("nothing provides {need}")), "{said}");
+    }
 }

@@ -54,6 +54,10 @@ fn required_paths_that_clients_do_not_find_are_named() {
     let room = tempfile::tempdir().unwrap();
     let owner = plain_spec("owner", "1", "");
     let provides = plain_spec("owner", "1", "Provides: /usr/share/example/owner");
+    let folder = owner.replace("echo", "mkdir %{buildroot}/usr/share/example/more\necho")
+        + "%dir /usr/share/example/more\n%ghost /usr/share/example/ghost\n";
+    let either = |or: &str| format!("Requires: (/usr/share/example/owner or {or})");
+    let [absent, present] = ["absent", "owner"].map(either);
     for (name, owner, need, is_hidden) in [
         ("file", &owner, "Requires: /usr/share/example/owner", true),
         ("own", &owner, "Requires: /usr/share/example/user", true),
@@ -61,11 +65,18 @@ fn required_paths_that_clients_do_not_find_are_named() {
         ("listed", &owner.replace("/share/example", "/bin"), "Requires: /usr/bin/owner", false),
         ("elsewhere", &owner, "Requires: /usr/share/example/other", false),
         ("weak", &owner, "Recommends: /usr/share/example/owner", false),
+        ("folder", &folder, "Requires: /usr/share/example/more", true),
+        ("ghost", &folder, "Requires: /usr/share/example/ghost", true),
+        ("condition", &owner, "Requires: (/usr/share/example/owner if owner)", false),
+        ("both", &owner, "Requires: (/usr/share/example/owner and owner)", true),
+        ("either", &owner, absent.as_str(), true),
+        ("other", &owner, present.as_str(), false),
     ] {
         let (packages, out) = (room.path().join(name), room.path().join(format!("{name}-repo")));
         rpm(&packages, owner);
         rpm(&packages, &plain_spec("user", "1", need));
-        assert_eq!(verify(&packages).contains("V050"), is_hidden, "{name}");
+        // A set with a ghost is refused as such.
+        assert_eq!(verify(&packages).contains("V050"), is_hidden && name != "ghost", "{name}");
         for said in [publish(&mut repo(&[&packages], &out)), publish(&mut repo_at(&[], &out, 1))] {
             let is_named = said.contains("R139") && said.contains("is required by user 1-1");
             assert_eq!(is_named, is_hidden, "{name}: {said}");

@@ -95,19 +95,24 @@ fn a_vendor_that_changes_is_named() {
     need(&["rpmbuild", "rpm", "zypper"]);
     need_root();
     let room = tempfile::tempdir().unwrap();
-    for (case, (from, to, differ)) in [
-        ("Vendor: One", "Vendor: Two", true),
-        ("", "Vendor: One", true),
-        ("Vendor: One", "", true),
-        ("Vendor: One", "Vendor: ONE", false),
+    let noarch = "BuildArch: noarch\n";
+    // rpmbuild takes its own architecture without the line, and would make debug packages.
+    let native = "%global debug_package %{nil}\n";
+    for (case, (from, to, form, differ)) in [
+        ("Vendor: One", "Vendor: Two", noarch, true),
+        ("", "Vendor: One", noarch, true),
+        ("Vendor: One", "", noarch, true),
+        ("Vendor: One", "Vendor: ONE", noarch, false),
+        ("Vendor: One", "Vendor: Two", native, true),
+        ("Vendor: One", "Vendor: One", native, false),
     ]
     .into_iter()
     .enumerate()
     {
         let here = room.path().join(case.to_string());
-        let [old, new] = [("1", from), ("2", to)]
-            .map(|(version, vendor)| plain_spec("plain", version, vendor))
-            .map(|spec| rpm(&here.join("packages"), &spec));
+        let next = plain_spec("plain", "2", to).replace(noarch, form);
+        let [old, new] =
+            [plain_spec("plain", "1", from), next].map(|spec| rpm(&here.join("packages"), &spec));
         let (out, root) = (here.join("repo"), here.join("root"));
         fs::create_dir(&root).unwrap();
         publish(&mut repo(&[&old], &out));

@@ -19,8 +19,8 @@ const DEB_FIELDS: [(RelationKind, &str); 6] = [
     (Provides, "Provides"),
 ];
 
-/// The lists of `primary` that are judged.
-const RPM_LISTS: [(RelationKind, &str); 4] = [
+/// The lists of `primary` that say what packages need, exclude and provide.
+pub const RPM_LISTS: [(RelationKind, &str); 4] = [
     (Depends, "requires"),
     (Conflicts, "conflicts"),
     (Obsoletes, "obsoletes"),
@@ -36,7 +36,7 @@ impl<'a> From<&'a Facts> for Offered<'a> {
             Facts::Wheel(_) => Vec::new(),
         };
         let version = facts.version().into();
-        Self { name: facts.name(), version, arch: facts.arch(), relations }
+        Self { name: facts.name(), version, arch: facts.arch(), relations, paths: Vec::new() }
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! | | reported if | not reported |
 //! |---|---|---|
-//! | needs (`Depends`, `Pre-Depends`, `Requires`) | the newest versions of other packages do not meet them | names that no package has before or afterwards, because the distribution has them; paths; needs with an alternative that the distribution may have |
+//! | needs (`Depends`, `Pre-Depends`, `Requires`) | the newest versions of other packages do not meet them | names that no package has before or afterwards, because the distribution has them; paths that `primary` lists; needs with an alternative that the distribution may have |
 //! | exclusions (`Conflicts`, `Breaks`) | the newest version of another package is excluded, and clients have both | packages that excluded each other before, or replace one another |
 //!
 //! A relation that was already not met before is not reported. Neither is a package that another replaces
@@ -22,6 +22,7 @@ mod wish;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use facts::RPM_LISTS;
 pub use wish::Wish;
 
 use super::{Format, RelationKind};
@@ -39,6 +40,8 @@ pub struct Offered<'a> {
     pub arch: &'a str,
     /// The relations. The package's own name need not be among its provisions.
     pub relations: Vec<(RelationKind, Wish<'a>)>,
+    /// The paths that it has. If they are given, a need for one that it does not provide is not met.
+    pub paths: Vec<&'a str>,
 }
 
 /// The effect of an update on clients.

@@ -37,6 +37,10 @@ impl<'p, 'a> Table<'p, 'a> {
                 asking.entry(&*bound.name).or_default().push(at);
             }
         }
+        let paths = packages.iter().flat_map(|package| &package.paths);
+        for path in paths.filter(|path| asking.contains_key(**path)) {
+            offers.entry(path).or_default();
+        }
         Self { format, packages, offers, asking }
     }
 

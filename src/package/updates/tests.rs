@@ -8,7 +8,7 @@ fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> Offered<
         .iter()
         .flat_map(|(kind, list)| Wish::of_field(list).map(move |wish| (*kind, wish)))
         .collect();
-    Offered { name, version: version.into(), arch: "amd64", relations }
+    Offered { name, version: version.into(), arch: "amd64", relations, paths: Vec::new() }
 }
 
 fn needs<'a>(text: &'a str, list: &'a str) -> Offered<'a> {

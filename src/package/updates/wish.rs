@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use rockpack_base::formats::rpm_md::is_unlisted_path;
+
 use super::super::bounds::Bound;
 use super::super::{Comparison, Format};
 
@@ -21,7 +23,7 @@ pub enum Wish<'a> {
     All(Vec<Wish<'a>>),
     /// The first one if the second is met, else the third: `(a if b)`, `(a if b else c)`.
     If(Vec<Wish<'a>>),
-    /// A wish that is not judged: paths, other architectures, `with`, `without` and `unless`.
+    /// A wish that is not judged: paths in `primary`, other architectures, `with`, `without` and `unless`.
     Unknown,
 }
 
@@ -31,7 +33,6 @@ impl<'a> Wish<'a> {
     pub fn of(format: Format, name: &'a str, version: Option<(Comparison, &'a str)>) -> Self {
         match format {
             Format::Rpm if name.starts_with('(') => rich(name),
-            Format::Rpm if name.starts_with('/') => Self::Unknown,
             Format::Rpm => one(name, version),
             Format::Deb if name.contains('|') => {
                 Self::Any(name.split('|').map(of_control).collect())
@@ -137,6 +138,9 @@ fn joined_texts(wishes: &[Wish<'_>], word: &str) -> String {
 }
 
 fn one<'a>(name: &'a str, version: Option<(Comparison, &'a str)>) -> Wish<'a> {
+    if name.starts_with('/') && !is_unlisted_path(name) {
+        return Wish::Unknown;
+    }
     let version = version.map(|(sign, version)| (sign, Cow::Borrowed(version)));
     Wish::One(Bound { name: name.into(), version })
 }
@@ -201,7 +205,6 @@ impl<'a> Rich<'a> {
             Some((bound, rest)) => (one(name, Some(bound)), rest),
             None => (one(name, None), rest),
         };
-        let wish = if name.starts_with('/') { Wish::Unknown } else { wish };
         (!name.is_empty()).then_some((wish, rest.trim_start()))
     }
 }
@@ -274,6 +277,8 @@ mod tests {
             (Format::Rpm, "(a or b and c)", "?"),
             (Format::Rpm, "(a or b", "?"),
             (Format::Rpm, "(a or /bin/sh)", "a or ?"),
+            (Format::Rpm, "/opt/x", "/opt/x"),
+            (Format::Rpm, "(a or /opt/x)", "a or /opt/x"),
             (Format::Rpm, "()", "?"),
         ] {
             let wish = Wish::of(format, text, None);

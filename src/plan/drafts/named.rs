@@ -4,12 +4,11 @@
 use std::collections::BTreeSet;
 
 use rockpack_base::error::{Error, Faults, Result};
-use rockpack_base::formats::rpm_md::is_unlisted_path;
 use rockpack_base::tree::TreePath;
 
 use super::draft::Draft;
 use crate::config::{Config, nearest};
-use crate::package::{Format, RelationKind};
+use crate::package::{Format, RelationKind, required_paths};
 use crate::plan::naming::place_of;
 use crate::plan::relations::plain;
 use crate::plan::settings::PlanSettings;
@@ -67,22 +66,22 @@ pub(in crate::plan) fn add_relations(setting: &PlanSettings, drafts: &mut [Draft
 /// Lets packages provide those of their paths that an `.rpm` of the set requires and `primary` does not list,
 /// unless one provides them already. dnf and zypper find no package for them otherwise.
 fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
-    let (mut required, mut provided) = (BTreeSet::new(), BTreeSet::new());
-    for draft in drafts.iter() {
+    let relations = drafts.iter().flat_map(|draft| {
         let stated = draft.relations.iter().filter(|(format, _)| *format == Format::Rpm);
-        let found = draft.discovered.rpm.iter().filter(|found| {
+        let found = draft.discovered.rpm.iter().filter(move |found| {
             !draft.changes(setting).any(|change| change.rpm.removed.contains(&found.name))
         });
-        let relations = stated.map(|(_, relation)| relation).chain(found);
-        for relation in relations.filter(|relation| is_unlisted_path(&relation.name)) {
-            match relation.kind {
-                RelationKind::Depends => drop(required.insert(relation.name.clone())),
-                RelationKind::Provides => drop(provided.insert(relation.name.clone())),
-                _ => {}
-            }
-        }
-    }
-    for path in required.difference(&provided) {
+        stated.map(|(_, relation)| relation).chain(found)
+    });
+    let (requires, others): (Vec<_>, Vec<_>) =
+        relations.partition(|relation| relation.kind == RelationKind::Depends);
+    let is_provided = |name: &str| {
+        others.iter().any(|other| other.kind == RelationKind::Provides && other.name == name)
+    };
+    let names = requires.into_iter().map(|relation| &relation.name);
+    let required: BTreeSet<String> =
+        names.flat_map(|name| required_paths::unmet(name, is_provided)).collect();
+    for path in &required {
         let inside = path.strip_prefix(&format!("{}/", setting.prefix.absolute()));
         let Some(inside) = inside.and_then(|inside| TreePath::new(inside).ok()) else { continue };
         for draft in drafts.iter_mut() {

@@ -55,5 +55,6 @@ fn offered(package: &Package<FileSource>, format: Format) -> Option<Offered<'_>>
         (relation.kind, Wish::of(format, &relation.name, bound))
     });
     let version = Cow::Owned(package.full_version(format)?);
-    Some(Offered { name: package.name(format)?, version, arch, relations: relations.collect() })
+    let (name, relations) = (package.name(format)?, relations.collect());
+    Some(Offered { name, version, arch, relations, paths: Vec::new() })
 }

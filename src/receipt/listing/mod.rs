@@ -177,7 +177,8 @@ impl ListedPackage {
             relations.push((*kind, Wish::of(self.format, name, version)));
         }
         let version = self.version.as_str().into();
-        Offered { name: &self.name, version, arch: &self.architecture, relations }
+        let paths = self.members.iter().map(|member| member.path.as_str()).collect();
+        Offered { name: &self.name, version, arch: &self.architecture, relations, paths }
     }
 
     /// The relations of a kind.

@@ -39,8 +39,8 @@ pub struct Misfit {
     pub discord: Discord,
     /// The relation in words: `rocm-common = 7.1.0-1`.
     pub relation: String,
-    /// The newest packages that the relation is about: `rocm-common 7.1.0-2`. Empty if no such
-    /// package exists any more, or if a suitable one does not fit others itself.
+    /// The newest packages that the relation is about: `rocm-common 7.1.0-2`. Empty if nothing
+    /// offers its name any more, or if a suitable one does not fit others itself.
     pub offered: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Misfit {
     fn told(&self) -> String {
         let Self { package, version, discord, relation, offered, .. } = self;
         let newest = match offered.as_slice() {
-            [] => ", which is gone or does not fit itself".to_owned(),
+            [] => ", which no package that fits provides".to_owned(),
             offered => format!(", and the newest is {}", list(offered)),
         };
         format!("{package} {version} {discord} {relation}{newest}")
@@ -58,7 +58,10 @@ impl Misfit {
 
 /// Writes a text about packages that no longer fit, and about updates that are held back for them.
 pub(super) fn told(misfits: &[Misfit], held_back: &[String]) -> String {
-    let texts: Vec<String> = misfits.iter().map(Misfit::told).collect();
+    // Those that do not fit because others do not come last.
+    let mut misfits: Vec<&Misfit> = misfits.iter().collect();
+    misfits.sort_by_key(|misfit| misfit.installed && misfit.offered.is_empty());
+    let texts: Vec<String> = misfits.iter().map(|misfit| misfit.told()).collect();
     let more = match texts.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!("; and {more} more"),

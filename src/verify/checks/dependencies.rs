@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::formats::rpm_md::is_unlisted_path;
 use rockpack_base::gfx::{BaseArch, SPIRV, Target, generic_of};
 
 use super::listings::listings;
 use super::set_archives::{archives, shipped};
 use super::transformed::transformed;
+use crate::package::required_paths;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};
@@ -136,11 +136,11 @@ fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<Depen
 /// Required paths of the set for which clients find no package.
 fn unlisted(package: &Installed, packages: &[&Installed]) -> impl Iterator<Item = DependencyLack> {
     let offers = move || packages.iter().flat_map(|other| &other.provides);
-    let paths = package.named.iter().filter(|name| is_unlisted_path(name));
-    let open = paths.filter(move |path| !offers().any(|offer| offer.name == **path));
+    let is_provided = move |name: &str| offers().any(|offer| offer.name == name);
+    let open = package.named.iter().flat_map(move |name| required_paths::unmet(name, is_provided));
     open.filter_map(move |path| {
-        let owner = packages.iter().find(|other| other.paths.contains_key(path))?;
-        Some(DependencyLack::PathUnlisted { path: path.clone(), owner: owner.file.clone() })
+        let owner = packages.iter().find(|other| other.paths.contains_key(&path))?;
+        Some(DependencyLack::PathUnlisted { path, owner: owner.file.clone() })
     })
 }
 

@@ -131,6 +131,8 @@ pub enum OpenDependency {
     Deb { alternatives: Vec<String>, arch: Option<String> },
     /// The dependency of an `.rpm` on machines of `arch`.
     Rpm { alternatives: Vec<String>, arch: String },
+    /// A path that an `.rpm` requires, and a package with it that dnf and zypper do not find.
+    Path { path: String, owner: String },
     /// The requirement of an extra of a wheel.
     Wheel { extra: String, requires: String },
 }
@@ -140,14 +142,16 @@ impl fmt::Display for OpenDependency {
         let (verb, alternatives, arch) = match self {
             Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
             Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
+            Self::Path { path, owner } => {
+                let which = "but no package provides it and primary does not list it";
+                return write!(f, "requires {path}, which is in {owner}, {which}");
+            }
             Self::Wheel { extra, requires } => {
                 let which = "which the index does not have, or not for its tags";
                 return write!(f, "its extra {extra} requires {requires}, {which}");
             }
         };
-        let is_path = alternatives.iter().any(|wish| wish.starts_with('/'));
-        let end = if is_path { "provides or has in primary" } else { "is" };
-        write!(f, "{verb} {}, which no package{} {end}", either(alternatives, 5), for_arch(arch))
+        write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
     }
 }
 

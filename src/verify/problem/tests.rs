@@ -629,9 +629,9 @@ fn of_indexed_packages() -> Vec<Problem> {
             alternatives: texts(["a = 1"]),
             arch: text("x86_64"),
         }),
-        open_dependency(OpenDependency::Rpm {
-            alternatives: texts(["/opt/rocm/libexec/runner"]),
-            arch: text("x86_64"),
+        open_dependency(OpenDependency::Path {
+            path: text("/opt/rocm/libexec/runner"),
+            owner: text("packages/r/rocm-core-7.1.0-1.x86_64.rpm"),
         }),
         open_dependency(OpenDependency::Wheel {
             extra: "device-gfx942".to_owned(),

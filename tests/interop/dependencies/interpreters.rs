@@ -384,7 +384,8 @@ fn required_paths_that_clients_do_not_find_are_provided() {
                   '/opt/absent', '(/opt/rocm-7.1/libexec/runner-2 or absent)']\n";
     case.built(config, &[]);
     assert_eq!(provided(&case, one), ["lib/libtool.a", "libexec/runner"]);
-    assert_eq!(provided(&case, two), [&python[..], &["libexec/link"]].concat());
+    let programs = ["libexec/link", "libexec/runner-2"];
+    assert_eq!(provided(&case, two), [&python[..], &programs].concat());
     let found = verify(&case);
     assert!(found.contains("exit status: 0"), "{found}");
     // Without the requirement, or where another package provides the path, nothing is added.
@@ -400,6 +401,33 @@ fn required_paths_that_clients_do_not_find_are_provided() {
     let expected = format!("requires /opt/rocm-7.1/libexec/link of {two}.rpm, which no package");
     assert_eq!((status, problems.len()), (Some(1), 1), "{problems:?}");
     assert!(problems[0].starts_with("V050") && problems[0].contains(&expected), "{problems:?}");
+}
+
+/// A run without the owner of a required path cannot let it provide the path.
+#[test]
+fn a_path_that_an_earlier_package_does_not_provide_is_named() {
+    tools::need(&TOOLS);
+    let case = tool();
+    write(&case.stage("other").join("libexec/runner"), 0o755, "#!/bin/sh\n");
+    case.built("", &[]);
+    let since = case.path("first.json");
+    fs::copy(case.path("out/packages.json"), &since).unwrap();
+    let line = "#!/opt/rocm-7.1/libexec/runner\n";
+    write(&case.stage("tool").join("bin/own"), 0o755, line);
+    let options = ["--release", "2", "--since", since.to_str().unwrap(), "--only", "tool"];
+    let said = case.built("", &options);
+    let expected = "rocm-tool 7.1.0-2 needs /opt/rocm-7.1/libexec/runner, which no package that \
+                    fits provides";
+    assert!(said.contains("R113 earlier-held-back: rpm: ") && said.contains(expected), "{said}");
+    let said = case.built("", &options[..4]);
+    assert!(!said.contains("R113"), "{said}");
+    assert_eq!(provided(&case, "rocm-other-7.1.0-2.noarch"), ["libexec/runner"]);
+    // Later runs need the owner no more.
+    fs::copy(case.path("out/packages.json"), &since).unwrap();
+    write(&case.stage("tool").join("bin/second"), 0o755, line);
+    let said = case.built("", &["--release", "3", "--since", options[3], "--only", "tool"]);
+    assert!(case.path("out/rocm-tool-7.1.0-3.x86_64.rpm").exists(), "{said}");
+    assert!(!said.contains("R113"), "{said}");
 }
 
 #[test]

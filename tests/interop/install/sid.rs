@@ -68,6 +68,7 @@ fn build(system: &dyn System, shard: &Path, release: &str, options: &[&str]) -> 
 }
 
 fn interpreters_outside_of_bin_are_found(system: &dyn System) {
+    an_interpreter_of_an_earlier_package_is_not_found(system);
     let shard = shard(&[
         ["tool", "bin/own", "/opt/rocm-7.1/libexec/own"],
         ["tool", "libexec/own", "/opt/rocm-7.1/libexec/other"],
@@ -78,6 +79,24 @@ fn interpreters_outside_of_bin_are_found(system: &dyn System) {
     run(&mut system.install(&["rocm-tool"]));
     assert!(system.names().contains("rocm-other"));
     system.assert_whole();
+}
+
+/// R113 says that clients do not find the interpreter of a package that this run leaves out.
+fn an_interpreter_of_an_earlier_package_is_not_found(system: &dyn System) {
+    let first = shard(&[["tool", "bin/own", "/bin/sh"], ["other", "libexec/other", "/bin/sh"]]);
+    let (first, _) = build(system, first.path(), "1", &[]);
+    let second = shard(&[
+        ["tool", "bin/own", "/opt/rocm-7.1/libexec/other"],
+        ["other", "libexec/other", "/bin/sh"],
+    ]);
+    let receipt = first.join("packages.json");
+    let options = ["--since", receipt.to_str().unwrap(), "--only", "tool"];
+    let (second, said) = build(system, second.path(), "2", &options);
+    let path = "/opt/rocm-7.1/libexec/other";
+    assert!(said.contains("R113") && said.contains(&format!("needs {path}, which no")), "{said}");
+    system.offer(&[&first, &second, support::bases::rpm()]);
+    let said = told(&mut system.install_versions(&[("rocm-tool", "7.1.0-2")]));
+    assert!(said.contains(&format!("nothing provides {path}")), "{said}");
 }
 
 /// R138 says what zypper does, and names the option that helps.

@@ -60,7 +60,7 @@ fn parse_inner(content: &Content) -> Result<Bundle> {
         (2, 1..=ENTRY_LIMIT) => (count, 24),
         (1 | 2, _) => {
             let message = format!("{count} is no size of the entry, or number of entries");
-            return Err(Error::malformed(message).at(&content.place(24)));
+            return Err(Error::unsupported(message).at(&content.place(24)));
         }
         _ => {
             let message = format!("version {version} is not known");

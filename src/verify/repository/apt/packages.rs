@@ -190,6 +190,7 @@ fn owner<'p>(package: &'p SuitePackage, paths: &PathDigests) -> Owner<'p> {
         arch: package.field("Architecture").to_owned(),
         relations: Relations::of(relations),
         paths: paths.as_slice().to_vec(),
+        shared: Vec::new(),
     }
 }
 

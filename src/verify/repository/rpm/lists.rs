@@ -75,8 +75,10 @@ const FLAGS: [&str; 6] = ["", "LT", "LE", "EQ", "GE", "GT"];
 pub(super) struct RpmFiles {
     /// The digest of all paths ([`paths_digest`]).
     pub digest: [u8; 32],
-    /// Files and links, without those that debug files may share.
+    /// Numbers of files and links.
     pub owned: PathDigests,
+    /// Numbers of directories and ghosts.
+    pub shared: Vec<u64>,
 }
 
 impl RpmEntry {
@@ -184,6 +186,8 @@ struct FileNames {
     places: Vec<Range<usize>>,
     /// Numbers of files and links.
     owned: Vec<u64>,
+    /// Numbers of directories and ghosts.
+    shared: Vec<u64>,
 }
 
 impl FileNames {
@@ -191,14 +195,14 @@ impl FileNames {
         let start = self.text.len();
         self.text.push_str(path);
         self.places.push(start..self.text.len());
-        if is_plain {
-            self.owned.push(path_digest(path));
-        }
+        let numbers = if is_plain { &mut self.owned } else { &mut self.shared };
+        numbers.push(path_digest(path));
     }
 
     fn finish(self) -> RpmFiles {
         let paths = self.places.into_iter().filter_map(|place| self.text.get(place)).collect();
-        RpmFiles { digest: paths_digest(paths), owned: PathDigests::of_numbers(self.owned) }
+        let (digest, owned) = (paths_digest(paths), PathDigests::of_numbers(self.owned));
+        RpmFiles { digest, owned, shared: self.shared }
     }
 }
 

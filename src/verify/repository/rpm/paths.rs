@@ -39,11 +39,10 @@ pub(super) fn check(
         let paths = front.metadata.get_file_paths().ok()?;
         paths.iter().filter_map(|path| path.to_str()).find(|path| is_it(path)).map(str::to_owned)
     });
-    required_paths::each_hidden(&owners, |path, _, requirers| {
-        for package in requirers.iter().filter_map(|at| primary.get(*at)) {
-            let (alternatives, arch) = (vec![path.to_owned()], package.arch.clone());
-            let dependency = OpenDependency::Rpm { alternatives, arch };
-            let file = package.path.clone();
+    required_paths::each_hidden(&owners, |path, owner, requirers| {
+        for at in requirers {
+            let [file, owner] = [*at, owner].map(|at| primary[at].path.clone());
+            let dependency = OpenDependency::Path { path: path.to_owned(), owner };
             context.problems.add(Problem::DependencyOpen { file, dependency });
         }
     });
@@ -63,6 +62,7 @@ fn owner<'a>(package: &'a RpmEntry, files: Option<&&RpmFiles>) -> Owner<'a> {
         arch: package.arch.clone(),
         relations: Relations::of(relations),
         paths: files.map_or(&[][..], |files| files.owned.as_slice()).to_vec(),
+        shared: files.map_or(&[][..], |files| files.shared.as_slice()).to_vec(),
     }
 }
 

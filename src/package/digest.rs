@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use rockpack_base::content::hex;
+use rockpack_base::tree::TreePath;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -21,7 +22,7 @@ pub struct Identity {
     pub taken: Vec<(Format, Relation)>,
     /// Paths at which a folder became something else, or the reverse.
     pub changed: Vec<(Format, PathChange)>,
-    /// The libraries of other packages of the set that files of this package need.
+    /// The libraries of other packages of the set that files of this package or of its earlier releases need.
     pub imports: Vec<Import>,
 }
 
@@ -30,10 +31,37 @@ pub struct Identity {
 pub struct Import {
     /// The name by which they need it.
     pub library: String,
+    /// The path at which they find it, relative to the prefix.
+    pub path: TreePath,
     /// The id of the package that has it.
     pub package: String,
-    /// The dynamic symbols that they take from it, sorted: `name`, or `name@version`.
+    /// Whether only earlier releases of the package with the files need it, or these symbols.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_former: bool,
+    /// The dynamic symbols that they take from it, sorted: `name`, `name@version`, and `library(version)` for
+    /// each version that they need.
     pub symbols: BTreeSet<String>,
+}
+
+impl Import {
+    /// Whether `item` is the library or one of the symbols.
+    pub fn has(&self, item: &str) -> bool {
+        self.library == item || self.symbols.contains(item)
+    }
+
+    /// Whether both are of one library.
+    pub fn is_of(&self, other: &Self) -> bool {
+        (&self.library, &self.path, &self.package) == (&other.library, &other.path, &other.package)
+    }
+
+    /// Adds the import to others, or its symbols to those of the same library.
+    pub fn merge_into(self, imports: &mut Vec<Self>) {
+        let mut same = imports.iter_mut().filter(|it| it.is_former == self.is_former);
+        match same.find(|it| it.is_of(&self)) {
+            Some(known) => known.symbols.extend(self.symbols),
+            None => imports.push(self),
+        }
+    }
 }
 
 /// A path at which a folder becomes something else in an update, or the reverse.

@@ -136,7 +136,7 @@ fn decide(
         !names.is_whole() && !packages.iter().any(|package| package.id == record.id)
     });
     since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
-    imports::add(&linkage.symbols, &kept, earlier, &mut packages, findings);
+    imports::add(&linkage.symbols, &kept, (earlier, &standing), &mut packages, findings);
     Ok(Plan {
         archives: used(archives, &packages),
         packages,

@@ -116,7 +116,7 @@ pub struct PackageRecord {
     /// Relations and path changes that clients of earlier sets need for the update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<UpdateRecord>,
-    /// The libraries of other packages of the set that its files need.
+    /// The libraries of other packages of the set that its files or those of its earlier releases need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imports: Vec<Import>,
     /// The relations that the package states, sorted, without the ones to itself.

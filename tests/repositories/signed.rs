@@ -299,7 +299,7 @@ fn a_key_package_is_named_as_the_repository_is() {
     // A refused run makes nothing.
     refused(signed_at(&[], &out, 1, &own).args(["--key-package", "1", "--suite", "../x"]));
     assert!(!out.join(".rockpack/keyring").exists());
-    // The name of the suite is remembered; the rpm repository is new and has its own.
+    // The rpm repository is new, and has the name of the other one.
     publish(signed_at(&[&plain], &out, 1, &own).args(["--key-package", "1", "--url", url]));
     let sources = fs::read_to_string(out.join("hip-stable.sources")).unwrap();
     let package = out.join("pool/main/h/hip-archive-keyring/hip-archive-keyring_1_all.deb");
@@ -308,10 +308,10 @@ fn a_key_package_is_named_as_the_repository_is() {
     assert!(files.contains(&format!(".{path}\n")), "{files}");
     assert!(sources.contains(&format!("Signed-By: {path}\n")), "{sources}");
     assert!(!out.join("pool/main/r").exists());
-    let package = out.join("packages/e/example-org-archive-keyring-1-1.noarch.rpm");
+    let package = out.join("packages/h/hip-archive-keyring-1-1.noarch.rpm");
     let files = succeed(Command::new("rpm").arg("-qlp").arg(package));
-    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-example-org");
-    let repo = fs::read_to_string(out.join("example-org.repo")).unwrap();
-    assert!(repo.contains(&format!("gpgkey={url}/example-org-archive-keyring.asc\n")), "{repo}");
+    assert_eq!(files.trim(), "/etc/pki/rpm-gpg/RPM-GPG-KEY-hip");
+    let repo = fs::read_to_string(out.join("hip.repo")).unwrap();
+    assert!(repo.contains(&format!("gpgkey={url}/hip-archive-keyring.asc\n")), "{repo}");
     assert!(verify_by(&out, &own.public).contains("all checks passed"));
 }

@@ -45,6 +45,11 @@ pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
         .collect();
     plan.kept =
         plan.standing.kept(|record| unchanged.contains(&record.id) || outside.contains(&record.id));
+    for record in &mut plan.kept.packages {
+        // Receipts of earlier versions of rockpack list no imports, and libraries move to other packages.
+        let planned = plan.packages.iter().find(|package| package.id == record.id);
+        planned.into_iter().for_each(|it| record.imports.clone_from(&it.identity.imports));
+    }
     plan.keep(&made);
     let kept: KeptRecords = plan
         .kept

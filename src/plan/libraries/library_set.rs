@@ -13,6 +13,7 @@ use rockpack_base::tree::{LINK_LIMIT, Node, TreePath};
 
 use super::linked_file::{LibraryLookup, LinkedFile, SetLibrary};
 use crate::dependencies::search::Order;
+use crate::package::Import;
 use crate::plan::contents::portion::Portion;
 use crate::plan::settings::PlanSettings;
 use crate::report::{Finding, Findings};
@@ -34,6 +35,7 @@ impl Provider<'_> {
         SetLibrary {
             portions: BTreeSet::from([self.portion]),
             owner: self.portion,
+            found_at: self.path.clone(),
             file: self.path.clone(),
             is_private,
             is_reached,
@@ -186,7 +188,7 @@ impl<'a> LibrarySet<'a> {
 
     /// The library at `path`, reached through links of the set.
     fn at(&self, mut path: TreePath) -> Option<SetLibrary> {
-        let is_private = !self.is_public(&path);
+        let (found_at, is_private) = (path.clone(), !self.is_public(&path));
         let mut portions = BTreeSet::new();
         for _ in 0..LINK_LIMIT {
             let (portion, node) = self.by_path.get(&path)?;
@@ -198,6 +200,7 @@ impl<'a> LibrarySet<'a> {
                     return Some(SetLibrary {
                         portions,
                         owner,
+                        found_at,
                         file: path,
                         is_private,
                         is_reached,
@@ -208,6 +211,16 @@ impl<'a> LibrarySet<'a> {
             }
         }
         None
+    }
+
+    /// The library that a package with this `import` finds: the one at the same path, or a public one of that
+    /// name.
+    pub(super) fn find_again(&self, import: &Import) -> Option<TreePath> {
+        self.at(import.path.clone()).map(|library| library.file).or_else(|| {
+            let mut named = self.by_name.get(import.library.as_str())?.iter();
+            let found = named.find(|it| *it.path == import.path || self.is_public(it.path))?;
+            Some(found.path.clone())
+        })
     }
 
     /// The dynamic section of the library at `path`, if it was read.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::tree::TreePath;
 
 use super::discovered::Discovered;
-use super::symbols::PackageSymbols;
+use super::symbols::SetSymbols;
 use crate::dependencies::script::FirstLine;
 
 /// The needs of a set's portions, as their host files state them, by index of the portion.
@@ -21,8 +21,8 @@ pub(in crate::plan) struct Linkage {
     pub first_lines: BTreeMap<TreePath, FirstLine>,
     /// Portion → its needs from outside, and its offers.
     pub discovered: BTreeMap<usize, Discovered>,
-    /// The symbols of each host package, by its id.
-    pub symbols: BTreeMap<String, PackageSymbols>,
+    /// The libraries and symbols that packages of this set and of earlier ones import.
+    pub symbols: SetSymbols,
 }
 
 impl Linkage {

@@ -51,6 +51,8 @@ pub(super) struct SetLibrary {
     pub portions: BTreeSet<usize>,
     /// The portion of its file.
     pub owner: usize,
+    /// The path at which the loader finds it: that of its file, or of a link to it.
+    pub found_at: TreePath,
     /// Path of the library's file.
     pub file: TreePath,
     /// Whether it is outside of the linker path.

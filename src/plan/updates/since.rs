@@ -85,7 +85,8 @@ fn inherit(
     }
 }
 
-/// Adds relations to packages of earlier sets, unless `package` has one to them that is as strict.
+/// Adds relations to packages of earlier sets, unless `package` has one to them that is as strict. They replace
+/// less strict ones.
 pub(super) fn add_relations(
     package: &mut Package<FileSource>,
     format: Format,
@@ -94,8 +95,11 @@ pub(super) fn add_relations(
     let Some(relations) = package.relations_mut(format) else { return };
     let added: Vec<Relation> =
         added.into_iter().filter(|new| !is_known(new, relations, format)).collect();
+    relations.retain(|known| !is_known(known, &added, format));
     relations.extend(added.iter().cloned());
     relations.sort();
+    let taken = &mut package.identity.taken;
+    taken.retain(|(of, known)| *of != format || !is_known(known, &added, format));
     package.identity.taken.extend(added.into_iter().map(|relation| (format, relation)));
 }
 
@@ -103,7 +107,9 @@ fn is_known(new: &Relation, relations: &[Relation], format: Format) -> bool {
     relations.iter().any(|known| {
         let same = known.kind == new.kind && known.name == new.name;
         let bounds = known.version.as_ref().zip(new.version.as_ref());
-        same && bounds.is_none_or(|((_, known), (_, new))| !is_newer(format, new, known))
+        same && bounds.is_none_or(|((sign, known), (new_sign, new))| {
+            sign == new_sign && !is_newer(format, new, known)
+        })
     })
 }
 

@@ -866,9 +866,10 @@ coded! {
         { package: PackageName, library: Soname, provider: PackageName, symbols: Vec<String> }
         ["{package}"]
         [
-            "needs {library}{}, which {provider} had in an earlier set and no longer has: its files do not \
-             start, or end at the first use; build them against this set, in the same run",
-            if symbols.is_empty() { String::new() } else { format!(" with {}", few(symbols, 3)) }
+            "needs {}{library}, which {provider} had in an earlier set and no longer has: its files do not \
+             start, or end at the first use; rebuild it against this set, or name it under --only, too, if \
+             that leaves it out",
+            if symbols.is_empty() { String::new() } else { format!("{} of ", few(symbols, 3)) }
         ];
     /// Packages of the rpm repository state no digest of their header or payload that rpm 6 takes.
     PackagesWithoutDigest = "R135" "rpm-without-digest" Warning

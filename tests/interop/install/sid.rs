@@ -96,7 +96,7 @@ fn an_interpreter_of_an_earlier_package_is_not_found(system: &dyn System) {
     assert!(said.contains("R113") && said.contains(&format!("needs {path}, which no")), "{said}");
     system.offer(&[&first, &second, support::bases::rpm()]);
     let said = told(&mut system.install_versions(&[("rocm-tool", "7.1.0-2")]));
-    assert!(said.contains(&format!("nothing provides {path}")), "{said}");
+    assert!(said.contains("nothing provides") && said.contains(path), "{said}");
 }
 
 /// R138 says what zypper does, and names the option that helps.

@@ -6,20 +6,16 @@ use std::fmt;
 use std::io::{self, Write};
 
 use clap::{ColorChoice, ValueEnum};
+use derive_more::Display;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use rockpack_base::error::{
     Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
 };
 
 /// An error for miette: what was being done, where, why, and what to do. Further faults are shown separately.
-#[derive(Debug)]
+#[derive(Debug, Display)]
+#[display("{}", _0.in_full())]
 struct FullError<'a>(&'a Error);
-
-impl fmt::Display for FullError<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.in_full())
-    }
-}
 
 impl std::error::Error for FullError<'_> {}
 

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use derive_more::Display;
 use rockpack_base::error::{Error, Kind, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -38,7 +39,11 @@ pub fn option_of(key: &str) -> String {
 }
 
 /// The position of a value. Line and column count from 1, the column in characters.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
+#[display(
+    "{}:{line}:{column}",
+    file.as_deref().map_or("configuration".into(), Path::to_string_lossy)
+)]
 pub struct Position {
     /// The file, if the text came from one.
     pub file: Option<PathBuf>,
@@ -65,11 +70,11 @@ impl ConfigDocument {
             Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
                 let text = error.to_string();
                 let message = text.split(" at line ").next().unwrap_or(&text);
-                let at = LineColumn { line: error.line(), column: error.column() };
-                self.at_line(Some(at), message)
+                let (line, column) = (error.line(), error.column());
+                self.at_line(Some(Position { file: None, line, column }), message)
             }),
             Syntax::Toml => toml::from_str(&self.text).map_err(|error| {
-                let at = error.span().map(|span| line_and_column(&self.text, span.start));
+                let at = error.span().map(|span| self.position_of(span.start));
                 self.at_line(at, error.message())
             }),
         };
@@ -97,8 +102,15 @@ impl ConfigDocument {
         let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
         kinds.into_iter().for_each(|key| *key = "components");
         let offset = self.offset(keys).or_else(|| self.offset(&older))?;
-        let LineColumn { line, column } = line_and_column(&self.text, offset);
-        Some(Position { file: self.file.clone(), line, column })
+        Some(self.position_of(offset))
+    }
+
+    fn position_of(&self, offset: usize) -> Position {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before[start..].chars().count() + 1;
+        Position { file: self.file.clone(), line, column }
     }
 
     fn offset(&self, keys: &[&str]) -> Option<usize> {
@@ -113,49 +125,28 @@ impl ConfigDocument {
         if self.is_given(keys) {
             return Error::new(Kind::Usage, message).structure(option_of(&keys.concat()));
         }
-        let at = self.position(keys).map(|at| LineColumn { line: at.line, column: at.column });
         let message = match keys {
             [] => message.into(),
             keys => format!("{}: {}", keys.join("."), message.into()),
         };
-        self.at_line(at, &message)
+        self.at_line(self.position(keys), &message)
     }
 
     /// The `error` about the value at `keys` with its position and hint.
     pub fn located(&self, keys: &[&str], error: &Error) -> Error {
-        let located = self.fault(keys, error.message());
-        match error.hint_text() {
-            Some(hint) => located.hint(hint),
-            None => located,
-        }
+        self.fault(keys, error.message()).hint_if(error.hint_text())
     }
 
-    fn at_line(&self, at: Option<LineColumn>, message: &str) -> Error {
+    fn at_line(&self, at: Option<Position>, message: &str) -> Error {
         let mut error = Error::new(Kind::Config, message);
         if let Some(file) = &self.file {
             error = error.file(file);
         }
-        if let Some(LineColumn { line, column }) = at {
+        if let Some(Position { line, column, .. }) = at {
             error = error.structure(format!("line {line}, column {column}"));
         }
-        match nearest_key(message) {
-            Some(key) => error.hint(format!("did you mean `{key}`?")),
-            None => error,
-        }
+        error.hint_if(nearest_key(message).map(|key| format!("did you mean `{key}`?")))
     }
-}
-
-/// Line and column, both counted from 1, the column in characters.
-struct LineColumn {
-    line: usize,
-    column: usize,
-}
-
-fn line_and_column(text: &str, offset: usize) -> LineColumn {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |at| at + 1);
-    LineColumn { line, column: before[start..].chars().count() + 1 }
 }
 
 /// Finds the value at `keys`. Its text is borrowed from `text`, so the difference of the addresses is its

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use derive_more::Display;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::wheel::{Condition, Metadata, Requirement, WheelFile, normalized};
@@ -46,7 +47,8 @@ pub struct WheelReport {
 }
 
 /// The part of a wheel in a split set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
+#[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum WheelRole {
     /// A wheel whose binaries hold device code.
@@ -57,18 +59,6 @@ pub enum WheelRole {
     Device,
     /// A wheel that has nothing to do with device code, or only with that of others.
     Plain,
-}
-
-impl WheelRole {
-    /// The name in texts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fat => "fat",
-            Self::Host => "host",
-            Self::Device => "device",
-            Self::Plain => "plain",
-        }
-    }
 }
 
 /// A file in a wheel.

@@ -17,6 +17,7 @@ mod relation;
 pub mod releases;
 pub mod required_paths;
 pub mod system_folders;
+pub mod templates;
 pub mod updates;
 pub mod vendors;
 mod version;

@@ -71,7 +71,19 @@ fn build_set(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<WrittenSet> {
-    threads::with(budget.threads(), || run_build(settings, &budget.scope(), progress))
+    threads::with(budget.threads(), || {
+        let budget = &budget.scope();
+        let BuildSettings { set, output, .. } = settings;
+        let cache = open_cache(output.cache.as_ref(), progress)?;
+        let scan_options = ScanOptions::beside(&output.folder, budget);
+        let decided = decide(set, &scan_options, cache.as_ref(), progress);
+        let written = decided.and_then(|decided| {
+            let findings = decided.findings.clone();
+            findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
+        });
+        warn_of_faults(cache.as_ref(), progress);
+        written
+    })
 }
 
 /// Does [`build`], and publishes the packages if the settings say so, without reading them again. On the
@@ -145,23 +157,6 @@ pub fn discover(
         discovery.findings.explain(scan.inputs.recheck())?;
         Ok(discovery)
     })
-}
-
-fn run_build(
-    settings: &BuildSettings,
-    budget: &Budget,
-    progress: &dyn Progress,
-) -> Result<WrittenSet> {
-    let BuildSettings { set, output, .. } = settings;
-    let cache = open_cache(output.cache.as_ref(), progress)?;
-    let scan_options = ScanOptions::beside(&output.folder, budget);
-    let decided = decide(set, &scan_options, cache.as_ref(), progress);
-    let written = decided.and_then(|decided| {
-        let findings = decided.findings.clone();
-        findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
-    });
-    warn_of_faults(cache.as_ref(), progress);
-    written
 }
 
 /// Reports the faults of the cache, whether or not the run succeeded.

@@ -4,8 +4,8 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fmt;
 
+use derive_more::Display;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::deb::compare_versions;
 use rockpack_base::tree::{Node, TreePath};
@@ -88,21 +88,14 @@ pub(in crate::plan) fn note_taken_names(
 }
 
 /// The install path of a package's entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Display)]
 enum InstallPath<'a> {
     /// Relative to the prefix.
+    #[display("{_0}")]
     Inside(&'a TreePath),
     /// Relative to the root.
+    #[display("/{_0}")]
     Outside(&'a TreePath),
-}
-
-impl fmt::Display for InstallPath<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Inside(path) => write!(f, "{path}"),
-            Self::Outside(path) => write!(f, "/{path}"),
-        }
-    }
 }
 
 fn refuse_below_files(paths: &BTreeMap<InstallPath<'_>, (&Draft, bool)>, faults: &mut Faults) {

@@ -1,7 +1,6 @@
 //! Findings as a receipt records them.
 
-use std::fmt;
-
+use derive_more::Display;
 use rockpack_base::content::Sha256Digest;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,13 +8,15 @@ use serde_json::value::RawValue;
 
 use crate::report::{Code, Finding, Findings, Severity, line};
 
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// One finding. Its text begins with the severity, or with the acceptance and its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
 #[serde(untagged)]
 pub enum FindingRecord {
     /// A finding with the fields of its code.
+    #[display("{}", line(_0, None))]
     Known(Finding),
     /// A finding with the fields of its code that the configuration accepts.
+    #[display("{}", line(&_0.finding, Some(&_0.accepted)))]
     Accepted(AcceptedFinding),
     /// A finding of a later version of rockpack, whose own fields cannot be read.
     Unread(UnreadFinding),
@@ -32,7 +33,8 @@ pub struct AcceptedFinding {
 }
 
 /// A finding whose code this version of rockpack does not know. `verify` never excuses anything by it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[display("{severity}: {code} {name}: {subject}: {message}")]
 pub struct UnreadFinding {
     /// Stable code, e.g. `R012`.
     pub code: String,
@@ -112,21 +114,6 @@ impl FindingRecord {
     /// The code objects that the finding accounts for.
     pub fn code_objects(&self) -> &[Sha256Digest] {
         self.readable().map_or_else(|unread| unread.code_objects.as_slice(), Finding::code_objects)
-    }
-}
-
-impl fmt::Display for FindingRecord {
-    /// Writes one line that begins with the severity, or with the acceptance and its reason.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Known(finding) => f.write_str(&line(finding, None)),
-            Self::Accepted(AcceptedFinding { finding, accepted }) => {
-                f.write_str(&line(finding, Some(accepted)))
-            }
-            Self::Unread(UnreadFinding { code, name, severity, subject, message, .. }) => {
-                write!(f, "{severity}: {code} {name}: {subject}: {message}")
-            }
-        }
     }
 }
 

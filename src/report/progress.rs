@@ -1,5 +1,6 @@
 //! Progress of long stages, reported to a listener.
 
+use derive_more::Display;
 use rockpack_base::formats::package_file::Format;
 use rockpack_base::named::named_enum;
 use serde::Serialize;
@@ -27,7 +28,8 @@ named_enum! {
 }
 
 /// A kind of compression work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
     /// Code objects, each compressed alone for kernel archives.
@@ -35,16 +37,6 @@ pub enum Work {
     /// Payloads of packages in a format.
     #[serde(untagged)]
     Payloads(Format),
-}
-
-impl Work {
-    /// The name in summaries.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Kernels => "kernels",
-            Self::Payloads(format) => format.as_str(),
-        }
-    }
 }
 
 /// The result of compressing one thing.

@@ -60,19 +60,12 @@ enum Preset {
 }
 
 impl Preset {
-    fn zstd(self) -> u32 {
+    /// The levels of zstd and of xz.
+    fn levels(self) -> (u32, u32) {
         match self {
-            Self::Fast => 3,
-            Self::Balanced => 9,
-            Self::Small => 19,
-        }
-    }
-
-    fn xz(self) -> u32 {
-        match self {
-            Self::Fast => 1,
-            Self::Balanced => 6,
-            Self::Small => 7,
+            Self::Fast => (3, 1),
+            Self::Balanced => (9, 6),
+            Self::Small => (19, 7),
         }
     }
 }
@@ -117,20 +110,18 @@ impl CostArguments {
 
     /// The level of code objects.
     fn archive_level(&self) -> Result<i32> {
-        let of_preset = i32::try_from(self.preset.zstd()).unwrap_or(i32::MAX);
+        let (zstd, _) = self.preset.levels();
+        let of_preset = i32::try_from(zstd).unwrap_or(i32::MAX);
         checked_archive_level(self.archive_level.unwrap_or(of_preset))
     }
 
     /// The compression of payloads; `readable` is the default method.
     fn payload(&self, readable: PayloadMethod) -> Result<Compression> {
-        let preset = self.preset;
+        let (zstd, xz) = self.preset.levels();
         let compression = match self.compression.unwrap_or(readable) {
-            PayloadMethod::Xz => {
-                Compression::Xz { preset: self.payload_level.unwrap_or(preset.xz()) }
-            }
+            PayloadMethod::Xz => Compression::Xz { preset: self.payload_level.unwrap_or(xz) },
             PayloadMethod::Zstd => Compression::Zstd {
-                level: i32::try_from(self.payload_level.unwrap_or(preset.zstd()))
-                    .unwrap_or(i32::MAX),
+                level: i32::try_from(self.payload_level.unwrap_or(zstd)).unwrap_or(i32::MAX),
                 window_log: WINDOW_LOG_MAX,
                 long: true,
             },

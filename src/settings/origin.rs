@@ -1,7 +1,6 @@
 //! The origins of values.
 
-use std::fmt;
-
+use derive_more::Display;
 use rockpack_base::error::Faults;
 use serde::Serialize;
 use serde_json::Value;
@@ -9,7 +8,8 @@ use serde_json::Value;
 use crate::config::{Config, Position, option_of};
 
 /// The origin of a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
+#[display(rename_all = "lowercase")]
 #[serde(rename_all = "lowercase", tag = "origin")]
 pub enum Origin {
     /// A default, because nothing sets the value.
@@ -44,22 +44,6 @@ impl Origin {
             Some(Self::flag(&keys.concat()))
         } else {
             config.position(keys).map(Self::File)
-        }
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::Scheme => f.write_str("scheme"),
-            Self::File(Position { file, line, column }) => {
-                let file = file.as_deref().map(|file| file.display().to_string());
-                write!(f, "{}:{line}:{column}", file.as_deref().unwrap_or("configuration"))
-            }
-            Self::Flag { option } => f.write_str(option),
-            Self::Environment { variable } => f.write_str(variable),
-            Self::Proposed => f.write_str("proposed"),
         }
     }
 }

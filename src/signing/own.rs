@@ -4,8 +4,7 @@
 //! SHA-224 or RIPEMD-160, and those of version 3 (its policy is default-sequoia.config); other clients refuse
 //! other old digests. All of them accept SHA-256, SHA-384 and SHA-512.
 
-use std::fmt;
-
+use derive_more::Display;
 use jiff::Timestamp as Time;
 use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
 use pgp::crypto::hash::HashAlgorithm;
@@ -132,7 +131,8 @@ pub(super) fn upper(fingerprint: &Fingerprint) -> String {
 }
 
 /// A self-signature for which clients refuse signatures of the key.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+#[display("{} {fault}", which(subkey.as_deref()))]
 pub(super) struct Weakness {
     primary: String,
     /// The subkey that the signature binds; `None` for a signature of the user ids.
@@ -198,13 +198,10 @@ impl Weakness {
     }
 }
 
-impl fmt::Display for Weakness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.subkey {
-            None => write!(f, "the key's signature of its own user id {}", self.fault),
-            Some(subkey) => {
-                write!(f, "the signature that binds its subkey {subkey} {}", self.fault)
-            }
-        }
+/// The signature of the user ids, or the one that binds `subkey`, in words.
+fn which(subkey: Option<&str>) -> String {
+    match subkey {
+        None => "the key's signature of its own user id".to_owned(),
+        Some(subkey) => format!("the signature that binds its subkey {subkey}"),
     }
 }

@@ -1,7 +1,6 @@
 //! The judgement whether clients accept a signature of another program, by their public keys.
 
-use std::fmt;
-
+use derive_more::Display;
 use pgp::composed::SignedPublicKey;
 use pgp::packet::{Signature, SignatureType};
 use pgp::types::KeyDetails;
@@ -9,11 +8,13 @@ use pgp::types::KeyDetails;
 use super::judge::{self, Alive, Moment};
 
 /// A reason for which clients refuse a signature, as the rest of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
 pub(super) enum Distrust {
     /// The signature is by the key with this id, which clients do not have.
+    #[display("is by the key {_0}, which clients do not get")]
     OtherKey(String),
     /// The signature is of other bytes, or of another kind than requested.
+    #[display("is not one of what it was given to sign")]
     OtherContent,
     /// The signature is by one of their keys, and refused for this reason.
     Refused(String),
@@ -33,16 +34,6 @@ impl Distrust {
             Self::Refused(_) => {
                 "extend the life of the key, or sign by another, and export the public key again"
             }
-        }
-    }
-}
-
-impl fmt::Display for Distrust {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::OtherKey(id) => write!(f, "is by the key {id}, which clients do not get"),
-            Self::OtherContent => write!(f, "is not one of what it was given to sign"),
-            Self::Refused(reason) => f.write_str(reason),
         }
     }
 }

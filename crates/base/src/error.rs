@@ -172,6 +172,14 @@ impl Error {
         self
     }
 
+    /// Adds a hint as [`Error::hint`] does, if there is one to add.
+    pub fn hint_if(self, hint: Option<impl Into<String>>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
+    }
+
     /// Adds a frame that says what was being done.
     pub fn context(mut self, doing: impl Into<String>) -> Self {
         self.inner.context.push(doing.into());

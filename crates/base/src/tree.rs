@@ -10,8 +10,8 @@ mod links;
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, IntoIter, Iter};
-use std::fmt;
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
@@ -21,7 +21,7 @@ pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash. Control characters
 /// are refused: they would forge lines in lists or on a terminal.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Display, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct TreePath(String);
 
@@ -104,12 +104,6 @@ impl Borrow<str> for TreePath {
 impl From<TreePath> for String {
     fn from(path: TreePath) -> Self {
         path.0
-    }
-}
-
-impl fmt::Display for TreePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

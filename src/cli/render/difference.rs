@@ -1,9 +1,7 @@
 //! The difference between two sets, for people.
 
 use super::units::size;
-use crate::receipt::difference::{
-    Changed, ChangedAspect, ChangedPackage, Difference, UnpairedPackage,
-};
+use crate::receipt::difference::{Changed, ChangedPackage, Difference, UnpairedPackage};
 use crate::receipt::listing::Size;
 use crate::report::words::counted;
 
@@ -56,8 +54,7 @@ fn changed(package: &ChangedPackage) -> String {
         text.push_str(&text_line!("    + {path}"));
     }
     for file in &package.files_changed {
-        let how: Vec<&str> =
-            file.changes.iter().map(|change: &ChangedAspect| change.as_str()).collect();
+        let how: Vec<String> = file.changes.iter().map(ToString::to_string).collect();
         text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));
     }
     text

@@ -80,7 +80,7 @@ fn work_table(compressed: &[WorkSummary]) -> String {
     ]);
     for WorkSummary { work, made, reused } in compressed {
         table.row([
-            work.as_str().to_owned(),
+            work.to_string(),
             made.count.to_string(),
             bytes_or_dash(made, made.before),
             bytes_or_dash(made, made.after),

@@ -5,19 +5,18 @@
 pub(super) mod licences;
 
 use flate2::{Compression, GzBuilder};
-use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Environment, Value, context};
 use rockpack_base::error::{Error, Kind, Result};
 use std::io::Write;
 
 use super::prefix::Prefix;
 use crate::config::SUMMARY_LIMIT;
 use crate::package::Format;
+use crate::package::templates::{self, SCRIPTS};
 use licences::Licence;
 
 const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../templates/copyright"));
 const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../templates/changelog"));
-const GUARD: (&str, &str) = ("guard", include_str!("../../../templates/guard.sh"));
 
 /// The text of a changelog entry.
 const CHANGE: &str = "Packaged from the output of a ROCm build.";
@@ -39,24 +38,6 @@ const DESCRIPTIONS: [(&str, &str); 15] = [
     ("set", include_str!("../../../templates/descriptions/set.txt")),
     ("tests", include_str!("../../../templates/descriptions/tests.txt")),
     ("unversioned", include_str!("../../../templates/descriptions/unversioned.txt")),
-];
-
-/// The scripts by name.
-const SCRIPTS: [(&str, &str); 14] = [
-    ("alternatives-post", include_str!("../../../templates/alternatives-post.sh")),
-    ("alternatives-postinst", include_str!("../../../templates/alternatives-postinst.sh")),
-    ("alternatives-postrm", include_str!("../../../templates/alternatives-postrm.sh")),
-    ("alternatives-postun", include_str!("../../../templates/alternatives-postun.sh")),
-    ("alternatives-prerm", include_str!("../../../templates/alternatives-prerm.sh")),
-    ("debug-postinst", include_str!("../../../templates/debug-postinst.sh")),
-    ("debug-prerm", include_str!("../../../templates/debug-prerm.sh")),
-    ("folders-postun", include_str!("../../../templates/folders-postun.sh")),
-    ("kinds-postinst", include_str!("../../../templates/kinds-postinst.sh")),
-    ("kinds-postrm", include_str!("../../../templates/kinds-postrm.sh")),
-    ("kinds-preinst", include_str!("../../../templates/kinds-preinst.sh")),
-    ("kinds-pretrans", include_str!("../../../templates/kinds-pretrans.lua")),
-    ("loader-post", include_str!("../../../templates/loader-post.sh")),
-    ("loader-postun", include_str!("../../../templates/loader-postun.sh")),
 ];
 
 /// The values for a `copyright` file.
@@ -89,17 +70,9 @@ pub(super) struct Texts(Environment<'static>);
 
 impl Texts {
     pub fn new() -> Result<Self> {
-        let mut environment = Environment::empty();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        let syntax = SyntaxConfig::builder()
-            .trim_blocks(true)
-            .lstrip_blocks(true)
-            .keep_trailing_newline(true)
-            .build()
-            .map_err(fault)?;
-        environment.set_syntax(syntax);
+        let mut environment = templates::environment().map_err(fault)?;
         // Each template is compiled once, however many packages there are.
-        let documents = [COPYRIGHT, CHANGELOG, GUARD];
+        let documents = [COPYRIGHT, CHANGELOG];
         for (name, template) in documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
             environment.add_template(name, template).map_err(fault)?;
         }
@@ -194,7 +167,7 @@ impl Texts {
             Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
         };
         let values = context! { package, shebang, root, path, system };
-        self.render(GUARD, values)
+        self.script("guard", values)
     }
 }
 
@@ -216,7 +189,7 @@ mod tests {
 
     #[test]
     fn templates_have_names_of_their_own() {
-        let documents = [COPYRIGHT, CHANGELOG, GUARD];
+        let documents = [COPYRIGHT, CHANGELOG];
         let names = documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS).map(|(name, _)| name);
         let distinct: std::collections::BTreeSet<_> = names.clone().collect();
         assert_eq!(distinct.len(), names.count());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use derive_more::Display;
 use serde::Serialize;
 
 use super::Moved;
@@ -56,8 +57,9 @@ pub struct FileChange {
 }
 
 /// An aspect in which two versions of a path may differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
+#[display(rename_all = "lowercase")]
 pub enum ChangedAspect {
     /// The kind: a file became a link, for example.
     Kind,
@@ -68,23 +70,10 @@ pub enum ChangedAspect {
     /// The bytes.
     Content,
     /// The code objects of a kernel archive.
+    #[display("code objects")]
     Code,
     /// The target of a link.
     Target,
-}
-
-impl ChangedAspect {
-    /// The word that is shown for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Kind => "kind",
-            Self::Mode => "mode",
-            Self::Size => "size",
-            Self::Content => "content",
-            Self::Code => "code objects",
-            Self::Target => "target",
-        }
-    }
 }
 
 /// Numbers of files that were compared by size alone, or not at all.

@@ -1,7 +1,5 @@
 //! Fields of findings that have several forms, with the words for each form.
 
-use std::fmt;
-
 use derive_more::Display;
 use rockpack_base::error::abridged;
 use rockpack_base::formats::package_file::Format;
@@ -123,13 +121,18 @@ impl ArchFilterTable {
 }
 
 /// Duplicate device code.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RepeatedCode {
     /// A bundle holds the code object for a target twice.
+    #[display("a bundle holds the code object for {target} twice")]
     Bundle { file: InputFile, target: Target },
     /// Builds of two artifacts hold the same code objects of a binary.
+    #[display(
+        "{first} and {other} have {} of {arch} in common, packed once",
+        counted(*count, "code object")
+    )]
     Binary {
         file: ComponentFile,
         arch: BaseArch,
@@ -138,6 +141,11 @@ pub enum RepeatedCode {
         other: InputArtifact,
     },
     /// Two artifacts hold the same database files.
+    #[display(
+        "{first} and {other} have {} of {} in common, packed once",
+        counted(*count, "database file"),
+        few(archs, 5)
+    )]
     Database {
         component: ComponentName,
         archs: Vec<BaseArch>,
@@ -158,25 +166,13 @@ impl RepeatedCode {
     }
 }
 
-impl fmt::Display for RepeatedCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (what, first, other) = match self {
-            Self::Bundle { target, .. } => {
-                return write!(f, "a bundle holds the code object for {target} twice");
-            }
-            Self::Binary { arch, count, first, other, .. } => {
-                (format!("{} of {arch}", counted(*count, "code object")), first, other)
-            }
-            Self::Database { archs, count, first, other, .. } => {
-                (format!("{} of {}", counted(*count, "database file"), few(archs, 5)), first, other)
-            }
-        };
-        write!(f, "{first} and {other} have {what} in common, packed once")
-    }
-}
-
 /// Different code objects under the same keys of a binary.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display(
+    "{} of {arch} {} between {first} and {other} (wrapper {wrapper}, {target} is the first)",
+    counted(*count, "code object"),
+    if *count == 1 { "differs" } else { "differ" }
+)]
 pub struct DifferentCode {
     /// The arch of the code.
     pub arch: BaseArch,
@@ -190,16 +186,6 @@ pub struct DifferentCode {
     pub wrapper: u32,
     /// The target of the first such key.
     pub target: Target,
-}
-
-impl fmt::Display for DifferentCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { arch, count, first, other, wrapper, target } = self;
-        let (code, differ) =
-            (counted(*count, "code object"), if *count == 1 { "differs" } else { "differ" });
-        write!(f, "{code} of {arch} {differ} between {first} and {other} ")?;
-        write!(f, "(wrapper {wrapper}, {target} is the first)")
-    }
 }
 
 /// The way in which name, directory and content of a database file disagree about archs.
@@ -343,30 +329,19 @@ pub enum DynamicPart {
 }
 
 /// The reason why a search path leads out of the prefix.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OutsideSearch {
     /// The configuration keeps search paths, and this one has these folders.
+    #[display(
+        "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes that",
+        few(&_0.iter().map(|folder| abridged(folder)).collect::<Vec<_>>(), 5)
+    )]
     Folders(Vec<String>),
     /// The search path should be rewritten, but cannot be.
+    #[display("its search path {search_path} stays: {reason}")]
     Stays { search_path: String, reason: String },
-}
-
-impl fmt::Display for OutsideSearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Folders(folders) => {
-                let folders: Vec<_> = folders.iter().map(|folder| abridged(folder)).collect();
-                let folders = few(&folders, 5);
-                write!(f, "looks for libraries in {folders}, outside of the prefix; ")?;
-                f.write_str("`runpath = \"origin\"` removes that")
-            }
-            Self::Stays { search_path, reason } => {
-                write!(f, "its search path {search_path} stays: {reason}")
-            }
-        }
-    }
 }
 
 /// A claim in an entry of a package list that is ignored.

@@ -1,7 +1,5 @@
 //! Paths that are lost or have two owners, and the words for it.
 
-use std::fmt;
-
 use derive_more::Display;
 use serde::Serialize;
 
@@ -68,16 +66,23 @@ pub enum PathExcess {
 }
 
 /// A contradiction to the owner of a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathConflict {
     /// Another owner.
+    #[display("{sharing}: {first} and {second}")]
     Owners { sharing: BadSharing, first: String, second: String },
     /// `package` has the path below one that is no directory in `other`.
+    #[display("lies below {above}, which is no directory in {other}; it comes with {package}")]
     BelowFile { above: String, other: String, package: String },
     /// One package has it twice.
+    #[display(
+        "stands in the package twice, as a {earlier} and as a {later}: what is installed is the \
+         last, and the digests are of one"
+    )]
     InPackage { package: String, earlier: String, later: String },
     /// One artifact has it in two stage prefixes.
+    #[display("{}", difference.between(first, second))]
     InPrefixes { artifact: String, first: String, second: String, difference: NodeDifference },
 }
 
@@ -92,30 +97,17 @@ impl PathConflict {
     }
 }
 
-impl fmt::Display for PathConflict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl NodeDifference {
+    /// The difference in words, if the prefixes `first` and `second` have the path.
+    fn between(&self, first: &str, second: &str) -> String {
         match self {
-            Self::Owners { sharing, first, second } => write!(f, "{sharing}: {first} and {second}"),
-            Self::BelowFile { above, other, package } => write!(
-                f,
-                "lies below {above}, which is no directory in {other}; it comes with {package}"
-            ),
-            Self::InPackage { earlier, later, .. } => write!(
-                f,
-                "stands in the package twice, as a {earlier} and as a {later}: what is installed \
-                 is the last, and the digests are of one"
-            ),
-            Self::InPrefixes { first, second, difference, .. } => match difference {
-                NodeDifference::Modes { own, other } => {
-                    write!(f, "has mode {own:o} in the prefix {first}, {other:o} in {second}")
-                }
-                NodeDifference::Kinds { own, other } => {
-                    write!(f, "is a {own} in the prefix {first} and a {other} in {second}")
-                }
-                NodeDifference::Content => {
-                    write!(f, "differs between the prefixes {first} and {second}")
-                }
-            },
+            Self::Modes { own, other } => {
+                format!("has mode {own:o} in the prefix {first}, {other:o} in {second}")
+            }
+            Self::Kinds { own, other } => {
+                format!("is a {own} in the prefix {first} and a {other} in {second}")
+            }
+            Self::Content => format!("differs between the prefixes {first} and {second}"),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Faults of the relations between packages, with their texts.
 
-use std::fmt;
-
 use derive_more::Display;
 use serde::Serialize;
 
@@ -26,7 +24,8 @@ pub enum DependencyLack {
 }
 
 /// A package name that another one excludes.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[display("{field}: {excluded}{}", bound.as_ref().map(ToString::to_string).unwrap_or_default())]
 pub struct Exclusion {
     /// `Breaks`, `Conflicts` or `Obsoletes`.
     pub field: String,
@@ -37,22 +36,13 @@ pub struct Exclusion {
 }
 
 /// Versions on one side of one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[display(" ({sign} {version})")]
 pub struct ExclusionBound {
     /// The comparison as the format of the package writes it.
     pub sign: String,
     /// The version.
     pub version: String,
-}
-
-impl fmt::Display for Exclusion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.excluded)?;
-        match &self.bound {
-            Some(ExclusionBound { sign, version }) => write!(f, " ({sign} {version})"),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Why a needed library does not come with a package.

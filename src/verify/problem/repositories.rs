@@ -1,7 +1,5 @@
 //! Faults of repositories, with their texts.
 
-use std::fmt;
-
 use derive_more::Display;
 use serde::Serialize;
 
@@ -124,35 +122,30 @@ pub enum SignatureFault {
 }
 
 /// A dependency that no package of a repository meets.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenDependency {
     /// The dependency of a `.deb`, in the index of `arch` or in all of them.
+    #[display(
+        "depends on {}, which no package{} is",
+        either(alternatives, 5),
+        for_arch(arch.as_deref())
+    )]
     Deb { alternatives: Vec<String>, arch: Option<String> },
     /// The dependency of an `.rpm` on machines of `arch`.
+    #[display("requires {}, which no package{} is", either(alternatives, 5), for_arch(Some(arch)))]
     Rpm { alternatives: Vec<String>, arch: String },
     /// A path that an `.rpm` requires, and a package with it that dnf and zypper do not find.
+    #[display(
+        "requires {path}, which is in {owner}, but no package provides it and primary does not \
+         list it"
+    )]
     Path { path: String, owner: String },
     /// The requirement of an extra of a wheel.
+    #[display(
+        "its extra {extra} requires {requires}, which the index does not have, or not for its tags"
+    )]
     Wheel { extra: String, requires: String },
-}
-
-impl fmt::Display for OpenDependency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (verb, alternatives, arch) = match self {
-            Self::Deb { alternatives, arch } => ("depends on", alternatives, arch.as_deref()),
-            Self::Rpm { alternatives, arch } => ("requires", alternatives, Some(arch.as_str())),
-            Self::Path { path, owner } => {
-                let which = "but no package provides it and primary does not list it";
-                return write!(f, "requires {path}, which is in {owner}, {which}");
-            }
-            Self::Wheel { extra, requires } => {
-                let which = "which the index does not have, or not for its tags";
-                return write!(f, "its extra {extra} requires {requires}, {which}");
-            }
-        };
-        write!(f, "{verb} {}, which no package{} is", either(alternatives, 5), for_arch(arch))
-    }
 }
 
 /// A contradiction in the indexes of a repository.

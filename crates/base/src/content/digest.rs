@@ -1,8 +1,8 @@
 //! Comparison and digests of content, and digests as text.
 
-use std::fmt;
 use std::io::{self, Read};
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -62,7 +62,10 @@ impl Content {
 }
 
 /// A SHA-256. As text, and in JSON, it is 64 lowercase hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Serialize, Deserialize,
+)]
+#[display("{}", hex(_0))]
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256Digest([u8; 32]);
 
@@ -85,12 +88,6 @@ impl TryFrom<String> for Sha256Digest {
         bytes.map(Self).ok_or_else(|| {
             Error::malformed(format!("`{}` is no SHA-256 in hex", text.escape_debug()))
         })
-    }
-}
-
-impl fmt::Display for Sha256Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
     }
 }
 

@@ -51,11 +51,7 @@ impl Error {
     pub fn io_unplaced(action: &str, source: io::Error) -> Self {
         Self::from_io(source).unwrap_or_else(|source| {
             let hint = system_hint(source.kind());
-            let error = Self::new(Kind::Io, format!("cannot {action}")).cause(source);
-            match hint {
-                Some(hint) => error.hint(hint),
-                None => error,
-            }
+            Self::new(Kind::Io, format!("cannot {action}")).cause(source).hint_if(hint)
         })
     }
 
@@ -67,10 +63,7 @@ impl Error {
                 let message = format!("cannot {action}: {source}");
                 let mut error = Self::new(Kind::Io, message).file(file.as_ref());
                 error.inner.is_absent = is_absent(source.kind());
-                match system_hint(source.kind()) {
-                    Some(hint) => error.hint(hint),
-                    None => error,
-                }
+                error.hint_if(system_hint(source.kind()))
             }
         }
     }

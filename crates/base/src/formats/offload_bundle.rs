@@ -17,7 +17,7 @@
 //! Refused: entries that overlap each other or the table, reach beyond the content, or share an id. The
 //! number of entries is not trusted: nothing is allocated before its bytes are there.
 
-use std::fmt;
+use derive_more::Display;
 
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
@@ -50,7 +50,8 @@ pub enum BundleEntryKind {
 }
 
 /// The id of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display("{text}")]
 pub struct EntryId {
     /// The id as written.
     pub text: String,
@@ -85,12 +86,6 @@ impl EntryId {
             triple: triple.trim_end_matches('-').to_owned(),
             target,
         })
-    }
-}
-
-impl fmt::Display for EntryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
     }
 }
 

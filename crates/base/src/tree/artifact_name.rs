@@ -1,15 +1,16 @@
 //! The names of artifacts.
 
-use std::fmt;
 use std::str::FromStr;
 
+use derive_more::Display;
 use serde::{Deserialize, Serialize};
 
 use super::ComponentKind;
 use crate::error::{Error, Result};
 
 /// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Serialize, Deserialize)]
+#[display("{name}_{kind}_{gpu_family}")]
 #[serde(try_from = "String", into = "String")]
 pub struct ArtifactName {
     /// The project, e.g. `blas`, `host-suite-sparse`.
@@ -24,12 +25,6 @@ impl ArtifactName {
     /// The component of the artifact, e.g. `blas_lib`.
     pub fn component(&self) -> String {
         format!("{}_{}", self.name, self.kind)
-    }
-}
-
-impl fmt::Display for ArtifactName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}_{}_{}", self.name, self.kind, self.gpu_family)
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) fn wheel_text(wheel: &WheelReport) -> String {
         "Wheel: {} {}, {} ({}, {} installed)",
         wheel.distribution,
         wheel.version,
-        wheel.role.as_str(),
+        wheel.role,
         bytes(wheel.size),
         bytes(wheel.installed_size)
     );

@@ -8,15 +8,14 @@ mod changes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Environment, Value, context};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::tree::TreePath;
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
 use super::maintainer::InstalledScript;
-use crate::package::{Format, RoleKind, Version, system_folders};
+use crate::package::{Format, RoleKind, Version, system_folders, templates};
 use changes::{DebChanges, RpmChanges};
 
 /// The beginning of every maintainer script of a `.deb`.
@@ -37,25 +36,6 @@ const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
 
 /// The command that registers alternatives, as scripts call it.
 const ALTERNATIVES: &str = "update-alternatives --install ";
-
-/// The templates by their names.
-const TEMPLATES: [(&str, &str); 15] = [
-    ("guard", include_str!("../../../../templates/guard.sh")),
-    ("kinds-preinst", include_str!("../../../../templates/kinds-preinst.sh")),
-    ("kinds-postinst", include_str!("../../../../templates/kinds-postinst.sh")),
-    ("kinds-postrm", include_str!("../../../../templates/kinds-postrm.sh")),
-    ("kinds-pretrans", include_str!("../../../../templates/kinds-pretrans.lua")),
-    ("alternatives-postinst", include_str!("../../../../templates/alternatives-postinst.sh")),
-    ("alternatives-prerm", include_str!("../../../../templates/alternatives-prerm.sh")),
-    ("alternatives-postrm", include_str!("../../../../templates/alternatives-postrm.sh")),
-    ("alternatives-post", include_str!("../../../../templates/alternatives-post.sh")),
-    ("alternatives-postun", include_str!("../../../../templates/alternatives-postun.sh")),
-    ("debug-postinst", include_str!("../../../../templates/debug-postinst.sh")),
-    ("debug-prerm", include_str!("../../../../templates/debug-prerm.sh")),
-    ("loader-post", include_str!("../../../../templates/loader-post.sh")),
-    ("loader-postun", include_str!("../../../../templates/loader-postun.sh")),
-    ("folders-postun", include_str!("../../../../templates/folders-postun.sh")),
-];
 
 /// The templates of each phase of a `.deb`, in the order of its script.
 const DEB_PARTS: [(&str, [&str; 3]); 3] = [
@@ -164,7 +144,7 @@ impl<'a> PackageWords<'a> {
             is_common: own.is_some(),
             is_guarded: next.is_some_and(|(path, _)| path.starts_with(&below)),
             programs: if asks { programs(package, prefix) } else { Vec::new() },
-            templates: environment()?,
+            templates: templates::environment().map_err(fault)?,
         })
     }
 
@@ -264,7 +244,7 @@ impl<'a> PackageWords<'a> {
     }
 
     fn render(&self, name: &str, values: Value) -> Result<String> {
-        let template = TEMPLATES.iter().find(|(known, _)| *known == name);
+        let template = templates::SCRIPTS.iter().find(|(known, _)| *known == name);
         let (_, template) =
             template.ok_or_else(|| Error::bug(format!("there is no template `{name}`")))?;
         self.templates.render_str(template, values).map_err(fault)
@@ -360,20 +340,6 @@ fn priority(version: &str) -> u32 {
     let version = version.split_once(':').map_or(version, |(_, rest)| rest);
     let (upstream, release) = version.split_once('-').unwrap_or((version, ""));
     Version::new(upstream, release).map_or(0, |version| version.priority())
-}
-
-/// How templates are written. A name that nobody gives is an error.
-fn environment() -> Result<Environment<'static>> {
-    let mut environment = Environment::empty();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let syntax = SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .keep_trailing_newline(true)
-        .build()
-        .map_err(fault)?;
-    environment.set_syntax(syntax);
-    Ok(environment)
 }
 
 fn fault(error: minijinja::Error) -> Error {

@@ -2,8 +2,11 @@
 //!
 //! Source: the platform compatibility tags of the Python Packaging User Guide (PEP 425, 600, 656).
 
+use derive_more::Display;
+
 /// One combination of tags.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+#[display("{python}-{abi}-{platform}")]
 pub struct Tag {
     /// E.g. `cp311`.
     pub python: String,

@@ -15,6 +15,8 @@ use support::tampered::Archive;
 use support::tools::{need, run, succeed, told};
 use tempfile::TempDir;
 
+use crate::odd_code;
+
 const GROUPS: &str = "[architecture_groups.gfx120X]\narchitectures = ['gfx1200', 'gfx1201']\n\
                       [architecture_groups.gfx94X]\narchitectures = ['gfx942']\n\
                       [libraries.'libamdhip64.so.7']\ndeb = 'hip'\n\
@@ -158,6 +160,33 @@ fn copies_serve_the_devices_that_other_code_does_not() {
         assert_eq!(found(&lines).len(), wrappers.len(), "{device}");
         assert!(found(&lines).iter().all(|line| line.archive == archive), "{device}");
     }
+}
+
+/// SPIR-V is needed by the groups for which a wrapper has no other code.
+#[test]
+fn kernel_packages_bring_the_spirv_that_their_gpus_need() {
+    need(&["dpkg-deb", "rpm", "clang-19", "ld.lld-19"]);
+    let case = Case::without_libraries();
+    let words = [3, 2, 0x23, 7, 0, 0, 1, 0, 0, 0, 0, 0].to_vec();
+    let spirv = ("hip-spirv64-amd-amdhsa--amdgcnspirv", words);
+    let code = |id, mach: u8, text| (id, odd_code::code_object(mach.into(), text));
+    let gfx942 = code("hipv4-amdgcn-amd-amdhsa--gfx942", mach::GFX942, "1");
+    let gfx1201 = code("hipv4-amdgcn-amd-amdhsa--gfx1201", mach::GFX1201, "2");
+    let all = [(odd_code::HOST, Vec::new()), gfx942.clone(), gfx1201, spirv.clone()];
+    let some = [(odd_code::HOST, Vec::new()), gfx942, spirv];
+    let artifact = case.at("shards/one/blas_lib_all");
+    let library = artifact.join(BLAS).join("lib/librocblas.so.5");
+    fs::create_dir_all(library.parent().unwrap()).unwrap();
+    fs::write(artifact.join("artifact_manifest.txt"), format!("{BLAS}\n")).unwrap();
+    let bundles = [odd_code::bundle(&all), odd_code::bundle(&some)];
+    odd_code::link(case.0.path(), &library, &bundles, "");
+    run(&mut case.build("shards", "out", ACCEPTED));
+    case.verify("out");
+    for needed in ["rocm-blas-amdgcnspirv (= 7.1.0-1)", "rocm-blas-amdgcnspirv = 7.1.0-1"] {
+        assert!(case.needs("rocm-blas-gfx120x").contains(needed), "{needed}");
+    }
+    assert!(!case.needs("rocm-blas-gfx94x").contains("spirv"));
+    assert!(case.needs("rocm-gfx120x").contains("rocm-blas-amdgcnspirv (>= 7.1.0-1)"));
 }
 
 #[test]

@@ -313,8 +313,8 @@ const SHARED_WITH_WRITERS: [&str; 12] = [
 ];
 
 /// Further formats that its checks read: repository indexes, numbered paths and SPDX documents.
-const OF_CHECKS: [&str; 7] =
-    ["apt_index", "armor", "compression", "path_digests", "python_index", "rpm_md", "spdx"];
+const OF_CHECKS: [&str; 6] =
+    ["apt_index", "armor", "compression", "path_digests", "python_index", "spdx"];
 
 /// The modules of `room`, after `door`, that files below `folder` name.
 fn modules_of(door: &str, room: &str, folder: &str) -> BTreeSet<String> {

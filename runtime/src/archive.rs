@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::fmt;
 
-use rockpack_kpack::archive::{Archive, FrameFault, OpenFault, Row, Scheme, Span};
+use rockpack_kpack::archive::{Archive, FrameFault, OpenFault, Row, Scheme, Span, TOC_LIMIT};
 use rockpack_kpack::message_pack::Fault;
 use rockpack_kpack::{Code, Names};
 
@@ -40,6 +40,7 @@ impl fmt::Display for Why<'_> {
         match self.0 {
             OpenFault::Header(fault) => write!(f, "{fault}"),
             OpenFault::TocOutside(at) => write!(f, "the table at offset {at} is behind the end"),
+            OpenFault::TocTooLarge => write!(f, "the table has more than {TOC_LIMIT} bytes"),
             OpenFault::Toc(fault) => write_fault(fault, f),
             OpenFault::NoMap => f.write_str("the table is no MessagePack map"),
             OpenFault::NoNumber => {
@@ -100,7 +101,7 @@ impl OpenArchive {
             let table = opened.map_err(|fault| {
                 is_told(&fault).unwrap_or_else(|| {
                     let why = format_args!("{}: no kernel archive: {}", file.path(), Why(&fault));
-                    report::fail(code_of(&fault), why).into()
+                    report::fail(fault.code(), why).into()
                 })
             })?;
             return Ok(Self { file, table });
@@ -167,7 +168,7 @@ impl OpenArchive {
                 report::fail(code, why)
             }
             _ => {
-                let why = "is not within the file";
+                let why = "is not within the file, or exceeds 4 GiB";
                 report::fail(code, format_args!("{path}: {name}: code object {ordinal} {why}"))
             }
         })?;
@@ -211,13 +212,5 @@ impl OpenArchive {
                 decoders::decompress(&self.file, (span.offset, span.size), size, name)
             }
         }
-    }
-}
-
-/// AMD's code for a fault. Unlike AMD's, refused memory does not count as a damaged table.
-fn code_of(fault: &OpenFault<file::Fault>) -> Code {
-    match fault {
-        OpenFault::Frames(FrameFault::OutOfMemory) => Code::OutOfMemory,
-        other => other.code(),
     }
 }

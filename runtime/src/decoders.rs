@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use rockpack_kpack::Code;
+use rockpack_kpack::archive::BLOB_LIMIT;
 use zstd_safe::DCtx;
 
 use crate::file::OpenFile;
@@ -61,9 +62,10 @@ fn set_aside(mut decoder: Decoder) {
     }
 }
 
-/// Tells whether frames of `size` bytes can become `content` bytes, so that a false size reserves nothing.
+/// Tells whether frames of `size` bytes can become `content` bytes, so that a false size reserves nothing. No
+/// code object is larger than a whole blob may be.
 fn can_become(size: u64, content: u64) -> bool {
-    content <= (size / BLOCK_LEAST + 1).saturating_mul(BLOCK)
+    content <= BLOB_LIMIT.min((size / BLOCK_LEAST + 1).saturating_mul(BLOCK))
 }
 
 /// Decompresses a code object of exactly `content` bytes from the `size` bytes at `offset`. `what` names it

@@ -1,4 +1,5 @@
-//! The environment variables that decide how archives are found.
+//! The environment variables that decide how archives are found. A privileged process reads none of them: its
+//! user has set them.
 
 use std::ffi::CStr;
 use std::fmt;

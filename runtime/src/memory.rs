@@ -261,12 +261,23 @@ impl Input for Pointed {
     }
 }
 
-/// A copy of an environment variable; `None` if it is not set.
+unsafe extern "C" {
+    /// As getenv, but NULL for all variables in a privileged process. The crate `libc` lacks it.
+    fn secure_getenv(name: *const c_char) -> *mut c_char;
+}
+
+/// Tells whether the process has privileges that its user lacks, by the question that secure_getenv asks.
+pub fn is_privileged() -> bool {
+    // SAFETY: getauxval takes any number.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// A copy of an environment variable; `None` if it is not set, or the process is privileged.
 pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
     // SAFETY: `name` ends with a NUL. As for every reader of the environment, a thread that changes it
     // meanwhile breaks the rules of getenv, which the header states.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
-    // SAFETY: getenv returns NULL or a text that ends with a NUL.
+    let value = unsafe { secure_getenv(name.as_ptr()) };
+    // SAFETY: secure_getenv returns NULL or a text that ends with a NUL.
     let Some(value) = (unsafe { text(value) }) else { return Ok(None) };
     let mut copy = Vec::new();
     copy.try_reserve_exact(value.to_bytes().len())?;

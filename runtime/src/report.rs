@@ -1,6 +1,7 @@
 //! The texts of the last error in a thread, of debug lines, and of lines for users.
 //!
-//! They use only a fixed buffer for each thread, so that "out of memory" has a text, too.
+//! They use only a fixed buffer for each thread, so that "out of memory" has a text, too. In a
+//! privileged process they have no variable parts: its user may not be allowed to read its files.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -9,7 +10,7 @@ use std::fmt::{self, Write};
 use rockpack_kpack::Code;
 use rustix::io::Errno;
 
-use crate::memory::without_signals;
+use crate::memory::{is_privileged, without_signals};
 
 /// Longest text in bytes, with its NUL. Longer texts are cut.
 pub const TEXT_LIMIT: usize = 2048;
@@ -92,17 +93,26 @@ thread_local! {
     static LAST: RefCell<Text> = const { RefCell::new(Text::new()) };
 }
 
+/// Tells whether a text may show bytes of files to a user who may not read them.
+fn is_private(text: fmt::Arguments<'_>) -> bool {
+    text.as_str().is_none() && is_privileged()
+}
+
 /// Drafts the text of a fault, and returns its code. A call that fails with it publishes the draft.
 pub fn fail(code: Code, why: fmt::Arguments<'_>) -> Code {
     fail_with_hint(code, why, "")
 }
 
 /// Drafts the text of a fault that ends with a hint, which is never cut. Returns the code.
-pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &str) -> Code {
+pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &'static str) -> Code {
     // A text that is being read stays unchanged.
     let _ = DRAFT.try_with(|draft| {
         draft.try_borrow_mut().map(|mut draft| {
-            draft.set(why);
+            if is_private(why) {
+                draft.set(format_args!("the cause is hidden, because the process is privileged"));
+            } else {
+                draft.set(why);
+            }
             draft.end(hint);
         })
     });
@@ -133,8 +143,11 @@ pub fn last() -> *const c_char {
 }
 
 /// Writes one line to the standard error, in one call, without locks or allocation. The `end` and the line
-/// break are never cut.
+/// break are never cut. Private lines are not written.
 pub fn line(text: fmt::Arguments<'_>, end: LineEnd) {
+    if is_private(text) {
+        return;
+    }
     let mut line = Text::new();
     line.append(text);
     line.end(end.0);

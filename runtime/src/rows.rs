@@ -4,7 +4,7 @@ use std::collections::TryReserveError;
 use std::ffi::CStr;
 
 use rockpack_kpack::Code;
-use rockpack_kpack::archive::Row;
+use rockpack_kpack::archive::{BLOB_LIMIT, Row};
 
 use crate::archive::{OpenArchive, RowName};
 use crate::report;
@@ -30,8 +30,8 @@ impl<T: Copy> Known<T> {
         Ok(known)
     }
 
-    /// Makes ordinals of one place share an answer. Overlapping places are refused: a small file could have
-    /// many large code objects.
+    /// Makes ordinals of one place share an answer. Overlapping places, and more than a blob may have in all,
+    /// are refused: a small or sparse file could have many large code objects.
     fn join(&mut self, archive: &OpenArchive) -> Result<(), Code> {
         let mut places = Vec::new();
         places.try_reserve_exact(self.first.len()).map_err(no_memory_for_list)?;
@@ -41,6 +41,7 @@ impl<T: Copy> Known<T> {
         }));
         places.sort_unstable();
         let mut last: Option<(u64, u64, u32)> = None;
+        let mut total = 0_u64;
         for (offset, size, ordinal) in places {
             match last {
                 Some((before, len, first)) if (before, len) == (offset, size) => {
@@ -56,8 +57,13 @@ impl<T: Copy> Known<T> {
                         "; install it again",
                     ));
                 }
-                _ => last = Some((offset, size, ordinal)),
+                _ => (last, total) = (Some((offset, size, ordinal)), total.saturating_add(size)),
             }
+        }
+        if total > BLOB_LIMIT {
+            let path = archive.path();
+            let why = format_args!("{path}: its code objects have {total} bytes, above 4 GiB");
+            return Err(report::fail(Code::InvalidFormat, why));
         }
         Ok(())
     }

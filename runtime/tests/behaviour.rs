@@ -1,12 +1,14 @@
 //! Archives that callers open themselves: their content, and the codes of damage.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 
 use rmpv::Value;
 use tempfile::TempDir;
 
 use crate::archives::{Draft, code, digest, frame};
 use crate::program::{run, source};
+use crate::world::{World, loaded};
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
@@ -93,6 +95,50 @@ fn damage_has_the_code_of_the_contract_and_a_text() {
     assert!(run(&["open", folder.path().to_str().unwrap()]).starts_with("3 untouched "));
     assert!(run(&["open", file.join("below").to_str().unwrap()]).starts_with("9 untouched "));
     assert!(run(&["open", "/dev/null"]).starts_with("9 untouched "));
+}
+
+/// A sparse file costs nothing to make, and has the bytes that a table claims.
+#[test]
+fn a_sparse_file_of_terabytes_is_refused_at_once() {
+    let world = World::new(&["sound.kpack"]);
+    let long = |name: &str, bytes: &[u8]| {
+        let mut file = File::create(world.path().join(name)).unwrap();
+        file.write_all(bytes).unwrap();
+        file.set_len(8 << 40).unwrap();
+    };
+    let claims: [&[u8]; 7] = [
+        b"\xdf\xff\xff\xff\xff",
+        b"\x81\xa1x\xdd\xff\xff\xff\xff",
+        b"\x81\xa1x\xc6\xff\xff\xff\xff",
+        b"\x81\xa1x\xdd\x03\x00\x00\x00\xdd\x03\x00\x00\x00",
+        b"\x81\xaagfx_arches\x91\xdb\xff\xff\xff\xff",
+        b"\x81\xa5blobs\xdd\xff\xff\xff\xff",
+        b"\x81\xa3toc\xdf\xff\xff\xff\xff",
+    ];
+    let mut list = vec!["alarm 120".to_owned(), "start".to_owned()];
+    for (number, claim) in claims.iter().enumerate() {
+        long(&number.to_string(), &[b"KPAK\x01\0\0\0\x10\0\0\0\0\0\0\0", *claim].concat());
+        list.push(format!("open @/{number}"));
+    }
+    // Code objects that are too large, one by one or together.
+    let mut draft = Draft::stored(&["gfx1100"], &contents());
+    draft.blobs = [(64, (4 << 30) + 1), (64, 7), (5 << 30, 4 << 30), (9 << 30, 1)].into();
+    long("large", &draft.bytes());
+    list.extend(["open @/large", "get lib/x.so#0 gfx1100", "verify"].map(str::to_owned));
+    list.push("get lib/x.so#1 gfx1100".to_owned());
+    // Bytes behind the table of a sound archive do not matter.
+    long("sound.kpack", &Draft::zstd(&["gfx1100"], &[code(1, 5000)]).bytes());
+    list.extend(["load @/x.so 0 gfx1100", "read"].map(str::to_owned));
+    let got = world.run(&list.iter().map(String::as_str).collect::<Vec<_>>());
+    for line in &got[..claims.len()] {
+        assert!(line.starts_with("3 ") && line.ends_with("more than 67108864 bytes"), "{line}");
+    }
+    let [open, large, all, small, load, read] = &got[claims.len()..] else { panic!("{got:?}") };
+    assert_eq!([open.as_str(), load], ["0", &loaded(1)]);
+    assert!(large.starts_with("9 ") && large.ends_with("exceeds 4 GiB"), "{large}");
+    assert!(all.starts_with("3 ") && all.ends_with("4294967304 bytes, above 4 GiB"), "{all}");
+    assert!(small.starts_with("0 7 "), "{small}");
+    assert!(read.parse::<u64>().unwrap() < 4 << 20, "{read}");
 }
 
 /// The bytes of `whole` with other `bytes` at offset `at`.

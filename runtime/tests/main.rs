@@ -8,6 +8,7 @@ mod exported;
 mod future;
 mod lines;
 mod loading;
+mod privileged;
 mod program;
 mod surroundings;
 mod walks;

@@ -1,5 +1,7 @@
 //! The C programs beside this file, compiled once for each run, and the library that they load.
 
+use std::fs::{Permissions, set_permissions};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -59,6 +61,33 @@ pub fn steps(steps: &[&str]) -> Command {
     without_variables(&mut command);
     command.arg(library()).args(steps);
     command
+}
+
+/// The steps as a process that the kernel calls privileged: its program, a copy in `folder`, is setgid. `None`
+/// if the user has no other group, or the bit counts for nothing there; see [`by_tool`].
+pub fn privileged(folder: &Path, arguments: &[String]) -> Option<Command> {
+    let program = folder.join("privileged");
+    // Another process writes the file: a child of another test may not hold it open.
+    succeed(Command::new("cp").arg(steps(&[]).get_program()).arg(&program));
+    let groups = succeed(Command::new("id").arg("-G"));
+    let mut others = groups
+        .split_whitespace()
+        .skip(1)
+        .map(|group| group.parse::<u32>().unwrap())
+        .chain([65_534]);
+    let is_other = others.any(|group| chown(&program, None, Some(group)).is_ok());
+    set_permissions(&program, Permissions::from_mode(0o2755)).unwrap();
+    let mut command = Command::new(&program);
+    without_variables(&mut command);
+    command.arg(library());
+    let is_privileged = succeed(Command::new(&program).arg(library()).arg("privileged")) == "1\n";
+    if !is_other || !is_privileged {
+        assert!(std::env::var_os("ROCKPACK_INTEROP").is_none(), "no privileged process");
+        eprintln!("skipped: needs another group, and a file system without nosuid");
+        return None;
+    }
+    command.args(arguments);
+    Some(command)
 }
 
 fn without_variables(command: &mut Command) {

@@ -30,15 +30,18 @@ impl World {
         Draft::zstd(&["gfx1100"], &[code(seed, 5000)]).write(self.path().join(name))
     }
 
+    /// The arguments for steps with one cache, in which `@` is the folder.
+    pub fn with_cache(&self, list: &[&str]) -> Vec<String> {
+        let folder = self.path().to_str().unwrap();
+        let all = ["marker @/marker", "cache"].iter().chain(list);
+        all.map(|step| step.replace('@', folder)).collect()
+    }
+
     /// The lines of the standard output, and the standard error, of steps with one cache, in which `@` is the
     /// folder.
     pub fn both(&self, list: &[&str]) -> (Vec<String>, String) {
-        let folder = self.path().to_str().unwrap();
-        let list: Vec<String> = list.iter().map(|step| step.replace('@', folder)).collect();
-        let start = format!("marker {folder}/marker");
-        let mut all = vec![start.as_str(), "cache"];
-        all.extend(list.iter().map(String::as_str));
-        let (out, errors) = both(&mut steps(&all));
+        let all = self.with_cache(list);
+        let (out, errors) = both(&mut steps(&all.iter().map(String::as_str).collect::<Vec<_>>()));
         (out.lines().map(str::to_owned).collect(), errors)
     }
 

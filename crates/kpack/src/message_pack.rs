@@ -64,9 +64,9 @@ pub enum Item {
     Number(u64),
     /// A text with this number of bytes, which need not be UTF-8.
     Text(u32),
-    /// An array with this number of items.
+    /// An array with this number of items. More than 15 are no more than the input has bytes for.
     Array(u32),
-    /// A map with this number of pairs.
+    /// A map with this number of pairs. More than 15 are no more than the input has bytes for.
     Map(u32),
     /// Any other item, with this number of bytes.
     Other(u64),
@@ -113,8 +113,8 @@ impl<I: Input> Decoder<I> {
             0xd0..=0xd3 => self.signed(first)?,
             0xd4..=0xd8 => Item::Other((1 << (first - 0xd4)) + 1),
             0xd9..=0xdb => Item::Text(self.length(first - 0xd9)?),
-            0xdc | 0xdd => Item::Array(self.length(first - 0xdb)?),
-            0xde | 0xdf => Item::Map(self.length(first - 0xdd)?),
+            0xdc | 0xdd => Item::Array(self.count(first - 0xdb, 1)?),
+            0xde | 0xdf => Item::Map(self.count(first - 0xdd, 2)?),
         })
     }
 
@@ -240,6 +240,13 @@ impl<I: Input> Decoder<I> {
         })
     }
 
+    /// Reads the count of an array or map, each of whose values has at least `least` bytes.
+    fn count(&mut self, width: u8, least: u64) -> Decoded<u32, I> {
+        let count = self.length(width)?;
+        self.room_for(u64::from(count) * least)?;
+        Ok(count)
+    }
+
     fn signed(&mut self, first: u8) -> Decoded<Item, I> {
         let number = match first {
             0xd0 => i8::from_be_bytes(self.array()?).into(),
@@ -312,7 +319,7 @@ impl Input for &[u8] {
     }
 }
 
-/// The bytes of a source from an offset to its end, read in windows.
+/// The bytes of a source in a range, read in windows.
 pub(crate) struct Windows<'a, R: ?Sized> {
     source: &'a R,
     window: Vec<u8>,
@@ -320,11 +327,14 @@ pub(crate) struct Windows<'a, R: ?Sized> {
     next: usize,
     /// The offset behind the window.
     end: u64,
+    /// The offset behind the range.
+    limit: u64,
 }
 
 impl<'a, R: ReadAt + ?Sized> Windows<'a, R> {
-    pub(crate) fn new(source: &'a R, at: u64) -> Self {
-        Self { source, window: Vec::new(), next: 0, end: at }
+    /// The bytes of `range`, which is within `source`.
+    pub(crate) fn new(source: &'a R, range: std::ops::Range<u64>) -> Self {
+        Self { source, window: Vec::new(), next: 0, end: range.start, limit: range.end }
     }
 
     /// Number of bytes in the window from the next one on.
@@ -390,7 +400,7 @@ impl<R: ReadAt + ?Sized> Input for Windows<'_, R> {
 
     #[inline]
     fn left(&self) -> u64 {
-        self.source.len().saturating_sub(self.at())
+        self.limit.saturating_sub(self.at())
     }
 
     #[inline]
@@ -464,8 +474,8 @@ mod tests {
             (b"\xd8t0123456789abcdef", Other(17)),
             (b"\xd9\x01x", Text(1)),
             (b"\xda\x00\x01x", Text(1)),
-            (b"\xdc\x00\x03", Array(3)),
-            (b"\xdf\x00\x00\x00\x03", Map(3)),
+            (b"\xdc\x00\x00", Array(0)),
+            (b"\xdf\x00\x00\x00\x00", Map(0)),
             (b"\xff", Other(0)),
         ];
         for (bytes, item) in cases {
@@ -476,6 +486,12 @@ mod tests {
             }
         }
         assert_eq!(items(b"\xc1"), Err(Fault::Invalid(0xc1)));
+        // Each value has at least one byte, and a pair has two.
+        for (bytes, count) in [(&b"\xdc\x00\x03"[..], 3), (b"\xde\x00\x03", 6)] {
+            let whole = [bytes, &vec![0xc0; count][..]].concat();
+            assert!(Decoder::new(&whole[..]).item().is_ok());
+            assert_eq!(Decoder::new(&whole[..whole.len() - 1]).item(), Err(Fault::Truncated));
+        }
     }
 
     #[test]
@@ -492,7 +508,8 @@ mod tests {
     fn windows_give_the_bytes_of_their_source() {
         let source: Vec<u8> =
             (0..200_000_u32).map(|n| n.to_le_bytes()[0] ^ n.to_le_bytes()[1]).collect();
-        let mut windows = Windows::new(&source[..], 5);
+        let end = source.len() - 7;
+        let mut windows = Windows::new(&source[..], 5..end as u64);
         let mut at = 5;
         for (read, skipped) in [(1, 0), (65_530, 3), (40_000, 0), (9, 70_000), (1, 0)] {
             let mut buffer = vec![0; read];
@@ -500,7 +517,7 @@ mod tests {
             assert_eq!(buffer, source[at..at + read]);
             windows.skip(skipped).unwrap();
             at += read + usize::try_from(skipped).unwrap();
-            assert_eq!(windows.left(), (source.len() - at) as u64);
+            assert_eq!(windows.left(), (end - at) as u64);
         }
     }
 }

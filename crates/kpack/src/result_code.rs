@@ -13,7 +13,7 @@ pub enum Code {
     InvalidArgument = 1,
     /// No file has this name.
     FileNotFound = 2,
-    /// The file is no archive, by its header or its table of frames.
+    /// The file is no archive, by its header, the size of its table or its frames.
     InvalidFormat = 3,
     /// The archive has a later version.
     UnsupportedVersion = 4,

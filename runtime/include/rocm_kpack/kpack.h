@@ -13,6 +13,12 @@
  *   ROCM_KPACK_DISABLE      every load fails with 8   (on: not empty, and no `0` in front)
  *   ROCM_KPACK_DEBUG        each step is told on the standard error
  *   ROCM_KPACK_QUIET        missing targets are not told on the standard error (not in AMD's library)
+ *
+ * A privileged process (setuid, setgid, file capabilities: AT_SECURE is set) has none of these variables. Its
+ * user may not be allowed to read its files: kpack_last_error tells no names, paths and numbers then, and no
+ * line is written to the standard error.
+ *
+ * Limits: a table has 64 MiB at most, an archive 1,048,576 code objects, a code object 4 GiB.
  */
 #ifndef ROCM_KPACK_KPACK_H
 #define ROCM_KPACK_KPACK_H
@@ -78,7 +84,8 @@ KPACK_API kpack_error_t kpack_discover_binary_path(const void *address, char *pa
 /* ---- What follows is not in AMD's library. Look it up by dlsym where both may be there. ---- */
 
 /* Why the last call that failed in this thread failed: file, row and cause. Empty before. The text
- * stays until the next call that fails in this thread: a call that succeeds leaves it as it is. */
+ * stays until the next call that fails in this thread: a call that succeeds leaves it as it is. In a privileged
+ * process it says only that the cause is hidden, and what to do. */
 KPACK_API const char *kpack_last_error(void);
 
 /* The size of a code object without reading it: 1, 5, 6, 9. */
@@ -95,11 +102,12 @@ KPACK_API kpack_error_t kpack_enumerate_kernels(kpack_archive_t archive, const c
                                                 void *user_data);
 /* Hands each row whose code object has a kernel of this name to the callback. It decompresses the whole
  * archive, each code object once and one at a time; the first that cannot be read ends it. As
- * kpack_enumerate_kernels, and 3 where stored code objects overlap in part. */
+ * kpack_enumerate_kernels, and 3 where stored code objects overlap in part, or have more than 4 GiB in
+ * all. */
 KPACK_API kpack_error_t kpack_find_kernel(kpack_archive_t archive, const char *kernel_name,
                                           kpack_row_callback_t callback, void *user_data);
 /* Loads the code object of every row, each once, and drops it again; the first fault ends it. `rows`, which
- * may be NULL, is set to the number of rows. 1, 3 where stored code objects overlap in part, 5, 6, 7, 9. */
+ * may be NULL, is set to the number of rows. 1, 3 as kpack_find_kernel, 5, 6, 7, 9. */
 KPACK_API kpack_error_t kpack_verify(kpack_archive_t archive, size_t *rows);
 
 #ifdef __cplusplus

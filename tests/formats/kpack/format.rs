@@ -162,8 +162,7 @@ fn a_changed_byte_changes_nothing_silently() {
     let toc = toc(Scheme::ZstdPerKernel, &[("a", 0, 0, 300), ("a", 1, 1, 40)]);
     let content = write(&toc, &stored).unwrap();
     let whole = bytes(&content);
-    let toc_offset = usize::try_from(u64::from_le_bytes(whole[8..16].try_into().unwrap())).unwrap();
-    for position in 0..toc_offset {
+    for position in 0..toc_offset(&whole) {
         let mut damaged = whole.clone();
         damaged[position] ^= 0x10;
         let read = read_all(Content::of_bytes(damaged));
@@ -219,9 +218,20 @@ fn what_contradicts_itself_is_refused() {
     padded[17] = 1;
     let error = refusal(Content::of_bytes(padded));
     assert!(error.to_string().contains("padding"), "{error}");
-    let mut far = framed;
+    let mut far = framed.clone();
     far[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
     assert_eq!(refusal(Content::of_bytes(far)).kind(), Kind::Malformed);
+    // Zeros before the TOC, which a sparse file has for nothing, are not read to their end.
+    let (front, table) = framed.split_at(toc_offset(&framed));
+    let mut front = front.to_vec();
+    let toc = front.len() as u64 + BLOB_LIMIT;
+    front[8..16].copy_from_slice(&toc.to_le_bytes());
+    let parts = [Content::of_bytes(front), Content::zeros(BLOB_LIMIT), Content::of_bytes(table)];
+    assert_eq!(refusal(Content::concat(&parts)).kind(), Kind::Limit);
+}
+
+fn toc_offset(whole: &[u8]) -> usize {
+    usize::try_from(u64::from_le_bytes(whole[8..16].try_into().unwrap())).unwrap()
 }
 
 fn refusal(content: Content) -> rockpack_base::error::Error {
@@ -250,6 +260,10 @@ fn the_ceilings_of_loaders_are_ours_and_name_the_component() {
             assert!(error.to_string().contains("blas_lib for gfx1100"), "{error}");
         }
     }
+    let toc_of = |size| toc(Scheme::ZstdPerKernel, &[("lib/x.so", 0, 0, size)]);
+    assert!(write(&toc_of(BLOB_LIMIT), &[Content::zeros(9)]).is_ok());
+    let error = write(&toc_of(BLOB_LIMIT + 1), &[Content::zeros(9)]).unwrap_err();
+    assert_eq!(error.kind(), Kind::Limit, "{error}");
     for (count, kind) in [(FRAME_LIMIT, Kind::Bug), (FRAME_LIMIT + 1, Kind::Limit)] {
         let toc = toc(Scheme::None, &[("lib/x.so", 0, 0, 1)]);
         let frames = vec![Content::of_bytes(*b"x"); usize::try_from(count).unwrap()];

@@ -46,9 +46,9 @@
 //! Archives from the future in `runtime/tests/future.rs` test these rules.
 //!
 //! [`Archive::open`] accepts what AMD's loader accepts: unknown keys, bytes behind the TOC, any
-//! `format_version`, an unknown scheme (read as "none"), gaps, and frames without rows. The first of equal
-//! fields counts, and the last of equal rows. AMD's loader fills a row without an ordinal from uninitialised
-//! memory; this one skips it.
+//! `format_version`, an unknown scheme (read as "none"), gaps, and frames without rows. Only the limits are
+//! stricter, because a sparse file can have terabytes. The first of equal fields counts, and the last of equal
+//! rows. AMD's loader fills a row without an ordinal from uninitialised memory; this one skips it.
 
 mod frames;
 mod header;
@@ -74,6 +74,9 @@ pub const BLOB_START: u64 = 64;
 pub const BLOB_LIMIT: u64 = 4 << 30;
 /// Most frames of an archive: AMD's loader refuses more.
 pub const FRAME_LIMIT: u32 = 1 << 20;
+/// Largest TOC in bytes. It has room for half a million rows; the largest known library has some ten
+/// thousand. A memory budget of a packer, which decodes it as a whole, may allow less.
+pub const TOC_LIMIT: u64 = 64 << 20;
 /// The row type of a code object.
 pub const HSACO: &str = "hsaco";
 
@@ -128,6 +131,8 @@ pub enum OpenFault<E> {
     Header(HeaderFault),
     /// The TOC begins behind the end of the file.
     TocOutside(u64),
+    /// The TOC has more than [`TOC_LIMIT`] bytes.
+    TocTooLarge,
     /// The TOC is no MessagePack value.
     Toc(Fault<E>),
     /// The TOC is no map.
@@ -139,13 +144,15 @@ pub enum OpenFault<E> {
 }
 
 impl<E> OpenFault<E> {
-    /// The result code for callers of the C interface.
+    /// The result code for callers of the C interface. Unlike AMD's, refused memory is no damage.
     pub fn code(&self) -> Code {
         match self {
             Self::Header(HeaderFault::Version(_)) => Code::UnsupportedVersion,
-            Self::Header(_) | Self::TocOutside(_) => Code::InvalidFormat,
+            Self::Header(_) | Self::TocOutside(_) | Self::TocTooLarge => Code::InvalidFormat,
             Self::Toc(Fault::Read(_)) | Self::Frames(FrameFault::Read(_)) => Code::Io,
-            Self::Toc(Fault::OutOfMemory) => Code::OutOfMemory,
+            Self::Toc(Fault::OutOfMemory) | Self::Frames(FrameFault::OutOfMemory) => {
+                Code::OutOfMemory
+            }
             Self::Toc(_) | Self::NoMap | Self::NoNumber => Code::MsgpackParseFailed,
             Self::Frames(FrameFault::Outside(_)) => Code::Io,
             Self::Frames(_) => Code::InvalidFormat,
@@ -197,7 +204,11 @@ impl Archive {
         if toc_offset >= len {
             return Err(OpenFault::TocOutside(toc_offset));
         }
-        let table = TocTable::decode(Windows::new(source, toc_offset))?;
+        let end = len.min(toc_offset.saturating_add(TOC_LIMIT));
+        let table = TocTable::decode(Windows::new(source, toc_offset..end)).map_err(|fault| {
+            let is_cut_short = end < len && matches!(fault, OpenFault::Toc(Fault::Truncated));
+            if is_cut_short { OpenFault::TocTooLarge } else { fault }
+        })?;
         let stored = match table.scheme {
             Scheme::None => table.blobs?,
             Scheme::ZstdPerKernel => Frames::open(source, table.zstd?)?.listed()?,
@@ -237,11 +248,11 @@ impl Archive {
 
     /// The place of the code object with this ordinal: a zstd frame or uncompressed bytes, by the scheme.
     /// Fails with [`Code::KernelNotFound`] for an unknown ordinal, and with [`Code::Io`] if the place exceeds
-    /// the file.
+    /// the file or [`BLOB_LIMIT`].
     pub fn stored(&self, ordinal: u32) -> Result<Span, Code> {
         let span = usize::try_from(ordinal).ok().and_then(|slot| self.stored.get(slot));
         let span = *span.ok_or(Code::KernelNotFound)?;
-        if span.is_within(self.len) { Ok(span) } else { Err(Code::Io) }
+        if span.size <= BLOB_LIMIT && span.is_within(self.len) { Ok(span) } else { Err(Code::Io) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{OpenFault, Scheme, Span};
+use super::{FRAME_LIMIT, FrameFault, OpenFault, Scheme, Span};
 use crate::message_pack::{Decoder, Fault, Input, Item};
 use crate::names::Names;
 use crate::result_code::{OutOfMemory, push};
@@ -193,6 +193,9 @@ fn blobs<I: Input>(decoder: &mut Decoder<I>) -> TocResult<Result<Vec<Span>, NoNu
     for _ in 0..count {
         match decoder.item()? {
             Item::Map(pairs) => match (blob(pairs, decoder)?, &mut blobs) {
+                (Ok(_), Ok(blobs)) if blobs.len() as u64 == u64::from(FRAME_LIMIT) => {
+                    return Err(OpenFault::Frames(FrameFault::TooMany(count)));
+                }
                 (Ok(span), Ok(blobs)) => push(blobs, span)?,
                 (Ok(_), Err(NoNumber)) => {}
                 (Err(fault), _) => blobs = Err(fault),
@@ -258,7 +261,7 @@ struct RowsRead {
     rows: Vec<NumberedRow>,
 }
 
-/// A row with the indexes of its key and target.
+/// A row with the indexes of its key and target; in sorted rows, with the place of its key.
 #[derive(Debug, Clone, Copy)]
 struct NumberedRow {
     key: usize,
@@ -316,67 +319,63 @@ impl RowsRead {
         Ok(())
     }
 
-    /// Sorts the rows by key and target. The last of equal rows stays.
+    /// Sorts the rows by key and target. The last of equal rows stays. Keys are compared once, not for each row:
+    /// many rows may share a long one.
     fn finished(self) -> Result<SortedRows, OutOfMemory> {
         let Self { keys, targets, mut rows } = self;
+        let order = sort_keys(&keys, &mut rows)?;
+        let by_names = |a: &NumberedRow, b: &NumberedRow| {
+            a.key.cmp(&b.key).then_with(|| targets.get(a.target).cmp(&targets.get(b.target)))
+        };
         // Writers sort their rows.
-        if !rows.is_sorted_by(|a, b| a.names(&keys, &targets) < b.names(&keys, &targets)) {
+        if !rows.is_sorted_by(|a, b| by_names(a, b).is_lt()) {
             // Sorts in place, because a stable sort allocates. The indexes of targets keep the order of the
             // file.
-            rows.sort_unstable_by(|a, b| {
-                let names = (a.names(&keys, &targets), a.target);
-                names.cmp(&(b.names(&keys, &targets), b.target))
-            });
+            rows.sort_unstable_by(|a, b| by_names(a, b).then(a.target.cmp(&b.target)));
             rows.dedup_by(|later, earlier| {
-                let again = later.names(&keys, &targets) == earlier.names(&keys, &targets);
+                let again = by_names(later, earlier).is_eq();
                 if again {
                     *earlier = *later;
                 }
                 again
             });
         }
-        let first = first_rows(&rows, &keys)?;
+        let (mut first, mut end) = (Vec::new(), 0);
+        for of_key in rows.chunk_by(|a, b| a.key == b.key) {
+            push(&mut first, end)?;
+            end += of_key.len();
+        }
         // Writers sort their keys, and sorted keys need no copy.
-        let is_sorted = first.len() == keys.len()
-            && first
-                .iter()
-                .enumerate()
-                .all(|(number, row)| rows.get(*row).is_some_and(|row| row.key == number));
-        if is_sorted {
+        if order.is_sorted() && first.len() == keys.len() {
             return Ok(SortedRows { keys, first, targets, rows });
         }
         let mut sorted = Names::default();
-        for draft in first.iter().filter_map(|row| rows.get(*row)) {
-            sorted.push(keys.get(draft.key).unwrap_or_default())?;
+        for row in first.iter().filter_map(|row| rows.get(*row)) {
+            let key = order.get(row.key).and_then(|key| keys.get(*key));
+            sorted.push(key.unwrap_or_default())?;
         }
         Ok(SortedRows { keys: sorted, first, targets, rows })
     }
 }
 
-impl NumberedRow {
-    /// The names of the key and the target.
-    fn names<'a>(
-        &self,
-        keys: &'a Names,
-        targets: &'a Names,
-    ) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
-        (keys.get(self.key), targets.get(self.target))
+/// The indexes of `keys` in byte order. In `rows`, the place there replaces the index; equal keys share the first
+/// place.
+fn sort_keys(keys: &Names, rows: &mut [NumberedRow]) -> Result<Vec<usize>, OutOfMemory> {
+    let (mut order, mut places) = (Vec::new(), Vec::new());
+    for list in [&mut order, &mut places] {
+        list.try_reserve_exact(keys.len())?;
+        list.extend(0..keys.len());
     }
-}
-
-/// The first row of each key in sorted `rows`.
-fn first_rows(rows: &[NumberedRow], keys: &Names) -> Result<Vec<usize>, OutOfMemory> {
-    let mut first = Vec::new();
-    let mut last: Option<usize> = None;
-    for (index, draft) in rows.iter().enumerate() {
-        let is_same =
-            last.is_some_and(|last| last == draft.key || keys.get(last) == keys.get(draft.key));
-        if !is_same {
-            push(&mut first, index)?;
+    order.sort_unstable_by_key(|key| (keys.get(*key), *key));
+    let mut last = (0, None);
+    for (place, key) in order.iter().enumerate() {
+        if last.1 != keys.get(*key) {
+            last = (place, keys.get(*key));
         }
-        last = Some(draft.key);
+        places.get_mut(*key).into_iter().for_each(|slot| *slot = last.0);
     }
-    Ok(first)
+    rows.iter_mut().for_each(|row| row.key = places.get(row.key).copied().unwrap_or_default());
+    Ok(order)
 }
 
 /// The rows of a table.

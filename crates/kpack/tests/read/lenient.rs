@@ -1,5 +1,7 @@
 //! The reader accepts archives that AMD's loader accepts, and refuses others with the same code.
 
+use std::time::{Duration, Instant};
+
 use crate::support::{
     FRAMED_SIZE, Value, archive, blob, deep, framed, framed_fields, framed_of, map, plain_fields,
     plain_of, plain_with, row, set, text, texts,
@@ -228,6 +230,34 @@ fn blobs_of_stored_code_objects() {
     }
     let toc = map([("k", map([("gfx90a", row(0, 1 << 40))]))]);
     assert_eq!(found(&plain_with("toc", toc), "k", "gfx90a"), Ok(b"one".to_vec()));
+}
+
+/// As many uncompressed code objects as frames.
+#[test]
+fn more_stored_code_objects_than_frames() {
+    for (count, wanted) in [(FRAME_LIMIT, None), (FRAME_LIMIT + 1, Some(Code::InvalidFormat))] {
+        let empty = vec![0x80; usize::try_from(count).unwrap()];
+        let blobs = [&b"\xdd"[..], &count.to_be_bytes(), &empty].concat();
+        assert_eq!(code(&plain_with("blobs", Value::Raw(blobs))), wanted, "{count}");
+    }
+}
+
+/// Rows whose keys are compared byte by byte for each pair of rows would take minutes.
+#[test]
+fn rows_of_long_keys_are_sorted_in_seconds() {
+    let rows = |odd: usize| {
+        let row = map([("ordinal", Value::Number(0))]);
+        let rows = (0..20_000).map(|n| (text(&format!("{:06}", 2 * n + odd)), row.clone()));
+        Value::Map(rows.collect())
+    };
+    let long = "k".repeat(1 << 20);
+    let bytes = plain_with("toc", map([(&*long, rows(1)), (&*long, rows(0)), ("a", rows(0))]));
+    let start = Instant::now();
+    let archive = open(&bytes).unwrap();
+    let took = start.elapsed();
+    assert_eq!(archive.keys().iter().collect::<Vec<_>>(), [&b"a"[..], long.as_bytes()]);
+    assert_eq!(archive.rows_of(long.as_bytes()).count(), 40_000);
+    assert!(took < Duration::from_secs(20), "{took:?}");
 }
 
 /// The first of equal fields counts, and the last of equal rows.

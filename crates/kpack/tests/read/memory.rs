@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::env;
 use std::process::{Command, Output};
 
-use crate::support::{Value, archive, deep, framed_fields, map, plain_with, row, set, text};
+use crate::support::{Value, archive, blob, deep, framed_fields, map, plain_with, row, set, text};
 use peak_alloc::PeakAlloc;
-use rockpack_kpack::archive::Archive;
+use rockpack_kpack::archive::{Archive, Span};
 use rockpack_kpack::{Code, ReadAt, marker};
 
 #[global_allocator]
@@ -79,6 +79,11 @@ impl ReadAt for Sparse {
     }
 }
 
+/// A sparse file of 8 TB.
+fn terabytes(front: Vec<u8>) -> Sparse {
+    Sparse { front, len: 8 << 40, read: Cell::new(0) }
+}
+
 /// The variable that marks the process which measures.
 const ALONE: &str = "ROCKPACK_TEST_ALONE";
 
@@ -107,7 +112,7 @@ fn measure() {
 }
 
 fn claims_cost_nothing() {
-    let claims: [&[u8]; 6] = [
+    let claims: [&[u8]; 8] = [
         // Maps, arrays and texts of four billion.
         b"\xdf\xff\xff\xff\xff",
         b"\x81\xa5blobs\xdd\xff\xff\xff\xff",
@@ -115,15 +120,28 @@ fn claims_cost_nothing() {
         b"\x81\xaagfx_arches\x91\xdb\xff\xff\xff\xff",
         b"\x81\xa3toc\xdf\xff\xff\xff\xff\xa0\xdf\xff\xff\xff\xff",
         b"\x81\xa3toc\x81\xdb\xff\xff\xff\xff",
+        // Nested arrays of fifty million, which a table has room for one by one.
+        b"\x81\xa1x\xdd\x03\x00\x00\x00\xdd\x03\x00\x00\x00",
+        // A text that ends a few bytes behind the largest table.
+        b"\x81\xa1x\xdb\x04\x00\x00\x00",
     ];
     for claim in claims {
         let bytes = archive(b"", claim);
         let (opened, taken) = peak(&bytes[..]);
         assert_eq!(opened.err(), Some(Code::MsgpackParseFailed), "{claim:x?}");
         assert!(taken <= ASIDE, "{claim:x?}: {taken}");
+        // A sparse file has the bytes, and they are too many for a table.
+        let (opened, taken) = peak(&terabytes(bytes));
+        assert_eq!(opened.err(), Some(Code::InvalidFormat), "{claim:x?}");
+        assert!(taken <= ASIDE, "{claim:x?}: {taken}");
     }
+    // A table may be followed by any number of bytes, and a code object has 4 GiB at most.
+    let blobs = [4 << 30, (4 << 30) + 1].map(|size| blob(64, size)).into();
+    let (opened, _) = peak(&terabytes(plain_with("blobs", Value::Array(blobs))));
+    let stored = [0, 1].map(|ordinal| opened.as_ref().unwrap().stored(ordinal));
+    assert_eq!(stored, [Ok(Span { offset: 64, size: 4 << 30 }), Err(Code::Io)]);
     // If the file really has the bytes, memory is taken as they are read.
-    let front = archive(b"", b"\x81\xaagfx_arches\x91\xdb\xff\xff\xff\xff");
+    let front = archive(b"", b"\x81\xaagfx_arches\x91\xdb\x02\x00\x00\x00");
     let (opened, taken) = peak(&Sparse { front, len: 1 << 40, read: Cell::new(0) });
     assert_eq!(opened.err(), Some(Code::Io));
     assert!(taken <= 16 << 20, "{taken}");

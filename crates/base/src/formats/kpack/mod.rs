@@ -11,9 +11,9 @@ mod writer;
 
 pub use reader::KpackReader;
 pub use rockpack_kpack::archive::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HSACO, MAGIC, Scheme, VERSION, key, split_key,
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, HSACO, MAGIC, Scheme, TOC_LIMIT, VERSION, key, split_key,
 };
-pub use toc::{TOC_LIMIT, Toc, TocRow};
+pub use toc::{Toc, TocRow};
 pub use writer::write;
 
 use rockpack_kpack::ReadAt;

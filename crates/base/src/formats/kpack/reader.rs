@@ -12,11 +12,11 @@ use zstd::stream::read::Decoder;
 use zstd::zstd_safe;
 
 use rockpack_kpack::archive::{
-    BLOB_LIMIT, FRAME_LIMIT, FrameFault, Frames, HEADER_LEN, Header, HeaderFault, Scheme, Span,
-    VERSION, field,
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, FrameFault, Frames, HEADER_LEN, Header, HeaderFault,
+    Scheme, Span, TOC_LIMIT, VERSION, field,
 };
 
-use super::toc::{TOC_LIMIT, Toc, TocRow};
+use super::toc::{Toc, TocRow};
 use crate::content::{Content, ContentReader, StreamSource, WINDOW};
 use crate::error::{Error, Kind, Place, Result};
 use crate::formats::message_pack::{MapFields, decode};
@@ -111,6 +111,10 @@ fn read_header(content: &Content) -> Result<u64> {
         let message = format!("puts the TOC at {toc_offset:#x}, in a file of {len:#x} bytes");
         return Err(header_fault(content, message, 8));
     }
+    if toc_offset > BLOB_START + BLOB_LIMIT {
+        let message = format!("{toc_offset} bytes before the TOC, more than {BLOB_LIMIT}");
+        return Err(Error::new(Kind::Limit, message).at(&content.place(8)));
+    }
     Ok(toc_offset)
 }
 
@@ -133,7 +137,8 @@ fn content_size(frame: &Content) -> Result<u64> {
     let len = frame.len().min(FRAME_HEADER_LIMIT);
     let header = frame.read_vec(0..len, FRAME_HEADER_LIMIT, "zstd frame header")?;
     let message = match zstd_safe::get_frame_content_size(&header) {
-        Ok(Some(size)) => return Ok(size),
+        Ok(Some(size)) if size <= BLOB_LIMIT => return Ok(size),
+        Ok(Some(_)) => "announces more than the 4 GiB that loaders take",
         Ok(None) => "does not announce its content size",
         Err(_) => "is no zstd frame",
     };

@@ -6,10 +6,6 @@ use rmpv::Value;
 
 use super::Scheme;
 
-/// Largest TOC in bytes, which is decoded as a whole. It has room for half a million rows; the largest known
-/// library has some ten thousand. A memory budget may allow less.
-pub const TOC_LIMIT: u64 = 64 << 20;
-
 /// The table of contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toc {

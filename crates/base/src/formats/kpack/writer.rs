@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use rmpv::Value;
 
 use rockpack_kpack::archive::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, field, split_key,
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, TOC_LIMIT, field, split_key,
 };
 
-use super::toc::{TOC_LIMIT, Toc, TocRow};
+use super::toc::{Toc, TocRow};
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
 use crate::formats::message_pack::{encode, map};
@@ -16,14 +16,15 @@ use crate::formats::message_pack::{encode, map};
 /// Writes the archive of `toc` and `frames`, the stored code objects in ordinal order. `toc.scheme` decides
 /// whether these are zstd frames or plain code objects.
 ///
-/// Refused, as by loaders: more than [`FRAME_LIMIT`] frames, a blob over [`BLOB_LIMIT`]. Refused too: rows
-/// and frames that do not match.
+/// Refused, as by loaders: more than [`FRAME_LIMIT`] frames, a blob or code object over [`BLOB_LIMIT`], a TOC
+/// over [`TOC_LIMIT`]. Refused too: rows and frames that do not match.
 pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
     check_ordinals(toc, frames)?;
-    let size = blob_size(toc.scheme, frames).unwrap_or(u64::MAX);
-    if size > BLOB_LIMIT {
+    let sizes = toc.rows.values().flat_map(BTreeMap::values).map(|row| row.original_size);
+    let size = sizes.chain([blob_size(toc.scheme, frames).unwrap_or(u64::MAX)]).max();
+    if let Some(size) = size.filter(|size| *size > BLOB_LIMIT) {
         let message = format!(
-            "the code objects take {size} bytes; loaders refuse archives with more than {BLOB_LIMIT}"
+            "its code, or one code object, takes {size} bytes; loaders refuse more than {BLOB_LIMIT}"
         );
         return Err(too_large(toc, message));
     }

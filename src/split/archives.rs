@@ -5,13 +5,13 @@
 //! written anew for the package that owns the binary. Archives that no tool split off are files of their
 //! component (`shipped.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rockpack_base::error::{Result, ResultExt};
 use rockpack_base::formats::kpack::{KpackReader, TocRow};
 use rockpack_base::formats::kpm::Manifest;
 use rockpack_base::gfx::{Target, no_target};
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_base::tree::{Node, Tree, TreePath, folders_around};
 
 use super::flatten::Located;
 use super::parts::{DatabaseFile, HostFile, KernelArchive, ManifestFile};
@@ -103,16 +103,16 @@ pub(super) fn drop_folders<'a>(
     host: &mut Tree<HostFile>,
     device: impl Iterator<Item = &'a TreePath>,
 ) {
-    let emptied: BTreeSet<TreePath> = device.flat_map(folders_of).collect();
-    let kept: BTreeSet<TreePath> = host
-        .iter()
-        .filter(|(path, _)| !emptied.contains(*path))
-        .flat_map(|(path, _)| folders_of(path))
-        .collect();
-    for folder in emptied.difference(&kept) {
-        if matches!(host.get(folder), Some(Node::Directory { .. })) {
-            host.remove(folder);
-        }
+    let emptied = folders_around(device);
+    let others = host.iter().map(|(path, _)| path).filter(|path| !emptied.contains(path.as_str()));
+    let kept = folders_around(others);
+    let dropped = host.iter().filter(|(path, node)| {
+        let is_empty = emptied.contains(path.as_str()) && !kept.contains(path.as_str());
+        is_empty && matches!(node, Node::Directory { .. })
+    });
+    let dropped: Vec<TreePath> = dropped.map(|(path, _)| path.clone()).collect();
+    for folder in dropped {
+        host.remove(&folder);
     }
 }
 
@@ -125,8 +125,4 @@ pub(super) fn device_paths<'a>(
     let archives = archives.into_iter().map(|archive| &archive.path);
     let manifests = manifests.iter().map(|manifest| &manifest.path);
     archives.chain(manifests).chain(databases.iter().map(|file| &file.path))
-}
-
-fn folders_of(path: &TreePath) -> impl Iterator<Item = TreePath> {
-    std::iter::successors(path.parent(), TreePath::parent)
 }

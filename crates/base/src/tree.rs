@@ -8,8 +8,8 @@ mod kinds;
 mod links;
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
 use std::collections::btree_map::{Entry, IntoIter, Iter};
+use std::collections::{BTreeMap, BTreeSet};
 
 use derive_more::Display;
 use serde::{Deserialize, Serialize};
@@ -85,6 +85,22 @@ impl TreePath {
         }
         Self::new(parts.join("/")).ok()
     }
+}
+
+/// The folders around `paths`. They are slices of the paths: owned paths of all folders would need memory for
+/// the depth of each file times the length of its path.
+pub fn folders_around<'a>(paths: impl IntoIterator<Item = &'a TreePath>) -> BTreeSet<&'a str> {
+    let mut folders = BTreeSet::new();
+    for TreePath(path) in paths {
+        let above = path.rmatch_indices('/').filter_map(|(end, _)| path.get(..end));
+        for folder in above {
+            // The folders around a known one are known.
+            if !folders.insert(folder) {
+                break;
+            }
+        }
+    }
+    folders
 }
 
 impl TryFrom<String> for TreePath {
@@ -261,6 +277,12 @@ mod tests {
             let path = link.resolve_link(target).map(|path| path.to_string());
             assert_eq!(path.as_deref(), expected, "{target}");
         }
+    }
+
+    #[test]
+    fn folders_around_paths_are_there_once() {
+        let paths = ["a/b/c/x", "a/b/y", "a-b/x", "z"].map(|path| TreePath::new(path).unwrap());
+        assert_eq!(Vec::from_iter(folders_around(&paths)), ["a", "a-b", "a/b", "a/b/c"]);
     }
 
     #[test]

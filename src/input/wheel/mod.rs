@@ -22,7 +22,7 @@ mod find;
 mod member;
 mod record;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -33,7 +33,7 @@ use rockpack_base::formats::wheel::{
 };
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Use;
-use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
+use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath, folders_around};
 
 use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
 use crate::report::{Findings, Progress, Stage};
@@ -231,7 +231,6 @@ fn tree(
     path: &Path,
 ) -> Result<Tree<Content>> {
     let mut tree = Tree::new();
-    let mut folders = BTreeSet::new();
     let mut owners: BTreeMap<&TreePath, &String> = BTreeMap::new();
     let mut faults = Faults::default();
     for (name, member) in members {
@@ -244,7 +243,6 @@ fn tree(
             faults.add(Error::new(Kind::Conflict, message).file(member_name(path, name)));
             continue;
         }
-        folders.extend(std::iter::successors(installed.parent(), TreePath::parent));
         let node = Node::File { data: member.content.clone(), mode: member.mode };
         let inserted = tree.insert(installed.clone(), node);
         faults.keep(inserted.map_err(|_| {
@@ -256,12 +254,11 @@ fn tree(
         }));
         owners.entry(installed).or_insert(name);
     }
-    for folder in folders {
-        if let Some(node) = tree.get(&folder) {
-            let message = format!("is a {}, and other members lie below it", node.kind());
-            faults
-                .add(Error::new(Kind::Conflict, message).file(member_name(path, folder.as_str())));
-        }
+    let folders = folders_around(tree.iter().map(|(installed, _)| installed));
+    for (installed, node) in tree.iter().filter(|(it, _)| folders.contains(it.as_str())) {
+        let message = format!("is a {}, and other members lie below it", node.kind());
+        let member = member_name(path, installed.as_str());
+        faults.add(Error::new(Kind::Conflict, message).file(member));
     }
     faults.finish()?;
     Ok(tree)

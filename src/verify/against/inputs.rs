@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::content::Content;
 use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::kpm;
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_base::tree::{Node, TreePath, folders_around};
 
 use super::split_inputs::{
     self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
@@ -122,11 +122,13 @@ impl ArtifactInputs {
 
     /// The folders that hold nothing but files that packages have of their own.
     fn emptied(&self, made_anew: &BTreeSet<TreePath>) -> BTreeSet<TreePath> {
-        let emptied: BTreeSet<TreePath> = made_anew.iter().flat_map(folders_above).collect();
-        let others = self.plain.keys().filter(|path| !emptied.contains(*path));
-        let used: BTreeSet<TreePath> =
-            others.chain(self.fat.keys()).flat_map(folders_above).collect();
-        emptied.difference(&used).cloned().collect()
+        let emptied = folders_around(made_anew);
+        let others = self.plain.keys().filter(|path| !emptied.contains(path.as_str()));
+        let used = folders_around(others.chain(self.fat.keys()));
+        let folders = self.plain.keys().filter(|path| {
+            emptied.contains(path.as_str()) && !used.contains(path.as_str())
+        });
+        folders.cloned().collect()
     }
 
     fn add(&mut self, path: &TreePath, plain: Plain) {
@@ -164,10 +166,6 @@ impl ArtifactInputs {
             entry: &left.entry,
         }))
     }
-}
-
-fn folders_above(path: &TreePath) -> impl Iterator<Item = TreePath> + use<> {
-    std::iter::successors(path.parent(), TreePath::parent)
 }
 
 /// A code object of a file that is device code, or of an archive that belongs to no binary.

@@ -1,6 +1,7 @@
 //! Links of several trees that dangle in all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use super::{Node, Tree, TreePath};
 use crate::error::{Error, Faults, Kind, Result};
@@ -12,7 +13,7 @@ pub const LINK_LIMIT: usize = 40;
 /// of PATH_MAX in a row would lead over 80,000, and an archive can have a million such links.
 const PART_LIMIT: usize = 4096;
 
-/// All paths of several overlaid trees, and the targets of their links.
+/// The paths of several overlaid trees, and the targets of their links.
 #[derive(Debug, Default)]
 pub struct LinkSet {
     paths: BTreeSet<TreePath>,
@@ -44,10 +45,9 @@ impl LinkSet {
         }
     }
 
-    /// Adds a path and its parent directories.
+    /// Adds a path, and with it the folders around it.
     pub fn add(&mut self, path: &TreePath) {
-        let above = std::iter::successors(Some(path.clone()), TreePath::parent);
-        self.paths.extend(above);
+        self.paths.insert(path.clone());
     }
 
     /// The links that lead to no path of the set.
@@ -61,9 +61,16 @@ impl LinkSet {
     fn look(&self, place: &str) -> Look<'_> {
         match self.links.get(place) {
             Some(target) => Look::Link(target),
-            None if self.paths.contains(place) => Look::Other,
+            None if self.paths.contains(place) || self.is_folder(place) => Look::Other,
             None => Look::Nothing,
         }
+    }
+
+    /// Whether a path of the set lies below `place`.
+    fn is_folder(&self, place: &str) -> bool {
+        let below = format!("{place}/");
+        let mut behind = self.paths.range::<str, _>((Bound::Included(&*below), Bound::Unbounded));
+        behind.next().is_some_and(|path| path.as_str().starts_with(&*below))
     }
 
     /// Fails if a link is absolute, leads above the root of the trees, or leads over too many folders. A path

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use support::sweep::or_all;
 use support::tools;
+use support::wheels::LooseWheel;
 
 use crate::{Input, STAGE, limited, refusal, rockpack, text};
 
@@ -77,6 +78,30 @@ fn more_targets_of_links_than_the_memory_is_for_are_refused() {
         symlink(&target, folder.stage().join(format!("lib/{number}"))).unwrap();
     }
     refused_for(&folder, "too many to be remembered");
+}
+
+/// The folders around files take no memory for the depth of each file, in artifacts and in wheels. Owned paths
+/// of these folders would take 160 MB.
+#[test]
+fn folders_around_many_files_cost_little_memory() {
+    let folder = vec!["folder-of-files"; 60].join("/");
+    let packed = Input::handmade(|archive| {
+        for number in 0..5000 {
+            let path = format!("{STAGE}/{folder}/{number}\0");
+            archive.member("././@LongLink", b'L', "", 0o644, path.as_bytes());
+            archive.file("x", b"");
+        }
+    });
+    let mut discover = rockpack();
+    discover.arg("discover").arg(packed.shard());
+    tools::run(&mut limited(&discover, 128));
+    let room = packed.folder.path();
+    let mut wheel = LooseWheel::new("x-1.0-py3-none-any.whl", "");
+    (0..5000).for_each(|number| wheel.add(&format!("{folder}/{number}"), ""));
+    let wheel = wheel.write(room);
+    let mut split = rockpack();
+    split.arg("wheel").arg(&wheel).arg("--out").arg(room.join("wheels"));
+    tools::run(&mut limited(&split, 224));
 }
 
 /// Makes `count` empty files.

@@ -99,24 +99,11 @@ fn refuse_data(name: &str, dist_info: &str) -> Result<()> {
 
 /// Refuses a member that is no ordinary file or folder of a wheel with this `dist-info` folder.
 pub(super) fn refuse_unusable(member: &ZipMember, dist_info: &str) -> Result<()> {
-    let name = member.name.strip_suffix('/').unwrap_or(&member.name);
+    let name = member.path();
     refuse_data(name, dist_info)?;
-    let path = TreePath::new(name).map_err(|_| {
-        let hint = "names of members are relative paths without `.` and `..`: build the wheel anew";
-        Error::malformed("its name is no path inside the wheel").hint(hint)
-    })?;
-    refuse_deep(&path)?;
-    if name.contains('\\') {
-        let hint = "members have `/` between folders on every system: build the wheel anew";
-        return Err(Error::malformed("has a backslash in its name").hint(hint));
-    }
-    if name.len() < member.name.len() {
-        let is_empty = member.size == 0;
-        return if is_empty {
-            Ok(())
-        } else {
-            Err(Error::malformed("is a folder and has content"))
-        };
+    refuse_deep(&TreePath::new(name)?)?;
+    if member.name.ends_with('/') {
+        return Ok(());
     }
     match member.mode.unwrap_or_default() & KIND {
         0 | REGULAR => Ok(()),

@@ -125,9 +125,10 @@ impl ArtifactInputs {
         let emptied = folders_around(made_anew);
         let others = self.plain.keys().filter(|path| !emptied.contains(path.as_str()));
         let used = folders_around(others.chain(self.fat.keys()));
-        let folders = self.plain.keys().filter(|path| {
-            emptied.contains(path.as_str()) && !used.contains(path.as_str())
-        });
+        let folders = self
+            .plain
+            .keys()
+            .filter(|path| emptied.contains(path.as_str()) && !used.contains(path.as_str()));
         folders.cloned().collect()
     }
 

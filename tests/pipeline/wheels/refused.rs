@@ -121,12 +121,12 @@ fn members_that_no_installer_puts_there_are_refused() {
     let pipe = with_member("x/pipe").set("x/pipe", "mode", 0o10_644);
     refuses(&pipe, 2, &["(x/pipe)", "no regular file"]);
     let folder = with_member("x/folder/").set("x/folder/", "mode", 0o40_755);
-    refuses(&folder, 2, &["(x/folder/)", "has content"]);
+    refuses(&folder, 2, &["x/folder/", "has content"]);
     // One path for two files, and a file in place of a folder.
     let twice = with_member("x-1.0.data/platlib/x/__init__.py");
     refuses(&twice, 2, &["(x/__init__.py)", "as x-1.0.data/platlib/x/__init__.py is"]);
     let below = with_member("x/__init__.py/more.py");
-    refuses(&below, 2, &["(x/__init__.py)", "other members lie below it"]);
+    refuses(&below, 2, &["the file x/__init__.py, and members below it"]);
     let script = plain().file("x-1.0.data/scripts/fat", &library());
     refuses(&script, 2, &["x-1.0.data/scripts/fat", "has device code"]);
     let hidden = plain().file("x-1.0.dist-info/fat.so", &library());

@@ -1,5 +1,6 @@
 //! The index of wheels: made by `rockpack repo`, read by pip and uv.
 
+mod archives;
 mod clients;
 mod kept;
 mod order;

@@ -42,15 +42,17 @@ pub fn without_commands(text: &str) -> Cow<'_, str> {
 /// Whether a character is invisible, or turns the direction of its neighbours, so that readers see another
 /// text than the one stored.
 ///
-/// Source: `Default_Ignorable_Code_Point` of Unicode 16 (`DerivedCoreProperties.txt`), and beyond it line and
-/// paragraph separators, the blank Braille pattern, and the marks around annotations.
+/// Source: `Default_Ignorable_Code_Point` of Unicode 16 (`DerivedCoreProperties.txt`), and beyond it all format
+/// characters (general category `Cf`), line and paragraph separators, and the blank Braille pattern.
 pub fn is_unseen(c: char) -> bool {
     matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+        | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}'
+        | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Whether `rest` begins with a command for a CI system: `##`, any letters, digits and `-`, then `[`,

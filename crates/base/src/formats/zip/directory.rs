@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::fields::{Fields, fault, several_disks};
+use super::fields::{Fields, IN_COMMENT, fault, has_records, several_disks};
 use super::{END, END_64, END_64_SIZE, END_SIZE, LOCATOR_64, LOCATOR_64_SIZE};
 use crate::content::Content;
 use crate::error::{Error, Result};
@@ -16,37 +16,42 @@ pub(super) struct Directory {
     pub count: u64,
 }
 
+/// The numbers of an end record: its disk, the disk of the first central header, the members on this disk and
+/// on all, the bytes of the central headers, and their offset.
+type Numbers = [u64; 6];
+
+/// The values of an end record that refer to the ZIP64 end record.
+const ELSEWHERE: Numbers = [0xffff, 0xffff, 0xffff, 0xffff, 0xffff_ffff, 0xffff_ffff];
+
 /// Finds the central headers through the end records.
 pub(super) fn directory(archive: &Content) -> Result<Directory> {
     let end = find_end(archive)?;
     let record: [u8; END_SIZE] = archive.read_array(end)?;
     let mut fields = Fields::new(&record[4..]);
-    let (disk, start_disk) = (fields.u16(), fields.u16());
-    let (here, count) = (fields.u16(), fields.u16());
-    let (size, offset) = (fields.u32(), fields.u32());
-    let is_64 = here == u16::MAX || count == u16::MAX || size == u32::MAX || offset == u32::MAX;
+    let [disk, start_disk, here, count] = [(); 4].map(|()| u64::from(fields.u16()));
+    let [size, offset] = [(); 2].map(|()| u64::from(fields.u32()));
+    let narrow = [disk, start_disk, here, count, size, offset];
     let locator = end.checked_sub(LOCATOR_64_SIZE as u64);
-    let locator = match locator {
-        Some(at) if archive.read_array::<4>(at)? == LOCATOR_64.to_le_bytes() => Some(at),
-        _ => None,
-    };
-    match locator {
-        Some(locator) if is_64 => return directory_64(archive, locator),
-        // Some readers follow the locator even then.
-        Some(locator) => {
-            let message = "stands in front of an end record that refers to none";
-            return Err(fault(archive, "ZIP64 locator", locator, message));
+    let (end, numbers) = match locator {
+        Some(at) if archive.read_array::<4>(at)? == LOCATOR_64.to_le_bytes() => {
+            let (at, wide) = numbers_64(archive, at)?;
+            let mut pairs = narrow.iter().zip(&wide).zip(&ELSEWHERE);
+            if !pairs.all(|((own, wide), elsewhere)| own == wide || own == elsewhere) {
+                return Err(fault(archive, "end record", end, "contradicts the ZIP64 end record"));
+            }
+            (at, wide)
         }
-        None => {}
-    }
+        _ => (end, narrow),
+    };
+    let [disk, start_disk, here, count, size, offset] = numbers;
     if disk != 0 || start_disk != 0 || here != count {
         return Err(several_disks(archive, end));
     }
-    bounded(archive, u64::from(offset), u64::from(size), u64::from(count), end)
+    bounded(archive, offset, size, count, end)
 }
 
-/// Finds the central headers through the ZIP64 end record, whose locator is at `locator`.
-fn directory_64(archive: &Content, locator: u64) -> Result<Directory> {
+/// The offset and the numbers of the ZIP64 end record whose locator is at `locator`.
+fn numbers_64(archive: &Content, locator: u64) -> Result<(u64, Numbers)> {
     let found: [u8; LOCATOR_64_SIZE] = archive.read_array(locator)?;
     let mut fields = Fields::new(&found[4..]);
     let (disk, at, disks) = (fields.u32(), fields.u64(), fields.u32());
@@ -64,13 +69,9 @@ fn directory_64(archive: &Content, locator: u64) -> Result<Directory> {
         return Err(fault(archive, "ZIP64 end record", at, "is none"));
     }
     fields.skip(4);
-    let (disk, start_disk) = (fields.u32(), fields.u32());
-    let (here, count) = (fields.u64(), fields.u64());
-    let (size, offset) = (fields.u64(), fields.u64());
-    if disk != 0 || start_disk != 0 || here != count {
-        return Err(several_disks(archive, at));
-    }
-    bounded(archive, offset, size, count, at)
+    let [disk, start_disk] = [(); 2].map(|()| u64::from(fields.u32()));
+    let [here, count, size, offset] = [(); 4].map(|()| fields.u64());
+    Ok((at, [disk, start_disk, here, count, size, offset]))
 }
 
 /// Checks that the central headers end at the start of the end record.
@@ -97,14 +98,10 @@ fn find_end(archive: &Content) -> Result<u64> {
         let message = "has bytes behind its end record, or a comment that is cut off";
         return Err(fault(archive, "end record", first + at as u64, message));
     };
-    // Readers that search from the end would find an end record in the comment.
-    match starts.clone().find(|at| has_magic_at(&tail, *at)).filter(|last| *last > found) {
-        Some(last) => {
-            let message = "stands in the comment of another one";
-            Err(fault(archive, "end record", first + last as u64, message))
-        }
-        None => Ok(first + found as u64),
+    if tail.get(found + END_SIZE..).is_some_and(has_records) {
+        return Err(fault(archive, "end record", first + found as u64, IN_COMMENT));
     }
+    Ok(first + found as u64)
 }
 
 /// Whether an end record begins at `at`, whose comment reaches to the end.

@@ -40,6 +40,14 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// The message for a comment that [`has_records`].
+pub(super) const IN_COMMENT: &str = "has a comment that readers may take for a part of the archive";
+
+/// Whether a comment has the signature of a record in it. Some readers search for these.
+pub(super) fn has_records(comment: &[u8]) -> bool {
+    comment.windows(3).any(|start| matches!(start, [b'P', b'K', 0..=8]))
+}
+
 pub(super) fn several_disks(archive: &Content, at: u64) -> Error {
     let error = Error::unsupported("is one of several disks of an archive");
     error.structure("end record").at(&archive.place(at))

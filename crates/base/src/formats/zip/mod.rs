@@ -20,6 +20,8 @@
 //! end record   22 bytes ("PK\5\6") and a comment, up to the last byte of the archive
 //!    8  2  members on this disk              12  4  size of the central headers
 //!   10  2  members                           16  4  offset of the central headers
+//! data descriptor, behind the bytes of members with flag 3: "PK\7\8" or nothing, CRC-32, compressed size
+//!              and size; 8 bytes each if the local header has sizes of 64 bits
 //! extra field  2 bytes id, 2 bytes length, bytes; 0x0001 has, 8 bytes each and in this order,
 //!              the size, compressed size and offset whose header field is all ones
 //! ```
@@ -28,10 +30,14 @@
 //! crate either writes sizes in data descriptors behind the data or reads members into memory, and accepts
 //! archives that readers interpret in two ways. So this module frames archives itself; flate2 compresses.
 //!
-//! The central headers are read. Refused: encryption, methods other than stored and deflate, several disks, a
-//! name twice, local headers that contradict the central ones, members that overlap, bytes in front of the
-//! first member or behind the end record, names that are not UTF-8 by their flag, and names repeated in an
-//! extra field. Not written: data descriptors, comments, and ZIP64 fields unless a header field is all ones.
+//! The central headers are read, and everything else has to agree with them: an archive is local headers with
+//! bytes and data descriptors, central headers, end records, and nothing between. Refused: encryption,
+//! patches, methods other than stored and deflate, versions above 6.3, several disks, a path twice or below a
+//! file, local headers, data descriptors and ZIP64 numbers that contradict others or that no field refers to,
+//! members that overlap, any other bytes, comments with a signature in them, an extra field twice or with a
+//! name, and names that are no plain paths of visible characters, in UTF-8 by their flag. uv 0.13, pip or PyPI
+//! refuse almost all of these. Not written: data descriptors, comments, and ZIP64 fields unless a header field
+//! is all ones.
 
 mod deflate;
 mod directory;

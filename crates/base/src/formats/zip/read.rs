@@ -13,6 +13,7 @@ use super::fields::fault;
 use super::headers::{central, place};
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Place, Result};
+use crate::tree::{TreePath, folders_around};
 
 /// A member of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,13 @@ pub struct ZipMember {
     pub mode: Option<u32>,
 }
 
+impl ZipMember {
+    /// The path in the wheel: the name without the slash of folders.
+    pub fn path(&self) -> &str {
+        self.name.strip_suffix('/').unwrap_or(&self.name)
+    }
+}
+
 /// An opened archive.
 #[derive(Debug)]
 pub struct ZipReader {
@@ -46,11 +54,11 @@ impl ZipReader {
         let mut headers = BufReader::new(archive.slice(range.clone())?.reader());
         let mut at = range.start;
         let mut entries = Vec::new();
-        let mut names = BTreeSet::new();
+        let mut paths = BTreeSet::new();
         while at < range.end {
             let (entry, len) = central(&archive, &mut headers, at)?;
             archive.budget().charge_entry(entry.member.name.len())?;
-            if !names.insert(entry.member.name.clone()) {
+            if !paths.insert(TreePath::new(entry.member.path())?) {
                 let message = format!("has the member {} twice", entry.member.name);
                 return Err(fault(&archive, "central header", at, message));
             }
@@ -60,6 +68,12 @@ impl ZipReader {
         if entries.len() as u64 != count {
             let message = format!("has {} members, its end record says {count}", entries.len());
             return Err(fault(&archive, "end record", range.end, message));
+        }
+        let folders = folders_around(&paths);
+        let mut names = entries.iter().map(|entry| entry.member.name.as_str());
+        if let Some(name) = names.find(|name| folders.contains(name)) {
+            let message = format!("has the file {name}, and members below it");
+            return Err(fault(&archive, "central header", range.start, message));
         }
         let members = place(&archive, range.start, entries)?;
         Ok(Self { archive, members })

@@ -8,74 +8,93 @@
 //!
 //! The next state is written before the first of its files, and is renamed to the state when they are
 //! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes it back
-//! (`recovery`) before it does anything else. Earlier versions of rockpack wrote the JSON as it is, in files
-//! that end with `.json`: a run compresses these first.
+//! (`recovery`) before it does anything else, but not before all files were read: each has a checksum
+//! ([`checked_json`]). Those of earlier versions have none, and may be plain JSON in a file that ends with
+//! `.json`; the next publication replaces them.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
-use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::error::{Result, ResultExt};
+use rockpack_base::formats::checked_json;
 
 use super::channel::Channel;
 use super::recovery::{self, ShownFile};
 use super::settings::ChannelSettings;
-use super::state::{ChannelState, RESTORE_HINT};
+use super::state::{ChannelState, body};
 use super::store::{PRIVATE, Store};
 
 /// The start of the name of a next state. It stands in front, as a suite may have any name behind `apt-`.
 const NEXT: &str = "next-";
 const CURRENT: &str = "";
-const ENDING: &str = ".json.zst";
-const EARLIER_ENDING: &str = ".json";
+/// The start of the name of the list of files that clients read.
+const SHOWN: &str = "shown-";
+/// The endings of the names, and those of earlier versions.
+const ENDINGS: [&str; 2] = [".json.zst", ".json"];
+
+/// The hint for a state that cannot be used.
+const RESTORE_HINT: &str = "restore the file from a backup made after the last publication, and compare it with the \
+     indexes by `rockpack verify`; without a backup, remove it, move the packages out of the \
+     repository, remove the indexes, and publish all packages again: what only this file has is lost, \
+     which are yanked wheels, digests of removed wheels, settings and the time of the last publication";
+
+/// The hint for a file of an interrupted publication that cannot be used.
+const INTERRUPTED_HINT: &str = "remove the files next-… and shown-… of this publication, and publish its packages again: it was \
+     interrupted, and no complete publication is lost";
 
 /// The channels of a repository by name (`apt-<suite>`, `rpm`).
 #[derive(Debug, Default)]
 pub(super) struct Channels(pub BTreeMap<String, ChannelState>);
 
+/// The path of a file, and the one of earlier versions.
+fn paths(which: &str, channel: &str) -> [String; 2] {
+    ENDINGS.map(|ending| format!("{PRIVATE}/{which}{channel}{ending}"))
+}
+
 fn path(which: &str, channel: &str) -> String {
-    format!("{PRIVATE}/{which}{channel}{ENDING}")
+    let [path, _] = paths(which, channel);
+    path
 }
 
 impl Channels {
     /// Reads all states, and finishes or takes back what an interrupted run had begun.
     pub fn load(store: &dyn Store) -> Result<Self> {
-        update_earlier(store)?;
         let names = store.list(PRIVATE)?;
-        let states: Vec<_> = names.par_iter().filter_map(|name| read(store, name)).collect();
-        let mut channels = Self::default();
-        let (mut begun, mut shown) = (Vec::new(), Vec::new());
-        for state in states {
-            match state? {
-                (channel, Remembered::Current(state)) => {
-                    channels.0.insert(channel, state);
-                }
-                (channel, Remembered::Next(state)) => begun.push((channel, state)),
-                (channel, Remembered::Shown) => shown.push(channel),
-            }
-        }
+        let mut channels = Self(all(store, &names, CURRENT, ChannelState::parse)?);
+        let begun = all(store, &names, NEXT, ChannelState::parse)?;
+        let read_shown = |_: &str, bytes: &[u8]| checked_json::read(bytes, |_| false);
+        let mut shown: BTreeMap<_, Vec<ShownFile>> = all(store, &names, SHOWN, read_shown)?;
         // Of runs that ended right before they said that they began, or right after they were done.
-        shown.retain(|channel| !begun.iter().any(|(other, _)| other == channel));
-        let over: Vec<String> = shown.iter().map(|channel| recovery::path(channel)).collect();
-        store.remove(&over)?;
+        let over = shown.keys().filter(|channel| !begun.contains_key(*channel));
+        store.remove(&over.flat_map(|channel| paths(SHOWN, channel)).collect::<Vec<String>>())?;
         for (channel, state) in begun {
-            channels.settle(store, &channel, state)?;
+            let shown = shown.remove(&channel);
+            channels.settle(store, &channel, state, shown)?;
         }
         Ok(channels)
     }
 
     /// Decides about the publication `next` of a run that was interrupted.
-    fn settle(&mut self, store: &dyn Store, channel: &str, next: ChannelState) -> Result<()> {
+    fn settle(
+        &mut self,
+        store: &dyn Store,
+        channel: &str,
+        next: ChannelState,
+        shown: Option<Vec<ShownFile>>,
+    ) -> Result<()> {
         let nothing = ChannelState::default();
         let now = self.0.get(channel).unwrap_or(&nothing);
-        if let Some(rest) = recovery::rest(store, channel, now, &next)? {
+        let rest = shown.map(|shown| recovery::rest(store, shown, now, &next)).transpose();
+        if let Some(rest) = rest.file(path(SHOWN, channel))?.flatten() {
             store.put(rest)?;
-            return self.finish(store, vec![(channel.to_owned(), next)]);
+            self.put(store, vec![(channel.to_owned(), next)])?;
+        } else {
+            let written = next.files().filter(|file| !next.found.contains(*file));
+            let left: Vec<String> = written.filter(|file| !self.uses(file)).cloned().collect();
+            store.remove(&left)?;
         }
-        let written = next.files().filter(|file| !next.found.contains(*file));
-        let left: Vec<String> = written.filter(|file| !self.uses(file)).cloned().collect();
-        store.remove(&left)?;
         // `next-` first: it says that a publication has begun.
-        store.remove(&[path(NEXT, channel), recovery::path(channel)])
+        store.remove(&[paths(NEXT, channel), paths(SHOWN, channel)].concat())
     }
 
     /// The settings of `channel` in a run with those `given`. One without a name is called like the others.
@@ -102,11 +121,11 @@ impl Channels {
 
     /// Writes the states that channels are about to have.
     pub fn announce(store: &dyn Store, next: &[Announcement<'_>]) -> Result<()> {
-        let bodies: Vec<_> = next.par_iter().map(|next| next.state.to_body()).collect();
+        let bodies: Vec<_> = next.par_iter().map(|next| body(next.state)).collect();
         let mut files = Vec::new();
-        for (next, body) in next.iter().zip(bodies) {
-            files.push(recovery::remembered(next.channel, next.shown)?);
-            files.push((path(NEXT, next.channel), body?));
+        for (next, state) in next.iter().zip(bodies) {
+            files.push((path(SHOWN, next.channel), body(&next.shown)?));
+            files.push((path(NEXT, next.channel), state?));
         }
         store.put(files)
     }
@@ -120,37 +139,22 @@ impl Channels {
         for (channel, _) in &published {
             store.rename(&path(NEXT, channel), &path(CURRENT, channel))?;
         }
-        let over: Vec<String> =
-            published.iter().map(|(channel, _)| recovery::path(channel)).collect();
-        store.remove(&over)?;
+        let over = published.iter().flat_map(|(channel, _)| {
+            let [_, earlier] = paths(CURRENT, channel);
+            [path(SHOWN, channel), earlier]
+        });
+        store.remove(&over.collect::<Vec<String>>())?;
         self.0.extend(published);
         Ok(())
     }
 
     /// Replaces the current states of channels.
     pub fn put(&mut self, store: &dyn Store, states: Vec<(String, ChannelState)>) -> Result<()> {
-        let files = states.iter().map(|(name, state)| Ok((path(CURRENT, name), state.to_body()?)));
+        let files = states.iter().map(|(name, state)| Ok((path(CURRENT, name), body(state)?)));
         store.put(files.collect::<Result<_>>()?)?;
         self.0.extend(states);
         Ok(())
     }
-}
-
-/// Compresses the states that earlier versions of rockpack wrote.
-fn update_earlier(store: &dyn Store) -> Result<()> {
-    let names = store.list(PRIVATE)?;
-    let earlier = names.iter().filter(|name| {
-        let is_state = name.ends_with(EARLIER_ENDING) && !name.starts_with(recovery::PREFIX);
-        is_state && !names.contains(&format!("{name}.zst"))
-    });
-    for name in earlier {
-        let file = format!("{PRIVATE}/{name}");
-        let Some(text) = store.read(&file).map_err(with_restore_hint)? else { continue };
-        let body = ChannelState::parse_text(&text).file(&file)?.to_body()?;
-        store.put(vec![(format!("{file}.zst"), body)])?;
-        store.remove(&[file])?;
-    }
-    Ok(())
 }
 
 /// The announced publication of a channel.
@@ -163,32 +167,26 @@ pub(super) struct Announcement<'a> {
     pub shown: &'a [ShownFile],
 }
 
-/// A file that remembers something of a channel.
-enum Remembered {
-    Current(ChannelState),
-    Next(ChannelState),
-    /// The shown files of an interrupted run, which are read when they are needed.
-    Shown,
-}
-
-/// Reads the file `name`, with the name of its channel; `None` if it is no state.
-fn read(store: &dyn Store, name: &str) -> Option<Result<(String, Remembered)>> {
-    if let Some(channel) = recovery::channel_of(name) {
-        return Some(Ok((channel.to_owned(), Remembered::Shown)));
-    }
-    let stem = name.strip_suffix(ENDING)?;
-    let file = format!("{PRIVATE}/{name}");
-    let bytes = store.read(&file).map_err(with_restore_hint);
-    let state = bytes.and_then(|bytes| ChannelState::parse(&bytes.unwrap_or_default()).file(&file));
-    Some(state.map(|state| match stem.strip_prefix(NEXT) {
-        Some(channel) => (channel.to_owned(), Remembered::Next(state)),
-        None => (stem.to_owned(), Remembered::Current(state)),
-    }))
-}
-
-fn with_restore_hint(error: Error) -> Error {
-    match error.kind() {
-        Kind::Unsupported => error.hint(RESTORE_HINT),
-        _ => error,
-    }
+/// Reads the files whose names begin with `which`, by their channels.
+fn all<T: Send>(
+    store: &dyn Store,
+    names: &[String],
+    which: &str,
+    parse: impl Fn(&str, &[u8]) -> Result<T> + Sync,
+) -> Result<BTreeMap<String, T>> {
+    let read = names.par_iter().filter_map(|name| {
+        let stem = name.strip_suffix(ENDINGS[0]).or_else(|| name.strip_suffix(ENDINGS[1]))?;
+        let found = [NEXT, SHOWN].into_iter().find(|start| stem.starts_with(start));
+        let channel = stem.strip_prefix(which).filter(|_| found.unwrap_or(CURRENT) == which)?;
+        let file = format!("{PRIVATE}/{name}");
+        let bytes = store.read(&file).map(Option::unwrap_or_default);
+        let value = bytes.and_then(|bytes| parse(channel, &bytes));
+        let hint = if which == CURRENT { RESTORE_HINT } else { INTERRUPTED_HINT };
+        Some(value.map(|value| (channel.to_owned(), value)).map_err(|error| {
+            let hint = (!error.is_of_reading()).then_some(hint);
+            error.file(file).hint_if(hint)
+        }))
+    });
+    // A file without an earlier ending comes last, and counts.
+    read.collect::<Vec<Result<_>>>().into_iter().collect()
 }

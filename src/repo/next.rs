@@ -237,6 +237,7 @@ fn next_state(
     let signer = options.signer.filter(|_| channel.format().is_some());
     Ok(ChannelState {
         schema: SCHEMA,
+        channel: channel.name(),
         generation: earlier.generation.saturating_add(1),
         date: options.date,
         settings: channels.settings(channel, &options.settings),

@@ -1,7 +1,7 @@
 //! Finishes interrupted publications, or takes them back.
 //!
 //! ```text
-//! .rockpack/shown-<channel>.json       the files under names that clients read, as they will be
+//! .rockpack/shown-<channel>.json.zst   the files under names that clients read, as they will be
 //! .rockpack/next-<channel>.json.zst    the state as it will be (see `channels`)
 //! ```
 //!
@@ -17,7 +17,7 @@ use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
-use super::state::{ChannelState, RESTORE_HINT};
+use super::state::ChannelState;
 use super::store::{PRIVATE, Store};
 
 /// Path and content of a file under a name that clients read.
@@ -54,51 +54,19 @@ pub(super) fn shown<B: AsRef<[u8]>>(
     shown.collect()
 }
 
-/// Path of the file that remembers what will be shown.
-pub(super) fn path(channel: &str) -> String {
-    format!("{PRIVATE}/{PREFIX}{channel}{ENDING}")
-}
-
-/// The channel of such a file.
-pub(super) fn channel_of(name: &str) -> Option<&str> {
-    name.strip_prefix(PREFIX)?.strip_suffix(ENDING)
-}
-
-const ENDING: &str = ".json";
-
-/// The start of the names of such files.
-pub(super) const PREFIX: &str = "shown-";
-
-/// The file that remembers it.
-pub(super) fn remembered(channel: &str, shown: &[ShownFile]) -> Result<(String, Body)> {
-    let bytes = serde_json::to_vec(shown)
-        .map_err(|error| Error::bug("what is shown cannot be written").cause(error))?;
-    Ok((path(channel), Body::Bytes(bytes.into())))
-}
-
-/// The files to put in place to finish the publication `next` of a channel that is `now`, if all
-/// of its new files exist.
+/// The files to put in place to finish the publication `next` of a channel that is `now`, where clients will read
+/// `shown`, if all of its new files exist.
 pub(super) fn rest(
     store: &dyn Store,
-    channel: &str,
+    shown: Vec<ShownFile>,
     now: &ChannelState,
     next: &ChannelState,
 ) -> Result<Option<Vec<(String, Body)>>> {
-    let file = path(channel);
-    let Some(bytes) = store.read(&file)? else {
-        return Ok(None);
-    };
-    let shown: Vec<ShownFile> = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::malformed("does not say what is published")
-            .file(&file)
-            .cause(error)
-            .hint(RESTORE_HINT)
-    })?;
     let odd =
         shown.iter().find(|(path, _)| path.starts_with(PRIVATE) || next.records.contains_key(path));
     if let Some((path, _)) = odd {
         let message = format!("says that `{}` is published last", path.escape_debug());
-        return Err(Error::malformed(message).file(&file).hint(RESTORE_HINT));
+        return Err(Error::malformed(message));
     }
     // What clients read may lie there in part, or not yet.
     let late: BTreeSet<&String> = shown.iter().map(|(path, _)| path).collect();

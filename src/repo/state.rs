@@ -1,10 +1,10 @@
 //! The state of a published channel (`channels` says where it is stored).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufWriter, Read};
 use std::sync::Arc;
 
 use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::formats::checked_json;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
@@ -14,22 +14,19 @@ use super::stat::Modified;
 use crate::package::indexed::Indexed;
 
 /// Version of the state's shape.
-pub(super) const SCHEMA: u32 = 3;
+pub(super) const SCHEMA: u32 = 4;
 
-/// Most bytes of a state, a bound for damaged files. Those of 20,000 packages have 20 to 40 MB.
-const TEXT_MAX: u64 = 4 << 30;
-
-/// The level of zstd for states. Higher ones take longer and save nothing: most of a state are digests.
-const LEVEL: i32 = 3;
-
-/// The hint for files in `.rockpack` that nobody can use.
-pub(super) const RESTORE_HINT: &str =
-    "restore the file from a backup, or publish all packages to a new folder";
+/// The version before it, of which files may lack a checksum: the next publication of the channel makes one. Damage
+/// cannot pretend to be that version, since the number is part of the content that has the checksum.
+const UNCHECKED: u32 = 3;
 
 /// A published channel.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ChannelState {
     pub schema: u32,
+    /// The channel's name; empty in states of earlier versions.
+    #[serde(default)]
+    pub channel: String,
     /// How often the channel was published.
     pub generation: u64,
     /// When, in seconds since 1970.
@@ -41,7 +38,7 @@ pub(super) struct ChannelState {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<String>,
     /// The packages by their paths.
-    #[serde(with = "shared_records")]
+    #[serde(deserialize_with = "rockpack_base::once::map")]
     pub records: PoolRecords,
     /// Paths of the indexes.
     pub indexes: BTreeSet<String>,
@@ -77,7 +74,6 @@ pub(super) struct PoolRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yanked: Option<String>,
     /// The file in the pool.
-    #[serde(with = "shared")]
     pub indexed: Arc<Indexed>,
 }
 
@@ -90,50 +86,6 @@ pub(super) struct PublishedFile {
     pub modified: Modified,
     /// SHA-256 in hex; another one than the published file's if that was signed meanwhile.
     pub sha256: String,
-}
-
-/// Serialises shared values as plain ones.
-mod shared {
-    use std::sync::Arc;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<T: Serialize, S: Serializer>(
-        value: &Arc<T>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        T::serialize(value, serializer)
-    }
-
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Arc<T>, D::Error> {
-        T::deserialize(deserializer).map(Arc::new)
-    }
-}
-
-/// Serialises maps of shared values as plain ones.
-mod shared_records {
-    use std::collections::BTreeMap;
-    use std::sync::Arc;
-
-    use serde::{Deserializer, Serializer};
-
-    use super::{PoolRecord, PoolRecords};
-
-    pub(super) fn serialize<S: Serializer>(
-        records: &PoolRecords,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(records.iter().map(|(path, record)| (path, &**record)))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<PoolRecords, D::Error> {
-        let records: BTreeMap<String, PoolRecord> = rockpack_base::once::map(deserializer)?;
-        Ok(records.into_iter().map(|(path, record)| (path, Arc::new(record))).collect())
-    }
 }
 
 /// When a file went out of use.
@@ -172,46 +124,24 @@ impl ChannelState {
         self.records.get(file).is_some_and(|record| record.modified == modified)
     }
 
-    /// Reads the file of a state: JSON in a zstd frame.
-    pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut text = Vec::new();
-        let mut decoder = zstd::Decoder::new(bytes).map_err(no_state)?.take(TEXT_MAX + 1);
-        decoder.read_to_end(&mut text).map_err(no_state)?;
-        if text.len() as u64 > TEXT_MAX {
-            let message =
-                format!("unpacks to more than the {TEXT_MAX} bytes that a state may have");
-            return Err(Error::new(Kind::Limit, message).hint(RESTORE_HINT));
+    /// Reads the file of the state of `channel`.
+    pub fn parse(channel: &str, bytes: &[u8]) -> Result<Self> {
+        let state = checked_json::read(bytes, |state: &Self| state.schema == UNCHECKED)?;
+        if ![SCHEMA, UNCHECKED].contains(&state.schema) {
+            let message = format!("state schema {} is unknown, expected {SCHEMA}", state.schema);
+            return Err(Error::new(Kind::Unsupported, message)
+                .hint("publish with the version of rockpack that wrote the repository"));
         }
-        Self::parse_text(&text)
-    }
-
-    /// Reads the JSON of a state.
-    pub fn parse_text(text: &[u8]) -> Result<Self> {
-        let state: Self = serde_json::from_slice(text).map_err(no_state)?;
-        match state.schema {
-            SCHEMA => Ok(state),
-            other => {
-                let message = format!("state schema {other} is unknown, expected {SCHEMA}");
-                Err(Error::new(Kind::Unsupported, message)
-                    .hint("publish with the version of rockpack that wrote the repository"))
-            }
+        if !["", channel].contains(&state.channel.as_str()) {
+            let message = format!("is the state of `{}`", state.channel.escape_debug());
+            return Err(Error::malformed(message));
         }
-    }
-
-    /// The file of the state. That of 20,000 packages is a seventh to a twelfth of its JSON.
-    pub fn to_body(&self) -> Result<Body> {
-        let encoder = zstd::Encoder::new(Vec::new(), LEVEL).map_err(unwritable)?;
-        let mut sink = BufWriter::with_capacity(1 << 16, encoder);
-        serde_json::to_writer(&mut sink, self).map_err(unwritable)?;
-        let encoder = sink.into_inner().map_err(|error| unwritable(error.into_error()))?;
-        Ok(Body::Bytes(encoder.finish().map_err(unwritable)?.into()))
+        Ok(Self { schema: SCHEMA, channel: channel.to_owned(), ..state })
     }
 }
 
-fn no_state(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::malformed("is no state of a repository").cause(cause).hint(RESTORE_HINT)
-}
-
-fn unwritable(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::bug("the state cannot be written").cause(cause)
+/// The file of a state, or of the files that clients read. That of 20,000 packages is a seventh to a twelfth of
+/// its JSON, which has 20 to 40 MB.
+pub(super) fn body(value: &impl Serialize) -> Result<Body> {
+    Ok(Body::Bytes(checked_json::write(value)?.into()))
 }

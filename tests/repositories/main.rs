@@ -31,6 +31,7 @@ mod refused;
 mod server;
 mod signed;
 mod signers;
+mod states;
 mod twice;
 mod two_keys;
 mod unsigned;

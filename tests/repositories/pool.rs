@@ -140,12 +140,19 @@ pub fn state_text(file: &Path) -> String {
     String::from_utf8(zstd::decode_all(&*fs::read(file).unwrap()).unwrap()).unwrap()
 }
 
-/// Takes these parts out of the JSON of a repository's state.
+/// Writes the text of a repository's state as earlier versions of rockpack did, which made no checksum.
+pub fn as_earlier(file: &Path, text: &str) {
+    let text = text.replacen("\"schema\":4", "\"schema\":3", 1);
+    assert!(text.contains("\"schema\":3"), "{text}");
+    fs::write(file, zstd::encode_all(text.as_bytes(), 1).unwrap()).unwrap();
+}
+
+/// Takes these parts out of the JSON of a repository's state, which is then one of earlier versions.
 pub fn take_from_state(file: &Path, parts: &[&str]) {
     let text = state_text(file);
     let rest = parts.iter().fold(text.clone(), |text, part| text.replace(part, ""));
     assert_ne!(rest, text);
-    fs::write(file, zstd::encode_all(rest.as_bytes(), 1).unwrap()).unwrap();
+    as_earlier(file, &rest);
 }
 
 /// The state of a repository has each path once.

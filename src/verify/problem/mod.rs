@@ -63,6 +63,12 @@ impl Problems {
         self.list.push(problem);
     }
 
+    /// Tells whether an index of a repository, or a package in it, is not what it should be.
+    pub(super) fn are_of_indexes(&self) -> bool {
+        let of_indexes = Check::BadIndex..=Check::PackageMismatch;
+        self.list.iter().any(|problem| of_indexes.contains(&problem.code()))
+    }
+
     /// Adds that `place` cannot be read.
     pub(super) fn add_unread(&mut self, place: ProblemPlace, error: &Error) {
         let fault = ReadFault::Failed { reason: error.to_string() };

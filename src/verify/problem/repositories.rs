@@ -223,6 +223,23 @@ pub enum ClientFault {
     NoSuite { suite: String },
 }
 
+/// The fault of a file below `.rockpack`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateFault {
+    /// The file is damaged.
+    #[display("cannot be read, and `repo` refuses it: {reason}")]
+    Unreadable { reason: String },
+    /// Only the state or the indexes have a package, or they have other values for it.
+    #[display(
+        "says other things of {package} than the indexes: it may be of an earlier publication"
+    )]
+    Differs { package: String },
+    /// The indexes of the state are missing.
+    #[display("is the state of indexes that are not there")]
+    NoIndex,
+}
+
 /// The conflict of two packages of a repository about a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]

@@ -252,4 +252,6 @@ coded! {
     PackagesWithoutDigest = "V106" "rpm-without-digest"
         { file: String, packages: Vec<String>, missing: MissingDigest }
         ["{file}"] ["{}", without_digest(packages, *missing)];
+    /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
+    StateMismatch = "V109" "state-mismatch" { file: String, fault: StateFault } ["{file}"] ["{fault}"];
 }

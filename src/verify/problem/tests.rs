@@ -736,6 +736,13 @@ fn of_headers() -> Vec<Problem> {
         ClientFault::NoSuite { suite: text("stable") },
     ];
     all.extend(clients.map(|fault| Problem::ClientFile { file: text("rocm.repo"), fault }));
+    let states = [
+        StateFault::Unreadable { reason: reason() },
+        StateFault::Differs { package: text(POOL) },
+        StateFault::NoIndex,
+    ];
+    let state = || text(".rockpack/apt-stable.json.zst");
+    all.extend(states.map(|fault| Problem::StateMismatch { file: state(), fault }));
     all.push(Problem::IndexInconsistent {
         file: text("dists/testing/Release"),
         fault: IndexContradiction::OtherSuite {

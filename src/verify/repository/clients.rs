@@ -8,10 +8,9 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::apt_index::{Release, pin};
 
 use super::context::Context;
-use super::context::NamedFiles;
 use super::signers::{KEYRING, is_head, signed_files};
 use super::stanzas::{Stanza, stanzas};
-use super::states;
+use super::states::State;
 use super::trust::{PublicKeys, Trust, is_refused};
 use crate::verify::problem::{ClientFault, Problem};
 
@@ -88,7 +87,7 @@ const ENDINGS: [(&str, Form); 3] =
 
 /// Checks all files for clients.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let places = places(context.files)?;
+    let places = places(&context.states);
     let mut names = Vec::new();
     for entry in list(context.root)? {
         names.extend(entry?.file_name().to_str().map(str::to_owned));
@@ -225,10 +224,9 @@ fn one_line(value: &str) -> String {
 }
 
 /// The URLs at which the repository is served, from the settings in its state files.
-fn places(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
-    let states = states::all(files)?;
+fn places(states: &[State]) -> BTreeSet<String> {
     let urls = states.iter().filter_map(|state| state.value.get("settings")?.get("url")?.as_str());
-    Ok(urls.map(|url| url.trim_end_matches('/').to_owned()).collect())
+    urls.map(|url| url.trim_end_matches('/').to_owned()).collect()
 }
 
 /// Faults for URLs of a client file other than those in the repository's state; none without such URLs.

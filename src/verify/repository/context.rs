@@ -13,6 +13,7 @@ use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::closure::{OpenWish, OpenWishes};
+use super::states::State;
 use super::trust::Trust;
 use crate::verify::problem::{
     Check, IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems,
@@ -47,6 +48,8 @@ pub(super) struct Context<'a> {
     pub(super) takes: &'a Trust,
     /// Paths that an index named, relative to the root.
     pub(super) named: BTreeSet<String>,
+    /// The states that the repository has.
+    pub(super) states: Vec<State>,
     pub(super) report: &'a mut Report,
     pub(super) problems: &'a mut Problems,
     /// Bytes that indexes can still have beside [`UNPACKED`] for each that is stored.
@@ -60,8 +63,8 @@ impl<'a> Context<'a> {
         report: &'a mut Report,
         problems: &'a mut Problems,
     ) -> Self {
-        let (root, named) = (files.root, BTreeSet::new());
-        Self { root, files, trust, takes, named, report, problems, aside: ASIDE }
+        let (root, named, states) = (files.root, BTreeSet::new(), Vec::new());
+        Self { root, files, trust, takes, named, states, report, problems, aside: ASIDE }
     }
 
     /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.

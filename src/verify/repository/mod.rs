@@ -1,8 +1,8 @@
 //! Repositories: every index against what lists it and against every package, signatures, expiry,
 //! dependencies within the repository, and files that nothing names.
 //!
-//! The repository is read as a client reads it. Of what its writer remembers, the checks believe
-//! only which files wait to be removed and which belong to an interrupted publication, so that these are no
+//! The repository is read as a client reads it. What its writer remembers is compared with that. The checks believe
+//! of it only which files wait to be removed and which belong to an interrupted publication, so that these are no
 //! orphans.
 
 mod apt;
@@ -48,6 +48,7 @@ pub(super) fn check(
     report.repositories += 1;
     let takes = Trust { keys: trust.keys.clone().and(vouched), ..*trust };
     let mut context = Context::new(files, (trust, &takes), report, problems);
+    states::read(&mut context)?;
     for suite in suites(root)? {
         apt::check(&mut context, &suite)?;
     }

@@ -7,7 +7,7 @@ use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::Result;
 use serde_json::Value;
 
-use super::context::{Context, NamedFiles};
+use super::context::Context;
 use super::python;
 use super::states::{self, State};
 use crate::verify::problem::Problem;
@@ -18,7 +18,7 @@ const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 /// Looks for files that are neither named nor about to be removed. Which earlier indexes another
 /// writer keeps for clients under their digests, only that knows.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let waiting = waiting(context.files)?;
+    let waiting = waiting(&context.states);
     let remembers = states::are_kept(context.root)?;
     let wheels = if python::is_there(context.files)? { &python::FOLDERS[..] } else { &[] };
     for folder in FOLDERS.iter().chain(wheels) {
@@ -48,15 +48,15 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
 }
 
 /// Files that wait for their removal, or belong to a publication that was interrupted.
-fn waiting(files: NamedFiles<'_>) -> Result<BTreeSet<String>> {
+fn waiting(states: &[State]) -> BTreeSet<String> {
     let mut waiting = BTreeSet::new();
-    for State { is_next, value } in states::all(files)? {
-        let keys = if is_next { &["retired", "records"][..] } else { &["retired"] };
+    for State { is_next, value, .. } in states {
+        let keys = if *is_next { &["retired", "records"][..] } else { &["retired"] };
         let maps = keys.iter().filter_map(|key| value.get(*key)?.as_object());
         waiting.extend(maps.flat_map(|map| map.keys().cloned()));
-        let listed = value.get("indexes").filter(|_| is_next).and_then(Value::as_array);
+        let listed = value.get("indexes").filter(|_| *is_next).and_then(Value::as_array);
         let indexes = listed.into_iter().flatten().filter_map(Value::as_str);
         waiting.extend(indexes.map(str::to_owned));
     }
-    Ok(waiting)
+    waiting
 }

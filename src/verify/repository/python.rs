@@ -6,13 +6,15 @@ use std::path::Path;
 use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file};
 use rockpack_base::error::Result;
-use rockpack_base::formats::python_index::{WheelPackage, metadata_of};
+use rockpack_base::formats::python_index::{self, ListedWheel, WheelPackage, metadata_of};
 use rockpack_base::formats::wheel::{Version, WheelName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::context::{Context, NamedFiles, has_plain_parts, sha256};
 use super::html::{self, HtmlPage};
+use super::states;
+use crate::package::indexed::Facts;
 use crate::package::releases::{OpenExtra, Releases};
 use crate::verify::problem::{
     IndexDifference, IndexFault, IndexedDifference, OpenDependency, Problem,
@@ -56,7 +58,7 @@ struct Page {
 }
 
 /// A wheel on the page for programs.
-#[derive(Deserialize)]
+#[derive(Deserialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 struct File {
     filename: String,
@@ -91,7 +93,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let names: Vec<String> = projects.into_iter().map(|project| project.name).collect();
     let stated = names.iter().map(|name| Link::new(name, [("href", format!("{name}/"))]));
     compare_html(context, HTML_LIST, &stated.collect())?;
-    let mut wheels = BTreeMap::new();
+    let (mut wheels, mut listed) = (BTreeMap::new(), Vec::new());
     for name in names {
         let path = format!("simple/{name}/index.json");
         let Some(page) = page::<Page>(context, &path)? else { continue };
@@ -99,7 +101,17 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         let stated: BTreeSet<Link> = page.files.iter().map(File::link).collect();
         compare_html(context, &format!("simple/{name}/index.html"), &stated)?;
         wheels.extend(check_files(context, &path, &name, &page.files));
+        listed.extend(page.files.into_iter().filter_map(|file| Some((path_of(&file.url)?, file))));
     }
+    let listed = listed.iter().map(|(path, file)| (path.as_str(), file)).collect();
+    states::compare(context, "python", listed, |_, indexed, yanked| {
+        let Facts::Wheel(package) = &indexed.facts else { return None };
+        let (size, sha256) = (indexed.size, indexed.sha256.as_str());
+        let folder = format!("{UP}wheels/{}/", package.project);
+        let wheel = ListedWheel { package, size, sha256, yanked };
+        let page = python_index::Page::new(&package.project, folder, vec![wheel]).json().ok()?;
+        serde_json::from_str::<Page>(&page).ok()?.files.pop()
+    });
     for OpenExtra { wheel: file, extra, requires } in Releases::of(&wheels).open_extras() {
         let dependency = OpenDependency::Wheel { extra, requires };
         context.problems.add(Problem::DependencyOpen { file, dependency });

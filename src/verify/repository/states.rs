@@ -1,14 +1,18 @@
-//! The states that rockpack keeps of a repository. Only values that checks need are read from them, so that they
-//! may be of any version.
+//! The states that rockpack keeps of a repository, and their packages against the indexes. Only values that checks need
+//! are read from them, so that they may be of any version.
 
-use std::io::Read;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rockpack_base::content::{is_folder, list};
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::Result;
+use rockpack_base::formats::checked_json;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::context::{INDEX_MAX, NamedFiles};
+use super::context::Context;
+use crate::package::indexed::Indexed;
+use crate::verify::problem::{Problem, StateFault};
 
 /// The folder in which the writer of a repository keeps its states.
 const FOLDER: &str = ".rockpack";
@@ -16,8 +20,14 @@ const FOLDER: &str = ".rockpack";
 /// The start of the names of states that are being published.
 const NEXT: &str = "next-";
 
+/// The version of states of which files may lack a checksum.
+const UNCHECKED: u32 = 3;
+
 /// A state of a channel.
 pub(super) struct State {
+    pub file: String,
+    /// `apt-<suite>`, `rpm` or `python`.
+    pub channel: String,
     /// Whether its publication was interrupted: the next run finishes it or takes it back.
     pub is_next: bool,
     pub value: Value,
@@ -28,43 +38,75 @@ pub(super) fn are_kept(root: &Path) -> Result<bool> {
     is_folder(&root.join(FOLDER))
 }
 
-/// All states of the repository.
-pub(super) fn all(files: NamedFiles<'_>) -> Result<Vec<State>> {
-    let mut states = Vec::new();
-    if !are_kept(files.root)? {
-        return Ok(states);
+/// Reads all states of the repository; a problem for each that is damaged, or whose indexes are gone.
+pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
+    if !are_kept(context.root)? {
+        return Ok(());
     }
-    for entry in list(&files.root.join(FOLDER))? {
+    for entry in list(&context.root.join(FOLDER))? {
         let path = entry?.path();
-        let Some(text) = text(files, &path)? else { continue };
-        let value = serde_json::from_slice(&text).map_err(|error| no_state(&path, error))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        states.push(State { is_next: name.starts_with(NEXT), value });
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = name.strip_suffix(".zst").unwrap_or(&name).strip_suffix(".json");
+        let Some(stem) = stem else { continue };
+        let (file, next) = (format!("{FOLDER}/{name}"), stem.strip_prefix(NEXT));
+        let channel = next.unwrap_or(stem).to_owned();
+        let folder = match channel.strip_prefix("apt-") {
+            Some(suite) => format!("dists/{suite}"),
+            None if channel == "rpm" => "repodata".to_owned(),
+            None => "simple".to_owned(),
+        };
+        let bytes = context.files.read(&path, "a state");
+        match bytes.and_then(|bytes| checked_json::read::<Value>(&bytes, is_unchecked)) {
+            Err(error) => {
+                let fault = StateFault::Unreadable { reason: error.to_string() };
+                context.problems.add(Problem::StateMismatch { file, fault });
+            }
+            // The lists of an interrupted publication are no objects.
+            Ok(value) if value.is_object() => {
+                let is_next = next.is_some();
+                if !is_next && !is_folder(&context.root.join(folder))? {
+                    let (file, fault) = (file.clone(), StateFault::NoIndex);
+                    context.problems.add(Problem::StateMismatch { file, fault });
+                }
+                context.states.push(State { file, channel, is_next, value });
+            }
+            Ok(_) => {}
+        }
     }
-    Ok(states)
+    Ok(())
 }
 
-/// The JSON of a state, which earlier versions of rockpack did not compress; `None` for other files.
-fn text(files: NamedFiles<'_>, path: &Path) -> Result<Option<Vec<u8>>> {
-    let name = path.to_string_lossy();
-    if name.ends_with(".json") {
-        return files.read(path, "a state").map(Some);
-    }
-    if !name.ends_with(".json.zst") {
-        return Ok(None);
-    }
-    let bytes = files.read(path, "a state")?;
-    let mut text = Vec::new();
-    let decoder = zstd::Decoder::new(&*bytes).map_err(|error| no_state(path, error))?;
-    decoder.take(INDEX_MAX + 1).read_to_end(&mut text).map_err(|error| no_state(path, error))?;
-    if text.len() as u64 > INDEX_MAX {
-        let message =
-            format!("unpacks to more than the {INDEX_MAX} bytes that such a file may have");
-        return Err(Error::new(Kind::Limit, message).file(path));
-    }
-    Ok(Some(text))
+fn is_unchecked(state: &Value) -> bool {
+    state.get("schema").is_some_and(|schema| *schema == UNCHECKED)
 }
 
-fn no_state(path: &Path, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::malformed("is no state of a repository").file(path).cause(cause)
+/// Compares the state of a channel with its indexes, which have the entries `listed` by the paths of packages. `entry`
+/// makes the entry of a package with its yank. Indexes that are not as they should be say nothing about the state.
+pub(super) fn compare<T: PartialEq>(
+    context: &mut Context<'_>,
+    channel: &str,
+    mut listed: BTreeMap<&str, &T>,
+    entry: impl Fn(&str, &Indexed, Option<&str>) -> Option<T>,
+) {
+    let states: Vec<&State> =
+        context.states.iter().filter(|state| state.channel == channel).collect();
+    // Beside a next state, either of both may be that of the indexes.
+    let [State { file, is_next: false, value, .. }] = states.as_slice() else { return };
+    if context.problems.are_of_indexes() {
+        return;
+    }
+    let mut differing = Vec::new();
+    for (path, record) in value.get("records").and_then(Value::as_object).into_iter().flatten() {
+        let indexed = record.get("indexed").and_then(|it| Indexed::deserialize(it).ok());
+        let yanked = record.get("yanked").and_then(Value::as_str);
+        let stated = indexed.and_then(|indexed| entry(path, &indexed, yanked));
+        if stated.is_none() || stated.as_ref() != listed.remove(path.as_str()) {
+            differing.push(path.clone());
+        }
+    }
+    differing.extend(listed.into_keys().map(str::to_owned));
+    for package in differing {
+        let fault = StateFault::Differs { package };
+        context.problems.add(Problem::StateMismatch { file: file.clone(), fault });
+    }
 }

@@ -6,4 +6,4 @@ mod kept;
 mod order;
 mod pages;
 mod refused;
-mod wheels;
+pub mod wheels;

@@ -6,6 +6,7 @@ pub mod apt_index;
 pub mod ar;
 pub mod armor;
 pub mod ccob;
+pub mod checked_json;
 pub mod code_object;
 pub mod compression;
 pub mod deb;

@@ -20,7 +20,7 @@ use zstd::zstd_safe::{DCtx, InBuffer, OutBuffer};
 use super::zstd_frame::told;
 
 /// First bytes of a frame with content.
-const FRAME_MAGIC: [u8; MAGIC_LEN] = [0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const FRAME_MAGIC: [u8; MAGIC_LEN] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The last bytes of the magic of a skippable frame; the first one is from 0x50 to 0x5f.
 const SKIPPABLE_MAGIC: [u8; 3] = [0x2a, 0x4d, 0x18];

@@ -26,7 +26,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     check_dates(context, &subject, &release);
     check_name(context, &subject, suite, &release);
     let texts = indexes::check(context, &folder, &release)?;
-    packages::check(context, texts);
+    packages::check(context, suite, texts);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::apt_index;
+use rockpack_base::formats::apt_index::{self, Stanza};
 use rockpack_base::formats::deb::{
     ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
     why_unread,
@@ -14,7 +14,7 @@ use rockpack_base::formats::deb::{
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 
 use crate::package::bounds::{Relations, deb_bounds};
-use crate::package::indexed::deb_path;
+use crate::package::indexed::{Facts, deb_path};
 use crate::package::owners::Owner;
 use crate::package::{Comparison, DEB_FIELDS, Format};
 use crate::verify::problem::{
@@ -26,6 +26,7 @@ use crate::verify::repository::closure::{
 use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, IndexedVersion, identity};
+use crate::verify::repository::states;
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =
@@ -36,7 +37,7 @@ const OF_THE_INDEX: [&str; 7] =
 const SHORTEST: usize = 128;
 
 /// Checks them, by themselves and with each other.
-pub(super) fn check(context: &mut Context<'_>, indexes: BTreeMap<String, String>) {
+pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<String, String>) {
     let packages = packages(context, indexes);
     places::check(context, packages.iter().map(SuitePackage::place));
     check_closure(context, &packages);
@@ -45,6 +46,15 @@ pub(super) fn check(context: &mut Context<'_>, indexes: BTreeMap<String, String>
     let differ = |_: (usize, usize), _: u64| true;
     owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
         deb_path(&named.open(&packages.get(at)?.path).ok()??, is_it)
+    });
+    let listed = packages.iter().map(|package| (package.path.as_str(), &package.fields));
+    let channel = format!("apt-{suite}");
+    states::compare(context, &channel, listed.collect(), |path, indexed, _| {
+        let Facts::Deb(package) = &indexed.facts else { return None };
+        let (sha256, sha512) = (indexed.sha256.as_str(), indexed.sha512.as_deref());
+        let mut text = String::new();
+        Stanza { package, path, size: indexed.size, sha256, sha512 }.render(&mut text);
+        apt_index::paragraphs(&text).next()?.ok()
     });
 }
 

@@ -32,7 +32,7 @@ pub(super) const RELATIONS: [&str; 8] = [
 ];
 
 /// The entry of a package in `primary`. Absent texts are empty.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct RpmEntry {
     /// The path of the package from the root of the repository.
     pub path: String,

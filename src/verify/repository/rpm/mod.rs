@@ -12,10 +12,13 @@ use rayon::prelude::*;
 use rockpack_base::content::{self, is_file, is_folder};
 use rockpack_base::error::Result;
 use rockpack_base::formats::rpm::MissingDigest;
+use rockpack_base::formats::rpm_md::{self, RepositoryRpm};
 
 use super::context::{Context, LOOKED_AT, NamedFiles, place, sha256};
 use super::places::{self, IndexedVersion, identity};
+use super::states;
 use super::xml::Element;
+use crate::package::indexed::Facts;
 use crate::verify::problem::{
     IndexContradiction, IndexDifference, IndexFault, Problem, SignatureFault,
 };
@@ -91,6 +94,13 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     if let Some(files) = &files {
         paths::check(context, primary, files);
     }
+    let listed = primary.iter().map(|package| (package.path.as_str(), package));
+    states::compare(context, "rpm", listed.collect(), |path, indexed, _| {
+        let Facts::Rpm(package) = &indexed.facts else { return None };
+        let (size, sha256) = (indexed.size, indexed.sha256.as_str());
+        let text = rpm_md::primary(&[RepositoryRpm { package, path, size, sha256 }]).ok()?;
+        lists::primary(&text).ok()?.pop()
+    });
     Ok(())
 }
 

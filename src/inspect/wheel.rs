@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use derive_more::Display;
 use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::wheel::{Condition, Metadata, Requirement, WheelFile, normalized};
+use rockpack_base::error::Result;
+use rockpack_base::formats::wheel::{Condition, Metadata, Requirement, WheelArchive, normalized};
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use serde::Serialize;
 
@@ -84,13 +84,9 @@ pub struct WheelMember {
     pub fault: Option<String>,
 }
 
-/// The longest METADATA or WHEEL that is read, in bytes.
-const TEXT_LIMIT: u64 = 16 << 20;
-
 pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
-    let zip = ZipReader::open(content.clone())?;
-    let metadata = Metadata::parse(&text(&zip, "METADATA")?)?;
-    let headers = WheelFile::parse(&text(&zip, "WHEEL")?)?;
+    let WheelArchive { zip, metadata, wheel_file: headers, .. } =
+        WheelArchive::open(content.clone())?;
     let files = zip.members().iter().filter(|member| !member.name.ends_with('/'));
     let members: Vec<WheelMember> =
         files.map(|found| member(&zip, found, content)).collect::<Result<_>>()?;
@@ -110,19 +106,6 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
         extras,
         members,
     })
-}
-
-/// A text beside RECORD.
-fn text(zip: &ZipReader, name: &str) -> Result<Vec<u8>> {
-    let found = zip.members().iter().find(|member| {
-        let folder = member.name.strip_suffix(name).and_then(|folder| folder.strip_suffix('/'));
-        folder.is_some_and(|folder| folder.ends_with(".dist-info") && !folder.contains('/'))
-    });
-    let member = found.ok_or_else(|| {
-        let error = Error::unsupported(format!("is a ZIP archive without .dist-info/{name}"));
-        error.of_other_kind().hint("wheels have one; other ZIP archives are not looked into")
-    })?;
-    zip.read(member, TEXT_LIMIT, name)
 }
 
 fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<WheelMember> {

@@ -19,7 +19,8 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
     ("tree", &["named"]),
     // Readers check whether to continue, and whether there is memory.
     ("content", &["run"]),
-    ("formats", &["content", "gfx", "named"]),
+    // Members of wheels are paths.
+    ("formats", &["content", "gfx", "named", "tree"]),
     // Values in findings: digests, archs, targets, paths, package formats.
     ("report", &["content", "formats", "gfx", "named", "tree"]),
     // Names, locks and renames; outlets provide the bytes.

@@ -7,18 +7,17 @@ use std::sync::Arc;
 use rockpack_base::content::{BlockStore, Content, Held, WINDOW};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::hold;
-use rockpack_base::formats::wheel::{Record, RecordHasher, RecordRow};
-use rockpack_base::formats::zip::{MemberReader, Method, ZipMember, ZipReader};
+use rockpack_base::formats::wheel::{ListingFault, Place, RecordHasher, WheelArchive, place};
+use rockpack_base::formats::zip::{MemberReader, Method, ZipMember};
 use rockpack_base::tree::TreePath;
 use sha2::{Digest as _, Sha256};
 
 use super::member_name;
 use crate::input::artifact::refuse_deep;
 
-/// The mode bits for the kind of a file, and their values.
+/// The mode bits for the kind of a file, and their value for a regular one.
 const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
-const LINK: u32 = 0o120_000;
 
 /// The modes that installers give files.
 const PLAIN: u32 = 0o644;
@@ -46,73 +45,10 @@ pub struct WheelMember {
     pub installed: Option<TreePath>,
 }
 
-/// The place of a member when it is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place<'a> {
-    /// The folder `dist-info`.
-    DistInfo,
-    /// A path in site-packages.
-    Site(&'a str),
-    /// Any other place.
-    Other,
-}
-
-impl Place<'_> {
-    pub fn is_dist_info(self) -> bool {
-        self == Place::DistInfo
-    }
-}
-
-/// The place of the member called `name` of a wheel with this `dist-info` folder.
-pub(super) fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
-    let stem = dist_info.strip_suffix(".dist-info").unwrap_or(dist_info);
-    let (top, rest) = name.split_once('/').unwrap_or((name, ""));
-    if top == dist_info {
-        return Place::DistInfo;
-    }
-    if top.strip_suffix(".data") != Some(stem) {
-        return Place::Site(name);
-    }
-    match rest.split_once('/') {
-        Some(("purelib" | "platlib", path)) => Place::Site(path),
-        _ => Place::Other,
-    }
-}
-
-/// The schemes by which installers install files of a data folder.
-const SCHEMES: [&str; 5] = ["purelib", "platlib", "headers", "scripts", "data"];
-
-/// Refuses a member in a top folder that ends in `.data` and is not the wheel's own, or under an unknown
-/// scheme: pip takes each such folder for one of data.
-fn refuse_data(name: &str, dist_info: &str) -> Result<()> {
-    let (top, rest) = name.split_once('/').unwrap_or((name, ""));
-    let Some(stem) = top.strip_suffix(".data") else { return Ok(()) };
-    let own = dist_info.strip_suffix(".dist-info").unwrap_or(dist_info);
-    let scheme = rest.split('/').next().unwrap_or_default();
-    if stem == own && (scheme.is_empty() || SCHEMES.contains(&scheme)) {
-        return Ok(());
-    }
-    let message = format!("lies in {top}/{scheme}, by which nothing is installed");
-    let hint = "pip takes a folder at the top that ends in .data for that of the wheel: rename it";
-    Err(Error::malformed(message).hint(hint))
-}
-
-/// Refuses a member that is no ordinary file or folder of a wheel with this `dist-info` folder.
-pub(super) fn refuse_unusable(member: &ZipMember, dist_info: &str) -> Result<()> {
-    let name = member.path();
-    refuse_data(name, dist_info)?;
-    refuse_deep(&TreePath::new(name)?)?;
-    if member.name.ends_with('/') {
-        return Ok(());
-    }
-    match member.mode.unwrap_or_default() & KIND {
-        0 | REGULAR => Ok(()),
-        LINK => {
-            let hint = "pip and uv write the text of the link as a file: put the file itself there";
-            Err(Error::unsupported("is a symbolic link").hint(hint))
-        }
-        _ => Err(Error::unsupported("is no regular file")),
-    }
+/// Refuses a member that is no ordinary file or folder of the wheel.
+pub(super) fn refuse_unusable(member: &ZipMember, wheel: &WheelArchive) -> Result<()> {
+    wheel.check_member(member)?;
+    refuse_deep(&TreePath::new(member.path())?)
 }
 
 /// The mode that pip gives a file: executable if it is a regular file with any execute bit.
@@ -123,11 +59,9 @@ fn mode(member: &ZipMember) -> u32 {
 
 /// The means to read the members of a wheel.
 pub(super) struct Reading<'a> {
-    pub zip: &'a ZipReader,
+    pub archive: &'a WheelArchive,
     pub path: &'a Path,
-    pub dist_info: &'a str,
     pub store: Arc<BlockStore>,
-    pub record: &'a Record,
 }
 
 impl Reading<'_> {
@@ -137,10 +71,10 @@ impl Reading<'_> {
     }
 
     fn read(&self, member: &ZipMember) -> Result<WheelMember> {
-        let row = self.record.rows.get(&member.name);
-        let mut reader = self.zip.reader(member)?;
-        let mut sums = Sums::new(row);
-        let stored = self.zip.stored(member)?;
+        let WheelArchive { zip, dist_info, .. } = self.archive;
+        let mut reader = zip.reader(member)?;
+        let mut sums = Sums::new(self.archive.hasher(&member.name));
+        let stored = zip.stored(member)?;
         let content = match member.method {
             Method::Stored => {
                 sums.of(&mut reader, member.size, |_| Ok(()))?;
@@ -148,12 +82,12 @@ impl Reading<'_> {
             }
             Method::Deflated => self.decoded(member, &mut reader, &mut sums)?,
         };
-        let sha256 = sums.compare(row, member.size)?;
+        let sha256 = sums.compare(member, self.archive)?;
         refuse_pe(&content)?;
-        let installed = match place(&member.name, self.dist_info) {
+        let installed = match place(&member.name, dist_info) {
             Place::Site(path) => Some(TreePath::new(path)?),
             Place::DistInfo => Some(TreePath::new(member.name.as_str())?),
-            Place::Other => None,
+            Place::Other(_) => None,
         };
         let (zip, mode) = (member.clone(), mode(member));
         Ok(WheelMember { zip, stored, content, sha256, mode, installed })
@@ -205,11 +139,8 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(row: Option<&RecordRow>) -> Self {
-        let stated = row
-            .and_then(|row| row.digest.as_ref())
-            .map(|digest| digest.hash.hasher())
-            .filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
+    fn new(stated: Option<RecordHasher>) -> Self {
+        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
         Self { sha256: Sha256::new(), stated }
     }
 
@@ -237,18 +168,14 @@ impl Sums {
         }
     }
 
-    /// Compares the digests and `size` with the row of RECORD, and returns the SHA-256.
-    fn compare(self, row: Option<&RecordRow>, size: u64) -> Result<[u8; 32]> {
+    /// Compares the digests and the size of `member` with RECORD, and returns the SHA-256.
+    fn compare(self, member: &ZipMember, wheel: &WheelArchive) -> Result<[u8; 32]> {
         let sha256: [u8; 32] = self.sha256.finalize().into();
-        let Some(row) = row else { return Ok(sha256) };
-        if let Some(stated) = row.size.filter(|stated| *stated != size) {
-            return Err(differs(format!("has {size} bytes, and RECORD says {stated}")));
-        }
         let found = self.stated.map_or_else(|| sha256.to_vec(), RecordHasher::finish);
-        match &row.digest {
-            Some(stated) if stated.bytes != found => {
-                Err(differs(format!("has another {} than RECORD says", stated.hash)))
-            }
+        match wheel.listing_fault(member, Some(&found)) {
+            // Findings tell of these; the wheels that are made have a RECORD of their own.
+            Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok(sha256),
+            Some(fault) if !fault.is_of_split() => Err(differs(fault.to_string())),
             _ => Ok(sha256),
         }
     }
@@ -258,23 +185,4 @@ fn differs(message: String) -> Error {
     let hint = "the wheel was changed after it was built: `wheel unpack` and `wheel pack` make its \
                 RECORD anew, if the change was meant";
     Error::new(Kind::Malformed, message).hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_belong_where_installers_put_them() {
-        for (name, expected) in [
-            ("x/_C.so", Place::Site("x/_C.so")),
-            ("x-1.0.data/platlib/x/_C.so", Place::Site("x/_C.so")),
-            ("x-1.0.data/purelib/y.py", Place::Site("y.py")),
-            ("x-1.0.data/scripts/tool", Place::Other),
-            ("other.data/platlib/x", Place::Site("other.data/platlib/x")),
-            ("x-1.0.dist-info/METADATA", Place::DistInfo),
-        ] {
-            assert_eq!(place(name, "x-1.0.dist-info"), expected, "{name}");
-        }
-    }
 }

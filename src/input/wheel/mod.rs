@@ -17,7 +17,6 @@
 //! and sizes that differ from RECORD, paths that leave the wheel, links, two members that are installed at
 //! one path, wheels for Windows and PE files, and contents of more than fifty times their archive.
 
-mod dist_info;
 mod find;
 mod member;
 mod record;
@@ -29,7 +28,8 @@ use rayon::prelude::*;
 use rockpack_base::content::{BlockStore, Content, Inputs};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::wheel::{
-    Condition, Metadata, Requirement, Version, WheelFile, WheelName, normalized,
+    Condition, Metadata, Requirement, Version, WheelArchive, WheelFile, WheelName, normalized,
+    place,
 };
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Use;
@@ -37,8 +37,7 @@ use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath, fol
 
 use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
 use crate::report::{Findings, Progress, Stage};
-use dist_info::DistInfo;
-use member::{Reading, place};
+use member::Reading;
 use record::RecordCheck;
 
 pub use find::{find, refuse_among};
@@ -142,21 +141,19 @@ fn read_content(
     let name: WheelName = file_name.parse()?;
     refuse_windows(&name)?;
     let size = content.len();
-    let zip = ZipReader::open(content)?;
-    refuse_bomb(&zip, size)?;
-    let DistInfo { folder, metadata, wheel_file, record } = DistInfo::read(&zip, &name)?;
+    let archive = WheelArchive::open(content)?;
+    refuse_bomb(&archive.zip, size)?;
+    archive.check_headers(&name)?;
     let mut findings = Findings::default();
-    dist_info::note_tags(&wheel_file, &name, &mut findings);
-    let mut check = RecordCheck::new(&record, &folder);
-    let kept = sort(&zip, &mut check, path, &folder)?;
+    record::note_tags(&archive.wheel_file, &name, &mut findings);
+    let mut check = RecordCheck::new(&archive.record, &archive.dist_info);
+    let kept = sort(&archive, &mut check, path)?;
     progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
     progress.begin(Stage::Split);
     let reading = Reading {
-        zip: &zip,
+        archive: &archive,
         path,
-        dist_info: &folder,
         store: BlockStore::create(&options.spool_dir, &options.budget)?,
-        record: &record,
     };
     // The other half is for decoding compressed content inside members.
     let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
@@ -176,14 +173,15 @@ fn read_content(
         .filter_map(|member| faults.keep(member))
         .map(|member| (member.zip.name.clone(), member))
         .collect();
-    let tree = faults.keep(tree(&members, &folder, path));
+    let tree = faults.keep(tree(&members, &archive.dist_info, path));
     faults.finish()?;
     check.finish(&name, &mut findings);
     let artifact = artifact(path, &name, tree.unwrap_or_default())?;
     let shard = Shard { name: artifact.shard.clone(), artifacts: vec![artifact] };
     let scan = Scan { shards: vec![shard], inputs: Inputs::within(&options.budget), findings };
     let path = path.to_path_buf();
-    Ok(Wheel { path, size, name, metadata, wheel_file, dist_info: folder, members, scan })
+    let WheelArchive { metadata, wheel_file, dist_info, .. } = archive;
+    Ok(Wheel { path, size, name, metadata, wheel_file, dist_info, members, scan })
 }
 
 fn refuse_windows(name: &WheelName) -> Result<()> {
@@ -206,15 +204,14 @@ fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {
 
 /// The members that are files of the wheel. Notes the others, and refuses unusable ones.
 fn sort<'a>(
-    zip: &'a ZipReader,
+    archive: &'a WheelArchive,
     check: &mut RecordCheck<'_>,
     path: &Path,
-    folder: &str,
 ) -> Result<Vec<&'a ZipMember>> {
     let mut faults = Faults::default();
     let mut kept = Vec::new();
-    for member in zip.members() {
-        let sorted = member::refuse_unusable(member, folder)
+    for member in archive.zip.members() {
+        let sorted = member::refuse_unusable(member, archive)
             .map_err(|error| error.file(member_name(path, &member.name)));
         if faults.keep(sorted).is_some() && check.keeps(member) {
             kept.push(member);

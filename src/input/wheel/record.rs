@@ -1,8 +1,8 @@
-//! The comparison of a wheel's members with its RECORD.
+//! Findings about the RECORD and the WHEEL of a wheel.
 
 use std::collections::BTreeSet;
 
-use rockpack_base::formats::wheel::{Record, WheelName};
+use rockpack_base::formats::wheel::{Record, WheelFile, WheelName};
 use rockpack_base::formats::zip::ZipMember;
 
 use crate::report::{Finding, Findings};
@@ -46,8 +46,8 @@ impl<'a> RecordCheck<'a> {
             return false;
         }
         match self.record.rows.get(&member.name) {
-            _ if own == "RECORD" => {}
             None => self.unlisted.push(member.name.clone()),
+            _ if own == "RECORD" => {}
             Some(row) if row.digest.is_none() => self.unhashed += 1,
             Some(_) => {}
         }
@@ -67,5 +67,16 @@ impl<'a> RecordCheck<'a> {
         if !dropped.is_empty() {
             findings.add(Finding::WheelMembersDropped { wheel, members: dropped });
         }
+    }
+}
+
+/// Notes tags and a build number of WHEEL that contradict the file name. The file name decides.
+pub(super) fn note_tags(file: &WheelFile, name: &WheelName, findings: &mut Findings) {
+    let of_name = WheelFile::tags_of(name);
+    let own = file.tags();
+    let same: bool = own.iter().collect::<BTreeSet<_>>() == of_name.iter().collect();
+    if !same || file.build() != name.build.as_deref() {
+        let (wheel, build) = (name.to_string(), file.build().map(str::to_owned));
+        findings.add(Finding::WheelTagsDiffer { wheel, tags: own, build });
     }
 }

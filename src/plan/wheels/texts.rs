@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::wheel::{Requirement, WheelFile, WheelName, normalized};
+use rockpack_base::formats::wheel::{Requirement, Version, WheelFile, WheelName, normalized};
 
 use super::code::{DevicePart, Extra};
 use super::device_name::GROUP;
@@ -20,6 +20,9 @@ const MODE: u32 = 0o644;
 
 /// Files of `dist-info` that are made anew or left out.
 const MADE: [&str; 2] = ["METADATA", "RECORD"];
+
+/// Files of `dist-info` that are no licences in a device wheel, even if METADATA calls them that.
+const NO_LICENCES: [&str; 4] = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
 
 /// Fields of METADATA that apply to device wheels as well.
 const CARRIED: [&str; 13] = [
@@ -63,18 +66,11 @@ pub(super) fn host_metadata(
     extras: &[Extra],
     settings: &WheelSettings,
 ) -> Result<String> {
-    let mut there: BTreeSet<String> = wheel.metadata.extras().collect();
-    let required = wheel.metadata.all("Requires-Dist").filter_map(|it| Requirement::parse(it).ok());
-    there.extend(required.flat_map(|it| it.condition.extras().to_vec()));
-    if let Some(extra) = extras.iter().find(|extra| there.contains(&extra.name)) {
-        let message = format!("has an extra {} already", extra.name);
-        return Err(Error::new(Kind::Conflict, message)
-            .file(&wheel.path)
-            .hint("a wheel that was split is not split again; name the groups otherwise"));
-    }
+    let host_requires = &settings.config.keys.wheels.host_requires;
+    refuse_device_names(wheel, extras, host_requires)?;
     let version = wheel.metadata.version();
     let mut added = String::new();
-    for requirement in &settings.config.keys.wheels.host_requires {
+    for requirement in host_requires {
         added.push_str(&format!("Requires-Dist: {requirement}\n"));
     }
     for Extra { name, requires } in extras {
@@ -84,6 +80,31 @@ pub(super) fn host_metadata(
         }
     }
     Ok(wheel.metadata.with(&added))
+}
+
+/// Refuses an input that uses names of device wheels: an extra that begins like theirs, or a requirement by which
+/// everybody would get device code. `further` are the requirements of the configuration.
+fn refuse_device_names(wheel: &Wheel, extras: &[Extra], further: &[String]) -> Result<()> {
+    let own = normalized(wheel.metadata.name());
+    let devices: BTreeSet<String> =
+        extras.iter().flat_map(|extra| &extra.requires).map(|name| normalized(name)).collect();
+    let lines = wheel.metadata.all("Requires-Dist").chain(further.iter().map(String::as_str));
+    let required = lines.map(Requirement::parse).collect::<Result<Vec<_>>>()?;
+    let named = required.iter().flat_map(|it| it.condition.extras().to_vec());
+    let extra = wheel.metadata.extras().chain(named).find(|extra| extra.starts_with(EXTRA));
+    let brings = |it: &&Requirement| {
+        let is_alias = it.project == own && it.extras.iter().any(|extra| extra.starts_with(EXTRA));
+        it.condition.extras().is_empty() && (is_alias || devices.contains(&it.project))
+    };
+    let message = match (extra, required.iter().find(brings)) {
+        (Some(extra), _) => format!("has an extra {extra} already"),
+        (None, Some(it)) => format!("requires device code without an extra, by {}", it.project),
+        (None, None) => return Ok(()),
+    };
+    Err(Error::new(Kind::Conflict, message).file(&wheel.path).hint(
+        "a wheel that was split is not split again; extras that begin with `device-` are those of \
+         device wheels: name those of the input otherwise",
+    ))
 }
 
 /// Adds the files of `dist-info` of the host wheel: those of the input, with other METADATA, and WHEEL by the
@@ -131,6 +152,7 @@ pub(super) fn device_metadata(
     let lines = settings.config.keys.wheels.device_requires.iter();
     for requirement in lines.filter(|line| part.is_of_one_group() || !line.contains(GROUP)) {
         let requirement = requirement.replace(GROUP, &part.label);
+        refuse_loose(&requirement, wheel, settings)?;
         text.push_str(&format!("Requires-Dist: {requirement}\n"));
     }
     let extra = format!("{}[{EXTRA}{}]", normalized(host), part.label);
@@ -144,6 +166,20 @@ pub(super) fn device_metadata(
          package, in exactly this version.\n\n{how}\n"
     ));
     Ok(text)
+}
+
+/// Refuses a requirement of device wheels that takes another version of the host, or of a device wheel.
+fn refuse_loose(text: &str, wheel: &Wheel, settings: &WheelSettings) -> Result<()> {
+    let needed = Requirement::parse(text)?;
+    let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
+    let is_pin = needed.exact() == version.parse::<Version>().ok().as_ref();
+    let is_other = needed.project != own && !settings.device_name.makes(&needed.project, &own);
+    if is_pin || is_other {
+        return Ok(());
+    }
+    let message = format!("`{text}` of device_requires takes other versions than {version}");
+    let hint = "host and device wheels are of one version: leave it out, or give that with `==`";
+    Err(Error::new(Kind::Conflict, message).file(&wheel.path).hint(hint))
 }
 
 /// Adds the files of `dist-info` of a device wheel: METADATA, WHEEL and the host's licences.
@@ -172,7 +208,7 @@ fn licences(wheel: &Wheel) -> BTreeSet<String> {
         .members
         .keys()
         .filter_map(|name| name.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/'));
-    let licences = own.filter(|path| {
+    let licences = own.filter(|path| !NO_LICENCES.contains(path)).filter(|path| {
         // Since METADATA 2.4, licence files are in a folder of their own.
         let plain = path.strip_prefix("licenses/").unwrap_or(path);
         match named.is_empty() {

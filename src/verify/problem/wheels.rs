@@ -1,59 +1,13 @@
 //! Faults of Python wheels, and the words for them.
 
 use derive_more::Display;
+pub use rockpack_base::formats::wheel::{InfoFault, ListingFault};
 use serde::Serialize;
-
-/// How RECORD and the members of a wheel differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum ListingFault {
-    /// No row names the member.
-    #[display(
-        "is not in RECORD: installers refuse the wheel, or leave the file behind when it is \
-         uninstalled"
-    )]
-    Unlisted,
-    /// No member has the path of a row.
-    #[display("is in RECORD, and not in the wheel")]
-    WithoutMember,
-    /// The digest is that of other bytes.
-    #[display("has another {hash} than RECORD says")]
-    Digest { hash: String },
-    /// The size is another.
-    #[display("has {size} bytes, and RECORD says {stated}")]
-    Size { size: u64, stated: u64 },
-    /// A row has no digest.
-    #[display("has no digest in RECORD, and rockpack states that of each file")]
-    WithoutDigest,
-    /// RECORD does not name itself.
-    #[display("has no row of itself, and installers leave it behind")]
-    WithoutItself,
-    /// RECORD has a digest or size of itself.
-    #[display("has a digest or size of itself, which no writer can know")]
-    OfItself,
-    /// A signature of the RECORD that the fat wheel had.
-    #[display("signs the RECORD of the wheel that was split, which is another one")]
-    Signature,
-}
 
 /// A difference between the texts of a wheel and its name, or its host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderDifference {
-    /// The folder of its metadata belongs to another one.
-    #[display("has its metadata in {folder}, which is not that of its file name")]
-    Folder { folder: String },
-    /// A field of METADATA or WHEEL differs from the file name.
-    #[display("its file name has the {field} {named}, and its {file} says {stated}")]
-    Name { field: &'static str, file: &'static str, named: String, stated: String },
-    /// A line of METADATA is no requirement.
-    #[display("has a line Requires-Dist that pip refuses with the whole wheel: {reason}")]
-    Requirement { reason: String },
-    /// A version that PEP 440 does not know.
-    #[display(
-        "its {file} has the version {version}, which PEP 440 does not know: installers refuse it"
-    )]
-    NoVersion { file: &'static str, version: String },
     /// The tags are not those of the host.
     #[display("is tagged {own}, and its host {host} {hosts}: pip installs one without the other")]
     HostTags { host: String, own: String, hosts: String },
@@ -69,6 +23,10 @@ pub enum HeaderDifference {
          they differ"
     )]
     Pythons { host: String, own: String, hosts: String },
+    /// A fault of the wheel by itself.
+    #[display("{_0}")]
+    #[serde(untagged)]
+    Own(InfoFault),
 }
 
 /// How extras and device wheels do not belong together.
@@ -122,12 +80,9 @@ fn pinned(pin: &Option<String>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemberFault {
-    /// A symbolic link.
-    #[display("is a link: pip and uv write its target into a file")]
-    Link,
-    /// A name that leads out of the folder, or is no path.
-    #[display("has a name that cannot be installed: {reason}")]
-    Name { reason: String },
+    /// A link, no regular file, or a place where nothing is installed.
+    #[display("cannot be installed: {reason}")]
+    Refused { reason: String },
     /// A PE file.
     #[display("is a PE file, a program or library for Windows, and wheels with one are not split")]
     Windows,

@@ -6,12 +6,12 @@ use std::path::Path;
 use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file};
 use rockpack_base::error::Result;
-use rockpack_base::formats::python_index::{self, ListedWheel, WheelPackage, metadata_of};
+use rockpack_base::formats::python_index::{self, ListedWheel, WheelPackage};
 use rockpack_base::formats::wheel::{Version, WheelName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::context::{Context, NamedFiles, has_plain_parts, sha256};
+use super::context::{Context, NamedFiles, has_plain_parts};
 use super::html::{self, HtmlPage};
 use super::states;
 use crate::package::indexed::Facts;
@@ -325,14 +325,13 @@ fn compare(
     read: &mut Option<WheelPackage>,
 ) -> Result<Vec<&'static str>> {
     let package = read.insert(WheelPackage::read(content, &listed.filename)?);
-    let metadata = sha256(&metadata_of(content)?);
     let checks = [
         ("size", content.len() == listed.size),
         ("SHA-256", content.digest()?.to_string() == listed.hashes.sha256),
         ("file name", path.rsplit('/').next() == Some(listed.filename.as_str())),
         ("project", package.project == project),
         ("Requires-Python", package.requires_python == listed.requires_python),
-        ("METADATA", metadata == listed.core_metadata.sha256),
+        ("METADATA", package.metadata.sha256 == listed.core_metadata.sha256),
     ];
     Ok(checks.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect())
 }

@@ -146,7 +146,10 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
 
 /// Nothing in a device wheel is run by Python or a shell.
 fn check_members(device: &Wheel, problems: &mut Problems) {
-    for (path, _) in device.installed.files().filter(|(path, facts)| is_run(path, facts)) {
+    // Licences in the folder of the metadata are not run, whatever they are called.
+    let is_text = |path: &str| device.texts.contains_key(path) && !path.ends_with(ENTRY_POINTS);
+    let run = device.installed.files().filter(|(path, facts)| is_run(path, facts));
+    for (path, _) in run.filter(|(path, _)| !is_text(path)) {
         let (file, fault) = (device.installed.at(path), MemberFault::Run);
         problems.add(Problem::WheelMember { file, fault });
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use support::example::{contents, names};
+use support::example::{contents, names, rockpack};
 use support::fat_wheels::{TAGS, WheelSpec, library, metadata, wheel_command};
 use support::tools::told;
 
@@ -41,9 +41,9 @@ fn what_is_no_wheel_is_refused() {
     refuses(&plain().without("x-1.0.dist-info/WHEEL"), 2, &["has no x-1.0.dist-info/WHEEL"]);
     refuses(&plain().without("x-1.0.dist-info/METADATA"), 2, &["has no x-1.0.dist-info/METADATA"]);
     let bare = plain().without("x-1.0.dist-info/WHEEL").without("x-1.0.dist-info/METADATA");
-    refuses(&bare.without_record(), 2, &["has no dist-info folder"]);
+    refuses(&bare.without_record(), 2, &["has no .dist-info folder"]);
     let two = plain().text("z-1.0.dist-info/METADATA", "");
-    refuses(&two, 2, &["two dist-info folders", "x-1.0.dist-info", "z-1.0.dist-info"]);
+    refuses(&two, 2, &["two .dist-info folders", "x-1.0.dist-info", "z-1.0.dist-info"]);
     refuses(&with_metadata("Name: x\nVersion: 1.0\n"), 2, &["METADATA", "has no Metadata-Version"]);
     refuses(&with_metadata("no field\n"), 2, &["METADATA", "no header field"]);
     refuses(&with_metadata("Metadata-Version: 3.0\nName: x\nVersion: 1.0\n"), 2, &["3.0"]);
@@ -58,13 +58,13 @@ fn with_metadata(text: &str) -> WheelSpec {
 #[test]
 fn another_name_or_version_is_refused() {
     support::kpack::need_python();
-    refuses(&with_metadata(&metadata("z", "1.0", "")), 2, &["is z 1.0 by its METADATA"]);
-    refuses(&with_metadata(&metadata("x", "1.1", "")), 2, &["is x 1.1 by its METADATA"]);
-    refuses(&with_metadata(&metadata("x", "main", "")), 2, &["is x main by its METADATA"]);
-    refuses(&renamed("y-1.0"), 2, &["is x 1.0 by its METADATA"]);
+    refuses(&with_metadata(&metadata("z", "1.0", "")), 2, &["METADATA says z"]);
+    refuses(&with_metadata(&metadata("x", "1.1", "")), 2, &["METADATA says 1.1"]);
+    refuses(&with_metadata(&metadata("x", "main", "")), 2, &["version main", "PEP 440"]);
+    refuses(&renamed("y-1.0"), 2, &["has the name y", "METADATA says x"]);
     refuses(&renamed("x-main"), 2, &["main", "PEP 440"]);
     let other = renamed("y-1.0").info("METADATA", &metadata("y", "1.0", ""));
-    refuses(&other, 2, &["has the folder x-1.0.dist-info"]);
+    refuses(&other, 2, &["has its metadata in x-1.0.dist-info"]);
     refuses(&plain().called("x-1.0.whl"), 2, &["is no name of a wheel"]);
     let windows = plain().called("x-1.0-cp312-cp312-win_amd64.whl");
     refuses(&windows, 2, &["for Windows", "win_amd64"]);
@@ -145,12 +145,47 @@ fn with_member(name: &str) -> WheelSpec {
 #[test]
 fn extras_that_are_there_are_refused() {
     support::kpack::need_python();
-    let lines = "Provides-Extra: Device_GFX906\n";
-    let text = support::fat_wheels::metadata("x", "1.0", lines);
-    refuses(&plain().info("METADATA", &text), 2, &["has an extra device-gfx906 already"]);
-    let lines = "Requires-Dist: foo; extra == 'device-gfx906' and os_name == 'posix'\n";
-    let text = support::fat_wheels::metadata("x", "1.0", lines);
-    refuses(&plain().info("METADATA", &text), 2, &["has an extra device-gfx906 already"]);
+    let already = "has an extra device-gfx906 already";
+    let bare = "requires device code without an extra, by";
+    for (line, words) in [
+        ("Provides-Extra: Device_GFX906", already.to_owned()),
+        ("Requires-Dist: foo; extra == 'device-gfx906' and os_name == 'posix'", already.to_owned()),
+        ("Provides-Extra: device-x", already.replace("gfx906", "x")),
+        ("Requires-Dist: foo == 1.0; 'DEVICE__gfx11xx' == extra", already.replace("906", "11xx")),
+        ("Requires-Dist: X[device_all]", format!("{bare} x")),
+        ("Requires-Dist: x_device.gfx906; python_version > '3'", format!("{bare} x-device-gfx906")),
+        ("Requires-Dist: x-device-gfx906; extra in 'test'", format!("{bare} x-device-gfx906")),
+        ("Requires-Dist: a b", "`a b` is no requirement".to_owned()),
+    ] {
+        let text = metadata("x", "1.0", &format!("{line}\n"));
+        refuses(&plain().info("METADATA", &text), 2, &[&words]);
+    }
+    let room = tempfile::tempdir().unwrap();
+    let (out, config) = (room.path().join("out"), room.path().join("config.toml"));
+    fs::write(&config, "[wheels]\ndevice_requires = [\"X >= 1\"]\n").unwrap();
+    let wheel = plain().write(&room.path().join("in"));
+    let said = told(wheel_command(&[&wheel], &out).arg("--config").arg(&config));
+    assert!(said.ends_with("exit status: 2\n"), "{said}");
+    assert!(said.contains("takes other versions than 1.0"), "{said}");
+}
+
+/// Extras and licences that collide with nothing are kept, and verify agrees.
+#[test]
+fn other_extras_and_odd_licences_are_kept() {
+    support::kpack::need_python();
+    let lines = "Provides-Extra: devices\nRequires-Dist: x[device-all]; extra == 'devices'\n\
+                 License-File: METADATA\nLicense-File: entry_points.txt\nLicense-File: run.py\n";
+    let wheel = plain()
+        .info("METADATA", &metadata("x", "1.0", lines))
+        .info("entry_points.txt", "[console_scripts]\nx = x:main\n")
+        .info("run.py", "#!/bin/sh\n");
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    let wheel = wheel.write(room.path());
+    for command in [&mut wheel_command(&[&wheel], &out), rockpack().arg("verify").arg(&out)] {
+        let said = told(command);
+        assert!(said.ends_with("exit status: 0\n"), "{said}");
+    }
 }
 
 #[test]

@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use support::fat_wheels::WheelSpec;
+use support::program::rockpack;
 use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at};
-use support::tools::{need, said};
+use support::tools::{need, said, told};
 
 use super::wheels::{Wheel, family};
 
@@ -36,12 +38,12 @@ fn what_is_no_wheel_is_refused() {
     let cases: [(&str, Vec<u8>, &[&str]); 8] = [
         ("demo-1.0.whl", bytes.clone(), &["demo-1.0.whl", "is no name of a wheel"]),
         ("demo.zip", bytes.clone(), &["demo.zip", "is no name of a wheel"]),
-        ("demo-1.1-py3-none-any.whl", bytes.clone(), &["version `1.0`", "file name has `1.1`"]),
-        ("omed-1.0-py3-none-any.whl", bytes.clone(), &["name `demo`", "file name has `omed`"]),
+        ("demo-1.1-py3-none-any.whl", bytes.clone(), &["the version 1.1", "METADATA says 1.0"]),
+        ("omed-1.0-py3-none-any.whl", bytes.clone(), &["the name omed", "METADATA says demo"]),
         ("demo-1.0-py3-none-any.whl", bytes[..bytes.len() - 9].to_vec(), &["demo-1.0-py3"]),
         ("demo-1.0-py3-none-any.whl", b"PK\x03\x04".to_vec(), &["demo-1.0-py3"]),
         ("demo-1.0-py3-none-any.whl", nameless, &["METADATA"]),
-        ("demo-main-py3-none-any.whl", odd, &["`main`", "PEP 440"]),
+        ("demo-main-py3-none-any.whl", odd, &["version main", "PEP 440"]),
     ];
     for (name, bytes, parts) in cases {
         let bad = room.path().join("bad").join(name);
@@ -51,6 +53,91 @@ fn what_is_no_wheel_is_refused() {
         fs::remove_file(bad).unwrap();
     }
     publish(&mut repo(&[&good], &out));
+}
+
+/// A wheel with a row of RECORD that no change of other files spoils.
+fn plain() -> WheelSpec {
+    WheelSpec::new("x", "1.0").text("x/a.py", "")
+}
+
+const ROW: &str = "x/a.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,0\n";
+const OWN: &str = "x-1.0.dist-info/RECORD,,\n";
+
+/// A spoiled wheel, and words of its refusal.
+type Spoiled = (WheelSpec, [&'static str; 2]);
+
+/// Wheels that pip or uv refuse.
+fn uninstallable() -> [Spoiled; 7] {
+    let metadata = support::fat_wheels::metadata("x", "1.0", "Requires-Dist: a b\n");
+    let damaged = plain().text("x/b.py", "b = 1\n").patch("x/b.py", "crc", 7);
+    [
+        (plain().text("../x.py", ""), ["../x.py", "no path inside the wheel"]),
+        (plain().text("x/a.py/b.py", ""), ["the file x/a.py", "members below it"]),
+        (plain().text("x-1.0.data/odd/b.py", ""), ["odd/b.py", "by which nothing is installed"]),
+        (damaged, ["the member x/b.py is damaged", "CRC-32"]),
+        (plain().without_record(), ["has no x-1.0.dist-info/RECORD", "no wheel"]),
+        (plain().without("x-1.0.dist-info/WHEEL"), ["has no x-1.0.dist-info/WHEEL", "no wheel"]),
+        (plain().info("METADATA", &metadata), ["Requires-Dist", "`a b`"]),
+    ]
+}
+
+/// Wheels that both install, as something else than their RECORD says.
+fn misread() -> [Spoiled; 8] {
+    let link = plain().text("x/link", "a.py").set("x/link", "mode", 0o120_777);
+    [
+        (link, ["x/link", "symbolic link"]),
+        (plain().text("x/../a.py", ""), ["x/../a.py", "no path inside the wheel"]),
+        (plain().edit("sha256=4", "sha256=5"), ["x/a.py", "another sha256 than RECORD says"]),
+        (plain().edit(ROW, &ROW.replace(",0", ",1")), ["x/a.py", "0 bytes, and RECORD says 1"]),
+        (plain().edit(ROW, ""), ["x/a.py", "is not in RECORD"]),
+        (plain().edit(ROW, &format!("{ROW}gone.py,,\n")), ["gone.py", "not in the wheel"]),
+        (plain().edit(OWN, ""), ["RECORD", "has no row of itself"]),
+        (plain().edit(ROW, &format!("{ROW}{ROW}")), ["RECORD", "x/a.py twice"]),
+    ]
+}
+
+#[test]
+fn spoiled_wheels_are_refused_as_verify_refuses_them() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    let good = Wheel::of("demo", "1.0", "").write(&wheels);
+    let is_refused = |wheel: &Path| {
+        let folder = tempfile::tempdir().unwrap();
+        clients_refuse(wheel, folder.path())
+    };
+    assert!(!is_refused(&plain().write(&wheels)));
+    for (wheel, words) in uninstallable() {
+        let path = wheel.write(&wheels);
+        assert!(is_refused(&path), "{words:?}");
+        refuses(&good, &path, &out, &words);
+    }
+    for (wheel, words) in misread() {
+        refuses(&good, &wheel.write(&wheels), &out, &words);
+    }
+    // What only a wheel that was split must not have.
+    let listed = plain().set("x/a.py", "hash", false).info("RECORD.jws", "{}").text("x/b/", "");
+    publish(&mut repo(&[&good, &listed.write(&wheels)], &out));
+}
+
+/// Fails unless `repo` refuses `path` with the words and changes nothing, and `verify` refuses it, too.
+fn refuses(good: &Path, path: &Path, out: &Path, words: &[&str]) {
+    let file = path.file_name().unwrap().to_str().unwrap();
+    let parts: Vec<&str> = words.iter().copied().chain([file]).collect();
+    changes_nothing(&mut repo(&[good, path], out), out, &parts);
+    let verified = told(rockpack().arg("verify").arg(path));
+    assert!(verified.ends_with("exit status: 1\n"), "{words:?}: {verified}");
+}
+
+/// Whether uv or pip refuses to install the wheel.
+fn clients_refuse(wheel: &Path, folder: &Path) -> bool {
+    let (mut uv, mut pip) = (Command::new("uv"), Command::new("pip"));
+    uv.args(["pip", "install", "--no-cache", "--no-config"]).env("UV_PYTHON_DOWNLOADS", "never");
+    pip.args(["--isolated", "--disable-pip-version-check", "install", "--no-cache-dir"]);
+    [("uv", uv), ("pip", pip)].into_iter().any(|(name, mut client)| {
+        client.args(["--no-index", "--no-deps", "--target"]).arg(folder.join(name)).arg(wheel);
+        !client.output().unwrap().status.success()
+    })
 }
 
 #[test]

@@ -78,13 +78,18 @@ fn v098_members_that_nobody_can_install() {
         let link = WheelFile { bytes: b"libexblas.so.1.2".to_vec(), mode: 0o120_777 };
         host.files.insert("lib/libexblas.so".to_owned(), link);
     });
-    wheels.fires(&["V098"], &["/lib/libexblas.so", "is a link"]);
+    wheels.fires(&["V098"], &["/lib/libexblas.so", "is a symbolic link"]);
     for name in ["../evil.py", "/evil.py", "a/../../evil.py"] {
         let wheels = Wheels::new();
         wheels.edit(HOST, |host| host.add(name, ""));
         let run = wheels.verify(&[]);
         assert!(run.codes().contains(&"V001".to_owned()), "{}", run.text);
         says(&run, &["evil.py", "is no path inside the wheel"]);
+    }
+    for name in ["other-1.0.data/purelib/more.py", "ex_blas-1.0+rocm7.1.data/odd/more.py"] {
+        let wheels = Wheels::new();
+        wheels.edit(HOST, |host| host.add(name, ""));
+        wheels.fires(&["V098"], &["more.py", "by which nothing is installed"]);
     }
     let wheels = Wheels::new();
     wheels.edit(HOST, |host| {
@@ -143,6 +148,12 @@ fn v040_a_path_that_two_members_are_installed_at() {
         host.files.insert(inside, library);
     });
     wheels.fires(&["V040"], &[LIBRARY]);
+    let wheels = Wheels::new();
+    wheels.edit(HOST, |host| {
+        host.add("lib/more.txt", "");
+        host.add(&format!("ex_blas-{VERSION}.data/platlib/lib/more.txt/below.txt"), "");
+    });
+    wheels.fires(&["V040"], &["/lib/more.txt", "as a file and as a folder"]);
 }
 
 #[test]

@@ -4,15 +4,12 @@ use std::io::{self, Read};
 
 use rockpack_base::error::Result;
 use rockpack_base::formats::hold::fault;
-use rockpack_base::formats::wheel::{HashName, RecordHasher};
-use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use rockpack_base::formats::wheel::{RecordHasher, WheelArchive};
+use rockpack_base::formats::zip::ZipMember;
 use rockpack_base::run::Budget;
 
 use crate::verify::own::facts;
 use crate::verify::own::installed::InstalledNode;
-
-/// The bits of a mode for the kind of entry, and their value for a link.
-const KIND: (u32, u32) = (0o170_000, 0o120_000);
 
 /// Bytes at the start of a member in which the header of a PE file begins.
 const HEAD: usize = 4096;
@@ -21,26 +18,20 @@ const HEAD: usize = 4096;
 pub(super) struct Found {
     pub(super) node: InstalledNode,
     /// The digest, by the hash function that RECORD uses.
-    pub(super) digest: Option<Vec<u8>>,
+    pub(super) digest: Vec<u8>,
     /// Whether it is a program or library of Windows.
     pub(super) is_windows: bool,
 }
 
-/// Reads a member that is installed at `path`, with a digest by `hash`.
+/// Reads a member that is installed at `path`.
 pub(super) fn found(
-    zip: &ZipReader,
+    wheel: &WheelArchive,
     member: &ZipMember,
     path: &str,
-    hash: Option<HashName>,
     budget: &Budget,
 ) -> Result<Found> {
-    let mode = member.mode.unwrap_or_default();
-    if mode & KIND.0 == KIND.1 {
-        let node = InstalledNode::Special { mode: mode & 0o7777, what: "link" };
-        return Ok(Found { node, digest: None, is_windows: false });
-    }
-    let hasher = hash.filter(|hash| *hash != HashName::Sha256).map(HashName::hasher);
-    let mut reader = MemberReading { source: zip.reader(member)?, hasher, head: Vec::new() };
+    let hasher = wheel.hasher(&member.name).filter(|it| !matches!(it, RecordHasher::Sha256(_)));
+    let mut reader = MemberReading { source: wheel.zip.reader(member)?, hasher, head: Vec::new() };
     let facts = facts::examine(path, &mut reader, member.size, budget)?;
     // At its end, the bytes are compared with the header.
     io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
@@ -50,8 +41,8 @@ pub(super) fn found(
         None => facts.sha256.to_vec(),
     };
     // pip and uv give such modes to what has none.
-    let mode = if mode & 0o7777 == 0 { 0o644 } else { mode & 0o7777 };
-    Ok(Found { node: InstalledNode::File { mode, facts }, digest: Some(digest), is_windows })
+    let mode = member.mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644);
+    Ok(Found { node: InstalledNode::File { mode, facts }, digest, is_windows })
 }
 
 /// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.

@@ -5,7 +5,6 @@
 //! wheels of a set have one name for it.
 
 mod member;
-mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,29 +13,21 @@ use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
 use rockpack_base::formats::wheel::{
-    Metadata, Record, Requirement, Version, WheelFile, WheelName, normalized,
+    InfoFault, Metadata, Place, Requirement, WheelArchive, WheelFile, WheelName, normalized, place,
 };
-use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use rockpack_base::formats::zip::ZipMember;
 use rockpack_base::run::Budget;
-use rockpack_base::tree::TreePath;
 
 use super::digest::Sha;
-use super::installed::{Installed, InstalledNode};
+use super::installed::Installed;
 use crate::verify::problem::{
     HeaderDifference, ListingFault, MemberFault, PackagePath, PathConflict, Problem, ProblemPlace,
     Problems,
 };
 use member::{Found, found};
-use texts::Texts;
-
-/// How folders with the metadata of a wheel are named.
-const DIST_INFO: &str = ".dist-info";
 
 /// How folders of what is installed elsewhere are named.
 const DATA: &str = ".data";
-
-/// Signatures of RECORD, which RECORD does not list.
-const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
 
 /// A wheel.
 #[derive(Debug)]
@@ -69,35 +60,38 @@ impl Wheel {
 
 /// The wheel at `path`, and what is wrong with it in itself.
 pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Problems)> {
-    let archive = Content::open(path, budget)?;
+    let content = Content::open(path, budget)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name: WheelName = file.parse().map_err(|error: Error| error.file(path))?;
     refuse_windows(&name).file(path)?;
-    let zip = ZipReader::open(archive.clone()).file(path)?;
-    let texts = Texts::read(&zip).file(path)?;
+    let archive = WheelArchive::open(content.clone()).file(path)?;
     let installed = Installed {
         file,
         argument: usize::MAX,
-        size: archive.len(),
-        sha256: archive.sha256()?,
+        size: content.len(),
+        sha256: content.sha256()?,
         name: normalized(&name.distribution),
         version: name.version.clone(),
         arch: WheelFile::tags_of(&name).join(" "),
         ..Installed::default()
     };
-    let Texts { folder, record, metadata, headers } = texts;
-    let mut reading =
-        Reading { folder, record, installed, problems: Problems::default(), if_split: Vec::new() };
-    reading.members(&zip, budget)?;
-    reading.headers(&name, &metadata, &headers);
-    let Reading { folder, installed, problems, if_split, .. } = reading;
-    let folder = format!("/{folder}/");
+    let mut reading = Reading {
+        archive: &archive,
+        installed,
+        problems: Problems::default(),
+        if_split: Vec::new(),
+    };
+    reading.members(budget)?;
+    reading.headers(&name);
+    let Reading { installed, problems, if_split, .. } = reading;
+    let folder = format!("/{}/", archive.dist_info);
     let texts = installed
         .files()
         .filter(|(path, _)| path.starts_with(&folder))
         .map(|(path, facts)| (path.to_owned(), facts.sha256))
         .collect();
     let extras = BTreeMap::new();
+    let WheelArchive { metadata, wheel_file: headers, .. } = archive;
     Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split }, problems))
 }
 
@@ -111,46 +105,54 @@ fn refuse_windows(name: &WheelName) -> Result<()> {
 }
 
 /// A wheel that is being read.
-struct Reading {
-    /// The folder with its metadata.
-    folder: String,
-    record: Record,
+struct Reading<'a> {
+    archive: &'a WheelArchive,
     installed: Installed,
     problems: Problems,
     if_split: Vec<Problem>,
 }
 
-impl Reading {
+impl Reading<'_> {
     /// Reads all members, and compares them with RECORD.
-    fn members(&mut self, zip: &ZipReader, budget: &Budget) -> Result<()> {
-        let files: Vec<&ZipMember> =
-            zip.members().iter().filter(|member| !member.name.ends_with('/')).collect();
+    fn members(&mut self, budget: &Budget) -> Result<()> {
+        let archive = self.archive;
+        let mut files = Vec::new();
+        for member in archive.zip.members() {
+            match archive.check_member(member) {
+                Ok(_) if member.name.ends_with('/') => {}
+                Ok(_) => files.push(member),
+                Err(error) => {
+                    let (file, reason) = (self.at(&member.name), error.to_string());
+                    let fault = MemberFault::Refused { reason };
+                    self.problems.add(Problem::WheelMember { file, fault });
+                }
+            }
+        }
         let read: Vec<Result<Found>> = files
             .par_iter()
-            .map(|member| {
-                let row = self.record.rows.get(&member.name);
-                let hash = row.and_then(|row| row.digest.as_ref()).map(|digest| digest.hash);
-                found(zip, member, &self.path(&member.name), hash, budget)
-            })
+            .map(|member| found(archive, member, &self.path(&member.name), budget))
             .collect();
-        let mut left: BTreeSet<String> = self.record.rows.keys().cloned().collect();
         for (member, found) in files.iter().zip(read) {
-            left.remove(&member.name);
             self.member(member, found)?;
         }
-        for name in left {
-            self.listing(&name, ListingFault::WithoutMember);
+        for name in archive.rows_without_member() {
+            self.listing(name, ListingFault::WithoutMember);
+        }
+        for [name, other] in archive.conflicts() {
+            let (path, package) = (self.path(name), self.installed.file.clone());
+            let later = if self.path(other) == path { "file" } else { "folder" }.to_owned();
+            let conflict = PathConflict::InPackage { package, earlier: "file".to_owned(), later };
+            self.problems.add(Problem::PathOwnedTwice { path, conflict });
         }
         Ok(())
     }
 
     /// The path of a member where it is installed.
     fn path(&self, name: &str) -> String {
-        let data = self.folder.strip_suffix(DIST_INFO).unwrap_or_default();
-        let rest = name.strip_prefix(data).filter(|rest| rest.starts_with(".data/"));
-        match rest.and_then(|rest| rest.split_once('/')?.1.split_once('/')) {
-            Some(("purelib" | "platlib", inside)) => format!("/{inside}"),
-            _ => format!("/{}", rest.unwrap_or(name)),
+        match place(name, &self.archive.dist_info) {
+            Place::DistInfo => format!("/{name}"),
+            Place::Site(path) => format!("/{path}"),
+            Place::Other(path) => format!("/{DATA}/{path}"),
         }
     }
 
@@ -159,27 +161,14 @@ impl Reading {
     }
 
     fn listing(&mut self, name: &str, fault: ListingFault) {
-        let file = self.at(name);
-        self.problems.add(Problem::WheelRecord { file, fault });
-    }
-
-    fn listing_if_split(&mut self, name: &str, fault: ListingFault) {
-        let file = self.at(name);
-        self.if_split.push(Problem::WheelRecord { file, fault });
-    }
-
-    fn bad_member(&mut self, name: &str, fault: MemberFault) {
-        let file = self.at(name);
-        self.problems.add(Problem::WheelMember { file, fault });
+        let is_of_split = fault.is_of_split();
+        let problem = Problem::WheelRecord { file: self.at(name), fault };
+        if is_of_split { self.if_split.push(problem) } else { self.problems.add(problem) }
     }
 
     fn member(&mut self, member: &ZipMember, found: Result<Found>) -> Result<()> {
         let name = member.name.as_str();
-        if let Err(error) = TreePath::new(name) {
-            self.bad_member(name, MemberFault::Name { reason: error.to_string() });
-            return Ok(());
-        }
-        let found = match found {
+        let Found { node, digest, is_windows } = match found {
             Ok(found) => found,
             // The disk fails, or the run ends.
             Err(error) if error.is_of_reading() => return Err(error),
@@ -188,102 +177,38 @@ impl Reading {
                 return Ok(());
             }
         };
-        if found.is_windows {
+        if is_windows {
             let (file, fault) = (self.at(name), MemberFault::Windows);
             self.if_split.push(Problem::WheelMember { file, fault });
         }
-        if matches!(found.node, InstalledNode::Special { .. }) {
-            self.bad_member(name, MemberFault::Link);
+        if let Some(fault) = self.archive.listing_fault(member, Some(&digest)) {
+            self.listing(name, fault);
         }
-        self.row(member, &found);
-        let path = self.path(name);
-        let kind = found.node.kind().to_owned();
-        if let Some(earlier) = self.installed.paths.insert(path.clone(), found.node) {
-            let package = self.installed.file.clone();
-            let earlier = earlier.kind().to_owned();
-            let conflict = PathConflict::InPackage { package, earlier, later: kind };
-            self.problems.add(Problem::PathOwnedTwice { path, conflict });
-        }
+        self.installed.paths.insert(self.path(name), node);
         Ok(())
     }
 
-    /// Compares a member with its row.
-    fn row(&mut self, member: &ZipMember, found: &Found) {
-        let name = member.name.as_str();
-        let own = name.strip_prefix(&self.folder).and_then(|name| name.strip_prefix('/'));
-        let row = self.record.rows.get(name).cloned();
-        if own == Some("RECORD") {
-            return match row {
-                None => self.listing(name, ListingFault::WithoutItself),
-                Some(row) if row.digest.is_some() || row.size.is_some() => {
-                    self.listing(name, ListingFault::OfItself);
-                }
-                Some(_) => {}
-            };
-        }
-        if own.is_some_and(|own| SIGNATURES.contains(&own)) {
-            return self.listing_if_split(name, ListingFault::Signature);
-        }
-        let Some(row) = row else {
-            return self.listing(name, ListingFault::Unlisted);
-        };
-        if let Some(stated) = row.size.filter(|stated| *stated != member.size) {
-            self.listing(name, ListingFault::Size { size: member.size, stated });
-        }
-        match row.digest {
-            None => self.listing_if_split(name, ListingFault::WithoutDigest),
-            Some(digest) if found.digest.as_ref().is_some_and(|own| *own != digest.bytes) => {
-                self.listing(name, ListingFault::Digest { hash: digest.hash.to_string() });
-            }
-            Some(_) => {}
-        }
-    }
-
     /// Compares METADATA and WHEEL with the file name.
-    fn headers(&mut self, name: &WheelName, metadata: &Metadata, headers: &WheelFile) {
-        if !is_folder_of(&self.folder, name) {
-            self.bad_header(HeaderDifference::Folder { folder: self.folder.clone() });
-        }
-        if normalized(metadata.name()) != normalized(&name.distribution) {
-            let (named, stated) = (name.distribution.clone(), metadata.name().to_owned());
-            let (field, file) = ("name", "METADATA");
-            self.bad_header(HeaderDifference::Name { field, file, named, stated });
-        }
-        if !is_version(metadata.version(), name) {
-            let (named, stated) = (name.version.clone(), metadata.version().to_owned());
-            let (field, file) = ("version", "METADATA");
-            self.bad_header(HeaderDifference::Name { field, file, named, stated });
-        }
-        for line in metadata.all("Requires-Dist") {
-            if let Err(error) = Requirement::parse(line) {
-                self.bad_header(HeaderDifference::Requirement { reason: error.to_string() });
-            }
-        }
-        if name.parsed_version().is_none() {
-            let version = name.version.clone();
-            self.bad_header(HeaderDifference::NoVersion { file: "file name", version });
-        } else if metadata.version().parse::<Version>().is_err() {
-            let version = metadata.version().to_owned();
-            self.bad_header(HeaderDifference::NoVersion { file: "METADATA", version });
-        }
+    fn headers(&mut self, name: &WheelName) {
+        let mut faults = self.archive.header_faults(name);
+        let headers = &self.archive.wheel_file;
+        let mut differs = |field, named: String, stated: String| {
+            faults.push(InfoFault::Name { field, file: "WHEEL", named, stated });
+        };
         let named: BTreeSet<String> = WheelFile::tags_of(name).into_iter().collect();
         let stated: BTreeSet<String> = headers.tags().into_iter().collect();
         if named != stated {
-            let [named, stated] = [named, stated].map(|tags| spaced(&tags));
-            let (field, file) = ("tags", "WHEEL");
-            self.bad_header(HeaderDifference::Name { field, file, named, stated });
+            differs("tags", spaced(&named), spaced(&stated));
         }
         let (own, stated) = (name.build.as_deref(), headers.build());
         if own != stated {
             let [named, stated] = [own, stated].map(|build| build.unwrap_or("(none)").to_owned());
-            let (field, file) = ("build", "WHEEL");
-            self.bad_header(HeaderDifference::Name { field, file, named, stated });
+            differs("build", named, stated);
         }
-    }
-
-    fn bad_header(&mut self, difference: HeaderDifference) {
-        let wheel = self.installed.file.clone();
-        self.problems.add(Problem::WheelHeaders { wheel, difference });
+        for fault in faults {
+            let (wheel, difference) = (self.installed.file.clone(), HeaderDifference::Own(fault));
+            self.problems.add(Problem::WheelHeaders { wheel, difference });
+        }
     }
 }
 
@@ -297,18 +222,4 @@ pub(in crate::verify) fn spaced(tags: &BTreeSet<String>) -> String {
 pub(in crate::verify) fn elsewhere(name: &str) -> Option<&str> {
     let (top, _) = name.split_once('/')?;
     top.ends_with(DATA).then(|| name.get(top.len() - DATA.len()..))?
-}
-
-/// Whether installers take the folder for the one of the metadata of this wheel.
-fn is_folder_of(folder: &str, name: &WheelName) -> bool {
-    let own = folder.strip_suffix(DIST_INFO).and_then(|stem| stem.rsplit_once('-'));
-    own.is_some_and(|(distribution, version)| {
-        normalized(distribution) == normalized(&name.distribution) && is_version(version, name)
-    })
-}
-
-/// Whether `version` is that of the file name.
-fn is_version(version: &str, name: &WheelName) -> bool {
-    let parsed = WheelName { version: version.replace('-', "_"), ..name.clone() }.parsed_version();
-    version == name.version || parsed.is_some() && parsed == name.parsed_version()
 }

@@ -12,8 +12,7 @@ pub(super) fn examples() -> Vec<Problem> {
         Problem::WheelRecord { file, fault }
     }));
     let members = [
-        MemberFault::Link,
-        MemberFault::Name { reason: text("`..` leads out of the tree") },
+        MemberFault::Refused { reason: text("is a symbolic link") },
         MemberFault::Windows,
         MemberFault::Run,
     ];
@@ -52,15 +51,17 @@ fn listings() -> [ListingFault; 8] {
 
 fn differences() -> [HeaderDifference; 7] {
     [
-        HeaderDifference::Folder { folder: text("torch-2.8.0.dist-info") },
-        HeaderDifference::Name {
+        HeaderDifference::Own(InfoFault::Folder { folder: text("torch-2.8.0.dist-info") }),
+        HeaderDifference::Own(InfoFault::Name {
             field: "version",
             file: "METADATA",
             named: text("2.9.0+rocm7.1"),
             stated: text("2.9.0"),
-        },
-        HeaderDifference::Requirement { reason: "`foo ==` is no requirement".to_owned() },
-        HeaderDifference::NoVersion { file: "file name", version: text("main") },
+        }),
+        HeaderDifference::Own(InfoFault::Requirement {
+            reason: text("`foo ==` is no requirement"),
+        }),
+        HeaderDifference::Own(InfoFault::NoVersion { file: "file name", version: text("main") }),
         HeaderDifference::HostTags {
             host: text(HOST),
             own: text("py3-none-any"),

@@ -76,6 +76,11 @@ impl Headers {
         Ok(Self { text: text.to_owned(), fields, end: at })
     }
 
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The first value of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all(name).next()

@@ -50,6 +50,11 @@ impl Metadata {
         self.version
     }
 
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        self.headers.text()
+    }
+
     /// The first value of a field.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.headers.get(name)

@@ -6,9 +6,13 @@
 //! | WHEEL | header fields | `headers`, [`WheelFile`] |
 //! | RECORD | CSV: path, `sha256=` and a digest in url-safe base64 without padding, size | `record` |
 //!
+//! [`WheelArchive`] reads them from a file, and judges its members.
+//!
 //! Source: the binary distribution format, the core metadata and the recording of installed projects as
 //! the Python Packaging User Guide specifies them (PEP 376, 427, 440, 503, 566, 639, 685).
 
+mod archive;
+mod faults;
 mod headers;
 mod marker;
 mod metadata;
@@ -18,6 +22,8 @@ mod requirement;
 mod tag;
 mod wheel_file;
 
+pub use archive::{Place, WheelArchive, place};
+pub use faults::{InfoFault, ListingFault};
 pub use metadata::Metadata;
 pub use name::{Version, WheelIdentity, WheelName, escaped, normalized};
 pub use record::{HashName, Record, RecordDigest, RecordHasher, RecordRow};

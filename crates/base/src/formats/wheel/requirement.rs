@@ -157,7 +157,9 @@ fn extra(text: &str) -> Option<String> {
 /// Parses the versions in `text`, which may be in parentheses.
 fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifiersParseError> {
     let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
-    inner.unwrap_or(text).parse()
+    let list = inner.unwrap_or(text).trim_end();
+    // pip takes a comma behind the last one.
+    list.strip_suffix(',').filter(|list| !list.trim().is_empty()).unwrap_or(list).parse()
 }
 
 #[cfg(test)]
@@ -185,6 +187,7 @@ mod tests {
             ("a[x,Y_z] (==1.0)", r#"a["x", "y-z"] ==1.0"#),
             ("a [] == 1.0+rocm7.1", "a[] ==1.0+rocm7.1"),
             ("a === 1.0", "a[] ===1.0"),
+            ("a (>1, <3,)", "a[] >1, <3"),
             ("a==1.0;extra=='Device_gfx942'", "a[] ==1.0; device-gfx942"),
             ("a == 1.0 ; \"device-all\" == extra", "a[] ==1.0; device-all"),
             ("x @ https://example.org/x;y.whl#a ; extra=='A.b'", "x[] ; a-b"),
@@ -230,6 +233,8 @@ mod tests {
             "a; extra == 'x' extra == 'y'",
             "a; extra == é",
             "a == abc",
+            "a ,",
+            "a >1,,",
         ] {
             assert!(Requirement::parse(text).is_err(), "{text}");
         }

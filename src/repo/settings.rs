@@ -82,8 +82,11 @@ impl ChannelSettings {
         ];
         for (option, text) in texts {
             let Some(text) = text else { continue };
-            if text.trim().is_empty() || text.contains(char::is_control) {
-                faults.push(usage(format!("{option} is empty or has control characters")));
+            if text.is_empty() || text.trim() != text || text.contains(char::is_control) {
+                faults.push(usage(format!(
+                    "{option} is empty, has blanks at an end, which signatures leave out, or has \
+                     control characters"
+                )));
             }
         }
         faults.extend(self.codename.as_deref().and_then(|it| check_word("--codename", it).err()));

@@ -45,6 +45,9 @@ pub(super) struct ChannelState {
     /// The entries of `Release` or `repomd.xml`.
     #[serde(default)]
     pub listed: ListedIndexes,
+    /// The SHA-256 of visible files that no signature covers, by path: those for clients and pages of wheels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unsigned_files: BTreeMap<String, String>,
     /// Packages and indexes of earlier generations that are still there, by path.
     #[serde(deserialize_with = "rockpack_base::once::map")]
     pub retired: BTreeMap<String, Retired>,

@@ -153,7 +153,7 @@ fn unusable(message: impl Into<String>) -> Error {
 /// Reads the one secret key in `bytes`.
 pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
     let mut found = Vec::new();
-    for block in armor::blocks(bytes) {
+    for block in armor::blocks(bytes)? {
         let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(unreadable)?;
         for key in keys {
             match key.map_err(unreadable)? {

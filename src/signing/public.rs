@@ -17,7 +17,7 @@ use super::own;
 /// Reads the public keys of a file. Refuses a file with a secret key in it, which was not meant for others.
 pub(super) fn public_keys(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
     let mut found = Vec::new();
-    for block in armor::blocks(bytes) {
+    for block in armor::blocks(bytes)? {
         let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(no_public_key)?;
         for key in keys {
             match key.map_err(no_public_key)? {

@@ -136,6 +136,8 @@ fn names_that_would_leave_the_repository_are_refused() {
         ["--name", "a+b"],
         ["--name", ".a"],
         ["--origin", "a\nSuite: b"],
+        ["--origin", "a "],
+        ["--description", " a"],
         ["--url", "not a url"],
     ];
     for words in words {

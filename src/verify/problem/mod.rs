@@ -75,6 +75,11 @@ impl Problems {
         self.add(Problem::Unreadable { place, fault });
     }
 
+    /// Whether one is about that file.
+    pub(super) fn names(&self, file: &str) -> bool {
+        self.list.iter().any(|problem| problem.subject() == file)
+    }
+
     /// Counts further ones of a check, which nobody holds.
     pub(super) fn add_more(&mut self, check: Check, count: usize) {
         if count > 0 {

@@ -79,6 +79,9 @@ pub enum IndexDifference {
     /// The page of an index of wheels has an element that such pages do not have.
     #[display("has an element <{element}>, which no page of an index has")]
     Element { element: String },
+    /// The page of an index of wheels has a field that no check compares.
+    #[display("has the field `{field}`: what it does to clients is not known")]
+    Field { field: String },
     /// The page of an index of wheels is for other clients.
     #[display("is of version {version} of the interface, and clients read 1.0 and above")]
     Interface { version: String },
@@ -188,8 +191,8 @@ pub enum IndexContradiction {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientFault {
-    /// The keyring cannot be read.
-    #[display("is no keyring: {reason}")]
+    /// Clients do not read the file.
+    #[display("is not read by all clients: {reason}")]
     Unreadable { reason: String },
     /// The keyring has none of the keys that are trusted.
     #[display("has none of the keys given")]
@@ -201,8 +204,8 @@ pub enum ClientFault {
         keys(fingerprints)
     )]
     MoreKeys { fingerprints: Vec<String> },
-    /// The keyring has no key by which an index is signed.
-    #[display("has no key by which an index of the repository is signed")]
+    /// The keyring has no key by which clients take an index.
+    #[display("has no key by which an index of the repository is signed, or one that is not valid")]
     NoSigner,
     /// The file has clients take what they should refuse.
     #[display("says `{line}`, so that clients take what nobody signed, or what is old")]
@@ -212,15 +215,21 @@ pub enum ClientFault {
         "has the line `{line}`, which no publication writes: what it does to clients is not known"
     )]
     Unknown { line: String },
+    /// The file lacks a line.
+    #[display("says nothing for `{name}`, without which clients get no packages")]
+    Lacks { name: String },
     /// The file has clients ignore signatures.
-    #[display("does not have clients check the signatures of the indexes, which are there")]
+    #[display("does not have clients check the signatures of indexes or packages, which are there")]
     Unchecked,
     /// The file leads elsewhere.
-    #[display("leads to {url}, and the repository was published for another place")]
+    #[display("leads to {url}, and the repository or another file for clients is elsewhere")]
     Elsewhere { url: String },
-    /// The file names a suite that is not there.
-    #[display("names the suite {suite}, which is not there")]
-    NoSuite { suite: String },
+    /// The file names something that is not there.
+    #[display("names {what}, which is not there")]
+    Absent { what: String },
+    /// The file has not the digest that the state of the repository has.
+    #[display("was changed or removed since the publication")]
+    Changed,
 }
 
 /// The fault of a file below `.rockpack`.

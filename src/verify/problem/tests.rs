@@ -550,6 +550,7 @@ fn of_indexes() -> Vec<Problem> {
         IndexDifference::Forms,
         IndexDifference::Page,
         IndexDifference::Element { element: "base".to_owned() },
+        IndexDifference::Field { field: "tracks".to_owned() },
         IndexDifference::Interface { version: "2.0".to_owned() },
         IndexDifference::Part { part: "list of versions" },
     ];
@@ -731,9 +732,11 @@ fn of_headers() -> Vec<Problem> {
         ClientFault::NoSigner,
         ClientFault::Insecure { line: text("trusted: yes") },
         ClientFault::Unknown { line: text("proxy: http://evil.example") },
+        ClientFault::Lacks { name: text("gpgkey") },
         ClientFault::Unchecked,
         ClientFault::Elsewhere { url: text("https://evil.example/rocm") },
-        ClientFault::NoSuite { suite: text("stable") },
+        ClientFault::Absent { what: text("the suite stable") },
+        ClientFault::Changed,
     ];
     all.extend(clients.map(|fault| Problem::ClientFile { file: text("rocm.repo"), fault }));
     let states = [

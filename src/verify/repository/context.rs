@@ -1,13 +1,13 @@
 //! The context of the checks of a repository: its indexes, read as a client reads them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::{Content, hex, if_there, is_file};
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::apt_index::format_date;
+use rockpack_base::formats::apt_index::{Release, format_date};
 use rockpack_base::formats::compression::{Decoder, Method};
 use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256, Sha512};
@@ -50,6 +50,10 @@ pub(super) struct Context<'a> {
     pub(super) named: BTreeSet<String>,
     /// The states that the repository has.
     pub(super) states: Vec<State>,
+    /// `Release` of each suite that was read.
+    pub(super) releases: BTreeMap<String, Release>,
+    /// Paths of each `.rpm` without a signature.
+    pub(super) unsigned: Vec<String>,
     pub(super) report: &'a mut Report,
     pub(super) problems: &'a mut Problems,
     /// Bytes that indexes can still have beside [`UNPACKED`] for each that is stored.
@@ -63,8 +67,19 @@ impl<'a> Context<'a> {
         report: &'a mut Report,
         problems: &'a mut Problems,
     ) -> Self {
-        let (root, named, states) = (files.root, BTreeSet::new(), Vec::new());
-        Self { root, files, trust, takes, named, states, report, problems, aside: ASIDE }
+        Self {
+            root: files.root,
+            files,
+            trust,
+            takes,
+            named: BTreeSet::new(),
+            states: Vec::new(),
+            releases: BTreeMap::new(),
+            unsigned: Vec::new(),
+            report,
+            problems,
+            aside: ASIDE,
+        }
     }
 
     /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.

@@ -11,14 +11,17 @@ const ELEMENTS: [&str; 8] = ["html", "head", "meta", "title", "body", "h1", "a",
 /// The name of the element `meta` that has the version of the interface (PEP 629).
 const INTERFACE: &str = "pypi:repository-version";
 
+/// Names of `meta`, beside that, which no client acts on.
+const PLAIN_META: [&str; 4] = ["generator", "viewport", "robots", "description"];
+
 /// A page of an index.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HtmlPage {
-    /// The version of the interface, if the page states one.
-    pub interface: Option<String>,
+    /// The versions of the interface that the page states.
+    pub interfaces: Vec<String>,
     /// The links: their texts and their attributes.
     pub links: Vec<(String, BTreeMap<String, String>)>,
-    /// The first element that such pages do not have.
+    /// The first element that such pages do not have, or not with its attributes.
     pub foreign: Option<String>,
 }
 
@@ -39,13 +42,14 @@ pub(super) fn read(text: &str) -> Result<HtmlPage, String> {
             Event::Start(element) | Event::Empty(element) => {
                 let name = element.name().as_ref().to_ascii_lowercase();
                 let mut attributes = attributes(&element)?;
+                if name == "meta" && attributes.get("name").is_some_and(|name| name == INTERFACE) {
+                    attributes.remove("name");
+                    page.interfaces.push(attributes.remove("content").unwrap_or_default());
+                }
                 match name.as_str() {
                     // Parsers of HTML end a link where the next one begins.
                     "a" => page.links.extend(open.replace((String::new(), attributes))),
-                    "meta" if attributes.get("name").is_some_and(|name| name == INTERFACE) => {
-                        page.interface = attributes.remove("content");
-                    }
-                    known if ELEMENTS.contains(&known) => {}
+                    known if ELEMENTS.contains(&known) && attributes.iter().all(is_plain) => {}
                     _ => drop(page.foreign.get_or_insert(name)),
                 }
             }
@@ -66,6 +70,16 @@ pub(super) fn read(text: &str) -> Result<HtmlPage, String> {
             }
             _ => {}
         }
+    }
+}
+
+/// Whether no client acts on an attribute of an element other than `a`.
+fn is_plain((name, value): (&String, &String)) -> bool {
+    match name.as_str() {
+        "charset" => value.eq_ignore_ascii_case("utf-8"),
+        "name" => PLAIN_META.contains(&value.as_str()),
+        "content" | "lang" => true,
+        _ => false,
     }
 }
 
@@ -96,7 +110,7 @@ mod tests {
              <a href=\"c\">u</a><br></body></html>\n",
         )
         .unwrap();
-        assert_eq!(page.interface.as_deref(), Some("1.1"));
+        assert_eq!(page.interfaces, ["1.1"]);
         assert_eq!(page.foreign.as_deref(), Some("base"));
         let texts: Vec<_> =
             page.links.iter().map(|(text, all)| (text.as_str(), &all["href"])).collect();
@@ -113,9 +127,15 @@ mod tests {
             "<!-- --!><base href='x'>-->",
             "<![CDATA[><base href='x'>]]>",
             "<!DOCTYPE html [<!ENTITY a 'b'>]>",
+            "<meta http-equiv='refresh' content='0; url=x'>",
+            "<meta name='pypi:repository-version' content='1.1' http-equiv='refresh'>",
+            "<meta name='pypi:tracks' content='x'>",
+            "<meta charset='utf-16'>",
+            "<body onload='x'>",
         ] {
             assert!(read(hidden).unwrap().foreign.is_some(), "{hidden}");
         }
-        assert_eq!(read("<!DOCTYPE html><!--SERIAL 12-->").unwrap(), HtmlPage::default());
+        let plain = "<!DOCTYPE html><!--SERIAL 12--><meta name='generator' content='x'>";
+        assert_eq!(read(plain).unwrap(), HtmlPage::default());
     }
 }

@@ -2,8 +2,8 @@
 //! dependencies within the repository, and files that nothing names.
 //!
 //! The repository is read as a client reads it. What its writer remembers is compared with that. The checks believe
-//! of it only which files wait to be removed and which belong to an interrupted publication, so that these are no
-//! orphans.
+//! of it only its URL, the digests of files that no signature covers, and which files wait to be removed or belong to
+//! an interrupted publication, so that these are no orphans.
 
 mod apt;
 mod clients;

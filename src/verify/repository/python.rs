@@ -10,6 +10,7 @@ use rockpack_base::formats::python_index::{self, ListedWheel, WheelPackage};
 use rockpack_base::formats::wheel::{Version, WheelName};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::context::{Context, NamedFiles, has_plain_parts};
 use super::html::{self, HtmlPage};
@@ -28,6 +29,10 @@ const HTML_LIST: &str = "simple/index.html";
 
 /// Folders of pages and wheels, which hold nothing else.
 pub(super) const FOLDERS: [&str; 2] = ["simple", "wheels"];
+
+/// The fields of pages for programs that checks compare, and the time of an upload.
+const FIELDS: &str = "meta api-version projects name versions files filename url hashes sha256 \
+    size requires-python core-metadata dist-info-metadata yanked upload-time";
 
 /// How relative URLs of wheels begin on the page of a project.
 const UP: &str = "../../";
@@ -68,7 +73,7 @@ struct File {
     requires_python: Option<String>,
     core_metadata: Hashes,
     dist_info_metadata: Hashes,
-    yanked: serde_json::Value,
+    yanked: Value,
 }
 
 #[derive(Deserialize, PartialEq)]
@@ -119,15 +124,41 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A page for programs; a problem where it cannot be read.
+/// A page for programs; a problem where it cannot be read, or has a field that may change what clients do.
 fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Option<T>> {
     let Some(bytes) = context.read(path)? else { return Ok(None) };
     match serde_json::from_slice(&bytes) {
-        Ok(page) => Ok(Some(page)),
+        Ok(page) => {
+            let all: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            if let Some(field) = unknown_field(&all) {
+                context.index_differs(path, IndexDifference::Field { field });
+            }
+            Ok(Some(page))
+        }
         Err(error) => {
             context.bad_index(path, IndexFault::Unreadable { reason: error.to_string() });
             Ok(None)
         }
+    }
+}
+
+/// The first field that no check compares, but for private ones and those without an effect (PEP 691, 708, 792).
+fn unknown_field(value: &Value) -> Option<String> {
+    match value {
+        Value::Array(all) => all.iter().find_map(unknown_field),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
+            let is_idle = match value {
+                Value::Array(all) => all.is_empty(),
+                Value::Null | Value::Bool(false) => true,
+                other => other["status"] == "active",
+            };
+            if is_idle || name.starts_with('_') {
+                return None;
+            }
+            let is_known = FIELDS.split(' ').any(|known| known == name);
+            if is_known { unknown_field(value) } else { Some(name.clone()) }
+        }),
+        _ => None,
     }
 }
 
@@ -147,6 +178,7 @@ fn check_page(context: &mut Context<'_>, path: &str, project: &str, page: &Page)
         ("name", page.name == project),
         ("list of versions", versions == listed),
         ("dist-info-metadata", are_alike),
+        ("yanked", page.files.iter().all(|it| it.yanked.is_boolean() || it.yanked.is_string())),
     ] {
         if !is_right {
             context.index_differs(path, IndexDifference::Part { part });
@@ -156,7 +188,8 @@ fn check_page(context: &mut Context<'_>, path: &str, project: &str, page: &Page)
 
 /// Reports a version of the interface that clients do not read.
 fn check_interface(context: &mut Context<'_>, path: &str, version: &str) {
-    if version.split('.').next() != Some("1") {
+    let minor = version.strip_prefix("1.").and_then(|minor| minor.parse::<u32>().ok());
+    if minor.is_none() {
         let version = version.to_owned();
         context.index_differs(path, IndexDifference::Interface { version });
     }
@@ -181,7 +214,7 @@ impl File {
     fn link(&self) -> Link {
         let metadata = format!("sha256={}", self.core_metadata.sha256);
         let yanked = match &self.yanked {
-            serde_json::Value::Bool(true) => Some(String::new()),
+            Value::Bool(true) => Some(String::new()),
             reason => reason.as_str().map(str::to_owned),
         };
         let attributes = [
@@ -204,8 +237,8 @@ fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) 
         return Ok(());
     };
     match html::read(&text) {
-        Ok(HtmlPage { interface, links, foreign }) => {
-            interface.iter().for_each(|version| check_interface(context, path, version));
+        Ok(HtmlPage { interfaces, links, foreign }) => {
+            interfaces.iter().for_each(|version| check_interface(context, path, version));
             if let Some(element) = foreign {
                 context.index_differs(path, IndexDifference::Element { element });
             }

@@ -1,4 +1,4 @@
-//! The indexes that are signed, and keys beside those given that what these sign names.
+//! The indexes that are signed, keyrings, and keys beside those given that what these sign names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,12 +9,15 @@ use rockpack_base::error::Result;
 use rockpack_base::formats::apt_index::{KEYRING_KEYS, Release};
 
 use super::Element;
-use super::context::HEAD_MAX;
-use super::context::NamedFiles;
+use super::context::{Context, HEAD_MAX, NamedFiles};
 use super::trust::{PublicKeys, Trust};
+use crate::verify::problem::ClientFault;
 
-/// How the name of a keyring for clients ends.
-pub(super) const KEYRING: &str = "archive-keyring.asc";
+/// How the names of keyrings for clients end.
+const KEYRINGS: [&str; 2] = ["archive-keyring.asc", "archive-keyring.gpg"];
+
+/// The beginning of keys in a text.
+pub(super) const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 
 /// The start of a tag of `repomd.xml` that names the fingerprint of a key for clients.
 const KEYRING_KEY: &str = "keyring-key:";
@@ -105,7 +108,7 @@ fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
     for entry in list(files.root)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str());
-        if name.is_some_and(|name| name.ends_with(KEYRING)) && is_file(&path)? {
+        if name.is_some_and(is_keyring) && is_file(&path)? {
             let bytes = files.read(&path, "a keyring")?;
             if bytes.len() as u64 <= KEY_FILE_LIMIT {
                 all = all.and(PublicKeys::read(&bytes).unwrap_or_default());
@@ -113,4 +116,40 @@ fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
         }
     }
     Ok(all)
+}
+
+/// Whether a file of that name is a keyring for clients.
+pub(super) fn is_keyring(name: &str) -> bool {
+    KEYRINGS.iter().any(|end| name.ends_with(*end))
+}
+
+/// Judges a keyring: it may be in a form that apt or rpm refuses, and have none of the keys given, though one
+/// of them signed, keys beside those given that no index names which these sign, or no key by which clients
+/// take an index. Whether signatures are good is told of the indexes.
+pub(super) fn keyring_fault(
+    context: &Context<'_>,
+    name: &str,
+    bytes: &[u8],
+) -> Result<Option<ClientFault>> {
+    let unreadable = |reason: String| Ok(Some(ClientFault::Unreadable { reason }));
+    let is_armoured = bytes.starts_with(KEY_BLOCK.as_bytes()) && !bytes.contains(&b'\r');
+    if is_keyring(name) && name.ends_with(".asc") != is_armoured {
+        return unreadable("apt takes armour alone from .asc, and none from .gpg".to_owned());
+    }
+    let keys = match PublicKeys::read(bytes) {
+        Ok(keys) => keys,
+        Err(error) => return unreadable(error.to_string()),
+    };
+    let (signed, given) = (signed_files(context.files)?, &context.trust.keys);
+    let is_taken = |trust: &Trust| signed.iter().any(|file| file.text(trust).is_ok());
+    let is_given = given.any_of(&keys);
+    if !given.is_empty() && !is_given && is_taken(context.trust) {
+        return Ok(Some(ClientFault::OtherKeys));
+    }
+    let fingerprints = keys.clone().without(&context.takes.keys).fingerprints();
+    if is_given && !fingerprints.is_empty() {
+        return Ok(Some(ClientFault::MoreKeys { fingerprints }));
+    }
+    let is_right = signed.is_empty() || is_taken(&Trust { keys, ..*context.trust });
+    Ok((!is_right).then_some(ClientFault::NoSigner))
 }

@@ -150,7 +150,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
     family(&wheels, "1.0+rocm7.1");
     const WHEEL: &str = "wheels/demo/demo-1.0+rocm7.1-py3-none-any.whl";
     const METADATA: &str = "wheels/demo/demo-1.0+rocm7.1-py3-none-any.whl.metadata";
-    let damages: [Damage; 15] = [
+    let damages: [Damage; 17] = [
         ("wheel-gone", |out| fs::remove_file(out.join(WHEEL)).unwrap(), &["V072"]),
         ("metadata-gone", |out| fs::remove_file(out.join(METADATA)).unwrap(), &["V072"]),
         ("wheel", |out| fs::write(out.join(WHEEL), "no wheel").unwrap(), &["V073"]),
@@ -181,7 +181,24 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
                 changed(&out.join("simple/demo/index.html"), "&gt;=3.8", "&gt;=3.9");
                 changed(&out.join("simple/demo/index.json"), ">=3.8", ">=3.9");
             },
-            &["V073"],
+            // Only the state knows that the pages are others.
+            &["V073", "V104"],
+        ),
+        (
+            "refresh",
+            |out| {
+                let refresh = "<meta http-equiv=\"refresh\" content=\"0; url=x\"><title>";
+                changed(&out.join("simple/demo/index.html"), "<title>", refresh);
+            },
+            &["V071"],
+        ),
+        (
+            "tracks",
+            |out| {
+                let tracks = "\"api-version\":\"1.1\",\"tracks\":[\"https://x\"]";
+                changed(&out.join("simple/index.json"), "\"api-version\":\"1.1\"", tracks);
+            },
+            &["V071"],
         ),
         (
             "outside",
@@ -218,6 +235,13 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
         damage(&out);
         assert_eq!(failed_checks(&verify(&out)), codes, "{name}");
     }
+    // Fields without an effect, in pages that no state knows.
+    let out = room.path().join("plain");
+    publish(&mut repo(&[&wheels], &out));
+    fs::remove_dir_all(out.join(".rockpack")).unwrap();
+    let plain = "\"api-version\":\"1.1\",\"_last-serial\":7,\"tracks\":[]";
+    changed(&out.join("simple/demo/index.json"), "\"api-version\":\"1.1\"", plain);
+    assert_eq!(failed_checks(&verify(&out)), [""; 0]);
     // Beside packages, and after wheels went that wait to be removed.
     let out = room.path().join("more");
     deb(&one, ("one", "1", "amd64"), "");

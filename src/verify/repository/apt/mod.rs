@@ -27,6 +27,7 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     check_name(context, &subject, suite, &release);
     let texts = indexes::check(context, &folder, &release)?;
     packages::check(context, suite, texts);
+    context.releases.insert(suite.to_owned(), release);
     Ok(())
 }
 
@@ -75,14 +76,11 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
         };
         let checked = if path == &clear {
             check_clear(context, &bytes, &text)
-        } else if keyed {
-            context.trust.check_detached(&bytes, text.as_bytes())
         } else {
-            Ok(())
+            context.trust.check_detached(&bytes, text.as_bytes())
         };
         match checked {
-            Ok(()) if keyed => context.report.signatures += 1,
-            Ok(()) => {}
+            Ok(()) => context.report.signatures += usize::from(keyed),
             Err(error) => {
                 context.bad_signature(path, SignatureFault::Bad { reason: error.to_string() });
             }
@@ -95,7 +93,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
 fn clear_text(context: &Context<'_>, bytes: &[u8]) -> Result<String> {
     let message = std::str::from_utf8(bytes).map_err(|_| Error::malformed("is no UTF-8"))?;
     let (text, signed) = context.trust.clear_text(message)?;
-    if context.trust.keys.is_empty() { Ok(text) } else { signed.map(|()| text) }
+    signed.map(|()| text)
 }
 
 fn check_clear(context: &Context<'_>, bytes: &[u8], release: &str) -> Result<()> {

@@ -9,12 +9,12 @@ mod paths;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use rockpack_base::content::{self, is_file, is_folder};
+use rockpack_base::content::is_file;
 use rockpack_base::error::Result;
 use rockpack_base::formats::rpm::MissingDigest;
 use rockpack_base::formats::rpm_md::{self, RepositoryRpm};
 
-use super::context::{Context, LOOKED_AT, NamedFiles, place, sha256};
+use super::context::{Context, LOOKED_AT, place, sha256};
 use super::places::{self, IndexedVersion, identity};
 use super::states;
 use super::xml::Element;
@@ -24,7 +24,7 @@ use crate::verify::problem::{
 };
 use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;
-use package::{Observation, Unsigned};
+use package::Observation;
 
 /// The names of the lists of packages. Only the digests of other files in `repomd.xml` are
 /// checked.
@@ -89,7 +89,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let files = lists.filelists.as_ref().map(|list| {
         list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
     });
-    check_packages(context, primary, files.as_ref())?;
+    check_packages(context, primary, files.as_ref());
     dependencies::check(context, primary);
     if let Some(files) = &files {
         paths::check(context, primary, files);
@@ -144,12 +144,10 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let Some(signature) = context.read_head(&path)? else {
         return Ok(());
     };
-    if keyed {
-        match context.trust.check_detached(&signature, repomd) {
-            Ok(()) => context.report.signatures += 1,
-            Err(error) => {
-                context.bad_signature(&path, SignatureFault::Bad { reason: error.to_string() });
-            }
+    match context.trust.check_detached(&signature, repomd) {
+        Ok(()) => context.report.signatures += usize::from(keyed),
+        Err(error) => {
+            context.bad_signature(&path, SignatureFault::Bad { reason: error.to_string() });
         }
     }
     Ok(())
@@ -253,10 +251,9 @@ fn check_packages(
     context: &mut Context<'_>,
     primary: &[RpmEntry],
     files: Option<&BTreeMap<&str, &RpmFiles>>,
-) -> Result<()> {
+) {
     let packages = of_files(context, primary);
     let (named, trust) = (context.files, context.takes);
-    let unsigned = unsigned_packages(named)?;
     let mut lacking: BTreeMap<MissingDigest, Vec<String>> = BTreeMap::new();
     context.report.indexed += packages.len();
     for together in packages.chunks(LOOKED_AT) {
@@ -264,13 +261,14 @@ fn check_packages(
             .par_iter()
             .map(|package| {
                 let files = files.and_then(|files| files.get(&*package.checksum)).copied();
-                package::look(named, package, files, trust, unsigned)
+                package::look(named, package, files, trust)
             })
             .collect();
         for seen in seen.into_iter().flatten() {
             match seen {
                 Observation::Fault(problem) => context.problems.add(problem),
                 Observation::GoodSignature => context.report.signatures += 1,
+                Observation::Unsigned(file) => context.unsigned.push(file),
                 Observation::WithoutDigest(missing, package) => {
                     lacking.entry(missing).or_default().push(package);
                 }
@@ -286,7 +284,6 @@ fn check_packages(
             context.report.tolerated.push(problem);
         }
     }
-    Ok(())
 }
 
 /// The packages of an index, of those with one file the first: a file is read once, however often an
@@ -303,20 +300,4 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a R
         }
     }
     packages
-}
-
-/// The rule for unsigned packages in the `.repo` files beside the indexes. An unreadable one may tell
-/// clients to refuse them.
-fn unsigned_packages(files: NamedFiles<'_>) -> Result<Unsigned> {
-    for entry in content::list(files.root)? {
-        let path = entry?.path();
-        if path.extension().is_none_or(|ending| ending != "repo") || is_folder(&path)? {
-            continue;
-        }
-        let bytes = files.read(&path, "a file for clients")?;
-        if bytes.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == b"gpgcheck=1") {
-            return Ok(Unsigned::Refused);
-        }
-    }
-    Ok(Unsigned::Accepted)
 }

@@ -16,17 +16,12 @@ use crate::verify::repository::trust::Trust;
 /// The library of whose required symbol versions createrepo_c keeps the newest.
 const LIBC: &str = "libc.so.6";
 
-/// The treatment of unsigned packages by clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unsigned {
-    Accepted,
-    Refused,
-}
-
-/// A fault of a package, that its signature is good, or the digest that it lacks for rpm 6, with its path.
+/// A fault of a package, that its signature is good, the path of one without, or the digest that a package
+/// lacks for rpm 6, with its path.
 pub(super) enum Observation {
     Fault(Problem),
     GoodSignature,
+    Unsigned(String),
     WithoutDigest(MissingDigest, String),
 }
 
@@ -36,10 +31,9 @@ pub(super) fn look(
     package: &RpmEntry,
     files: Option<&RpmFiles>,
     trust: &Trust,
-    unsigned: Unsigned,
 ) -> Vec<Observation> {
     let compared = match named.open(&package.path) {
-        Ok(Some(content)) => compare(&content, package, files, trust, unsigned),
+        Ok(Some(content)) => compare(&content, package, files, trust),
         Ok(None) => {
             return vec![Observation::Fault(Problem::PackageMissing {
                 file: package.path.clone(),
@@ -62,7 +56,6 @@ fn compare(
     package: &RpmEntry,
     files: Option<&RpmFiles>,
     trust: &Trust,
-    unsigned: Unsigned,
 ) -> Result<Vec<Observation>> {
     let mut differ = DifferingProperties::default();
     differ.compare("size", &package.size, &content.len().to_string());
@@ -101,13 +94,11 @@ fn compare(
     let mut seen: Vec<Observation> = faults.collect();
     let missing = missing_digest(metadata).into_iter();
     seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
-    let signature = signature(content, &front, trust, unsigned)?;
-    seen.extend(signature.map(|checked| match checked {
+    let file = package.path.clone();
+    seen.extend(signature(content, &front, trust)?.map(|checked| match checked {
         Ok(()) => Observation::GoodSignature,
-        Err(fault) => {
-            let file = package.path.clone();
-            Observation::Fault(Problem::BadSignature { file, fault })
-        }
+        Err(SignatureFault::Unsigned) => Observation::Unsigned(file),
+        Err(fault) => Observation::Fault(Problem::BadSignature { file, fault }),
     }));
     Ok(seen)
 }
@@ -199,7 +190,6 @@ fn signature(
     content: &Content,
     front: &Front,
     trust: &Trust,
-    unsigned: Unsigned,
 ) -> Result<Option<Result<(), SignatureFault>>> {
     let signatures = front
         .metadata
@@ -209,8 +199,7 @@ fn signature(
         // Without keys, a signature of header and payload together is as good: neither is checked.
         let other = [1002_u32, 1005].map(|tag| front.metadata.signature.entry_is_present(tag));
         let accepted = trust.keys.is_empty() && other.contains(&true);
-        let refused = unsigned == Unsigned::Refused && !accepted;
-        return Ok(refused.then_some(Err(SignatureFault::Unsigned)));
+        return Ok((!accepted).then_some(Err(SignatureFault::Unsigned)));
     }
     if trust.keys.is_empty() {
         return Ok(None);

@@ -77,8 +77,12 @@ impl Release {
     pub fn render(&self) -> Result<String> {
         let mut text = String::new();
         for (name, value) in &self.fields {
-            if value.trim().is_empty() || value.contains(char::is_control) {
-                return Err(fault(format!("{name} is empty or has control characters")));
+            // Clients leave out blanks at the ends of lines when they check a signature.
+            let is_open = value.is_empty() || value.trim_end() != value;
+            if is_open || value.contains(char::is_control) {
+                return Err(fault(format!(
+                    "{name} is empty, ends blank or has control characters"
+                )));
             }
             text.push_str(&format!("{name}: {value}\n"));
         }

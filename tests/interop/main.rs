@@ -11,6 +11,7 @@ mod dependencies;
 mod install;
 mod quality;
 mod rpm_dependencies;
+mod rpm_headers;
 mod shlibdeps;
 mod wheels;
 

@@ -30,7 +30,8 @@ pub fn numbers(tag: u32, numbers: impl IntoIterator<Item = u32>) -> RawTag {
 pub fn header(tags: &[RawTag]) -> Vec<u8> {
     let (mut rows, mut data) = (Vec::new(), Vec::new());
     for (tag, kind, count, bytes) in tags {
-        data.resize(data.len().next_multiple_of(if *kind == 3 { 2 } else { 4 }), 0);
+        let width = [1, 1, 1, 2, 4, 8].get(*kind as usize).copied().unwrap_or(1);
+        data.resize(data.len().next_multiple_of(width), 0);
         rows.push([
             *tag,
             *kind,

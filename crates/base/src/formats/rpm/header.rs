@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
 use super::specification::RpmSpecification;
+use super::structure::VALUES;
 use super::tags::{Tag, text};
 use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
 use super::{dependencies, scripts};
@@ -182,7 +183,9 @@ fn content(specification: &RpmSpecification, digests: &PayloadDigests) -> Result
 fn constants(entries: &[PayloadEntry]) -> Result<Vec<Tag>> {
     let len = entries.len();
     let count = u32::try_from(len)
-        .map_err(|_| Error::new(Kind::Limit, "more files than a header can number"))?;
+        .ok()
+        .filter(|count| *count < VALUES)
+        .ok_or_else(|| Error::new(Kind::Limit, "more files than rpm takes in one package"))?;
     Ok(vec![
         (IndexTag::RPMTAG_FILERDEVS, IndexData::Int16(vec![0; len])),
         (IndexTag::RPMTAG_FILEUSERNAME, repeated_text("root", len)),

@@ -28,6 +28,7 @@ mod scripts;
 mod signature;
 mod signer;
 mod specification;
+mod structure;
 mod tags;
 mod writer;
 
@@ -51,7 +52,7 @@ pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
 const LEAD_SIZE: usize = 96;
 
 /// The first bytes of a header.
-const HEADER_MAGIC: [u8; 4] = [0x8e, 0xad, 0xe8, 0x01];
+const HEADER_MAGIC: [u8; 8] = [0x8e, 0xad, 0xe8, 0x01, 0, 0, 0, 0];
 
 /// The type of a directory in a mode.
 const MODE_DIRECTORY: u32 = 0o040_000;

@@ -147,7 +147,7 @@ impl RpmReader {
                 .then(|| header.get_entry_data_as_string(tag))
                 .transpose()
                 .map_err(|e| fault("bad payload digest").cause(e))?;
-            if stated.is_some_and(|stated| stated != hex(&digest)) {
+            if stated.is_some_and(|stated| !stated.eq_ignore_ascii_case(&hex(&digest))) {
                 return Err(mismatch("the payload's SHA-256 is not the stated one"));
             }
         }

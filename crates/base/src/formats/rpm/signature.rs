@@ -20,6 +20,7 @@ use rpm::{RpmFormat, SignatureHeaderBuilder};
 use super::header::{self, PayloadDigests};
 use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
 use super::specification::RpmSpecification;
+use super::structure::HEADER_SIZE;
 use crate::error::{Error, Kind, Result};
 
 const LONG_SIZE: u32 = 270;
@@ -30,9 +31,6 @@ const RESERVED: usize = 4128;
 
 /// Bytes of data in front of RESERVEDSPACE if both sizes are short: the minimum.
 const SHORT_SIZES: usize = 116;
-
-/// Most bytes of data in a header; rpm refuses more (HEADER_DATA_MAX).
-const HEADER_DATA_MAX: usize = 256 << 20;
 
 /// Bytes of an index entry of a header.
 const INDEX_ENTRY: usize = 16;
@@ -61,7 +59,8 @@ pub(super) fn front(
         header,
     };
     let bytes = metadata.header_bytes().map_err(fault)?;
-    if bytes.len() > HEADER_DATA_MAX {
+    // rpm does not count the magic.
+    if bytes.len() as u64 >= HEADER_SIZE + 8 {
         let message = format!("header of {} bytes exceeds rpm's limit", bytes.len());
         return Err(Error::new(Kind::Limit, message).structure("rpm header"));
     }

@@ -11,7 +11,7 @@ use super::{Outcome, memory};
 use crate::cli::render;
 use crate::package::Package;
 use crate::repo::publish;
-use crate::report::Progress;
+use crate::report::{Finding, PackageLeftOut, Progress};
 use crate::settings::{Environment, RepoArguments};
 
 /// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
@@ -43,5 +43,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     progress.findings(&published.findings);
     progress.print_result(arguments.json, &published, || render::published_text(&published))?;
     progress.note(&render::published_end(&published, &options.out));
-    Ok(Outcome::Done)
+    let skips_bad = published.findings.iter().any(|finding| {
+        matches!(finding, Finding::PackageFileLeftOut { reason: PackageLeftOut::Bad(_), .. })
+    });
+    Ok(if skips_bad { Outcome::ChecksFailed } else { Outcome::Done })
 }

@@ -2,6 +2,9 @@
 //! borrowed from the text that was read.
 
 use std::borrow::Cow;
+use std::iter;
+
+use rockpack_base::formats::deb::{DebRelation, relations};
 
 use super::{Comparison, Format, RelationKind};
 
@@ -103,16 +106,23 @@ impl<'a> IntoIterator for Relations<'a> {
 
 /// The bounds in a field of a control file, without alternatives.
 pub fn deb_bounds(list: &str) -> impl Iterator<Item = Bound<'_>> {
-    let single = list.split(',').filter(|text| !text.contains('|'));
-    single.filter_map(|text| {
-        let text = text.split('[').next().unwrap_or_default();
-        let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-        let name = name.trim().split(':').next().unwrap_or_default();
-        let bound = bound.trim().trim_end_matches(')').trim();
-        let version = Comparison::split(bound, Format::Deb)
-            .map(|(sign, version)| (sign, version.trim().into()));
-        (!name.is_empty()).then_some(Bound { name: name.into(), version })
+    let mut relations = relations(list).map_while(Result::ok).peekable();
+    iter::from_fn(move || {
+        loop {
+            let relation = relations.next()?;
+            let has_next = relations.peek().is_some_and(|next| next.is_alternative);
+            if !relation.is_alternative && !has_next {
+                let version = deb_bound(&relation).map(|(sign, version)| (sign, version.into()));
+                return Some(Bound { name: relation.name.into(), version });
+            }
+        }
     })
+}
+
+/// The comparison and the version of a relation in a control file.
+pub fn deb_bound<'a>(relation: &DebRelation<'a>) -> Option<(Comparison, &'a str)> {
+    let (sign, version) = relation.bound?;
+    Comparison::split(sign, Format::Deb).map(|(sign, _)| (sign, version))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_base::content::{Content, real_path};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_base::formats::deb::why_unread;
 use rockpack_base::formats::rpm;
 use rockpack_base::run::Budget;
 
@@ -17,7 +18,7 @@ use super::options::RepoOptions;
 use super::stat::{Modified, Stat, stat_of};
 use super::state::{PoolRecord, PublishedFile};
 use crate::package::indexed::{Facts, Indexed, PackageKind};
-use crate::report::{Findings, Progress, Stage};
+use crate::report::{Finding, Findings, PackageLeftOut, Progress, Stage};
 
 /// A package file that was given.
 #[derive(Debug, Clone)]
@@ -104,6 +105,9 @@ pub(super) struct Given {
     pub findings: Findings,
 }
 
+/// The faults of a package for which `--skip-bad` leaves it out.
+const BAD: [Kind; 4] = [Kind::Malformed, Kind::Truncated, Kind::Unsupported, Kind::Limit];
+
 /// The packages of a run, which are packages or folders of packages, in the order of their
 /// paths. Files that a channel knows by name, size and time are not read, unless the run checks all.
 pub(super) fn given(
@@ -118,8 +122,17 @@ pub(super) fn given(
         faults.keep(found.add(path));
     }
     faults.finish()?;
-    let FoundFiles { files, findings } = found;
-    let packages = findings.explain(read(files, options, channels, budget, progress))?;
+    let FoundFiles { files, mut findings } = found;
+    let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
+    let (bad, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
+        options.changes.skip_bad && outcome.as_ref().is_err_and(|error| BAD.contains(&error.kind()))
+    });
+    for error in bad.into_iter().filter_map(Result::err) {
+        let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();
+        let reason = PackageLeftOut::Bad(why_unread(&error));
+        findings.add(Finding::PackageFileLeftOut { file, reason });
+    }
+    let packages = findings.explain(Faults::all(others))?;
     Ok(Given { packages, findings })
 }
 
@@ -129,7 +142,7 @@ fn read(
     channels: &Channels,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<Vec<GivenPackage>> {
+) -> Result<Vec<Result<GivenPackage>>> {
     files.sort();
     files.dedup();
     let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
@@ -146,7 +159,7 @@ fn read(
     };
     let outcomes: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
     progress.end(Stage::Index);
-    Faults::all(outcomes)
+    Ok(outcomes)
 }
 
 type SourceKey<'a> = (&'a str, u64, Modified);

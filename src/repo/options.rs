@@ -66,6 +66,8 @@ pub struct Changes {
     pub remove: Vec<String>,
     /// Whether a package may come back in a lower version than the channel has.
     pub allow_downgrade: bool,
+    /// Whether damaged packages, and those that clients refuse, are left out; otherwise they are errors.
+    pub skip_bad: bool,
     /// Wheels that nobody should install any more.
     pub yank: Vec<Yank>,
     /// Wheels that may be installed again, as in `remove`, or by their file names.

@@ -76,6 +76,12 @@ pub struct RepoArguments {
     /// Treat warnings as errors, before anything is written
     #[arg(long)]
     strict: bool,
+    /// Leave out bad packages, publish the others, and exit with 1
+    ///
+    /// Bad packages are damaged, or apt, dpkg, dnf, rpm, pip or uv refuses them. Without this option, nothing
+    /// is published if there is one
+    #[arg(long)]
+    skip_bad: bool,
     /// Read all packages again, including those of REPO
     #[arg(long)]
     check: bool,
@@ -132,8 +138,8 @@ impl RepoArguments {
         for wheels in &self.unyank {
             faults.keep(check_wheels("--unyank", wheels));
         }
-        let changes =
-            Changes { keep, remove: self.remove, yank, unyank: self.unyank, ..Changes::default() };
+        let (remove, unyank, skip_bad) = (self.remove, self.unyank, self.skip_bad);
+        let changes = Changes { keep, remove, yank, unyank, skip_bad, ..Changes::default() };
         let request = PublishRequest {
             packages: self.packages,
             out: self.out,

@@ -12,6 +12,7 @@ mod budget;
 mod client_files;
 mod clients_apt;
 mod clients_rpm;
+mod deb_fields;
 mod digests;
 mod figures;
 mod follows;

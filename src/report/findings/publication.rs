@@ -34,6 +34,9 @@ pub enum PackageLeftOut {
     /// Another name for a package that is published at this path.
     #[display("it is the same package as {_0}, under another name; remove one of them")]
     Duplicate(String),
+    /// A file that `repo` would refuse without `--skip-bad`.
+    #[display("it is damaged, or clients refuse it: {_0}; build it again")]
+    Bad(String),
 }
 
 /// The end of the text about two packages that own the same path.

@@ -835,6 +835,13 @@ fn of_updates() -> Vec<Finding> {
         left_out(".x.deb", PackageLeftOut::Hidden),
         left_out("x.deb.1", PackageLeftOut::Unnamed(Format::Deb)),
         left_out("more", PackageLeftOut::LinkedFolder),
+        left_out(
+            "a_1_all.deb",
+            PackageLeftOut::Bad(text(
+                "control file: field Depends: relation 2, `b [amd64]`: only source packages may \
+                 have restrictions",
+            )),
+        ),
         left_out("RENAMED.DEB", PackageLeftOut::Duplicate(text("pool/main/x/x/x_1_amd64.deb"))),
         Finding::VersionOrderDiffers {
             deb_newer: text("7.12.0~dev20260202"),

@@ -16,6 +16,7 @@ use sha2::Digest as _;
 
 use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
 use super::{deb_faults, facts, maintainer, rpm_header};
+use crate::package::bounds::deb_bounds;
 use crate::package::{Comparison, Format};
 use crate::receipt::listing;
 use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
@@ -137,9 +138,13 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
 
 /// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
-    let depends: Vec<&str> =
-        ["Pre-Depends", "Depends"].into_iter().filter_map(|name| field(deb, name)).collect();
-    let named = depends.iter().flat_map(|list| list.split([',', '|'])).filter_map(capability);
+    let depends = ["Pre-Depends", "Depends"].map(|name| field(deb, name).unwrap_or_default());
+    // Alternatives need none of their packages.
+    let requires = depends.into_iter().flat_map(deb_bounds).map(|bound| Requirement {
+        name: bound.name.into_owned(),
+        bound: bound.version.map(|(sign, version)| (sign, version.into_owned())),
+    });
+    let named = depends.into_iter().flat_map(deb::relations).map_while(Result::ok);
     let excludes = ["Breaks", "Conflicts"].into_iter().flat_map(|field| {
         capabilities(deb, field).into_iter().map(move |what| Against { field, what })
     });
@@ -149,8 +154,8 @@ fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
         name: required_field(deb, "Package")?,
         version: required_field(deb, "Version")?,
         arch: field(deb, "Architecture").unwrap_or_default().to_owned(),
-        requires: depends.iter().flat_map(|list| list.split(',')).filter_map(requirement).collect(),
-        named: named.map(|wish| wish.name).collect(),
+        requires: requires.collect(),
+        named: named.map(|relation| relation.name.to_owned()).collect(),
         provides: capabilities(deb, "Provides"),
         excludes: excludes.collect(),
         names_archs: archs.is_some(),
@@ -173,31 +178,12 @@ fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
 
 /// The capabilities that a field lists.
 fn capabilities(deb: &deb::DebReader, name: &str) -> Vec<Capability> {
-    let lists = field(deb, name).into_iter();
-    lists.flat_map(|list| list.split(',')).filter_map(capability).collect()
-}
-
-/// `name`, `name (= version)` or another bound; alternatives need none of their packages.
-fn requirement(text: &str) -> Option<Requirement> {
-    let text = text.trim();
-    if text.is_empty() || text.contains('|') {
-        return None;
-    }
-    let (head, tail) = text.split_once('(').unwrap_or((text, ""));
-    let bound = Comparison::split(tail.trim_end_matches(')').trim(), Format::Deb)
-        .map(|(sign, version)| (sign, version.trim().to_owned()));
-    let name = head.trim().split(':').next().unwrap_or_default();
-    Some(Requirement { name: name.to_owned(), bound })
-}
-
-/// `name` or `name (sign version)`.
-fn capability(text: &str) -> Option<Capability> {
-    let (head, tail) = text.split_once('(').unwrap_or((text, ""));
-    let name = head.trim().split(':').next().unwrap_or_default();
-    let stated = tail.trim().trim_end_matches(')').trim();
-    let (sign, version) = stated.split_at(stated.find(|c| !"<=>".contains(c)).unwrap_or(0));
-    let bound = (!sign.is_empty()).then(|| (sign.to_owned(), version.trim().to_owned()));
-    (!name.is_empty()).then(|| Capability { name: name.to_owned(), bound })
+    let relations = deb::relations(field(deb, name).unwrap_or_default()).map_while(Result::ok);
+    let listed = relations.map(|relation| Capability {
+        name: relation.name.to_owned(),
+        bound: relation.bound.map(|(sign, version)| (sign.to_owned(), version.to_owned())),
+    });
+    listed.collect()
 }
 
 /// How a dependency of an `.rpm` with these flags compares versions, if it does.
@@ -303,43 +289,6 @@ fn node(
                 None => Some(DigestFault::Unstated),
             };
             Ok((InstalledNode::File { mode, facts }, fault))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_equal_bound_ties_to_one_version() {
-        for (text, expected) in [
-            (" a (= 1.0-1)", Some(("a", Some("1.0-1")))),
-            ("a:amd64 (>= 1)", Some(("a", None))),
-            ("a", Some(("a", None))),
-            ("a | b (= 1)", None),
-            ("", None),
-        ] {
-            let wish = requirement(text);
-            let found = wish.as_ref().map(|r| (r.name.as_str(), r.exact().map(String::as_str)));
-            assert_eq!(found, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_capability_has_a_sign_and_a_version() {
-        for (text, expected) in [
-            (" a (<< 1:7.1~rc1-1)", Some(("a", Some(("<<", "1:7.1~rc1-1"))))),
-            ("a:any(=2)", Some(("a", Some(("=", "2"))))),
-            ("a", Some(("a", None))),
-            ("a (<<)", Some(("a", None))),
-            (" ", None),
-        ] {
-            let expected = expected.map(|(name, bound)| Capability {
-                name: name.to_owned(),
-                bound: bound.map(|(sign, version): (&str, &str)| (sign.into(), version.into())),
-            });
-            assert_eq!(capability(text), expected, "{text}");
         }
     }
 }

@@ -12,7 +12,8 @@
 //!
 //! Source: deb(5), and what `dpkg-deb` writes. The order is name, mtime, owner, group, mode, size.
 //! Written by hand because the `ar` crate formats an eleven-digit size into a broken header
-//! without an error. Refused: long names (`//`, `#1/`), which no `.deb` has.
+//! without an error. Refused: long names (`//`, `#1/`), which no `.deb` has, and fields in which apt 2.6 and 3.3
+//! find no number.
 
 use std::ops::Range;
 
@@ -30,6 +31,10 @@ pub const SIZE_MAX: u64 = 9_999_999_999;
 
 /// Limit on members for hostile input: more than any `.deb` has, however many signatures it carries.
 const MEMBERS_MAX: usize = 1024;
+
+/// The fields of a header that apt reads besides the size: its meaning, its bytes, its radix.
+const NUMBERS: [(&str, Range<usize>, u32); 4] =
+    [("time", 16..28, 10), ("owner", 28..34, 10), ("group", 34..40, 10), ("mode", 40..48, 8)];
 
 /// The header of a member owned by root with mode 0644.
 pub fn header(name: &str, mtime: u64, size: u64) -> Result<[u8; HEADER_SIZE]> {
@@ -85,6 +90,15 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
     if name.is_empty() || name.starts_with('#') || name.contains('/') {
         return Err(fault(archive, at, "has a name that is not supported"));
     }
+    for (part, range, radix) in NUMBERS {
+        let field = &text[range];
+        if !is_number(field, radix) {
+            let shown = field.trim().escape_debug();
+            let message = format!("member {name} has the {part} `{shown}`, which is not a number");
+            let hint = "apt cannot read the package: build it again";
+            return Err(fault(archive, at, &message).hint(hint));
+        }
+    }
     let size = decimal(&text[48..58]).ok_or_else(|| fault(archive, at, "has no decimal size"))?;
     let start = at + HEADER_SIZE as u64;
     let end = start.checked_add(size).filter(|end| *end <= archive.len()).ok_or_else(|| {
@@ -93,6 +107,14 @@ fn member(archive: &Content, at: u64) -> Result<ArMember> {
         Error::truncated(message).structure("ar header").at(&archive.place(at))
     })?;
     Ok(ArMember { name: name.to_owned(), range: start..end })
+}
+
+/// Whether apt reads a number in this field: it takes blanks for zero, and ignores everything behind the digits.
+fn is_number(field: &str, radix: u32) -> bool {
+    let text = field.trim_start_matches(' ');
+    let unsigned = text.trim_start();
+    let unsigned = unsigned.strip_prefix('+').unwrap_or(unsigned);
+    text.is_empty() || text.starts_with('\0') || unsigned.starts_with(|c: char| c.is_digit(radix))
 }
 
 /// Parses digits followed by nothing but blanks.
@@ -148,6 +170,24 @@ mod tests {
         assert!(header("data.tar.zst", 0, SIZE_MAX).is_ok());
         let error = header("data.tar.zst", 0, SIZE_MAX + 1).unwrap_err();
         assert_eq!(error.kind(), Kind::Limit);
+    }
+
+    #[test]
+    fn numbers_are_read_as_apt_reads_them() {
+        for (range, fields) in [
+            (16..28, [("", true), ("x", false), ("-1", false), (" 1", true), ("1x", true)]),
+            (28..34, [("", true), ("root", false), ("+", false), ("\t1", true), ("\0", true)]),
+            (34..40, [("+1", true), ("--1", false), (".", false), ("08", true), ("0x1", true)]),
+            (40..48, [("", true), ("8", false), ("9", false), ("08", true), ("a", false)]),
+        ] {
+            for (field, is_read) in fields {
+                let mut bytes = archive();
+                let padded = format!("{field:<width$}", width = range.len());
+                bytes[8 + range.start..8 + range.end].copy_from_slice(padded.as_bytes());
+                let read = members(&Content::of_bytes(bytes));
+                assert_eq!(read.is_ok(), is_read, "{range:?} {field:?}");
+            }
+        }
     }
 
     #[test]

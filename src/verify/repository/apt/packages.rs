@@ -8,15 +8,15 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::apt_index::{self, Stanza};
 use rockpack_base::formats::deb::{
-    ControlFields, DebFront, FieldName, compare_versions, each_owned_path, parse_control,
-    why_unread,
+    ControlFields, DebFront, DebRelation, FieldName, compare_versions, each_owned_path,
+    parse_control, relations, why_unread,
 };
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 
-use crate::package::bounds::{Relations, deb_bounds};
+use crate::package::bounds::{Relations, deb_bound, deb_bounds};
 use crate::package::indexed::{Facts, deb_path};
 use crate::package::owners::Owner;
-use crate::package::{Comparison, DEB_FIELDS, Format};
+use crate::package::{DEB_FIELDS, Format};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
 };
@@ -307,41 +307,27 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
 }
 
 fn node(package: &SuitePackage) -> PackageNode<'_> {
-    let provided = package
-        .field("Provides")
-        .split(',')
-        .filter_map(wish)
-        .map(|wish| (wish.name, wish.bound.map(|(_, version)| version)));
-    let mut offers: Vec<_> = provided.collect();
+    let provided = relations(package.field("Provides")).map_while(Result::ok);
+    let mut offers: Vec<_> = provided
+        .map(|provided| (provided.name, provided.bound.map(|(_, version)| version)))
+        .collect();
     offers.push((package.field("Package"), Some(package.field("Version"))));
     offers.sort_unstable();
     offers.dedup();
     offers.shrink_to_fit();
     let fields = [package.field("Pre-Depends"), package.field("Depends")];
-    let mut groups: Vec<&str> =
-        fields.iter().flat_map(|field| field.split(',')).map(str::trim).collect();
+    let depends: Vec<DebRelation<'_>> =
+        fields.into_iter().flat_map(relations).map_while(Result::ok).collect();
+    let mut groups: Vec<&[DebRelation<'_>]> =
+        depends.chunk_by(|_, next| next.is_alternative).collect();
     groups.sort_unstable();
     groups.dedup();
-    let mut wishes = Vec::new();
-    for group in groups {
-        let start = wishes.len();
-        for wish in group.split('|').filter_map(wish) {
-            wishes.push(Wish { is_alternative: wishes.len() > start, ..wish });
-        }
-    }
+    let mut wishes: Vec<Wish<'_>> = groups.into_iter().flatten().map(wish).collect();
     wishes.shrink_to_fit();
     PackageNode { path: &package.path, offers, wishes }
 }
 
-/// `name`, `name:any`, `name (>= 1)`, `name [amd64]`.
-fn wish(text: &str) -> Option<Wish<'_>> {
-    let text = text.split('[').next().unwrap_or_default().trim();
-    let (name, bound) = text.split_once('(').unwrap_or((text, ""));
-    let name = name.trim().split(':').next().unwrap_or_default();
-    let bound = bound.trim_end().trim_end_matches(')').trim();
-    let end = bound.find(|c: char| !"<>=".contains(c)).unwrap_or(bound.len());
-    let (sign, version) = bound.split_at(end);
-    let known = Comparison::split(sign, Format::Deb).filter(|(_, rest)| rest.is_empty());
-    let bound = known.map(|(sign, _)| (sign, version.trim()));
-    (!name.is_empty()).then_some(Wish { name, bound, is_alternative: false })
+fn wish<'a>(relation: &DebRelation<'a>) -> Wish<'a> {
+    let DebRelation { name, is_alternative, .. } = *relation;
+    Wish { name, bound: deb_bound(relation), is_alternative }
 }

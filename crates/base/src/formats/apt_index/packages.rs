@@ -8,11 +8,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-use crate::formats::deb::{ControlFields, FIELDS_MAX, parse_control, parse_fields};
+use crate::formats::deb::{ControlFields, FIELDS_MAX, parse_control, parse_stanza};
 use crate::formats::path_digests::PathDigests;
 
 /// Fields that the index adds; a package that states one would contradict it.
-const OF_THE_INDEX: [&str; 6] = ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
+const OF_THE_INDEX: [&str; 7] =
+    ["Filename", "MSDOS-Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512"];
 
 /// A package in an index, without its path, size and digests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,11 +60,7 @@ impl DebPackage {
             paths: PathDigests::default(),
         };
         package.check(&fields)?;
-        // dpkg refuses a blank line, and readers of indexes take it for the end of the paragraph.
-        match text.trim_matches('\n').lines().position(|line| line.trim().is_empty()) {
-            None => Ok(package),
-            Some(index) => Err(fault(format!("line {} is blank", index + 1))),
-        }
+        Ok(package)
     }
 
     fn check(&self, fields: &ControlFields) -> Result<()> {
@@ -73,13 +70,6 @@ impl DebPackage {
             if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
                 faults.push(fault(format!("`{}` is no {what} name", name.escape_debug())));
             }
-        }
-        let begins =
-            begins_alphanumeric(&self.version) && begins_alphanumeric(self.without_epoch());
-        if !begins
-            || !self.version.chars().all(|c| c.is_ascii_alphanumeric() || "+-.~:".contains(c))
-        {
-            faults.push(fault(format!("`{}` is no version", self.version.escape_debug())));
         }
         let begins = begins_alphanumeric(&self.architecture);
         if !begins || !self.architecture.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-')) {
@@ -169,7 +159,7 @@ pub fn paragraphs(text: &str) -> impl Iterator<Item = Result<ControlFields>> {
             let hint = "no package has as much: take it out of the repository and publish again";
             return Err(Error::new(Kind::Limit, message).hint(hint));
         }
-        parse_fields(text)
+        parse_stanza(text)
     })
 }
 

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use super::values;
 use crate::error::{Error, Kind, Result};
 
 /// The name of a field as written. Names that differ only in case are equal.
@@ -67,6 +68,11 @@ impl ControlFields {
         self.0.iter().map(|(name, _)| name)
     }
 
+    /// The names and values, sorted by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&FieldName, &str)> {
+        self.0.iter().map(|(name, value)| (name, value.as_str()))
+    }
+
     /// The names as written, with their values.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.0.iter().map(|(name, value)| (name.0.clone(), value.clone())).collect()
@@ -79,9 +85,44 @@ const MANY: usize = 100;
 /// Shortest average field in bytes, if there are [`MANY`]: in memory, a field takes a hundred bytes.
 const SHORTEST: usize = 12;
 
-/// Parses a control file; like dpkg, it skips empty lines in front.
+/// Parses a control file; like dpkg, it skips empty lines in front. Refused: lines and values that dpkg or apt
+/// refuses.
 pub fn parse_control(text: &str) -> Result<ControlFields> {
-    parse(text.trim_start_matches('\n'))
+    let fields = parse(text.trim_start_matches('\n'))?;
+    let paragraph = text.trim_matches('\n');
+    // dpkg refuses a blank line, and readers of indexes take it for the end of the paragraph.
+    if let Some(index) = paragraph.lines().position(|line| line.trim().is_empty()) {
+        return Err(fault(format!("line {} is blank", index + 1)));
+    }
+    if let Some(name) = fields.names().find(|name| name.len() < 2) {
+        return Err(fault(format!("field {}: dpkg refuses names of one character", excerpt(name))));
+    }
+    let last = paragraph.rsplit('\n').next().unwrap_or_default();
+    let value = last.split_once(':').map_or(last, |(_, value)| value);
+    let is_empty = !last.starts_with([' ', '\t']) && value.trim_ascii().is_empty();
+    if !text.ends_with('\n') || (is_empty && !text.ends_with("\n\n")) {
+        let message = format!("the last line, `{}`, has no line end or no value", excerpt(last));
+        return Err(fault(message).hint("dpkg refuses the package: build it again"));
+    }
+    check_values(fields, "control file")
+}
+
+/// Parses one paragraph of an index of packages. Refused: values that dpkg or apt refuses.
+pub fn parse_stanza(text: &str) -> Result<ControlFields> {
+    let fields = parse(text)?;
+    let name = fields.get("Package").map(|name| excerpt(name)).unwrap_or_default();
+    check_values(fields, &format!("paragraph of `{name}`"))
+}
+
+/// Refuses values that dpkg or apt refuses.
+fn check_values(fields: ControlFields, structure: &str) -> Result<ControlFields> {
+    match values::refusal(&fields) {
+        None => Ok(fields),
+        Some(why) => Err(Error::malformed(why).structure(structure).hint(
+            "dpkg or apt refuses it, and `apt update` can fail for all sources of a client: build the \
+             package again with fields as in deb-control(5)",
+        )),
+    }
 }
 
 /// Parses one paragraph.
@@ -124,7 +165,7 @@ fn field(line: &str) -> Result<(FieldName, String)> {
     let parts = line.split_once(':');
     parts
         .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
-        .map(|(name, value)| (FieldName(name.to_owned()), value.trim().to_owned()))
+        .map(|(name, value)| (FieldName(name.to_owned()), value.trim_ascii().to_owned()))
         .ok_or_else(|| fault(format!("`{}` is no field", excerpt(line))))
 }
 

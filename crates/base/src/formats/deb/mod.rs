@@ -19,18 +19,21 @@ mod framing;
 mod lists;
 mod owned;
 mod reader;
+mod relations;
 mod tar;
 mod tar_paths;
 mod tar_reader;
+mod values;
 mod version;
 mod writer;
 
 pub use control::{Control, ControlField, is_compressed as is_control_compressed};
 pub(super) use fields::excerpt;
-pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control};
+pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control, parse_stanza};
 pub use owned::{each_owned_path, why_unread};
 pub(super) use reader::FIELDS_MAX;
 pub use reader::{DebFront, DebReader};
+pub use relations::{DebRelation, relations};
 pub use version::compare as compare_versions;
 pub use writer::{DebSpecification, DebWriter, around};
 

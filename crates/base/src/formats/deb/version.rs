@@ -2,9 +2,34 @@
 //!
 //! A version is `[epoch:]upstream[-revision]`. Upstream and revision are split into runs of non-digits and
 //! digits, compared in turn: digits as numbers, non-digits by characters. There `~` sorts before the end, the
-//! end before letters, and letters before everything else. Source: deb-version(7).
+//! end before letters, and letters before everything else. Source: deb-version(7), and dpkg 1.21.
 
 use std::cmp::Ordering;
+
+use super::relations::WORD_MAX;
+
+/// Refuses versions that dpkg does not take from a package; the error is the reason. A sign before the epoch
+/// is refused, too: dpkg reads over it, and apt compares it.
+pub(super) fn check(version: &str) -> Result<(), &'static str> {
+    let VersionParts { epoch, upstream, revision } = VersionParts::of(version);
+    let has_only = |text: &str, others: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+    };
+    if version.len() > WORD_MAX {
+        Err("the version is too long for apt")
+    } else if !epoch.bytes().all(|c| c.is_ascii_digit()) || epoch.parse::<i32>().is_err() {
+        Err("the epoch is not a number up to 2147483647")
+    } else if !upstream.starts_with(|c: char| c.is_ascii_digit()) || !has_only(upstream, "+-.~:") {
+        Err(
+            "the version does not begin with a digit, or has other characters than letters, digits \
+             and +-.~:",
+        )
+    } else if revision.is_empty() || !has_only(revision, "+.~") {
+        Err("the revision is empty, or has other characters than letters, digits and +.~")
+    } else {
+        Ok(())
+    }
+}
 
 /// Compares two full versions.
 pub fn compare(one: &str, other: &str) -> Ordering {
@@ -114,6 +139,27 @@ mod tests {
             for (at, other) in sorted.iter().enumerate() {
                 assert_eq!(compare(one, other), index.cmp(&at), "{one} {other}");
             }
+        }
+        assert!(sorted.iter().all(|version| check(version).is_ok()));
+        for wrong in [
+            "",
+            "a",
+            "~1",
+            "1-",
+            "-1",
+            "1:",
+            ":1",
+            "a:1",
+            "+1:1",
+            "2147483648:1",
+            "1 1",
+            "1_1",
+            "1::1",
+            "1:2-3:4",
+            "1\n2",
+            "1é",
+        ] {
+            assert!(check(wrong).is_err(), "{wrong:?}");
         }
         assert_eq!(compare("1.0", "1.0-0"), Ordering::Equal);
         assert_eq!(compare("0:01.00-1", "1.0-1"), Ordering::Equal);

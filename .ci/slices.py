@@ -73,6 +73,7 @@ SLICES = [
         f"tests/tampering/{name}", 4, "verify", "--ignored", "tampering::", variables={"ROCKPACK_SLICE": part},
         needs=(VERIFY_TESTS,))),
     test("tests/large", 8, "formats", "--ignored"),
+    test("tests/flips", 8, "repositories", "--ignored", "flips::"),
     test("tests/sbom", 1, "tree", "--ignored", "the_sbom_of_the_program", needs=(SBOM_TOOLS,)),
     test("tests/pins-of-libraries", 8, "pipeline", "--ignored", "--exact", "pins::debian_sets_have_the_bytes_that_are_pinned",
          variables={"ROCKPACK_DEBIAN_ROCM": str(REPOSITORY / "target/acceptance")}, needs=(LIBRARIES,)),

@@ -29,7 +29,7 @@ pub fn need_all() {
 
 impl Root {
     pub fn of(suite: &str) -> Self {
-        let base = bases::debian(suite);
+        let base = if suite == "sid" { bases::sid() } else { bases::debian(suite) };
         let room = tempfile::tempdir().unwrap();
         let folder = room.path().join("root");
         bases::copy(&base, &folder);
@@ -49,7 +49,7 @@ impl Root {
     }
 
     /// Copies a file into a folder of the root. Returns its path there.
-    fn copy_in(&self, from: &Path, folder: &str) -> String {
+    pub fn copy_in(&self, from: &Path, folder: &str) -> String {
         let to = format!("{folder}/{}", from.file_name().unwrap().to_str().unwrap());
         fs::create_dir_all(self.folder.join(folder)).unwrap();
         fs::copy(from, self.folder.join(&to)).unwrap();

@@ -19,7 +19,7 @@ use crate::server::Server;
 pub struct Room {
     pub folder: tempfile::TempDir,
     pub out: PathBuf,
-    key: Key,
+    pub key: Key,
 }
 
 pub fn ready(client: &str) -> Room {

@@ -15,6 +15,7 @@ mod clients_rpm;
 mod deb_fields;
 mod digests;
 mod figures;
+mod flips;
 mod follows;
 mod foreign;
 mod interrupted;

@@ -25,6 +25,7 @@ pub mod packages;
 pub mod program;
 pub mod published;
 pub mod queries;
+pub mod random;
 pub mod raw_deb;
 pub mod raw_header;
 pub mod repo_fixture;

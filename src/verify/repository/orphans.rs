@@ -7,10 +7,10 @@ use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::Result;
 use serde_json::Value;
 
-use super::context::Context;
+use super::context::{self, Context};
 use super::python;
 use super::states::{self, State};
-use crate::verify::problem::Problem;
+use crate::verify::problem::{IndexDifference, Problem};
 
 /// Folders of packages and indexes, which hold nothing else.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
@@ -25,10 +25,32 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         let mut found = Vec::new();
         walk(context.root, folder, &mut found)?;
         for path in found.into_iter().filter(|path| remembers || !path.contains("/by-hash/")) {
-            if !context.named.contains(&path) && !waiting.contains(&path) {
+            if context.named.contains(&path) {
+                continue;
+            }
+            if waiting.contains(&path) {
+                check_digest(context, &path)?;
+            } else {
                 context.problems.add(Problem::OrphanFile { file: path });
             }
         }
+    }
+    Ok(())
+}
+
+/// Compares an index of another publication, which clients may still read, with the digest in its name.
+fn check_digest(context: &mut Context<'_>, path: &str) -> Result<()> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let digest = name.split('-').next().unwrap_or(name);
+    let hash: fn(&[u8]) -> String = match digest.len() {
+        64 => context::sha256,
+        128 => context::sha512,
+        _ => return Ok(()),
+    };
+    let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some(file) = context.files.find(path)?.filter(|_| is_hex) else { return Ok(()) };
+    if hash(&context.files.read(&file, "an index")?) != digest {
+        context.index_differs(path, IndexDifference::Digest);
     }
     Ok(())
 }

@@ -17,10 +17,11 @@ pub mod rpms;
 
 use support::harness;
 use support::program::{kept_file, repository};
+use support::random::Random;
 use support::sweep;
 
 use crate::targets::{TARGETS, Target};
-use mutation::{Random, mutate};
+use mutation::mutate;
 
 /// The seconds for all targets, unless the environment sets them.
 const SECONDS: f64 = 2.0;

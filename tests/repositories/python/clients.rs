@@ -13,18 +13,18 @@ use super::wheels::{Wheel, family};
 use crate::server::Server;
 
 /// A virtual environment, into which both install.
-struct Environment {
+pub struct Environment {
     folder: PathBuf,
     index: String,
 }
 
 impl Environment {
-    fn new(folder: PathBuf, url: &str) -> Self {
+    pub fn new(folder: PathBuf, url: &str) -> Self {
         said(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder));
         Self { folder, index: format!("{url}/simple/") }
     }
 
-    fn installs(&self, client: &str, words: &[&str]) -> Command {
+    pub fn installs(&self, client: &str, words: &[&str]) -> Command {
         let python = self.folder.join("bin/python");
         let mut command = match client {
             "pip" => {
@@ -45,7 +45,7 @@ impl Environment {
     }
 
     /// The versions of what is installed, by the names of the folders with its metadata.
-    fn installed(&self) -> Vec<String> {
+    pub fn installed(&self) -> Vec<String> {
         let lib = self.folder.join("lib");
         let site = lib.join(&file_names(&lib)[0]).join("site-packages");
         let mut infos: Vec<String> = file_names(&site)
@@ -137,13 +137,13 @@ fn install(environment: &Environment, client: &str, requirement: &str) -> (Vec<S
 }
 
 /// A web server of a script, which gets a folder and a port.
-struct Scripted {
+pub struct Scripted {
     _child: Process,
-    url: String,
+    pub url: String,
 }
 
 impl Scripted {
-    fn serve(script: &str, folder: &Path) -> Self {
+    pub fn serve(script: &str, folder: &Path) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut python = Command::new("python3");
         python.args(["-c", script]).arg(folder).arg(port.to_string());
@@ -155,7 +155,7 @@ impl Scripted {
 
 /// Serves the pages for programs under the addresses of those for people, as a server does that looks at
 /// what clients accept.
-const NEGOTIATING: &str = r#"
+pub const NEGOTIATING: &str = r#"
 import http.server, os, sys
 class Handler(http.server.SimpleHTTPRequestHandler):
     index_pages = ("index.json",)

@@ -1,7 +1,7 @@
 //! The index of wheels: made by `rockpack repo`, read by pip and uv.
 
 mod archives;
-mod clients;
+pub mod clients;
 mod kept;
 mod order;
 mod pages;

@@ -2,6 +2,7 @@
 //! borrowed from the text that was read.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::iter;
 
 use rockpack_base::formats::deb::{DebRelation, relations};
@@ -18,22 +19,17 @@ pub struct Bound<'a> {
 }
 
 impl Bound<'_> {
-    /// Whether `version`, of a package or capability of this name, is within the bound. In rpm, a version
-    /// without a release on either side matches all releases.
+    /// Whether `version`, of a package or capability of this name, is within the bound.
     pub fn admits(&self, format: Format, version: &str) -> bool {
         let Some((comparison, limit)) = &self.version else { return true };
-        let whole = format == Format::Deb || (version.contains('-') && limit.contains('-'));
-        let order = if whole {
-            format.compare_versions(version, limit)
-        } else {
-            format.compare_versions(without_release(version), without_release(limit))
-        };
-        match comparison {
-            Comparison::Less => order.is_lt(),
-            Comparison::LessEqual => order.is_le(),
-            Comparison::Equal => order.is_eq(),
-            Comparison::GreaterEqual => order.is_ge(),
-            Comparison::Greater => order.is_gt(),
+        comparison.holds(compare_with_limit(format, version, limit))
+    }
+
+    /// The version, if exactly one is within the bound.
+    pub fn exact(&self) -> Option<&str> {
+        match &self.version {
+            Some((Comparison::Equal, version)) => Some(version),
+            _ => None,
         }
     }
 
@@ -53,8 +49,16 @@ impl Bound<'_> {
     }
 }
 
+/// Compares a version with the limit of a bound. In rpm, releases count only if both have one.
+pub fn compare_with_limit(format: Format, version: &str, limit: &str) -> Ordering {
+    let whole = format == Format::Deb || (version.contains('-') && limit.contains('-'));
+    let [version, limit] =
+        [version, limit].map(|text| if whole { text } else { without_release(text) });
+    format.compare_versions(version, limit)
+}
+
 /// The version up to the first dash, behind which rpm writes the release.
-pub(crate) fn without_release(version: &str) -> &str {
+fn without_release(version: &str) -> &str {
     version.split('-').next().unwrap_or_default()
 }
 

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::bounds::{Bound, Relations};
-use super::{Comparison, Format, RelationKind};
+use super::{Format, RelationKind};
 
 /// Owners of the same path that each owner is compared with, nearest version first: more than the versions
 /// of two packages that a repository keeps, and a bound for hostile input.
@@ -285,13 +285,8 @@ impl<'a> Judge<'a> {
 /// The package's own version, and the versions that it needs exactly.
 fn needed<'o>(owner: &'o Owner<'_>) -> BTreeMap<&'o str, &'o str> {
     let kinds = [RelationKind::PreDepends, RelationKind::Depends];
-    let exact =
-        kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind)).filter_map(|(_, bound)| {
-            match &bound.version {
-                Some((Comparison::Equal, version)) => Some((&*bound.name, &**version)),
-                _ => None,
-            }
-        });
+    let bounds = kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind));
+    let exact = bounds.filter_map(|(_, bound)| Some((&*bound.name, bound.exact()?)));
     exact.chain([(owner.name.as_str(), owner.version.as_str())]).collect()
 }
 

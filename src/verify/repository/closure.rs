@@ -9,7 +9,8 @@ use std::cmp::Ordering;
 
 use rockpack_base::error::{Error, Kind, Result};
 
-use crate::package::Comparison;
+use crate::package::bounds::compare_with_limit;
+use crate::package::{Comparison, Format};
 use crate::verify::problem::MOST_TOLD;
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
@@ -72,13 +73,6 @@ pub(super) struct OpenWish {
     pub alternatives: Vec<String>,
 }
 
-/// Versions in the order of a format; and whether a capability without a version meets a bound.
-#[derive(Clone, Copy)]
-pub(super) struct VersionRules {
-    pub compare: fn(&str, &str) -> Ordering,
-    pub bare_meets: bool,
-}
-
 /// Names that a suite, or an rpm repository, offers.
 pub(super) struct KnownNames<'a>(Vec<&'a str>);
 
@@ -114,9 +108,9 @@ pub(super) struct OpenWishes {
 pub(super) fn open(
     nodes: &[&PackageNode<'_>],
     known: &KnownNames<'_>,
-    rules: VersionRules,
+    format: Format,
 ) -> OpenWishes {
-    let offers = Offers::of(nodes.iter().flat_map(|node| &node.offers).copied(), rules);
+    let offers = Offers::of(nodes.iter().flat_map(|node| &node.offers).copied(), format);
     let mut open = OpenWishes::default();
     for node in nodes {
         let groups = node.wishes.chunk_by(|_, next| next.is_alternative);
@@ -143,23 +137,24 @@ fn is_within(wish: &Wish<'_>, known: &KnownNames<'_>) -> bool {
 /// a release looks at releases.
 struct Offers<'a> {
     sorted: Vec<Offer<'a>>,
-    rules: VersionRules,
+    format: Format,
 }
 
 impl<'a> Offers<'a> {
-    fn of(offers: impl Iterator<Item = Offer<'a>>, rules: VersionRules) -> Self {
+    fn of(offers: impl Iterator<Item = Offer<'a>>, format: Format) -> Self {
         let mut sorted: Vec<Offer<'a>> = offers.collect();
         sorted.sort_unstable_by(|(one, version), (other, other_version)| {
             let order = one.cmp(other).then_with(|| class(*version).cmp(&class(*other_version)));
             order.then_with(|| match (version, other_version) {
-                (Some(version), Some(other)) => (rules.compare)(version, other),
+                (Some(version), Some(other)) => compare_with_limit(format, version, other),
                 _ => Ordering::Equal,
             })
         });
-        Self { sorted, rules }
+        Self { sorted, format }
     }
 
-    /// Whether any meets a wish: if one does, the lowest or the highest does, or an equal one.
+    /// Whether any meets a wish: if one does, the lowest or the highest does, or an equal one. One without a
+    /// version meets every bound for rpm, and no bound for dpkg.
     fn meet(&self, wish: &Wish<'_>) -> bool {
         let start = self.sorted.partition_point(|(name, _)| *name < wish.name);
         let rest = self.sorted.get(start..).unwrap_or_default();
@@ -172,7 +167,7 @@ impl<'a> Offers<'a> {
             let end = rest.partition_point(|(_, version)| class(*version) == of_class);
             let versions = rest.get(..end).unwrap_or_default();
             if of_class == 0 {
-                return self.rules.bare_meets && !versions.is_empty();
+                return self.format == Format::Rpm && !versions.is_empty();
             }
             let ends = [versions.first(), versions.last()];
             ends.into_iter().flatten().any(|offer| sign.holds(self.compare(offer, bound)))
@@ -182,7 +177,7 @@ impl<'a> Offers<'a> {
     }
 
     fn compare(&self, (_, version): &Offer<'_>, bound: &str) -> Ordering {
-        (self.rules.compare)(version.unwrap_or(""), bound)
+        compare_with_limit(self.format, version.unwrap_or(""), bound)
     }
 }
 
@@ -201,18 +196,14 @@ fn words(wish: &Wish<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rockpack_base::formats::{deb, rpm};
-
     use super::*;
 
     /// Each offer on its own is the judge.
     #[test]
     fn an_offer_of_many_meets_what_it_meets_alone() {
-        let rpm = VersionRules { compare: compare_as_rpm, bare_meets: true };
-        let deb = VersionRules { compare: deb::compare_versions, bare_meets: false };
         let versions = ["1", "1-1", "1-2", "1.5~rc1-1", "2", "2-1", "1:0.1", "1:1-3", "10-1", "3"];
         let signs = ["LT", "LE", "EQ", "GE", "GT"].map(|word| Comparison::of_index(word).unwrap());
-        for rules in [rpm, deb] {
+        for format in Format::ALL {
             for chosen in 0..1_u32 << versions.len() {
                 let offered: Vec<&str> = (0..versions.len())
                     .filter(|at| chosen >> at & 1 == 1)
@@ -220,10 +211,10 @@ mod tests {
                     .collect();
                 let others = [("m", None), ("o", Some("1")), ("o", None)];
                 let own = offered.iter().rev().map(|version| ("n", Some(*version)));
-                let offers = Offers::of(own.chain(others), rules);
+                let offers = Offers::of(own.chain(others), format);
                 for (sign, bound) in signs.iter().flat_map(|s| versions.map(|v| (*s, v))) {
-                    let expected =
-                        offered.iter().any(|version| sign.holds((rules.compare)(version, bound)));
+                    let order = |version: &&str| compare_with_limit(format, version, bound);
+                    let expected = offered.iter().any(|version| sign.holds(order(version)));
                     let bound = Some((sign, bound));
                     let wish = Wish { name: "n", bound, is_alternative: false };
                     assert_eq!(offers.meet(&wish), expected, "{offered:?} {bound:?}");
@@ -232,27 +223,14 @@ mod tests {
         }
     }
 
-    fn compare_as_rpm(one: &str, other: &str) -> Ordering {
-        if one.contains('-') && other.contains('-') {
-            rpm::compare_versions(one, other)
-        } else {
-            rpm::compare_versions(without_release(one), without_release(other))
-        }
-    }
-
-    fn without_release(version: &str) -> &str {
-        version.split('-').next().unwrap()
-    }
-
     #[test]
     fn what_has_no_version_meets_bounds_for_rpm_alone() {
-        for (bare_meets, bound, expected) in [
-            (true, Some((Comparison::Less, "1")), true),
-            (false, Some((Comparison::Less, "1")), false),
-            (false, None, true),
+        for (format, bound, expected) in [
+            (Format::Rpm, Some((Comparison::Less, "1")), true),
+            (Format::Deb, Some((Comparison::Less, "1")), false),
+            (Format::Deb, None, true),
         ] {
-            let rules = VersionRules { compare: deb::compare_versions, bare_meets };
-            let offers = Offers::of([("n", None), ("o", Some("1"))].into_iter(), rules);
+            let offers = Offers::of([("n", None), ("o", Some("1"))].into_iter(), format);
             assert_eq!(offers.meet(&wish("n", bound)), expected);
             assert!(!offers.meet(&wish("a", bound)) && !offers.meet(&wish("p", bound)));
         }
@@ -264,11 +242,10 @@ mod tests {
 
     #[test]
     fn of_many_open_dependencies_some_are_told() {
-        let rules = VersionRules { compare: deb::compare_versions, bare_meets: false };
         let others = (0..4 * MOST_TOLD + 2).map(|at| numbered_wish(at + 2));
         let wishes = others.chain([numbered_wish(0)]).collect();
         let node = PackageNode { path: "p", offers: vec![("p", None)], wishes };
-        let open = open(&[&node], &KnownNames::of([&node].into_iter()), rules);
+        let open = open(&[&node], &KnownNames::of([&node].into_iter()), Format::Deb);
         assert_eq!((open.told.len(), open.more, open.elsewhere), (MOST_TOLD, MOST_TOLD + 1, 1));
         assert_eq!(open.told[0].alternatives, ["x = 1", "x = 1"]);
     }

@@ -8,8 +8,8 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::apt_index::{self, Stanza};
 use rockpack_base::formats::deb::{
-    ControlFields, DebFront, DebRelation, FieldName, compare_versions, each_owned_path,
-    parse_control, relations, why_unread,
+    ControlFields, DebFront, DebRelation, FieldName, each_owned_path, parse_control, relations,
+    why_unread,
 };
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 
@@ -20,9 +20,7 @@ use crate::package::{DEB_FIELDS, Format};
 use crate::verify::problem::{
     IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
 };
-use crate::verify::repository::closure::{
-    self, KnownNames, PackageNode, RelationsLeft, VersionRules, Wish,
-};
+use crate::verify::repository::closure::{self, KnownNames, PackageNode, RelationsLeft, Wish};
 use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, IndexedVersion, identity};
@@ -296,9 +294,8 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
         }
     }
     let several = archs.len() > 1;
-    let rules = VersionRules { compare: compare_versions, bare_meets: false };
     for (arch, together) in archs.into_iter().filter(|(arch, _)| !several || *arch != "all") {
-        let open = closure::open(&together, &known, rules);
+        let open = closure::open(&together, &known, Format::Deb);
         context.open_wishes(open, |alternatives| OpenDependency::Deb {
             alternatives,
             arch: of_folder(arch),

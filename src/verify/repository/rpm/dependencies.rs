@@ -1,16 +1,12 @@
 //! The requirements of packages on each other, for each machine.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
-
-use rockpack_base::formats::rpm;
 
 use super::lists::{RelationEntry, RpmEntry};
 use super::names::REPOMD;
-use crate::package::Comparison;
-use crate::package::bounds::without_release;
+use crate::package::{Comparison, Format};
 use crate::verify::problem::{IndexFault, OpenDependency};
-use crate::verify::repository::closure::{self, KnownNames, PackageNode, VersionRules, Wish};
+use crate::verify::repository::closure::{self, KnownNames, PackageNode, Wish};
 use crate::verify::repository::context::Context;
 
 /// More than any repository has; what is for all of them is held against the packages of each.
@@ -28,27 +24,17 @@ pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
         context.bad_index(REPOMD, IndexFault::Architectures { count, most });
         return;
     }
-    let rules = VersionRules { compare: compare_versions, bare_meets: true };
     for machine in machines {
         let together: Vec<&PackageNode<'_>> = nodes
             .iter()
             .filter(|(_, arch)| *arch == machine || *arch == "noarch")
             .map(|(node, _)| node)
             .collect();
-        let open = closure::open(&together, &known, rules);
+        let open = closure::open(&together, &known, Format::Rpm);
         context.open_wishes(open, |alternatives| {
             let arch = machine.to_owned();
             OpenDependency::Rpm { alternatives, arch }
         });
-    }
-}
-
-/// Compares two versions. Releases count only if both have one.
-fn compare_versions(left: &str, right: &str) -> Ordering {
-    if left.contains('-') && right.contains('-') {
-        rpm::compare_versions(left, right)
-    } else {
-        rpm::compare_versions(without_release(left), without_release(right))
     }
 }
 

@@ -13,10 +13,10 @@ use rockpack_base::error::{Kind, Result};
 use rockpack_base::formats::hold::hold;
 use rockpack_base::formats::package_file::PackageReader;
 use rockpack_base::formats::payload::{PayloadEntryKind, ReadEntry, SpecialKind};
-use rockpack_base::formats::rpm::LEAD_MAGIC;
+use rockpack_base::formats::rpm::{LEAD_MAGIC, sign};
 use rockpack_base::formats::{ar, ccob, compression, kpack, offload_binary, offload_bundle};
 use rockpack_base::run::Budget;
-use rpm::{Dependency, DependencyFlags, PackageMetadata};
+use rpm::{Dependency, PackageMetadata};
 use serde::Serialize;
 
 use super::bundle;
@@ -314,16 +314,9 @@ fn relation_list(list: std::result::Result<Vec<Dependency>, rpm::Error>) -> Opti
 
 /// A relation as `rpm -q --requires` shows it.
 fn relation(dependency: &Dependency) -> String {
-    let mut comparison = String::new();
-    for (flag, sign) in [
-        (DependencyFlags::LESS, '<'),
-        (DependencyFlags::GREATER, '>'),
-        (DependencyFlags::EQUAL, '='),
-    ] {
-        comparison.extend(dependency.flags.contains(flag).then_some(sign));
-    }
-    match comparison.as_str() {
-        "" => dependency.name.clone(),
-        comparison => format!("{} {comparison} {}", dependency.name, dependency.version),
+    let Dependency { name, flags, version } = dependency;
+    match sign(*flags).as_str() {
+        "" => name.clone(),
+        sign => format!("{name} {sign} {version}"),
     }
 }

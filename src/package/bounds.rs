@@ -52,9 +52,8 @@ impl Bound<'_> {
 /// Compares a version with the limit of a bound. In rpm, releases count only if both have one.
 pub fn compare_with_limit(format: Format, version: &str, limit: &str) -> Ordering {
     let whole = format == Format::Deb || (version.contains('-') && limit.contains('-'));
-    let [version, limit] =
-        [version, limit].map(|text| if whole { text } else { without_release(text) });
-    format.compare_versions(version, limit)
+    let compared = |text| if whole { text } else { without_release(text) };
+    format.compare_versions(compared(version), compared(limit))
 }
 
 /// The version up to the first dash, behind which rpm writes the release.

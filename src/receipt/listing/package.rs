@@ -6,9 +6,9 @@ use ::rpm::{Dependency, DependencyFlags, PackageMetadata};
 use rockpack_base::content::{Content, WINDOW, hex};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::compression::decoder_fault;
-use rockpack_base::formats::deb;
 use rockpack_base::formats::package_file::PackageReader;
 use rockpack_base::formats::payload::{PayloadEntry, PayloadEntryKind};
+use rockpack_base::formats::{deb, rpm};
 use sha2::{Digest as _, Sha256};
 
 use super::{ListedMember, ListedPackage, Size};
@@ -216,17 +216,8 @@ fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
 /// Converts one dependency. A bound with an unknown comparison, which rpm's own tools cannot write, stays
 /// whole.
 fn rpm_relation(kind: RelationKind, dependency: &Dependency) -> RelationRecord {
-    let signs = [
-        (DependencyFlags::LESS, '<'),
-        (DependencyFlags::GREATER, '>'),
-        (DependencyFlags::EQUAL, '='),
-    ];
-    let sign: String = signs
-        .iter()
-        .filter(|(flag, _)| dependency.flags.contains(*flag))
-        .map(|(_, sign)| *sign)
-        .collect();
-    let Dependency { name, version, .. } = dependency;
+    let Dependency { name, flags, version } = dependency;
+    let sign = rpm::sign(*flags);
     if sign.is_empty() {
         return whole(kind, name.clone());
     }

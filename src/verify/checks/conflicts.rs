@@ -11,8 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::package::Format;
-use crate::verify::own::installed::{Against, Capability, Installed};
+use crate::package::bounds::Bound;
+use crate::verify::own::installed::{Against, Installed};
 use crate::verify::problem::{Exclusion, ExclusionBound, Problem, Problems};
 
 /// Holds what packages exclude against the packages of the same set.
@@ -21,14 +21,14 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     let mut offering: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages {
         versions.entry(&package.name).or_default().push(package);
-        let provided = package.provides.iter().map(|capability| capability.name.as_str());
+        let provided = package.provides.iter().map(|capability| &*capability.name);
         for name in provided.chain([package.name.as_str()]) {
             offering.entry(name).or_default().push(&package.name);
         }
     }
     for package in packages {
         for against in &package.excludes {
-            let mut others = offering.get(against.what.name.as_str()).cloned().unwrap_or_default();
+            let mut others = offering.get(&*against.what.name).cloned().unwrap_or_default();
             others.sort_unstable();
             others.dedup();
             for other in others.into_iter().filter(|other| *other != package.name) {
@@ -38,7 +38,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
                 {
                     problems.add(Problem::SetConflict {
                         package: package.file.clone(),
-                        exclusion: exclusion(against),
+                        exclusion: exclusion(package, against),
                         other: first.file.clone(),
                     });
                 }
@@ -47,41 +47,28 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     }
 }
 
-fn exclusion(against: &Against) -> Exclusion {
-    let Capability { name, bound } = &against.what;
-    let bound = bound.clone().map(|(sign, version)| ExclusionBound { sign, version });
-    Exclusion { field: against.field.to_owned(), excluded: name.clone(), bound }
+fn exclusion(package: &Installed, against: &Against) -> Exclusion {
+    let Bound { name, version } = &against.what;
+    let bound = package.format.zip(version.as_ref()).map(|(format, (sign, version))| {
+        ExclusionBound { sign: sign.sign(format).to_owned(), version: version.to_string() }
+    });
+    Exclusion { field: against.field.to_owned(), excluded: name.to_string(), bound }
 }
 
 /// Whether `other` is among what is excluded.
 fn meets(other: &Installed, against: &Against) -> bool {
-    let own = other.name == against.what.name && within(Some(&other.version), against, other);
-    let mut offers = other.provides.iter().filter(|offer| offer.name == against.what.name);
-    let provided = offers.any(|offer| {
-        let version = offer.bound.as_ref().map(|(_, version)| version);
-        within(version, against, other)
-    });
-    own || (provided && against.field != "Obsoletes")
-}
-
-/// Whether a version, if there is one, is within the bound.
-fn within(version: Option<&String>, against: &Against, other: &Installed) -> bool {
-    let Capability { bound: Some((sign, bound)), .. } = &against.what else { return true };
-    let Some(version) = version else { return other.format == Some(Format::Rpm) };
-    let Some(format) = other.format else { return false };
-    let order = format.compare_versions(version, bound);
-    match sign.as_str() {
-        "<<" | "<" => order.is_lt(),
-        "<=" => order.is_le(),
-        "=" => order.is_eq(),
-        ">=" => order.is_ge(),
-        _ => order.is_gt(),
-    }
+    let Against { field, what } = against;
+    let is_met = |version| other.format.is_some_and(|format| what.is_met(format, version));
+    let own = other.name == what.name && is_met(Some(&*other.version));
+    let mut offers = other.provides.iter().filter(|offer| offer.name == what.name);
+    let provided = offers.any(|offer| is_met(offer.version.as_ref().map(|(_, it)| &**it)));
+    own || (provided && *field != "Obsoletes")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::package::{Comparison, Format};
     use crate::verify::own::installed::Side;
 
     fn package(name: &str, version: &str) -> Installed {
@@ -91,9 +78,13 @@ mod tests {
         package
     }
 
-    fn against(field: &'static str, name: &str, sign: &str, version: &str) -> Against {
-        let bound = Some((sign.to_owned(), version.to_owned()));
-        Against { field, what: Capability { name: name.to_owned(), bound } }
+    fn against(field: &'static str, name: &'static str, bound: &'static str) -> Against {
+        Against { field, what: bounded(name, bound) }
+    }
+
+    fn bounded(name: &'static str, bound: &'static str) -> Bound<'static> {
+        let (sign, version) = Comparison::split(bound, Format::Rpm).unwrap();
+        Bound { name: name.into(), version: Some((sign, version.trim().into())) }
     }
 
     fn found(packages: &[&Installed]) -> usize {
@@ -105,17 +96,16 @@ mod tests {
     #[test]
     fn rpm_obsoletes_names_and_conflicts_with_capabilities_too() {
         let mut old = package("b", "7.1.0~rc1-1");
-        let bound = Some(("=".to_owned(), "1".to_owned()));
-        old.provides.push(Capability { name: "c".to_owned(), bound });
+        old.provides.push(bounded("c", "= 1"));
         for field in ["Conflicts", "Obsoletes"] {
-            assert_eq!(found(&[&excluding(against(field, "b", "<", "7.1.0-1")), &old]), 1);
-            assert_eq!(found(&[&excluding(against(field, "b", "<", "7.1.0~rc1-1")), &old]), 0);
-            assert_eq!(found(&[&excluding(against(field, "a", "<", "2")), &old]), 0, "itself");
+            assert_eq!(found(&[&excluding(against(field, "b", "< 7.1.0-1")), &old]), 1);
+            assert_eq!(found(&[&excluding(against(field, "b", "< 7.1.0~rc1-1")), &old]), 0);
+            assert_eq!(found(&[&excluding(against(field, "a", "< 2")), &old]), 0, "itself");
         }
-        assert_eq!(found(&[&excluding(against("Conflicts", "c", "<=", "1")), &old]), 1);
-        assert_eq!(found(&[&excluding(against("Obsoletes", "c", "<=", "1")), &old]), 0);
+        assert_eq!(found(&[&excluding(against("Conflicts", "c", "<= 1")), &old]), 1);
+        assert_eq!(found(&[&excluding(against("Obsoletes", "c", "<= 1")), &old]), 0);
         let newer = package("b", "7.1.0-1");
-        let breaks = excluding(against("Conflicts", "b", "<", "7.1.0-1"));
+        let breaks = excluding(against("Conflicts", "b", "< 7.1.0-1"));
         assert_eq!(found(&[&breaks, &old, &newer]), 0, "one of two versions will do");
     }
 

@@ -31,7 +31,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
             add(package, DependencyLack::Host { host, version }, problems);
         }
         let is_bound = packages.iter().any(|other| package.is_bound_to(other));
-        if !is_bound && !package.requires.iter().any(|r| r.exact() == Some(&package.version)) {
+        if !is_bound && !package.requires.iter().any(|r| r.exact() == Some(package.version.as_str())) {
             add(package, DependencyLack::OwnVersion, problems);
         }
         check_brought(package, &by_name, problems);
@@ -48,10 +48,10 @@ fn check_fallbacks(packages: &[&Installed], problems: &mut Problems) {
     let needs = kernels.flat_map(|package| package.requires.iter().map(move |r| (*package, r)));
     // Content that several groups share is in packages that their kernel packages need.
     let exact = needs.clone().filter(|(_, r)| r.exact().is_some());
-    let shared: BTreeSet<&str> = exact.map(|(_, r)| r.name.as_str()).collect();
+    let shared: BTreeSet<&str> = exact.map(|(_, r)| &*r.name).collect();
     let own = needs.filter(|(package, _)| !shared.contains(package.name.as_str()));
     let mut by_host: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
-    own.for_each(|(package, r)| by_host.entry(r.name.as_str()).or_default().push(package));
+    own.for_each(|(package, r)| by_host.entry(&*r.name).or_default().push(package));
     let mut untied = BTreeMap::new();
     for binary in transformed(packages) {
         let Some(kernels) = by_host.get(binary.package.name.as_str()) else { continue };
@@ -123,11 +123,11 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
 /// Needs for versions of a package that the set has in another.
 fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<DependencyLack> {
     let lacks = package.requires.iter().filter_map(|requirement| {
-        let (comparison, wanted) = requirement.bound.clone()?;
-        let there = by_name.get(requirement.name.as_str())?;
-        let format = package.format.filter(|it| !requirement.is_met_by(&there.version, *it))?;
+        let (comparison, wanted) = requirement.version.clone()?;
+        let there = by_name.get(&*requirement.name)?;
+        let format = package.format.filter(|it| !requirement.admits(*it, &there.version))?;
         let (dependency, version) = (there.name.clone(), there.version.clone());
-        let sign = comparison.sign(format).to_owned();
+        let (sign, wanted) = (comparison.sign(format).to_owned(), wanted.into_owned());
         Some(DependencyLack::OtherVersion { dependency, sign, wanted, version })
     });
     lacks.collect()
@@ -154,7 +154,7 @@ fn check_brought(
     let mut brought = BTreeSet::new();
     let mut next = vec![package];
     while let Some(from) = next.pop() {
-        let needed = from.requires.iter().filter_map(|r| by_name.get(r.name.as_str()));
+        let needed = from.requires.iter().filter_map(|r| by_name.get(&*r.name));
         for needed in needed.filter(|needed| needed.file != package.file) {
             if brought.insert(needed.file.as_str()) {
                 next.push(needed);

@@ -1,6 +1,5 @@
 //! One package, read back whole.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,13 +32,13 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) version: String,
     /// The machines that it is for, as its format calls them.
     pub(in crate::verify) arch: String,
-    pub(in crate::verify) requires: Vec<Requirement>,
+    pub(in crate::verify) requires: Vec<Bound<'static>>,
     /// Names of packages that are always installed with it without being required.
     pub(in crate::verify) comes_with: BTreeSet<String>,
     /// All names in its dependencies, including alternatives.
     pub(in crate::verify) named: BTreeSet<String>,
     /// The names that it provides besides its own.
-    pub(in crate::verify) provides: Vec<Capability>,
+    pub(in crate::verify) provides: Vec<Bound<'static>>,
     /// The packages that cannot be installed beside it.
     pub(in crate::verify) excludes: Vec<Against>,
     /// All relations that it states, in the form of receipts, without those that follow from the package
@@ -88,44 +87,12 @@ pub(in crate::verify) enum Side {
     Both,
 }
 
-/// A package that another needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::verify) struct Requirement {
-    pub(in crate::verify) name: String,
-    /// The comparison that its version must pass, and the version to compare with.
-    pub(in crate::verify) bound: Option<(Comparison, String)>,
-}
-
-impl Requirement {
-    /// The version, if exactly one meets the requirement.
-    pub(in crate::verify) fn exact(&self) -> Option<&String> {
-        match &self.bound {
-            Some((Comparison::Equal, version)) => Some(version),
-            _ => None,
-        }
-    }
-
-    /// Tells whether `version` of the package meets the requirement.
-    pub(in crate::verify) fn is_met_by(&self, version: &str, format: Format) -> bool {
-        let bound = self.bound.as_ref().map(|(sign, bound)| (*sign, Cow::Borrowed(bound.as_str())));
-        Bound { name: Cow::Borrowed(&self.name), version: bound }.admits(format, version)
-    }
-}
-
-/// A name that a package provides or excludes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::verify) struct Capability {
-    pub(in crate::verify) name: String,
-    /// How the version compares, as the format writes it (`<<`, `=`), and the version.
-    pub(in crate::verify) bound: Option<(String, String)>,
-}
-
 /// A package that cannot be installed beside another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct Against {
     /// `Breaks`, `Conflicts` or `Obsoletes`.
     pub(in crate::verify) field: &'static str,
-    pub(in crate::verify) what: Capability,
+    pub(in crate::verify) what: Bound<'static>,
 }
 
 /// An entry of a package at a path.
@@ -318,13 +285,13 @@ impl Installed {
             return true;
         }
         let Some(format) = self.format else { return false };
-        self.requires.iter().any(|r| r.name == other.name && r.is_met_by(&other.version, format))
+        self.requires.iter().any(|r| r.name == other.name && r.admits(format, &other.version))
     }
 
     /// Whether it needs exactly this version of `other`, or the two are bound to each other.
     pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
         let mut requires = self.requires.iter();
-        requires.any(|r| r.name == other.name && r.exact() == Some(&other.version))
+        requires.any(|r| r.name == other.name && r.exact() == Some(other.version.as_str()))
             || self.is_bound_to(other)
     }
 
@@ -333,14 +300,12 @@ impl Installed {
     pub(in crate::verify) fn is_bound_to(&self, other: &Installed) -> bool {
         let Some(format) = self.format else { return false };
         let has_floor = self.requires.iter().any(|r| {
-            let is_floor = matches!(r.bound, Some((Comparison::GreaterEqual, _)));
-            r.name == other.name && is_floor && r.is_met_by(&other.version, format)
+            let is_floor = matches!(r.version, Some((Comparison::GreaterEqual, _)));
+            r.name == other.name && is_floor && r.admits(format, &other.version)
         });
-        let sign = Comparison::Less.sign(format);
         has_floor
-            && other.excludes.iter().any(|against| {
-                let bound = against.what.bound.as_ref();
-                against.what.name == self.name && bound.is_some_and(|(known, _)| known == sign)
+            && other.excludes.iter().any(|Against { what, .. }| {
+                what.name == self.name && matches!(what.version, Some((Comparison::Less, _)))
             })
     }
 

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::path::Path;
 
-use ::rpm::DependencyFlags;
 use md5::Md5;
 use rockpack_base::content::{Content, DigestingReader};
 use rockpack_base::error::{Error, Result, ResultExt};
@@ -14,9 +13,9 @@ use rockpack_base::formats::{deb, rpm};
 use rockpack_base::run::Budget;
 use sha2::Digest as _;
 
-use super::installed::{Against, Capability, Installed, InstalledNode, Requirement};
+use super::installed::{Against, Installed, InstalledNode};
 use super::{deb_faults, facts, maintainer, rpm_header};
-use crate::package::bounds::deb_bounds;
+use crate::package::bounds::{Bound, deb_bounds};
 use crate::package::{Comparison, Format};
 use crate::receipt::listing;
 use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
@@ -140,13 +139,10 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
     let depends = ["Pre-Depends", "Depends"].map(|name| field(deb, name).unwrap_or_default());
     // Alternatives need none of their packages.
-    let requires = depends.into_iter().flat_map(deb_bounds).map(|bound| Requirement {
-        name: bound.name.into_owned(),
-        bound: bound.version.map(|(sign, version)| (sign, version.into_owned())),
-    });
+    let requires = depends.into_iter().flat_map(deb_bounds).map(Bound::into_owned);
     let named = depends.into_iter().flat_map(deb::relations).map_while(Result::ok);
     let excludes = ["Breaks", "Conflicts"].into_iter().flat_map(|field| {
-        capabilities(deb, field).into_iter().map(move |what| Against { field, what })
+        capabilities(deb, field).map(move |what| Against { field, what })
     });
     let archs = field(deb, ARCHS_FIELD);
     Ok(Installed {
@@ -156,7 +152,7 @@ fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
         arch: field(deb, "Architecture").unwrap_or_default().to_owned(),
         requires: requires.collect(),
         named: named.map(|relation| relation.name.to_owned()).collect(),
-        provides: capabilities(deb, "Provides"),
+        provides: capabilities(deb, "Provides").collect(),
         excludes: excludes.collect(),
         names_archs: archs.is_some(),
         installed_size: field(deb, "Installed-Size")
@@ -177,26 +173,8 @@ fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
 }
 
 /// The capabilities that a field lists.
-fn capabilities(deb: &deb::DebReader, name: &str) -> Vec<Capability> {
-    let relations = deb::relations(field(deb, name).unwrap_or_default()).map_while(Result::ok);
-    let listed = relations.map(|relation| Capability {
-        name: relation.name.to_owned(),
-        bound: relation.bound.map(|(sign, version)| (sign.to_owned(), version.to_owned())),
-    });
-    listed.collect()
-}
-
-/// How a dependency of an `.rpm` with these flags compares versions, if it does.
-fn comparison(flags: DependencyFlags) -> Option<Comparison> {
-    let signs = [DependencyFlags::LESS, DependencyFlags::GREATER, DependencyFlags::EQUAL];
-    match signs.map(|sign| flags.contains(sign)) {
-        [true, false, false] => Some(Comparison::Less),
-        [true, false, true] => Some(Comparison::LessEqual),
-        [false, false, true] => Some(Comparison::Equal),
-        [false, true, true] => Some(Comparison::GreaterEqual),
-        [false, true, false] => Some(Comparison::Greater),
-        _ => None,
-    }
+fn capabilities(deb: &deb::DebReader, name: &str) -> impl Iterator<Item = Bound<'static>> {
+    deb_bounds(field(deb, name).unwrap_or_default()).map(Bound::into_owned)
 }
 
 /// Reads the metadata of an `.rpm`.
@@ -205,21 +183,14 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let version = metadata.get_version().map_err(lacks_tag)?;
     let release = metadata.get_release().map_err(lacks_tag)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
-    let requires: Vec<Requirement> = metadata
-        .get_requires()
-        .map_err(lacks_tag)?
-        .into_iter()
-        .map(|dependency| {
-            let bound = comparison(dependency.flags).map(|sign| (sign, dependency.version));
-            Requirement { name: dependency.name, bound }
-        })
-        .collect();
-    let provides = metadata.get_provides().map_err(lacks_tag)?.into_iter().map(rpm_capability);
+    let requires: Vec<Bound<'_>> =
+        metadata.get_requires().map_err(lacks_tag)?.into_iter().map(rpm_bound).collect();
+    let provides = metadata.get_provides().map_err(lacks_tag)?.into_iter().map(rpm_bound);
     let mut excludes = Vec::new();
     for (field, found) in
         [("Conflicts", metadata.get_conflicts()), ("Obsoletes", metadata.get_obsoletes())]
     {
-        let found = found.map_err(lacks_tag)?.into_iter().map(rpm_capability);
+        let found = found.map_err(lacks_tag)?.into_iter().map(rpm_bound);
         excludes.extend(found.map(|what| Against { field, what }));
     }
     Ok(Installed {
@@ -236,7 +207,7 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         vendor: metadata.get_vendor().unwrap_or_default().to_owned(),
         generator: rpm_header::generator(metadata, GENERATOR),
         prefixes: rpm_header::prefixes(metadata),
-        named: requires.iter().map(|requirement| requirement.name.clone()).collect(),
+        named: requires.iter().map(|requirement| requirement.name.to_string()).collect(),
         requires,
         provides: provides.collect(),
         excludes,
@@ -248,16 +219,12 @@ fn lacks_tag(error: ::rpm::Error) -> Error {
     Error::malformed("the header lacks a tag").cause(error)
 }
 
-fn rpm_capability(dependency: ::rpm::Dependency) -> Capability {
-    let known = [
-        (DependencyFlags::LESS, '<'),
-        (DependencyFlags::GREATER, '>'),
-        (DependencyFlags::EQUAL, '='),
-    ];
-    let signs = known.into_iter().filter(|(flag, _)| dependency.flags.contains(*flag));
-    let sign: String = signs.map(|(_, c)| c).collect();
-    let bound = (!sign.is_empty()).then_some((sign, dependency.version));
-    Capability { name: dependency.name, bound }
+/// The bound of a dependency; any version where its flags are no comparison.
+fn rpm_bound(dependency: ::rpm::Dependency) -> Bound<'static> {
+    let sign = rpm::sign(dependency.flags);
+    let comparison = Comparison::split(&sign, Format::Rpm).filter(|(_, rest)| rest.is_empty());
+    let version = comparison.map(|(comparison, _)| (comparison, dependency.version.into()));
+    Bound { name: dependency.name.into(), version }
 }
 
 /// The node that an entry installs at `path`, and the fault of its digest, if any.

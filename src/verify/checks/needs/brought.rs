@@ -49,9 +49,9 @@ impl<'a> Brought<'a> {
                 }
             }
             brought.is_cut |= from.requires.iter().any(|requirement| {
-                let bound = requirement.bound.as_ref();
+                let bound = requirement.version.as_ref();
                 bound.is_some_and(|(_, version)| set.has_version(version))
-                    && !set.offering.contains_key(requirement.name.as_str())
+                    && !set.offering.contains_key(&*requirement.name)
             });
         }
         brought

@@ -92,7 +92,7 @@ impl<'a> InstalledSet<'a> {
         let mut links = BTreeMap::new();
         let mut loader: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
         for &package in packages {
-            let provided = package.provides.iter().map(|offer| offer.name.as_str());
+            let provided = package.provides.iter().map(|offer| &*offer.name);
             for name in provided.chain([package.name.as_str()]) {
                 offering.entry(name).or_insert_with(Vec::new).push(package);
             }

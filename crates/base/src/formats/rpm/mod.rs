@@ -43,6 +43,8 @@ pub use writer::{RpmWriter, around};
 
 use std::cmp::Ordering;
 
+use rpm::DependencyFlags as Flags;
+
 use super::payload::PayloadEntry;
 
 /// The first bytes of a package.
@@ -67,6 +69,12 @@ const SHA256_ALGORITHM: u32 = 8;
 /// Installed size in bytes, as stated in the header: files and the texts of links.
 pub fn installed_size(entries: &[PayloadEntry]) -> u64 {
     entries.iter().map(PayloadEntry::stored_size).sum()
+}
+
+/// The sign of a dependency with these flags, as `rpm -q --requires` shows it; empty if it compares nothing.
+pub fn sign(flags: Flags) -> String {
+    let signs = [(Flags::LESS, '<'), (Flags::GREATER, '>'), (Flags::EQUAL, '=')];
+    signs.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, sign)| sign).collect()
 }
 
 /// Compares two versions, each `[epoch:]version[-release]`, as rpm does.

@@ -31,7 +31,8 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
             add(package, DependencyLack::Host { host, version }, problems);
         }
         let is_bound = packages.iter().any(|other| package.is_bound_to(other));
-        if !is_bound && !package.requires.iter().any(|r| r.exact() == Some(package.version.as_str())) {
+        let own = Some(package.version.as_str());
+        if !is_bound && !package.requires.iter().any(|r| r.exact() == own) {
             add(package, DependencyLack::OwnVersion, problems);
         }
         check_brought(package, &by_name, problems);

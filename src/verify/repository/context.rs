@@ -16,8 +16,8 @@ use super::closure::{OpenWish, OpenWishes};
 use super::states::State;
 use super::trust::Trust;
 use crate::verify::problem::{
-    Check, IndexContradiction, IndexDifference, IndexFault, OpenDependency, Problem, Problems,
-    Report, SignatureFault,
+    Check, IndexContradiction, IndexDifference, IndexFault, IndexedDifference, OpenDependency,
+    Problem, Problems, Report, SignatureFault,
 };
 
 /// An index is held in memory; those of the largest distributions are below this.
@@ -233,5 +233,25 @@ impl NamedFiles<'_> {
     /// The content of that file.
     pub(super) fn open(self, path: &str) -> Result<Option<Content>> {
         self.find(path)?.map(|file| Content::open(file, self.budget)).transpose()
+    }
+
+    /// The result of `look` for the content of that file; adds a fault if it is missing or cannot be read.
+    pub(super) fn look<T>(
+        self,
+        path: &str,
+        faults: &mut Vec<Problem>,
+        look: impl FnOnce(&Content) -> Result<T>,
+    ) -> Option<T> {
+        let file = path.to_owned();
+        let seen = self.open(path).and_then(|content| content.as_ref().map(look).transpose());
+        faults.push(match seen {
+            Ok(Some(seen)) => return Some(seen),
+            Ok(None) => Problem::PackageMissing { file },
+            Err(error) => {
+                let difference = IndexedDifference::Unreadable { reason: error.to_string() };
+                Problem::PackageMismatch { file, difference }
+            }
+        });
+        None
     }
 }

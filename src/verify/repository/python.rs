@@ -307,46 +307,17 @@ fn look(
     project: &str,
     listed: &File,
 ) -> (Vec<Problem>, Option<WheelPackage>) {
-    let (mut faults, mut package) = (Vec::new(), None);
-    let wheel = open_named(files, path, &mut faults);
-    let metadata = open_named(files, &beside(path), &mut faults);
-    let seen = [
-        (
-            path.to_owned(),
-            wheel.map(|content| compare(&content, path, project, listed, &mut package)),
-        ),
-        (beside(path), metadata.map(|content| compare_metadata(&content, listed))),
-    ];
-    for (file, seen) in seen {
-        let differences = match seen {
-            None => continue,
-            Some(Ok(properties)) => properties
-                .into_iter()
-                .map(|it| IndexedDifference::Property(it.to_owned()))
-                .collect(),
-            Some(Err(error)) => vec![IndexedDifference::Unreadable { reason: error.to_string() }],
-        };
-        for difference in differences {
-            faults.push(Problem::PackageMismatch { file: file.clone(), difference });
-        }
+    let (mut faults, mut package, beside) = (Vec::new(), None, beside(path));
+    let compare = |wheel: &Content| compare(wheel, path, project, listed, &mut package);
+    let of_wheel = files.look(path, &mut faults, compare);
+    let of_metadata = files.look(&beside, &mut faults, |it| compare_metadata(it, listed));
+    for (file, properties) in [(path, of_wheel), (&*beside, of_metadata)] {
+        faults.extend(properties.into_iter().flatten().map(|property| {
+            let difference = IndexedDifference::Property(property.to_owned());
+            Problem::PackageMismatch { file: file.to_owned(), difference }
+        }));
     }
     (faults, package)
-}
-
-/// Opens a file; adds a fault if that fails.
-fn open_named(files: NamedFiles<'_>, path: &str, faults: &mut Vec<Problem>) -> Option<Content> {
-    match files.open(path) {
-        Ok(Some(content)) => Some(content),
-        Ok(None) => {
-            faults.push(Problem::PackageMissing { file: path.to_owned() });
-            None
-        }
-        Err(error) => {
-            let difference = IndexedDifference::Unreadable { reason: error.to_string() };
-            faults.push(Problem::PackageMismatch { file: path.to_owned(), difference });
-            None
-        }
-    }
 }
 
 /// The properties of a wheel in which it is not the one that is listed; `read` gets what was read.

@@ -217,19 +217,14 @@ fn package_faults(
     package: &SuitePackage,
     data: &mut PackageData,
 ) -> Vec<Problem> {
-    let compared = match named.open(&package.path) {
-        Ok(Some(content)) => compare(&content, &package.fields, data),
-        Ok(None) => {
-            return vec![Problem::PackageMissing { file: package.path.clone() }];
-        }
-        Err(error) => Err(error),
-    };
-    let differences = compared
-        .unwrap_or_else(|error| vec![IndexedDifference::Unreadable { reason: error.to_string() }]);
-    differences
-        .into_iter()
-        .map(|difference| Problem::PackageMismatch { file: package.path.clone(), difference })
-        .collect()
+    let mut faults = Vec::new();
+    let compare = |content: &Content| compare(content, &package.fields, data);
+    let differences = named.look(&package.path, &mut faults, compare).unwrap_or_default();
+    faults.extend(differences.into_iter().map(|difference| {
+        let file = package.path.clone();
+        Problem::PackageMismatch { file, difference }
+    }));
+    faults
 }
 
 fn compare(

@@ -32,23 +32,10 @@ pub(super) fn look(
     files: Option<&RpmFiles>,
     trust: &Trust,
 ) -> Vec<Observation> {
-    let compared = match named.open(&package.path) {
-        Ok(Some(content)) => compare(&content, package, files, trust),
-        Ok(None) => {
-            return vec![Observation::Fault(Problem::PackageMissing {
-                file: package.path.clone(),
-            })];
-        }
-        Err(error) => Err(error),
-    };
-    match compared {
-        Ok(seen) => seen,
-        Err(error) => {
-            let difference = IndexedDifference::Unreadable { reason: error.to_string() };
-            let file = package.path.clone();
-            vec![Observation::Fault(Problem::PackageMismatch { file, difference })]
-        }
-    }
+    let mut faults = Vec::new();
+    let compare = |content: &Content| compare(content, package, files, trust);
+    let seen = named.look(&package.path, &mut faults, compare).unwrap_or_default();
+    faults.into_iter().map(Observation::Fault).chain(seen).collect()
 }
 
 fn compare(

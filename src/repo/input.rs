@@ -105,9 +105,6 @@ pub(super) struct Given {
     pub findings: Findings,
 }
 
-/// The faults of a package for which `--skip-bad` leaves it out.
-const BAD: [Kind; 4] = [Kind::Malformed, Kind::Truncated, Kind::Unsupported, Kind::Limit];
-
 /// The packages of a run, which are packages or folders of packages, in the order of their
 /// paths. Files that a channel knows by name, size and time are not read, unless the run checks all.
 pub(super) fn given(
@@ -125,7 +122,7 @@ pub(super) fn given(
     let FoundFiles { files, mut findings } = found;
     let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
     let (bad, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
-        options.changes.skip_bad && outcome.as_ref().is_err_and(|error| BAD.contains(&error.kind()))
+        options.changes.skip_bad && outcome.as_ref().is_err_and(|error| error.is_of_format())
     });
     for error in bad.into_iter().filter_map(Result::err) {
         let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();

@@ -218,6 +218,11 @@ impl Error {
         matches!(self.kind(), Kind::Io | Kind::Changed | Kind::Interrupted | Kind::Bug)
     }
 
+    /// Whether bytes are not as their format wants them, or are more than rockpack reads.
+    pub fn is_of_format(&self) -> bool {
+        matches!(self.kind(), Kind::Malformed | Kind::Truncated | Kind::Unsupported | Kind::Limit)
+    }
+
     /// Whether the fault lies in the command line, the environment or the configuration.
     pub fn is_refusal(&self) -> bool {
         self.inner.is_refusal || matches!(self.kind(), Kind::Usage | Kind::Config)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::content::Content;
-use rockpack_base::error::{Kind, Result};
+use rockpack_base::error::Result;
 use rockpack_base::formats::kpm;
 use rockpack_base::tree::{Node, TreePath, folders_around};
 
@@ -181,17 +181,12 @@ pub(in crate::verify) struct CodeInFile<'a> {
 fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
     let InputFile { path, shard, content, mode } = *file;
     match examine(path, shard, (content, mode)) {
-        Err(error) if is_of_format(error.kind()) => {
+        Err(error) if error.is_of_format() => {
             let unread = Some(error.to_string());
             Ok(ExaminedInput::Plain(plain(shard, (content, mode), Vec::new(), unread)?))
         }
         examined => examined,
     }
-}
-
-/// Whether an error of this kind says that bytes are not as their format wants them.
-fn is_of_format(kind: Kind) -> bool {
-    matches!(kind, Kind::Malformed | Kind::Truncated | Kind::Unsupported | Kind::Limit)
 }
 
 fn plain(

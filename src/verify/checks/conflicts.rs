@@ -102,6 +102,8 @@ mod tests {
             assert_eq!(found(&[&excluding(against(field, "b", "< 7.1.0~rc1-1")), &old]), 0);
             assert_eq!(found(&[&excluding(against(field, "a", "< 2")), &old]), 0, "itself");
         }
+        let whole = excluding(against("Conflicts", "b", "= 7.1.0~rc1"));
+        assert_eq!(found(&[&whole, &old]), 1, "every release");
         assert_eq!(found(&[&excluding(against("Conflicts", "c", "<= 1")), &old]), 1);
         assert_eq!(found(&[&excluding(against("Obsoletes", "c", "<= 1")), &old]), 0);
         let newer = package("b", "7.1.0-1");

@@ -172,6 +172,20 @@ impl<'a> Context<'a> {
         self.problems.add(Problem::BadSignature { file: file.to_owned(), fault });
     }
 
+    /// Counts a signature in `file` if there are keys to check it by; a problem if it is bad.
+    pub(super) fn signed<T>(&mut self, file: &str, checked: Result<T>) -> Option<T> {
+        match checked {
+            Ok(signed) => {
+                self.report.signatures += usize::from(!self.trust.keys.is_empty());
+                Some(signed)
+            }
+            Err(error) => {
+                self.bad_signature(file, SignatureFault::Bad { reason: error.to_string() });
+                None
+            }
+        }
+    }
+
     /// A problem where what `file` makes valid is dated more than a day ahead of the clock.
     pub(super) fn check_date(&mut self, file: &str, seconds: i64) {
         if seconds > self.trust.at.clock.saturating_add(DAY) {

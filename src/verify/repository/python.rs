@@ -307,7 +307,8 @@ fn look(
     project: &str,
     listed: &File,
 ) -> (Vec<Problem>, Option<WheelPackage>) {
-    let (mut faults, mut package, beside) = (Vec::new(), None, beside(path));
+    let (mut faults, mut package) = (Vec::new(), None);
+    let beside = beside(path);
     let compare = |wheel: &Content| compare(wheel, path, project, listed, &mut package);
     let of_wheel = files.look(path, &mut faults, compare);
     let of_metadata = files.look(&beside, &mut faults, |it| compare_metadata(it, listed));

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::wheel::{Requirement, WheelFile, normalized};
+use rockpack_base::formats::wheel::{Place, Requirement, WheelFile, normalized, place};
 use rockpack_base::tree::{Node, TreePath};
 
 use super::set::{Sets, WheelSet};
@@ -23,7 +23,7 @@ use crate::verify::against::inputs::ArtifactInputs;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::installed::Installed;
-use crate::verify::own::wheel::{Wheel, elsewhere};
+use crate::verify::own::wheel::{DATA, Wheel};
 use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
 
 /// Texts that a split writes anew.
@@ -128,9 +128,9 @@ fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
         return Ok(());
     };
     for (name, member) in &fat.members {
-        if let (None, Some(inside)) = (&member.installed, elsewhere(name)) {
+        if let Place::Other(path) = place(name, &fat.dist_info) {
             let node = Node::File { data: member.content.clone(), mode: member.mode };
-            prefix.tree.insert(TreePath::new(inside)?, node)?;
+            prefix.tree.insert(TreePath::new(format!("{DATA}/{path}"))?, node)?;
         }
     }
     Ok(())

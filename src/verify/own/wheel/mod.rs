@@ -26,8 +26,8 @@ use crate::verify::problem::{
 };
 use member::{Found, found};
 
-/// How folders of what is installed elsewhere are named.
-const DATA: &str = ".data";
+/// The folder of what is installed elsewhere than in site-packages, whatever the wheel is called.
+pub(in crate::verify) const DATA: &str = ".data";
 
 /// A wheel.
 #[derive(Debug)]
@@ -215,11 +215,4 @@ impl Reading<'_> {
 /// Tags with blanks between them.
 pub(in crate::verify) fn spaced(tags: &BTreeSet<String>) -> String {
     tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
-}
-
-/// The path of a member that is installed elsewhere than in site-packages: below `.data`, whatever the wheel
-/// is called.
-pub(in crate::verify) fn elsewhere(name: &str) -> Option<&str> {
-    let (top, _) = name.split_once('/')?;
-    top.ends_with(DATA).then(|| name.get(top.len() - DATA.len()..))?
 }

@@ -45,23 +45,15 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
     let plain = is_file(&context.root.join(&path))?;
     let has_clear = is_file(&context.root.join(&clear))?;
     let has_detached = is_file(&context.root.join(&detached))?;
-    let keyed = !context.trust.keys.is_empty();
     // apt asks for InRelease first, and is content with it.
-    if keyed && !has_clear && !(plain && has_detached) {
+    if !context.trust.keys.is_empty() && !has_clear && !(plain && has_detached) {
         context.bad_signature(&clear, SignatureFault::Absent);
     }
     if !plain && has_clear {
         let Some(bytes) = context.read_head(&clear)? else { return Ok(None) };
-        return Ok(match clear_text(context, &bytes) {
-            Ok(text) => {
-                context.report.signatures += usize::from(keyed);
-                Some(ReleaseText { file: clear, text })
-            }
-            Err(error) => {
-                context.bad_signature(&clear, SignatureFault::Bad { reason: error.to_string() });
-                None
-            }
-        });
+        let text = clear_text(context, &bytes);
+        let text = context.signed(&clear, text);
+        return Ok(text.map(|text| ReleaseText { file: clear, text }));
     }
     let Some(bytes) = context.read_head(&path)? else {
         return Ok(None);
@@ -79,12 +71,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
         } else {
             context.trust.check_detached(&bytes, text.as_bytes())
         };
-        match checked {
-            Ok(()) => context.report.signatures += usize::from(keyed),
-            Err(error) => {
-                context.bad_signature(path, SignatureFault::Bad { reason: error.to_string() });
-            }
-        }
+        context.signed(path, checked);
     }
     Ok(Some(ReleaseText { file: path, text }))
 }

@@ -134,9 +134,8 @@ fn check_date(context: &mut Context<'_>, repomd: &Element) {
 
 fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let path = format!("{REPOMD}.asc");
-    let keyed = !context.trust.keys.is_empty();
     if !is_file(&context.root.join(&path))? {
-        if keyed {
+        if !context.trust.keys.is_empty() {
             context.bad_signature(&path, SignatureFault::Absent);
         }
         return Ok(());
@@ -144,12 +143,8 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let Some(signature) = context.read_head(&path)? else {
         return Ok(());
     };
-    match context.trust.check_detached(&signature, repomd) {
-        Ok(()) => context.report.signatures += usize::from(keyed),
-        Err(error) => {
-            context.bad_signature(&path, SignatureFault::Bad { reason: error.to_string() });
-        }
-    }
+    let checked = context.trust.check_detached(&signature, repomd);
+    context.signed(&path, checked);
     Ok(())
 }
 
@@ -203,25 +198,20 @@ fn child_text<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
 /// All lists have the same packages, each once.
 fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) {
     let ids: Vec<&str> = primary.iter().map(|package| package.checksum.as_str()).collect();
-    let set: BTreeSet<&str> = ids.iter().copied().collect();
-    if set.len() != ids.len() {
-        let list = "primary".to_owned();
-        context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
-    }
-    for (kind, ids) in lists.ids() {
+    let of_primary: BTreeSet<&str> = ids.iter().copied().collect();
+    for (kind, ids) in [("primary", Some(ids))].into_iter().chain(lists.ids()) {
+        let list = kind.to_owned();
         let Some(ids) = ids else {
-            let list = kind.to_owned();
             context.contradicts(REPOMD, IndexContradiction::ListAbsent { list });
             continue;
         };
-        let others: BTreeSet<&str> = ids.iter().copied().collect();
-        if others.len() != ids.len() {
-            let list = kind.to_owned();
-            context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
-        }
-        if others != set {
-            let list = kind.to_owned();
+        let set: BTreeSet<&str> = ids.iter().copied().collect();
+        if set != of_primary {
+            let list = list.clone();
             context.contradicts(REPOMD, IndexContradiction::OtherPackages { list });
+        }
+        if set.len() != ids.len() {
+            context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::rpm::{Front, MissingDigest, missing_digest};
-use rpm::{DependencyFlags as Flags, IndexTag, PackageMetadata};
+use rockpack_base::formats::rpm_md;
+use rpm::{IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::verify::own::rpm_header::bad_tags;
@@ -152,15 +153,7 @@ fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
 type RelationLine<'a> = (&'a str, &'a str, &'a str);
 
 fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
-    let signs = [Flags::LESS, Flags::GREATER, Flags::EQUAL];
-    let sign = match signs.map(|flag| dependency.flags.contains(flag)) {
-        [false, false, true] => "EQ",
-        [true, false, false] => "LT",
-        [false, true, false] => "GT",
-        [true, false, true] => "LE",
-        [false, true, true] => "GE",
-        _ => return (&dependency.name, "", ""),
-    };
+    let Some(sign) = rpm_md::sign(dependency.flags) else { return (&dependency.name, "", "") };
     let version = dependency.version.as_str();
     (&dependency.name, sign, version.strip_prefix("0:").unwrap_or(version))
 }

@@ -208,7 +208,8 @@ fn dependencies(found: Vec<rpm::Dependency>) -> Vec<IndexedDependency> {
     lines
 }
 
-fn sign(flags: Flags) -> Option<&'static str> {
+/// How a dependency with these flags compares versions, as lists spell it; `None` if it does not.
+pub fn sign(flags: Flags) -> Option<&'static str> {
     match [Flags::LESS, Flags::GREATER, Flags::EQUAL].map(|flag| flags.contains(flag)) {
         [false, false, true] => Some("EQ"),
         [true, false, false] => Some("LT"),

@@ -20,6 +20,7 @@ mod package;
 mod repomd;
 mod xml;
 
+pub use header::sign;
 pub use package::{
     Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
     RpmPackage, is_unlisted_path,

@@ -141,9 +141,9 @@ fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
     // Alternatives need none of their packages.
     let requires = depends.into_iter().flat_map(deb_bounds).map(Bound::into_owned);
     let named = depends.into_iter().flat_map(deb::relations).map_while(Result::ok);
-    let excludes = ["Breaks", "Conflicts"].into_iter().flat_map(|field| {
-        capabilities(deb, field).map(move |what| Against { field, what })
-    });
+    let excludes = ["Breaks", "Conflicts"]
+        .into_iter()
+        .flat_map(|field| capabilities(deb, field).map(move |what| Against { field, what }));
     let archs = field(deb, ARCHS_FIELD);
     Ok(Installed {
         format: Some(Format::Deb),

@@ -23,7 +23,6 @@ const ARCH: u32 = 1022;
 const FILE_FLAGS: u32 = 1037;
 const FILE_LANGS: u32 = 1097;
 const REQUIRE_NAME: u32 = 1049;
-const BASE_NAMES: u32 = 1117;
 const PAYLOAD_FORMAT: u32 = 1124;
 const FILE_COLORS: u32 = 1140;
 
@@ -31,12 +30,8 @@ const FILE_COLORS: u32 = 1140;
 const SIGNATURE_MD5: u32 = 1004;
 
 /// Flags of files by which rpm may leave them out.
-const FLAGS: [(u32, LeftOutAs); 4] = [
-    (1, LeftOutAs::Config),
-    (1 << 1, LeftOutAs::Document),
-    (1 << 6, LeftOutAs::Ghost),
-    (1 << 12, LeftOutAs::BuildArtifact),
-];
+const FLAGS: [(u32, LeftOutAs); 3] =
+    [(1, LeftOutAs::Config), (1 << 1, LeftOutAs::Document), (1 << 12, LeftOutAs::BuildArtifact)];
 
 /// Colours that every rpm of x86-64 installs: none, and that of 64-bit files.
 const COLORS: [u32; 2] = [0, 2];
@@ -319,9 +314,8 @@ impl Tags<'_> {
     fn files(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
         let (flags, colors) = (self.numbers(FILE_FLAGS), self.numbers(FILE_COLORS));
         let langs = self.texts_of(FILE_LANGS);
-        let has_files = !self.texts_of(BASE_NAMES).is_empty();
         let mut faults = Vec::new();
-        for (index, read) in rpm.entries().iter().enumerate().filter(|_| has_files) {
+        for (index, read) in rpm.entries().iter().enumerate() {
             let path = absolute_path(read);
             let Some(node) = installed.paths.get(&path) else { continue };
             let flags = flags.get(index).copied().unwrap_or_default();
@@ -373,7 +367,6 @@ pub(super) fn may_be(how: LeftOutAs, path: &str, node: &InstalledNode) -> bool {
             LeftOutAs::Language => has_folder(path, &["/locale/", "/man/", "/doc/", "/help/"]),
             LeftOutAs::Config => path.starts_with("/etc/"),
             LeftOutAs::BuildArtifact => path.contains("/.build-id"),
-            LeftOutAs::Ghost => false,
             LeftOutAs::Colour => matches!(class, Some(Class::Foreign(_))),
         }
 }

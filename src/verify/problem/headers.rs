@@ -88,9 +88,6 @@ pub enum LeftOutAs {
     /// Left out by `--excludeartifacts`.
     #[display("an artifact of the build (%artifact)")]
     BuildArtifact,
-    /// Never installed.
-    #[display("a ghost (%ghost)")]
-    Ghost,
     /// Left out where the macro `_transaction_color` names other word sizes.
     #[display("of another word size (its colour)")]
     Colour,

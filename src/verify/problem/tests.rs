@@ -702,7 +702,6 @@ fn of_headers() -> Vec<Problem> {
         LeftOutAs::Language,
         LeftOutAs::Config,
         LeftOutAs::BuildArtifact,
-        LeftOutAs::Ghost,
         LeftOutAs::Colour,
     ];
     let faults = [

@@ -139,7 +139,7 @@ fn kernel(decoder: &mut Decoder<&[u8]>, names: &mut Names) -> Result<(), Fault<I
     };
     for _ in 0..pairs {
         match decoder.one_of(&[(".name", Wanted)])? {
-            Some(Wanted) => decoder.append_name(names)?,
+            Some(Wanted) => _ = decoder.append_name(names)?,
             None => decoder.skip()?,
         }
     }

@@ -40,6 +40,7 @@ impl Text {
 
     /// Appends text, and cuts it if it is too long.
     pub fn append(&mut self, text: fmt::Arguments<'_>) {
+        // The only failure is a text that is cut.
         let _ = self.write_fmt(text);
     }
 
@@ -56,12 +57,6 @@ impl Text {
             self.append(format_args!("{CUT}"));
         }
         self.append(format_args!("{end}"));
-    }
-
-    fn set(&mut self, text: fmt::Arguments<'_>) {
-        *self = Self::new();
-        // The only failure is a text that is cut.
-        let _ = self.write_fmt(text);
     }
 }
 
@@ -108,10 +103,12 @@ pub fn fail_with_hint(code: Code, why: fmt::Arguments<'_>, hint: &'static str) -
     // A text that is being read stays unchanged.
     let _ = DRAFT.try_with(|draft| {
         draft.try_borrow_mut().map(|mut draft| {
+            *draft = Text::new();
             if is_private(why) {
-                draft.set(format_args!("the cause is hidden, because the process is privileged"));
+                let hidden = "the cause is hidden, because the process is privileged";
+                draft.append(format_args!("{hidden}"));
             } else {
-                draft.set(why);
+                draft.append(why);
             }
             draft.end(hint);
         })

@@ -14,7 +14,7 @@ use super::relations::simplified_deb;
 use super::scripts::Scripts;
 use super::settings::PlanSettings;
 use super::source::FileSource;
-use super::texts::CopyrightFacts;
+use super::texts::{CHANGE, CopyrightFacts};
 use super::words::Words;
 use crate::package::lengths::refuse_overlong;
 use crate::package::{
@@ -142,7 +142,7 @@ impl Draft {
             changes: vec![ChangelogEntry {
                 time: setting.time,
                 author: words.maintainer.to_owned(),
-                text: format!("- {}", setting.texts.change()),
+                text: format!("- {CHANGE}"),
             }],
         })
     }

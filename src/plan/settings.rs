@@ -139,11 +139,6 @@ impl PlanSettings {
         faults.settle(made())
     }
 
-    /// The folder that the dynamic linker is told to search, below the prefix.
-    pub fn libdir(&self) -> &TreePath {
-        &self.config.folders.libraries
-    }
-
     /// The install folder of kernel archives and their manifests, below the prefix.
     pub fn kpackdir(&self) -> &TreePath {
         &self.config.folders.kernels

@@ -90,6 +90,11 @@ impl ArchiveSet {
         self.archs.contains(arch)
             || self.kept.contains_key(arch) && made.any(|made| generic_of(made) == Some(arch))
     }
+
+    /// The folders where binaries look for the archives, the install folder first.
+    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
+        std::iter::once(&self.folder).chain(&self.search)
+    }
 }
 
 /// A kernel archive of an earlier build.
@@ -99,11 +104,4 @@ pub struct KeptArchive {
     pub size: u64,
     /// Code objects that wrappers name in it.
     pub kernel_count: u64,
-}
-
-impl ArchiveSet {
-    /// The folders where binaries look for the archives, the install folder first.
-    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
-        std::iter::once(&self.folder).chain(&self.search)
-    }
 }

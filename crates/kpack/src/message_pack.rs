@@ -174,17 +174,18 @@ impl<I: Input> Decoder<I> {
 
     /// Appends the texts of an array of `count` items to `names`. Skips other items.
     pub fn names(&mut self, count: u32, names: &mut Names) -> Decoded<(), I> {
-        (0..count).try_for_each(|_| self.append_name(names))
+        (0..count).try_for_each(|_| self.append_name(names).map(|_| ()))
     }
 
-    /// Appends the next item to `names` if it is a text, and skips it otherwise.
-    pub fn append_name(&mut self, names: &mut Names) -> Decoded<(), I> {
+    /// Appends the next item to `names` if it is a text, and tells whether it was. Skips any other item.
+    pub fn append_name(&mut self, names: &mut Names) -> Decoded<bool, I> {
         match self.item()? {
             Item::Text(len) => {
                 self.text(len, names.bytes())?;
-                Ok(names.end()?)
+                names.end()?;
+                Ok(true)
             }
-            other => self.skip_rest_of(other),
+            other => self.skip_rest_of(other).map(|()| false),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rockpack_base::content::{BlockStore, Content, Held, WINDOW};
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::hold;
 use rockpack_base::formats::wheel::{ListingFault, Place, RecordHasher, WheelArchive, place};
 use rockpack_base::formats::zip::{MemberReader, Method, ZipMember};
@@ -92,9 +92,7 @@ impl Reading<'_> {
         let (zip, mode) = (member.clone(), mode(member));
         Ok(WheelMember { zip, stored, content, sha256, mode, installed })
     }
-}
 
-impl Reading<'_> {
     /// The bytes of a deflated member: in memory, or in the store if the budget has no room.
     fn decoded(
         &self,
@@ -175,14 +173,11 @@ impl Sums {
         match wheel.listing_fault(member, Some(&found)) {
             // Findings tell of these; the wheels that are made have a RECORD of their own.
             Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok(sha256),
-            Some(fault) if !fault.is_of_split() => Err(differs(fault.to_string())),
+            Some(fault) if !fault.is_of_split() => Err(Error::malformed(fault.to_string()).hint(
+                "the wheel was changed after it was built: `wheel unpack` and `wheel pack` make its \
+                 RECORD anew, if the change was meant",
+            )),
             _ => Ok(sha256),
         }
     }
-}
-
-fn differs(message: String) -> Error {
-    let hint = "the wheel was changed after it was built: `wheel unpack` and `wheel pack` make its \
-                RECORD anew, if the change was meant";
-    Error::new(Kind::Malformed, message).hint(hint)
 }

@@ -28,8 +28,8 @@ use rayon::prelude::*;
 use rockpack_base::content::{BlockStore, Content, Inputs};
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::wheel::{
-    Condition, Metadata, Requirement, Version, WheelArchive, WheelFile, WheelName, normalized,
-    place,
+    Condition, Metadata, Place, Requirement, Version, WheelArchive, WheelFile, WheelName,
+    normalized, place,
 };
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Use;
@@ -146,7 +146,7 @@ fn read_content(
     archive.check_headers(&name)?;
     let mut findings = Findings::default();
     record::note_tags(&archive.wheel_file, &name, &mut findings);
-    let mut check = RecordCheck::new(&archive.record, &archive.dist_info);
+    let mut check = RecordCheck::new(&archive);
     let kept = sort(&archive, &mut check, path)?;
     progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
     progress.begin(Stage::Split);
@@ -232,10 +232,10 @@ fn tree(
     let mut faults = Faults::default();
     for (name, member) in members {
         let Some(installed) = &member.installed else { continue };
-        if place(name, dist_info).is_dist_info() {
+        if place(name, dist_info) == Place::DistInfo {
             continue;
         }
-        if place(installed.as_str(), dist_info).is_dist_info() {
+        if place(installed.as_str(), dist_info) == Place::DistInfo {
             let message = format!("is installed at {installed}, in the folder of the metadata");
             faults.add(Error::new(Kind::Conflict, message).file(member_name(path, name)));
             continue;

@@ -2,63 +2,47 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::formats::wheel::{Record, WheelFile, WheelName};
+use rockpack_base::formats::wheel::{ListingFault, WheelArchive, WheelFile, WheelName};
 use rockpack_base::formats::zip::ZipMember;
 
 use crate::report::{Finding, Findings};
 
-/// Signatures of RECORD, which a changed wheel cannot keep; installers ignore them.
-const SIGNATURES: [&str; 2] = ["RECORD.jws", "RECORD.p7s"];
-
-/// RECORD, and the members that exist.
+/// How RECORD and the members differ.
 pub(super) struct RecordCheck<'a> {
-    record: &'a Record,
-    dist_info: &'a str,
-    there: BTreeSet<String>,
+    wheel: &'a WheelArchive,
     unlisted: Vec<String>,
     unhashed: usize,
     dropped: Vec<String>,
 }
 
 impl<'a> RecordCheck<'a> {
-    /// A check of a wheel with this RECORD and `dist-info` folder.
-    pub fn new(record: &'a Record, dist_info: &'a str) -> Self {
-        Self {
-            record,
-            dist_info,
-            there: BTreeSet::new(),
-            unlisted: Vec::new(),
-            unhashed: 0,
-            dropped: Vec::new(),
-        }
+    /// A check of a wheel whose members have not been seen yet.
+    pub fn new(wheel: &'a WheelArchive) -> Self {
+        Self { wheel, unlisted: Vec::new(), unhashed: 0, dropped: Vec::new() }
     }
 
     /// Takes a member, and tells whether it is a file of the wheel.
     pub fn keeps(&mut self, member: &ZipMember) -> bool {
-        let own = member
-            .name
-            .strip_prefix(self.dist_info)
-            .and_then(|rest| rest.strip_prefix('/'))
-            .unwrap_or_default();
-        self.there.insert(member.name.clone());
-        if member.name.ends_with('/') || SIGNATURES.contains(&own) {
+        let fault = self.wheel.listing_fault(member, None);
+        // A changed wheel cannot keep a signature of RECORD; installers ignore it.
+        if member.name.ends_with('/') || fault == Some(ListingFault::Signature) {
             self.dropped.push(member.name.clone());
             return false;
         }
-        match self.record.rows.get(&member.name) {
-            None => self.unlisted.push(member.name.clone()),
-            _ if own == "RECORD" => {}
-            Some(row) if row.digest.is_none() => self.unhashed += 1,
-            Some(_) => {}
+        match fault {
+            Some(ListingFault::Unlisted | ListingFault::WithoutItself) => {
+                self.unlisted.push(member.name.clone());
+            }
+            Some(ListingFault::WithoutDigest) => self.unhashed += 1,
+            _ => {}
         }
         true
     }
 
     /// Notes differences from RECORD, and dropped members.
     pub fn finish(self, name: &WheelName, findings: &mut Findings) {
-        let Self { record, there, unlisted, unhashed, dropped, .. } = self;
-        let listed = record.rows.keys();
-        let absent: Vec<String> = listed.filter(|path| !there.contains(*path)).cloned().collect();
+        let Self { wheel: archive, unlisted, unhashed, dropped } = self;
+        let absent: Vec<String> = archive.rows_without_member().map(str::to_owned).collect();
         let wheel = name.to_string();
         if !unlisted.is_empty() || !absent.is_empty() || unhashed > 0 {
             let wheel = wheel.clone();

@@ -133,16 +133,12 @@ impl<'a> HostFiles<'a> {
             }
             let file = ComponentFile::new(component.id(), path);
             let id = match id_of(content) {
-                Ok(Some(id)) => Ok(id),
-                Ok(None) => Err(None),
+                Ok(Some(id)) => id,
                 Err(error) if error.is_of_reading() => {
                     return Err(error.structure(file.to_string()));
                 }
-                Err(error) => Err(Some(error.message().to_owned())),
-            };
-            let id = match id {
-                Ok(id) => id,
-                Err(reason) => {
+                found => {
+                    let reason = found.err().map(|error| error.message().to_owned());
                     findings.add(Finding::DebugFileWithoutId { file, reason });
                     continue;
                 }

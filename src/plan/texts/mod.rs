@@ -19,7 +19,7 @@ const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../templates/c
 const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../templates/changelog"));
 
 /// The text of a changelog entry.
-const CHANGE: &str = "Packaged from the output of a ROCm build.";
+pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 /// The descriptions by name.
 const DESCRIPTIONS: [(&str, &str); 15] = [
@@ -132,11 +132,6 @@ impl Texts {
         let template =
             template.ok_or_else(|| Error::bug(format!("there is no script template `{name}`")))?;
         self.render(*template, values)
-    }
-
-    /// The changelog's text for this version.
-    pub fn change(&self) -> &'static str {
-        CHANGE
     }
 
     /// Debian's `changelog.Debian.gz`; the gzip header has no name and no time.

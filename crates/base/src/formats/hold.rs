@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+pub use super::compression::decoder_fault as fault;
 use crate::content::{Content, Spool, WINDOW};
 use crate::error::{Error, Result};
 
@@ -37,11 +38,6 @@ fn spooled(reader: &mut dyn Read) -> Result<Content> {
             len => parts.push(spool.append(&window[..len])?),
         }
     }
-}
-
-/// Makes an error for a failed read from a payload or a compressed stream.
-pub fn fault(source: std::io::Error) -> Error {
-    super::compression::decoder_fault(source)
 }
 
 #[cfg(test)]

@@ -236,17 +236,14 @@ impl<R: Read> TarMembers<R> {
     }
 
     fn utf8(&self, bytes: Vec<u8>, start: u64) -> Result<String> {
-        String::from_utf8(bytes).map_err(|_| self.no_utf8(start))
-    }
-
-    /// Makes an error for a name that is not UTF-8: dpkg accepts it, rockpack does not.
-    fn no_utf8(&self, start: u64) -> Error {
         let message = "has a name that is no UTF-8";
-        let structure = member::structure(ARCHIVE, start);
-        match self.dialect {
-            Dialect::Dpkg => Error::unsupported(message).structure(structure),
+        String::from_utf8(bytes).map_err(|_| match self.dialect {
+            // dpkg accepts it, rockpack does not.
+            Dialect::Dpkg => {
+                Error::unsupported(message).structure(member::structure(ARCHIVE, start))
+            }
             Dialect::Control | Dialect::Strict => fault(start, message),
-        }
+        })
     }
 
     fn text(&mut self, size: u64) -> Result<String> {
@@ -348,10 +345,7 @@ impl<R: Read> Read for TarMembers<R> {
 }
 
 fn pax_size(value: &str, start: u64) -> Result<u64> {
-    bounded(value.parse().map_err(|_| fault(start, "has no size"))?, start)
-}
-
-fn bounded(size: u64, start: u64) -> Result<u64> {
+    let size = value.parse().map_err(|_| fault(start, "has no size"))?;
     if size <= SIZE_MAX { Ok(size) } else { Err(fault(start, "has a size beyond any file")) }
 }
 

@@ -57,10 +57,10 @@ mod toc;
 
 use std::ffi::CStr;
 
+use crate::ReadAt;
 use crate::message_pack::{Fault, Windows};
 use crate::names::Names;
 use crate::result_code::{Code, OutOfMemory};
-use crate::{Outside, ReadAt};
 
 pub use frames::{FrameFault, Frames};
 pub use header::{HEADER_LEN, Header, HeaderFault, MAGIC, VERSION};
@@ -253,14 +253,5 @@ impl Archive {
         let span = usize::try_from(ordinal).ok().and_then(|slot| self.stored.get(slot));
         let span = *span.ok_or(Code::KernelNotFound)?;
         if span.size <= BLOB_LIMIT && span.is_within(self.len) { Ok(span) } else { Err(Code::Io) }
-    }
-}
-
-/// Opens the archive that fills `bytes`.
-impl TryFrom<&[u8]> for Archive {
-    type Error = OpenFault<Outside>;
-
-    fn try_from(bytes: &[u8]) -> Result<Self, Self::Error> {
-        Self::open(bytes)
     }
 }

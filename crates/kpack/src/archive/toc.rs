@@ -238,18 +238,6 @@ fn row<I: Input>(pairs: u32, decoder: &mut Decoder<I>) -> TocResult<Option<Row>,
     Ok(ordinal.map(|ordinal| Row { ordinal, original_size }))
 }
 
-/// Appends the next item to `names` if it is a text, and tells whether it was.
-fn name<I: Input>(decoder: &mut Decoder<I>, names: &mut Names) -> Result<bool, Fault<I::Error>> {
-    match decoder.item()? {
-        Item::Text(len) => {
-            decoder.text(len, names.bytes())?;
-            names.end()?;
-            Ok(true)
-        }
-        other => decoder.skip_rest_of(other).map(|()| false),
-    }
-}
-
 /// Least bytes of a key with one row. All writers use far more.
 const ROW_MIN: u64 = 40;
 
@@ -278,7 +266,7 @@ impl RowsRead {
         };
         read.reserve(decoder.at_most(keys, ROW_MIN))?;
         for _ in 0..keys {
-            if !name(decoder, &mut read.keys)? {
+            if !decoder.append_name(&mut read.keys)? {
                 decoder.skip()?;
                 continue;
             }
@@ -300,7 +288,7 @@ impl RowsRead {
     /// Reads the rows of the last key.
     fn read_targets<I: Input>(&mut self, count: u32, decoder: &mut Decoder<I>) -> TocResult<(), I> {
         for _ in 0..count {
-            if !name(decoder, &mut self.targets)? {
+            if !decoder.append_name(&mut self.targets)? {
                 decoder.skip()?;
                 continue;
             }

@@ -8,8 +8,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
-use crate::formats::deb::{ControlFields, FIELDS_MAX, parse_control, parse_stanza};
+use crate::formats::deb::{ControlFields, FIELDS_MAX, fault, parse_control, parse_stanza};
+use crate::formats::package_file::Format;
 use crate::formats::path_digests::PathDigests;
+use crate::formats::spelling;
 
 /// Fields that the index adds; a package that states one would contradict it.
 const OF_THE_INDEX: [&str; 7] =
@@ -66,14 +68,15 @@ impl DebPackage {
     fn check(&self, fields: &ControlFields) -> Result<()> {
         let mut faults = Vec::new();
         for (what, name) in [("package", &self.name), ("source", &self.source)] {
-            let begins = begins_alphanumeric(name);
-            if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
+            if !spelling::is_name(Format::Deb, name) {
                 faults.push(fault(format!("`{}` is no {what} name", name.escape_debug())));
             }
         }
-        let begins = begins_alphanumeric(&self.architecture);
-        if !begins || !self.architecture.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '-')) {
-            let message = format!("`{}` is no architecture", self.architecture.escape_debug());
+        let architecture = &self.architecture;
+        if !spelling::is_architecture(Format::Deb, architecture)
+            || architecture.contains(|c: char| c.is_ascii_uppercase())
+        {
+            let message = format!("`{}` is no architecture", architecture.escape_debug());
             faults.push(fault(message));
         }
         let stated = OF_THE_INDEX.iter().filter(|name| fields.get(name).is_some());
@@ -98,10 +101,6 @@ fn required_field(fields: &ControlFields, name: &str) -> Result<String> {
         "" => Err(fault(format!("has no field {name}"))),
         value => Ok(value.to_owned()),
     }
-}
-
-fn begins_alphanumeric(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 /// The control file `text` without the fields that an index leaves out.
@@ -161,10 +160,6 @@ pub fn paragraphs(text: &str) -> impl Iterator<Item = Result<ControlFields>> {
         }
         parse_stanza(text)
     })
-}
-
-fn fault(message: String) -> Error {
-    Error::malformed(message).structure("control file")
 }
 
 #[cfg(test)]

@@ -177,8 +177,8 @@ pub(in crate::formats) fn excerpt(line: &str) -> String {
     format!("{}{rest}", shown.escape_debug())
 }
 
-pub(super) fn fault(message: String) -> Error {
-    Error::new(Kind::Malformed, message).structure("control file")
+pub(in crate::formats) fn fault(message: String) -> Error {
+    Error::malformed(message).structure("control file")
 }
 
 #[cfg(test)]

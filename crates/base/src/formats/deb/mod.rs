@@ -28,8 +28,8 @@ mod version;
 mod writer;
 
 pub use control::{Control, ControlField, is_compressed as is_control_compressed};
-pub(super) use fields::excerpt;
 pub use fields::{ControlFields, FieldName, parse as parse_fields, parse_control, parse_stanza};
+pub(super) use fields::{excerpt, fault};
 pub use owned::{each_owned_path, why_unread};
 pub(super) use reader::FIELDS_MAX;
 pub use reader::{DebFront, DebReader};

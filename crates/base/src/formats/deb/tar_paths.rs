@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
 
+use super::lists::below_root;
 use crate::formats::payload::{PayloadEntryKind, SpecialKind};
 
 /// The kind of file at a path.
@@ -58,7 +59,7 @@ impl Paths {
     /// Adds a member called `name`, which is `path` below the root. The error is the reason why dpkg refuses
     /// it after the earlier members, as the rest of a sentence.
     pub fn add(&mut self, name: &str, path: &str, kind: &PayloadEntryKind) -> Result<(), String> {
-        let name = spelling(name.trim_end_matches('/'));
+        let name = below_root(name.trim_end_matches('/'));
         if let Some(above) = self.not_a_folder(path) {
             return Err(format!("is below `{above}`, which is no folder in this package"));
         }
@@ -88,7 +89,7 @@ impl Paths {
 
     /// Whether a hard link may lead to the earlier file `target`.
     pub fn is_linkable(&self, target: &str) -> bool {
-        self.0.get(&digest(spelling(target))).is_some_and(|seen| seen.is_linkable)
+        self.0.get(&digest(below_root(target))).is_some_and(|seen| seen.is_linkable)
     }
 
     /// A path above `path` where the package has something other than a folder. Paths above a folder were
@@ -122,13 +123,4 @@ pub(super) fn name_fault(name: &str, path: &str, kind: &PayloadEntryKind) -> Opt
     let name = name.trim_end_matches('/');
     let ends_here = !path.is_empty() && name.rsplit('/').next() == Some(".");
     ends_here.then_some("has a name that ends with `/.`")
-}
-
-/// A name as dpkg compares it: without any leading `/` and `./`.
-fn spelling(name: &str) -> &str {
-    let mut name = name;
-    while let Some(rest) = name.strip_prefix('/').or_else(|| name.strip_prefix("./")) {
-        name = rest;
-    }
-    name
 }

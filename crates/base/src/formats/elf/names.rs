@@ -51,16 +51,14 @@ impl<'a> StringTable<'a> {
         Ok(name)
     }
 
-    fn refuse(&self, place: u64, message: String) -> Error {
-        let error = self.file.refuse(Kind::Limit, "string table", place, message);
-        error.hint("the file is damaged: build it or copy it again")
-    }
-}
-
-impl StringTable<'_> {
     /// The name at `offset` as text.
     pub fn text(&mut self, offset: u32, place: u64) -> Result<String> {
         self.get(offset, place).map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
+    fn refuse(&self, place: u64, message: String) -> Error {
+        let error = self.file.refuse(Kind::Limit, "string table", place, message);
+        error.hint("the file is damaged: build it or copy it again")
     }
 }
 

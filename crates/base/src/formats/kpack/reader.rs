@@ -279,7 +279,7 @@ impl ArchiveBody<'_> {
         let listed = fields.list(field::BLOBS)?;
         if listed.len() as u64 > u64::from(FRAME_LIMIT) {
             let message = format!("{} code objects, more than {FRAME_LIMIT}", listed.len());
-            return Err(Error::new(Kind::Limit, message).at(&self.content.place(0)));
+            return Err(self.over_limit(message, 0));
         }
         let mut blobs = Vec::new();
         for value in listed {

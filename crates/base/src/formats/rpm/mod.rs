@@ -39,6 +39,7 @@ pub use resign::signed;
 pub use scripts::{RpmChange, Scriptlet, ScriptletPhase};
 pub use signer::{HeaderSignature, HeaderSigner, SignatureTag};
 pub use specification::{Dependency, DependencyKind, RpmSpecification};
+pub(super) use structure::SIGNATURES;
 pub use writer::{RpmWriter, around};
 
 use std::cmp::Ordering;

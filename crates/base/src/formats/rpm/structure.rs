@@ -54,8 +54,9 @@ const OF_SIGNATURE: [TagTypes; 5] = [
     (&[8], &[274, 275, 276, 277, 278, 279]),
 ];
 
-/// Tags of a signature whose value begins with an OpenPGP signature packet.
-const SIGNATURES: [u32; 4] = [267, 268, 1002, 1005];
+/// Signatures that rpm 4 reads, of the header by DSA and RSA, and of header and payload by PGP and GPG: one
+/// OpenPGP packet each.
+pub(in crate::formats) const SIGNATURES: [u32; 4] = [267, 268, 1002, 1005];
 
 /// Tags of a header, beginning with the ones that rpm copies into it from the signature.
 const OF_HEADER: [TagTypes; 9] = [

@@ -13,7 +13,7 @@ use super::package::{
     RpmPackage, fault, is_primary, is_xml,
 };
 use crate::error::{Error, Result};
-use crate::formats::rpm::{Front, missing_digest};
+use crate::formats::rpm::{Front, SIGNATURES, missing_digest};
 
 /// Number of changelog entries in an index: createrepo_c's default.
 const CHANGELOG_MAX: usize = 10;
@@ -21,9 +21,6 @@ const CHANGELOG_MAX: usize = 10;
 /// File type bits of a mode, and a directory's.
 const MODE_TYPE: u16 = 0o170_000;
 const MODE_DIRECTORY: u16 = 0o040_000;
-
-/// Signatures that rpm 4 reads, of the header by DSA and RSA, and of header and payload by PGP and GPG.
-const RPM4_SIGNATURES: [u32; 4] = [267, 268, 1002, 1005];
 
 /// The tag of rpm 3 for whole paths.
 const OLD_FILE_NAMES: u32 = 1027;
@@ -37,8 +34,7 @@ impl RpmPackage {
         let metadata = &front.metadata;
         let header = &metadata.header;
         let files = files(header)?;
-        let for_rpm4 =
-            RPM4_SIGNATURES.into_iter().any(|tag| metadata.signature.entry_is_present(tag));
+        let for_rpm4 = SIGNATURES.into_iter().any(|tag| metadata.signature.entry_is_present(tag));
         let signed = !metadata.raw_signatures().map_err(bad)?.is_empty() || for_rpm4;
         let package = Self {
             name: text(header, IndexTag::RPMTAG_NAME)?,

@@ -172,14 +172,7 @@ impl FileKind {
     }
 }
 
-impl RpmFile {
-    /// Whether `primary` lists the file, so that dependencies on it are found without `filelists`.
-    pub fn is_primary(&self) -> bool {
-        is_primary(&self.path)
-    }
-}
-
-/// Whether `primary` lists files of that path.
+/// Whether `primary` lists files of that path, so that dependencies on them are found without `filelists`.
 pub(super) fn is_primary(path: &str) -> bool {
     path.starts_with("/etc/") || path.contains("bin/") || path == "/usr/lib/sendmail"
 }

@@ -48,14 +48,13 @@ impl Repomd {
         root("repomd", spaces.into_iter(), |xml| {
             text(xml, "revision", &revision)?;
             if !self.keys.is_empty() {
-                xml.create_element("tags").write_inner_content(|xml| self.write_keys(xml))?;
+                xml.create_element("tags").write_inner_content(|xml| {
+                    let mut keys = self.keys.iter().map(|key| format!("{KEYRING_KEY}{key}"));
+                    keys.try_for_each(|key| text(xml, "repo", &key))
+                })?;
             }
             self.data.iter().try_for_each(|file| data(xml, file, &revision))
         })
-    }
-
-    fn write_keys(&self, xml: &mut Xml) -> std::io::Result<()> {
-        self.keys.iter().try_for_each(|key| text(xml, "repo", &format!("{KEYRING_KEY}{key}")))
     }
 }
 

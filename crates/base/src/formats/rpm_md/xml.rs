@@ -5,7 +5,7 @@ use std::io;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::package::{FileKind, IndexedDependency, RpmPackage, is_xml};
+use super::package::{FileKind, IndexedDependency, RpmPackage, is_primary, is_xml};
 use crate::error::{Error, Result};
 
 const COMMON: &str = "http://linux.duke.edu/metadata/common";
@@ -144,7 +144,7 @@ fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
         xml.create_element(name.as_str())
             .write_inner_content(|xml| list.entries.iter().try_for_each(|d| dependency(xml, d)))?;
     }
-    for file in package.files.iter().filter(|file| file.is_primary()) {
+    for file in package.files.iter().filter(|file| is_primary(&file.path)) {
         file_element(xml, file.kind, &file.path)?;
     }
     Ok(())

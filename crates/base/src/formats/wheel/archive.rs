@@ -73,13 +73,6 @@ pub enum Place<'a> {
     Other(&'a str),
 }
 
-impl Place<'_> {
-    /// Whether it is the folder `dist-info`.
-    pub fn is_dist_info(self) -> bool {
-        self == Place::DistInfo
-    }
-}
-
 /// The place of the member called `name` of a wheel with this `dist-info` folder.
 pub fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
     let stem = dist_info.strip_suffix(DIST_INFO).unwrap_or(dist_info);
@@ -162,11 +155,8 @@ impl WheelArchive {
             faults.push(InfoFault::Folder { folder: self.dist_info.clone() });
         }
         let parsed = self.metadata.all("Requires-Dist").map(Requirement::parse);
-        faults.extend(
-            parsed
-                .filter_map(Result::err)
-                .map(|error| InfoFault::Requirement { reason: error.to_string() }),
-        );
+        let reasons = parsed.filter_map(Result::err).map(|error| error.to_string());
+        faults.extend(reasons.map(|reason| InfoFault::Requirement { reason }));
         faults
     }
 

@@ -47,7 +47,12 @@ pub(super) fn directory(archive: &Content) -> Result<Directory> {
     if disk != 0 || start_disk != 0 || here != count {
         return Err(several_disks(archive, end));
     }
-    bounded(archive, offset, size, count, end)
+    if offset.checked_add(size) != Some(end) {
+        let message = "says that the central headers end elsewhere than in front of it";
+        let error = fault(archive, "end record", end, message);
+        return Err(error.hint("the archive is cut, or other bytes stand in front of it"));
+    }
+    Ok(Directory { range: offset..end, count })
 }
 
 /// The offset and the numbers of the ZIP64 end record whose locator is at `locator`.
@@ -72,16 +77,6 @@ fn numbers_64(archive: &Content, locator: u64) -> Result<(u64, Numbers)> {
     let [disk, start_disk] = [(); 2].map(|()| u64::from(fields.u32()));
     let [here, count, size, offset] = [(); 4].map(|()| fields.u64());
     Ok((at, [disk, start_disk, here, count, size, offset]))
-}
-
-/// Checks that the central headers end at the start of the end record.
-fn bounded(archive: &Content, offset: u64, size: u64, count: u64, end: u64) -> Result<Directory> {
-    if offset.checked_add(size) != Some(end) {
-        let message = "says that the central headers end elsewhere than in front of it";
-        let error = fault(archive, "end record", end, message);
-        return Err(error.hint("the archive is cut, or other bytes stand in front of it"));
-    }
-    Ok(Directory { range: offset..end, count })
 }
 
 /// Finds the end record, and returns its offset.

@@ -139,19 +139,12 @@ fn readable(name: &str, version: u16, flags: u16, method: u16) -> Result<Method>
     if version & 0xff > VERSION_MAX {
         return Err(Error::unsupported(format!("the member {name} {TOO_NEW}")));
     }
-    method_of(method).ok_or_else(|| {
+    let known = [Method::Stored, Method::Deflated].into_iter().find(|it| it.number() == method);
+    known.ok_or_else(|| {
         let message = format!("the member {name} is compressed by method {method}");
         let hint = "pip reads members that are stored or deflated: pack the wheel with deflate";
         Error::unsupported(message).hint(hint)
     })
-}
-
-const fn method_of(number: u16) -> Option<Method> {
-    match number {
-        0 => Some(Method::Stored),
-        8 => Some(Method::Deflated),
-        _ => None,
-    }
 }
 
 /// The 64-bit numbers in the extra fields of a header.

@@ -91,22 +91,13 @@ impl ZipReader {
 
     /// A reader of a member's bytes; at the end, it compares their number and CRC-32 with the header.
     pub fn reader(&self, member: &ZipMember) -> Result<MemberReader> {
-        let stored = self.stored(member)?;
-        let len = stored.len();
-        let source = BufReader::with_capacity(128 << 10, stored.reader());
+        let source = BufReader::with_capacity(128 << 10, self.stored(member)?.reader());
         let source = match member.method {
             Method::Stored => MemberSource::Stored(source),
             Method::Deflated => MemberSource::Deflated(DeflateDecoder::new(source)),
         };
         let place = self.archive.place(member.stored.start);
-        Ok(MemberReader {
-            source,
-            member: member.clone(),
-            stored: len,
-            read: 0,
-            crc: Crc::new(),
-            place,
-        })
+        Ok(MemberReader { source, member: member.clone(), read: 0, crc: Crc::new(), place })
     }
 
     /// Reads all bytes of a member, at most `limit`; messages call it `what`.
@@ -125,8 +116,6 @@ impl ZipReader {
 pub struct MemberReader {
     source: MemberSource,
     member: ZipMember,
-    /// Number of stored bytes.
-    stored: u64,
     read: u64,
     crc: Crc,
     /// The place of the first stored byte.
@@ -155,7 +144,7 @@ impl MemberReader {
             return Err(self.damaged("its bytes have another CRC-32 than its header says"));
         }
         if let MemberSource::Deflated(decoder) = &self.source
-            && decoder.total_in() != self.stored
+            && decoder.total_in() != self.member.stored.end - self.member.stored.start
         {
             return Err(self.damaged("bytes follow the end of its compressed stream"));
         }

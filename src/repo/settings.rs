@@ -104,10 +104,12 @@ impl ChannelSettings {
             )));
         }
         let bad = self.url.as_deref().filter(|url| {
-            !url.contains(':') || url.contains(|c: char| c.is_whitespace() || c.is_control())
+            // dnf takes a comma for the end of a URL.
+            !url.contains(':')
+                || url.contains(|c: char| c.is_whitespace() || c.is_control() || c == ',')
         });
         if let Some(url) = bad {
-            faults.push(usage(format!("--url `{}` is no URL", url.escape_debug())));
+            faults.push(usage(format!("--url `{}` is no URL for all clients", url.escape_debug())));
         }
         Error::gather(faults).map_or(Ok(()), Err)
     }

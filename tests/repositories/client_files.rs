@@ -10,7 +10,7 @@ use support::repo_fixture::{
     EPOCH, client_file, deb, failed_checks, plain_spec, publish, refused, repo, repo_at, rpm,
     verify, verify_by,
 };
-use support::tools::{need, run, succeed, told};
+use support::tools::{need, need_root, run, succeed, told};
 
 use crate::key_lives::Ring;
 use crate::pool::take_from_state;
@@ -166,7 +166,7 @@ fn what_files_say_is_compared_with_what_is_published() {
         ("own.repo", key, absent, "names the key https://example.org/rocm/absent.asc, which"),
         ("own.repo", key, &format!("{key},{absent}"), "names the key "),
         ("own.repo", key, "https://example.org/rocm/own.repo", "is not read by all clients"),
-        ("own.repo", key, "https://example.org/k.asc", "leads to https://example.org/k.asc"),
+        ("own.repo", key, "https://evil.example/k.asc", "leads to https://evil.example/k.asc"),
         ("own.repo", &format!("\ngpgkey={key}"), "", "says nothing for `gpgkey`"),
         ("own.repo", "baseurl", "baseURL", "says nothing for `baseurl`"),
         ("own.repo", "enabled=1", "metalink=https://example.org/m", "leads to https://example."),
@@ -226,10 +226,110 @@ fn what_files_say_is_compared_with_what_is_published() {
     }
     let line = "deb [arch=amd64 signed-by=/usr/share/keyrings/own-archive-keyring.asc] \
                 https://example.org/rocm/ stable main # ours\n";
-    for (name, text) in [("own.list", line), ("files.list", "a list of something else\n")] {
+    for (name, text) in [("own.list", line), ("files.list", "debian/rules\nout of debug\n")] {
         fs::write(copy.join(name), text).unwrap();
         assert_passes(&copy, &vendor.key.public);
     }
+}
+
+/// dnf and zypper take indexes without a signature only by files that `verify` names.
+#[test]
+fn clients_that_check_no_signature_have_files_that_are_named() {
+    need(&["dnf", "zypper"]);
+    need_root();
+    let vendor = Vendor::new();
+    let url = format!("file://{}", vendor.room.path().join("out").display());
+    let options = ["--url", &url, "--name", "own", "--sign-packages"];
+    let (served, _) = vendor.publish("out", 0, &options);
+    let out = vendor.room.path().join("copy");
+    run(Command::new("cp").arg("-a").arg(&served).arg(&out));
+    fs::remove_dir_all(out.join(".rockpack")).unwrap();
+    fs::remove_file(served.join("repodata/repomd.xml.asc")).unwrap();
+    let good = fs::read_to_string(out.join("own.repo")).unwrap();
+    let mut found = Vec::new();
+    for (before, after) in [
+        ("\nenabled=1", ""),
+        ("repo_gpgcheck=1", "repo_gpgcheck = True"),
+        ("repo_gpgcheck=1", "repo_gpgcheck=no"),
+        ("repo_gpgcheck=1", "repo_gpgcheck="),
+        ("repo_gpgcheck=1", "repo_gpgcheck=2"),
+        ("repo_gpgcheck=1", "repo_gpgcheck=\u{b1}"),
+        ("repo_gpgcheck=1", " repo_gpgcheck=1"),
+        ("repo_gpgcheck=1", "Repo_GpgCheck=1"),
+        ("repo_gpgcheck=1", ";repo_gpgcheck=1"),
+        ("repo_gpgcheck=1", "repo_gpgcheck=1\nrepo_gpgcheck=0"),
+        ("gpgkey", "[own]\nrepo_gpgcheck=0\ngpgkey"),
+        ("name=own", "name=\u{e9}"),
+    ] {
+        let text = good.replacen(before, after, 1);
+        assert!(text != good, "{before}");
+        // Latin-1, and no UTF-8.
+        let bytes: Vec<u8> = text.chars().map(|it| u8::try_from(it).unwrap()).collect();
+        fs::write(out.join("own.repo"), &bytes).unwrap();
+        let is_named = failed_checks(&verify(&out)) == ["V104"];
+        let room = tempfile::tempdir_in(vendor.room.path()).unwrap();
+        let repos = room.path().join("etc/zypp/repos.d");
+        fs::create_dir_all(&repos).unwrap();
+        fs::write(repos.join("own.repo"), &bytes).unwrap();
+        let mut dnf = Command::new("dnf");
+        dnf.arg(format!("--installroot={}", room.path().display()));
+        dnf.arg(format!("--setopt=reposdir={}", repos.display()));
+        dnf.args(["--setopt=own.skip_if_unavailable=0", "--releasever=1", "-y", "makecache"]);
+        let mut zypper = Command::new("zypper");
+        zypper.arg("--root").arg(room.path()).args(["--non-interactive", "refresh"]);
+        let take = [dnf, zypper].map(|mut it| {
+            it.env("LC_ALL", "C").output().unwrap().status.success()
+        });
+        assert!(is_named || take == [false; 2], "{after}: {take:?}");
+        found.push((is_named, take));
+    }
+    let unnamed: Vec<_> = found.iter().map(|(is_named, _)| !is_named).collect();
+    assert_eq!(unnamed, [&[true; 2][..], &[false; 10]].concat());
+    // Both take them by `no`.
+    assert_eq!(found.get(2), Some(&(true, [true; 2])));
+}
+
+/// Repositories of other tools have keys in a folder for several, further repositories below, and earlier keys.
+#[test]
+fn files_for_clients_by_other_tools_pass() {
+    let vendor = Vendor::new();
+    let options = ["--url", "https://example.org/rocm", "--name", "own", "--sign-packages"];
+    let (out, _) = vendor.publish("out", 0, &options);
+    fs::remove_dir_all(out.join(".rockpack")).unwrap();
+    let text = fs::read_to_string(out.join("own.repo")).unwrap();
+    let key = "https://example.org/rocm/own-archive-keyring.asc";
+    fs::create_dir(out.join("debug")).unwrap();
+    run(Command::new("cp").arg("-a").arg(out.join("repodata")).arg(out.join("debug")));
+    fs::copy(out.join("own-archive-keyring.asc"), out.join("RPM-GPG-KEY-own")).unwrap();
+    fs::copy(&vendor.key.public, out.join("repodata/repomd.xml.key")).unwrap();
+    for (before, after) in [
+        (key, "https://example.org/keys.asc"),
+        (key, "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-own"),
+        ("", "[debug]\nbaseurl=https://example.org/rocm/debug/\ngpgkey=https://example.org/rocm/\
+            RPM-GPG-KEY-own\ngpgcheck=1\nrepo_gpgcheck=1\n"),
+    ] {
+        fs::write(out.join("own.repo"), text.replacen(before, after, 1)).unwrap();
+        assert_passes(&out, &vendor.key.public);
+    }
+    // Without that folder, and by a key that signed nothing, alone and beside the one that did.
+    fs::remove_dir_all(out.join("debug")).unwrap();
+    assert!(verify(&out).contains("own.repo: leads to https://example.org/rocm/debug/"));
+    let earlier = vendor.room.path().join("earlier");
+    fs::create_dir(&earlier).unwrap();
+    let old = support::gpg_keys::key(&earlier, "old", "ed25519");
+    fs::copy(&old.public, out.join("old")).unwrap();
+    for (keys, codes) in [("old", &["V104"][..]), ("own-archive-keyring.asc old", &[])] {
+        let keys = keys.replace(' ', ",https://example.org/rocm/");
+        let keys = format!("https://example.org/rocm/{keys}");
+        fs::write(out.join("own.repo"), text.replacen(key, &keys, 1)).unwrap();
+        let said = verify(&out);
+        assert_eq!(failed_checks(&said), codes, "{said}");
+    }
+    // Where the keyring is not published, clients have it under another name.
+    fs::remove_file(out.join("own-archive-keyring.asc")).unwrap();
+    fs::remove_file(out.join("repodata/repomd.xml.key")).unwrap();
+    fs::remove_file(out.join("own.repo")).unwrap();
+    assert_passes(&out, &vendor.key.public);
 }
 
 /// apt takes none of the sources that `verify` calls unreadable or incomplete.
@@ -479,9 +579,9 @@ fn pins_are_remembered_and_for_this_repository() {
         assert_eq!(priorities(vendor.publish("out", after, &["--pin", pin])), pinned);
         assert_eq!(priorities(vendor.publish("out", after, &[])), pinned);
     }
-    for pin in ["0", "-1", "32768"] {
-        let (mut repo, _) = vendor.repo("out", 3, &[&format!("--pin={pin}")]);
-        assert_eq!(refused(&mut repo).1, 64, "{pin}");
+    for bad in ["--pin=0", "--pin=-1", "--pin=32768", "--url=https://example.org/a,b"] {
+        let (mut repo, _) = vendor.repo("out", 3, &[bad]);
+        assert_eq!(refused(&mut repo).1, 64, "{bad}");
     }
 }
 

@@ -28,8 +28,15 @@ const PLAIN_OPTIONS: &str = "name baseurl mirrorlist metalink gpgkey enabled gpg
     repo_gpgcheck priority metadata_expire autorefresh keeppackages cost module_hotfixes countme \
     refresh skip_if_unavailable";
 
-/// The folders of the keyrings that sources of apt name.
-const KEYRINGS: [&str; 2] = ["/usr/share/keyrings/", "/etc/apt/keyrings/"];
+/// The folders of keyrings of apt and rpm on the machines of clients.
+const KEYRINGS: [&str; 3] =
+    ["/usr/share/keyrings/", "/etc/apt/keyrings/", "file:///etc/pki/rpm-gpg/"];
+
+/// The key that zypper takes without being told.
+const ZYPPER_KEY: &str = "repodata/repomd.xml.key";
+
+/// Names of keyrings, each with those that clients get with it: one of them may have earlier keys only.
+type Keyrings = BTreeSet<Vec<String>>;
 
 /// The endings of the names of files that are no keyrings.
 const ENDINGS: [(&str, Form); 4] = [
@@ -49,20 +56,22 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         names.extend(entry?.file_name().to_str().map(str::to_owned));
     }
     names.sort();
-    let (mut read, mut keyrings) = (Vec::new(), BTreeSet::new());
+    let (mut read, mut keyrings) = (Vec::new(), Keyrings::new());
+    keyrings.extend(has_file(context, ZYPPER_KEY)?.then(|| vec![ZYPPER_KEY.to_owned()]));
     for name in names {
         let form = ENDINGS.iter().find(|(ending, _)| name.ends_with(*ending)).map(|it| it.1);
         if (form.is_none() && !is_keyring(&name)) || !is_file(&context.root.join(&name))? {
             continue;
         }
         let Some(form) = form else {
-            keyrings.insert(name);
+            keyrings.insert(vec![name]);
             continue;
         };
         let bytes = context.files.read(&context.root.join(&name), "a file for clients")?;
         let text = String::from_utf8_lossy(&bytes);
+        let mut first = text.lines().filter_map(|line| line.split_whitespace().next());
         // A list of something else.
-        if form == Form::List && !text.lines().any(|it| it.trim_start().starts_with("deb")) {
+        if form == Form::List && !first.any(|word| is_one_of(word, "deb deb-src")) {
             continue;
         }
         match stanzas(&text, form) {
@@ -81,11 +90,15 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
             context.bad_signature(&file, SignatureFault::Unsigned);
         }
     }
-    for name in keyrings {
-        let bytes = context.files.read(&context.root.join(&name), "a keyring")?;
-        if let Some(fault) = keyring_fault(context, &name, &bytes)? {
-            fail(context, &name, fault);
+    for names in keyrings {
+        let mut keys = Vec::new();
+        for name in &names {
+            keys.push((&**name, context.files.read(&context.root.join(name), "a keyring")?));
         }
+        if let Some(fault) = keyring_fault(context, &keys)? {
+            fail(context, &names.join(", "), fault);
+        }
+        context.named.extend(names);
     }
     check_unchanged(context)
 }
@@ -99,19 +112,21 @@ fn of_stanza(
     context: &Context<'_>,
     stanza: &Stanza,
     places: &BTreeSet<String>,
-    keyrings: &mut BTreeSet<String>,
+    keyrings: &mut Keyrings,
 ) -> Result<Vec<ClientFault>> {
     let mut faults = lacking(stanza);
     for keys in stanza.values("signed-by").filter(|value| value.contains(KEY_BLOCK)) {
-        faults.extend(keyring_fault(context, "", keys.as_bytes())?);
+        faults.extend(keyring_fault(context, &[("", keys.as_bytes().to_vec())])?);
     }
-    faults.extend(elsewhere(stanza, places));
+    faults.extend(elsewhere(context, stanza, places)?);
     for (name, value) in &stanza.lines {
         let line = format!("{name}: {}", one_line(value));
         match SWITCHES.iter().position(|names| is_one_of(name, names)) {
             Some(is_on) if !is_set(value, is_on == 1) => {
                 faults.push(ClientFault::Insecure { line });
             }
+            // The name that clients give to a keyring that is not published is theirs.
+            None if name == "signed-by" && keyrings.is_empty() => {}
             None if !is_known(context, stanza.form, (name, value), places) => {
                 faults.push(ClientFault::Unknown { line });
             }
@@ -123,11 +138,19 @@ fn of_stanza(
         Form::Sources | Form::List => {
             faults.extend(of_suites(context, stanza)?);
             let words = stanza.words("signed-by").filter_map(|word| keyring_name(context, word));
-            keyrings.extend(words.map(str::to_owned));
+            add_keyrings(keyrings, words.map(str::to_owned).collect());
         }
         Form::Preferences => {}
     }
     Ok(faults)
+}
+
+/// Adds keyrings that clients get together, in the place of each of them alone.
+fn add_keyrings(keyrings: &mut Keyrings, names: Vec<String>) {
+    for name in &names {
+        keyrings.remove(std::slice::from_ref(name));
+    }
+    keyrings.extend(Some(names).filter(|names| !names.is_empty()));
 }
 
 /// Lines without which clients ignore or refuse a stanza.
@@ -168,7 +191,7 @@ fn is_one_of(name: &str, names: &str) -> bool {
     names.split(' ').any(|own| own == name)
 }
 
-/// The name of the repository's keyring at the path that a source of apt names.
+/// The name of the repository's keyring at a path on the machines of clients.
 fn keyring_name<'a>(context: &Context<'_>, path: &'a str) -> Option<&'a str> {
     let name = KEYRINGS.iter().find_map(|folder| path.strip_prefix(folder))?;
     let is_there = !name.contains('/') && context.files.find(name).is_ok_and(|it| it.is_some());
@@ -200,7 +223,7 @@ fn one_line(value: &str) -> String {
 }
 
 /// The URLs at which the repository is served, from the settings in its state files, or else those that all
-/// files for clients name.
+/// files for clients name, or a folder in it.
 fn places<'a>(states: &[State], clients: impl Iterator<Item = &'a Stanza>) -> BTreeSet<String> {
     let place = |url: &str| url.trim_end_matches('/').to_owned();
     let urls = states.iter().filter_map(|state| state.value.get("settings")?.get("url")?.as_str());
@@ -211,16 +234,48 @@ fn places<'a>(states: &[State], clients: impl Iterator<Item = &'a Stanza>) -> BT
     let named = clients.map(|stanza| -> BTreeSet<String> {
         SERVED.into_iter().flat_map(|name| stanza.words(name)).map(place).collect()
     });
-    let named = named.filter(|urls| !urls.is_empty());
-    named.reduce(|all, urls| &all & &urls).unwrap_or_default()
+    let named: Vec<BTreeSet<String>> = named.filter(|urls| !urls.is_empty()).collect();
+    let is_in = |place: &str, urls: &BTreeSet<String>| {
+        urls.iter().any(|url| within(url, place).is_some())
+    };
+    let common = named.iter().flatten().filter(|it| named.iter().all(|urls| is_in(it, urls)));
+    common.cloned().collect()
 }
 
-/// Faults for URLs other than `places`. What a list of mirrors names is never known.
-fn elsewhere(stanza: &Stanza, places: &BTreeSet<String>) -> Vec<ClientFault> {
-    let served = SERVED.into_iter().flat_map(|name| stanza.words(name));
-    let served = served.filter(|url| !places.contains(url.trim_end_matches('/')));
+/// The path at which a URL leads into a folder.
+fn within<'a>(url: &'a str, folder: &str) -> Option<&'a str> {
+    let rest = url.strip_prefix(folder)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// The path in the repository of a URL at which it is served.
+fn path_at<'a>(url: &'a str, places: &BTreeSet<String>) -> Option<&'a str> {
+    places.iter().find_map(|place| within(url, place))
+}
+
+/// Faults for URLs other than `places`, and folders in them. What a list of mirrors names is never known.
+fn elsewhere(
+    context: &Context<'_>,
+    stanza: &Stanza,
+    places: &BTreeSet<String>,
+) -> Result<Vec<ClientFault>> {
     let mirrors = ["mirrorlist", "metalink"].into_iter().flat_map(|name| stanza.words(name));
-    served.chain(mirrors).map(|url| ClientFault::Elsewhere { url: url.to_owned() }).collect()
+    let mut faults: Vec<ClientFault> = mirrors.map(other_place).collect();
+    for url in SERVED.into_iter().flat_map(|name| stanza.words(name)) {
+        let is_there = match path_at(url.trim_end_matches('/'), places) {
+            None => false,
+            Some("") => true,
+            Some(_) if stanza.form != Form::Repo => false,
+            // Without an index here, clients choose one of several folders, as by `$basearch`.
+            Some(folder) => has_repomd(context, folder, "")? || !has_repomd(context, "", "")?,
+        };
+        faults.extend((!is_there).then(|| other_place(url)));
+    }
+    Ok(faults)
+}
+
+fn other_place(url: &str) -> ClientFault {
+    ClientFault::Elsewhere { url: url.to_owned() }
 }
 
 /// Faults of sections that do not make clients check the signatures that are there, or have them require
@@ -229,23 +284,28 @@ fn of_repo(
     context: &Context<'_>,
     stanza: &Stanza,
     places: &BTreeSet<String>,
-    keyrings: &mut BTreeSet<String>,
+    keyrings: &mut Keyrings,
 ) -> Result<Vec<ClientFault>> {
-    let mut faults = Vec::new();
+    let (mut faults, mut keys) = (Vec::new(), Vec::new());
     for url in stanza.words("gpgkey") {
-        let path = places.iter().find_map(|place| url.strip_prefix(&**place)?.strip_prefix('/'));
-        match path {
-            None => faults.push(ClientFault::Elsewhere { url: url.to_owned() }),
+        let above = url.rsplit_once('/').map(|(folder, _)| folder).filter(|it| it.contains("//"));
+        match path_at(url, places).or_else(|| keyring_name(context, url)) {
+            // A folder above the repository has the keys of several.
+            None if above.is_some_and(|it| places.iter().any(|at| within(at, it).is_some())) => {}
+            None => faults.push(other_place(url)),
             Some(path) if has_file(context, path)? && is_head(&context.root.join(path))? => {
-                keyrings.insert(path.to_owned());
+                keys.push(path.to_owned());
             }
             Some(_) => faults.push(ClientFault::Absent { what: format!("the key {url}") }),
         }
     }
-    if !has_file(context, "repodata/repomd.xml")? {
+    add_keyrings(keyrings, keys);
+    let mut folders = stanza.words("baseurl").map(|url| url.trim_end_matches('/'));
+    let folder = folders.find_map(|url| path_at(url, places)).unwrap_or_default();
+    if !has_repomd(context, folder, "")? {
         return Ok(faults);
     }
-    let signed = has_file(context, "repodata/repomd.xml.asc")?;
+    let signed = has_repomd(context, folder, ".asc")?;
     let has_key = stanza.words("gpgkey").next().is_some();
     if signed && !has_key {
         faults.push(ClientFault::Lacks { name: "gpgkey".to_owned() });
@@ -298,6 +358,11 @@ fn of_suites(context: &Context<'_>, stanza: &Stanza) -> Result<Vec<ClientFault>>
 
 fn no_signature() -> ClientFault {
     ClientFault::Absent { what: "a signature of the indexes".to_owned() }
+}
+
+/// Whether there is an index of rpm packages in a folder, with this at the end of its name.
+fn has_repomd(context: &Context<'_>, folder: &str, end: &str) -> Result<bool> {
+    has_file(context, format!("{folder}/repodata/repomd.xml{end}").trim_start_matches('/'))
 }
 
 fn has_file(context: &Context<'_>, path: &str) -> Result<bool> {

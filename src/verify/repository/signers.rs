@@ -123,26 +123,29 @@ pub(super) fn is_keyring(name: &str) -> bool {
     KEYRINGS.iter().any(|end| name.ends_with(*end))
 }
 
-/// Judges a keyring: it may be in a form that apt or rpm refuses, and have none of the keys given, though one
-/// of them signed, keys beside those given that no index names which these sign, or no key by which clients
-/// take an index. Whether signatures are good is told of the indexes.
+/// Judges keyrings, names with bytes, that clients get together: they may be in a form that apt or rpm refuses,
+/// and have none of the keys given, though one of them signed, keys beside those given that no index names which
+/// these sign, or no key by which clients take an index. Whether signatures are good is told of the indexes.
 pub(super) fn keyring_fault(
     context: &Context<'_>,
-    name: &str,
-    bytes: &[u8],
+    keyrings: &[(&str, Vec<u8>)],
 ) -> Result<Option<ClientFault>> {
     let unreadable = |reason: String| Ok(Some(ClientFault::Unreadable { reason }));
-    let is_armoured = bytes.starts_with(KEY_BLOCK.as_bytes()) && !bytes.contains(&b'\r');
-    if is_keyring(name) && name.ends_with(".asc") != is_armoured {
-        return unreadable("apt takes armour alone from .asc, and none from .gpg".to_owned());
+    let mut keys = PublicKeys::default();
+    for (name, bytes) in keyrings {
+        let is_armoured = bytes.starts_with(KEY_BLOCK.as_bytes()) && !bytes.contains(&b'\r');
+        if is_keyring(name) && name.ends_with(".asc") != is_armoured {
+            return unreadable("apt takes armour alone from .asc, and none from .gpg".to_owned());
+        }
+        match PublicKeys::read(bytes) {
+            Ok(read) => keys = keys.and(read),
+            Err(error) => return unreadable(error.to_string()),
+        }
     }
-    let keys = match PublicKeys::read(bytes) {
-        Ok(keys) => keys,
-        Err(error) => return unreadable(error.to_string()),
-    };
     let (signed, given) = (signed_files(context.files)?, &context.trust.keys);
     let is_taken = |trust: &Trust| signed.iter().any(|file| file.text(trust).is_ok());
-    let is_given = given.any_of(&keys);
+    let known = given.fingerprints();
+    let is_given = keys.fingerprints().iter().any(|key| known.contains(key));
     if !given.is_empty() && !is_given && is_taken(context.trust) {
         return Ok(Some(ClientFault::OtherKeys));
     }

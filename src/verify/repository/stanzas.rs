@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::formats::apt_index::paragraphs;
+use rockpack_base::formats::deb::parse_fields;
 
 /// The kinds of files for clients that are no keyrings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,9 @@ fn fields(text: &str, form: Form) -> Result<Vec<Stanza>, String> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let lines: Vec<&str> = lines.map(|it| if it.trim().is_empty() { "" } else { it }).collect();
     let text = lines.join("\n");
-    let stanzas = paragraphs(&text).map(|fields| -> Result<Stanza, String> {
+    let paragraphs = text.split("\n\n").filter(|text| !text.trim().is_empty());
+    let stanzas = paragraphs.map(|text| -> Result<Stanza, String> {
+        let fields = parse_fields(text.trim_matches('\n'));
         let fields = fields.map_err(|error| error.message().to_owned())?.to_map().into_iter();
         let lines = fields.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
         Ok(Stanza { form, lines })
@@ -89,14 +91,16 @@ fn fields(text: &str, form: Form) -> Result<Vec<Stanza>, String> {
     stanzas.collect()
 }
 
-/// The sections of an ini file. zypper reads none of a file with carriage returns, and dnf ends at `main`.
+/// The sections of an ini file. zypper reads none of a file with carriage returns, dnf ends at `main`, and dnf 4
+/// at values that are not UTF-8.
 fn sections(text: &str) -> Result<Vec<Stanza>, String> {
     let (mut found, mut ids) = (Vec::new(), BTreeSet::new());
     for line in text.split('\n') {
         if line.starts_with(['#', ';']) || line.trim().is_empty() {
             continue;
         }
-        let is_text = !line.contains(|c: char| c.is_control() && c != '\t');
+        let is_bad = |c: char| (c.is_control() && c != '\t') || c == char::REPLACEMENT_CHARACTER;
+        let is_text = !line.contains(is_bad);
         if let Some(section) = line.strip_prefix('[') {
             let id = section.split_once(']').map(|(id, _)| id).filter(|id| is_text && is_id(id));
             id.filter(|id| ids.insert(*id)).ok_or_else(|| bad(line))?;
@@ -177,11 +181,13 @@ mod tests {
     fn files_that_a_client_does_not_read_are_refused() {
         let repo = ["", "a=b\n", "[]\n", "[main]\n", "[a b]\n", "[a\n", " [a]\n", "[a]\n[a]\n"];
         let lines = ["[a]\n b\n", "[a]\nb\n", "[a]\nb : c\n", "[a]\r\n", "\u{feff}[a]\n"];
+        let no_text = ["[a]\nb=\u{fffd}\n"];
         let sources = ["", "# a\n", "a\n", " a: b\n", "<html>\n", "a: b\nA: c\n", "a: b\0\n"];
         let list = ["deb\n", "deb [a=b\n", "deb [a] b c d\n", "# deb a b c\n"];
         for (texts, form) in [
             (&repo[..], Form::Repo),
             (&lines[..], Form::Repo),
+            (&no_text[..], Form::Repo),
             (&sources[..], Form::Sources),
             (&list[..], Form::List),
         ] {

@@ -67,13 +67,6 @@ impl PublicKeys {
         self.0.iter().map(|key| key.fingerprint().to_string()).collect()
     }
 
-    /// Whether one of the keys is among `others`.
-    pub(super) fn any_of(&self, others: &Self) -> bool {
-        self.0
-            .iter()
-            .any(|key| others.0.iter().any(|other| other.fingerprint() == key.fingerprint()))
-    }
-
     /// Whether there is no key.
     pub(in crate::verify) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use rayon::prelude::*;
-use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::wheel::normalized;
 use rockpack_base::run::{Budget, Use, threads};
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ use crate::input::wheel::{self, Wheel};
 use crate::pack::wheels::PackedWheel;
 use crate::pack::{self, PackOptions};
 use crate::plan;
-use crate::receipt::wheels::{SCHEMA, WheelReceipt, WheelRecord};
+use crate::receipt::wheels::{SCHEMA, WheelKind, WheelReceipt, WheelRecord};
 use crate::receipt::{CodeObjectRecord, FindingRecord};
 use crate::recombine;
 use crate::report::{Finding, Findings, Progress, Stage};
@@ -67,6 +68,7 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     warn_of_faults(cache.as_ref(), progress);
     split?;
     let Made { wheels, code_objects, mut findings } = made;
+    refuse_namesakes(&wheels)?;
     findings.sort();
     settings.plan.config.accept(&mut findings, SetScope::Limited);
     if settings.strict {
@@ -84,6 +86,23 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     };
     let removed = staging.commit(&BTreeSet::new(), |sink| receipt.write(sink))?;
     Ok(WheelsMade { receipt, removed, findings })
+}
+
+/// Refuses a copied wheel with the name of device wheels that were made. Those of an earlier split come with
+/// their host.
+fn refuse_namesakes(wheels: &[WheelRecord]) -> Result<()> {
+    let named = |role: WheelKind| -> BTreeSet<String> {
+        let own = wheels.iter().filter(|it| it.role == role);
+        own.map(|it| normalized(&it.distribution)).collect()
+    };
+    let copies = named(WheelKind::Copy);
+    match copies.intersection(&named(WheelKind::Device)).next() {
+        Some(name) if copies.is_disjoint(&named(WheelKind::Host)) => {
+            let message = format!("{name} is in the input, and device wheels have its name");
+            Err(Error::new(Kind::Conflict, message).hint("split the two by themselves"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The results so far.

@@ -277,9 +277,8 @@ fn clients_that_check_no_signature_have_files_that_are_named() {
         dnf.args(["--setopt=own.skip_if_unavailable=0", "--releasever=1", "-y", "makecache"]);
         let mut zypper = Command::new("zypper");
         zypper.arg("--root").arg(room.path()).args(["--non-interactive", "refresh"]);
-        let take = [dnf, zypper].map(|mut it| {
-            it.env("LC_ALL", "C").output().unwrap().status.success()
-        });
+        let take =
+            [dnf, zypper].map(|mut it| it.env("LC_ALL", "C").output().unwrap().status.success());
         assert!(is_named || take == [false; 2], "{after}: {take:?}");
         found.push((is_named, take));
     }
@@ -305,8 +304,11 @@ fn files_for_clients_by_other_tools_pass() {
     for (before, after) in [
         (key, "https://example.org/keys.asc"),
         (key, "file:///etc/pki/rpm-gpg/RPM-GPG-KEY-own"),
-        ("", "[debug]\nbaseurl=https://example.org/rocm/debug/\ngpgkey=https://example.org/rocm/\
-            RPM-GPG-KEY-own\ngpgcheck=1\nrepo_gpgcheck=1\n"),
+        (
+            "",
+            "[debug]\nbaseurl=https://example.org/rocm/debug/\ngpgkey=https://example.org/rocm/\
+            RPM-GPG-KEY-own\ngpgcheck=1\nrepo_gpgcheck=1\n",
+        ),
     ] {
         fs::write(out.join("own.repo"), text.replacen(before, after, 1)).unwrap();
         assert_passes(&out, &vendor.key.public);

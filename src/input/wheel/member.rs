@@ -7,13 +7,14 @@ use std::sync::Arc;
 use rockpack_base::content::{BlockStore, Content, Held, WINDOW};
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::hold;
-use rockpack_base::formats::wheel::{ListingFault, Place, RecordHasher, WheelArchive, place};
+use rockpack_base::formats::wheel::{
+    ListingFault, Place, RecordHasher, WINDOWS_HEAD, WheelArchive, is_windows, place,
+};
 use rockpack_base::formats::zip::{MemberReader, Method, ZipMember};
 use rockpack_base::tree::TreePath;
 use sha2::{Digest as _, Sha256};
 
 use super::member_name;
-use crate::input::artifact::refuse_deep;
 
 /// The mode bits for the kind of a file, and their value for a regular one.
 const KIND: u32 = 0o170_000;
@@ -22,11 +23,6 @@ const REGULAR: u32 = 0o100_000;
 /// The modes that installers give files.
 const PLAIN: u32 = 0o644;
 const EXECUTABLE: u32 = 0o755;
-
-/// The start of PE files, the offset of their header's place, and the start of that header.
-const PE_START: &[u8; 2] = b"MZ";
-const PE_OFFSET: u64 = 0x3c;
-const PE_HEADER: &[u8; 4] = b"PE\0\0";
 
 /// A file of a wheel.
 #[derive(Debug, Clone)]
@@ -43,12 +39,6 @@ pub struct WheelMember {
     pub mode: u32,
     /// The path in site-packages; `None` for files installed elsewhere.
     pub installed: Option<TreePath>,
-}
-
-/// Refuses a member that is no ordinary file or folder of the wheel.
-pub(super) fn refuse_unusable(member: &ZipMember, wheel: &WheelArchive) -> Result<()> {
-    wheel.check_member(member)?;
-    refuse_deep(&TreePath::new(member.path())?)
 }
 
 /// The mode that pip gives a file: executable if it is a regular file with any execute bit.
@@ -117,12 +107,8 @@ impl Reading<'_> {
 
 /// Refuses a PE file.
 fn refuse_pe(content: &Content) -> Result<()> {
-    if content.len() < PE_OFFSET + 4 || content.read_array(0)? != *PE_START {
-        return Ok(());
-    }
-    let header = u64::from(u32::from_le_bytes(content.read_array(PE_OFFSET)?));
-    let has_header = header.checked_add(4).is_some_and(|end| end <= content.len());
-    if !has_header || content.read_array(header)? != *PE_HEADER {
+    let end = content.len().min(WINDOWS_HEAD as u64);
+    if !is_windows(&content.read_vec(0..end, end, "header")?) {
         return Ok(());
     }
     let hint = "take it out of the wheel, or leave the wheel as it is";
@@ -170,14 +156,13 @@ impl Sums {
     fn compare(self, member: &ZipMember, wheel: &WheelArchive) -> Result<[u8; 32]> {
         let sha256: [u8; 32] = self.sha256.finalize().into();
         let found = self.stated.map_or_else(|| sha256.to_vec(), RecordHasher::finish);
-        match wheel.listing_fault(member, Some(&found)) {
+        match wheel.listing_fault(member, Some(&found)).filter(|fault| !fault.is_of_split()) {
             // Findings tell of these; the wheels that are made have a RECORD of their own.
-            Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok(sha256),
-            Some(fault) if !fault.is_of_split() => Err(Error::malformed(fault.to_string()).hint(
-                "the wheel was changed after it was built: `wheel unpack` and `wheel pack` make its \
+            None | Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok(sha256),
+            Some(fault) => Err(Error::malformed(fault.to_string()).hint(
+                "the wheel was changed after it was built: `unzip` and `wheel pack` make its \
                  RECORD anew, if the change was meant",
             )),
-            _ => Ok(sha256),
         }
     }
 }

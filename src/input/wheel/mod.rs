@@ -33,9 +33,9 @@ use rockpack_base::formats::wheel::{
 };
 use rockpack_base::formats::zip::{ZipMember, ZipReader};
 use rockpack_base::run::Use;
-use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath, folders_around};
+use rockpack_base::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
 
-use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
+use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix, refuse_deep};
 use crate::report::{Findings, Progress, Stage};
 use member::Reading;
 use record::RecordCheck;
@@ -144,6 +144,7 @@ fn read_content(
     let archive = WheelArchive::open(content)?;
     refuse_bomb(&archive.zip, size)?;
     archive.check_headers(&name)?;
+    archive.check_places()?;
     let mut findings = Findings::default();
     record::note_tags(&archive.wheel_file, &name, &mut findings);
     let mut check = RecordCheck::new(&archive);
@@ -211,9 +212,11 @@ fn sort<'a>(
     let mut faults = Faults::default();
     let mut kept = Vec::new();
     for member in archive.zip.members() {
-        let sorted = member::refuse_unusable(member, archive)
+        let usable = archive
+            .check_member(member)
+            .and_then(|()| refuse_deep(&TreePath::new(member.path())?))
             .map_err(|error| error.file(member_name(path, &member.name)));
-        if faults.keep(sorted).is_some() && check.keeps(member) {
+        if faults.keep(usable).is_some() && check.keeps(member) {
             kept.push(member);
         }
     }
@@ -228,7 +231,6 @@ fn tree(
     path: &Path,
 ) -> Result<Tree<Content>> {
     let mut tree = Tree::new();
-    let mut owners: BTreeMap<&TreePath, &String> = BTreeMap::new();
     let mut faults = Faults::default();
     for (name, member) in members {
         let Some(installed) = &member.installed else { continue };
@@ -241,21 +243,7 @@ fn tree(
             continue;
         }
         let node = Node::File { data: member.content.clone(), mode: member.mode };
-        let inserted = tree.insert(installed.clone(), node);
-        faults.keep(inserted.map_err(|_| {
-            let other = owners.get(installed).map_or(installed.as_str(), |name| name.as_str());
-            let message = format!("is installed at {installed}, as {other} is");
-            Error::new(Kind::Conflict, message)
-                .file(member_name(path, name))
-                .hint("installers keep one of the two: take the other out of the wheel")
-        }));
-        owners.entry(installed).or_insert(name);
-    }
-    let folders = folders_around(tree.iter().map(|(installed, _)| installed));
-    for (installed, node) in tree.iter().filter(|(it, _)| folders.contains(it.as_str())) {
-        let message = format!("is a {}, and other members lie below it", node.kind());
-        let member = member_name(path, installed.as_str());
-        faults.add(Error::new(Kind::Conflict, message).file(member));
+        faults.keep(tree.insert(installed.clone(), node));
     }
     faults.finish()?;
     Ok(tree)

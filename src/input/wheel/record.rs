@@ -7,24 +7,24 @@ use rockpack_base::formats::zip::ZipMember;
 
 use crate::report::{Finding, Findings};
 
-/// How RECORD and the members differ.
+/// Differences between RECORD and the members, with which a wheel can be split.
 pub(super) struct RecordCheck<'a> {
-    wheel: &'a WheelArchive,
+    archive: &'a WheelArchive,
     unlisted: Vec<String>,
     unhashed: usize,
     dropped: Vec<String>,
 }
 
 impl<'a> RecordCheck<'a> {
-    /// A check of a wheel whose members have not been seen yet.
-    pub fn new(wheel: &'a WheelArchive) -> Self {
-        Self { wheel, unlisted: Vec::new(), unhashed: 0, dropped: Vec::new() }
+    /// A check of a wheel.
+    pub fn new(archive: &'a WheelArchive) -> Self {
+        Self { archive, unlisted: Vec::new(), unhashed: 0, dropped: Vec::new() }
     }
 
-    /// Takes a member, and tells whether it is a file of the wheel.
+    /// Takes a member, and tells whether it is a file of the wheel. A changed wheel cannot keep signatures of
+    /// RECORD, which installers ignore.
     pub fn keeps(&mut self, member: &ZipMember) -> bool {
-        let fault = self.wheel.listing_fault(member, None);
-        // A changed wheel cannot keep a signature of RECORD; installers ignore it.
+        let fault = self.archive.listing_fault(member, None);
         if member.name.ends_with('/') || fault == Some(ListingFault::Signature) {
             self.dropped.push(member.name.clone());
             return false;
@@ -41,7 +41,7 @@ impl<'a> RecordCheck<'a> {
 
     /// Notes differences from RECORD, and dropped members.
     pub fn finish(self, name: &WheelName, findings: &mut Findings) {
-        let Self { wheel: archive, unlisted, unhashed, dropped } = self;
+        let Self { archive, unlisted, unhashed, dropped } = self;
         let absent: Vec<String> = archive.rows_without_member().map(str::to_owned).collect();
         let wheel = name.to_string();
         if !unlisted.is_empty() || !absent.is_empty() || unhashed > 0 {

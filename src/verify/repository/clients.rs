@@ -235,9 +235,8 @@ fn places<'a>(states: &[State], clients: impl Iterator<Item = &'a Stanza>) -> BT
         SERVED.into_iter().flat_map(|name| stanza.words(name)).map(place).collect()
     });
     let named: Vec<BTreeSet<String>> = named.filter(|urls| !urls.is_empty()).collect();
-    let is_in = |place: &str, urls: &BTreeSet<String>| {
-        urls.iter().any(|url| within(url, place).is_some())
-    };
+    let is_in =
+        |place: &str, urls: &BTreeSet<String>| urls.iter().any(|url| within(url, place).is_some());
     let common = named.iter().flatten().filter(|it| named.iter().all(|urls| is_in(it, urls)));
     common.cloned().collect()
 }

@@ -83,6 +83,8 @@ fn damaged_members_are_refused() {
         &plain().patch(name, "size", 48_785),
         &["the member x/_C.so is damaged", "its header says 48785"],
     );
+    let stored = plain().set(name, "method", 0).patch(name, "size", 48_783);
+    refuses_as_written(&stored, &["of x/_C.so has two sizes"]);
     // The headers of a member contradict each other.
     refuses(&plain(), &["x/__init__.py", "another size or CRC-32"], |bytes| bytes[14] ^= 1);
     refuses(&plain(), &["x/__init__.py", "another name"], |bytes| bytes[30] = b'y');

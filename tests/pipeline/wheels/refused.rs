@@ -124,7 +124,7 @@ fn members_that_no_installer_puts_there_are_refused() {
     refuses(&folder, 2, &["x/folder/", "has content"]);
     // One path for two files, and a file in place of a folder.
     let twice = with_member("x-1.0.data/platlib/x/__init__.py");
-    refuses(&twice, 2, &["(x/__init__.py)", "as x-1.0.data/platlib/x/__init__.py is"]);
+    refuses(&twice, 2, &["x-1.0.data/platlib/x/__init__.py", "the path of x/__init__.py"]);
     let below = with_member("x/__init__.py/more.py");
     refuses(&below, 2, &["the file x/__init__.py, and members below it"]);
     let script = plain().file("x-1.0.data/scripts/fat", &library());
@@ -167,6 +167,22 @@ fn extras_that_are_there_are_refused() {
     let said = told(wheel_command(&[&wheel], &out).arg("--config").arg(&config));
     assert!(said.ends_with("exit status: 2\n"), "{said}");
     assert!(said.contains("takes other versions than 1.0"), "{said}");
+}
+
+/// A wheel of the input with the name of a device wheel that is made, if its host is no wheel of the input.
+#[test]
+fn names_of_device_wheels_are_refused() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let (input, out) = (room.path().join("in"), room.path().join("out"));
+    plain().write(&input);
+    WheelSpec::new("x_device_gfx906", "0.9").text("y.py", "").write(&input);
+    let name = "x-device-gfx906 is in the input, and device wheels have its name";
+    split_ends_with(&[&input], &out, 2, name);
+    assert!(!out.exists() || names(&out).is_empty());
+    let host = WheelSpec::new("x", "0.9").text("x/__init__.py", "");
+    host.write(&input);
+    split_ends_with(&[&input], &out, 0, "");
 }
 
 /// Extras and licences that collide with nothing are kept, and verify agrees.

@@ -67,9 +67,13 @@ const OWN: &str = "x-1.0.dist-info/RECORD,,\n";
 type Spoiled = (WheelSpec, [&'static str; 2]);
 
 /// Wheels that pip or uv refuse.
-fn uninstallable() -> [Spoiled; 7] {
+fn uninstallable() -> [Spoiled; 13] {
     let metadata = support::fat_wheels::metadata("x", "1.0", "Requires-Dist: a b\n");
     let damaged = plain().text("x/b.py", "b = 1\n").patch("x/b.py", "crc", 7);
+    let blank = support::fat_wheels::metadata("x ", "1.0", "");
+    let scripts = |line: &str| {
+        plain().info("entry_points.txt", &format!("# of x\n[console_scripts]\n\n{line}\n"))
+    };
     [
         (plain().text("../x.py", ""), ["../x.py", "no path inside the wheel"]),
         (plain().text("x/a.py/b.py", ""), ["the file x/a.py", "members below it"]),
@@ -78,6 +82,15 @@ fn uninstallable() -> [Spoiled; 7] {
         (plain().without_record(), ["has no x-1.0.dist-info/RECORD", "no wheel"]),
         (plain().without("x-1.0.dist-info/WHEEL"), ["has no x-1.0.dist-info/WHEEL", "no wheel"]),
         (plain().info("METADATA", &metadata), ["Requires-Dist", "`a b`"]),
+        (plain().info("METADATA", &blank), ["METADATA", "has the Name `x`"]),
+        (
+            plain().info("WHEEL", "Wheel-Version: 1\nRoot-Is-Purelib: true\n"),
+            ["WHEEL", "Version 1,"],
+        ),
+        (plain().text("y-1.0.dist-info", ""), ["two .dist-info folders", "y-1.0.dist-info"]),
+        (plain().text("x-1.0.data/scripts/a/b", ""), ["data/scripts/a,", "nothing is installed"]),
+        (scripts("../y = x:main"), ["entry_points.txt", "has the script `../y = x:main`"]),
+        (scripts("y = x"), ["entry_points.txt", "has the script `y = x`"]),
     ]
 }
 
@@ -117,7 +130,27 @@ fn spoiled_wheels_are_refused_as_verify_refuses_them() {
     }
     // What only a wheel that was split must not have.
     let listed = plain().set("x/a.py", "hash", false).info("RECORD.jws", "{}").text("x/b/", "");
+    let points = "[x]\ny\n[console_scripts]\n# of x\ny = x.z:main [more]\n";
+    let listed = listed.info("entry_points.txt", points);
     publish(&mut repo(&[&good, &listed.write(&wheels)], &out));
+}
+
+#[test]
+fn spoiled_wheels_are_left_out_on_request() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    let good = Wheel::of("demo", "1.0", "").write(&wheels);
+    fs::write(wheels.join("cut-1.0-py3-none-any.whl"), &fs::read(&good).unwrap()[..200]).unwrap();
+    plain().edit("sha256=4", "sha256=5").write(&wheels);
+    let (said, code) = refused(repo(&[&wheels], &out).arg("--skip-bad"));
+    assert_eq!(code, 1, "{said}");
+    for words in ["cut-1.0-py3-none-any.whl: is left out", "another sha256 than RECORD says"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let published: Vec<_> = fs::read_dir(out.join("wheels")).unwrap().collect();
+    assert_eq!(published.len(), 1, "{published:?}");
+    assert!(out.join("simple/demo/index.html").exists());
 }
 
 /// Fails unless `repo` refuses `path` with the words and changes nothing, and `verify` refuses it, too.

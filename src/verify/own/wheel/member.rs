@@ -4,15 +4,12 @@ use std::io::{self, Read};
 
 use rockpack_base::error::Result;
 use rockpack_base::formats::hold::fault;
-use rockpack_base::formats::wheel::{RecordHasher, WheelArchive};
+use rockpack_base::formats::wheel::{RecordHasher, WINDOWS_HEAD, WheelArchive, is_windows};
 use rockpack_base::formats::zip::ZipMember;
 use rockpack_base::run::Budget;
 
 use crate::verify::own::facts;
 use crate::verify::own::installed::InstalledNode;
-
-/// Bytes at the start of a member in which the header of a PE file begins.
-const HEAD: usize = 4096;
 
 /// A member that was read.
 pub(super) struct Found {
@@ -45,16 +42,6 @@ pub(super) fn found(
     Ok(Found { node: InstalledNode::File { mode, facts }, digest, is_windows })
 }
 
-/// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.
-fn is_windows(head: &[u8]) -> bool {
-    let offset = head
-        .get(60..64)
-        .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
-        .and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
-    let header = offset.and_then(|at| head.get(at..)?.get(..4));
-    head.starts_with(b"MZ") && header == Some(b"PE\0\0")
-}
-
 /// The bytes of a member while they are read.
 struct MemberReading<R> {
     source: R,
@@ -68,7 +55,7 @@ impl<R: Read> Read for MemberReading<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let len = self.source.read(buffer)?;
         let bytes = buffer.get(..len).unwrap_or_default();
-        let wanted = HEAD.saturating_sub(self.head.len());
+        let wanted = WINDOWS_HEAD.saturating_sub(self.head.len());
         self.head.extend(bytes.iter().take(wanted));
         if let Some(hasher) = &mut self.hasher {
             hasher.update(bytes);

@@ -44,6 +44,9 @@ const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
+/// Bytes at the start of a file in which the header of a PE file begins.
+pub const WINDOWS_HEAD: usize = 4096;
+
 /// Bytes of a member that are digested at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -89,6 +92,16 @@ pub fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
     }
 }
 
+/// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.
+pub fn is_windows(head: &[u8]) -> bool {
+    let offset = head
+        .get(60..64)
+        .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
+        .and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
+    let header = offset.and_then(|at| head.get(at..)?.get(..4));
+    head.starts_with(b"MZ") && header == Some(b"PE\0\0")
+}
+
 impl WheelArchive {
     /// Reads the headers of `archive` and the files of its one `dist-info` folder.
     pub fn open(archive: Content) -> Result<Self> {
@@ -99,6 +112,7 @@ impl WheelArchive {
         let record = read_text(&zip, &dist_info, "RECORD", RECORD_LIMIT)?;
         refuse_long(&record, zip.members().len())?;
         let record = Record::parse(&record).context(|| format!("reading {dist_info}/RECORD"))?;
+        refuse_scripts(&zip, &dist_info)?;
         Ok(Self { zip, dist_info, metadata, wheel_file, record })
     }
 
@@ -108,10 +122,7 @@ impl WheelArchive {
         let members = self.zip.members().par_iter();
         let checked: Vec<Result<()>> = members.map(|member| self.check_content(member)).collect();
         checked.into_iter().collect::<Result<()>>()?;
-        if let Some([file, other]) = self.conflicts().first() {
-            let message = format!("is installed at or above the path of {other}");
-            return Err(refusal(message).structure(*file));
-        }
+        self.check_places()?;
         match self.rows_without_member().next() {
             Some(row) => Err(refusal(ListingFault::WithoutMember.to_string()).structure(row)),
             None => Ok(()),
@@ -124,6 +135,13 @@ impl WheelArchive {
             Some(fault) => Err(refusal(fault.to_string())),
             None => Ok(()),
         }
+    }
+
+    /// Refuses two members that cannot be installed beside each other.
+    pub fn check_places(&self) -> Result<()> {
+        let Some([file, other]) = self.conflicts().pop() else { return Ok(()) };
+        let message = format!("is installed at or above the path of {other}");
+        Err(refusal(message).structure(file))
     }
 
     /// The faults of METADATA and of the folder's name, compared with the file name.
@@ -181,14 +199,16 @@ impl WheelArchive {
         let (top, rest) = name.split_once('/').unwrap_or((name, ""));
         let Some(stem) = top.strip_suffix(".data") else { return Ok(()) };
         let is_known = match rest.split_once('/') {
+            // uv refuses folders of scripts.
+            Some(("scripts", path)) => !path.contains('/'),
             Some((scheme, _)) => SCHEMES.contains(&scheme),
             None => rest.is_empty() && name.ends_with('/'),
         };
         if is_known && self.dist_info.strip_suffix(DIST_INFO) == Some(stem) {
             return Ok(());
         }
-        let scheme = rest.split('/').next().unwrap_or_default();
-        let message = format!("lies in {top}/{scheme}, by which nothing is installed");
+        let (folder, _) = name.rsplit_once('/').unwrap_or((name, ""));
+        let message = format!("lies in {folder}, by which nothing is installed");
         let hint = "pip takes each folder `….data` at the top for the one of the wheel: rename it";
         Err(Error::malformed(message).hint(hint))
     }
@@ -302,9 +322,8 @@ fn is_version(version: &str, name: &WheelName) -> bool {
 
 /// The one folder at the top with such a name.
 fn dist_info(zip: &ZipReader) -> Result<String> {
-    let tops = zip.members().iter().filter_map(|member| member.name.split_once('/'));
-    let folders: BTreeSet<&str> =
-        tops.map(|(top, _)| top).filter(|top| top.ends_with(DIST_INFO)).collect();
+    let tops = zip.members().iter().filter_map(|member| member.name.split('/').next());
+    let folders: BTreeSet<&str> = tops.filter(|top| top.ends_with(DIST_INFO)).collect();
     let mut found = folders.into_iter();
     match (found.next(), found.next()) {
         (Some(folder), None) => Ok(folder.to_owned()),
@@ -326,6 +345,32 @@ fn read_text(zip: &ZipReader, folder: &str, file: &str, limit: u64) -> Result<Ve
         error.hint("build the wheel anew: METADATA, WHEEL and RECORD make an archive one")
     })?;
     zip.read(member, limit, file)
+}
+
+/// Refuses scripts of `entry_points.txt` that pip or uv refuses, or older ones write outside of their folder.
+fn refuse_scripts(zip: &ZipReader, folder: &str) -> Result<()> {
+    let path = format!("{folder}/entry_points.txt");
+    let Some(member) = zip.members().iter().find(|member| member.name == path) else {
+        return Ok(());
+    };
+    let bytes = zip.read(member, TEXT_LIMIT, "entry_points.txt")?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| refusal("is not UTF-8".to_owned()).structure(path.clone()))?;
+    let mut is_scripts = false;
+    for line in text.lines().map(str::trim) {
+        let is_script = line.split_once('=').is_some_and(|(name, object)| {
+            let object = object.split('[').next().unwrap_or_default();
+            let is_object = |c: char| c.is_alphanumeric() || "_.: ".contains(c);
+            !name.contains('/') && object.contains(':') && object.chars().all(is_object)
+        });
+        if line.starts_with('[') {
+            is_scripts = matches!(line, "[console_scripts]" | "[gui_scripts]");
+        } else if is_scripts && !is_script && !line.is_empty() && !line.starts_with(['#', ';']) {
+            let message = format!("has the script `{}`", line.escape_debug());
+            return Err(refusal(message).structure(path));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses a RECORD with far more rows than there are members, whose number the budget limits.

@@ -2,6 +2,7 @@
 
 use super::headers::Headers;
 use super::name::normalized;
+use super::requirement::name;
 use crate::error::{Error, Result};
 
 /// The name of the file in messages.
@@ -26,11 +27,15 @@ impl Metadata {
             let message = format!("has the Metadata-Version {text}, and 1.x and 2.x are known");
             Error::unsupported(message).structure(WHAT)
         })?;
-        for name in ["Name", "Version"] {
-            if headers.one(name, WHAT)?.contains('\n') {
-                let message = format!("has a {name} of several lines");
-                return Err(Error::malformed(message).structure(WHAT));
-            }
+        if headers.one("Version", WHAT)?.contains('\n') {
+            return Err(Error::malformed("has a Version of several lines").structure(WHAT));
+        }
+        let (own, lines) = (headers.one("Name", WHAT)?, headers.lines("Name"));
+        // Installers take blanks behind a name for a part of it.
+        let line = lines.trim_end_matches(['\r', '\n']).rsplit([':', ' ', '\t']).next();
+        if line != Some(own) || name(own).is_none_or(|(_, rest)| !rest.is_empty()) {
+            let message = format!("has the Name `{}`, which installers refuse", own.escape_debug());
+            return Err(Error::malformed(message).structure(WHAT));
         }
         Ok(Self { headers, version })
     }
@@ -112,6 +117,11 @@ mod tests {
             "Metadata-Version: 2.1\nVersion: 1\n",
             "Metadata-Version: 2.1\nName: a\n",
             "Metadata-Version: 2.1\nName: a\nName: b\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a \nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a\u{a0}\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName:\n a\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a_\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a\nVersion: 1\n .0\n",
             "Metadata-Version: 3.0\nName: a\nVersion: 1\n",
             "Metadata-Version: two\nName: a\nVersion: 1\n",
         ] {

@@ -22,7 +22,7 @@ mod requirement;
 mod tag;
 mod wheel_file;
 
-pub use archive::{Place, WheelArchive, place};
+pub use archive::{Place, WINDOWS_HEAD, WheelArchive, is_windows, place};
 pub use faults::{InfoFault, ListingFault};
 pub use metadata::Metadata;
 pub use name::{Version, WheelIdentity, WheelName, escaped, normalized};

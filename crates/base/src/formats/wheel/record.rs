@@ -118,9 +118,6 @@ impl Record {
             let at = (text.len() - rest.len()) as u64;
             let (fields, after) = csv_row(rest).map_err(|why| fault_at(at, why))?;
             rest = after;
-            if fields == [""] {
-                continue;
-            }
             let (path, row) = row(&fields).map_err(|why| fault_at(at, why))?;
             if let Some(path) = rows.insert(path.clone(), row).map(|_| path) {
                 return Err(fault_at(at, format!("has {path} twice")));
@@ -273,7 +270,7 @@ mod tests {
 
     #[test]
     fn forms_of_other_writers_are_read() {
-        let text = format!("a,{EMPTY},0\r\n\"b\",,\r\n\r\nc,,7");
+        let text = format!("a,{EMPTY},0\r\n\"b\",,\r\nc,,7");
         let record = Record::parse(text.as_bytes()).unwrap();
         let digest = record.rows["a"].digest.clone().unwrap();
         assert_eq!(digest.bytes, HashName::Sha256.hasher().finish());
@@ -289,6 +286,7 @@ mod tests {
             "a,b\n",
             "a,,0,x\n",
             ",,0\n",
+            "a,,0\n\nb,,0\n",
             "a,md5=x,0\n",
             "a,sha256,0\n",
             "a,sha256=x,0\n",

@@ -127,7 +127,7 @@ fn no_requirement(text: &str, reason: &str) -> Error {
 }
 
 /// A name at the start of `text`, and the text behind it. Names begin and end with a letter or a digit.
-fn name(text: &str) -> Option<(&str, &str)> {
+pub(super) fn name(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
     let (name, rest) = text.split_at(end.unwrap_or(text.len()));
     let has_ends = name.starts_with(is_ascii_alphanumeric) && name.ends_with(is_ascii_alphanumeric);

@@ -20,7 +20,8 @@ impl WheelFile {
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let headers = Headers::parse(bytes, WHAT)?;
         let version = headers.one("Wheel-Version", WHAT)?;
-        if version.split('.').next() != Some("1") {
+        let minor = version.strip_prefix("1.").unwrap_or_default();
+        if !minor.starts_with(|c: char| c.is_ascii_digit()) {
             let message = format!("has the Wheel-Version {version}, and 1.0 is known");
             return Err(Error::unsupported(message).structure(WHAT));
         }

@@ -83,6 +83,7 @@ pub(super) fn central(archive: &Content, headers: &mut impl Read, at: u64) -> Re
         (!wide.left.bytes.is_empty(), SPARE),
         (has_records(&comment), IN_COMMENT),
         (size > 0 && name.ends_with('/'), "is that of a folder, and has content"),
+        (method == Method::Stored && compressed != size, "has two sizes, and no compression"),
     ];
     if let Some((_, why)) = faults.iter().find(|(is_so, _)| *is_so) {
         return Err(central_fault(archive, at, &name, why));

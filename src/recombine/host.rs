@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_base::tree::{Node, Tree, TreePath, first_below};
 
 use super::{Join, host_form};
 use crate::report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile};
@@ -78,7 +78,7 @@ impl Join<'_> {
         self.note_kept(parts, &claims);
         let mut tree = Tree::new();
         for (path, claim) in &claims {
-            self.refuse_below_file(path, &claims);
+            self.refuse_file_above(path, claim, &claims);
             let inserted = tree.insert((*path).clone(), claim.node.clone());
             self.faults.keep(inserted);
         }
@@ -153,20 +153,20 @@ impl Join<'_> {
         }
     }
 
-    /// Adds a fault if a parent of `path` is a file elsewhere: no file system can have both.
-    fn refuse_below_file(&mut self, path: &TreePath, claims: &HostClaims<'_>) {
-        let above = std::iter::successors(path.parent(), TreePath::parent);
-        for above in above {
-            let Some(claim) = claims.get(&above) else {
-                continue;
-            };
-            if !matches!(claim.node, Node::Directory { .. }) {
-                let kind = claim.node.kind();
-                let shard = label(claim.part);
-                let message = format!("{path} lies below {above}, which is a {kind} in {shard}");
-                let error = Error::new(Kind::Conflict, message);
-                self.faults.add(error.structure(self.component.clone()));
-            }
+    /// Adds a fault if `above` is a file, and elsewhere a path lies below it: no file system can have both.
+    fn refuse_file_above(
+        &mut self,
+        above: &TreePath,
+        claim: &HostClaim<'_>,
+        claims: &HostClaims<'_>,
+    ) {
+        let is_folder = matches!(claim.node, Node::Directory { .. });
+        let below = if is_folder { None } else { first_below(claims, above.as_str()) };
+        if let Some((path, _)) = below {
+            let (kind, shard) = (claim.node.kind(), label(claim.part));
+            let message = format!("{path} lies below {above}, which is a {kind} in {shard}");
+            let error = Error::new(Kind::Conflict, message);
+            self.faults.add(error.structure(self.component.clone()));
         }
     }
 

@@ -2,7 +2,7 @@
 //! or holds a file. A link on the way would make rockpack write and remove files elsewhere.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rockpack_base::error::{Error, Faults, Result};
 
@@ -27,7 +27,7 @@ pub(super) fn check(root: &Path, paths: &[&str]) -> Result<()> {
 pub(super) fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
     paths.iter().try_for_each(|path| check_path(path))?;
     let above = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1));
-    let folders: BTreeSet<PathBuf> = above.map(Path::to_path_buf).collect();
+    let folders: BTreeSet<&Path> = above.collect();
     let (mut faults, mut refused) = (Faults::default(), Vec::new());
     // Each after those above it; what lies behind a link is no matter of the repository.
     for folder in folders.iter().filter(|folder| !folder.as_os_str().is_empty()) {

@@ -12,7 +12,7 @@ use crate::report::Finding;
 /// stays closed is a finding: folders of others, and `root`, which may have been closed on purpose.
 pub(super) fn open_folders(root: &Path, paths: &[&str]) -> Result<Option<Finding>> {
     let above = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1));
-    let mut folders: BTreeSet<PathBuf> = above.map(Path::to_path_buf).collect();
+    let mut folders: BTreeSet<&Path> = above.collect();
     folders.remove(Path::new(""));
     let mut closed = Vec::new();
     closed.extend(closed_mode(root)?.map(|mode| (root.to_path_buf(), mode)));

@@ -11,7 +11,7 @@ use rockpack_base::error::{Result, ResultExt};
 use rockpack_base::formats::kpack::{KpackReader, TocRow};
 use rockpack_base::formats::kpm::Manifest;
 use rockpack_base::gfx::{Target, no_target};
-use rockpack_base::tree::{Node, Tree, TreePath, folders_around};
+use rockpack_base::tree::{Node, Tree, TreePath, emptied_folders};
 
 use super::flatten::Located;
 use super::parts::{DatabaseFile, HostFile, KernelArchive, ManifestFile};
@@ -103,16 +103,11 @@ pub(super) fn drop_folders<'a>(
     host: &mut Tree<HostFile>,
     device: impl Iterator<Item = &'a TreePath>,
 ) {
-    let emptied = folders_around(device);
-    let others = host.iter().map(|(path, _)| path).filter(|path| !emptied.contains(path.as_str()));
-    let kept = folders_around(others);
-    let dropped = host.iter().filter(|(path, node)| {
-        let is_empty = emptied.contains(path.as_str()) && !kept.contains(path.as_str());
-        is_empty && matches!(node, Node::Directory { .. })
-    });
-    let dropped: Vec<TreePath> = dropped.map(|(path, _)| path.clone()).collect();
-    for folder in dropped {
-        host.remove(&folder);
+    let paths = host.iter().map(|(path, _)| path);
+    for folder in emptied_folders(device, paths) {
+        if matches!(host.get(&folder), Some(Node::Directory { .. })) {
+            host.remove(&folder);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_base::tree::{Node, Tree, TreePath, first_below};
 
 use super::notes::Notes;
 use crate::input::artifact::{Artifact, StagePrefix};
@@ -35,8 +35,8 @@ pub(super) fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Loc
             faults.keep(lay(&mut owned, prefix, path, node, notes));
         }
     }
-    let shadowed = owned.iter().filter_map(|(path, own)| shadowed(&owned, path, own));
-    shadowed.for_each(|fault| faults.add(fault));
+    let shadowing = owned.iter().filter_map(|(path, own)| shadowing(&owned, path, own));
+    shadowing.for_each(|fault| faults.add(fault));
     faults.finish()?;
     let mut tree = Tree::new();
     for (path, own) in owned {
@@ -111,26 +111,21 @@ fn conflict(
         .hint("all prefixes of an artifact are installed into one; a path can have one content")
 }
 
-/// An error if `path` needs a directory where another node is.
-fn shadowed(
+/// An error if `path` is no directory, and another node needs one there.
+fn shadowing(
     owned: &BTreeMap<TreePath, OwnedNode>,
     path: &TreePath,
     own: &OwnedNode,
 ) -> Option<Error> {
-    let mut above = path.parent();
-    while let Some(parent) = above {
-        if let Some(there) = owned.get(&parent)
-            && !matches!(there.node, Node::Directory { .. })
-        {
-            let message = format!(
-                "{parent} is a {} in the prefix {}, and {} holds {path} below it",
-                there.node.kind(),
-                there.prefix.path,
-                own.prefix.path
-            );
-            return Some(Error::new(Kind::Conflict, message));
-        }
-        above = parent.parent();
+    if matches!(own.node, Node::Directory { .. }) {
+        return None;
     }
-    None
+    let (below, other) = first_below(owned, path.as_str())?;
+    let message = format!(
+        "{path} is a {} in the prefix {}, and {} holds {below} below it",
+        own.node.kind(),
+        own.prefix.path,
+        other.prefix.path
+    );
+    Some(Error::new(Kind::Conflict, message))
 }

@@ -103,6 +103,29 @@ pub fn folders_around<'a>(paths: impl IntoIterator<Item = &'a TreePath>) -> BTre
     folders
 }
 
+/// The folders among `paths` that hold nothing but `gone`.
+pub fn emptied_folders<'a, 'b>(
+    gone: impl IntoIterator<Item = &'a TreePath>,
+    paths: impl Iterator<Item = &'b TreePath> + Clone,
+) -> BTreeSet<TreePath> {
+    let around = folders_around(gone);
+    let others = paths.clone().filter(|path| !around.contains(path.as_str()));
+    let kept = folders_around(others);
+    let is_emptied = |path: &str| around.contains(path) && !kept.contains(path);
+    paths.filter(|path| is_emptied(path.as_str())).cloned().collect()
+}
+
+/// The first of `nodes` that lies below `path`.
+pub fn first_below<'a, K: Ord + Borrow<TreePath>, V>(
+    nodes: &'a BTreeMap<K, V>,
+    path: &str,
+) -> Option<(&'a K, &'a V)> {
+    let start = TreePath(format!("{path}/"));
+    let (below, node) = nodes.range::<TreePath, _>(&start..).next()?;
+    let found: &TreePath = below.borrow();
+    found.0.starts_with(&start.0).then_some((below, node))
+}
+
 impl TryFrom<String> for TreePath {
     type Error = Error;
     fn try_from(text: String) -> Result<Self> {
@@ -283,6 +306,16 @@ mod tests {
     fn folders_around_paths_are_there_once() {
         let paths = ["a/b/c/x", "a/b/y", "a-b/x", "z"].map(|path| TreePath::new(path).unwrap());
         assert_eq!(Vec::from_iter(folders_around(&paths)), ["a", "a-b", "a/b", "a/b/c"]);
+    }
+
+    #[test]
+    fn the_first_path_below_another_is_found() {
+        let nodes = ["a", "a-b", "a/b", "ab/x"].map(|path| (TreePath::new(path).unwrap(), ()));
+        let nodes = BTreeMap::from(nodes);
+        for (path, below) in [("a", Some("a/b")), ("ab", Some("ab/x")), ("a-b", None)] {
+            let found = first_below(&nodes, path);
+            assert_eq!(found.map(|(path, ())| path.as_str()), below, "{path}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::formats::kpm;
-use rockpack_base::tree::{Node, TreePath, folders_around};
+use rockpack_base::tree::{Node, TreePath, emptied_folders};
 
 use super::split_inputs::{
     self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
@@ -116,20 +116,9 @@ impl ArtifactInputs {
         for (path, build) in builds {
             inputs.fat.entry(path).or_default().push(build);
         }
-        let emptied = inputs.emptied(&made_anew);
+        let paths = inputs.plain.keys().chain(inputs.fat.keys());
+        let emptied = emptied_folders(&made_anew, paths);
         Ok(Self { unclaimed, emptied, ..inputs })
-    }
-
-    /// The folders that hold nothing but files that packages have of their own.
-    fn emptied(&self, made_anew: &BTreeSet<TreePath>) -> BTreeSet<TreePath> {
-        let emptied = folders_around(made_anew);
-        let others = self.plain.keys().filter(|path| !emptied.contains(path.as_str()));
-        let used = folders_around(others.chain(self.fat.keys()));
-        let folders = self
-            .plain
-            .keys()
-            .filter(|path| emptied.contains(path.as_str()) && !used.contains(path.as_str()));
-        folders.cloned().collect()
     }
 
     fn add(&mut self, path: &TreePath, plain: Plain) {

@@ -1,9 +1,8 @@
 //! Links of several trees that dangle in all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 
-use super::{Node, Tree, TreePath};
+use super::{Node, Tree, TreePath, first_below};
 use crate::error::{Error, Faults, Kind, Result};
 
 /// Number of links in a row that are followed, as in Linux.
@@ -16,8 +15,7 @@ const PART_LIMIT: usize = 4096;
 /// The paths of several overlaid trees, and the targets of their links.
 #[derive(Debug, Default)]
 pub struct LinkSet {
-    paths: BTreeSet<TreePath>,
-    links: BTreeMap<TreePath, String>,
+    paths: BTreeMap<TreePath, Option<String>>,
     /// Every link with the name of its tree.
     named: BTreeSet<(String, TreePath, String)>,
 }
@@ -39,7 +37,7 @@ impl LinkSet {
         for (path, node) in tree {
             self.add(path);
             if let Node::Link { target } = node {
-                self.links.insert(path.clone(), target.clone());
+                self.paths.insert(path.clone(), Some(target.clone()));
                 self.named.insert((name.to_owned(), path.clone(), target.clone()));
             }
         }
@@ -47,7 +45,7 @@ impl LinkSet {
 
     /// Adds a path, and with it the folders around it.
     pub fn add(&mut self, path: &TreePath) {
-        self.paths.insert(path.clone());
+        self.paths.entry(path.clone()).or_default();
     }
 
     /// The links that lead to no path of the set.
@@ -59,18 +57,12 @@ impl LinkSet {
     }
 
     fn look(&self, place: &str) -> Look<'_> {
-        match self.links.get(place) {
-            Some(target) => Look::Link(target),
-            None if self.paths.contains(place) || self.is_folder(place) => Look::Other,
+        match self.paths.get(place) {
+            Some(Some(target)) => Look::Link(target),
+            Some(None) => Look::Other,
+            None if first_below(&self.paths, place).is_some() => Look::Other,
             None => Look::Nothing,
         }
-    }
-
-    /// Whether a path of the set lies below `place`.
-    fn is_folder(&self, place: &str) -> bool {
-        let below = format!("{place}/");
-        let mut behind = self.paths.range::<str, _>((Bound::Included(&*below), Bound::Unbounded));
-        behind.next().is_some_and(|path| path.as_str().starts_with(&*below))
     }
 
     /// Fails if a link is absolute, leads above the root of the trees, or leads over too many folders. A path
@@ -88,7 +80,8 @@ impl LinkSet {
 
     /// The link at `place`. A missing path counts as a folder.
     fn link_at(&self, place: &str) -> Look<'_> {
-        self.links.get(place).map_or(Look::Other, |target| Look::Link(target))
+        let target = self.paths.get(place).and_then(Option::as_ref);
+        target.map_or(Look::Other, |target| Look::Link(target))
     }
 }
 

@@ -23,18 +23,16 @@ pub(super) fn artifact_text(folder: &ArtifactFolder) -> String {
 
 /// Every directory with the sums of its files, every file with its own sizes.
 fn tree_text(folder: &ArtifactFolder) -> String {
-    let mut sums: BTreeMap<Vec<&str>, (SizesByArch, Option<&ArtifactFile>)> = BTreeMap::new();
+    let mut sums: BTreeMap<&str, SizesByArch> = BTreeMap::new();
     for (path, file) in &folder.files {
-        let parts: Vec<&str> = path.split('/').collect();
-        for depth in 1..=parts.len() {
-            let (sizes, own) = sums.entry(parts[..depth].to_vec()).or_default();
-            join(sizes, file);
-            if depth == parts.len() {
-                *own = Some(file);
-            }
-        }
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        let paths = ends.filter_map(|end| path.get(..end));
+        paths.for_each(|path| join(sums.entry(path).or_default(), file));
     }
-    sums.iter().map(|(parts, (sizes, file))| line(parts, sizes, *file)).collect()
+    let mut sums: Vec<(&str, SizesByArch)> = sums.into_iter().collect();
+    // A folder's content comes right behind it.
+    sums.sort_by(|(one, _), (other, _)| one.split('/').cmp(other.split('/')));
+    sums.iter().map(|(path, sizes)| line(path, sizes, folder.files.get(*path))).collect()
 }
 
 fn join(sizes: &mut SizesByArch, file: &ArtifactFile) {
@@ -47,9 +45,9 @@ fn join(sizes: &mut SizesByArch, file: &ArtifactFile) {
     }
 }
 
-fn line(parts: &[&str], sizes: &SizesByArch, file: Option<&ArtifactFile>) -> String {
-    let indent = "  ".repeat(parts.len());
-    let name = parts.last().copied().unwrap_or_default();
+fn line(path: &str, sizes: &SizesByArch, file: Option<&ArtifactFile>) -> String {
+    let indent = "  ".repeat(path.split('/').count());
+    let name = path.rsplit('/').next().unwrap_or_default();
     let end = match file {
         None => "/".to_owned(),
         Some(ArtifactFile { target: Some(target), .. }) => format!(" -> {target}"),

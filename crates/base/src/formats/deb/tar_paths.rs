@@ -95,22 +95,25 @@ impl Paths {
     /// A path above `path` where the package has something other than a folder. Paths above a folder were
     /// checked when it was added.
     fn not_a_folder<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let mut path = path;
-        while let Some((above, _)) = path.rsplit_once('/') {
-            match self.0.get(&digest(above)).map(|seen| seen.kind) {
-                Some(Kind::Folder) => return None,
-                Some(_) => return Some(above),
-                None => path = above,
-            }
-        }
-        None
+        // In one pass: a path may lead through thousands of folders that are no members.
+        let (mut hash, mut hashed) = (Sha256::new(), 0);
+        let known = path.match_indices('/').filter_map(|(end, _)| {
+            hash.update(path.get(hashed..end)?);
+            hashed = end;
+            Some((self.0.get(&half(hash.clone()))?.kind, path.get(..end)?))
+        });
+        let nearest = known.reduce(|_, deeper| deeper);
+        nearest.filter(|(kind, _)| *kind != Kind::Folder).map(|(_, above)| above)
     }
 }
 
-/// Half of the SHA-256 of a path, which is long enough to rule out collisions.
 fn digest(path: &str) -> [u8; 16] {
-    let digest = Sha256::digest(path);
-    digest.first_chunk().copied().unwrap_or_default()
+    half(Sha256::new().chain_update(path))
+}
+
+/// Half of the SHA-256 of a path, which is long enough to rule out collisions.
+fn half(hash: Sha256) -> [u8; 16] {
+    hash.finalize().first_chunk().copied().unwrap_or_default()
 }
 
 /// The reason why dpkg refuses a member called `name`, which is `path` below the root, as the rest of a

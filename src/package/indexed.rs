@@ -109,7 +109,17 @@ impl Indexed {
     /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
     pub fn read(content: &Content, file_name: &str) -> Result<Self> {
         let _open = content.pin()?;
-        Self::digested(content, Facts::read(content, file_name)?)
+        if first_bytes(content, ZIP_MAGIC.len())? == ZIP_MAGIC {
+            let package = python_index::WheelPackage::read(content, file_name)?;
+            return Self::digested(content, Facts::Wheel(Box::new(package)));
+        }
+        match Front::of(content)? {
+            Front::Deb(front) => Self::digested(content, read_deb_facts(content, &front)?),
+            Front::Rpm(front) => {
+                let (facts, sha256) = (rpm_facts(&front)?, front.digest(content)?.to_string());
+                Ok(Self { facts, size: content.len(), sha256, sha512: None })
+            }
+        }
     }
 
     /// Reads a package that was just built. `paths` are its files and links.
@@ -165,6 +175,18 @@ fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
     content.read_vec(0..len, len, "first bytes")
 }
 
+/// Reads the paths of a `.deb`, or takes the listed ones if its data cannot be read.
+fn read_deb_facts(content: &Content, front: &deb::DebFront) -> Result<Facts> {
+    let mut numbers = Vec::new();
+    match deb::each_owned_path(content, |path| numbers.push(path_digest(path))) {
+        Ok(()) => deb_facts(front, PathDigests::of_numbers(numbers), None),
+        Err(error) => {
+            let listed = PathDigests::of(front.paths());
+            deb_facts(front, listed, Some(deb::why_unread(&error)))
+        }
+    }
+}
+
 fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) -> Result<Facts> {
     let package = apt_index::DebPackage::of_control(&front.control)?;
     Ok(Facts::Deb(apt_index::DebPackage { unread, paths, ..package }))
@@ -206,25 +228,6 @@ fn signers(front: &rpm::Front) -> BTreeSet<String> {
 }
 
 impl Facts {
-    fn read(content: &Content, file_name: &str) -> Result<Self> {
-        if first_bytes(content, ZIP_MAGIC.len())? == ZIP_MAGIC {
-            let package = python_index::WheelPackage::read(content, file_name)?;
-            return Ok(Self::Wheel(Box::new(package)));
-        }
-        let front = match Front::of(content)? {
-            Front::Deb(front) => front,
-            Front::Rpm(front) => return rpm_facts(&front),
-        };
-        let mut numbers = Vec::new();
-        match deb::each_owned_path(content, |path| numbers.push(path_digest(path))) {
-            Ok(()) => deb_facts(&front, PathDigests::of_numbers(numbers), None),
-            Err(error) => {
-                let listed = PathDigests::of(front.paths());
-                deb_facts(&front, listed, Some(deb::why_unread(&error)))
-            }
-        }
-    }
-
     /// The kind of package.
     pub fn kind(&self) -> PackageKind {
         match self {

@@ -122,7 +122,8 @@ pub(super) fn given(
     let FoundFiles { files, mut findings } = found;
     let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
     let (bad, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
-        options.changes.skip_bad && outcome.as_ref().is_err_and(|error| error.is_of_format())
+        options.changes.skip_bad
+            && outcome.as_ref().is_err_and(|it| it.is_of_format() || it.kind() == Kind::Verify)
     });
     for error in bad.into_iter().filter_map(Result::err) {
         let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();

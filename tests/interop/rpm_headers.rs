@@ -14,6 +14,7 @@ use sha1::Sha1;
 use sha2::Sha256;
 use support::bases;
 use support::example::rockpack;
+use support::headers::remade;
 use support::packages::{Tree, emit_one, package};
 use support::repo_fixture::{plain_spec, repo, rpm as built_by_rpm};
 use support::tools::{need, need_root, run, told};
@@ -118,16 +119,18 @@ fn headers(package: &[u8]) -> [Range<usize>; 2] {
 
 /// Whether rockpack refuses a package, or says that it lacks a digest.
 fn is_noticed(package: &[u8]) -> bool {
-    Front::read(&Content::of_bytes(package))
-        .map_or(true, |front| missing_digest(&front.metadata).is_some())
+    let content = Content::of_bytes(package);
+    let read = Front::read(&content).and_then(|front| front.digest(&content).map(|_| front));
+    read.map_or(true, |front| missing_digest(&front.metadata).is_some())
 }
 
 #[test]
 fn every_flip_that_rpm_notices_is_noticed() {
     let judges = Judges::new();
     for (sample, bytes) in samples(&judges).iter().enumerate() {
+        let payload = (headers(bytes)[1].end..bytes.len()).step_by(10);
         let begins = headers(bytes).map(|header| header.start..header.start + FLIPPED);
-        let places = (0..96).chain(begins.into_iter().flatten());
+        let places = (0..96).chain(begins.into_iter().flatten()).chain(payload);
         let (mut names, mut noticed) = (Vec::new(), BTreeSet::new());
         for at in places {
             for mask in (0..8).map(|bit| 1 << bit).chain([0xff]) {
@@ -279,6 +282,46 @@ fn is_refused_by_commands(file: &Path) {
         assert!(!said.ends_with("exit status: 0\n"), "{command:?}: {said}");
     }
     assert!(!out.join("repodata").exists());
+}
+
+/// rpm counts the values for files when it installs.
+#[test]
+fn tags_of_files_have_a_value_for_each() {
+    need(&["rpm", "rpmbuild"]);
+    need_root();
+    let room = tempfile::tempdir().unwrap();
+    let sample = fs::read(built_by_rpm(room.path(), &plain_spec("one", "1", ""))).unwrap();
+    let path = room.path().join("changed.rpm");
+    for (tag, [one, two]) in values_of_files() {
+        for (data, is_good) in [(one, true), (two, false)] {
+            let bytes = remade(
+                &sample,
+                |tags| {
+                    let kept = tags.into_iter().filter(|(it, _)| *it != tag);
+                    kept.chain([(tag, data)]).collect()
+                },
+                &[],
+            );
+            fs::write(&path, &bytes).unwrap();
+            let mut rpm = Command::new("rpm");
+            rpm.args(["-i", "--test", "--nodeps", "--root"]).arg(room.path()).arg(&path);
+            let said = told(&mut rpm);
+            assert_eq!(said.ends_with("exit status: 0\n"), is_good, "{tag} {said}");
+            let read = Front::read(&Content::of_bytes(&bytes[..]));
+            assert_eq!(read.is_ok(), is_good, "{tag} {read:?}");
+        }
+    }
+}
+
+/// Values for one file and for two, of tags that rpm counts.
+fn values_of_files() -> [(u32, [IndexData; 2]); 4] {
+    let both = |of: fn(usize) -> IndexData| [of(1), of(2)];
+    [
+        (1028, both(|count| IndexData::Int32(vec![10; count]))),
+        (1033, both(|count| IndexData::Int16(vec![0; count]))),
+        (1039, both(|count| IndexData::StringArray(vec!["root".to_owned(); count]))),
+        (5010, both(|count| IndexData::StringArray(vec![String::new(); count]))),
+    ]
 }
 
 /// One value of each type of tags.

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ::rpm::IndexData;
+use rockpack_base::content::Content;
+use rockpack_base::formats::rpm::Front;
 use support::bases;
 use support::example::{rockpack, shards};
 use support::gpg_keys::key;
@@ -100,7 +102,7 @@ fn packages_without_a_digest_are_named() {
     }
 }
 
-/// SHA-512 and SHA3-256 of format 6 count, and another algorithm in the tag of SHA-256 does not.
+/// SHA-512 and SHA3-256 of format 6 count, and that before compression. rpm does not read the algorithm.
 #[test]
 fn digests_of_payloads_by_other_algorithms() {
     need(&["rpmbuild"]);
@@ -108,28 +110,67 @@ fn digests_of_payloads_by_other_algorithms() {
     let package = rpm(room.path(), &plain_spec("other", "1", ""));
     let bytes = fs::read(&package).unwrap();
     let digest = IndexData::StringTag("00".repeat(64));
-    let digests = IndexData::StringArray(vec!["00".repeat(64)]);
+    let header = Front::read(&Content::of_bytes(&bytes[..])).unwrap().header;
+    let payload = Content::of_bytes(&bytes[usize::try_from(header.end).unwrap()..]);
+    let sha256 = IndexData::StringArray(vec![payload.digest().unwrap().to_string()]);
     let sha512 = IndexData::Int32(vec![10]);
-    for (more, counts) in [
-        (vec![(5121, digest.clone())], true),
-        (vec![(5123, digest)], true),
-        (vec![(5092, digests), (5093, sha512)], false),
-    ] {
-        let out = room.path().join(format!("repo-{}", more[0].0));
+    for (tag, data) in [(5121, digest.clone()), (5123, digest), (5097, sha256), (5093, sha512)] {
+        let lost: &[u32] = if tag == 5093 { &[5093] } else { &OF_PAYLOAD };
+        let out = room.path().join(format!("repo-{tag}"));
         let changed = remade(
             &bytes,
             |tags| {
-                let kept = tags.into_iter().filter(|(tag, _)| !OF_PAYLOAD.contains(tag));
-                kept.chain(more).collect()
+                let kept = tags.into_iter().filter(|(tag, _)| !lost.contains(tag));
+                kept.chain([(tag, data)]).collect()
             },
             &[],
         );
         fs::write(&package, changed).unwrap();
         let said = publish(&mut repo_at(&[&package], &out, 0));
-        assert_eq!(said.contains("R135"), !counts, "{said}");
+        assert!(!said.contains("R135"), "{tag} {said}");
         let alone = told(rockpack().arg("verify").arg(&package));
-        assert_eq!(alone.contains("all checks passed"), counts, "{alone}");
+        assert!(alone.contains("all checks passed"), "{tag} {alone}");
     }
+}
+
+/// rpm refuses a package whose payload has none of the stated digests.
+#[test]
+fn damaged_payloads_are_not_published() {
+    need(&["rpm", "rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let (folder, out) = (room.path().join("packages"), room.path().join("repo"));
+    let good = rpm(&folder, &plain_spec("good", "1", ""));
+    let damaged = rpm(&folder, &plain_spec("damaged", "1", ""));
+    damage(&damaged, &damaged);
+    assert!(told(Command::new("rpm").arg("-K").arg(&damaged)).contains("DIGESTS NOT OK"));
+    let wrong = "the payload's SHA-256 is not the stated one";
+    let (refusal, _) = refused(&mut repo_at(&[&folder], &out, 0));
+    assert!(refusal.contains(wrong) && !out.join("repodata").exists(), "{refusal}");
+    let (left, code) = refused(repo_at(&[&folder], &out, 0).arg("--skip-bad"));
+    assert!(left.contains("R058") && left.contains(wrong) && code == 1, "{left}");
+    assert_eq!(fs::read_dir(out.join("packages")).unwrap().count(), 1);
+    // Another tool published it.
+    damage(&good, &out.join("packages/g/good-1-1.noarch.rpm"));
+    assert!(verify(&out).contains(wrong));
+}
+
+/// Writes a package with a changed bit in its payload.
+fn damage(package: &Path, to: &Path) {
+    let mut bytes = fs::read(package).unwrap();
+    let at = bytes.len() - 60;
+    bytes[at] ^= 1;
+    fs::write(to, bytes).unwrap();
+}
+
+/// rpm writes no compressor for a payload without compression, and reads it as gzip reads it.
+#[test]
+fn payloads_without_compression_are_read() {
+    need(&["rpmbuild"]);
+    let room = tempfile::tempdir().unwrap();
+    let package = rpm(room.path(), &plain_spec("raw", "1", "%define _binary_payload w.ufdio"));
+    assert!(succeed(rockpack().arg("inspect").arg(&package)).contains("/usr/share/example/raw"));
+    let alone = told(rockpack().arg("verify").arg(&package));
+    assert!(alone.contains("all checks passed"), "{alone}");
 }
 
 /// rpm 4 does not know the tag of the signature; the one that `--sign-packages` makes is read by both.

@@ -48,8 +48,8 @@ fn compare(
     let mut differ = DifferingProperties::default();
     differ.compare("size", &package.size, &content.len().to_string());
     differ.compare("checksum's type", &package.checksum_type, "sha256");
-    differ.compare("checksum", &package.checksum, &content.digest()?.to_string());
     let front = Front::read(content)?;
+    differ.compare("checksum", &package.checksum, &front.digest(content)?.to_string());
     let metadata = &front.metadata;
     differ.compare("name", &package.name, metadata.get_name().map_err(bad_tags)?);
     if !metadata.is_source_package() {

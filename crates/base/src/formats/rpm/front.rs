@@ -7,17 +7,22 @@
 use std::ops::Range;
 
 use rpm::{DigestStatus, Header, IndexSignatureTag, IndexTag, PackageMetadata};
+use sha2::{Digest as _, Sha256};
 
 use super::faults::{fault, mismatch};
 use super::odd_texts::OddTexts;
 use super::structure::{self, HEADER_SIZE, be32};
-use super::{LEAD_MAGIC, LEAD_SIZE, SHA256_ALGORITHM, paths};
-use crate::content::Content;
+use super::{LEAD_MAGIC, LEAD_SIZE, paths};
+use crate::content::{Content, Sha256Digest, hex};
 use crate::error::{Error, Result};
 use crate::named::named_enum;
 
 /// A number that no tag of rpm has.
 const UNUSED_TAG: u32 = 0x7fff_fffe;
+
+/// SHA-256 of the payload as it is, and before compression. rpm takes either for the bytes in the file.
+const PAYLOAD_SHA256: [IndexTag; 2] =
+    [IndexTag::RPMTAG_PAYLOADSHA256, IndexTag::RPMTAG_PAYLOADSHA256ALT];
 
 /// SHA-512 and SHA3-256 of the payload, in the header.
 const PAYLOAD_DIGESTS: [u32; 2] = [5121, 5123];
@@ -66,6 +71,22 @@ impl Front {
         paths::check(&read.metadata.header, end - start)
             .map_err(|e| e.at(&package.place(start)))?;
         Ok(read)
+    }
+
+    /// The SHA-256 of the package, read to its end. Its payload must have a stated digest, if any.
+    pub fn digest(&self, package: &Content) -> Result<Sha256Digest> {
+        let (mut whole, mut payload) = (Sha256::new(), Sha256::new());
+        let mut front = usize::try_from(self.header.end).unwrap_or(usize::MAX);
+        package.each_window(|bytes| {
+            let before = front.min(bytes.len());
+            front -= before;
+            whole.update(bytes);
+            payload.update(&bytes[before..]);
+        })?;
+        check_payload(&self.metadata.header, &payload.finalize())
+            .map_err(|e| e.at(&package.place(self.header.end)))?;
+        let whole: [u8; 32] = whole.finalize().into();
+        Ok(whole.into())
     }
 
     /// Names of the fields with texts that are not UTF-8; these are read with U+FFFD.
@@ -136,16 +157,25 @@ fn check_signature(metadata: &PackageMetadata, size: u64) -> Result<()> {
 /// The digest that a package lacks for rpm 6, or of its header for rpm 4.
 pub fn missing_digest(metadata: &PackageMetadata) -> Option<MissingDigest> {
     let PackageMetadata { signature, header, .. } = metadata;
-    // Format 6 does not name the algorithm.
-    let algorithm = number(header, IndexTag::RPMTAG_PAYLOADSHA256ALGO as u32);
-    let is_sha256 = algorithm.is_ok_and(|it| it.is_none_or(|it| it == u64::from(SHA256_ALGORITHM)));
-    let has_sha256 = is_sha256 && header.entry_is_present(IndexTag::RPMTAG_PAYLOADSHA256);
-    if !has_sha256 && !PAYLOAD_DIGESTS.into_iter().any(|tag| header.entry_is_present(tag)) {
+    let mut digests = PAYLOAD_SHA256.map(|tag| tag as u32).into_iter().chain(PAYLOAD_DIGESTS);
+    if !digests.any(|tag| header.entry_is_present(tag)) {
         Some(MissingDigest::Payload)
     } else if !signature.entry_is_present(IndexSignatureTag::RPMSIGTAG_SHA256) {
         Some(MissingDigest::Header)
     } else {
         None
+    }
+}
+
+/// Compares the SHA-256 of the payload with the stated ones. rpm does not read the tag of the algorithm.
+pub(super) fn check_payload(header: &Header<IndexTag>, digest: &[u8]) -> Result<()> {
+    let digest = hex(digest);
+    let stated = PAYLOAD_SHA256.map(|tag| header.get_entry_data_as_string_array(tag));
+    let mut stated = stated.iter().flatten().filter_map(|digests| digests.first()).peekable();
+    if stated.peek().is_none() || stated.any(|stated| stated.eq_ignore_ascii_case(&digest)) {
+        Ok(())
+    } else {
+        Err(mismatch("the payload's SHA-256 is not the stated one"))
     }
 }
 

@@ -14,10 +14,10 @@ use sha2::{Digest as _, Sha256};
 use super::cpio::{CpioMember, CpioMembers};
 use super::faults::{fault, mismatch};
 use super::files::entries;
-use super::front::{Front, archive_size};
+use super::front::{Front, archive_size, check_payload};
 use super::header;
 use super::odd_texts::{FILE_NAMES, OddTexts};
-use crate::content::{Content, ContentReader, DigestingReader, hex};
+use crate::content::{Content, ContentReader, DigestingReader};
 use crate::error::{Error, Result};
 use crate::formats::compression::{Decoder, Method};
 use crate::formats::payload::{PayloadEntryKind, ReadEntry, Visitor};
@@ -56,7 +56,7 @@ impl RpmReader {
             return Err(error.structure("rpm header").at(&place).hint(hint));
         }
         let payload = package.slice(header.end..package.len())?;
-        let method = method(&metadata.header)?;
+        let method = method(&metadata.header, &payload)?;
         let entries = entries(&metadata.header).map_err(|e| e.at(&place))?;
         Ok(Self { metadata, payload, method, entries, odd })
     }
@@ -82,10 +82,9 @@ impl RpmReader {
     }
 
     fn visit_payload(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        let source = Digesting::new(self.payload.reader());
+        let source = DigestingReader::<_, Sha256>::new(self.payload.reader());
         let source = BufReader::with_capacity(1 << 18, source);
-        let decoder = Digesting::new(Decoder::new(source, self.method)?);
-        let mut members = CpioMembers::new(decoder);
+        let mut members = CpioMembers::new(Decoder::new(source, self.method)?);
         let names = self.entries.iter().enumerate();
         let by_path: HashMap<&str, usize> =
             names.map(|(index, read)| (read.entry.path.as_str(), index)).collect();
@@ -129,29 +128,13 @@ impl RpmReader {
         }
     }
 
-    fn check_payload(&self, decoder: Digesting<PayloadDecoder>, size: u64) -> Result<()> {
+    fn check_payload(&self, decoder: PayloadDecoder, size: u64) -> Result<()> {
         let stated = archive_size(&self.metadata.signature)?;
         if stated.is_some_and(|stated| stated != size) {
             return Err(mismatch("the payload's size is not the stated one"));
         }
-        let archive = decoder.digest.finalize();
-        let source = decoder.source.finish()?.into_inner();
-        let header = &self.metadata.header;
-        let digests = [
-            (IndexTag::RPMTAG_PAYLOADSHA256, source.digest.finalize()),
-            (IndexTag::RPMTAG_PAYLOADSHA256ALT, archive),
-        ];
-        for (tag, digest) in digests {
-            let stated = header
-                .entry_is_present(tag)
-                .then(|| header.get_entry_data_as_string(tag))
-                .transpose()
-                .map_err(|e| fault("bad payload digest").cause(e))?;
-            if stated.is_some_and(|stated| !stated.eq_ignore_ascii_case(&hex(&digest))) {
-                return Err(mismatch("the payload's SHA-256 is not the stated one"));
-            }
-        }
-        Ok(())
+        let source = decoder.finish()?.into_inner();
+        check_payload(&self.metadata.header, &source.digest.finalize())
     }
 }
 
@@ -168,17 +151,16 @@ fn check_member(member: &CpioMember, read: &ReadEntry, has_links: bool) -> Resul
     if same { Ok(()) } else { Err(mismatch(&format!("{name} differs between header and payload"))) }
 }
 
-type Digesting<R> = DigestingReader<R, Sha256>;
+type PayloadDecoder = Decoder<BufReader<DigestingReader<ContentReader, Sha256>>>;
 
-type PayloadDecoder = Decoder<BufReader<Digesting<ContentReader>>>;
-
-fn method(header: &Header<IndexTag>) -> Result<Method> {
+/// The compression of a payload. Without the tag, it is gzip or none.
+fn method(header: &Header<IndexTag>, payload: &Content) -> Result<Method> {
     let tag = IndexTag::RPMTAG_PAYLOADCOMPRESSOR;
-    let name = if header.entry_is_present(tag) {
-        header.get_entry_data_as_string(tag).map_err(|e| fault("bad tag").cause(e))?
-    } else {
-        "gzip"
-    };
+    if !header.entry_is_present(tag) {
+        let magic: [u8; 2] = payload.read_array(0)?;
+        return Ok(if magic == [0x1f, 0x8b] { Method::Gzip } else { Method::Stored });
+    }
+    let name = header.get_entry_data_as_string(tag).map_err(|e| fault("bad tag").cause(e))?;
     Method::of_name(name)
         .ok_or_else(|| Error::unsupported(format!("payload compressor `{name}` is not supported")))
 }

@@ -90,6 +90,9 @@ const TEXTS: &[u32] = &[
     5081, 5082, 5086, 5091, 5096, 5102, 5103, 5107, 5109, 5110, 5116, 5119, 5120, 5121,
 ];
 
+/// Tags that have a value for each base name (1117), or are not there.
+const OF_FILES: [u32; 9] = [1028, 1033, 1034, 1039, 1040, 1096, 1140, 5008, 5010];
+
 /// Checks the header at `start`. Returns its end, and its texts that are not UTF-8.
 pub(super) fn check(package: &Content, start: u64, region: u32) -> Result<(u64, OddTexts)> {
     unplaced(package, start, region)
@@ -145,6 +148,12 @@ fn check_rows(rows: &[[u32; 4]], data: &[u8], region: u32) -> Result<OddTexts> {
             odd.look(tag, &data[value], usize::try_from(count).unwrap_or(usize::MAX));
         }
     }
+    let count = |tag: u32| rows.iter().find(|row| row[0] == tag).map(|row| row[3]);
+    if let Some(files) = count(1117)
+        && let Some(tag) = OF_FILES.iter().find(|tag| count(**tag).is_some_and(|it| it != files))
+    {
+        return Err(refusal(&format!("tag {tag} has another number of values than files")));
+    }
     if packed + trailer.map_or(0, |trailer| trailer.len()) != data.len() {
         return Err(refusal("has data of no tag"));
     }
@@ -186,6 +195,7 @@ fn takes([tag, kind, _, count]: [u32; 4], region: u32, has_region: bool) -> bool
     let has_count = match tag {
         1004 if region == SIGNATURE => count == 16,
         270 | 271 | 275 | 277 | 1000 | 1007 if region == SIGNATURE => count == 1,
+        5092 | 5097 => count == 1,
         _ => (kind == 7 || count < VALUES) && (kind != 6 || count == 1),
     };
     TAGS.contains(&tag) && has_type && has_count

@@ -9,7 +9,7 @@ use rockpack_base::formats::rpm::{Front, HeaderSignature, HeaderSigner, Signatur
 use rockpack_base::formats::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
 
 pub fn run(bytes: &[u8]) {
-    let sign = |_: &[u8]| Ok(HeaderSignature { tag: SignatureTag::Dsa, packet: vec![7; 119] });
+    let sign = |_: &[u8]| Ok(HeaderSignature { tag: SignatureTag::Dsa, packet: vec![0xc2; 119] });
     let signer = HeaderSigner { sign: Arc::new(sign) };
     let package = Content::of_bytes(bytes);
     let made = match signed(&package, &signer) {

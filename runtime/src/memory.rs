@@ -262,7 +262,7 @@ impl Input for Pointed {
 }
 
 unsafe extern "C" {
-    /// As getenv, but NULL for all variables in a privileged process. The crate `libc` lacks it.
+    /// Does what getenv does, but gives NULL for all variables in a privileged process. The crate `libc` lacks it.
     fn secure_getenv(name: *const c_char) -> *mut c_char;
 }
 

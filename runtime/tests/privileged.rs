@@ -16,9 +16,9 @@ const HIDDEN: &str = "the cause is hidden, because the process is privileged";
 
 /// The standard output and error of steps with one cache and a variable.
 struct Said {
-    /// Of a process as any.
+    /// The text of an ordinary process.
     plain: (String, String),
-    /// Of a privileged one.
+    /// The text of a privileged process.
     privileged: (String, String),
 }
 

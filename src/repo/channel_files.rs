@@ -1,6 +1,6 @@
 //! The files of a channel beside its packages: indexes, and what makes them known to clients.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rockpack_base::error::Result;
@@ -29,6 +29,8 @@ pub(super) struct ChannelFiles {
     pub hidden: Vec<(String, Arc<[u8]>)>,
     /// Files under the names that clients read, in the order in which they are replaced.
     pub visible: Vec<(String, Arc<[u8]>)>,
+    /// The files that no signature covers, with pages that stay as they are.
+    pub unsigned: BTreeMap<String, Arc<[u8]>>,
     /// The indexes as the state remembers them.
     pub listed: ListedIndexes,
     /// Paths of the indexes.
@@ -84,6 +86,7 @@ impl Making<'_> {
         Ok(ChannelFiles {
             hidden: metadata.missing,
             visible: pages.changed,
+            unsigned: pages.all,
             indexes: pages.paths.into_iter().chain(beside).collect(),
             found: metadata.found,
             ..ChannelFiles::default()
@@ -125,6 +128,7 @@ fn apt_files(
     let sources = clients::sources(suite, next);
     let files = sources.into_iter().chain(clients::preferences(suite, next));
     let mut visible = client_files(files, next, options)?;
+    let unsigned = visible.iter().cloned().collect();
     visible.extend(made.named);
     let folder = index_paths::suite_folder(suite);
     if let Some(signer) = options.signer {
@@ -137,7 +141,7 @@ fn apt_files(
         visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
     }
     let indexes = listed.paths(&Channel::Apt(suite.to_owned()));
-    Ok(ChannelFiles { hidden: made.by_hash, visible, listed, indexes, found: Vec::new() })
+    Ok(ChannelFiles { hidden: made.by_hash, visible, unsigned, listed, indexes, found: Vec::new() })
 }
 
 fn rpm_files(
@@ -151,13 +155,14 @@ fn rpm_files(
     };
     let listed = ListedIndexes { repomd: made.data, ..ListedIndexes::default() };
     let mut visible = client_files(clients::repo(next), next, options)?;
+    let unsigned = visible.iter().cloned().collect();
     if let Some(signer) = options.signer {
         let signed = signer.sign_detached(&made.repomd)?;
         visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
     }
     visible.push((REPOMD.to_owned(), made.repomd.into()));
     let indexes = listed.paths(&Channel::Rpm);
-    Ok(ChannelFiles { hidden: made.lists, visible, listed, indexes, found: Vec::new() })
+    Ok(ChannelFiles { hidden: made.lists, visible, unsigned, listed, indexes, found: Vec::new() })
 }
 
 /// The key, and the files that make the repository known.

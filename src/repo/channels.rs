@@ -40,7 +40,8 @@ const RESTORE_HINT: &str = "restore the file from a backup made after the last p
 
 /// The hint for a file of an interrupted publication that cannot be used.
 const INTERRUPTED_HINT: &str = "remove the files next-… and shown-… of this publication, and publish its packages again: it was \
-     interrupted, and no complete publication is lost";
+     interrupted, and no complete publication is lost; pages that `repo` then refuses as another tool's are its own: \
+     remove them";
 
 /// The channels of a repository by name (`apt-<suite>`, `rpm`).
 #[derive(Debug, Default)]
@@ -85,7 +86,8 @@ impl Channels {
         let nothing = ChannelState::default();
         let now = self.0.get(channel).unwrap_or(&nothing);
         let rest = shown.map(|shown| recovery::rest(store, shown, now, &next)).transpose();
-        if let Some(rest) = rest.file(path(SHOWN, channel))?.flatten() {
+        let rest = rest.file(path(SHOWN, channel)).map_err(|error| error.hint(INTERRUPTED_HINT))?;
+        if let Some(rest) = rest.flatten() {
             store.put(rest)?;
             self.put(store, vec![(channel.to_owned(), next)])?;
         } else {

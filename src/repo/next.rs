@@ -19,7 +19,6 @@ use super::channels::{Announcement, Channels};
 use super::figures::{Made, report};
 use super::follows;
 use super::foreign::other_file;
-use super::index_paths::PYTHON_FOLDER;
 use super::input::GivenPackage;
 use super::options::RepoOptions;
 use super::owners;
@@ -95,12 +94,8 @@ impl NextChannel {
         next.found.extend(files.found);
         next.indexes = files.indexes;
         next.listed.clone_from(&files.listed);
-        // Pages that do not change are not written again.
-        next.unsigned_files.clone_from(&earlier.unsigned_files);
-        next.unsigned_files.retain(|path, _| next.indexes.contains(path));
-        let unsigned = files.visible.iter().filter(|(path, _)| is_unsigned(path));
-        let digest = |bytes: &Arc<[u8]>| hex(&Sha256::digest(bytes));
-        next.unsigned_files.extend(unsigned.map(|(path, it)| (path.clone(), digest(it))));
+        let digest = |(path, bytes): (String, Arc<[u8]>)| (path, hex(&Sha256::digest(&bytes)));
+        next.unsigned_files = files.unsigned.into_iter().map(digest).collect();
         retire(earlier, &mut next);
         let shown = shown(&files.visible, &files.hidden)?;
         let hidden = missing(store, earlier, files.hidden, options.check)?;
@@ -263,11 +258,6 @@ fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
     let Some(signer) = signer else { return Ok(Vec::new()) };
     let keys = fingerprints(signer.public_keys()?.as_bytes())?;
     Ok(if keys.len() > 1 { keys } else { Vec::new() })
-}
-
-/// Whether no signature covers a visible file: those for clients are at the top of the repository.
-fn is_unsigned(path: &str) -> bool {
-    path.split_once('/').is_none_or(|(folder, _)| folder == PYTHON_FOLDER)
 }
 
 /// Notes in `next` what `earlier` had and it has not.

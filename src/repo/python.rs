@@ -87,6 +87,8 @@ fn metadata(store: &dyn Store, wheel: &str, addition: Option<&Addition>) -> Resu
 pub(super) struct Pages {
     /// Pages that change, in the order in which they are replaced; some of them twice.
     pub changed: Vec<NamedBytes>,
+    /// These and those that stay as they are.
+    pub all: BTreeMap<String, Arc<[u8]>>,
     /// Paths of all pages of the index as it will be.
     pub paths: BTreeSet<String>,
 }
@@ -122,7 +124,7 @@ pub(super) fn pages(
         .flat_map(|project| project_pages(project))
         .chain(PROJECT_LISTS.map(str::to_owned))
         .collect();
-    Ok(Pages { changed: index.changed, paths })
+    Ok(Pages { changed: index.changed, all: index.there, paths })
 }
 
 fn in_both<'a>(
@@ -157,8 +159,8 @@ fn has(projects: &BTreeMap<&str, Wheels<'_>>, project: &str, path: &String) -> b
 struct Index<'a> {
     store: &'a dyn Store,
     earlier: &'a ChannelState,
-    /// The last content of each page that was looked at; none if there is no page.
-    there: BTreeMap<String, Option<Arc<[u8]>>>,
+    /// The last content of each page that was looked at.
+    there: BTreeMap<String, Arc<[u8]>>,
     changed: Vec<NamedBytes>,
 }
 
@@ -175,14 +177,14 @@ impl Index<'_> {
     fn put(&mut self, path: &str, text: String) -> Result<()> {
         let bytes: Arc<[u8]> = text.into_bytes().into();
         let there = match self.there.get(path) {
-            Some(there) => there.clone(),
+            Some(there) => Some(Arc::clone(there)),
             None => self.look(path)?,
         };
         let is_same = there.is_some_and(|there| there == bytes);
         if !is_same {
             self.changed.push((path.to_owned(), Arc::clone(&bytes)));
         }
-        self.there.insert(path.to_owned(), Some(bytes));
+        self.there.insert(path.to_owned(), bytes);
         Ok(())
     }
 

@@ -71,7 +71,7 @@ impl Judges {
         refused
     }
 
-    /// What the two say about files.
+    /// The judgements of the two about files.
     fn runs(&self, how: &str, names: &[String]) -> [String; 2] {
         let files = self.root.join("files");
         let mut outside = Command::new("rpm");
@@ -168,7 +168,7 @@ fn get(bytes: &[u8], at: usize) -> u32 {
 /// A change of a header in a package, whose first byte and region are at these places.
 type Change = fn(&mut Vec<u8>, usize, usize);
 
-/// What both refuse.
+/// Damage that both refuse.
 const DAMAGE: [(&str, Change); 16] = [
     ("reserved", |bytes, start, _| bytes[start + 5] = 1),
     ("version", |bytes, start, _| bytes[start + 3] = 2),
@@ -194,7 +194,7 @@ const DAMAGE: [(&str, Change); 16] = [
     ("count-0", |bytes, start, _| put(bytes, start + 44, &[0])),
 ];
 
-/// What neither refuses, in the header and its signature.
+/// Changes that neither refuses, in the header and its signature.
 const HARMLESS: [(&str, Change); 2] = [
     ("unchanged", |_, _, _| {}),
     ("unknown-tag", |bytes, start, _| {

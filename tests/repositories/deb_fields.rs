@@ -169,7 +169,7 @@ const LINES: [(&str, &str); 16] = [
 const ENDS: [(&str, &str); 6] =
     [("", ""), ("", "X-Y: a\n\n"), ("", "X-Y: a"), ("X-Y", "X-Y:\n"), ("", " y"), ("", " \n")];
 
-/// What is refused although dpkg and apt read it: field, value, reason.
+/// Values that are refused although dpkg and apt read it: field, value, reason.
 const STRICTER: [(&str, &str, &str); 5] = [
     ("Version", "+1:1", "dpkg reads over the sign, and apt compares it"),
     ("Depends", "a (= -0:1)", "dpkg reads over the sign, and apt compares it"),

@@ -232,6 +232,16 @@ fn verify_compares_states_with_the_indexes() {
         assert!(codes.contains(&"V109".to_owned()), "{channel}: {codes:?}");
         fs::write(&file, whole).unwrap();
     }
+    for signature in ["dists/stable/InRelease", "dists/stable/Release.gpg"] {
+        let whole = fs::read(out.join(signature)).unwrap();
+        fs::remove_file(out.join(signature)).unwrap();
+        assert_eq!(failed_checks(&verify(out)), ["V104"], "{signature}");
+        fs::write(out.join(signature), whole).unwrap();
+    }
+    // The pages stay as they are, and the next state says so.
+    fs::write(repository.state("python"), &earlier[2]).unwrap();
+    publish(&mut repository.add(out));
+    assert_eq!(failed_checks(&verify(out)), [""; 0]);
     fs::remove_dir_all(out.join("repodata")).unwrap();
     let said = verify(out);
     assert!(said.contains("V109 state-mismatch: .rockpack/rpm.json.zst: is the state"), "{said}");

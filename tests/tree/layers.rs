@@ -163,6 +163,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
             "config",
             "content",
             "emit",
+            "formats",
             "input",
             "inspect",
             "pack",

@@ -34,7 +34,7 @@ pub(in crate::plan) struct SetSymbols {
 struct FileSymbols {
     /// The id of its package.
     package: String,
-    /// Its name and symbols, if earlier packages import them.
+    /// The name and symbols of a library, if earlier packages import them.
     defined: BTreeSet<String>,
     /// The files of the libraries that it needs and finds.
     needed: Vec<TreePath>,

@@ -64,7 +64,7 @@ fn import_lost(id: &str, import: &Import, items: &[&String]) -> Finding {
     }
 }
 
-/// What files of the package `id` import, and what those of its earlier releases did.
+/// The symbols that files of the package `id` import, and what those of its earlier releases did.
 fn with_former(symbols: &SetSymbols, standing: &Standing, id: &str) -> Vec<Import> {
     let own = symbols.imports.get(id).cloned().unwrap_or_default();
     let mut imports = own.clone();

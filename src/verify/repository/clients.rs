@@ -368,16 +368,21 @@ fn has_file(context: &Context<'_>, path: &str) -> Result<bool> {
     Ok(context.files.find(path)?.is_some())
 }
 
-/// Compares files that no signature covers with the digests that the states keep of them. Files with another
-/// fault, and repositories with an interrupted publication, are left out.
+/// Compares files that no signature covers with the digests that the states keep of them, and looks for the
+/// signatures. Files with another fault, and repositories with an interrupted publication, are left out.
 fn check_unchanged(context: &mut Context<'_>) -> Result<()> {
     let states = &context.states;
+    let mut changed = Vec::new();
+    for path in states.iter().flat_map(State::signatures) {
+        if !has_file(context, &path)? && !context.problems.names(&path) {
+            changed.push(path);
+        }
+    }
     let kept = states.iter().filter_map(|state| state.value.get("unsigned_files")?.as_object());
     let mut written: BTreeMap<&String, BTreeSet<&str>> = BTreeMap::new();
     for (path, digest) in kept.flatten().filter(|_| !states.iter().any(|state| state.is_next)) {
         written.entry(path).or_default().extend(digest.as_str());
     }
-    let mut changed = Vec::new();
     for (path, digests) in written {
         let is_right = match context.files.open(path)? {
             Some(file) => digests.contains(&*file.digest()?.to_string()),

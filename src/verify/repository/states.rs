@@ -33,6 +33,20 @@ pub(super) struct State {
     pub value: Value,
 }
 
+impl State {
+    /// The files with signatures of a publication that is done.
+    pub fn signatures(&self) -> Vec<String> {
+        let is_signed = self.value.get("signed") == Some(&Value::Bool(true));
+        match self.channel.strip_prefix("apt-") {
+            _ if self.is_next || !is_signed => Vec::new(),
+            Some(suite) => {
+                ["InRelease", "Release.gpg"].map(|name| format!("dists/{suite}/{name}")).to_vec()
+            }
+            None => vec!["repodata/repomd.xml.asc".to_owned()],
+        }
+    }
+}
+
 /// Tells whether the repository has states.
 pub(super) fn are_kept(root: &Path) -> Result<bool> {
     is_folder(&root.join(FOLDER))

@@ -63,7 +63,7 @@ pub struct Judges {
     server: Server,
     pages_for_programs: Scripted,
     roots: BTreeMap<&'static str, Root>,
-    /// What clients do with the whole repository.
+    /// The behaviour of clients with the whole repository.
     expected: BTreeMap<Client, String>,
 }
 
@@ -117,7 +117,7 @@ impl Judges {
         !is_refused && outcome != whole
     }
 
-    /// What a client does with the whole repository: nothing fails.
+    /// The behaviour of a client with the whole repository: nothing fails.
     fn outcome_of_whole(&mut self, client: Client) -> String {
         self.serve_whole();
         let whole = self.outcome(client);
@@ -138,7 +138,7 @@ impl Judges {
         copy_all(&self.good, &self.room.out);
     }
 
-    /// What a client does: exit statuses, complaints, and the packages and settings that it gets.
+    /// The behaviour of a client: exit statuses, complaints, and the packages and settings that it gets.
     fn outcome(&mut self, client: Client) -> String {
         match client {
             Client::Apt(suite) => {
@@ -210,7 +210,7 @@ fn complaints(said: &str) -> String {
     lines.fold(String::new(), |text, line| text + line + "\n")
 }
 
-/// What apt does: it gets all packages by the files for clients.
+/// The behaviour of apt: it gets all packages by the files for clients.
 fn of_apt(root: &Root, repository: &Path) -> String {
     let given = [
         (SOURCES, "etc/apt/sources.list.d"),
@@ -241,7 +241,7 @@ fn of_apt(root: &Root, repository: &Path) -> String {
     format!("{said}{packages:?}")
 }
 
-/// What pip or uv installs, a yanked version included.
+/// The packages that pip or uv installs, a yanked version included.
 fn of_python(client: &str, url: &str) -> String {
     let mut said = String::new();
     for requirement in ["demo[device-gfx942]", "demo[device-gfx942]==1.0"] {
@@ -253,7 +253,7 @@ fn of_python(client: &str, url: &str) -> String {
     said
 }
 
-/// What gpgv says of all signatures by the keyring for clients.
+/// The words of gpgv about all signatures by the keyring for clients.
 fn of_gpgv(repository: &Path) -> String {
     let home = tempfile::tempdir().unwrap();
     let keyring = home.path().join("keyring.gpg");

@@ -53,7 +53,7 @@ fn random_damage_that_clients_notice_is_noticed() {
     try_damage(90, 1);
 }
 
-/// As many places as `ROCKPACK_FLIPS=COUNT/SEED` says.
+/// The number of places that `ROCKPACK_FLIPS=COUNT/SEED` says.
 #[test]
 #[ignore = "3000 places: .ci/nightly"]
 fn more_random_damage_that_clients_notice_is_noticed() {

@@ -7,7 +7,7 @@ use std::iter;
 
 use rockpack_base::formats::deb::{DebRelation, relations};
 
-use super::{Comparison, Format, RelationKind};
+use super::{Comparison, Format, Relation, RelationKind};
 
 /// A package or capability with a bound on its version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,6 +120,17 @@ pub fn deb_bounds(list: &str) -> impl Iterator<Item = Bound<'_>> {
             }
         }
     })
+}
+
+/// A relation of a control file, which both dpkg and apt accept; alternatives are kept whole.
+pub fn deb_relation(kind: RelationKind, text: &str) -> Relation {
+    let mut read = relations(text.trim()).map_while(Result::ok);
+    let version = match (read.next(), read.next()) {
+        (Some(one), None) => deb_bound(&one).map(|(sign, version)| (sign, version.to_owned())),
+        _ => None,
+    };
+    let name = version.as_ref().and_then(|_| text.split('(').next()).unwrap_or(text);
+    Relation { kind, name: name.trim().to_owned(), version }
 }
 
 /// The comparison and the version of a relation in a control file.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_base::content::hex;
 use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_base::formats::deb::parse_stanza;
 use rockpack_base::formats::rpm::Front;
 use rockpack_base::formats::rpm_md::RpmPackage;
 use sha2::{Digest, Sha256};
@@ -74,6 +75,7 @@ impl NextChannel {
         refuse_other_content(&catalog, channels)?;
         check_pool(store, earlier, &mut catalog, options.check)?;
         complete(store, &mut catalog);
+        check_fields(&catalog.records)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
         let mut next = next_state(channel, earlier, channels, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
@@ -174,6 +176,19 @@ fn complete(store: &dyn Store, catalog: &mut Catalog) {
             indexed.facts = Facts::Rpm(Box::new(package));
         }
     }
+}
+
+/// Refuses packages whose fields dpkg or apt refuses: earlier versions of rockpack published them.
+fn check_fields(records: &PoolRecords) -> Result<()> {
+    let results = records.par_iter().map(|(path, record)| match &record.indexed.facts {
+        Facts::Deb(package) => parse_stanza(&package.control).map(drop).map_err(|error| {
+            let message = format!("{path}: {error}");
+            let hint = "clients refuse the package: remove it with --remove, and give it no more";
+            Error::malformed(message).hint(hint)
+        }),
+        Facts::Rpm(_) | Facts::Wheel(_) => Ok(()),
+    });
+    Faults::all(results.collect::<Vec<_>>()).map(drop)
 }
 
 /// Modification time of a package file in the pool. Fails if the file is gone or is not what was

@@ -97,7 +97,7 @@ const FEW: [&str; 9] =
     ["a", "a | b", "a (= 1-1)", "a [amd64]", "a,", "a b", "a (== 1)", "a (= 1", "a,\n .\n b"];
 
 /// Values of other fields.
-const VALUES: [(&str, &[&str]); 17] = [
+const VALUES: [(&str, &[&str]); 18] = [
     (
         "Version",
         &[
@@ -132,6 +132,7 @@ const VALUES: [(&str, &[&str]); 17] = [
     ("Priority", &["optional", "foo", "x y", "optional x", "extra1", "OPTIONAL,"]),
     ("Description-md5", &["d41d8cd98f00b204e9800998ecf8427e", "d41d8cd98f00b204", "x", "\n ."]),
     ("Config-Version", &["1"]),
+    ("Status", &["install ok installed", "\n ."]),
     ("Triggers-Pending", &["x"]),
     ("Triggers-Awaited", &["x"]),
     (
@@ -146,10 +147,13 @@ const VALUES: [(&str, &[&str]); 17] = [
 ];
 
 /// Whole lines before the description.
-const LINES: [(&str, &str); 16] = [
+const LINES: [(&str, &str); 19] = [
     ("Depends", "Depends:\n"),
     ("Recommends", "Recommends: \t\nX-Other: .\n"),
     ("Provides", "Provides:\n"),
+    ("Status", "Status:\n"),
+    ("Triggers-Pending", "Triggers-Pending:\n"),
+    ("", "X-Y: a\n \u{a0}\n b\n"),
     ("", "X-Y: a\n .\n b: c\n"),
     ("", "X_Y.z:a\n"),
     ("", "q: a\n"),

@@ -186,6 +186,25 @@ fn a_state_with_a_path_twice_is_refused() {
     assert!(!earlier.exists() && state_text(&file).contains("\"generation\":3"));
 }
 
+/// Earlier versions of rockpack published packages that dpkg and apt refuse.
+#[test]
+fn a_bad_package_of_an_earlier_version_is_not_published_again() {
+    need(&["dpkg-deb"]);
+    let room = tempfile::tempdir().unwrap();
+    let out = room.path().join("out");
+    let bad = deb(room.path(), ("bad", "1", "amd64"), "Depends: libc6 (>= 2.3)\n");
+    let good = deb(room.path(), ("good", "1", "amd64"), "");
+    publish(&mut repo(&[&bad, &good], &out));
+    take_from_state(&out.join(".rockpack/apt-stable.json.zst"), &["(>= "]);
+    for run in [&mut repo(&[], &out), repo(&[&bad], &out).args(["--suite", "other"])] {
+        let (said, code) = refused(run);
+        let path = "bad_1_amd64.deb: paragraph of `bad`: field Depends: relation 1, `libc6 2.3)`";
+        assert!(said.contains(path) && said.contains("--remove") && code == 2, "{said}");
+    }
+    publish(repo(&[], &out).args(["--remove", "bad"]));
+    assert!(verify(&out).contains("all checks passed"));
+}
+
 /// A publication costs what it adds: an index is written once under all of its names.
 #[test]
 fn the_names_of_an_index_are_those_of_one_file() {

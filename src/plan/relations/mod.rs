@@ -3,10 +3,11 @@
 mod edits;
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::deb::compare_versions;
+use rockpack_base::formats::deb::{check_relations, compare_versions};
 
 use super::naming::Naming;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
+use crate::package::bounds::deb_relation;
 use crate::package::{Comparison, Format, Relation, RelationKind, Version};
 
 /// Whether one of `relations` is a dependency on the package `name` that versions before `version` do
@@ -30,34 +31,19 @@ pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Re
     }
 }
 
-/// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`.
+/// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`, as dpkg and apt do.
 pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
-    if text.contains(|c: char| c.is_control() || c == ',') {
-        return Err(no_deb_relation(text));
+    let refused = |why: &str| refused(text, why, "libamdhip64-7 (>= 7.1)");
+    if text.trim().is_empty() || text.contains(|c: char| c.is_control() || c == ',') {
+        return Err(refused(""));
     }
-    if text.contains('|') {
-        for alternative in text.split('|') {
-            parse_deb(kind, alternative.trim())?;
-        }
-        return Ok(plain(kind, text));
-    }
-    let Some((name, bound)) = text.split_once('(') else {
-        check_name(text.trim()).ok_or_else(|| no_deb_relation(text))?;
-        return Ok(plain(kind, text.trim()));
-    };
-    let name = check_name(name.trim()).ok_or_else(|| no_deb_relation(text))?;
-    let bound = bound.trim_end().strip_suffix(')').ok_or_else(|| no_deb_relation(text))?;
-    let version = bound_of(bound, Format::Deb).ok_or_else(|| no_deb_relation(text))?;
-    Ok(Relation { version: Some(version), ..plain(kind, name) })
-}
-
-fn no_deb_relation(text: &str) -> Error {
-    refused(text, "libamdhip64-7 (>= 7.1)")
+    check_relations(kind.as_str(), text.trim()).map_err(|why| refused(&format!(": {why}")))?;
+    Ok(deb_relation(kind, text))
 }
 
 /// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
 fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
-    rpm_relation(kind, text.trim()).ok_or_else(|| refused(text, "hip-runtime-amd >= 7.1"))
+    rpm_relation(kind, text.trim()).ok_or_else(|| refused(text, "", "hip-runtime-amd >= 7.1"))
 }
 
 fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
@@ -72,7 +58,7 @@ fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
         return Some(plain(kind, text));
     };
     let name = check_name(name)?;
-    let version = bound_of(bound, Format::Rpm)?;
+    let version = bound_of(bound)?;
     Some(Relation { version: Some(version), ..plain(kind, name) })
 }
 
@@ -138,15 +124,15 @@ fn check_name(name: &str) -> Option<&str> {
     (starts && is_legal).then_some(name)
 }
 
-fn bound_of(text: &str, format: Format) -> Option<(Comparison, String)> {
-    let (comparison, version) = Comparison::split(text.trim(), format)?;
+fn bound_of(text: &str) -> Option<(Comparison, String)> {
+    let (comparison, version) = Comparison::split(text.trim(), Format::Rpm)?;
     let version = version.trim();
     let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c));
     (is_legal && !version.is_empty()).then(|| (comparison, version.to_owned()))
 }
 
-fn refused(text: &str, example: &str) -> Error {
-    let message = format!("`{}` is no relation", text.escape_debug());
+fn refused(text: &str, why: &str, example: &str) -> Error {
+    let message = format!("`{}` is no relation{why}", text.escape_debug());
     Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
 }
 
@@ -362,6 +348,12 @@ mod tests {
         for text in ["", "a b", "a (7)", "a (>= 7", "a, b", "a\nDepends: b", "a | ", "A|b,c"] {
             assert_eq!(shown_deb(text), None, "{text}");
         }
+        for text in ["a [amd64]", "a/b", "a (= x)", "a (>= 1) | b <!x>", "a:", "a^"] {
+            assert_eq!(shown_deb(text), None, "{text}");
+        }
+        let equal = bound(Comparison::Equal, "1");
+        assert_eq!(shown_deb(" a:any ( = 1 ) "), Some(("a:any".to_owned(), equal)));
+        assert!(parse_deb(RelationKind::Breaks, "a | b").is_err());
         for text in ["", "a b", "a >=", "(a or b", "a\nb"] {
             assert_eq!(shown_rpm(text), None, "{text}");
         }

@@ -12,6 +12,7 @@ use rockpack_base::formats::{deb, rpm};
 use sha2::{Digest as _, Sha256};
 
 use super::{ListedMember, ListedPackage, Size};
+use crate::package::bounds::deb_relation;
 use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
 use crate::receipt::RelationRecord;
 
@@ -129,30 +130,10 @@ fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
     for (kind, field) in DEB_FIELDS {
         let list = deb.control().get(field).map_or("", String::as_str);
         let texts = list.split(',').map(str::trim).filter(|text| !text.is_empty());
-        relations.extend(texts.map(|text| deb_relation(kind, text)));
+        relations.extend(texts.map(|text| RelationRecord::from(&deb_relation(kind, text))));
     }
     relations.sort();
     relations
-}
-
-/// Parses `name` or `name (>= version)`; alternatives stay whole.
-fn deb_relation(kind: RelationKind, text: &str) -> RelationRecord {
-    bounded_deb_relation(kind, text).unwrap_or_else(|| whole(kind, text.to_owned()))
-}
-
-fn bounded_deb_relation(kind: RelationKind, text: &str) -> Option<RelationRecord> {
-    if text.contains('|') {
-        return None;
-    }
-    let (name, bound) = text.split_once('(')?;
-    let bound = bound.trim().trim_end_matches(')').trim();
-    let (comparison, version) = Comparison::split(bound, Format::Deb)?;
-    Some(RelationRecord {
-        kind,
-        name: name.trim().to_owned(),
-        comparison: Some(comparison),
-        version: Some(version.trim().to_owned()),
-    })
 }
 
 fn whole(kind: RelationKind, name: String) -> RelationRecord {

@@ -276,7 +276,7 @@ fn is_of_the_index(name: &FieldName) -> bool {
 
 /// The value of a field as an index has it; `None` if it leaves the field out.
 fn value_in_index<'f>(fields: &'f ControlFields, name: &str) -> Option<&'f String> {
-    fields.get(name).filter(|value| !apt_index::is_left_out(name, value))
+    fields.get(name).filter(|value| !value.is_empty())
 }
 
 fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {

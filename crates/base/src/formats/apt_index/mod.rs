@@ -16,6 +16,6 @@ mod packages;
 mod preferences;
 mod release;
 
-pub use packages::{DebPackage, Stanza, is_left_out, paragraphs};
+pub use packages::{DebPackage, Stanza, paragraphs};
 pub use preferences::{pin, url_host};
 pub use release::{IndexFile, KEYRING_KEYS, Release, format_date, parse_date};

@@ -1,12 +1,13 @@
 //! The index `Packages`.
 //!
 //! A paragraph is the control file of the package, in its order, followed by the fields that only an index
-//! has. Fields without a value are left out, as by dpkg-scanpackages, and so is `Status`, as by
-//! apt-ftparchive: it describes an installed package. Refused: control files that state a field of the index,
-//! and names, versions and architectures that Debian's policy does not allow, because paths are made of them.
+//! has. Fields without a value are left out, as by dpkg-scanpackages. Refused: control files that state a field
+//! of the index, and names, versions and architectures that Debian's policy does not allow or that are too long,
+//! because paths are made of them.
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::NAME_MAX;
 use crate::error::{Error, Kind, Result};
 use crate::formats::deb::{ControlFields, FIELDS_MAX, fault, parse_control, parse_stanza};
 use crate::formats::package_file::Format;
@@ -36,11 +37,6 @@ pub struct DebPackage {
     /// Digests of the paths of files and links. If the data archive cannot be unpacked, those of the files in
     /// the lists of the control archive.
     pub paths: PathDigests,
-}
-
-/// Whether an index leaves out a field of a control file.
-pub fn is_left_out(name: &str, value: &str) -> bool {
-    value.is_empty() || name.eq_ignore_ascii_case("Status")
 }
 
 impl DebPackage {
@@ -79,6 +75,9 @@ impl DebPackage {
             let message = format!("`{}` is no architecture", architecture.escape_debug());
             faults.push(fault(message));
         }
+        if self.source.len().max(self.file_name().len()) > NAME_MAX {
+            faults.push(fault(format!("makes a file name of more than {NAME_MAX} bytes")));
+        }
         let stated = OF_THE_INDEX.iter().filter(|name| fields.get(name).is_some());
         faults.extend(stated.map(|name| fault(format!("states {name}, which is the index's"))));
         Error::gather(faults).map_or(Ok(()), Err)
@@ -110,7 +109,7 @@ fn paragraph(text: &str, fields: &ControlFields) -> String {
     for line in text.split('\n') {
         if !line.starts_with([' ', '\t']) {
             let name = line.split(':').next().unwrap_or_default();
-            is_kept = fields.get(name).is_none_or(|value| !is_left_out(name, value));
+            is_kept = fields.get(name).is_none_or(|value| !value.is_empty());
         }
         if is_kept {
             paragraph.push_str(line);
@@ -187,15 +186,13 @@ mod tests {
 
     #[test]
     fn what_says_nothing_is_left_out() {
-        let empty = "Depends:\nRecommends: \t\r\nStatus: install ok installed\nstatus-x: y\n";
+        let empty = "Depends:\nRecommends: \t\r\nstatus-x: y\n";
         let long = "Conffiles:\n /etc/x 00\n";
         let text = format!("\n\n{empty}{CONTROL}{long}Tag:\n\n");
         let package = DebPackage::of_control(&text).unwrap();
         assert_eq!(package.control, format!("status-x: y\n{CONTROL}{long}"));
         let whole = DebPackage::of_control(CONTROL).unwrap();
         assert_eq!(whole.control, CONTROL);
-        let continued = format!("{CONTROL}STATUS: install\n ok\n");
-        assert_eq!(DebPackage::of_control(&continued).unwrap().control, CONTROL);
         for text in
             [format!(" \n{CONTROL}"), format!("\r\n{CONTROL}"), format!("Depends:\n \n{CONTROL}")]
         {
@@ -206,7 +203,7 @@ mod tests {
     /// This fault was found by fuzzing.
     #[test]
     fn a_blank_line_would_end_the_paragraph_and_is_refused() {
-        for blank in [" ", "\t", " \u{c}", " \u{a0}", " \r"] {
+        for blank in [" ", "\t", " \u{c}", " \r"] {
             for text in [format!("{CONTROL}{blank}"), format!("{CONTROL}{blank}\nSection: x\n")] {
                 assert!(DebPackage::of_control(&text).is_err(), "{text:?}");
             }
@@ -215,6 +212,8 @@ mod tests {
 
     #[test]
     fn what_would_lead_out_of_the_pool_is_refused() {
+        let [long_source, long_package] =
+            ["Source", "Package"].map(|field| format!("{field}: {}", "y".repeat(NAME_MAX + 1)));
         for (from, to) in [
             ("Package: x", "Package: ../x"),
             ("Package: x", "Package: .x"),
@@ -222,6 +221,8 @@ mod tests {
             ("Version: 1:2.0-1", "Version: 1:"),
             ("Architecture: amd64", "Architecture: a/b"),
             ("Source: y (3)", "Source: /etc"),
+            ("Source: y (3)", &*long_source),
+            ("Package: x", &*long_package),
             ("Source: y (3)", "filename: pool/other"),
             ("Version: 1:2.0-1\n", ""),
         ] {

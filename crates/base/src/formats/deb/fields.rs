@@ -91,7 +91,7 @@ pub fn parse_control(text: &str) -> Result<ControlFields> {
     let fields = parse(text.trim_start_matches('\n'))?;
     let paragraph = text.trim_matches('\n');
     // dpkg refuses a blank line, and readers of indexes take it for the end of the paragraph.
-    if let Some(index) = paragraph.lines().position(|line| line.trim().is_empty()) {
+    if let Some(index) = paragraph.lines().position(|line| line.trim_ascii().is_empty()) {
         return Err(fault(format!("line {} is blank", index + 1)));
     }
     if let Some(name) = fields.names().find(|name| name.len() < 2) {

@@ -34,6 +34,7 @@ pub use owned::{each_owned_path, why_unread};
 pub(super) use reader::FIELDS_MAX;
 pub use reader::{DebFront, DebReader};
 pub use relations::{DebRelation, relations};
+pub use values::check_relations;
 pub use version::compare as compare_versions;
 pub use writer::{DebSpecification, DebWriter, around};
 

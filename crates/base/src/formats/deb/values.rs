@@ -31,6 +31,9 @@ fn check_value(name: &str, value: &str) -> Result<(), String> {
         _ if name.starts_with('-') => (false, "a field name does not begin with `-`"),
         "package" => (is_package_name(value), "not a package name"),
         "version" => return version::check(value).map_err(|why| shown(value, why)),
+        "config-version" | "status" | "triggers-awaited" | "triggers-pending" => {
+            (false, "only dpkg's own database has this field")
+        }
         "provides" if value.is_empty() => (false, "apt 2.6 refuses this field without a value"),
         _ if value.is_empty() => return Ok(()),
         "essential" | "protected" => (is_one_of(value, &["yes", "no"]), "expected yes or no"),
@@ -48,17 +51,15 @@ fn check_value(name: &str, value: &str) -> Result<(), String> {
             let lines = value.strip_prefix('\n').map(|value| value.split('\n').all(is_conffile));
             (lines == Some(true), "expected lines with a path and a digest")
         }
-        "config-version" | "triggers-awaited" | "triggers-pending" => {
-            (false, "only dpkg's own database has this field")
-        }
         "source" | "architecture" | "section" => (value.len() <= WORD_MAX, "too long for apt"),
         _ => return check_relations(name, value),
     };
     if is_right { Ok(()) } else { Err(shown(value, why)) }
 }
 
-/// `Recommended` and `Optional` are old names that dpkg still reads.
-fn check_relations(name: &str, value: &str) -> Result<(), String> {
+/// Refuses the value of a field of relations that dpkg or apt refuses; the error is the reason. `name` is in small
+/// letters; other fields are not judged. `Recommended` and `Optional` are old names that dpkg still reads.
+pub fn check_relations(name: &str, value: &str) -> Result<(), String> {
     let may_choose = match name {
         "pre-depends" | "depends" | "recommends" | "recommended" | "suggests" | "optional"
         | "enhances" => true,
@@ -128,6 +129,8 @@ mod tests {
             ("Description-md5: 00", "Description-md5"),
             ("Conffiles:\n /x", "Conffiles"),
             ("Triggers-Awaited: x", "Triggers-Awaited"),
+            ("Config-Version:", "Config-Version"),
+            ("STATUS: install ok installed", "STATUS"),
             ("Provides:", "Provides"),
             ("Provides: a (>= 1)", "Provides"),
             ("Breaks: a | b", "Breaks"),

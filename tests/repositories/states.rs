@@ -116,10 +116,13 @@ fn a_changed_bit_is_refused_or_changes_nothing() {
                     copy(base, &out);
                 } else {
                     let said = String::from_utf8(ended.stderr).unwrap();
-                    assert!(contents(&out) == before, "{name}: bit {bit} of {at}: {said}");
+                    // An interrupted publication is finished before packages with keys are looked at.
+                    let is_finished = !is_state && *base == interrupted;
+                    let is_same = contents(&out) == before;
+                    assert!(is_same || is_finished, "{name}: bit {bit} of {at}: {said}");
                     assert!(!is_state || said.contains(&name), "{name}: {said}");
                     assert_ne!(is_told, Some(false), "{name}: bit {bit} of {at}");
-                    replace(&file, &bytes);
+                    copy(base, &out);
                 }
             }
             note!("{name}: {count} bits, {same} of them without effect");

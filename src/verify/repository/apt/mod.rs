@@ -45,8 +45,9 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
     let plain = is_file(&context.root.join(&path))?;
     let has_clear = is_file(&context.root.join(&clear))?;
     let has_detached = is_file(&context.root.join(&detached))?;
+    let has_signature = has_clear || (plain && has_detached);
     // apt asks for InRelease first, and is content with it.
-    if !context.trust.keys.is_empty() && !has_clear && !(plain && has_detached) {
+    if !context.trust.keys.is_empty() && !has_signature {
         context.bad_signature(&clear, SignatureFault::Absent);
     }
     if !plain && has_clear {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use rockpack_base::content::{Content, real_path};
+use rockpack_base::content::{Content, Inputs, real_path};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::deb::why_unread;
 use rockpack_base::formats::rpm;
@@ -192,12 +192,14 @@ fn given_of(
         let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
         return Ok(GivenPackage { file, content: None, source, indexed, read: false, link: false });
     }
-    let content = Content::open(&file, budget)?;
+    let mut inputs = Inputs::within(budget);
+    let content = inputs.content(&file)?;
     let built = options.built.get(&file);
     let indexed = match built {
         Some(built) => built.clone(),
         None => {
-            let read = Indexed::read(&content, &found.name).file(&file).context(reading);
+            let read = inputs.explain(Indexed::read(&content, &found.name));
+            let read = read.file(&file).context(reading);
             // Only what is named itself has another ending than packages have.
             let is_named = PackageKind::of_file_name(&file).is_none();
             read.map_err(|error| if is_named { error.of_named() } else { error })?

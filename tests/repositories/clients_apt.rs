@@ -186,7 +186,8 @@ fn refuses(suite: &str) {
         fs::read_to_string(&release).unwrap().replace("Components: main", "Components: main ");
     fs::write(&release, text.replace("Suite: stable", "Suite: stabls")).unwrap();
     root.refused(&["update"], &["BADSIG", "Bad signature", "not signed", "invalid"]);
-    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074"]);
+    let said = verify_by(&served, &own.public);
+    assert_eq!(failed_checks(&said), ["V074"], "{said}");
     // Another key.
     let foreign = room.path().join("foreign");
     publish(&mut build(&foreign, &other, &["--url", "file:/srv/repository"]));

@@ -214,7 +214,7 @@ fn sha3_of_header(package: &[u8], room: &Path) -> String {
     fs::write(&file, &package[start..end]).unwrap();
     let code =
         "import hashlib, sys; print(hashlib.sha3_256(open(sys.argv[1], 'rb').read()).hexdigest())";
-    told(Command::new("python3").args(["-c", code]).arg(file)).trim().to_owned()
+    succeed(Command::new("python3").args(["-c", code]).arg(file)).trim().to_owned()
 }
 
 /// Hard-linked files, a link and a file by itself.

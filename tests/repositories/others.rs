@@ -165,7 +165,7 @@ fn fields_that_say_nothing_are_left_out() {
     need(&["apt-ftparchive", "dpkg-scanpackages"]);
     let room = tempfile::tempdir().unwrap();
     let (packages, out) = (room.path().join("packages"), room.path().join("repo"));
-    let fields = "Depends:\nX-Empty: \t\nSTATUS: install ok installed\nConffiles:\n /etc/x 00\n";
+    let fields = "Depends:\nX-Empty: \t\nConffiles:\n /etc/x 00\n";
     let mut odd = ForeignDeb::new("odd", fields);
     odd.write(&packages.join("odd_1_all.deb"));
     odd = ForeignDeb::new("lead", "Tag: x\n");
@@ -173,7 +173,7 @@ fn fields_that_say_nothing_are_left_out() {
     odd.write(&packages.join("lead_1_all.deb"));
     publish(&mut repo(&[&packages], &out));
     let index = fs::read_to_string(out.join("dists/stable/main/binary-all/Packages")).unwrap();
-    for absent in ["Depends", "X-Empty", "STATUS"] {
+    for absent in ["Depends", "X-Empty"] {
         assert!(!index.contains(absent), "{index}");
     }
     assert!(index.contains("\nConffiles:\n /etc/x 00\n") && index.contains("Tag: x\n"), "{index}");

@@ -29,8 +29,8 @@ fn changed_record(which: &str, change: impl Fn(&str) -> String) -> Wheels {
         let record = wheel.info("RECORD");
         let text = wheel.text(&record);
         let row = |row: &str| if row.contains(which) { change(row) } else { row.to_owned() };
-        let rows: Vec<String> = text.lines().map(row).collect();
-        wheel.add(&record, rows.join("\n"));
+        let rows = text.lines().map(row).filter(|row| !row.is_empty());
+        wheel.add(&record, rows.collect::<Vec<_>>().join("\n"));
     });
     wheels
 }

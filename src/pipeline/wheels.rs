@@ -88,8 +88,7 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     Ok(WheelsMade { receipt, removed, findings })
 }
 
-/// Refuses a copied wheel with the name of device wheels that were made. Those of an earlier split come with
-/// their host.
+/// Refuses a copied wheel with the name of a device wheel that was made, unless hosts are copied as well.
 fn refuse_namesakes(wheels: &[WheelRecord]) -> Result<()> {
     let named = |role: WheelKind| -> BTreeSet<String> {
         let own = wheels.iter().filter(|it| it.role == role);

@@ -71,8 +71,7 @@ impl ChannelSettings {
         ]
     }
 
-    /// Refuses what would change the structure of an index or a file for clients, or names by which clients
-    /// ignore such a file.
+    /// Refuses values that change the structure of an index or a file for clients, or a name that they ignore.
     pub fn check(&self, suite: &str) -> Result<()> {
         let mut faults = Vec::new();
         let texts = [

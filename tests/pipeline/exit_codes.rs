@@ -99,6 +99,11 @@ impl Room {
             "differences that were not asked for" => vec![self.compare(&[])],
             "a failed check" => vec![self.verify(true)],
             "differences that were asked for" => vec![self.compare(&["--exit-code"])],
+            "a bad package that was left out" => {
+                run(&mut self.build(&["--format", "deb"]));
+                fs::write(self.path("out/bad_1_all.deb"), "!<arch>\n").unwrap();
+                vec![self.command(&["repo", "out", "--out", "repository", "--skip-bad"])]
+            }
             "a damaged artifact" => self.of_artifacts("damaged"),
             "a damaged file to look into" => vec![
                 self.command(&["inspect", "damaged.kpack"]),

@@ -194,8 +194,7 @@ fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     dependency.flags.intersects(automatic) || (kind == RelationKind::Provides && is_own)
 }
 
-/// Converts one dependency. A bound with an unknown comparison, which rpm's own tools cannot write, stays
-/// whole.
+/// Converts one dependency. One with an unknown comparison, which rpm's own tools cannot write, stays whole.
 fn rpm_relation(kind: RelationKind, dependency: &Dependency) -> RelationRecord {
     let Dependency { name, flags, version } = dependency;
     let sign = rpm::sign(*flags);

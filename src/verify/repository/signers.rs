@@ -101,8 +101,7 @@ pub(super) fn vouched(files: NamedFiles<'_>, trust: &Trust) -> Result<PublicKeys
     Ok(published(files)?.without(&trust.keys).of(&names))
 }
 
-/// The keys of all keyrings at the top of the repository. An invalid keyring counts as empty: another check
-/// reports it.
+/// The keys of all keyrings of the repository. An invalid keyring counts as empty: another check reports it.
 fn published(files: NamedFiles<'_>) -> Result<PublicKeys> {
     let mut all = PublicKeys::default();
     for entry in list(files.root)? {

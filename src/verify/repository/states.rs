@@ -57,6 +57,7 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
     if !are_kept(context.root)? {
         return Ok(());
     }
+    let is_unchecked = |state: &Value| state["schema"] == UNCHECKED;
     for entry in list(&context.root.join(FOLDER))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -88,10 +89,6 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn is_unchecked(state: &Value) -> bool {
-    state.get("schema").is_some_and(|schema| *schema == UNCHECKED)
 }
 
 /// Compares the state of a channel with its indexes, which have the entries `listed` by the paths of packages. `entry`

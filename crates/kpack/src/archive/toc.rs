@@ -317,8 +317,7 @@ impl RowsRead {
         };
         // Writers sort their rows.
         if !rows.is_sorted_by(|a, b| by_names(a, b).is_lt()) {
-            // Sorts in place, because a stable sort allocates. The indexes of targets keep the order of the
-            // file.
+            // Sorts in place, as a stable sort allocates. The indexes of targets keep the order of the file.
             rows.sort_unstable_by(|a, b| by_names(a, b).then(a.target.cmp(&b.target)));
             rows.dedup_by(|later, earlier| {
                 let again = by_names(later, earlier).is_eq();
@@ -346,8 +345,7 @@ impl RowsRead {
     }
 }
 
-/// The indexes of `keys` in byte order. In `rows`, the place there replaces the index; equal keys share the first
-/// place.
+/// The indexes of `keys` in byte order. `rows` get their places instead; equal keys share the first place.
 fn sort_keys(keys: &Names, rows: &mut [NumberedRow]) -> Result<Vec<usize>, OutOfMemory> {
     let (mut order, mut places) = (Vec::new(), Vec::new());
     for list in [&mut order, &mut places] {

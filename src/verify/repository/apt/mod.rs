@@ -37,8 +37,7 @@ struct ReleaseText {
     text: String,
 }
 
-/// The text of `Release`, which `InRelease` and `Release.gpg` are held against, or of an `InRelease`
-/// alone.
+/// The text of `Release`, with which `InRelease` and `Release.gpg` are compared, or of `InRelease` alone.
 fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<ReleaseText>> {
     let [path, clear, detached] =
         ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));

@@ -85,8 +85,7 @@ const MANY: usize = 100;
 /// Shortest average field in bytes, if there are [`MANY`]: in memory, a field takes a hundred bytes.
 const SHORTEST: usize = 12;
 
-/// Parses a control file; like dpkg, it skips empty lines in front. Refused: lines and values that dpkg or apt
-/// refuses.
+/// Parses a control file; like dpkg, it skips empty lines in front. Refused: what dpkg or apt refuses.
 pub fn parse_control(text: &str) -> Result<ControlFields> {
     let fields = parse(text.trim_start_matches('\n'))?;
     let paragraph = text.trim_matches('\n');

@@ -34,8 +34,7 @@ pub struct DebRelation<'a> {
     pub is_alternative: bool,
 }
 
-/// Parses the value of a field. An error is the reason why dpkg or apt refuses the field, with the place, and
-/// ends it.
+/// Parses the value of a field. An error says why dpkg or apt refuses it, with the place, and is the last item.
 pub fn relations(value: &str) -> impl Iterator<Item = Result<DebRelation<'_>, String>> {
     let value = value.trim_ascii_end();
     let mut rest = (!value.is_empty()).then_some(value);

@@ -40,8 +40,7 @@ pub struct MetadataFile {
 }
 
 impl WheelPackage {
-    /// Reads the wheel `file`. Refused are wheels that installers refuse or misread, because of their name, a
-    /// member, or RECORD.
+    /// Reads the wheel `file`. Refused are wheels that installers refuse or misread.
     pub fn read(content: &Content, file: &str) -> Result<Self> {
         let name: WheelName = file.parse()?;
         let wheel = WheelArchive::open(content.clone())?;

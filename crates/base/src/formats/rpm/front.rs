@@ -31,8 +31,7 @@ const PAYLOAD_DIGESTS: [u32; 2] = [5121, 5123];
 const EITHER: [(u32, u32); 3] = [(274, 5090), (275, 5091), (1007, 1046)];
 
 named_enum! {
-    /// A digest without which rpm 6 refuses to install a package: it ignores MD5 and SHA-1. rpm 4 knows no
-    /// SHA3-256.
+    /// A digest without which rpm 6 refuses a package: it ignores MD5 and SHA-1. rpm 4 knows no SHA3-256.
     pub enum MissingDigest {
         /// The digest of the header, which is part of the signature.
         Header = "header",
@@ -185,8 +184,7 @@ pub(super) fn archive_size(signature: &Header<IndexSignatureTag>) -> Result<Opti
     size_of(signature, short, IndexTag::RPMTAG_LONGARCHIVESIZE)
 }
 
-/// A size that a signature states in a tag of 32 bits or one of 64. Both must agree, because each reader
-/// ignores one of them.
+/// A size that a signature states in a tag of 32 bits or of 64. Both must agree: each reader ignores one of them.
 fn size_of(
     signature: &Header<IndexSignatureTag>,
     short: IndexSignatureTag,

@@ -41,8 +41,7 @@ const WIDTHS: [usize; 9] = [1, 1, 2, 4, 8, 1, 1, 1, 1];
 /// Type and count of a region.
 const REGION: [u32; 2] = [7, 16];
 
-/// Types, and the tags that have one of them: the first tag of each range, and the first one after it. The
-/// first row with a tag counts.
+/// Types, and ranges of tags that have one of them: start and end of each. The first row with a tag counts.
 type TagTypes = (&'static [u32], &'static [u32]);
 
 /// Tags of a signature.
@@ -54,8 +53,7 @@ const OF_SIGNATURE: [TagTypes; 5] = [
     (&[8], &[274, 275, 276, 277, 278, 279]),
 ];
 
-/// Signatures that rpm 4 reads, of the header by DSA and RSA, and of header and payload by PGP and GPG: one
-/// OpenPGP packet each.
+/// Signatures that rpm 4 reads, one OpenPGP packet each: of the header (DSA, RSA), and with payload (PGP, GPG).
 pub(in crate::formats) const SIGNATURES: [u32; 4] = [267, 268, 1002, 1005];
 
 /// Tags of a header, beginning with the ones that rpm copies into it from the signature.

@@ -178,8 +178,7 @@ impl WheelArchive {
         faults
     }
 
-    /// Refuses a member that installers refuse, or install as something else. The archive has no names that
-    /// are not paths.
+    /// Refuses a member that installers refuse or install differently. The reader of the archive checked its name.
     pub fn check_member(&self, member: &ZipMember) -> Result<()> {
         self.refuse_data(&member.name)?;
         match member.mode.unwrap_or_default() & KIND {
@@ -252,8 +251,7 @@ impl WheelArchive {
         rows.filter(move |path| !there.contains(path))
     }
 
-    /// Files that cannot be installed beside another member, with its name: at one path, or the member lies
-    /// below the file.
+    /// Files that cannot be installed because another member is at or below their path, with the name of that one.
     pub fn conflicts(&self) -> Vec<[&str; 2]> {
         let mut found = Vec::new();
         // The path in site-packages (true) or elsewhere.

@@ -10,8 +10,7 @@ use crate::content::Content;
 use crate::error::{Error, Result, abridged, is_unseen};
 use crate::tree::TreePath;
 
-/// Flags of members that installers cannot read: encryption, a patch of other bytes, strong encryption,
-/// masked headers.
+/// Flags of members that installers cannot read: encryption, patches, strong encryption, masked headers.
 const FLAGS_UNREADABLE: u16 = 1 | 1 << 5 | 1 << 6 | 1 << 13;
 
 /// The highest version of the format that installers read: 6.3. The upper byte names a system.

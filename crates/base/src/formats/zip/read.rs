@@ -28,8 +28,7 @@ pub struct ZipMember {
     pub size: u64,
     /// The stored bytes, as a range of the archive.
     pub stored: Range<u64>,
-    /// The Unix mode with its type bits; `None` if the archive has none. Installers use it whatever system
-    /// made the archive.
+    /// The Unix mode with its type bits, if the archive has one. Installers use it whatever system made the archive.
     pub mode: Option<u32>,
 }
 

@@ -193,7 +193,7 @@ fn refuses(suite: &str) {
     publish(&mut build(&foreign, &other, &["--url", "file:/srv/repository"]));
     root.serve(&foreign);
     root.refused(&["update"], &["NO_PUBKEY", "Missing key", "not signed"]);
-    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074", "V104"]);
+    assert_eq!(failed_checks(&verify_by(&served, &own.public)), ["V074"]);
     assert!(failed_checks(&verify_by(&served, &other.public)).is_empty());
     // Its time is over.
     let old = room.path().join("old");

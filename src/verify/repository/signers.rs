@@ -13,6 +13,8 @@ use super::context::{Context, HEAD_MAX, NamedFiles};
 use super::trust::{PublicKeys, Trust};
 use crate::verify::problem::ClientFault;
 
+const REPOMD: &str = "repodata/repomd.xml";
+
 /// How the names of keyrings for clients end.
 const KEYRINGS: [&str; 2] = ["archive-keyring.asc", "archive-keyring.gpg"];
 
@@ -59,21 +61,21 @@ impl SignedFile {
 
 /// The indexes of a repository that are signed. Those that are too large are named where they are read.
 pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
-    let root = files.root;
     let mut found = Vec::new();
-    let (repomd, signature) =
-        (root.join("repodata/repomd.xml"), root.join("repodata/repomd.xml.asc"));
-    if is_head(&repomd)? && is_head(&signature)? {
-        let signature = Some(read_signed(files, &signature)?);
-        let text = read_signed(files, &repomd)?;
-        found.push(SignedFile { text, signature, is_repomd: true });
-    }
-    for suite in super::suites(root)? {
-        let clear = root.join("dists").join(suite).join("InRelease");
-        if is_head(&clear)? {
-            let text = read_signed(files, &clear)?;
-            found.push(SignedFile { text, signature: None, is_repomd: false });
+    let mut add = |text: &str, signature: Option<&str>| -> Result<()> {
+        let [text, other] = [text, signature.unwrap_or(text)].map(|path| files.root.join(path));
+        if is_head(&text)? && is_head(&other)? {
+            let signature = signature.map(|_| read_signed(files, &other)).transpose()?;
+            let is_repomd = text.ends_with(REPOMD);
+            found.push(SignedFile { text: read_signed(files, &text)?, signature, is_repomd });
         }
+        Ok(())
+    };
+    add(REPOMD, Some(&format!("{REPOMD}.asc")))?;
+    for suite in super::suites(files.root)? {
+        let file = |name: &str| format!("dists/{suite}/{name}");
+        add(&file("InRelease"), None)?;
+        add(&file("Release"), Some(&file("Release.gpg")))?;
     }
     Ok(found)
 }

@@ -87,7 +87,7 @@ pub fn load<I: Input>(input: I) -> Result<Loaded, LoadFault<I::Error>> {
                 name = Some(loaded_name(&mut decoder)?);
             }
             Some(MarkerField::SearchPaths) if paths.is_none() => {
-                paths = Some(loaded_paths(&mut decoder)?);
+                paths = Some(decoder.names()?);
             }
             _ => decoder.skip()?,
         }
@@ -106,15 +106,6 @@ fn loaded_name<I: Input>(decoder: &mut Decoder<I>) -> Result<Option<Vec<u8>>, Fa
         }
         other => decoder.skip_rest_of(other).map(|()| None),
     }
-}
-
-fn loaded_paths<I: Input>(decoder: &mut Decoder<I>) -> Result<Names, Fault<I::Error>> {
-    let mut paths = Names::default();
-    match decoder.item()? {
-        Item::Array(count) => decoder.names(count, &mut paths)?,
-        other => decoder.skip_rest_of(other)?,
-    }
-    Ok(paths)
 }
 
 /// The reference to kernel archives.

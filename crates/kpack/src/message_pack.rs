@@ -172,9 +172,16 @@ impl<I: Input> Decoder<I> {
         Ok(())
     }
 
-    /// Appends the texts of an array of `count` items to `names`. Skips other items.
-    pub fn names(&mut self, count: u32, names: &mut Names) -> Decoded<(), I> {
-        (0..count).try_for_each(|_| self.append_name(names).map(|_| ()))
+    /// Reads the next item, and returns the texts of an array. Skips anything else.
+    pub fn names(&mut self) -> Decoded<Names, I> {
+        let mut names = Names::default();
+        match self.item()? {
+            Item::Array(count) => {
+                (0..count).try_for_each(|_| self.append_name(&mut names).map(drop))?;
+            }
+            other => self.skip_rest_of(other)?,
+        }
+        Ok(names)
     }
 
     /// Appends the next item to `names` if it is a text, and tells whether it was. Skips any other item.

@@ -160,12 +160,7 @@ impl TocFields {
     fn field<I: Input>(&mut self, decoder: &mut Decoder<I>) -> TocResult<(), I> {
         match decoder.one_of(&FIELDS)? {
             Some(TocField::Arches) if self.arches.is_none() => {
-                let mut arches = Names::default();
-                match decoder.item()? {
-                    Item::Array(count) => decoder.names(count, &mut arches)?,
-                    other => decoder.skip_rest_of(other)?,
-                }
-                self.arches = Some(arches);
+                self.arches = Some(decoder.names()?);
             }
             Some(TocField::Scheme) if self.scheme.is_none() => {
                 let known = decoder.one_of(&Scheme::NAMES)?;

@@ -16,14 +16,14 @@ const FEATURES_MAX: u32 = 16;
 /// The targets whose code runs on a device that reports `target_id`, most specific first: for
 /// `gfx90a:sramecc+:xnack-` that target itself, `gfx90a:sramecc+`, `gfx90a:xnack-`, and `gfx90a`. Features
 /// beyond the sixteenth stay on every target, so that no target loses them.
-pub fn compatible(target_id: &[u8]) -> Compatible<'_> {
+pub fn compatible(target_id: &[u8]) -> impl Iterator<Item = CompatibleTarget<'_>> {
     let target_id = target_id.strip_prefix(TRIPLE_PREFIX).unwrap_or(target_id);
     let colon = target_id.iter().position(|byte| *byte == b':');
     let (processor, features) = target_id.split_at(colon.unwrap_or(target_id.len()));
     let count = u32::try_from(parts(features).count()).unwrap_or(u32::MAX);
     let free = count.min(FEATURES_MAX);
-    let none = processor.is_empty();
-    Compatible { processor, features, free, left: if none { 0 } else { 1 << free } }
+    let targets: u32 = if processor.is_empty() { 0 } else { 1 << free };
+    (0..targets).rev().map(move |mask| CompatibleTarget { processor, features, free, mask })
 }
 
 /// Splits features. An empty part is no feature: `gfx90a::xnack-` has one.
@@ -31,34 +31,14 @@ fn parts(features: &[u8]) -> impl Iterator<Item = &[u8]> {
     features.split(|byte| *byte == b':').filter(|part| !part.is_empty())
 }
 
-/// The targets that a device is compatible with.
-#[derive(Debug, Clone)]
-pub struct Compatible<'a> {
-    processor: &'a [u8],
-    features: &'a [u8],
-    /// The number of features that may be left out, from the first on.
-    free: u32,
-    /// The number of targets to come. The bits of the next number are the features of its target, the first
-    /// feature being the highest bit.
-    left: u32,
-}
-
-impl<'a> Iterator for Compatible<'a> {
-    type Item = CompatibleTarget<'a>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let Self { processor, features, free, left: mask } = *self;
-        Some(CompatibleTarget { processor, features, free, mask })
-    }
-}
-
 /// A target that a device is compatible with. It takes no memory: its text is written or compared.
 #[derive(Debug, Clone, Copy)]
 pub struct CompatibleTarget<'a> {
     processor: &'a [u8],
     features: &'a [u8],
+    /// The number of features that may be left out, from the first on.
     free: u32,
+    /// The features of the target among these, the first one as the highest bit.
     mask: u32,
 }
 

@@ -7,5 +7,5 @@ mod compatible;
 mod features;
 mod id;
 
-pub use compatible::{Compatible, CompatibleTarget, TRIPLE_PREFIX, compatible};
+pub use compatible::{CompatibleTarget, TRIPLE_PREFIX, compatible};
 pub use id::{BaseArch, FEATURES, NoTarget, SPIRV, Target, last_feature};

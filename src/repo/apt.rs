@@ -10,16 +10,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_base::content::hex;
 use rockpack_base::error::Result;
-use rockpack_base::formats::apt_index::{
-    self, IndexFile, KEYRING_KEYS, Release, Stanza, format_date,
-};
+use rockpack_base::formats::apt_index::{IndexFile, KEYRING_KEYS, Release, Stanza, format_date};
 use rockpack_base::formats::compression::Method;
 use rockpack_base::formats::deb;
 use sha2::{Digest, Sha256, Sha512};
 
 use super::compress::{compress, ending};
 use super::index_paths::apt_index_paths;
-use super::state::{ChannelState, PoolRecord};
+use super::state::ChannelState;
 use crate::package::indexed::Facts;
 
 const ALL: &str = "all";
@@ -101,13 +99,6 @@ fn index(method: Method, path: String, text: &Arc<[u8]>) -> Result<(IndexFile, A
     Ok((file, bytes))
 }
 
-fn control(record: &PoolRecord) -> Option<&apt_index::DebPackage> {
-    match &record.indexed.facts {
-        Facts::Deb(package) => Some(package),
-        Facts::Rpm(_) | Facts::Wheel(_) => None,
-    }
-}
-
 /// The components of a suite.
 fn components(state: &ChannelState) -> BTreeSet<&str> {
     if state.records.is_empty() {
@@ -135,8 +126,9 @@ fn text(state: &ChannelState, component: &str, arch: &str) -> String {
     let mut stanzas: Vec<Stanza<'_>> = records
         .filter_map(|(path, record)| {
             let indexed = &record.indexed;
+            let Facts::Deb(package) = &indexed.facts else { return None };
             let (sha256, sha512) = (&*indexed.sha256, indexed.sha512.as_deref());
-            Some(Stanza { package: control(record)?, path, size: indexed.size, sha256, sha512 })
+            Some(Stanza { package, path, size: indexed.size, sha256, sha512 })
         })
         .collect();
     stanzas.sort_by(|a, b| {

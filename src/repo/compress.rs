@@ -15,7 +15,12 @@ const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: fa
 pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
     let compression = match method {
         Method::Stored => return Ok(bytes.into()),
-        Method::Gzip => return gzip(bytes).map(Arc::from),
+        Method::Gzip => {
+            let level = flate2::Compression::new(GZIP_LEVEL);
+            let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
+            encoder.write_all(bytes).map_err(not_compressed)?;
+            return encoder.finish().map(Arc::from).map_err(not_compressed);
+        }
         Method::Zstd => ZSTD,
         Method::Xz | Method::Lzma => {
             return Err(Error::bug("indexes are not written as xz or lzma"));
@@ -28,17 +33,6 @@ pub(super) fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
 
 fn not_compressed(error: io::Error) -> Error {
     Error::io_unplaced("compress an index", error)
-}
-
-fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
-    let level = flate2::Compression::new(GZIP_LEVEL);
-    let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
-    encoder.write_all(bytes).map_err(not_gzipped)?;
-    encoder.finish().map_err(not_gzipped)
-}
-
-fn not_gzipped(error: io::Error) -> Error {
-    Error::bug("cannot compress an index").cause(error)
 }
 
 /// The ending of a file name.

@@ -279,11 +279,11 @@ fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
 fn retire(earlier: &ChannelState, next: &mut ChannelState) {
     let (generation, date) = (next.generation, next.date);
     let mut retired = earlier.retired.clone();
-    retired.retain(|path, _| !stays(next, path));
+    retired.retain(|path, _| !next.has(path));
     // After a publication of the future the hour is counted from the one that takes it back.
     retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
     let mut used = earlier.used.clone();
-    for (path, record) in earlier.records.iter().filter(|(path, _)| !stays(next, path)) {
+    for (path, record) in earlier.records.iter().filter(|(path, _)| !next.has(path)) {
         let sha256 = Some(record.indexed.sha256.clone());
         let version = Some(record.indexed.facts.version());
         if record.indexed.facts.kind() == PackageKind::Wheel {
@@ -291,15 +291,11 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
         }
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
-    for path in earlier.indexes.iter().filter(|path| !stays(next, path)) {
+    for path in earlier.indexes.iter().filter(|path| !next.has(path)) {
         let (sha256, version) = (None, None);
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
     (next.retired, next.used) = (retired, used);
-}
-
-fn stays(next: &ChannelState, path: &str) -> bool {
-    next.records.contains_key(path) || next.indexes.contains(path)
 }
 
 /// Lists what `next` says went out of use long enough ago.

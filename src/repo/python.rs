@@ -100,8 +100,9 @@ pub(super) fn pages(
     next: &PoolRecords,
 ) -> Result<Pages> {
     let (before, after) = (by_project(&earlier.records), by_project(next));
-    let all = by_project_of(in_both(&earlier.records, next));
-    let order = releases_of(in_both(&earlier.records, next)).in_order();
+    let in_both = || earlier.records.iter().chain(next);
+    let all = by_project(in_both());
+    let order = releases_of(in_both()).in_order();
     let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
         let gains = after
@@ -127,22 +128,11 @@ pub(super) fn pages(
     Ok(Pages { changed: index.changed, all: index.there, paths })
 }
 
-fn in_both<'a>(
-    earlier: &'a PoolRecords,
-    next: &'a PoolRecords,
-) -> impl Iterator<Item = (&'a String, &'a PoolRecord)> {
-    earlier.iter().chain(next).map(|(path, record)| (path, &**record))
-}
-
 /// The wheels of a project by their paths.
 type Wheels<'a> = BTreeMap<&'a String, &'a PoolRecord>;
 
-fn by_project(records: &PoolRecords) -> BTreeMap<&str, Wheels<'_>> {
-    by_project_of(records.iter().map(|(path, record)| (path, &**record)))
-}
-
-fn by_project_of<'a>(
-    records: impl Iterator<Item = (&'a String, &'a PoolRecord)>,
+fn by_project<'a>(
+    records: impl IntoIterator<Item = (&'a String, &'a Arc<PoolRecord>)>,
 ) -> BTreeMap<&'a str, Wheels<'a>> {
     let mut projects: BTreeMap<&str, Wheels<'_>> = BTreeMap::new();
     for (path, record) in records {

@@ -1,6 +1,7 @@
 //! The releases of the channel of wheels.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::state::{PoolRecord, PoolRecords};
 use crate::package::indexed::Facts;
@@ -9,28 +10,24 @@ use crate::report::{Finding, Findings};
 
 /// The releases of the wheels among `records`.
 pub(super) fn releases_of<'a>(
-    records: impl Iterator<Item = (&'a String, &'a PoolRecord)>,
+    records: impl IntoIterator<Item = (&'a String, &'a Arc<PoolRecord>)>,
 ) -> Releases<'a> {
-    Releases::of(records.filter_map(|(path, record)| match &record.indexed.facts {
+    Releases::of(records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
         Facts::Wheel(package) => Some((path, &**package)),
         Facts::Deb(_) | Facts::Rpm(_) => None,
     }))
 }
 
-fn releases(records: &PoolRecords) -> Releases<'_> {
-    releases_of(records.iter().map(|(path, record)| (path, &**record)))
-}
-
 /// Paths of the wheels of `records` that do not stay.
 pub(super) fn not_kept(records: &PoolRecords, keep: usize) -> BTreeSet<String> {
-    let releases = releases(records);
+    let releases = releases_of(records);
     let kept = releases.kept(keep);
     records.keys().filter(|path| !kept.contains(path)).cloned().collect()
 }
 
 /// Findings about extras that nobody can install, and about builds that nothing keeps apart.
 pub(super) fn findings(records: &PoolRecords) -> Findings {
-    let releases = releases(records);
+    let releases = releases_of(records);
     let mut findings = Findings::default();
     for open in releases.open_extras() {
         let (wheel, extra, requires) = (open.wheel, open.extra, open.requires);

@@ -138,10 +138,9 @@ pub fn open(content: &Content) -> Result<Opened> {
     let checked = check_sizes(&header, content.len())
         .and_then(|end| content.slice(header.len()..end))
         .and_then(|payload| decode(&header, payload));
-    let decoded = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
-    let extent = header.len() + decoded.stream.compressed.len();
-    let stream = Arc::new(decoded.stream);
-    let (content, pinned) = content.decoded_from(stream, decoded.held);
+    let (stream, held) = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
+    let extent = header.len() + stream.compressed.len();
+    let (content, pinned) = content.decoded_from(Arc::new(stream), held);
     Ok(Opened { header, extent, content, pinned })
 }
 
@@ -200,18 +199,13 @@ fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
     ZstdStream::new(input).map_err(|e| Error::of_library("cannot set up a zstd decoder", e))
 }
 
-struct DecodedBundle {
-    stream: CcobStream,
-    held: Option<Held>,
-}
-
 /// Decodes `payload` to its end, and checks sizes and hash.
-fn decode(header: &CcobHeader, payload: Content) -> Result<DecodedBundle> {
+fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<Held>)> {
     let mut input = Counting::new(&payload);
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());
     let mut unused = 0;
-    let output = match header.method {
+    let (hash, held) = match header.method {
         CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held)?,
         CcobMethod::Zstd => {
             let mut stream = zstd_stream(&mut input)?;
@@ -221,7 +215,7 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<DecodedBundle> {
         }
     };
     let used = input.consumed - unused;
-    if output.hash != header.hash {
+    if hash != header.hash {
         return Err(Error::malformed("the hash does not match the uncompressed bundle")
             .hint("the file is damaged, or written by an unknown compiler; build it again"));
     }
@@ -232,16 +226,16 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<DecodedBundle> {
     }
     let stream =
         CcobStream { compressed: payload.slice(0..used)?, method: header.method, len: expected };
-    Ok(DecodedBundle { stream, held: output.held })
-}
-
-struct Output {
-    hash: [u8; 8],
-    held: Option<Held>,
+    Ok((stream, held))
 }
 
 /// Reads `decoder` to its end, after exactly `expected` bytes, which are kept if `held` has room for them.
-fn drain(decoder: &mut impl Read, expected: u64, mut held: Option<Held>) -> Result<Output> {
+/// Returns their hash.
+fn drain(
+    decoder: &mut impl Read,
+    expected: u64,
+    mut held: Option<Held>,
+) -> Result<([u8; 8], Option<Held>)> {
     let mut window = vec![0; WINDOW];
     let (mut md5, mut len) = (Md5::new(), 0_u64);
     loop {
@@ -263,10 +257,7 @@ fn drain(decoder: &mut impl Read, expected: u64, mut held: Option<Held>) -> Resu
         let message = format!("the stream yields {len} bytes, and {expected} are declared");
         return Err(Error::malformed(message));
     }
-    let digest = md5.finalize();
-    let mut hash = [0; 8];
-    hash.copy_from_slice(&digest[..8]);
-    Ok(Output { hash, held })
+    Ok((md5.finalize().first_chunk().copied().unwrap_or_default(), held))
 }
 
 fn decoder_fault(fault: io::Error) -> Error {

@@ -90,7 +90,7 @@ pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
     let is_v3_or_later = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
     let [mach, ..] = file.e_flags().to_le_bytes();
     let processor = is_v3_or_later.then(|| gfx::processor(mach)).flatten().cloned();
-    let Features { xnack, sramecc } = features(&file);
+    let [xnack, sramecc] = features(&file);
     let fixed = [("sramecc", sramecc), ("xnack", xnack)]
         .into_iter()
         .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
@@ -164,22 +164,13 @@ fn wrong_file(content: &Content, message: String) -> Error {
     Error::malformed(message).structure("code object").at(&place)
 }
 
-/// The target features in the flags of a header.
-struct Features {
-    xnack: FeatureState,
-    sramecc: FeatureState,
-}
-
-fn features(file: &FileHeader) -> Features {
+/// The states of XNACK and SRAMECC in the flags of a header.
+fn features(file: &FileHeader) -> [FeatureState; 2] {
     let flags = file.e_flags();
     match (file.os_abi(), file.abi_version()) {
-        (OS_ABI_HSA, 1) => {
-            Features { xnack: state_of_bit(flags, 0x100), sramecc: state_of_bit(flags, 0x200) }
-        }
-        (OS_ABI_HSA, 2..) => {
-            Features { xnack: state_of_two_bits(flags, 8), sramecc: state_of_two_bits(flags, 10) }
-        }
-        _ => Features { xnack: FeatureState::Unknown, sramecc: FeatureState::Unknown },
+        (OS_ABI_HSA, 1) => [0x100, 0x200].map(|bit| state_of_bit(flags, bit)),
+        (OS_ABI_HSA, 2..) => [8, 10].map(|shift| state_of_two_bits(flags, shift)),
+        _ => [FeatureState::Unknown; 2],
     }
 }
 

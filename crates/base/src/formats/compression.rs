@@ -172,7 +172,11 @@ impl<W: Write> Encoder<W> {
                 let contexts = threads.contexts.clone();
                 zstd_frame::FrameEncoder::new(sink, &settings, contexts).map(MethodEncoder::Zstd)
             }
-            Compression::Xz { preset } => xz_encoder(sink, preset, workers).map(MethodEncoder::Xz),
+            Compression::Xz { preset } => {
+                let stream = xz_builder(preset, workers).encoder().map_err(io::Error::from);
+                let encoder = |stream| liblzma::write::XzEncoder::new_stream(sink, stream);
+                stream.map(encoder).map(MethodEncoder::Xz)
+            }
         };
         let inner = started.map_err(|e| Error::io_unplaced("start the compressor", e))?;
         Ok(Self { inner })
@@ -195,17 +199,8 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-/// An xz encoder. Blocks have three dictionaries, which is liblzma's default; it is set explicitly so that it
-/// never changes.
-fn xz_encoder<W: Write>(
-    sink: W,
-    preset: u32,
-    workers: u32,
-) -> io::Result<liblzma::write::XzEncoder<W>> {
-    let stream = xz_builder(preset, workers).encoder().map_err(io::Error::from)?;
-    Ok(liblzma::write::XzEncoder::new_stream(sink, stream))
-}
-
+/// The settings of an xz encoder. Blocks have three dictionaries, which is liblzma's default; it is set
+/// explicitly so that it never changes.
 fn xz_builder(preset: u32, workers: u32) -> MtStreamBuilder {
     let mut builder = MtStreamBuilder::new();
     builder

@@ -107,8 +107,8 @@ impl Release {
         if fields.get("SHA256").is_none() {
             return Err(fault("lists no SHA-256".to_owned()));
         }
-        let mut long = listed_rows(&fields, "SHA512")?;
-        for (path, (size, sha256)) in listed_rows(&fields, "SHA256")? {
+        let mut long = rows(&fields, "SHA512")?;
+        for (path, (size, sha256)) in rows(&fields, "SHA256")? {
             let sha512 = match long.remove(&path) {
                 Some((other, _)) if other != size => {
                     let message = format!("lists `{}` in two sizes", path.escape_debug());
@@ -131,13 +131,10 @@ impl Release {
     }
 }
 
-fn listed_rows(fields: &ControlFields, name: &str) -> Result<BTreeMap<String, (u64, String)>> {
-    rows(fields.get(name).map(String::as_str).unwrap_or_default())
-}
-
-/// Size and digest of every path in a list. Clients read one row of a path and ignore the others, so
+/// Size and digest of every path in the field `name`. Clients read one row of a path and ignore the others, so
 /// duplicates must not differ.
-fn rows(list: &str) -> Result<BTreeMap<String, (u64, String)>> {
+fn rows(fields: &ControlFields, name: &str) -> Result<BTreeMap<String, (u64, String)>> {
+    let list = fields.get(name).map_or("", String::as_str);
     let mut rows = BTreeMap::new();
     for line in list.lines().filter(|line| !line.trim().is_empty()) {
         if rows.len() == FILES_MAX {

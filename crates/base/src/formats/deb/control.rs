@@ -60,14 +60,13 @@ impl ControlField {
         Ok(())
     }
 
-    fn render(&self, text: &mut String) {
-        for (index, line) in self.lines.iter().enumerate() {
-            match (index, line.is_empty()) {
-                (0, _) => text.push_str(&format!("{}: {line}\n", self.name)),
-                (_, true) => text.push_str(" .\n"),
-                (_, false) => text.push_str(&format!(" {line}\n")),
-            }
-        }
+    fn render(&self) -> String {
+        let lines = self.lines.iter().enumerate().map(|(index, line)| match index {
+            0 => format!("{}: {line}\n", self.name),
+            _ if line.is_empty() => " .\n".to_owned(),
+            _ => format!(" {line}\n"),
+        });
+        lines.collect()
     }
 }
 
@@ -103,11 +102,7 @@ impl Control {
     }
 
     fn fields_text(&self) -> String {
-        let mut text = String::new();
-        for field in &self.fields {
-            field.render(&mut text);
-        }
-        text
+        self.fields.iter().map(ControlField::render).collect()
     }
 
     /// The control archive of a package whose data archive has `data` bytes: a gzip member of stored blocks, whose
@@ -164,7 +159,7 @@ impl Control {
             ("control", self.fields_text()),
             ("conffiles", conffiles(entries)),
             ("md5sums", md5sums(entries, sums)),
-            ("triggers", lines(&self.triggers)),
+            ("triggers", self.triggers.iter().map(|line| format!("{line}\n")).collect()),
         ];
         let scripts = self.scripts.iter();
         plain
@@ -196,10 +191,6 @@ pub(super) fn root() -> PayloadEntry {
         size: 0,
         marking: Marking::Plain,
     }
-}
-
-fn lines(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 fn conffiles(entries: &[PayloadEntry]) -> String {

@@ -45,10 +45,7 @@ impl<'a> Page<'a> {
 
     /// The page for people and pip.
     pub fn html(&self) -> String {
-        let mut lines = String::new();
-        for wheel in &self.wheels {
-            lines.push_str(&self.link(wheel));
-        }
+        let lines: String = self.wheels.iter().map(|wheel| self.link(wheel)).collect();
         html(&format!("Links for {}", self.project), &lines)
     }
 

@@ -15,56 +15,20 @@ use crate::formats::compression::Method;
 use crate::formats::payload::Marking;
 
 /// Every list with its tags for names, versions and flags.
-const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = [
-    (
-        DependencyKind::Provides,
-        IndexTag::RPMTAG_PROVIDENAME,
-        IndexTag::RPMTAG_PROVIDEVERSION,
-        IndexTag::RPMTAG_PROVIDEFLAGS,
-    ),
-    (
-        DependencyKind::Requires,
-        IndexTag::RPMTAG_REQUIRENAME,
-        IndexTag::RPMTAG_REQUIREVERSION,
-        IndexTag::RPMTAG_REQUIREFLAGS,
-    ),
-    (
-        DependencyKind::Conflicts,
-        IndexTag::RPMTAG_CONFLICTNAME,
-        IndexTag::RPMTAG_CONFLICTVERSION,
-        IndexTag::RPMTAG_CONFLICTFLAGS,
-    ),
-    (
-        DependencyKind::Obsoletes,
-        IndexTag::RPMTAG_OBSOLETENAME,
-        IndexTag::RPMTAG_OBSOLETEVERSION,
-        IndexTag::RPMTAG_OBSOLETEFLAGS,
-    ),
-    (
-        DependencyKind::Recommends,
-        IndexTag::RPMTAG_RECOMMENDNAME,
-        IndexTag::RPMTAG_RECOMMENDVERSION,
-        IndexTag::RPMTAG_RECOMMENDFLAGS,
-    ),
-    (
-        DependencyKind::Suggests,
-        IndexTag::RPMTAG_SUGGESTNAME,
-        IndexTag::RPMTAG_SUGGESTVERSION,
-        IndexTag::RPMTAG_SUGGESTFLAGS,
-    ),
-    (
-        DependencyKind::Supplements,
-        IndexTag::RPMTAG_SUPPLEMENTNAME,
-        IndexTag::RPMTAG_SUPPLEMENTVERSION,
-        IndexTag::RPMTAG_SUPPLEMENTFLAGS,
-    ),
-    (
-        DependencyKind::Enhances,
-        IndexTag::RPMTAG_ENHANCENAME,
-        IndexTag::RPMTAG_ENHANCEVERSION,
-        IndexTag::RPMTAG_ENHANCEFLAGS,
-    ),
-];
+const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = {
+    use DependencyKind::*;
+    use IndexTag::*;
+    [
+        (Provides, RPMTAG_PROVIDENAME, RPMTAG_PROVIDEVERSION, RPMTAG_PROVIDEFLAGS),
+        (Requires, RPMTAG_REQUIRENAME, RPMTAG_REQUIREVERSION, RPMTAG_REQUIREFLAGS),
+        (Conflicts, RPMTAG_CONFLICTNAME, RPMTAG_CONFLICTVERSION, RPMTAG_CONFLICTFLAGS),
+        (Obsoletes, RPMTAG_OBSOLETENAME, RPMTAG_OBSOLETEVERSION, RPMTAG_OBSOLETEFLAGS),
+        (Recommends, RPMTAG_RECOMMENDNAME, RPMTAG_RECOMMENDVERSION, RPMTAG_RECOMMENDFLAGS),
+        (Suggests, RPMTAG_SUGGESTNAME, RPMTAG_SUGGESTVERSION, RPMTAG_SUGGESTFLAGS),
+        (Supplements, RPMTAG_SUPPLEMENTNAME, RPMTAG_SUPPLEMENTVERSION, RPMTAG_SUPPLEMENTFLAGS),
+        (Enhances, RPMTAG_ENHANCENAME, RPMTAG_ENHANCEVERSION, RPMTAG_ENHANCEFLAGS),
+    ]
+};
 
 /// A line of a list: name, version, flags. Lists are sorted by it.
 type Line = (String, String, u32);

@@ -26,23 +26,13 @@ use crate::formats::payload::{PayloadEntryKind, ReadEntry, Visitor};
 const LINK_MAX: u64 = 4096;
 
 /// An opened `.rpm`.
+#[derive(Debug)]
 pub struct RpmReader {
     metadata: PackageMetadata,
     payload: Content,
     method: Method,
     entries: Vec<ReadEntry>,
     odd: OddTexts,
-}
-
-impl std::fmt::Debug for RpmReader {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { payload, method, entries, .. } = self;
-        f.debug_struct("Reader")
-            .field("payload", payload)
-            .field("method", method)
-            .field("entries", entries)
-            .finish_non_exhaustive()
-    }
 }
 
 impl RpmReader {

@@ -41,22 +41,16 @@ impl ScriptletPhase {
     }
 
     /// The tags of the text and of the interpreter.
-    fn tags(self) -> ScriptletTags {
-        let (text, interpreter) = match self {
-            Self::PreTransaction => (IndexTag::RPMTAG_PRETRANS, IndexTag::RPMTAG_PRETRANSPROG),
-            Self::Pre => (IndexTag::RPMTAG_PREIN, IndexTag::RPMTAG_PREINPROG),
-            Self::Post => (IndexTag::RPMTAG_POSTIN, IndexTag::RPMTAG_POSTINPROG),
-            Self::PreUninstall => (IndexTag::RPMTAG_PREUN, IndexTag::RPMTAG_PREUNPROG),
-            Self::PostUninstall => (IndexTag::RPMTAG_POSTUN, IndexTag::RPMTAG_POSTUNPROG),
-            Self::PostTransaction => (IndexTag::RPMTAG_POSTTRANS, IndexTag::RPMTAG_POSTTRANSPROG),
-        };
-        ScriptletTags { text, interpreter }
+    fn tags(self) -> [IndexTag; 2] {
+        match self {
+            Self::PreTransaction => [IndexTag::RPMTAG_PRETRANS, IndexTag::RPMTAG_PRETRANSPROG],
+            Self::Pre => [IndexTag::RPMTAG_PREIN, IndexTag::RPMTAG_PREINPROG],
+            Self::Post => [IndexTag::RPMTAG_POSTIN, IndexTag::RPMTAG_POSTINPROG],
+            Self::PreUninstall => [IndexTag::RPMTAG_PREUN, IndexTag::RPMTAG_PREUNPROG],
+            Self::PostUninstall => [IndexTag::RPMTAG_POSTUN, IndexTag::RPMTAG_POSTUNPROG],
+            Self::PostTransaction => [IndexTag::RPMTAG_POSTTRANS, IndexTag::RPMTAG_POSTTRANSPROG],
+        }
     }
-}
-
-struct ScriptletTags {
-    text: IndexTag,
-    interpreter: IndexTag,
 }
 
 /// A script that rpm runs.
@@ -85,16 +79,16 @@ pub struct RpmChange {
 pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
     let mut tags = Vec::new();
     for scriptlet in scriptlets {
-        let of_phase = scriptlet.phase.tags();
+        let [of_text, of_interpreter] = scriptlet.phase.tags();
         if !scriptlet.text.is_empty() {
-            tags.push((of_phase.text, text(scriptlet.text.trim_end_matches('\n'))));
+            tags.push((of_text, text(scriptlet.text.trim_end_matches('\n'))));
         }
         let words: Vec<String> = scriptlet.interpreter.split(' ').map(str::to_owned).collect();
         let data = match words.len() {
             1 => text(&scriptlet.interpreter),
             _ => IndexData::StringArray(words),
         };
-        tags.push((of_phase.interpreter, data));
+        tags.push((of_interpreter, data));
     }
     tags
 }

@@ -132,35 +132,27 @@ fn files(header: &Header<IndexTag>) -> Result<Vec<RpmFile>> {
             Ok(Vec::new())
         };
     }
-    let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
-    let directories = text_array(header, IndexTag::RPMTAG_DIRNAMES)?;
-    let indexes = number_array(header, IndexTag::RPMTAG_DIRINDEXES)?;
-    let flags = number_array(header, IndexTag::RPMTAG_FILEFLAGS)?;
+    let bases = header.get_entry_data_as_string_array(IndexTag::RPMTAG_BASENAMES).map_err(bad)?;
+    let folders = header.get_entry_data_as_string_array(IndexTag::RPMTAG_DIRNAMES).map_err(bad)?;
+    let indexes = header.get_entry_data_as_u32_array(IndexTag::RPMTAG_DIRINDEXES).map_err(bad)?;
+    let flags = header.get_entry_data_as_u32_array(IndexTag::RPMTAG_FILEFLAGS).map_err(bad)?;
     let modes = header.get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES).map_err(bad)?;
     if [indexes.len(), flags.len(), modes.len()] != [bases.len(); 3] {
         return Err(fault("has file tags of different lengths".to_owned()));
     }
     let mut files = Vec::with_capacity(bases.len());
     for (((base, index), flags), mode) in bases.iter().zip(indexes).zip(flags).zip(modes) {
-        let found = usize::try_from(index).ok().and_then(|index| directories.get(index));
-        let directory = found.ok_or_else(|| fault(format!("has `{base}` in no directory")))?;
+        let found = usize::try_from(index).ok().and_then(|index| folders.get(index));
+        let folder = found.ok_or_else(|| fault(format!("has `{base}` in no directory")))?;
         let ghost = FileFlags::from_bits_retain(flags).contains(FileFlags::GHOST);
         let kind = match (mode & MODE_TYPE == MODE_DIRECTORY, ghost) {
             (true, _) => FileKind::Dir,
             (false, true) => FileKind::Ghost,
             (false, false) => FileKind::Plain,
         };
-        files.push(RpmFile { path: format!("{directory}{base}"), kind });
+        files.push(RpmFile { path: format!("{folder}{base}"), kind });
     }
     Ok(files)
-}
-
-fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
-    header.get_entry_data_as_string_array(tag).map_err(bad)
-}
-
-fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
-    header.get_entry_data_as_u32_array(tag).map_err(bad)
 }
 
 /// The lists in the order of `primary`, without empty ones.

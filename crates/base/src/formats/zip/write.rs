@@ -11,8 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::deflate::{CHUNK, compress};
 use super::{
-    CENTRAL, END, END_64, END_64_SIZE, EXTRA_64, FLAG_UTF8, LOCAL, LOCAL_SIZE, LOCATOR_64, Method,
-    ZipMember,
+    CENTRAL, END, END_64, END_64_SIZE, EXTRA_64, FLAG_UTF8, LOCAL, LOCATOR_64, Method, ZipMember,
 };
 use crate::content::Content;
 use crate::error::{Error, Kind, Result};
@@ -246,74 +245,31 @@ fn length(name: &str) -> Result<u16> {
 
 /// A local header, with 64-bit numbers where 32 bits are too few.
 fn local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
-    let is_wide = narrow(header.size) == u32::MAX || narrow(header.compressed) == u32::MAX;
-    if is_wide {
+    let sizes = [header.compressed, header.size].map(narrow);
+    if sizes.contains(&u32::MAX) {
         return wide_local_header(header, time);
     }
-    local(header, time, (narrow(header.compressed), narrow(header.size)), &[])
+    local(header, time, sizes, &[])
 }
 
 /// A local header with both sizes in 64 bits.
 fn wide_local_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
-    let mut extra = Vec::new();
-    extra.extend(EXTRA_64.to_le_bytes());
-    extra.extend(16_u16.to_le_bytes());
-    extra.extend(header.size.to_le_bytes());
-    extra.extend(header.compressed.to_le_bytes());
-    local(header, time, (u32::MAX, u32::MAX), &extra)
+    local(header, time, [u32::MAX; 2], &extra_64(&[header.size, header.compressed])?)
 }
 
-fn local(
-    header: &Header,
-    time: DosTime,
-    (compressed, size): (u32, u32),
-    extra: &[u8],
-) -> Result<Vec<u8>> {
-    let name_len = length(&header.name)?;
-    let extra_len = u16::try_from(extra.len()).map_err(|_| Error::bug("long extra fields"))?;
-    let mut bytes = Vec::with_capacity(LOCAL_SIZE + header.name.len() + extra.len());
-    bytes.extend(LOCAL.to_le_bytes());
-    bytes.extend(version(!extra.is_empty()).to_le_bytes());
-    bytes.extend(flags(&header.name).to_le_bytes());
-    bytes.extend(header.method.number().to_le_bytes());
-    bytes.extend(time.0.to_le_bytes());
-    bytes.extend(header.crc32.to_le_bytes());
-    bytes.extend(compressed.to_le_bytes());
-    bytes.extend(size.to_le_bytes());
-    bytes.extend(name_len.to_le_bytes());
-    bytes.extend(extra_len.to_le_bytes());
-    bytes.extend(header.name.as_bytes());
-    bytes.extend(extra);
-    Ok(bytes)
+fn local(header: &Header, time: DosTime, sizes: [u32; 2], extra: &[u8]) -> Result<Vec<u8>> {
+    let fields = shared_fields(header, time, sizes, extra)?;
+    Ok([&LOCAL.to_le_bytes()[..], &fields, header.name.as_bytes(), extra].concat())
 }
 
 fn central_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
     let numbers = [header.size, header.compressed, header.local];
-    let wide: Vec<u8> = numbers
-        .into_iter()
-        .filter(|number| narrow(*number) == u32::MAX)
-        .flat_map(u64::to_le_bytes)
-        .collect();
-    let mut extra = Vec::new();
-    if !wide.is_empty() {
-        let len = u16::try_from(wide.len()).map_err(|_| Error::bug("long extra fields"))?;
-        extra.extend(EXTRA_64.to_le_bytes());
-        extra.extend(len.to_le_bytes());
-        extra.extend(wide);
-    }
-    let extra_len = u16::try_from(extra.len()).map_err(|_| Error::bug("long extra fields"))?;
-    let mut bytes = Vec::new();
-    bytes.extend(CENTRAL.to_le_bytes());
+    let wide = numbers.into_iter().filter(|number| narrow(*number) == u32::MAX);
+    let extra = extra_64(&wide.collect::<Vec<u64>>())?;
+    let sizes = [header.compressed, header.size].map(narrow);
+    let mut bytes = CENTRAL.to_le_bytes().to_vec();
     bytes.extend(MADE_BY.to_le_bytes());
-    bytes.extend(version(!extra.is_empty()).to_le_bytes());
-    bytes.extend(flags(&header.name).to_le_bytes());
-    bytes.extend(header.method.number().to_le_bytes());
-    bytes.extend(time.0.to_le_bytes());
-    bytes.extend(header.crc32.to_le_bytes());
-    bytes.extend(narrow(header.compressed).to_le_bytes());
-    bytes.extend(narrow(header.size).to_le_bytes());
-    bytes.extend(length(&header.name)?.to_le_bytes());
-    bytes.extend(extra_len.to_le_bytes());
+    bytes.extend(shared_fields(header, time, sizes, &extra)?);
     // No comment, disk 0, no text attributes.
     bytes.extend([0; 6]);
     bytes.extend(((REGULAR | header.mode & 0o7777) << 16).to_le_bytes());
@@ -321,6 +277,41 @@ fn central_header(header: &Header, time: DosTime) -> Result<Vec<u8>> {
     bytes.extend(header.name.as_bytes());
     bytes.extend(extra);
     Ok(bytes)
+}
+
+/// The fields that both headers of a member have, from the version to the length of the `extra` fields.
+fn shared_fields(
+    header: &Header,
+    time: DosTime,
+    [compressed, size]: [u32; 2],
+    extra: &[u8],
+) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.extend(version(!extra.is_empty()).to_le_bytes());
+    bytes.extend(flags(&header.name).to_le_bytes());
+    bytes.extend(header.method.number().to_le_bytes());
+    bytes.extend(time.0.to_le_bytes());
+    bytes.extend(header.crc32.to_le_bytes());
+    bytes.extend(compressed.to_le_bytes());
+    bytes.extend(size.to_le_bytes());
+    bytes.extend(length(&header.name)?.to_le_bytes());
+    bytes.extend(extra_length(extra.len())?.to_le_bytes());
+    Ok(bytes)
+}
+
+/// The extra field with numbers of 64 bits; nothing without any.
+fn extra_64(numbers: &[u64]) -> Result<Vec<u8>> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut bytes = EXTRA_64.to_le_bytes().to_vec();
+    bytes.extend(extra_length(8 * numbers.len())?.to_le_bytes());
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    Ok(bytes)
+}
+
+fn extra_length(len: usize) -> Result<u16> {
+    u16::try_from(len).map_err(|_| Error::bug("long extra fields"))
 }
 
 /// The records behind `count` central headers, which have `size` bytes and begin at `start`.

@@ -8,10 +8,10 @@ mod kinds;
 mod links;
 
 use std::borrow::Borrow;
-use std::collections::btree_map::{Entry, IntoIter, Iter};
+use std::collections::btree_map::{Entry, Iter};
 use std::collections::{BTreeMap, BTreeSet};
 
-use derive_more::Display;
+use derive_more::{Display, IntoIterator};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Kind, Result};
@@ -197,8 +197,9 @@ impl<F> Node<F> {
 }
 
 /// Files, links and directories by path, in path order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, IntoIterator)]
 pub struct Tree<F> {
+    #[into_iterator(owned, ref)]
     nodes: BTreeMap<TreePath, Node<F>>,
 }
 
@@ -257,22 +258,6 @@ impl<F> Tree<F> {
     /// Whether there is no node.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
-    }
-}
-
-impl<F> IntoIterator for Tree<F> {
-    type Item = (TreePath, Node<F>);
-    type IntoIter = IntoIter<TreePath, Node<F>>;
-    fn into_iter(self) -> Self::IntoIter {
-        self.nodes.into_iter()
-    }
-}
-
-impl<'a, F> IntoIterator for &'a Tree<F> {
-    type Item = (&'a TreePath, &'a Node<F>);
-    type IntoIter = Iter<'a, TreePath, Node<F>>;
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
     }
 }
 

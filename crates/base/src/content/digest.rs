@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use derive_more::Display;
+use derive_more::{Display, From};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -63,17 +63,11 @@ impl Content {
 
 /// A SHA-256. As text, and in JSON, it is 64 lowercase hexadecimal digits.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Serialize, Deserialize,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display, From, Serialize, Deserialize,
 )]
 #[display("{}", hex(_0))]
 #[serde(try_from = "String", into = "String")]
 pub struct Sha256Digest([u8; 32]);
-
-impl From<[u8; 32]> for Sha256Digest {
-    fn from(bytes: [u8; 32]) -> Self {
-        Self(bytes)
-    }
-}
 
 impl From<Sha256Digest> for String {
     fn from(digest: Sha256Digest) -> Self {

@@ -7,26 +7,20 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::ops::Deref;
+
+use derive_more::Deref;
 
 use super::values;
 use crate::error::{Error, Kind, Result};
 
 /// The name of a field as written. Names that differ only in case are equal.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deref)]
+#[deref(forward)]
 pub struct FieldName(String);
 
 impl FieldName {
     fn folded(&self) -> impl Iterator<Item = u8> {
         self.0.bytes().map(|byte| byte.to_ascii_lowercase())
-    }
-}
-
-impl Deref for FieldName {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.0
     }
 }
 

@@ -84,7 +84,8 @@ pub fn run() -> ExitCode {
     };
     let terminal = Arc::new(Terminal::new(&arguments.shown));
     let listener = Arc::clone(&terminal);
-    waiting::listen(move |text| listener.waits(text));
+    // A silent wait looks like a hang, so --quiet does not hide it.
+    waiting::listen(move |text| listener.say(text));
     let result = signals::watch(Arc::clone(&terminal))
         .and_then(|()| dispatch(arguments.command, &given, &terminal));
     terminal.close();

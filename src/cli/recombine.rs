@@ -30,12 +30,10 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let report =
         threads::with(options.budget.threads(), || directories::recombine(&options, progress))?;
     progress.warnings(&report.findings);
-    if arguments.json {
-        progress.print_json(&DirectoriesReport::of_recombine(&report))?;
-        return Ok(Outcome::Done);
-    }
-    let text = render::directories_text(&report.artifacts, &report.removed);
-    let count = report.artifacts.len();
-    progress.print(&format!("{text}Recombining complete: {count} artifacts in {out}\n"))?;
+    progress.print_result(arguments.json, &DirectoriesReport::of_recombine(&report), || {
+        let text = render::directories_text(&report.artifacts, &report.removed);
+        let count = report.artifacts.len();
+        format!("{text}Recombining complete: {count} artifacts in {out}\n")
+    })?;
     Ok(Outcome::Done)
 }

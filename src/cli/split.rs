@@ -9,6 +9,7 @@ use super::progress::Terminal;
 use crate::cli::render::{self, DirectoriesReport};
 use crate::emit::directories::{self, SplitReport};
 use crate::report::Progress;
+use crate::report::words::counted;
 use crate::settings::SplitArguments;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
@@ -59,11 +60,8 @@ fn finish(
         }
         Some(error) if failed == 0 => Err(error),
         Some(error) => {
-            let components = if failed == 1 { "component" } else { "components" };
-            let artifacts = if written == 1 { "artifact" } else { "artifacts" };
-            progress.note(&format!(
-                "{failed} {components} failed; {written} {artifacts} written to {out}"
-            ));
+            let (failed, written) = (counted(failed, "component"), counted(written, "artifact"));
+            progress.note(&format!("{failed} failed; {written} written to {out}"));
             Err(error)
         }
     }

@@ -119,13 +119,8 @@ impl Terminal {
         self.amount == Amount::Quiet
     }
 
-    /// Reports a wait of the run, even with --quiet: a silent wait looks like a hang.
-    pub(super) fn waits(&self, text: &str) {
-        self.say(text);
-    }
-
-    /// Writes a line, or an event with the text.
-    fn say(&self, text: &str) {
+    /// Writes a line, or an event with the text, even with --quiet.
+    pub(super) fn say(&self, text: &str) {
         match &self.shown {
             ProgressDisplay::Json(json) => json.note(text),
             _ => self.line(text),

@@ -28,9 +28,7 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
         let standing = counted(kept.packages.len(), "package");
         text.push_str(&format!("{standing} of earlier sets kept\n"));
     }
-    for name in removed {
-        text.push_str(&text_line!("removed {name} of the earlier set"));
-    }
+    text.extend(removed.iter().map(|name| text_line!("removed {name} of the earlier set")));
     text
 }
 

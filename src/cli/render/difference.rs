@@ -41,18 +41,10 @@ fn changed(package: &ChangedPackage) -> String {
     let mut text = text_line!("{head}");
     text.push_str(&sizes("download", &package.download));
     text.push_str(&sizes("installed", &package.installed));
-    for relation in &package.relations_removed {
-        text.push_str(&text_line!("    - {}: {relation}", relation.kind));
-    }
-    for relation in &package.relations_added {
-        text.push_str(&text_line!("    + {}: {relation}", relation.kind));
-    }
-    for path in &package.files_removed {
-        text.push_str(&text_line!("    - {path}"));
-    }
-    for path in &package.files_added {
-        text.push_str(&text_line!("    + {path}"));
-    }
+    text.extend(package.relations_removed.iter().map(|it| text_line!("    - {}: {it}", it.kind)));
+    text.extend(package.relations_added.iter().map(|it| text_line!("    + {}: {it}", it.kind)));
+    text.extend(package.files_removed.iter().map(|path| text_line!("    - {path}")));
+    text.extend(package.files_added.iter().map(|path| text_line!("    + {path}")));
     for file in &package.files_changed {
         let how: Vec<String> = file.changes.iter().map(ToString::to_string).collect();
         text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));

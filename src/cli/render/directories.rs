@@ -35,27 +35,20 @@ struct FailureRecord<'a> {
 impl<'a> DirectoriesReport<'a> {
     /// The result of joining shards.
     pub fn of_recombine(report: &'a RecombineReport) -> Self {
-        Self::new(&report.artifacts, &report.removed, &report.findings)
-    }
-
-    fn new(
-        artifacts: &'a [WrittenArtifact],
-        removed: &'a [String],
-        findings: &'a Findings,
-    ) -> Self {
+        let RecombineReport { artifacts, removed, findings } = report;
         Self { artifacts, removed, findings, failures: Vec::new() }
     }
 
     /// The result of splitting artifacts.
     pub fn of_split(report: &'a SplitReport) -> Self {
-        let records = report.failures.iter().map(|(component, error)| FailureRecord {
+        let SplitReport { artifacts, removed, findings, failures } = report;
+        let records = failures.iter().map(|(component, error)| FailureRecord {
             component,
             error: error.in_full(),
             others: error.flattened().skip(1).map(Error::in_full).collect(),
             findings: remarks(error),
         });
-        let failures = records.collect();
-        Self { failures, ..Self::new(&report.artifacts, &report.removed, &report.findings) }
+        Self { artifacts, removed, findings, failures: records.collect() }
     }
 }
 
@@ -78,8 +71,6 @@ pub fn directories_text(artifacts: &[WrittenArtifact], removed: &[String]) -> St
         table.row([name, written.files.to_string(), bytes(written.bytes)]);
     }
     let mut text = table.render();
-    for name in removed {
-        text.push_str(&text_line!("removed {name} of an earlier run"));
-    }
+    text.extend(removed.iter().map(|name| text_line!("removed {name} of an earlier run")));
     text
 }

@@ -2,6 +2,8 @@
 
 use rockpack_base::formats::kpm::Manifest;
 
+use crate::report::words::counted;
+
 /// The column of the arrows, unless an arch is longer.
 const ARCH_WIDTH: usize = 12;
 
@@ -15,13 +17,8 @@ pub fn manifest(manifest: &Manifest) -> String {
     let widths = archives.iter().map(|(arch, _)| arch.len());
     let width = widths.max().unwrap_or_default().max(ARCH_WIDTH);
     for (arch, archive) in archives {
-        let plural = if archive.kernel_count == 1 { "" } else { "s" };
-        text.push_str(&text_line!(
-            "  - {arch:width$} → {} ({} MB, {} kernel{plural})",
-            archive.file,
-            megabytes(archive.size),
-            archive.kernel_count
-        ));
+        let (size, kernels) = (megabytes(archive.size), counted(archive.kernel_count, "kernel"));
+        text.push_str(&text_line!("  - {arch:width$} → {} ({size} MB, {kernels})", archive.file));
     }
     text
 }

@@ -74,13 +74,9 @@ fn groups_text(groups: &[GroupSum]) -> String {
 
 fn details_text(package: &ListedPackage) -> String {
     let mut text = text_line!("{}", package.file_name);
-    for relation in &package.relations {
-        text.push_str(&text_line!("  {}: {relation}", relation.kind));
-    }
+    text.extend(package.relations.iter().map(|it| text_line!("  {}: {it}", it.kind)));
     let shown = package.members.iter().filter(|member| !member.is_directory());
-    for member in shown {
-        text.push_str(&text_line!("  {}", member_text(member)));
-    }
+    text.extend(shown.map(|member| text_line!("  {}", member_text(member))));
     text.push('\n');
     text
 }

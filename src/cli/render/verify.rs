@@ -7,12 +7,8 @@ use crate::verify::{CheckCount, Report, UnreadData};
 /// Failed checks, one a line, then the extent of the check.
 pub fn verify_text(report: &Report) -> String {
     let mut text = String::new();
-    for problem in &report.tolerated {
-        text.push_str(&text_line!("warning: {problem}"));
-    }
-    for problem in &report.problems {
-        text.push_str(&text_line!("failed: {problem}"));
-    }
+    text.extend(report.tolerated.iter().map(|problem| text_line!("warning: {problem}")));
+    text.extend(report.problems.iter().map(|problem| text_line!("failed: {problem}")));
     for CheckCount { code, name, count } in &report.more {
         text.push_str(&text_line!("failed: {code} {name}: {count} more, which are not told"));
     }

@@ -16,8 +16,8 @@ pub fn run(bytes: &[u8]) {
         };
         let mut archs = BTreeSet::new();
         for group in &config.grouping.groups {
-            assert!(!group.architectures.is_empty());
-            for arch in &group.architectures {
+            assert!(!group.archs.is_empty());
+            for arch in &group.archs {
                 assert!(archs.insert(arch), "{arch} is in two groups");
             }
             // Every accepted value has a place for later errors.

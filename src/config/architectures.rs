@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::{Faults, Result};
-use rockpack_base::gfx::{self, BaseArch, NoTarget};
+use rockpack_base::gfx::{self, BaseArch, Group, NoTarget};
 use rockpack_base::once::Ordered;
 
 use super::characters::is_letter_or_digit;
 use super::document::ConfigDocument;
-use super::grouping::ArchitectureGroup;
 use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
 use super::lines::single_lines;
 use super::nearest::meant_arch;
@@ -87,7 +86,7 @@ pub(super) fn groups(
     schema: Ordered<GroupSchema>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
-) -> Vec<ArchitectureGroup> {
+) -> Vec<Group> {
     let document = names.document;
     let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
     let mut lowered: BTreeMap<String, String> = BTreeMap::new();
@@ -102,15 +101,15 @@ pub(super) fn groups(
             let error = document.fault(&[GROUPS, &name], "has no architectures");
             faults.add(error.hint("list the archs whose kernels share a package, or remove it"));
         }
-        let mut architectures = Vec::new();
+        let mut archs = Vec::new();
         for (index, text) in group.architectures.iter().enumerate() {
             let arch = architecture(text, &name, index, &mut owners, names);
-            architectures.extend(faults.keep(arch));
+            archs.extend(faults.keep(arch));
         }
         let display_name = group.display_name.unwrap_or_else(|| name.clone());
         let lines = [("display_name", Some(display_name.as_str()))];
         single_lines(&[GROUPS, &name], lines, document, faults);
-        groups.push(ArchitectureGroup { name, display_name, architectures });
+        groups.push(Group { name, display_name, archs });
     }
     groups
 }

@@ -43,7 +43,7 @@ pub use document::{ConfigDocument, Position, Syntax, option_of};
 pub use folders::Folders;
 pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
 pub use globs::{check_glob, matches_any};
-pub use grouping::{ArchitectureGroup, Grouping};
+pub use grouping::Grouping;
 pub use interpreter::InterpreterSchema;
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, KernelRelations, Keys,

@@ -27,7 +27,7 @@ fn the_tutorials_json_is_accepted_as_it_is() {
     let names: Vec<_> = config.grouping.groups.iter().map(|g| g.name.as_str()).collect();
     assert_eq!(names, ["gfx110X", "gfx115X", "gfx120X"]);
     assert_eq!(config.grouping.groups[0].display_name, "ROCm gfx110X (RDNA3)");
-    assert_eq!(config.grouping.groups[2].architectures[1].as_str(), "gfx1201");
+    assert_eq!(config.grouping.groups[2].archs[1].as_str(), "gfx1201");
     assert_eq!(config.keys.validation, Validation::default());
 }
 

@@ -50,7 +50,7 @@ enum Reason {
 impl ArchGrouping {
     pub fn new(sources: &ComponentSources, config: &Config, grouping: &Grouping) -> Result<Self> {
         let found = found(sources);
-        let mut groups: Vec<Group> = grouping.groups.iter().map(configured).collect();
+        let mut groups = grouping.groups.clone();
         let mut grouped: BTreeSet<BaseArch> =
             groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
         let ungrouped = found.iter().filter(|arch| {
@@ -179,14 +179,6 @@ fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
     let databases =
         artifact.databases.iter().filter(|file| !file.for_arch_family).flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
-}
-
-fn configured(group: &crate::config::ArchitectureGroup) -> Group {
-    Group {
-        name: group.name.clone(),
-        display_name: group.display_name.clone(),
-        archs: group.architectures.clone(),
-    }
 }
 
 fn alone(arch: &BaseArch) -> Group {

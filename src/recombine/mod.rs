@@ -42,11 +42,12 @@ use std::collections::BTreeSet;
 
 pub use fallbacks::{fallback_groups, note_lost_fallbacks, serves_all_devices, wrapper_targets};
 pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
+pub use rockpack_base::gfx::Group;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Faults, Result};
 use rockpack_base::formats::{code_object, loaded_code};
-use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_base::gfx::Target;
 use rockpack_base::tree::{Tree, TreePath};
 
 use crate::config::{Config, Grouping, Validation};
@@ -159,17 +160,6 @@ pub struct Recombined {
     pub components: Vec<Component>,
     /// The findings of the stage.
     pub findings: Findings,
-}
-
-/// An arch group: the archs that share a kernel package.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
-    /// The name in the configuration, e.g. `gfx110X`.
-    pub name: String,
-    /// The name for people, e.g. `ROCm gfx110X (RDNA3)`.
-    pub display_name: String,
-    /// The base archs in configuration order.
-    pub archs: Vec<BaseArch>,
 }
 
 /// A component (`blas_lib`): host files of one artifact name and component kind, and the device

@@ -1,4 +1,5 @@
 use rockpack_base::error::{Error, Kind};
+use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::Node;
 
 use super::fixture::{ArtifactBuilder, join, path, wrapper};

@@ -1,10 +1,10 @@
 //! The text of a proposed packaging configuration.
 
 use rockpack_base::error::{Error, Result};
-use rockpack_base::gfx::{self, BaseArch};
+use rockpack_base::gfx::{self, BaseArch, Group};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Proposal, ProposedGroup};
+use super::Proposal;
 use crate::config::{Syntax, Validation};
 
 /// The configuration as its file has it.
@@ -18,12 +18,12 @@ struct Configuration<'a> {
 }
 
 /// Groups by name, in their order.
-struct Groups<'a>(&'a [ProposedGroup]);
+struct Groups<'a>(&'a [Group]);
 
 #[derive(serde::Serialize)]
 struct ConfigurationGroup<'a> {
     display_name: &'a str,
-    architectures: Vec<&'a str>,
+    architectures: &'a [BaseArch],
 }
 
 #[derive(serde::Serialize)]
@@ -37,8 +37,8 @@ impl Serialize for Groups<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for group in self.0 {
-            let architectures = group.architectures.iter().map(|arch| arch.as_str()).collect();
-            let value = ConfigurationGroup { display_name: &group.display_name, architectures };
+            let (display_name, architectures) = (&group.display_name, &group.archs);
+            let value = ConfigurationGroup { display_name, architectures };
             map.serialize_entry(&group.name, &value)?;
         }
         map.end()
@@ -46,8 +46,8 @@ impl Serialize for Groups<'_> {
 }
 
 /// The archs that a configuration has to declare.
-fn unknown(groups: &[ProposedGroup]) -> Vec<&str> {
-    let archs = groups.iter().flat_map(|group| &group.architectures);
+fn unknown(groups: &[Group]) -> Vec<&str> {
+    let archs = groups.iter().flat_map(|group| &group.archs);
     archs.filter(|arch| !gfx::is_known(arch)).map(BaseArch::as_str).collect()
 }
 

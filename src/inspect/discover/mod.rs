@@ -22,7 +22,7 @@ use crate::report::Findings;
 use crate::split::SplitArtifact;
 
 pub use found::{Amount, ArchFound, ArtifactContents, ShardContents};
-pub use propose::{PrimaryShard, Proposal, ProposedGroup, UngroupedArch, propose};
+pub use propose::{PrimaryShard, Proposal, UngroupedArch, propose};
 pub use settle::settle;
 
 /// The result of discovery.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::gfx::{self, BaseArch, ProductGroup};
+use rockpack_base::gfx::{self, BaseArch, Group};
 use serde::Serialize;
 
 use super::fallback::is_processor;
@@ -19,8 +19,8 @@ use super::{ArchFound, Discovery, ShardContents};
 pub struct Proposal {
     /// The shard whose host files are packed.
     pub primary_shard: PrimaryShard,
-    /// The groups by generation.
-    pub groups: Vec<ProposedGroup>,
+    /// The groups by generation, with the archs that the input has.
+    pub groups: Vec<Group>,
     /// The archs that are in no group.
     pub left_out: Vec<UngroupedArch>,
 }
@@ -32,17 +32,6 @@ pub struct PrimaryShard {
     pub name: String,
     /// The reason for the choice.
     pub reason: String,
-}
-
-/// A group of archs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ProposedGroup {
-    /// E.g. `gfx110X`.
-    pub name: String,
-    /// E.g. `ROCm gfx110X (RDNA3)`.
-    pub display_name: String,
-    /// The archs of the group that the input has, by generation.
-    pub architectures: Vec<BaseArch>,
 }
 
 /// An arch that is in no group.
@@ -84,21 +73,17 @@ fn reason_against(found: &ArchFound) -> Option<String> {
         .then(|| format!("only a fallback of the compiler in {}", found.shards.join(", ")))
 }
 
-fn assign(arch: &BaseArch, groups: &mut Vec<ProposedGroup>) {
+fn assign(arch: &BaseArch, groups: &mut Vec<Group>) {
     let table = gfx::product_groups();
-    let known = table.iter().find(|group| group.architectures.contains(arch));
-    let group = known.cloned().unwrap_or_else(|| ProductGroup {
+    let known = table.iter().find(|group| group.archs.contains(arch));
+    let group = known.cloned().unwrap_or_else(|| Group {
         name: arch.to_string(),
         display_name: format!("ROCm {arch}"),
-        architectures: Vec::new(),
+        archs: Vec::new(),
     });
     match groups.iter_mut().find(|own| own.name == group.name) {
-        Some(own) => own.architectures.push(arch.clone()),
-        None => groups.push(ProposedGroup {
-            name: group.name,
-            display_name: group.display_name,
-            architectures: vec![arch.clone()],
-        }),
+        Some(own) => own.archs.push(arch.clone()),
+        None => groups.push(Group { archs: vec![arch.clone()], ..group }),
     }
 }
 
@@ -149,11 +134,8 @@ mod tests {
     fn archs_are_grouped_by_product_and_unknown_ones_stand_alone() {
         let archs = ["gfx906", "gfx90a", "gfx1100", "gfx1103", "gfx1999"];
         let proposal = proposed(&archs.map(|name| (name, false))).unwrap();
-        let groups: Vec<_> = proposal
-            .groups
-            .iter()
-            .map(|group| (group.name.as_str(), group.architectures.len()))
-            .collect();
+        let groups: Vec<_> =
+            proposal.groups.iter().map(|group| (group.name.as_str(), group.archs.len())).collect();
         assert_eq!(groups, [("gfx90X", 1), ("gfx90a", 1), ("gfx110X", 2), ("gfx1999", 1)]);
         assert_eq!(proposal.groups[3].display_name, "ROCm gfx1999");
         assert_eq!(proposal.left_out, []);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::fallback::is_processor;
 use super::{Discovery, Proposal, propose};
-use crate::config::{ArchitectureGroup, Grouping};
+use crate::config::Grouping;
 
 /// The file name in the command that saves a proposed configuration.
 const FILE: &str = "packaging.toml";
@@ -20,13 +20,9 @@ pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<Str
         let none = "note: no configuration, and none to propose: each architecture is a group";
         return (Grouping::default(), Some(none.to_owned()));
     };
-    let groups = proposal.groups.iter().map(|group| ArchitectureGroup {
-        name: group.name.clone(),
-        display_name: group.display_name.clone(),
-        architectures: group.architectures.clone(),
-    });
-    let primary_shard = Some(proposal.primary_shard.name.clone());
-    (Grouping { groups: groups.collect(), primary_shard }, Some(said(&proposal, artifacts)))
+    let said = said(&proposal, artifacts);
+    let primary_shard = Some(proposal.primary_shard.name);
+    (Grouping { groups: proposal.groups, primary_shard }, Some(said))
 }
 
 fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
@@ -76,7 +72,7 @@ mod tests {
     fn groups_and_shard_are_the_proposed_ones() {
         let archs = [("gfx906", true), ("gfx1100", false), ("gfx11-generic", false)];
         let (grouping, said) = settled(&archs, &["a b", "it's"]);
-        assert_eq!(grouping.groups[0].architectures, ["gfx1100".parse().unwrap()]);
+        assert_eq!(grouping.groups[0].archs, ["gfx1100".parse().unwrap()]);
         assert_eq!((grouping.groups.len(), grouping.primary_shard.as_deref()), (1, Some("one")));
         let expected = "note: no configuration: the groups are gfx110X, without gfx906, the primary \
                         shard is one; `rockpack discover 'a b' 'it'\\''s' --propose packaging.toml` \

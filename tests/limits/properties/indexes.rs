@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rockpack::cache::{Cache, KeyMaker};
 use rockpack::config::{Config, Syntax};
 use rockpack::input::artifact::ArtifactManifest;
-use rockpack::inspect::discover::{PrimaryShard, Proposal, ProposedGroup};
+use rockpack::inspect::discover::{PrimaryShard, Proposal};
 use rockpack::verify::Element;
 use rockpack_base::content::Content;
 use rockpack_base::formats::apt_index::{DebPackage, Stanza, paragraphs};
@@ -18,6 +18,7 @@ use rockpack_base::formats::rpm_md::{
     primary,
 };
 use rockpack_base::formats::{rpm, rpm_md};
+use rockpack_base::gfx::Group;
 
 use super::file;
 
@@ -190,19 +191,14 @@ proptest! {
         let names: BTreeMap<_, _> =
             names.into_iter().map(|(name, shown)| (name.to_lowercase(), (name, shown))).collect();
         let groups = names.into_values().zip(archs).map(|((name, display_name), arch)| {
-            ProposedGroup { name, display_name, architectures: vec![arch.parse().unwrap()] }
+            Group { name, display_name, archs: vec![arch.parse().unwrap()] }
         });
         let primary_shard = PrimaryShard { name: shard, reason: String::new() };
         let proposal = Proposal { primary_shard, groups: groups.collect(), left_out: Vec::new() };
         let syntax = if json { Syntax::Json } else { Syntax::Toml };
         let read = Config::parse(&proposal.configuration(syntax).unwrap(), syntax).unwrap();
         prop_assert_eq!(read.grouping.primary_shard, Some(proposal.primary_shard.name));
-        let found = read.grouping.groups.into_iter().map(|group| ProposedGroup {
-            name: group.name,
-            display_name: group.display_name,
-            architectures: group.architectures,
-        });
-        prop_assert_eq!(found.collect::<Vec<_>>(), proposal.groups);
+        prop_assert_eq!(read.grouping.groups, proposal.groups);
     }
 }
 

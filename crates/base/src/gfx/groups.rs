@@ -1,27 +1,28 @@
-//! The groups of archs that belong together as products, `config/groups.toml`.
+//! Groups of archs, and those that belong together as products, `config/groups.toml`.
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::BaseArch;
 
-/// Archs of one generation, which a kernel package serves together.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// Archs that share a kernel package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ProductGroup {
+pub struct Group {
     /// The name, e.g. `gfx110X`.
     pub name: String,
-    /// The name in texts, e.g. `ROCm gfx110X (RDNA3)`.
+    /// The name for people, e.g. `ROCm gfx110X (RDNA3)`.
     pub display_name: String,
     /// The archs, in order.
-    pub architectures: Vec<BaseArch>,
+    #[serde(rename = "architectures")]
+    pub archs: Vec<BaseArch>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GroupsFile {
-    group: Vec<ProductGroup>,
+    group: Vec<Group>,
 }
 
 const SOURCE: &str = include_str!("../../../../config/groups.toml");
@@ -29,8 +30,8 @@ const SOURCE: &str = include_str!("../../../../config/groups.toml");
 // The file is compiled in, and a test parses it, so it is never broken at run time.
 static TABLE: LazyLock<GroupsFile> = LazyLock::new(|| toml::from_str(SOURCE).unwrap_or_default());
 
-/// All groups, oldest generation first.
-pub fn product_groups() -> &'static [ProductGroup] {
+/// All groups of products, oldest generation first.
+pub fn product_groups() -> &'static [Group] {
     &TABLE.group
 }
 
@@ -44,8 +45,7 @@ mod tests {
     #[test]
     fn every_product_is_in_one_group_and_every_member_is_known() {
         let table: GroupsFile = toml::from_str(SOURCE).unwrap();
-        let members: Vec<&BaseArch> =
-            table.group.iter().flat_map(|group| &group.architectures).collect();
+        let members: Vec<&BaseArch> = table.group.iter().flat_map(|group| &group.archs).collect();
         let distinct: BTreeSet<_> = members.iter().collect();
         assert_eq!(distinct.len(), members.len());
         assert!(members.iter().all(|arch| gfx::describe(arch).is_some()));

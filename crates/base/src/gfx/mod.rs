@@ -11,7 +11,7 @@ mod table;
 mod windows;
 
 pub use gpu_family::GpuFamily;
-pub use groups::{ProductGroup, product_groups};
+pub use groups::{Group, product_groups};
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 pub use schema::BaseArchSchema;
 pub use spelling::{

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::Result;
-use rockpack_base::gfx::BaseArch;
+use rockpack_base::gfx::{BaseArch, Group};
 use rockpack_base::tree::TreePath;
 
 use super::sorting::has_fat;
-use crate::config::{ArchitectureGroup, Config, Grouping, UnassignedArchitectures};
+use crate::config::{Config, Grouping, UnassignedArchitectures};
 use crate::emit::directories::means::Means;
 use crate::emit::directories::output::OutputArtifact;
 use crate::emit::directories::places::Places;
@@ -96,10 +96,10 @@ fn is_wanted(arch: &BaseArch, targets: &BTreeSet<BaseArch>) -> bool {
 
 /// Makes a group of each of `targets`; of each arch of the input if `targets` is empty.
 fn each_arch_alone(targets: &BTreeSet<BaseArch>) -> Grouping {
-    let groups = targets.iter().map(|arch| ArchitectureGroup {
+    let groups = targets.iter().map(|arch| Group {
         name: arch.to_string(),
         display_name: arch.to_string(),
-        architectures: vec![arch.clone()],
+        archs: vec![arch.clone()],
     });
     Grouping { groups: groups.collect(), primary_shard: None }
 }

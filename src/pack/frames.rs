@@ -53,7 +53,7 @@ pub(super) fn compress(
     let bundles = PinnedBundles::of(kernels);
     // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are decoded at a
     // time; splitting the slice in halves would work at its far ends at once.
-    let mut results: Vec<(usize, Result<Hashed>)> = kernels
+    let mut results: Vec<(usize, Result<ContentDigest>)> = kernels
         .iter()
         .enumerate()
         .par_bridge()
@@ -63,23 +63,11 @@ pub(super) fn compress(
     maker.into_frames(&Faults::all(results.into_iter().map(|(_, result)| result))?)
 }
 
-/// The digest and size of a code object that was read.
-struct Hashed {
-    digest: ContentDigest,
-    original_size: u64,
-}
-
 /// The digests of a code object.
 #[derive(Clone, Copy)]
 struct CodeDigests {
     digest: ContentDigest,
     sha256: [u8; 32],
-}
-
-/// The frame of a code object, and the SHA-256 of the code object.
-struct CompressedCode {
-    sha256: [u8; 32],
-    content: Content,
 }
 
 /// The state that the threads of one [`compress`] share.
@@ -88,24 +76,23 @@ struct FrameMaker<'a> {
     options: &'a PackOptions<'a>,
     /// The code objects that some thread compresses or has compressed.
     claimed: Mutex<HashSet<ContentDigest>>,
-    frames: Mutex<HashMap<ContentDigest, CompressedCode>>,
+    frames: Mutex<HashMap<ContentDigest, Frame>>,
 }
 
 impl FrameMaker<'_> {
     /// Hashes the code object. Makes and keeps its frame, unless another thread or the cache has it.
-    fn hash(&self, kernel: &Kernel) -> Result<Hashed> {
+    fn hash(&self, kernel: &Kernel) -> Result<ContentDigest> {
         let original_size = kernel.content.len();
         if original_size == 0 {
             let (index, target) = (kernel.co_index, &kernel.target);
             let message = format!("the code object of wrapper {index} for {target} is empty");
             return Err(Error::malformed(message).file(kernel.binary.as_str()));
         }
-        let digest = if original_size > HELD_LIMIT {
-            self.windowed(&kernel.content)?
+        if original_size > HELD_LIMIT {
+            self.windowed(&kernel.content)
         } else {
-            self.held(&kernel.content)?
-        };
-        Ok(Hashed { digest, original_size })
+            self.held(&kernel.content)
+        }
     }
 
     fn held(&self, content: &Content) -> Result<ContentDigest> {
@@ -186,7 +173,7 @@ impl FrameMaker<'_> {
         }
         let content = sink.finish()?;
         self.tell(Compressed { before: original_size, after: content.len(), reused: true });
-        locked(&self.frames).insert(digest, CompressedCode { sha256, content });
+        locked(&self.frames).insert(digest, Frame { sha256, original_size, content });
         Ok(true)
     }
 
@@ -221,7 +208,7 @@ impl FrameMaker<'_> {
             let key = self.key(digest, original_size);
             cache.keep(&key, &sha256, content.len(), &mut content.reader());
         }
-        locked(&self.frames).insert(digest, CompressedCode { sha256, content });
+        locked(&self.frames).insert(digest, Frame { sha256, original_size, content });
         Ok(())
     }
 
@@ -233,17 +220,10 @@ impl FrameMaker<'_> {
         self.options.progress.advance(Stage::Pack, bytes);
     }
 
-    fn into_frames(self, hashed: &[Hashed]) -> Result<Vec<Frame>> {
+    fn into_frames(self, digests: &[ContentDigest]) -> Result<Vec<Frame>> {
         let frames = locked(&self.frames);
-        let found = hashed.iter().map(|hashed| {
-            let code = frames
-                .get(&hashed.digest)
-                .ok_or_else(|| Error::bug("a code object has no frame"))?;
-            Ok(Frame {
-                sha256: code.sha256,
-                original_size: hashed.original_size,
-                content: code.content.clone(),
-            })
+        let found = digests.iter().map(|digest| {
+            frames.get(digest).cloned().ok_or_else(|| Error::bug("a code object has no frame"))
         });
         found.collect()
     }

@@ -10,7 +10,7 @@ use rockpack_base::content::{BlockWriter, Blocks};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::compression::decoder_fault;
 use rockpack_base::formats::tar::{self, EntryType};
-use rockpack_base::tree::TreePath;
+use rockpack_base::tree::{Node, TreePath};
 
 use crate::input::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
@@ -38,29 +38,14 @@ pub(super) fn named(archive: &Path, member: &str) -> PathBuf {
     name.into()
 }
 
-/// A node at a path.
-#[derive(Debug)]
-pub(super) enum PackedNode {
-    Folder {
-        mode: u32,
-    },
-    Link {
-        target: String,
-    },
-    File {
-        /// The range in the content of all members.
-        range: Range<u64>,
-        mode: u32,
-    },
-}
+/// A node at a path. The data of a file is its range in the content of all members.
+pub(super) type PackedNode = Node<Range<u64>>;
 
-impl PackedNode {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Folder { .. } => "folder",
-            Self::Link { .. } => "link",
-            Self::File { .. } => "file",
-        }
+/// The word for a node in messages.
+fn kind(node: &PackedNode) -> &'static str {
+    match node {
+        Node::Directory { .. } => "folder",
+        other => other.kind(),
     }
 }
 
@@ -139,12 +124,13 @@ impl<'a> Collector<'a> {
         let stored = match member.kind {
             EntryType::Regular => {
                 self.vacant(&path).map_err(|e| self.located(member, e))?;
-                refuse_set_id(mode).map_err(|e| self.located(member, e))?;
-                let range = self.content(&path, source)?;
-                PackedNode::File { range, mode }
+                if mode & SET_ID != 0 {
+                    return Err(self.located(member, special(HAS_SET_ID)));
+                }
+                Node::File { data: self.content(&path, source)?, mode }
             }
-            EntryType::Directory => PackedNode::Folder { mode },
-            EntryType::Symlink => PackedNode::Link { target: member.target.clone() },
+            EntryType::Directory => Node::Directory { mode },
+            EntryType::Symlink => Node::Link { target: member.target.clone() },
             EntryType::Link => self.linked(&member.target).map_err(|e| self.located(member, e))?,
             kind => return Err(self.located(member, special(&described(kind)))),
         };
@@ -187,13 +173,8 @@ impl<'a> Collector<'a> {
 
     /// The node for a hard link to `target`.
     fn linked(&self, target: &str) -> Result<PackedNode> {
-        let file = normal(target).and_then(|path| match self.members.get(&path)? {
-            PackedNode::File { range, mode } => {
-                Some(PackedNode::File { range: range.clone(), mode: *mode })
-            }
-            PackedNode::Folder { .. } | PackedNode::Link { .. } => None,
-        });
-        file.ok_or_else(|| {
+        let earlier = normal(target).and_then(|path| self.members.get(&path));
+        earlier.filter(|node| node.data().is_some()).cloned().ok_or_else(|| {
             Error::malformed(format!("is a hard link to `{target}`, which is no earlier file"))
         })
     }
@@ -206,7 +187,7 @@ impl<'a> Collector<'a> {
                 Err(error.hint("an archive holds one artifact: pack each into one of its own"))
             }
             Some(there) if !self.implied.contains(path) => {
-                let message = format!("is there twice; an earlier member is a {}", there.kind());
+                let message = format!("is there twice; an earlier member is a {}", kind(there));
                 Err(Error::new(Kind::Conflict, message)
                     .hint("pack the archive anew, with each path once"))
             }
@@ -216,14 +197,14 @@ impl<'a> Collector<'a> {
 
     fn insert(&mut self, path: TreePath, member: PackedNode) -> Result<()> {
         self.vacant(&path)?;
-        if self.implied.remove(&path) && !matches!(member, PackedNode::Folder { .. }) {
+        if self.implied.remove(&path) && !matches!(member, Node::Directory { .. }) {
             let message = "is there twice: earlier members lie below it";
             return Err(Error::new(Kind::Conflict, message));
         }
         self.imply(path.parent())?;
         self.writer.budget().charge_entry(path.as_str().len())?;
         self.paths += path.as_str().len();
-        if let PackedNode::Link { target } = &member {
+        if let Node::Link { target } = &member {
             self.writer.budget().charge_paths(target.len())?;
             self.paths += target.len();
         }
@@ -239,9 +220,9 @@ impl<'a> Collector<'a> {
     fn imply(&mut self, mut folder: Option<TreePath>) -> Result<()> {
         while let Some(path) = folder {
             match self.members.get(&path) {
-                Some(PackedNode::Folder { .. }) => return Ok(()),
+                Some(Node::Directory { .. }) => return Ok(()),
                 Some(there) => {
-                    let message = format!("lies below `{path}`, which is a {}", there.kind());
+                    let message = format!("lies below `{path}`, which is a {}", kind(there));
                     return Err(Error::new(Kind::Conflict, message));
                 }
                 None => {}
@@ -250,7 +231,7 @@ impl<'a> Collector<'a> {
             folder = path.parent();
             self.implied.insert(path.clone());
             self.paths += path.as_str().len();
-            self.members.insert(path, PackedNode::Folder { mode: FOLDER_MODE });
+            self.members.insert(path, Node::Directory { mode: FOLDER_MODE });
         }
         Ok(())
     }
@@ -311,13 +292,6 @@ fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
 /// The path in the name of a member. tar writes `./` before the names in a folder given as `.`.
 fn normal(name: &str) -> Option<TreePath> {
     TreePath::new(name.strip_prefix("./").unwrap_or(name)).ok()
-}
-
-fn refuse_set_id(mode: u32) -> Result<()> {
-    match mode & SET_ID {
-        0 => Ok(()),
-        _ => Err(special(HAS_SET_ID)),
-    }
 }
 
 fn described(kind: EntryType) -> String {

@@ -117,11 +117,9 @@ impl Packed {
         let mut above = Some(prefix.clone());
         while let Some(path) = above {
             match self.members.get(&path) {
-                Some(PackedNode::Link { .. }) => {
-                    return Err(self.fault(through_link(prefix), &path));
-                }
-                Some(PackedNode::File { .. }) => return Err(self.fault(no_folder(prefix), &path)),
-                Some(PackedNode::Folder { .. }) | None => above = path.parent(),
+                Some(Node::Link { .. }) => return Err(self.fault(through_link(prefix), &path)),
+                Some(Node::File { .. }) => return Err(self.fault(no_folder(prefix), &path)),
+                Some(Node::Directory { .. }) | None => above = path.parent(),
             }
         }
         if !self.members.contains_key(prefix) {
@@ -157,17 +155,11 @@ impl Packed {
         path: &TreePath,
         member: &PackedNode,
     ) -> Result<Node<Content>> {
-        Ok(match member {
-            PackedNode::Folder { mode } => Node::Directory { mode: *mode },
-            PackedNode::Link { target } => {
-                check_target(place, target).map_err(|error| self.fault(error, path))?;
-                Node::Link { target: target.clone() }
-            }
-            PackedNode::File { range, mode } => {
-                let name = named(&self.path, path.as_str());
-                Node::File { data: self.blocks.content(range.clone(), name)?, mode: *mode }
-            }
-        })
+        if let Node::Link { target } = member {
+            check_target(place, target).map_err(|error| self.fault(error, path))?;
+        }
+        let name = named(&self.path, path.as_str());
+        member.clone().try_map(|range| self.blocks.content(range, name))
     }
 
     fn fault(&self, error: Error, member: &TreePath) -> Error {
@@ -194,7 +186,7 @@ impl Contents for Packed {
         let mut files: Vec<&TreePath> = self
             .members
             .iter()
-            .filter(|(_, member)| !matches!(member, PackedNode::Folder { .. }))
+            .filter(|(_, member)| !matches!(member, Node::Directory { .. }))
             .map(|(path, _)| path)
             .filter(|path| path.as_str() != MANIFEST_NAME && !is_inside(path, &prefixes))
             .collect();

@@ -101,29 +101,20 @@ pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> V
     }
     // Before the names are read, so that a later change of the folder is noticed.
     faults.keep(inputs.add_folder(folder));
-    gather(folder, faults, |entry| inputs.budget().charge_entry(entry.name.len()).map(|()| true))
+    look_into(folder, faults, |entry| inputs.budget().charge_entry(entry.name.len()).map(|()| true))
 }
 
-/// Lists the `wanted` entries for a look ahead, after which nothing of the folder may be used. Others are not
-/// kept, so nothing is counted.
+/// Lists the `wanted` entries of `folder` in the order of names; none after the first error of `wanted`. Others
+/// are not kept, so a look ahead, after which nothing of the folder may be used, counts nothing.
 pub(super) fn look_into(
     folder: &Path,
     faults: &mut Faults,
     wanted: impl Fn(&FolderEntry) -> Result<bool>,
 ) -> Vec<FolderEntry> {
-    gather(folder, faults, wanted)
-}
-
-/// The entries that `takes` accepts; no more after its first error.
-fn gather(
-    folder: &Path,
-    faults: &mut Faults,
-    mut takes: impl FnMut(&FolderEntry) -> Result<bool>,
-) -> Vec<FolderEntry> {
     let mut listed = Vec::new();
     for entry in faults.keep(content::list(folder)).into_iter().flatten() {
         let Some(entry) = faults.keep(entry.and_then(|entry| examine(&entry))) else { continue };
-        match takes(&entry) {
+        match wanted(&entry) {
             Ok(true) => listed.push(entry),
             Ok(false) => {}
             Err(fault) => {

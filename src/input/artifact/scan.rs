@@ -194,13 +194,12 @@ impl Scanner {
             self.pending.extend(self.faults.keep(pending));
             return None;
         }
+        let mut folder = ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs };
         let Some(name) = name else {
             // Its other faults are reported at once.
-            ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs }
-                .manifest(&mut self.faults);
+            folder.manifest(&mut self.faults);
             return None;
         };
-        let mut folder = ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs };
         let whereabouts = Whereabouts { shard, name, root: &entry.path };
         assemble(whereabouts, &mut folder, &mut self.faults)
     }

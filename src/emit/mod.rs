@@ -43,7 +43,7 @@ use rockpack_base::error::{Result, ResultExt};
 use rockpack_base::formats::payload::FileDigests;
 use rockpack_base::tree::Node;
 
-use crate::package::{Format, MemberKind, Package, PackageEntry};
+use crate::package::{Format, Package, PackageEntry};
 use crate::report::{Compressed, Stage, Work};
 use fan_out::Sink;
 use prepared::{LINK_MODE, Prepared};
@@ -152,5 +152,5 @@ fn member(
     let path = format!("/{}", entry.path);
     let sha256 = digests.map(|digests| digests.sha256);
     let sha1 = digests.and_then(|digests| digests.sha1);
-    EmittedMember { path, kind: MemberKind::of(&entry.node), mode, size, sha256, sha1, target }
+    EmittedMember { path, kind: entry.node.kind(), mode, size, sha256, sha1, target }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rockpack_base::content::Content;
 use rockpack_base::error::Kind;
 use rockpack_base::gfx::BaseArch;
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_base::tree::{MemberKind, Node, Tree, TreePath};
 
 use super::*;
 use crate::input::artifact::StagePrefix;
@@ -399,7 +399,7 @@ fn a_link_against_a_directory_is_an_error_and_modes_of_directories_merge() {
     let prefixes = vec![prefix_with_directory("one", 0o755), prefix_with_directory("two", 0o1711)];
     let merged = run(&artifact(prefixes)).unwrap();
     let node = merged.host.get(&TreePath::new("lib").unwrap());
-    assert_eq!(node.map(Node::kind), Some("directory"));
+    assert_eq!(node.map(Node::kind), Some(MemberKind::Directory));
     assert!(matches!(node, Some(Node::Directory { mode: 0o1755 })));
 }
 

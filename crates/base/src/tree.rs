@@ -186,12 +186,12 @@ impl<F> Node<F> {
         })
     }
 
-    /// The word for the node in messages.
-    pub fn kind(&self) -> &'static str {
+    /// The kind.
+    pub fn kind(&self) -> MemberKind {
         match self {
-            Node::Directory { .. } => "directory",
-            Node::Link { .. } => "link",
-            Node::File { .. } => "file",
+            Node::Directory { .. } => MemberKind::Directory,
+            Node::Link { .. } => MemberKind::Link,
+            Node::File { .. } => MemberKind::File,
         }
     }
 }

@@ -180,7 +180,7 @@ fn has_paths_of(record: &PackageRecord, package: &Package<FileSource>) -> bool {
                 Node::File { mode, .. } => (entry.treatment.mode(*mode, format), None),
                 Node::Link { target } => (0, Some(target)),
             };
-            (format!("/{}", entry.path), (MemberKind::of(&entry.node), mode, target))
+            (format!("/{}", entry.path), (entry.node.kind(), mode, target))
         })
         .collect();
     let stated = record.members.iter().map(|member| {

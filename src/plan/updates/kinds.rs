@@ -64,7 +64,7 @@ impl KindChanges {
         entry: &PackageEntry<FileSource>,
         before: Before<'_>,
     ) {
-        let (was, is) = (before.owned.member.kind, MemberKind::of(&entry.node));
+        let (was, is) = (before.owned.member.kind, entry.node.kind());
         let target = match &entry.node {
             Node::Link { target } => Some(target.clone()),
             _ => before.owned.member.target.clone(),
@@ -97,7 +97,7 @@ impl KindChanges {
         let is_there = package.entries.iter().any(|entry| {
             entry.formats.has(at.1)
                 && change.path.strip_prefix('/') == Some(entry.path.as_str())
-                && MemberKind::of(&entry.node) == change.is
+                && entry.node.kind() == change.is
         });
         if is_there {
             self.0.entry(at).or_default().entry(change.path.clone()).or_insert(change);

@@ -272,7 +272,7 @@ impl Update<'_> {
         let Some(own) = package.name(self.format) else { return };
         for entry in self.entries(package) {
             let path = format!("/{}", entry.path);
-            let is = MemberKind::of(&entry.node);
+            let is = entry.node.kind();
             let mut before = self.owners.at(self.format, &path);
             let changed = before.find(|owned| {
                 let was = owned.member.kind;

@@ -127,7 +127,7 @@ fn difference(own: &Node<Content>, other: &Node<Content>) -> Result<Option<NodeD
         }
         (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
         _ => {
-            let (own, other) = (own.kind().to_owned(), other.kind().to_owned());
+            let (own, other) = (own.kind().to_string(), other.kind().to_string());
             return Ok(Some(NodeDifference::Kinds { own, other }));
         }
     };

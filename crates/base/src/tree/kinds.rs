@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use super::Node;
 use crate::error::{Error, Result};
 use crate::named::named_enum;
 
@@ -48,16 +47,5 @@ named_enum! {
         File = "file",
         /// A symbolic link.
         Link = "link",
-    }
-}
-
-impl MemberKind {
-    /// The kind of `node`.
-    pub fn of<F>(node: &Node<F>) -> Self {
-        match node {
-            Node::Directory { .. } => Self::Directory,
-            Node::File { .. } => Self::File,
-            Node::Link { .. } => Self::Link,
-        }
     }
 }

@@ -45,7 +45,7 @@ pub(super) type PackedNode = Node<Range<u64>>;
 fn kind(node: &PackedNode) -> &'static str {
     match node {
         Node::Directory { .. } => "folder",
-        other => other.kind(),
+        other => other.kind().as_str(),
     }
 }
 

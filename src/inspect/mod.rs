@@ -35,6 +35,8 @@ pub use index::KernelIndex;
 pub use package::{Device, PackageMember, PackageReport};
 pub use wheel::{WheelMember, WheelReport, WheelRole};
 
+use crate::input::database::is_zlib;
+
 /// A file or artifact, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -83,7 +85,8 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     if fatbin::starts_bundle(content)? {
         return Ok(Inspected::OffloadBundles { bundles: bundle::bundles(content)? });
     }
-    if head_len > 1 && may_be_message_pack([head[0], head[1]]) {
+    // Manifests and indexes have no magic: they are MessagePack maps or lists, or zlib streams.
+    if head_len > 1 && matches!(head[0], 0x80..=0x9f | 0xdc..=0xdf) || is_zlib(content)? {
         return message_pack(content);
     }
     let message = "is none of the files that are known";
@@ -102,13 +105,6 @@ pub fn of_named(error: Error, file: &Path) -> Error {
     let ending = file.extension().map(|ending| ending.to_ascii_lowercase());
     let is_known = ending.is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
     if is_known { error } else { error.of_named() }
-}
-
-/// Whether a file that starts with `head` may be a MessagePack map or list, or a zlib stream, as
-/// manifests and indexes are: they have no magic.
-fn may_be_message_pack(head: [u8; 2]) -> bool {
-    let zlib = head[0] == 0x78 && u16::from_be_bytes(head).is_multiple_of(31);
-    matches!(head[0], 0x80..=0x9f | 0xdc..=0xdf) || zlib
 }
 
 fn message_pack(content: &Content) -> Result<Inspected> {

@@ -12,7 +12,7 @@ mod rule;
 mod union;
 
 pub use glob::{matches_name, matches_path};
-pub use index::{Index, IndexDescription, describe_index, index_bytes, read_index};
+pub use index::{Index, IndexDescription, describe_index, index_bytes, is_zlib, read_index};
 pub use integrity::{LibraryIndex, inconsistencies};
 pub use lazy::{LazyNames, stem};
 pub use rule::{DatabaseClaim, DatabaseRole, DatabaseRules, Rule, Spelling};

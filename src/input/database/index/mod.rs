@@ -35,7 +35,7 @@ use rockpack_base::gfx::BaseArch;
 use serde::{Deserialize, Serialize};
 
 use source::Source;
-pub(super) use source::is_zlib;
+pub use source::is_zlib;
 use walk::Walk;
 
 /// A summary of an index.

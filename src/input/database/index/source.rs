@@ -100,7 +100,7 @@ impl Read for Inflated {
 
 /// Tells whether the content starts with the header of a zlib stream. As MessagePack, its first byte would be
 /// a single number.
-pub(in crate::input::database) fn is_zlib(content: &Content) -> Result<bool> {
+pub fn is_zlib(content: &Content) -> Result<bool> {
     if content.len() < 2 {
         return Ok(false);
     }

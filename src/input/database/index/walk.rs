@@ -71,11 +71,7 @@ impl Walk {
     }
 
     fn value(&mut self, tokens: &mut Tokens, position: ValuePosition) -> io::Result<SeenValue> {
-        if position.depth > DEPTH_LIMIT {
-            return Err(fault(format!(
-                "its values lie more than {DEPTH_LIMIT} deep in one another"
-            )));
-        }
+        position.check()?;
         let token = tokens.token()?;
         if position.depth == 1 && self.library_value(tokens, position.key, token)? {
             return Ok(SeenValue::Other);

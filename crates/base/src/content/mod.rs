@@ -330,25 +330,15 @@ impl Piece {
     }
 
     fn place(&self, skip: u64) -> Place {
-        let offset = self.offset + skip;
-        match &self.source {
-            PieceSource::File(file) => Place {
-                file: Some(file.path().to_path_buf()),
-                structure: None,
-                offset: Some(offset),
-            },
-            PieceSource::Blocks(part) => {
-                Place { file: Some(part.name.clone()), structure: None, offset: Some(offset) }
-            }
-            PieceSource::Decoded(decoded) => decoded.place(),
-            PieceSource::Bytes(bytes) => match &bytes.name {
-                Some(name) => {
-                    Place { file: Some(name.clone()), structure: None, offset: Some(offset) }
-                }
-                None => Place::default(),
-            },
-            PieceSource::Spool(_) | PieceSource::Zeros => Place::default(),
-        }
+        let file = match &self.source {
+            PieceSource::File(file) => Some(file.path().to_path_buf()),
+            PieceSource::Blocks(part) => Some(part.name.clone()),
+            PieceSource::Bytes(bytes) => bytes.name.clone(),
+            PieceSource::Decoded(decoded) => return decoded.place(),
+            PieceSource::Spool(_) | PieceSource::Zeros => None,
+        };
+        let offset = file.is_some().then_some(self.offset + skip);
+        Place { file, structure: None, offset }
     }
 }
 

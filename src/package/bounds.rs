@@ -62,7 +62,7 @@ fn without_release(version: &str) -> &str {
 }
 
 /// The relations of a package without duplicates, sorted by kind and name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, derive_more::IntoIterator)]
 pub struct Relations<'a>(Vec<(RelationKind, Bound<'a>)>);
 
 impl<'a> Relations<'a> {
@@ -95,15 +95,6 @@ impl<'a> Relations<'a> {
     ) -> &[(RelationKind, Bound<'a>)] {
         let rest = self.0.get(self.0.partition_point(is_before)..).unwrap_or_default();
         rest.get(..rest.partition_point(is_in)).unwrap_or_default()
-    }
-}
-
-impl<'a> IntoIterator for Relations<'a> {
-    type Item = (RelationKind, Bound<'a>);
-    type IntoIter = std::vec::IntoIter<Self::Item>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
     }
 }
 

@@ -14,7 +14,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use rockpack_base::formats::rpm::LEAD_MAGIC;
 use rockpack_base::formats::wheel::{WheelIdentity, WheelName};
-use rockpack_base::formats::{apt_index, deb, python_index, rpm, rpm_md};
+use rockpack_base::formats::{apt_index, ar, deb, python_index, rpm, rpm_md, zip};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
@@ -99,17 +99,11 @@ impl PackageKind {
     }
 }
 
-/// The first bytes of an ar archive, such as a `.deb`.
-const AR_MAGIC: &[u8; 8] = b"!<arch>\n";
-
-/// The first bytes of a ZIP archive, such as a wheel.
-const ZIP_MAGIC: &[u8; 4] = b"PK\x03\x04";
-
 impl Indexed {
     /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
     pub fn read(content: &Content, file_name: &str) -> Result<Self> {
         let _open = content.pin()?;
-        if first_bytes(content, ZIP_MAGIC.len())? == ZIP_MAGIC {
+        if first_bytes(content, zip::MAGIC.len())? == zip::MAGIC {
             let package = python_index::WheelPackage::read(content, file_name)?;
             return Self::digested(content, Facts::Wheel(Box::new(package)));
         }
@@ -157,8 +151,8 @@ enum Front {
 
 impl Front {
     fn of(content: &Content) -> Result<Self> {
-        let head = first_bytes(content, AR_MAGIC.len())?;
-        if head == AR_MAGIC {
+        let head = first_bytes(content, ar::MAGIC.len())?;
+        if head == ar::MAGIC {
             return deb::DebFront::read(content).map(Self::Deb);
         }
         if head.starts_with(&LEAD_MAGIC) {

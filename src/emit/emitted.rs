@@ -61,10 +61,7 @@ fn hexadecimal_option<S: Serializer>(
     digest: &Option<[u8; 32]>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    match digest {
-        Some(digest) => hexadecimal(digest, serializer),
-        None => serializer.serialize_none(),
-    }
+    digest.map(|digest| hex(&digest)).serialize(serializer)
 }
 
 /// The SHA-256 of every file in `emitted`, by absolute install path.

@@ -122,7 +122,10 @@ fn write(
     }
     let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
         let finished = read.finished.iter().find(|(written, _)| *written == format);
-        let keep = known.and_then(Known::key).zip(finished.map(|(_, finished)| finished.clone()));
+        let keep = match known {
+            Some(Known::New(key)) => finished.map(|(_, finished)| (key, finished.clone())),
+            Some(Known::Filled(_)) | None => None,
+        };
         let members = members(&package.entries, &read.digests, format);
         UnsealedFile { format, file_name, installed_size, members, keep }
     });

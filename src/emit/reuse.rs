@@ -60,16 +60,6 @@ pub(super) enum Known {
     New(Key),
 }
 
-impl Known {
-    /// The key of a payload that is still to be made.
-    pub fn key(self) -> Option<Key> {
-        match self {
-            Self::Filled(_) => None,
-            Self::New(key) => Some(key),
-        }
-    }
-}
-
 impl<'a> Reuse<'a> {
     /// Reads the files of `package`, on its share of the cores.
     pub fn new(

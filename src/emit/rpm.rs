@@ -120,12 +120,10 @@ fn stated(change: &ChangelogEntry, control: &RpmControl) -> rpm::RpmChange {
 }
 
 fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
-    let scripts = control.scripts.iter();
-    scripts.map(|(name, (interpreter, text))| scriptlet(name, interpreter, text)).collect()
-}
-
-fn scriptlet(name: &str, interpreter: &str, text: &str) -> Result<Scriptlet> {
-    let phase = ScriptletPhase::of_name(name)
-        .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
-    Ok(Scriptlet { phase, interpreter: interpreter.to_owned(), text: text.to_owned() })
+    let scriptlets = control.scripts.iter().map(|(name, (interpreter, text))| {
+        let phase = ScriptletPhase::of_name(name)
+            .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
+        Ok(Scriptlet { phase, interpreter: interpreter.clone(), text: text.clone() })
+    });
+    scriptlets.collect()
 }

@@ -114,11 +114,7 @@ impl<'a> DocumentMaker<'a> {
         self.document.packages.push(spdx::SpdxPackage {
             id: id.clone(),
             files_analyzed: !digests.is_empty(),
-            package_verification_code: if digests.is_empty() {
-                None
-            } else {
-                Some(VerificationCode::of(digests))
-            },
+            package_verification_code: (!digests.is_empty()).then(|| VerificationCode::of(digests)),
             ..said_by(emitted, planned)
         });
         Ok(id)

@@ -18,14 +18,14 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::pack::Sources;
-use crate::package::{Package, RelationKind, Role};
+use crate::package::{Format, Package, RelationKind, Role};
 use crate::plan::{FileSource, Plan};
 use crate::receipt::{PartRecord, SetPart};
 use crate::recombine::Recombined;
 use crate::report::Findings;
 
 /// The packages that one machine builds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Share {
     /// Estimated work of the job: uncompressed bytes of its packages.
     pub bytes: u64,
@@ -56,7 +56,7 @@ pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share
     let mut units = units(recombined, plan)?;
     // No two units have the same packages, so there are no ties.
     units.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.packages.cmp(&b.packages)));
-    let mut shares: Vec<Share> = (0..of).map(|_| empty_share()).collect();
+    let mut shares: Vec<Share> = (0..of).map(|_| Share::default()).collect();
     for unit in units {
         let lightest = shares.iter_mut().min_by_key(|share| (share.bytes, share.packages.len()));
         let share = lightest.ok_or_else(|| Error::bug("a set is cut into no parts"))?;
@@ -64,10 +64,6 @@ pub fn divide(recombined: &Recombined, plan: &Plan, of: u32) -> Result<Vec<Share
         share.packages.extend(unit.packages);
     }
     Ok(shares)
-}
-
-fn empty_share() -> Share {
-    Share { bytes: 0, packages: BTreeSet::new() }
 }
 
 /// The parts with packages, as jobs.
@@ -175,7 +171,7 @@ fn units(recombined: &Recombined, plan: &Plan) -> Result<Vec<Share>> {
     }
     let mut units: BTreeMap<usize, Share> = BTreeMap::new();
     for (index, package) in plan.packages.iter().enumerate() {
-        let unit = units.entry(joined.root(index)).or_insert_with(empty_share);
+        let unit = units.entry(joined.root(index)).or_default();
         unit.bytes += sizes(package, &sources)?.into_iter().flatten().sum::<u64>();
         unit.packages.insert(package.id.clone());
     }
@@ -193,18 +189,14 @@ fn hosts<'a>(
     package: &'a Package<FileSource>,
     plan: &'a Plan,
 ) -> impl Iterator<Item = usize> + use<'a> {
-    let is_kernels = matches!(package.role, Role::Kernels { .. } | Role::KernelsCommon { .. });
-    let deb = package.deb.iter().flat_map(|control| &control.relations);
-    let rpm = package.rpm.iter().flat_map(|control| &control.relations);
-    let relations = deb.chain(rpm).filter(move |_| is_kernels);
-    let needed = relations.filter(|r| r.kind == RelationKind::Depends);
+    let is_kernels = package.role.kind().is_kernels();
+    let relations = Format::ALL.into_iter().flat_map(|format| package.relations(format));
+    let needed = relations.filter(|r| is_kernels && r.kind == RelationKind::Depends);
     let names: BTreeSet<&str> = needed.map(|relation| relation.name.as_str()).collect();
     let others =
         plan.packages.iter().enumerate().filter(|(_, other)| !matches!(other.role, Role::Meta));
     let hosts = others.filter(move |(_, other)| {
-        let deb = other.deb.as_ref().map(|control| control.name.as_str());
-        let rpm = other.rpm.as_ref().map(|control| control.name.as_str());
-        deb.into_iter().chain(rpm).any(|name| names.contains(name))
+        Format::ALL.iter().filter_map(|format| other.name(*format)).any(|name| names.contains(name))
     });
     hosts.map(|(index, _)| index)
 }

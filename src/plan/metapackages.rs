@@ -89,7 +89,7 @@ pub(in crate::plan) fn host_metas(
         let groups: Vec<&str> = all_groups
             .iter()
             .filter(|group| {
-                members.iter().any(|draft| draft.group_name() == Some(group.name.as_str()))
+                members.iter().any(|draft| draft.role.group() == Some(group.name.as_str()))
             })
             .map(|group| group.display_name.as_str())
             .collect();

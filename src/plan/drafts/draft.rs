@@ -110,17 +110,9 @@ impl Draft {
         matches!(self.role, Role::Host | Role::Support)
     }
 
-    /// The group whose device code it holds.
-    pub fn group_name(&self) -> Option<&str> {
-        match &self.role {
-            Role::Kernels { group, .. } => Some(group),
-            _ => None,
-        }
-    }
-
     /// Whether it holds device code that devices of the group load.
     pub fn serves(&self, group: &str) -> bool {
-        self.group_name() == Some(group) || self.fallback_for.contains(group)
+        self.role.group() == Some(group) || self.fallback_for.contains(group)
     }
 
     /// The configuration's changes to its relations.
@@ -139,14 +131,12 @@ impl Draft {
             let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
             relations.map(|relation| (*format, relation))
         });
-        let versioned = links.filter(|known| is_of_version(known, setting));
         // Bounds of former packages stay as configured.
         let added = self
             .relations
             .iter()
             .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
-        let templated = added.filter(|known| is_of_version(known, setting)).cloned();
-        let all = versioned.chain(templated);
+        let all = links.chain(added.cloned()).filter(|known| is_of_version(known, setting));
         let bound = all.filter(|(format, relation)| {
             !self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
         });

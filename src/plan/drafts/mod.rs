@@ -77,7 +77,7 @@ pub(super) fn make(
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
     for group in groups {
-        if !drafts.iter().any(|draft| draft.group_name() == Some(group.name.as_str())) {
+        if !drafts.iter().any(|draft| draft.role.group() == Some(group.name.as_str())) {
             findings.add(Finding::GroupEmpty { group: group.name.clone() });
         }
     }

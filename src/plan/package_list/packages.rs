@@ -77,11 +77,10 @@ fn depend<'a>(
     entry: &'a PackageListEntry,
     draft: &mut Draft,
 ) -> Result<()> {
-    let dependent = match draft.role {
+    let dependent = match &draft.role {
         Role::Host | Role::Support => Dependent::Host,
-        Role::Kernels { .. } => {
-            let name = draft.group_name();
-            match resolver.groups.iter().position(|group| name == Some(group.name.as_str())) {
+        Role::Kernels { group, .. } => {
+            match resolver.groups.iter().position(|known| known.name == *group) {
                 Some(group) => Dependent::Kernels(group),
                 None => return Ok(()),
             }

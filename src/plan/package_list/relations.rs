@@ -379,7 +379,7 @@ fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> Entr
     let Some(base) = base else {
         return EntryOutcome::Nothing;
     };
-    let names: BTreeSet<&str> = own.iter().filter_map(|draft| draft.group_name()).collect();
+    let names: BTreeSet<&str> = own.iter().filter_map(|draft| draft.role.group()).collect();
     let made = groups.iter().enumerate().filter(|(_, group)| names.contains(group.name.as_str()));
     let found: BTreeSet<usize> = made.map(|(index, _)| index).collect();
     if found.is_empty() {

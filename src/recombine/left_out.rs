@@ -49,7 +49,8 @@ impl AllLeftOut {
         }
         let places =
             counts.into_iter().map(|(file, count)| LeftOutFile { file: file.to_owned(), count });
-        let digests = self.digests()?;
+        let digests: BTreeSet<Sha256Digest> =
+            self.0.par_iter().map(|left| left.content.digest()).collect::<Result<_>>()?;
         let inside: Vec<BTreeSet<Sha256Digest>> =
             self.0.par_iter().map(code_objects).collect::<Result<_>>()?;
         Ok(CountedLeftOut {
@@ -58,10 +59,6 @@ impl AllLeftOut {
             places: places.collect(),
             code_objects: inside.into_iter().flatten().chain(digests).collect(),
         })
-    }
-
-    fn digests(&self) -> Result<BTreeSet<Sha256Digest>> {
-        self.0.par_iter().map(|left| left.content.digest()).collect()
     }
 }
 

@@ -59,7 +59,7 @@ impl CacheEntry {
         let front = size.checked_sub(TRAILER as u64).ok_or(cut_off)?;
         let mut trailer = [0; TRAILER];
         file.read_exact_at(&mut trailer, front).map_err(|e| unreadable(path, e))?;
-        let (len, facts_len) = (number_at(&trailer, 40), number_at(&trailer, 48));
+        let [len, facts_len] = [40, 48].map(|at| u64::from_le_bytes(bytes_at(&trailer, at)));
         if &trailer[..8] != MAGIC || len.checked_add(facts_len) != Some(front) {
             return Err(Damage::Wrong { size, what: "it does not end as an entry does" });
         }
@@ -68,13 +68,14 @@ impl CacheEntry {
         }
         let mut facts = vec![0; usize::try_from(facts_len).unwrap_or_default()];
         file.read_exact_at(&mut facts, len).map_err(|e| unreadable(path, e))?;
-        if digest_of(&facts, &trailer) != digest_at(&trailer, COVERED) {
+        if digest_of(&facts, &trailer) != blake3::Hash::from_bytes(bytes_at(&trailer, COVERED)) {
             return Err(Damage::Wrong { size, what: "its end is not that of its digest" });
         }
         if trailer[8..40] != key.as_bytes()[..] {
             return Err(Damage::Wrong { size, what: "it stands under the key of another one" });
         }
-        Ok(Self { place: key.place(), file, len, digest: digest_at(&trailer, 56), facts })
+        let digest = blake3::Hash::from_bytes(bytes_at(&trailer, 56));
+        Ok(Self { place: key.place(), file, len, digest, facts })
     }
 
     /// The number of bytes of the compressed body.
@@ -124,16 +125,10 @@ fn unreadable(path: &Path, error: io::Error) -> Damage {
     Damage::Unreadable(Error::io(path, "read", error))
 }
 
-fn number_at(trailer: &[u8; TRAILER], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&trailer[at..at + 8]);
-    u64::from_le_bytes(bytes)
-}
-
-fn digest_at(trailer: &[u8; TRAILER], at: usize) -> blake3::Hash {
-    let mut bytes = [0; blake3::OUT_LEN];
-    bytes.copy_from_slice(&trailer[at..at + blake3::OUT_LEN]);
-    blake3::Hash::from_bytes(bytes)
+fn bytes_at<const N: usize>(trailer: &[u8; TRAILER], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&trailer[at..at + N]);
+    bytes
 }
 
 fn digest_of(facts: &[u8], trailer: &[u8; TRAILER]) -> blake3::Hash {

@@ -5,6 +5,7 @@ use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::archives::{self, ArchiveFiles};
+use super::data_file::code_in_data;
 use super::databases::{self, DatabaseCandidate, Settled};
 use super::development::{Sniffed, sniff};
 use super::flatten::{self, Located};
@@ -130,10 +131,12 @@ fn classify(
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }
-        Sniffed::Development(None)
-        | Sniffed::OtherMachine(_)
-        | Sniffed::ThinArchive
-        | Sniffed::Other => {}
+        Sniffed::Other => {
+            if let Some(form) = code_in_data(&content)? {
+                notes.add(Finding::DeviceCodeInData { file: notes.file(path), form });
+            }
+        }
+        Sniffed::Development(None) | Sniffed::OtherMachine(_) | Sniffed::ThinArchive => {}
     }
     let kind = HostKind::Plain(content);
     Ok(Sorted::Host(HostFile { module, kind }))

@@ -10,6 +10,7 @@ mod alone;
 mod archives;
 mod attach;
 mod code_objects;
+mod data_file;
 mod databases;
 mod development;
 mod elf_machine;
@@ -34,6 +35,7 @@ use crate::report::{Findings, Progress, Stage};
 use attach::attach;
 
 pub use alone::split;
+pub use data_file::code_in_data;
 pub use loose::{LooseCode, loose_code};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,

@@ -1,6 +1,8 @@
 //! Helpers for the tests of kernel archives.
 
+use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::Command;
 
 use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
@@ -32,6 +34,18 @@ pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, Str
     } else {
         Err(String::from_utf8_lossy(&run.stderr).into_owned())
     }
+}
+
+/// Writes containers that have the bytes `code` in them into the folder `with`, and data files in which a cheap look
+/// finds no device code into `without`.
+pub fn data_files(code: &[u8], with: &Path, without: &Path) {
+    for folder in [with, without] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), code).unwrap();
+    let paths = [file.path(), with, without].map(|path| path.to_str().unwrap());
+    python("data_files.py", &paths).unwrap();
 }
 
 /// The independent reader's report on an archive.

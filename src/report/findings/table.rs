@@ -912,6 +912,10 @@ coded! {
             "is a placeholder in {} ({}), which a build writes if it is given no value: {remedy}",
             counted(packages.len(), "package"), few(packages, 3)
         ];
+    /// A data file, such as an archive or a pickle, has device code among its bytes, where it stays.
+    DeviceCodeInData = "R141" "device-code-in-data" Warning { file: InputFile, form: EmbeddedForm }
+        ["{file}"]
+        ["holds {form}, which stays in the host package, whatever the GPU: ship it as a file of its own"];
 }
 
 /// Names with invisible characters written out.

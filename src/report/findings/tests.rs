@@ -264,6 +264,7 @@ fn of_files_with_code() -> Vec<Finding> {
             embedded_code(EmbeddedForm::CompressedBundle, Some(".data")),
             embedded_code(EmbeddedForm::CodeObject, None),
         ]),
+        Finding::DeviceCodeInData { file: input("x/kernels.npz"), form: EmbeddedForm::CodeObject },
         Finding::UnknownProcessor { file: input("x.so"), entry: Some(text("id")), flags: 0x99 },
         Finding::UnknownProcessor { file: input("x_gfx906.co"), entry: None, flags: 0x99 },
         Finding::EmptyCodeObject {

@@ -59,6 +59,14 @@ pub fn embedded_code(content: &Content) -> Result<Vec<EmbeddedCode>> {
     Ok(places)
 }
 
+/// The form of the first device code that begins in `bytes`, the first bytes of a file of any length.
+pub fn device_code_form(bytes: Vec<u8>) -> Result<Option<EmbeddedForm>> {
+    let read = Content::of_bytes(bytes);
+    let file = Content::concat([&read, &Content::zeros(1 << 62)]);
+    let first = search::first(&file, 0..read.len(), &|at, head| judge(&file, at, head))?;
+    Ok(first.map(|found| found.form))
+}
+
 fn too_many(place: &Place) -> Error {
     let message = format!(
         "the file has more than {PLACES_LIMIT} pieces of device code outside of .hip_fatbin"

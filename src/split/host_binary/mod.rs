@@ -49,7 +49,7 @@ use rockpack_base::formats::elf::ElfFile;
 
 pub use analysis::{Analysis, Examined, WrapperRef};
 pub use analyze::examine;
-pub use embedded::embedded_code;
+pub use embedded::{device_code_form, embedded_code};
 pub use fixed::{FATBIN_SECTION, MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION, device_sections};
 pub use transformed::Transformed;
 

@@ -37,9 +37,10 @@ pub(super) fn first<T>(
     judge: Judge<'_, T>,
 ) -> Result<Option<T>> {
     let mut window = vec![0; WINDOW + HEAD];
+    let end = content.len().min(range.end.saturating_add(HEAD as u64));
     let mut at = range.start;
     while at < range.end {
-        let len = usize::try_from(content.len().saturating_sub(at).min((WINDOW + HEAD) as u64));
+        let len = usize::try_from(end.saturating_sub(at).min((WINDOW + HEAD) as u64));
         let bytes = &mut window[..len.map_err(huge_window)?];
         content.read_at(at, bytes)?;
         let starts = usize::try_from((range.end - at).min(WINDOW as u64)).map_err(huge_window)?;

@@ -19,7 +19,7 @@ fn placed(case: &Case, section: &str, skip: usize, bytes: &[u8]) -> String {
 }
 
 /// Device code in every embedded form.
-fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
+pub(super) fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
     let plain = usual("embedded");
     let zlib =
         [b"CCOB\x02\0\0\0".to_vec(), frames::sizes(&plain, 12), b"\x78\x9c??????????".to_vec()];

@@ -2,6 +2,7 @@
 //! offload binaries, and compressed bundles of several frames. Build, `verify`, `inspect` and `extract` agree on them.
 
 mod binaries;
+mod data_files;
 mod embedded;
 mod frames;
 mod spellings;

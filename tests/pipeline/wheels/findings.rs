@@ -1,8 +1,10 @@
 //! Findings about wheels that can be split nevertheless.
 
+use std::collections::BTreeSet;
 use std::fs;
 
 use serde_json::Value;
+use support::example::{names, rockpack};
 use support::fat_wheels::{Made, WheelSpec, fat, library, wheel_command};
 use support::tools::told;
 
@@ -148,5 +150,36 @@ fn warnings_can_be_errors_or_accepted() {
     let text = "[[accept]]\ncode = \"R124\"\nsubject = \"*\"\nreason = \"the driver brings it\"\n";
     fs::write(&config, text).unwrap();
     let said = told(strict.arg("--config").arg(&config));
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+}
+
+/// The host wheel keeps data files as they are, and verify agrees.
+#[test]
+fn device_code_in_data_files_is_named() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let [with, without] = ["with", "without"].map(|name| room.path().join(name));
+    support::kpack::data_files(&crate::odd_code::code_object(0x41, "data"), &with, &without);
+    let mut wheel = plain();
+    for folder in [&with, &without] {
+        for name in names(folder) {
+            let member = format!("x/{}/{name}", folder.file_name().unwrap().to_str().unwrap());
+            wheel = wheel.file(&member, &folder.join(name));
+        }
+    }
+    let config = room.path().join("config.toml");
+    let accept =
+        |code: &str| format!("[[accept]]\ncode = \"{code}\"\nsubject = \"*\"\nreason = \"test\"\n");
+    fs::write(&config, ["R124", "R141"].map(accept).concat()).unwrap();
+    let made = Made::of(&wheel, &["--strict", "--config", config.to_str().unwrap()]);
+    let found: BTreeSet<String> = findings(&made)
+        .into_iter()
+        .filter(|(code, _)| code == "R141")
+        .map(|(_, finding)| finding["file"]["path"].as_str().unwrap().to_owned())
+        .collect();
+    let expected = names(&with).into_iter().map(|name| format!("x/with/{name}"));
+    assert_eq!(found, expected.collect::<BTreeSet<_>>());
+    let mut verify = rockpack();
+    let said = told(verify.arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
     assert!(said.ends_with("exit status: 0\n"), "{said}");
 }

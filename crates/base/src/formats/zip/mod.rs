@@ -48,7 +48,7 @@ mod read;
 mod tests;
 mod write;
 
-pub use read::{MemberReader, ZipMember, ZipReader};
+pub use read::{MemberReader, ZipMember, ZipReader, deflated};
 pub use write::{DosTime, Written, ZipWriter};
 
 /// The first bytes of an archive with members.

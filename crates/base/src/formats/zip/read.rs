@@ -7,10 +7,10 @@ use std::ops::Range;
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
-use super::Method;
 use super::directory::{Directory, directory};
-use super::fields::fault;
+use super::fields::{Fields, fault};
 use super::headers::{central, place};
+use super::{MAGIC, Method};
 use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Place, Result};
 use crate::tree::{TreePath, folders_around};
@@ -109,6 +109,19 @@ impl ZipReader {
         self.reader(member)?.read_to_end(&mut bytes).map_err(crate::formats::hold::fault)?;
         Ok(bytes)
     }
+}
+
+/// Decoders of the deflated members with what looks like a local header in the first `near` bytes of `archive`.
+pub fn deflated(archive: &[u8], near: usize) -> impl Iterator<Item = DeflateDecoder<&[u8]>> {
+    (0..near).filter_map(move |at| {
+        let mut fields = Fields::new(archive.get(at..)?.strip_prefix(&MAGIC)?);
+        fields.skip(4);
+        let method = fields.u16();
+        fields.skip(16);
+        let lengths = [fields.u16(), fields.u16()].map(usize::from);
+        fields.take(lengths[0] + lengths[1])?;
+        (method == Method::Deflated.number()).then(|| DeflateDecoder::new(fields.bytes))
+    })
 }
 
 /// Reads the bytes of a member.

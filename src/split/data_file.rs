@@ -1,0 +1,49 @@
+//! Device code in data files that stay as they are: archives, compressed files, pickles and others. Only the first
+//! 64 KiB are searched, of the file or what it decodes to, and of the members of a ZIP archive that begin there.
+
+use std::io::Read;
+
+use rockpack_base::content::Content;
+use rockpack_base::error::Result;
+use rockpack_base::formats::compression::{Decoder, Method};
+use rockpack_base::formats::{zip, zstd_stream};
+
+use super::host_binary::device_code_form;
+use crate::report::EmbeddedForm;
+
+/// Bytes that are searched. More are read, because zstd decodes blocks of up to 128 KiB as a whole.
+const WINDOW: usize = 64 << 10;
+const READ: u64 = 192 << 10;
+
+/// The form of the first device code in the data file `content`. Damaged data has none.
+pub fn code_in_data(content: &Content) -> Result<Option<EmbeddedForm>> {
+    let bytes = content.read_vec(0..content.len().min(READ), READ, "beginning")?;
+    let near = &bytes[..bytes.len().min(WINDOW)];
+    if near.is_ascii() && !near.contains(&0) {
+        return Ok(None);
+    }
+    // Pickles of protocol 2 have bytes as characters of Latin-1, in UTF-8.
+    let pickled = String::from_utf8_lossy(if near.starts_with(b"\x80\x02") { near } else { b"" });
+    let pickled = pickled.chars().map(|character| u8::try_from(character).unwrap_or_default());
+    let plain = Decoder::of_streams(&bytes[..], method(&bytes))?;
+    let members = zip::deflated(&bytes, near.len()).map(beginning);
+    let mut parts = [beginning(plain), pickled.collect()].into_iter().chain(members);
+    parts.find_map(|part| device_code_form(part).transpose()).transpose()
+}
+
+/// The compression of a file that begins with `bytes`.
+fn method(bytes: &[u8]) -> Method {
+    match bytes {
+        [0x1f, 0x8b, 8, ..] => Method::Gzip,
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Method::Xz,
+        _ if bytes.get(..4).is_some_and(zstd_stream::begins_frame) => Method::Zstd,
+        _ => Method::Stored,
+    }
+}
+
+/// The bytes that a decoder gives before its limit, its end or a fault.
+fn beginning(decoder: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = decoder.take(WINDOW as u64).read_to_end(&mut bytes);
+    bytes
+}

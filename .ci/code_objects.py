@@ -8,8 +8,9 @@
 
 Independent of rockpack: fat binaries are taken apart here, from the descriptions of ELF and of
 clang's offload bundles, and archives by tests/support/kpack_reader.py. Covers what Debian's ROCm
-libraries have: 64-bit ELF whose wrappers are relocated by R_X86_64_RELATIVE, and uncompressed
-bundles; anything else is an error.
+libraries and the input of .ci/loader have: 64-bit ELF whose wrappers are relocated by
+R_X86_64_RELATIVE or not at all, and bundles that are uncompressed or compressed by zstd. Anything
+else is an error.
 """
 
 import hashlib
@@ -20,8 +21,12 @@ import struct
 import subprocess
 import sys
 
+import zstandard
+
 READER = pathlib.Path(__file__).resolve().parent.parent / "tests/support/kpack_reader.py"
 BUNDLE_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
+# Bytes in front of the frame of a compressed bundle, by its version.
+COMPRESSED_MAGIC, COMPRESSED_HEADERS = b"CCOB", {1: 20, 2: 24, 3: 32}
 WRAPPER_MAGIC = 0x48495046  # "FPIH"
 RELATIVE = 8
 RELA = 4
@@ -52,8 +57,14 @@ def pointers_of(elf, sections):
 
 def bundle(elf, at):
     """(target, code object) of every device entry of the bundle at a file offset."""
+    if elf[at:at + len(COMPRESSED_MAGIC)] == COMPRESSED_MAGIC:
+        version, method = struct.unpack_from("<HH", elf, at + 4)
+        if version not in COMPRESSED_HEADERS or method != 1:
+            sys.exit(f"a compressed bundle of version {version} and method {method} at {at}")
+        elf = zstandard.ZstdDecompressor().decompressobj().decompress(elf[at + COMPRESSED_HEADERS[version]:])
+        at = 0
     if elf[at:at + len(BUNDLE_MAGIC)] != BUNDLE_MAGIC:
-        sys.exit(f"no uncompressed bundle at {at}")
+        sys.exit(f"no bundle at {at}")
     (count,) = struct.unpack_from("<Q", elf, at + 24)
     position = at + 32
     for _ in range(count):
@@ -74,10 +85,11 @@ def code_objects(elf):
     _, _, wrappers, wrappers_offset, size = by_name[".hipFatBinSegment"]
     pointers = pointers_of(elf, sections)
     for index in range(size // 24):
-        magic, version = struct.unpack_from("<II", elf, wrappers_offset + index * 24)
+        magic, version, pointer = struct.unpack_from("<IIQ", elf, wrappers_offset + index * 24)
         if (magic, version) != (WRAPPER_MAGIC, 1):
             sys.exit(f"wrapper {index} has magic {magic:x} and version {version}")
-        at = pointers[wrappers + index * 24 + 8] - bundles + bundles_offset
+        # Programs at a fixed address have it in the file.
+        at = pointers.get(wrappers + index * 24 + 8, pointer) - bundles + bundles_offset
         for target, content in bundle(elf, at):
             yield index, target, content
 
@@ -148,4 +160,5 @@ def absent(artifacts, report):
         sys.exit(1)
 
 
-{"cut": cut, "compare": compare, "absent": absent}[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    {"cut": cut, "compare": compare, "absent": absent}[sys.argv[1]](*sys.argv[2:])

@@ -100,6 +100,8 @@ SLICES = [
     # --- Debian's ROCm libraries ---
     *(script(f"acceptance/{group}", minutes, ".ci/acceptance", "--only", group) for group, minutes in [
         ("content", 5), ("installed", 4), ("clone", 9), ("equal", 6), ("shlibdeps", 8), ("cost", 8)]),
+    # --- AMD's kernel loader and HIP runtime ---
+    script("loader", 2, ".ci/loader"),
     # --- tools of two releases, an old kernel ---
     *sliced(2, lambda name, part: script(
         f"elf-matrix/fixtures/{name}", 7, ".ci/elf-matrix", "--slice", part, "fixtures", needs=(PROGRAM, SYSTEMS))),

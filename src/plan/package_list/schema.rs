@@ -13,24 +13,8 @@ use serde_json::Value;
 /// Words for true.
 const TRUE: [&str; 9] = ["1", "true", "t", "yes", "y", "on", "enable", "enabled", "found"];
 
-/// Words for false; TheRock's scripts also take all other words for false.
-const FALSE: [&str; 15] = [
-    "",
-    "0",
-    "false",
-    "f",
-    "no",
-    "n",
-    "off",
-    "disable",
-    "disabled",
-    "notfound",
-    "none",
-    "null",
-    "nil",
-    "undefined",
-    "n/a",
-];
+/// Words for false, beside an empty one; TheRock's scripts also take all other words for false.
+const FALSE: &str = "0 false f no n off disable disabled notfound none null nil undefined n/a";
 
 /// One entry.
 #[derive(Debug, Deserialize)]
@@ -135,7 +119,8 @@ impl Visitor<'_> for FlagVisitor {
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Flag, E> {
         let word = text.trim().to_lowercase();
-        match (TRUE.contains(&word.as_str()), FALSE.contains(&word.as_str())) {
+        let is_false = word.is_empty() || FALSE.split(' ').any(|own| own == word);
+        match (TRUE.contains(&word.as_str()), is_false) {
             (true, _) => Ok(Flag(true)),
             (_, true) => Ok(Flag(false)),
             _ => Err(E::custom(format!("`{text}` is neither `True` nor `False`"))),

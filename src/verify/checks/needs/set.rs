@@ -16,16 +16,8 @@ use crate::verify::paths::{folder_of, name_of, names_in};
 const PATH_MAX: usize = 4096;
 
 /// Folders in which the loader looks on every system of the two formats.
-const DEFAULT_FOLDERS: [&str; 8] = [
-    "/lib",
-    "/lib64",
-    "/usr/lib",
-    "/usr/lib64",
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/local/lib",
-    "/usr/local/lib/x86_64-linux-gnu",
-];
+const DEFAULT_FOLDERS: &str = "/lib /lib64 /usr/lib /usr/lib64 /lib/x86_64-linux-gnu \
+    /usr/lib/x86_64-linux-gnu /usr/local/lib /usr/local/lib/x86_64-linux-gnu";
 
 /// A program or library.
 pub(super) struct LinkedFile<'a> {
@@ -196,7 +188,7 @@ impl<'a> InstalledSet<'a> {
 
     /// Whether every loader looks in `folder`, or some package of the set tells it to.
     pub(super) fn is_told(&self, folder: &str) -> bool {
-        DEFAULT_FOLDERS.contains(&folder) || self.loader.contains_key(folder)
+        DEFAULT_FOLDERS.split(' ').any(|own| own == folder) || self.loader.contains_key(folder)
     }
 }
 

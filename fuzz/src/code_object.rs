@@ -1,7 +1,7 @@
-//! The header, the kernels and the metadata of a code object.
+//! The header, the kernels and the metadata of a code object, and the archs of a file of AOTriton.
 
 use rockpack_base::content::Content;
-use rockpack_base::formats::{amdgpu_metadata, code_object};
+use rockpack_base::formats::{aks2, amdgpu_metadata, code_object};
 
 pub fn run(data: &[u8]) {
     let content = Content::of_bytes(data);
@@ -10,4 +10,5 @@ pub fn run(data: &[u8]) {
         assert!(header.is_some());
     }
     super::read(amdgpu_metadata::read(&content));
+    super::read(aks2::archs(&content, &[]));
 }

@@ -156,6 +156,7 @@ impl ArtifactBuilder {
             path: path(at),
             archs: archs.split(',').map(|arch| arch.parse().unwrap()).collect(),
             for_arch_family: false,
+            of_whole_family: false,
             module: None,
             shard: self.0.shard.clone(),
             rule: "rocblas".to_owned(),
@@ -174,7 +175,7 @@ impl ArtifactBuilder {
             .databases
             .iter_mut()
             .filter(|file| file.path == path(at))
-            .for_each(|f| f.for_arch_family = true);
+            .for_each(|f| (f.for_arch_family, f.of_whole_family) = (true, true));
         part
     }
 

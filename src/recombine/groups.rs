@@ -164,7 +164,7 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
     let mut found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
     let families: BTreeSet<&[BaseArch]> =
-        databases.filter(|file| file.for_arch_family).map(|file| file.archs.as_slice()).collect();
+        databases.filter(|file| file.of_whole_family).map(|file| file.archs.as_slice()).collect();
     let unbuilt: Vec<BaseArch> = families
         .iter()
         .filter(|family| !family.iter().any(|arch| found.contains(arch)))
@@ -177,7 +177,7 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
 fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
     let code_objects = artifact.binaries().flat_map(|(_, fat)| fat.code_objects());
     let databases =
-        artifact.databases.iter().filter(|file| !file.for_arch_family).flat_map(|file| &file.archs);
+        artifact.databases.iter().filter(|file| !file.of_whole_family).flat_map(|file| &file.archs);
     code_objects.map(|code| code.target.base()).chain(databases)
 }
 

@@ -338,6 +338,7 @@ fn move_shared(
                 path: folder.join(&format!("{arch}/{}", path.name()))?,
                 archs: vec![arch.clone()],
                 for_arch_family: false,
+                of_whole_family: false,
                 module: data.module.clone(),
                 shard: part.shard.clone(),
                 rule: rule.clone(),

@@ -133,8 +133,10 @@ pub struct DatabaseFile {
     /// The archs whose code it is or indexes: sorted, never empty. Most files have one; offload bundles,
     /// indexes and files that serve the members of a family may have several.
     pub archs: Vec<BaseArch>,
-    /// Whether these are all members of a family by name; this build may lack some.
+    /// Whether it lies in the folder of an arch family.
     pub for_arch_family: bool,
+    /// Whether it is for all members of that family; this build may lack some.
+    pub of_whole_family: bool,
     /// The module whose stage prefix holds it, if its prefix names one.
     pub module: Option<String>,
     /// The shard it came from.

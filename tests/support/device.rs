@@ -1,7 +1,10 @@
 //! Compiles device code with LLVM's tools.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rockpack_base::formats::compression::{Compression, Encoder, Workers};
 
 use crate::tools;
 
@@ -89,4 +92,27 @@ pub fn offload_binary(version: u32, images: &[[&[u8]; 3]]) -> Vec<u8> {
     file.resize(body_at, 0);
     file.extend(body);
     file
+}
+
+/// A file of AOTriton with a kernel for each of `archs`, stored as its packer does.
+pub fn aks2(archs: &[&str]) -> Vec<u8> {
+    let (mut directory, mut code) = (Vec::new(), Vec::new());
+    for arch in archs {
+        let name = format!("attn_fwd-Sig-F__bf16@16_F_0_0__P__2_16__CO__stg1--Arch_{arch}\0");
+        let image = format!("code for {arch}");
+        for number in [8192, 64, code.len(), image.len(), name.len()] {
+            directory.extend(u32::try_from(number).unwrap().to_le_bytes());
+        }
+        directory.extend(name.bytes());
+        code.extend(image.bytes());
+    }
+    let size = directory.len() + code.len();
+    let mut file = b"AKS2".to_vec();
+    for number in [size, archs.len(), directory.len()] {
+        file.extend(u32::try_from(number).unwrap().to_le_bytes());
+    }
+    let workers = Workers::new(1);
+    let mut encoder = Encoder::new(file, Compression::XZ, &workers, size as u64).unwrap();
+    encoder.write_all(&[directory, code].concat()).unwrap();
+    encoder.finish().unwrap()
 }

@@ -299,7 +299,8 @@ fn no_room_uses_what_lies_above_it() {
 
 /// Readers of finished formats that verify shares with the writers, since other programs judge those. It
 /// reads host binaries and bundles with code of its own.
-const SHARED_WITH_WRITERS: [&str; 12] = [
+const SHARED_WITH_WRITERS: [&str; 13] = [
+    "aks2",
     "code_object",
     "deb",
     "hold",

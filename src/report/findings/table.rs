@@ -916,6 +916,10 @@ coded! {
     DeviceCodeInData = "R141" "device-code-in-data" Warning { file: InputFile, form: EmbeddedForm }
         ["{file}"]
         ["holds {form}, which stays in the host package, whatever the GPU: ship it as a file of its own"];
+    /// A file of AOTriton for an arch family does not tell which archs it has code for.
+    KernelImagesUnread = "R147" "kernel-images-unread" Note by "databases" { file: InputFile }
+        ["{file}"]
+        ["is an AKS2 file that cannot be read, or names no architecture of its folder; the folder decides"];
 }
 
 /// Names with invisible characters written out.

@@ -377,6 +377,7 @@ fn of_databases() -> Vec<Finding> {
         },
         Finding::DatabaseBundle { file: input("lib/x/y.kpack"), archs: archs("gfx906 gfx908") },
         Finding::DatabaseArchUnknown { directory: input("share/miopen/gfx9ff") },
+        Finding::KernelImagesUnread { file: input("lib/aotriton.images/amd-gfx11xx/a.aks2") },
     ]
 }
 

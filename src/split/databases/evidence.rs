@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Result};
-use rockpack_base::formats::code_object;
 use rockpack_base::formats::fatbin::Bundles;
+use rockpack_base::formats::{aks2, code_object};
 use rockpack_base::gfx::Target;
 use rockpack_base::tree::TreePath;
 
@@ -50,6 +50,13 @@ pub(super) fn read(
         }
         (_, DatabaseRole::Index | DatabaseRole::Shared) => {
             return index(path, kept::read(content, cache)?, declared, notes);
+        }
+        (Sniffed::Other, DatabaseRole::Data) if declared.for_arch_family => {
+            let archs = aks2::archs(content, &declared.archs)?;
+            if archs.as_ref().is_some_and(BTreeSet::is_empty) {
+                notes.add(Finding::KernelImagesUnread { file: notes.file(path) });
+            }
+            return Ok(Evidence { archs: archs.unwrap_or_default(), ..Evidence::default() });
         }
         _ => Vec::new(),
     };

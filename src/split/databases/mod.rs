@@ -72,7 +72,7 @@ struct Declared {
     leads: bool,
     /// Sorted; empty if neither name nor directory says it, or both serve all archs.
     archs: Vec<BaseArch>,
-    /// Whether the archs are those of a family; the build may have only a few of them.
+    /// Whether the archs are those of the family in whose folder it lies.
     for_arch_family: bool,
 }
 
@@ -293,6 +293,8 @@ fn decide(
         _ if own.is_empty() || own == *said => Some(said.clone()),
         // Code for a generic target runs on all members of its family.
         _ if declared.for_arch_family && own.iter().all(BaseArch::is_generic) => Some(said.clone()),
+        // A file of AOTriton names those members of its family that it has code for.
+        DatabaseRole::Data if evidence.code.is_empty() => Some(own),
         DatabaseRole::Whole if own.len() > 1 => {
             mismatch(MismatchOutcome::NoDatabase);
             None
@@ -332,7 +334,7 @@ pub(super) fn settle(
         let DatabaseCandidate {
             path, module, mode, content, archs, code_objects, declared, ..
         } = candidate;
-        let Declared { rule, role, moves, leads, for_arch_family, .. } = declared;
+        let Declared { rule, role, moves, leads, for_arch_family, archs: placed, .. } = declared;
         if !archs.is_empty() {
             if role == DatabaseRole::Whole {
                 let (file, archs) = (notes.file(&path), archs.clone());
@@ -341,8 +343,9 @@ pub(super) fn settle(
             let shard = notes.shard().to_owned();
             settled.databases.push(DatabaseFile {
                 path,
-                archs,
                 for_arch_family,
+                of_whole_family: for_arch_family && archs == placed,
+                archs,
                 module,
                 shard,
                 rule,

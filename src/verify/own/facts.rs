@@ -7,7 +7,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::hold::{fault, hold};
 use rockpack_base::formats::marker::{self, AnyMarker, Marker};
-use rockpack_base::formats::{code_object, kpm, offload_binary};
+use rockpack_base::formats::{aks2, code_object, kpm, offload_binary};
 use rockpack_base::run::Budget;
 
 use super::archive::{self, ArchiveFacts, Nature};
@@ -74,7 +74,7 @@ pub(in crate::verify) enum Class {
     CodeObject(Nature),
     /// Offload bundles, compressed or not, with the code objects inside.
     Bundle(Vec<DeviceEntry>),
-    /// An index of kernels.
+    /// An index of kernels, or a file of AOTriton for some members of an arch family.
     Index(IndexFacts),
     /// A kernel archive.
     Archive(ArchiveFacts),
@@ -217,7 +217,7 @@ fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
         Some(Claimed::Archive)
     } else if is_elf(head, object::elf::EM_X86_64) && other_machine(head).is_none() {
         Some(Claimed::Host)
-    } else if index::kind(path)?.is_some() {
+    } else if index::kind(path)?.is_some() || head.starts_with(&aks2::MAGIC) {
         Some(Claimed::Database)
     } else if is_elf(head, object::elf::EM_AMDGPU) || other_machine(head).is_some() {
         None
@@ -297,7 +297,10 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     if path.ends_with(".kpm") {
         return kpm::Manifest::parse(content).map(Class::Manifest);
     }
-    if is_index(path) {
+    let archs = aks2::archs(content, &index::arch_family_at(path))?.unwrap_or_default();
+    if !archs.is_empty() {
+        Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
+    } else if is_index(path) {
         let archs = archs_named(path, content.reader())?;
         Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
     } else {

@@ -58,11 +58,22 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
         let side = side(wheel, &brought);
         wheel.installed.side = Some(side);
         if side == Side::Kernels {
-            wheel.installed.stated_archs = archs(&wheel.installed.name);
+            let mut stated = archs(&wheel.installed.name);
+            stated.iter_mut().for_each(|all| all.retain(|arch| may_be_for(wheel, arch)));
+            wheel.installed.stated_archs = stated;
             let own = companions.get(&wheel.installed.name);
             wheel.installed.comes_with = own.cloned().unwrap_or_default();
         }
     }
+}
+
+/// Tells if a device wheel may have code for `arch`: one of its files names it, or is not known to name archs.
+fn may_be_for(wheel: &Wheel, arch: &str) -> bool {
+    let mut files = wheel.installed.files().filter(|(path, _)| !wheel.texts.contains_key(*path));
+    files.any(|(_, facts)| match &facts.class {
+        Class::Index(index) => index.archs.iter().any(|own| own.as_str() == arch),
+        _ => true,
+    })
 }
 
 /// The requirements of a wheel's extras that are for device wheels, by extra. Other wheels have extras `device-…`

@@ -1,5 +1,7 @@
 //! Every library of the rules table, with files made for it.
 
+use support::device::aks2;
+
 use crate::databases::{Files, code_object, findings, placed, split_files};
 
 const FAMILY: &str = "gfx1100 gfx1101 gfx1102 gfx1103";
@@ -44,6 +46,23 @@ fn files_of_aotriton_go_to_their_archs() {
         ("lib/aotriton.images/notes", "host"),
     ]);
     assert!(found.is_empty(), "{found:?}");
+}
+
+#[test]
+fn a_file_of_aotriton_is_for_the_members_of_a_family_that_it_has_code_for() {
+    let path = |name: &str| format!("lib/aotriton.images/amd-gfx110x/flash/attn_fwd/{name}.aks2");
+    let files = Files::from([
+        (path("some"), aks2(&["gfx1101", "gfx1151", "gfx1100"])),
+        (path("generic"), aks2(&["gfx11-generic", "gfx1100"])),
+        (path("foreign"), aks2(&["gfx942"])),
+        (path("damaged"), b"AKS2amd-gfx110xamd-gfx110x".to_vec()),
+    ]);
+    let split = split_files("one", &files);
+    let placed = placed(&split);
+    assert_eq!(placed[&path("some")], "gfx1100 gfx1101");
+    let unread = ["damaged", "foreign", "generic"];
+    assert!(unread.iter().all(|name| placed[&path(name)] == FAMILY), "{placed:?}");
+    assert_eq!(findings(&split), unread.map(|name| ("R147", &*format!("{name}.aks2").leak())));
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::device::{link, offload_binary};
+use support::device::{aks2, link, offload_binary};
+use support::example::rockpack;
 use support::fat_wheels::{DATABASE, Made, WheelSpec, fat, library, wheel_command};
 use support::kpack::{code_object, mach};
+use support::tools;
 
 use crate::odd_code::{self, GFX1100, HOST};
 
@@ -56,6 +58,46 @@ fn spirv_is_required_where_nothing_else_is_there() {
     assert_eq!(wheel.requires("device-gfx1100"), ["x-device-gfx1100 == 1.0"].into());
     assert_eq!(wheel.requires("device-gfx906"), ["x-device-gfx906 == 1.0", spirv].into());
     assert_eq!(wheel.requires("device-amdgcnspirv"), [spirv].into());
+}
+
+/// Files of AOTriton have code for some members of an arch family. The extras of these bring its wheel, and each of
+/// them is there.
+#[test]
+fn extras_bring_the_wheel_of_a_family_where_it_has_code() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let library = link(room.path(), "library.so", &[("one", &["gfx1100", "gfx1150"])], &[]);
+    let some = aks2(&["gfx1100", "gfx1101"]);
+    let signature = "x/lib/aotriton.images/amd-gfx11xx/__signature__";
+    let alone = WheelSpec::new("x", "1.0").text("x/__init__.py", "").text(signature, "0.11");
+    let with_library = WheelSpec::new("x", "1.0").file("x/_C.so", &library);
+    assert_brought(alone, &some, &["gfx1100", "gfx1101"], &[]);
+    assert_brought(with_library.clone(), &some, &["gfx1100", "gfx1101"], &["gfx1150"]);
+    // The folder decides where the file does not.
+    assert_brought(with_library, b"AKS2, and no stream", &["gfx1100", "gfx1150"], &[]);
+}
+
+/// Splits the wheel with a file of AOTriton for gfx11: the wheel of that family is required by the extras of
+/// `bringing`, and the only further extras are those of `others`.
+fn assert_brought(wheel: WheelSpec, images: &[u8], bringing: &[&str], others: &[&str]) {
+    let room = tempfile::tempdir().unwrap();
+    let file = room.path().join("images");
+    fs::write(&file, images).unwrap();
+    let path = "x/lib/aotriton.images/amd-gfx11xx/flash/attn_fwd/a.aks2";
+    let made = Made::of(&wheel.file(path, &file), &[]);
+    assert_eq!(made.said.contains("R147"), images.starts_with(b"AKS2, and"), "{}", made.said);
+    let wheels = made.wheels();
+    let family = wheels.values().find(|wheel| wheel.names().contains(&path)).unwrap();
+    let family = format!("{} == 1.0", family.fields("Name")[0]);
+    let host = made.wheel("x");
+    let extras = host.fields("Provides-Extra").into_iter().filter(|extra| *extra != "device-all");
+    let (found, rest): (BTreeSet<&str>, BTreeSet<&str>) =
+        extras.partition(|extra| host.requires(extra).contains(&*family));
+    let named = |archs: &[&str]| archs.iter().map(|arch| format!("device-{arch}")).collect();
+    let [expected, expected_rest]: [BTreeSet<String>; 2] = [named(bringing), named(others)];
+    assert!(found.iter().eq(&expected), "{found:?}");
+    assert!(rest.iter().eq(&expected_rest), "{rest:?}");
+    tools::said(rockpack().arg("verify").arg(made.out()));
 }
 
 #[test]

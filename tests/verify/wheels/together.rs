@@ -1,5 +1,7 @@
 //! Wheels that belong together, and those of other hosts.
 
+use support::device::aks2;
+
 use super::*;
 
 #[test]
@@ -360,6 +362,13 @@ fn v095_and_v096_requirements_that_reach_around_the_extras() {
     wheels.fires_nothing();
     set_metadata(&wheels, &base, &device_pins(&family, &["gfx1100", "gfx1102", "all"]));
     wheels.fires(&["V095"], &["device-gfx1101"]);
+    // A file of AOTriton says for which members it has code.
+    let file = "lib/aotriton.images/amd-gfx11xx/a.aks2";
+    wheels.edit(&family, |wheel| wheel.add(file, aks2(&["gfx1100", "gfx1102"])));
+    wheels.fires_nothing();
+    set_metadata(&wheels, &base, &device_pins(&family, &["gfx1100", "all"]));
+    wheels.fires(&["V095"], &["device-gfx1102"]);
+    wheels.edit(&family, |wheel| wheel.add(file, "image"));
     for line in [
         "Requires-Dist: ex-blas[device-all] == 1.0+rocm7.1\n".to_owned(),
         pin(&device("gfx1100"), "").trim_end().to_owned() + "; sys_platform == 'linux'\n",

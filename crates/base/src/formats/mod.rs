@@ -1,6 +1,7 @@
 //! Bytes ↔ types, with a module for each file format. Each opens with its byte table and the source of that
 //! knowledge. No module decides policy, and none opens a file by a path that it reads.
 
+pub mod aks2;
 pub mod amdgpu_metadata;
 pub mod apt_index;
 pub mod ar;

@@ -78,7 +78,7 @@ impl<'a> ShardComponent<'a> {
     fn built_archs(&self) -> BTreeSet<BaseArch> {
         let mut built = BTreeSet::new();
         for (_, split) in &self.sources {
-            let alone = split.databases.iter().filter(|file| !file.for_arch_family);
+            let alone = split.databases.iter().filter(|file| !file.of_whole_family);
             built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
             built.extend(split.binaries().flat_map(|(_, fat)| archs_of(fat).cloned()));
         }
@@ -244,7 +244,7 @@ fn add_device(
 fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
     let members: Vec<BaseArch> =
         file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
-    if file.for_arch_family && !members.is_empty() { members } else { file.archs.clone() }
+    if file.of_whole_family && !members.is_empty() { members } else { file.archs.clone() }
 }
 
 impl<'a> ClassifiedArtifact<'a> {

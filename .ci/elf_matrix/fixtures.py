@@ -11,10 +11,10 @@ SOURCES = ["tests/fixtures", "tests/support", "examples/shards/source"]
 # Shapes of tests/fixtures/src/cases.S, as tests/transform/tools.rs has them.
 SHAPES = {"ordered": "", "reversed": "-DORDER=1", "shared_bundle": "-DORDER=2", "exact_pages": "-DCODE=4096",
           "one_word": "-DCODE=512", "before_bss": "-DCODE=520 -DWRITABLE"}
-HELPERS = ["load", "libamdhip64.so.5"]
+HELPERS = ["load", "libamdhip64.so.7"]
 ASSEMBLE = """
 cd /matrix/source/tests/fixtures/src
-gcc -shared -fPIC -o "/matrix/fat/$1" $2 cases.S -L /matrix/stub -l:libamdhip64.so.5
+gcc -shared -fPIC -o "/matrix/fat/$1" $2 cases.S -L /matrix/stub -l:libamdhip64.so.7
 """
 
 

@@ -3,6 +3,7 @@
 //! error that says "bug" counts like a panic.
 
 use rockpack::split::host_binary::{Analysis, Examined, Transformed, examine};
+use rockpack::split::needed;
 use rockpack_base::content::Content;
 
 use super::preserved;
@@ -28,7 +29,7 @@ fn transform(analysis: &Analysis) {
     assert_eq!(transformed.marker(), longest);
     assert_eq!(transformed.co_indexes().len(), analysis.wrappers().len());
     rewrite(&transformed);
-    if let Err(error) = analysis.soname().and(analysis.needed()) {
+    if let Err(error) = analysis.soname().and(needed(analysis.original())) {
         super::refuse_bug(&error);
     }
 }

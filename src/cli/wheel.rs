@@ -16,9 +16,9 @@ use crate::settings::{Environment, WheelArguments};
 /// A host wheel has the name, version and tags of its input, all of its files except device code, and an
 /// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
 /// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
-/// code object. A wheel without device code, or one that was split, is copied unchanged. Wheels that an
-/// earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the time of
-/// all members.
+/// code object. A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
+/// that an earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the
+/// time of all members.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

@@ -13,7 +13,7 @@ use super::folders::Folders;
 use super::former::{VersionBound, former};
 use super::globs;
 use super::grouping::Grouping;
-use super::keys::{Keys, WheelKeys};
+use super::keys::Keys;
 use super::lines::{is_address, single_lines};
 use super::selectors::selectors;
 use super::texts::texts;
@@ -96,14 +96,11 @@ fn content_date(text: &str, document: &ConfigDocument) -> Result<u32> {
 
 /// Refuses requirements of wheels that cannot be a line of METADATA.
 fn requirements(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
-    let WheelKeys { device_requires, host_requires, .. } = &keys.wheels;
-    for (key, list) in [("device_requires", device_requires), ("host_requires", host_requires)] {
-        for (index, text) in list.iter().enumerate() {
-            let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-            if !begins || text.contains(char::is_control) {
-                let message = "is no requirement, such as `rocm-sdk-core == 7.1`";
-                faults.add(document.fault(&["wheels", key, &index.to_string()], message));
-            }
+    keys.wheels.each_requirement(|place, text| {
+        let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !begins || text.contains(char::is_control) {
+            let message = "is no requirement, such as `rocm-sdk-core == 7.1`";
+            faults.add(document.fault(place, message));
         }
-    }
+    });
 }

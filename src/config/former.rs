@@ -4,27 +4,14 @@
 //! A name may have a bound, `rocblas < 7.0`, which limits it to earlier versions. A plain list is for both
 //! formats; a map has lists of its own for `deb` and `rpm`.
 
-use std::fmt;
-
 use rockpack_base::error::{Error, Faults, Result};
 use rockpack_base::once::Ordered;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::characters::{is_letter_or_digit, is_small_or_digit};
 use super::document::ConfigDocument;
-
-/// The value of a package under `replaces` or `moved`.
-#[derive(Debug, Clone, JsonSchema)]
-#[schemars(untagged)]
-pub enum FormerSchema {
-    /// One list for both formats.
-    Both(Vec<String>),
-    /// A list for each format.
-    Each(EachSchema),
-}
+use super::list_or::{ListOr, Lists};
 
 /// Lists of names, one for each format.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -36,29 +23,8 @@ pub struct EachSchema {
     rpm: Vec<String>,
 }
 
-impl<'de> Deserialize<'de> for FormerSchema {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FormerVisitor)
-    }
-}
-
-/// Reads the schema by hand, because serde's untagged enums lose the fault and its position.
-struct FormerVisitor;
-
-impl<'de> Visitor<'de> for FormerVisitor {
-    type Value = FormerSchema;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of names, or a map with the lists `deb` and `rpm`")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<FormerSchema, A::Error> {
-        Vec::deserialize(SeqAccessDeserializer::new(list)).map(FormerSchema::Both)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FormerSchema, A::Error> {
-        EachSchema::deserialize(MapAccessDeserializer::new(map)).map(FormerSchema::Each)
-    }
+impl Lists for EachSchema {
+    const FORM: &str = "a map with the lists `deb` and `rpm`";
 }
 
 /// Packages of earlier sets, per format.
@@ -93,7 +59,7 @@ pub(super) enum VersionBound {
 /// Checks the packages under `key`.
 pub(super) fn former(
     key: &str,
-    packages: Ordered<FormerSchema>,
+    packages: Ordered<ListOr<EachSchema>>,
     bound: VersionBound,
     document: &ConfigDocument,
     faults: &mut Faults,
@@ -102,11 +68,11 @@ pub(super) fn former(
     for (package, schema) in packages.0 {
         let (deb, rpm) = (NameRules { bound, is_name: is_deb_name }, NameRules { bound, is_name });
         let former = match &schema {
-            FormerSchema::Both(texts) => {
+            ListOr::One(texts) => {
                 let both = read_names(&[key, &package], texts, deb, document, faults);
                 FormerPackages { deb: both.clone(), rpm: both }
             }
-            FormerSchema::Each(each) => FormerPackages {
+            ListOr::Each(each) => FormerPackages {
                 deb: read_names(&[key, &package, "deb"], &each.deb, deb, document, faults),
                 rpm: read_names(&[key, &package, "rpm"], &each.rpm, rpm, document, faults),
             },

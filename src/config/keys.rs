@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::accept::AcceptSchema;
 use super::declared::declared;
-use super::former::FormerSchema;
+use super::former::EachSchema;
 use super::interpreter::InterpreterSchema;
+use super::list_or::{ListOr, Lists};
 use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
 use super::policies::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
 use super::scheme;
@@ -164,10 +165,10 @@ pub struct Keys {
     pub relations: Ordered<AddedRelations>,
     /// Package → its former names, `rocblas` or `rocblas < 7.0`
     #[arg(skip)]
-    pub replaces: Ordered<FormerSchema>,
+    pub replaces: Ordered<ListOr<EachSchema>>,
     /// Package → packages that had some of its paths, `rocm-blas < 7.1.1-1`
     #[arg(skip)]
-    pub moved: Ordered<FormerSchema>,
+    pub moved: Ordered<ListOr<EachSchema>>,
     /// Package → the artifacts, modules and kinds that go into it [default: those of
     /// `config/components.toml`, else each artifact is a package]
     #[arg(skip)]
@@ -191,14 +192,43 @@ declared! {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct WheelKeys {
-    /// Name of device wheels: `{name}` is the name of the host wheel, `{group}` that of the group
+    /// Name of device wheels, with `{name}` of the host wheel and `{group}` of the group, or an owner's prefix
     pub device_name: String = "{name}-device-{group}",
     /// Further requirements of device wheels, beside their host wheel, with `{group}` for the group, as in
-    /// `rocm-sdk-device-{group} == 7.1`
-    pub device_requires: Vec<String>,
+    /// `rocm-sdk-device-{group} == 7.1`: a list for every distribution, or distribution → list
+    pub device_requires: ListOr<Ordered<Vec<String>>>,
     /// Further requirements of host wheels, beside those of the fat wheel
     pub host_requires: Vec<String>,
 }
+}
+
+impl Lists for Ordered<Vec<String>> {
+    const FORM: &str = "a map from distributions to lists";
+}
+
+impl WheelKeys {
+    /// The lists of `device_requires`, each with its distribution; that for all has none.
+    pub fn device_lists(&self) -> Vec<(Option<&str>, &Vec<String>)> {
+        match &self.device_requires {
+            ListOr::One(list) => vec![(None, list)],
+            ListOr::Each(lists) => {
+                lists.0.iter().map(|(name, list)| (Some(name.as_str()), list)).collect()
+            }
+        }
+    }
+
+    /// Gives each requirement to `check`, with the keys of its place.
+    pub fn each_requirement(&self, mut check: impl FnMut(&[&str], &str)) {
+        let of_devices = self.device_lists().into_iter().map(|(name, list)| {
+            (Vec::from_iter(["wheels", "device_requires"].into_iter().chain(name)), list)
+        });
+        let of_hosts = (vec!["wheels", "host_requires"], &self.host_requires);
+        for (place, list) in of_devices.chain([of_hosts]) {
+            for (index, text) in list.iter().enumerate() {
+                check(&[&place[..], &[index.to_string().as_str()]].concat(), text);
+            }
+        }
+    }
 }
 
 /// One group of architectures.

@@ -22,6 +22,7 @@ mod grouping;
 mod interpreter;
 mod keys;
 mod lines;
+mod list_or;
 mod nearest;
 mod open;
 mod options;
@@ -41,7 +42,7 @@ pub use characters::{is_letter_or_digit, is_small_or_digit};
 pub use configuration::Config;
 pub use document::{ConfigDocument, Position, Syntax, option_of};
 pub use folders::Folders;
-pub use former::{EachSchema, FormerPackage, FormerPackages, FormerSchema};
+pub use former::{EachSchema, FormerPackage, FormerPackages};
 pub use globs::{check_glob, matches_any};
 pub use grouping::Grouping;
 pub use interpreter::InterpreterSchema;
@@ -51,6 +52,7 @@ pub use keys::{
     SetRelations, Validation, ValidationOverrides, WheelKeys,
 };
 pub use lines::{is_address, is_maintainer};
+pub use list_or::ListOr;
 pub use nearest::{meant_arch, nearest, nearest_arch};
 pub use options::KeyOptions;
 pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};

@@ -310,7 +310,7 @@ fn former_packages_are_checked_with_their_place() {
         ("['rocblas <']", "has no version behind `<`"),
         ("['rocblas < new']", "has no version behind `<`"),
         ("{ dbe = ['x'] }", "unknown field `dbe`"),
-        ("'rocblas'", "expected a list of names, or a map"),
+        ("'rocblas'", "expected a list of texts, or a map"),
         ("[1]", "expected a string"),
     ] {
         let text = shown(&format!("[replaces]\nrocm-blas = {value}\n"), Syntax::Toml);

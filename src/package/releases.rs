@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::formats::python_index::WheelPackage;
 use rockpack_base::formats::wheel::{Condition, Requirement, Tag, Version, WheelName};
 
-use super::device_wheel::EXTRA;
+use super::device_wheel::{EXTRA, group};
+use crate::report::ExtraGap;
 
 /// Releases by project and version.
 pub struct Releases<'a>(BTreeMap<&'a str, BTreeMap<Version, Release<'a>>>);
@@ -29,14 +30,17 @@ struct ReleaseWheel<'a> {
     requires: Vec<Requirement>,
 }
 
-/// An extra that requires one version of a project that the index does not have.
+/// An extra that does not bring all that its GPU needs.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub struct OpenExtra {
-    /// The release (`torch 2.13.0`), or the file name of the one wheel whose tags none fits.
+    /// The release (`torch 2.13.0`), or the file name of a wheel.
     pub wheel: String,
     /// The extra.
     pub extra: String,
-    /// The requirement.
+    /// The requirement, or the project.
     pub requires: String,
+    /// The gap.
+    pub gap: ExtraGap,
 }
 
 /// A release whose builds nothing keeps apart.
@@ -149,28 +153,26 @@ impl<'a> Releases<'a> {
             .any(|it| it.project == project && !it.condition.extras().is_empty())
     }
 
-    /// Extras that require a device wheel in one version, which the index does not have, or not for all tags. Other
-    /// projects are on other indexes.
-    pub fn open_extras(&self) -> Vec<OpenExtra> {
-        let mut open = Vec::new();
-        let mut told = BTreeSet::new();
+    /// Extras that require a device wheel in one version, which the index does not have, or not for all tags, and the
+    /// gaps of releases. Other projects are on other indexes.
+    pub fn open_extras(&self) -> BTreeSet<OpenExtra> {
+        let mut open = BTreeSet::new();
         for (project, versions) in &self.0 {
             for (version, release) in versions {
                 for wheel in &release.wheels {
+                    self.add_gaps(project, wheel, &mut open);
                     for requirement in &wheel.requires {
                         let Some(extra) = requirement.condition.extras().first() else { continue };
                         if !self.is_open(requirement, version, wheel) {
                             continue;
                         }
-                        let is_absent = self.chosen(requirement).is_none();
-                        let wheel = match is_absent {
-                            true => format!("{project} {version}"),
-                            false => wheel.file.to_owned(),
+                        let wheel = match self.chosen(requirement) {
+                            None => format!("{project} {version}"),
+                            Some(_) => wheel.file.to_owned(),
                         };
                         let requires = format!("{} {}", requirement.project, requirement.versions);
-                        if told.insert((wheel.clone(), extra.clone(), requires.clone())) {
-                            open.push(OpenExtra { wheel, extra: extra.clone(), requires });
-                        }
+                        let (extra, gap) = (extra.clone(), ExtraGap::Absent);
+                        open.insert(OpenExtra { wheel, extra, requires, gap });
                     }
                 }
             }
@@ -186,13 +188,83 @@ impl<'a> Releases<'a> {
         if !named && !self.has_device_release(&requirement.project) {
             return false;
         }
-        let is_here = self.0.contains_key(requirement.project.as_str()) || exact == own;
+        let is_here = self.0.contains_key(requirement.project.as_str())
+            || exact == own && requirement.extras.is_empty();
         match self.chosen(requirement).and_then(|name| self.get(name)) {
             // A marker may keep it from other Pythons.
             Some(_) if matches!(requirement.condition, Condition::Marker(_)) => false,
             Some(release) => is_here && !release.fits(wheel),
             None => is_here,
         }
+    }
+
+    /// Adds the gaps of the extras of a wheel of `project`, and of a device wheel that is asked for by its name.
+    fn add_gaps(&self, project: &str, wheel: &ReleaseWheel<'_>, open: &mut BTreeSet<OpenExtra>) {
+        let requires: Vec<&Requirement> = wheel.requires.iter().collect();
+        let own = device_extras(wheel.requires.iter());
+        let mut add = |gap, extra: &str, requires: &str| {
+            let (extra, requires) = (extra.to_owned(), requires.to_owned());
+            open.insert(OpenExtra { wheel: wheel.file.to_owned(), extra, requires, gap });
+        };
+        let is_named_for = |extra: &str| match (group(project), extra.strip_prefix(EXTRA)) {
+            (None, Some(label)) => project.ends_with(&format!("-{label}")),
+            (own, label) => own == label,
+        };
+        for needed in wheel.requires.iter().filter(|it| it.project != project) {
+            let chosen = self.chosen_among(needed, &requires);
+            let Some(release) = chosen.and_then(|name| self.get(name)) else { continue };
+            let offered = device_extras(release.requires());
+            let asked = needed.extras.iter().filter(|extra| extra.starts_with(EXTRA));
+            for extra in asked.filter(|extra| !offered.contains(extra.as_str())) {
+                add(ExtraGap::NotOffered, extra, &needed.project);
+            }
+            let is_always = needed.condition.extras().is_empty();
+            let is_tied = |it: &&str| is_always && (own.contains(it) || is_named_for(it));
+            for extra in offered.into_iter().filter(is_tied) {
+                let all = self.brought(release.requires().collect(), extra);
+                let is_host = own.contains(extra);
+                let brought = self.brought(requires.clone(), if is_host { extra } else { "" });
+                let others = all.difference(&brought).filter(|it| **it != project);
+                // What else an extra brings is no code for a GPU.
+                for other in others.filter(|it| self.has_device_release(it)) {
+                    match is_host {
+                        true => add(ExtraGap::NotBrought, extra, &needed.project),
+                        false if all.contains(project) => add(ExtraGap::NotByName, extra, other),
+                        false => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// The projects that a wheel with the requirements `all` brings by `extra`, or without one if it is empty. Markers
+    /// about the environment are ignored.
+    fn brought<'b>(&'b self, all: Vec<&'b Requirement>, extra: &str) -> BTreeSet<&'b str> {
+        let asked = [extra.to_owned()];
+        let mut open: Vec<(Vec<&Requirement>, &[String])> = vec![(all, &asked[..])];
+        let (mut brought, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        while let Some((all, asked)) = open.pop() {
+            let applies = |it: &&Requirement| {
+                let extras = it.condition.extras();
+                extras.is_empty() || extras.iter().any(|extra| asked.contains(extra))
+            };
+            for it in all.iter().copied().filter(applies) {
+                brought.insert(it.project.as_str());
+                if let Some(name) = self.chosen_among(it, &all)
+                    && seen.insert((name, &it.extras))
+                {
+                    let next = self.get(name).into_iter().flat_map(Release::requires);
+                    open.push((next.collect(), it.extras.as_slice()));
+                }
+            }
+        }
+        brought
+    }
+
+    /// The release that installers choose for a requirement: one of `all` without an extra decides the version.
+    fn chosen_among(&self, needed: &Requirement, all: &[&Requirement]) -> Option<Name<'_>> {
+        let mut always = all.iter().filter(|it| it.condition.extras().is_empty());
+        self.chosen(always.find(|it| it.project == needed.project).copied().unwrap_or(needed))
     }
 
     /// Releases of hosts and device wheels with several builds. A host and its device wheels are tied by their
@@ -271,4 +343,13 @@ impl<'a> Releases<'a> {
         });
         edges.collect()
     }
+}
+
+/// The extras for GPUs in the conditions of requirements that are for one version of a project, or for such an extra
+/// of another project.
+fn device_extras<'a>(requires: impl Iterator<Item = &'a Requirement>) -> BTreeSet<&'a str> {
+    let is_asked = |it: &Requirement| it.extras.iter().any(|extra| extra.starts_with(EXTRA));
+    let own = requires.filter(|it| it.exact().is_some() || is_asked(it));
+    let extras = own.flat_map(|it| it.condition.extras()).map(String::as_str);
+    extras.filter(|extra| extra.starts_with(EXTRA)).collect()
 }

@@ -35,7 +35,7 @@ use crate::receipt::listing::Listing;
 use crate::receipt::{PartRecord, Receipt, SetPart, listing};
 use crate::recombine::{self, Recombined};
 use crate::repo;
-use crate::report::{Finding, Findings, Progress, Stage};
+use crate::report::{Code, Finding, Findings, Progress, Stage};
 use crate::settings::{BuildSettings, CacheSettings, PublishSettings, SetSettings};
 use crate::split::{self, SplitArtifact, SplitPolicy};
 
@@ -268,6 +268,10 @@ fn decide_scanned(
     findings.extend(std::mem::take(&mut plan.findings));
     findings.sort();
     settings.plan.config.accept(&mut findings, settings.scope);
+    let hint = "build the runtime with ROCM_KPACK_ENABLED, or accept R143 in the configuration where another \
+                runtime takes its place";
+    let refused = findings.refuse(|code| code == Code::SetRuntimeCannotRead, hint);
+    findings.notes().explain(refused)?;
     if settings.strict {
         let otherwise = "accept them by `accept` in the configuration, or build without it";
         findings.notes().explain(findings.refuse_warnings(otherwise))?;
@@ -287,6 +291,8 @@ fn join_scanned(
     let split_options = SplitPolicy {
         rules: &config.databases,
         keeps_fat: &|name| config.keeps_fat(name),
+        // A set requires its runtime by `runtime_relation`, so a finding is enough.
+        keeps_old: false,
         allows_other_machine: &|path| config.allows_other_machine(path),
         cache,
     };

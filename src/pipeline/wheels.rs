@@ -4,13 +4,14 @@
 //! wheel ─ input::wheel ─ split ─ recombine ─ plan::wheels ─ pack::wheels ─ emit::wheels ─► wheels, wheels.json
 //! ```
 //!
-//! The wheels are split one after the other, and the results appear together.
+//! The wheels are split one after the other, required ones first, and the results appear together.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
+use rockpack_base::formats::kpack::split_key;
 use rockpack_base::formats::wheel::normalized;
 use rockpack_base::run::{Budget, Use, threads};
 use serde::Serialize;
@@ -25,10 +26,11 @@ use crate::input::wheel::{self, Wheel};
 use crate::pack::wheels::PackedWheel;
 use crate::pack::{self, PackOptions};
 use crate::plan;
+use crate::plan::wheels::SplitHosts;
 use crate::receipt::wheels::{SCHEMA, WheelKind, WheelReceipt, WheelRecord};
 use crate::receipt::{CodeObjectRecord, FindingRecord};
 use crate::recombine;
-use crate::report::{Finding, Findings, Progress, Stage};
+use crate::report::{Code, Finding, Findings, InputFile, Progress, Stage};
 use crate::settings::WheelSettings;
 use crate::split::{self, SplitArtifact, SplitPolicy};
 
@@ -55,9 +57,11 @@ pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result
 
 fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
     let cache = open_cache(settings.cache.as_ref(), progress)?;
-    let paths = wheel::find(&settings.wheels)?;
+    let mut paths = wheel::find(&settings.wheels)?;
     let staging = Staging::begin_wheels(&settings.out)?;
     let mut made = Made::default();
+    let further = &settings.plan.config.keys.wheels.host_requires;
+    wheel::sort_required_first(&mut paths, further, budget);
     let split = paths.iter().try_for_each(|path| {
         let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
         let done = run
@@ -67,8 +71,29 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     });
     warn_of_faults(cache.as_ref(), progress);
     split?;
-    let Made { wheels, code_objects, mut findings } = made;
+    let Made { mut wheels, mut code_objects, mut findings, split_before, archived, .. } = made;
+    wheels.sort_by(|one, other| one.made_of.cmp(&other.made_of));
+    let made_of: BTreeMap<&str, &str> =
+        wheels.iter().map(|it| (it.file_name.as_str(), it.made_of.as_str())).collect();
+    code_objects.sort_by_key(|it| made_of.get(it.package.as_str()));
     refuse_namesakes(&wheels)?;
+    let device = wheels.iter().find(|it| it.role == WheelKind::Device);
+    if let Some(device) = device.filter(|_| settings.plan.device_name.is_without_owner()) {
+        let distribution = device.distribution.clone();
+        findings.add(Finding::WheelNamesUnregistered { distribution });
+    }
+    findings.retain(|finding| match finding {
+        // A copy has all members.
+        Finding::WheelMembersDropped { wheel, .. } => {
+            !wheels.iter().any(|it| it.role == WheelKind::Copy && it.file_name == *wheel)
+        }
+        // Other wheels that were split off have them.
+        Finding::AlreadyTransformed { file } if !archived.contains(&versioned_name(file)) => true,
+        Finding::AlreadyTransformed { file }
+        | Finding::DatabaseUnpaired { file, .. }
+        | Finding::DatabaseUnresolved { file, .. } => !split_before.contains(&file.artifact.name),
+        _ => true,
+    });
     findings.sort();
     settings.plan.config.accept(&mut findings, SetScope::Limited);
     if settings.strict {
@@ -86,6 +111,11 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     };
     let removed = staging.commit(&BTreeSet::new(), |sink| receipt.write(sink))?;
     Ok(WheelsMade { receipt, removed, findings })
+}
+
+/// The version of a wheel, and the name of a file in it.
+fn versioned_name(file: &InputFile) -> String {
+    format!("{}/{}", file.shard.split('-').nth(1).unwrap_or_default(), file.path.name())
 }
 
 /// Refuses a copied wheel with the name of a device wheel that was made, unless hosts are copied as well.
@@ -110,6 +140,25 @@ struct Made {
     wheels: Vec<WheelRecord>,
     code_objects: Vec<CodeObjectRecord>,
     findings: Findings,
+    /// The distributions of copied device wheels, and of their hosts.
+    split_before: BTreeSet<String>,
+    /// The binaries whose code is in copied device wheels: version and file name.
+    archived: BTreeSet<String>,
+    hosts: SplitHosts,
+}
+
+impl Made {
+    /// Notes the contents of a device wheel that is copied.
+    fn note_device_wheel(&mut self, wheel: &Wheel, taken: &[SplitArtifact]) {
+        self.split_before.extend(taken.iter().map(|part| part.name.name.clone()));
+        self.split_before.extend(wheel.pinned());
+        let archives = taken.iter().flat_map(|part| &part.archives);
+        let keys = archives.flat_map(|archive| archive.reader.toc().rows.keys());
+        let paths = keys.map(|key| split_key(key).map_or(key.as_str(), |(path, _)| path));
+        // AMD's keys begin with folders of the build.
+        let names = paths.filter_map(|path| path.rsplit('/').next());
+        self.archived.extend(names.map(|name| format!("{}/{name}", wheel.name.version)));
+    }
 }
 
 /// The means to split one wheel.
@@ -125,12 +174,13 @@ impl Run<'_> {
     fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
         let scan_options = ScanOptions::beside(&self.settings.out, budget);
         let wheel = wheel::read(path, &scan_options, self.progress)?;
-        plan::wheels::refuse_elsewhere(&wheel)?;
+        made.findings.extend(plan::wheels::check_elsewhere(&wheel)?);
         made.findings.extend(wheel.scan.findings.clone());
         let config = &self.settings.plan.config;
         let policy = SplitPolicy {
             rules: &config.databases,
             keeps_fat: &|name| config.keeps_fat(name),
+            keeps_old: !self.settings.plan.any_runtime,
             allows_other_machine: &|path| config.allows_other_machine(path),
             cache: self.cache,
         };
@@ -146,17 +196,30 @@ impl Run<'_> {
             budget,
             progress: self.progress,
         };
-        if plan::wheels::is_unchanged(&wheel, &taken, &self.settings.plan.device_name) {
-            // A copy has them all.
-            let own = wheel.name.to_string();
-            made.findings.retain(
-                |it| !matches!(it, Finding::WheelMembersDropped { wheel, .. } if *wheel == own),
-            );
-            made.findings.add(Finding::WheelUnchanged { wheel: own });
+        let pattern = &self.settings.plan.device_name;
+        let has_binaries = taken.iter().any(|part| part.binaries().next().is_some());
+        // The binaries of a device wheel are in another wheel.
+        let is_device = !has_binaries && plan::wheels::is_device_wheel(&wheel, &taken, pattern);
+        if is_device {
+            made.note_device_wheel(&wheel, &taken);
+        }
+        let taken = if is_device { taken } else { split::join(taken, &[artifact], &policy)? };
+        if is_device || plan::wheels::is_unchanged(&taken) {
+            // A host wheel may have such binaries beside transformed ones.
+            if !has_binaries {
+                let hint = "nothing else can be split: leave the wheel as it is, or build it for ROCm 7; --any-runtime \
+                            splits it all the same, where another runtime takes the place of the old one";
+                let findings = Findings::of(taken.iter().map(|part| &part.findings));
+                findings.refuse(|code| code == Code::OldRuntimeNeeded, hint)?;
+            }
+            for part in taken {
+                made.findings.extend(recombine::findings_of_whole(part, &config.databases)?);
+            }
+            made.findings.add(Finding::WheelUnchanged { wheel: wheel.name.to_string() });
+            made.hosts.add(&wheel, wheel.metadata.extras(), Vec::new())?;
             let written = wheels::copy(&wheel, &write)?;
             made.wheels.push(wheels::copy_record(written, &wheel));
         } else {
-            let taken = split::join(taken, &[artifact], &policy)?;
             let packed = self.pack(&wheel, taken, budget, made)?;
             let written = self.write(&wheel, packed, &write, made)?;
             made.wheels.extend(written);
@@ -177,7 +240,7 @@ impl Run<'_> {
         let config = &settings.config;
         let recombined = recombine::recombine(taken, config, &config.grouping);
         let planned = recombined.and_then(|recombined| {
-            let plan = plan::wheels::plan(wheel, &recombined, settings);
+            let plan = plan::wheels::plan(wheel, &recombined, settings, &mut made.hosts);
             recombined.findings.explain(plan).map(|plan| (recombined, plan))
         });
         self.progress.end(Stage::Plan);

@@ -49,6 +49,7 @@ mod package_list;
 mod placed;
 mod prefix;
 mod relations;
+mod runtime;
 mod scripts;
 mod selection;
 mod settings;
@@ -103,6 +104,7 @@ fn decide(
     earlier: &[Listing],
     findings: &mut Findings,
 ) -> Result<Plan> {
+    runtime::note_unable(recombined, findings)?;
     let groups = setting.names.groups(&recombined.groups);
     let (portions, unlisted) = match list {
         Some(list) => list.assign(recombined, findings)?,

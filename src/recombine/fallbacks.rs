@@ -32,7 +32,7 @@ pub fn serves_all_devices(arch: &BaseArch, targets: &BTreeSet<&Target>) -> bool 
 
 /// The generic target, or else SPIR-V, whose code among that for `targets` serves devices of `arch`; `None` if
 /// code for `arch` itself serves all of them, or no other code does.
-fn fallback_of<'a>(arch: &BaseArch, targets: &BTreeSet<&'a Target>) -> Option<&'a BaseArch> {
+pub fn fallback_of<'a>(arch: &BaseArch, targets: &BTreeSet<&'a Target>) -> Option<&'a BaseArch> {
     if arch.is_generic() || arch.is_spirv() || serves_all_devices(arch, targets) {
         return None;
     }

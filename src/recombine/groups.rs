@@ -120,7 +120,8 @@ impl ArchGrouping {
         let Some((name, true)) = wants.last() else {
             return Ok(());
         };
-        let found: BTreeSet<&BaseArch> = parts.iter().flat_map(archs_of).collect();
+        let found: BTreeSet<&BaseArch> =
+            parts.iter().flat_map(SplitArtifact::built_archs).collect();
         let mut faults = Faults::default();
         let archs = self.groups.iter().flat_map(|group| &group.archs);
         let wanted = archs.filter(|arch| self.has(arch) && !found.contains(arch));
@@ -161,7 +162,8 @@ impl ArchGrouping {
 /// The archs with device code. Members of a family count if other files are for them, too, or if this holds
 /// for no member: a family may name archs that nobody builds for.
 fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
-    let mut found: BTreeSet<BaseArch> = sources.all().flat_map(archs_of).cloned().collect();
+    let built = sources.all().flat_map(SplitArtifact::built_archs);
+    let mut found: BTreeSet<BaseArch> = built.cloned().collect();
     let databases = sources.all().flat_map(|artifact| &artifact.databases);
     let families: BTreeSet<&[BaseArch]> =
         databases.filter(|file| file.of_whole_family).map(|file| file.archs.as_slice()).collect();
@@ -172,13 +174,6 @@ fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
         .collect();
     found.extend(unbuilt);
     found
-}
-
-fn archs_of(artifact: &SplitArtifact) -> impl Iterator<Item = &BaseArch> {
-    let code_objects = artifact.binaries().flat_map(|(_, fat)| fat.code_objects());
-    let databases =
-        artifact.databases.iter().filter(|file| !file.of_whole_family).flat_map(|file| &file.archs);
-    code_objects.map(|code| code.target.base()).chain(databases)
 }
 
 fn alone(arch: &BaseArch) -> Group {

@@ -40,7 +40,9 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-pub use fallbacks::{fallback_groups, note_lost_fallbacks, serves_all_devices, wrapper_targets};
+pub use fallbacks::{
+    fallback_groups, fallback_of, note_lost_fallbacks, serves_all_devices, wrapper_targets,
+};
 pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 pub use rockpack_base::gfx::Group;
 
@@ -51,6 +53,7 @@ use rockpack_base::gfx::Target;
 use rockpack_base::tree::{Tree, TreePath};
 
 use crate::config::{Config, Grouping, Validation};
+use crate::input::database::DatabaseRules;
 use crate::report::Findings;
 use crate::split::{DatabaseFile, HostFile, SplitArtifact};
 use groups::ArchGrouping;
@@ -66,6 +69,16 @@ pub fn recombine(
     let readers =
         Readers { kernel_names: &code_object::kernel_names, loaded_code: &loaded_code::digest };
     recombine_with(split, config, grouping, readers)
+}
+
+/// Returns the findings about an artifact that is kept as it is: those of its split, and contradictions among its
+/// indexes.
+pub fn findings_of_whole(split: SplitArtifact, rules: &DatabaseRules) -> Result<Findings> {
+    let SplitArtifact { name, host, databases, mut findings, .. } = split;
+    let (artifact, kind, kernels) = (name.name, name.kind, Vec::new());
+    let component = Component { artifact, kind, host, kernels, databases };
+    integrity::check(&[component], &[], rules, &mut findings)?;
+    Ok(findings)
 }
 
 /// The readers of code objects; those of tests read texts instead.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::state::{PoolRecord, PoolRecords};
 use crate::package::indexed::Facts;
-use crate::package::releases::Releases;
+use crate::package::releases::{OpenExtra, Releases};
 use crate::report::{Finding, Findings};
 
 /// The releases of the wheels among `records`.
@@ -25,13 +25,12 @@ pub(super) fn not_kept(records: &PoolRecords, keep: usize) -> BTreeSet<String> {
     records.keys().filter(|path| !kept.contains(path)).cloned().collect()
 }
 
-/// Findings about extras that nobody can install, and about builds that nothing keeps apart.
+/// Findings about extras that do not bring all of a GPU, and about builds that nothing keeps apart.
 pub(super) fn findings(records: &PoolRecords) -> Findings {
     let releases = releases_of(records);
     let mut findings = Findings::default();
-    for open in releases.open_extras() {
-        let (wheel, extra, requires) = (open.wheel, open.extra, open.requires);
-        findings.add(Finding::WheelExtraOpen { wheel, extra, requires });
+    for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {
+        findings.add(Finding::WheelExtraOpen { wheel, extra, requires, gap });
     }
     for mixed in releases.mixed_builds() {
         findings.add(Finding::WheelBuildsMixed { wheel: mixed.release, builds: mixed.builds });

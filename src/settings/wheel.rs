@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::emit::Staging;
 use crate::input::{artifact, wheel};
 use crate::pack;
-use crate::plan::wheels::{self as plan, DeviceName, RuntimePolicy};
+use crate::plan::wheels::{self as plan, DeviceName};
 
 /// The options of `wheel`.
 #[derive(Debug, Args)]
@@ -34,13 +34,22 @@ pub struct WheelArguments {
     /// distributions, `databases`, `validation`, `other_machines`, `accept`, `content_date` and `wheels`
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Names of device wheels [default: {name}-device-{group}]
+    /// Names of device wheels, or an owner's prefix of them [default: {name}-device-{group}]
     ///
-    /// `{name}` is the name of the wheel's distribution, `{group}` that of the group. AMD's scheme is
-    /// amd-{name}-device-{group}. Also a key of the configuration, `wheels.device_name`
+    /// `{name}` is the name of the wheel's distribution, `{group}` that of the group. The prefix `amd` stands for
+    /// AMD's scheme, amd-{name}-device-{group}. Also a key of the configuration, `wheels.device_name`
     #[arg(long, value_name = "PATTERN")]
     device_name: Option<String>,
-    /// Split a wheel although the HIP runtime in it cannot read kernel archives
+    /// Distribution that another run splits: extras bring its device wheels, too
+    ///
+    /// Wheels of this run that require it get extras that bring its extras of the same names. May be given several
+    /// times
+    #[arg(long, value_name = "NAME", value_parser = plan::distribution)]
+    split_elsewhere: Vec<String>,
+    /// Split a wheel although the HIP runtime in it, or the one that it needs, cannot read kernel archives
+    ///
+    /// Otherwise binaries for ROCm 6 and older keep their device code, too: nobody has measured whether a
+    /// HIP runtime of these releases reads archives
     #[arg(long)]
     any_runtime: bool,
     /// Turn warnings into errors
@@ -126,10 +135,11 @@ impl WheelArguments {
             held: limits.held.saturating_add(limits.compressors),
             ..limits
         });
-        let runtime = if self.any_runtime { RuntimePolicy::Any } else { RuntimePolicy::HasToRead };
         let time = epoch?.unwrap_or(config.content_date.into());
         let limit = self.cache_size;
-        let plan = plan::WheelSettings { config, device_name: device_name?, runtime };
+        let split_elsewhere = self.split_elsewhere.into_iter().collect();
+        let (device_name, any_runtime) = (device_name?, self.any_runtime);
+        let plan = plan::WheelSettings { config, device_name, any_runtime, split_elsewhere };
         Some(WheelSettings {
             wheels: self.wheels,
             out: self.out,

@@ -9,11 +9,12 @@ use super::data_file::code_in_data;
 use super::databases::{self, DatabaseCandidate, Settled};
 use super::development::{Sniffed, sniff};
 use super::flatten::{self, Located};
+use super::host_binary::embedded_code;
 use super::notes::Notes;
 use super::parts::{HostFile, HostKind, SplitArtifact, SplitPolicy};
 use super::{fat_binary, machines, static_archive};
 use crate::input::artifact::Artifact;
-use crate::report::{DevelopmentFile, Finding, Findings};
+use crate::report::{DevelopmentFile, Finding, Findings, InputFile};
 
 /// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
@@ -30,8 +31,10 @@ fn split_noting(
     options: &SplitPolicy<'_>,
     notes: &mut Notes,
 ) -> Result<SplitArtifact> {
-    let keeps_fat = (options.keeps_fat)(&artifact.name);
     let tree = flatten::flatten(artifact, notes)?;
+    let untransformable = (options.keeps_fat)(&artifact.name);
+    let old = options.keeps_old.then(|| tree.clone());
+    let keep_policy = fat_binary::KeepPolicy { untransformable, old };
     let mut host = Tree::new();
     let mut candidates = Vec::new();
     let mut archives = ArchiveFiles::default();
@@ -43,7 +46,7 @@ fn split_noting(
             Node::File { data, .. } if archives::is_archive(&path) => {
                 archives.add(path, data).map_err(advised)
             }
-            Node::File { data, mode } => classify(&path, data, options, keeps_fat, notes)
+            Node::File { data, mode } => classify(&path, data, options, &keep_policy, notes)
                 .map_err(|error| advised(error).context(format!("reading {path}")))
                 .and_then(|sorted| match sorted {
                     Sorted::Host(file) => host.insert(path, Node::File { data: file, mode }),
@@ -100,70 +103,59 @@ fn classify(
     path: &TreePath,
     file: Located,
     options: &SplitPolicy<'_>,
-    keeps_fat: bool,
+    keep_policy: &fat_binary::KeepPolicy,
     notes: &mut Notes,
 ) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
     machines::judge(path, &file.content, sniffed, options, notes)?;
-    note_thin_archive(path, &file.content, sniffed, notes)?;
+    let is_member = matches!(sniffed, Sniffed::Development(_))
+        && static_archive::is_archive(&file.content)?
+        && static_archive::has_thin_member(&file.content)?;
+    if is_member || sniffed == Sniffed::ThinArchive {
+        notes.add(Finding::ThinArchive { file: notes.file(path), is_member });
+    }
     if let Some(candidate) = databases::claim(path, &file, sniffed, options, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
     }
     let Located { content, module, .. } = file;
     match sniffed {
-        Sniffed::HostElf => fat_binary::note_embedded(path, &content, notes)?,
         Sniffed::Stripped => {
-            fat_binary::refuse_stripped(&content, keeps_fat)?;
-            fat_binary::note_embedded(path, &content, notes)?;
-        }
-        _ => {}
-    }
-    match sniffed {
-        Sniffed::HostElf => {
-            let kind = fat_binary::host_kind(path, content, keeps_fat, notes)?;
-            return Ok(Sorted::Host(HostFile { module, kind }));
-        }
-        Sniffed::Stripped => {
+            fat_binary::refuse_stripped(&content, keep_policy.untransformable)?;
             notes.add(Finding::NoSectionTable { file: notes.file(path) });
         }
-        Sniffed::Development(Some(kind)) => note_fat_development(path, kind, notes),
-        Sniffed::UnlinkedBundle => note_fat_development(path, DevelopmentFile::Bundle, notes),
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
         }
-        Sniffed::Other => {
-            if let Some(form) = code_in_data(&content)? {
-                notes.add(Finding::DeviceCodeInData { file: notes.file(path), form });
-            }
-        }
-        Sniffed::Development(None) | Sniffed::OtherMachine(_) | Sniffed::ThinArchive => {}
+        _ => {}
     }
-    let kind = HostKind::Plain(content);
+    if let Some(kept) = kept_in(notes.file(path), &content, sniffed)? {
+        notes.add(kept);
+    }
+    let kind = match sniffed {
+        Sniffed::HostElf => fat_binary::host_kind(path, content, keep_policy, notes)?,
+        _ => HostKind::Plain(content),
+    };
     Ok(Sorted::Host(HostFile { module, kind }))
 }
 
-fn note_fat_development(path: &TreePath, kind: DevelopmentFile, notes: &mut Notes) {
-    let file = notes.file(path);
-    notes.add(Finding::FatDevelopmentFile { file, kind });
+/// The finding about device code that stays in `file`, whose bytes are `content`. `.hip_fatbin` is not searched.
+pub fn kept_code(file: InputFile, content: &Content) -> Result<Option<Finding>> {
+    kept_in(file, content, sniff(content)?)
 }
 
-/// Notes a thin static archive, alone or as a member of another: its objects stay in the build tree.
-fn note_thin_archive(
-    path: &TreePath,
-    content: &Content,
-    sniffed: Sniffed,
-    notes: &mut Notes,
-) -> Result<()> {
-    let is_member = match sniffed {
-        Sniffed::ThinArchive => false,
-        Sniffed::Development(_)
-            if static_archive::is_archive(content)?
-                && static_archive::has_thin_member(content)? =>
-        {
-            true
+fn kept_in(file: InputFile, content: &Content, sniffed: Sniffed) -> Result<Option<Finding>> {
+    Ok(match sniffed {
+        Sniffed::HostElf | Sniffed::Stripped => {
+            let places = embedded_code(content)?;
+            (!places.is_empty()).then_some(Finding::DeviceCodeEmbedded { file, places })
         }
-        _ => return Ok(()),
-    };
-    notes.add(Finding::ThinArchive { file: notes.file(path), is_member });
-    Ok(())
+        Sniffed::Development(Some(kind)) => Some(Finding::FatDevelopmentFile { file, kind }),
+        Sniffed::UnlinkedBundle => {
+            Some(Finding::FatDevelopmentFile { file, kind: DevelopmentFile::Bundle })
+        }
+        Sniffed::Other | Sniffed::Development(None) => {
+            code_in_data(content)?.map(|form| Finding::DeviceCodeInData { file, form })
+        }
+        _ => None,
+    })
 }

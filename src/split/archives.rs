@@ -62,10 +62,7 @@ pub(super) fn distinct_rows(targets: &BTreeMap<String, TocRow>) -> Result<Vec<Di
 }
 
 fn is_alias(row: &DistinctRow<'_>, all: &[DistinctRow<'_>]) -> bool {
-    let mut others = all
-        .iter()
-        .filter(|other| other.ordinal == row.ordinal)
-        .filter(|other| other.target != row.target);
+    let mut others = all.iter().filter(|it| it.ordinal == row.ordinal && it.target != row.target);
     others.any(|other| other.target.runs_on(&row.target))
 }
 

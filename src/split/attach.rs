@@ -104,10 +104,8 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
     for artifact in artifacts {
         for archive in &artifact.archives {
             for (key, targets) in &archive.reader.toc().rows {
-                let (name, index) = match split_key(key) {
-                    Some((name, index)) => (name, Some(index)),
-                    None => (key.as_str(), None),
-                };
+                let (name, index) = split_key(key)
+                    .map_or((key.as_str(), None), |(name, index)| (name, Some(index)));
                 let found = rows.entry(name.to_owned()).or_default().entry(index).or_default();
                 for DistinctRow { target, ordinal, .. } in distinct_rows(targets)? {
                     let content = archive.reader.code_object(ordinal)?;
@@ -129,12 +127,8 @@ fn bind(
     claimed: &mut BTreeSet<String>,
     place: &InputFile,
 ) -> Result<(HostFile, Vec<Finding>)> {
-    let HostKind::Fat(fat) = &file.kind else {
-        return Ok((file, Vec::new()));
-    };
-    let HostBinary::Transformed(transformed) = &fat.binary else {
-        return Ok((file, Vec::new()));
-    };
+    let HostKind::Fat(fat) = &file.kind else { return Ok((file, Vec::new())) };
+    let HostBinary::Transformed(transformed) = &fat.binary else { return Ok((file, Vec::new())) };
     let name = match marker::parse(transformed.marker())? {
         AnyMarker::Map(marker) => marker.kernel_name,
         AnyMarker::PathList(_) => return Ok(without_code(&file, transformed, place)),

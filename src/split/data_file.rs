@@ -11,19 +11,22 @@ use rockpack_base::formats::{zip, zstd_stream};
 use super::host_binary::device_code_form;
 use crate::report::EmbeddedForm;
 
-/// Bytes that are searched. More are read, because zstd decodes blocks of up to 128 KiB as a whole.
+/// The number of bytes that are searched.
 const WINDOW: usize = 64 << 10;
+
+/// The number of bytes that are read: zstd decodes blocks of up to 128 KiB as a whole.
 const READ: u64 = 192 << 10;
 
 /// The form of the first device code in the data file `content`. Damaged data has none.
-pub fn code_in_data(content: &Content) -> Result<Option<EmbeddedForm>> {
+pub(super) fn code_in_data(content: &Content) -> Result<Option<EmbeddedForm>> {
     let bytes = content.read_vec(0..content.len().min(READ), READ, "beginning")?;
     let near = &bytes[..bytes.len().min(WINDOW)];
     if near.is_ascii() && !near.contains(&0) {
         return Ok(None);
     }
-    // Pickles of protocol 2 have bytes as characters of Latin-1, in UTF-8.
-    let pickled = String::from_utf8_lossy(if near.starts_with(b"\x80\x02") { near } else { b"" });
+    // Pickles of the protocols 1 and 2 have bytes as characters of Latin-1, in UTF-8, for a function of `_codecs`.
+    let is_pickle = near.windows(7).any(|bytes| bytes == b"_codecs");
+    let pickled = String::from_utf8_lossy(if is_pickle { near } else { b"" });
     let pickled = pickled.chars().map(|character| u8::try_from(character).unwrap_or_default());
     let plain = Decoder::of_streams(&bytes[..], method(&bytes))?;
     let members = zip::deflated(&bytes, near.len()).map(beginning);

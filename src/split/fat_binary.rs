@@ -5,26 +5,47 @@ use std::sync::Arc;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::fatbin::{Bundles, FatbinBundle};
-use rockpack_base::tree::TreePath;
+use rockpack_base::formats::fatbin::Bundles;
+use rockpack_base::tree::{Tree, TreePath};
 
 use super::code_objects::code_objects;
+use super::flatten::Located;
 use super::notes::Notes;
+use super::old_needs::old_needs;
 use super::parts::{CodeObject, FatBinary, HostBinary, HostKind, SplitArtifact, WrapperCode};
-use crate::report::{EmbeddedForm, Finding, InputArtifact};
+use crate::report::{EmbeddedForm, Finding, InputArtifact, Soname};
 use crate::split::host_binary::{self, Analysis, Examined, WrapperRef};
 
-/// Classifies the ELF file at `path` for the host side. Refuses a fat binary that cannot be transformed
-/// unless `keeps_fat`; always refuses a damaged one.
+/// The choice of the fat binaries of an artifact that stay unchanged.
+pub(super) struct KeepPolicy {
+    /// Whether those that cannot be transformed stay; they are refused otherwise.
+    pub untransformable: bool,
+    /// All files of the artifact, if those for HIP runtimes before ROCm 7 stay.
+    pub old: Option<Tree<Located>>,
+}
+
+/// Classifies the ELF file at `path` for the host side; always refuses a damaged fat binary.
 pub(super) fn host_kind(
     path: &TreePath,
     content: Content,
-    keeps_fat: bool,
+    policy: &KeepPolicy,
     notes: &mut Notes,
 ) -> Result<HostKind> {
+    if let Some(files) = &policy.old
+        && !host_binary::device_sections(&content)?.is_empty()
+    {
+        let libraries = old_needs(&content, Some(files))?;
+        if !libraries.is_empty() && keep_fat(path, &content, Ok(libraries), notes)? {
+            return Ok(HostKind::Plain(content));
+        }
+    }
     let examined = match host_binary::examine(&content) {
-        Err(error) if keeps_fat && error.kind() == Kind::Unsupported => {
-            return kept_fat(path, content, error, notes);
+        Err(error)
+            if policy.untransformable
+                && error.kind() == Kind::Unsupported
+                && keep_fat(path, &content, Err(error.message()), notes)? =>
+        {
+            return Ok(HostKind::Plain(content));
         }
         examined => examined?,
     };
@@ -39,23 +60,28 @@ pub(super) fn host_kind(
             Ok(HostKind::Fat(Arc::new(FatBinary { binary, wrappers: Vec::new() })))
         }
         Examined::Fat(analysis) => {
+            let libraries = old_needs(&content, None)?;
+            if !libraries.is_empty() {
+                let (file, code_objects) = (notes.file(path), Vec::new());
+                notes.add(Finding::OldRuntimeNeeded { file, libraries, code_objects });
+            }
             let wrappers = wrapper_code(&analysis, path, notes)?;
             Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
         }
     }
 }
 
-/// The unchanged binary, with a finding that lists all its device code. If no device code is found, no
-/// finding could account for it, and this returns `refusal`.
-fn kept_fat(
+/// Notes that a binary stays unchanged, with all its device code, because it needs libraries, or by a refusal.
+/// Returns false if no device code is found: no finding could account for it.
+fn keep_fat(
     path: &TreePath,
-    content: Content,
-    refusal: Error,
+    content: &Content,
+    reason: Result<Vec<Soname>, &str>,
     notes: &mut Notes,
-) -> Result<HostKind> {
+) -> Result<bool> {
     let mut digests = BTreeSet::new();
     let mut targets = BTreeSet::new();
-    for section in host_binary::device_sections(&content)? {
+    for section in host_binary::device_sections(content)? {
         for next in Bundles::new(&section) {
             for code in code_objects(&next?.bundle.bundle, path, notes)? {
                 digests.insert(code.content.digest()?);
@@ -63,16 +89,20 @@ fn kept_fat(
             }
         }
     }
-    if digests.is_empty() {
-        return Err(refusal);
+    if targets.is_empty() {
+        return Ok(false);
     }
-    notes.add(Finding::KeptFat {
-        file: notes.file(path),
-        targets: targets.into_iter().collect(),
-        reason: refusal.message().to_owned(),
-        code_objects: digests.into_iter().collect(),
+    let (file, code_objects) = (notes.file(path), digests.into_iter().collect());
+    notes.add(match reason {
+        Ok(libraries) => Finding::OldRuntimeNeeded { file, libraries, code_objects },
+        Err(refusal) => Finding::KeptFat {
+            file,
+            targets: targets.into_iter().collect(),
+            reason: refusal.to_owned(),
+            code_objects,
+        },
     });
-    Ok(HostKind::Plain(content))
+    Ok(true)
 }
 
 fn wrapper_code(
@@ -93,7 +123,10 @@ fn wrapper_code(
         }
         let code_objects = code_objects(&next.bundle.bundle, path, notes)?;
         if !wanted.contains(&next.bundle.offset) {
-            note_unreferenced(&next.bundle, &code_objects, path, notes)?;
+            let digests = code_objects.iter().map(|code| code.content.digest());
+            let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
+            let offset = next.bundle.offset;
+            notes.add(Finding::BundleUnreferenced { file, offset, code_objects });
         }
         bundles.insert(next.bundle.offset, code_objects.into());
     }
@@ -110,11 +143,7 @@ fn tie(
     let mut tied = Vec::new();
     let mut faults = Vec::new();
     let mut used = BTreeSet::new();
-    for (index, wrapper) in (0..).zip(wrappers) {
-        if wrapper.index != index {
-            let message = format!("wrapper {} is in place {index}", wrapper.index);
-            return Err(Error::bug(message));
-        }
+    for wrapper in wrappers {
         match bundles.get(&wrapper.bundle_offset) {
             Some(code_objects) => {
                 if !used.insert(wrapper.bundle_offset) {
@@ -152,15 +181,6 @@ pub(super) fn refuse_stripped(content: &Content, keeps_fat: bool) -> Result<()> 
     ))
 }
 
-/// Notes the device code of the ELF file at `path` that the transform leaves in it.
-pub(super) fn note_embedded(path: &TreePath, content: &Content, notes: &mut Notes) -> Result<()> {
-    let places = host_binary::embedded_code(content)?;
-    if !places.is_empty() {
-        notes.add(Finding::DeviceCodeEmbedded { file: notes.file(path), places });
-    }
-    Ok(())
-}
-
 /// Notes the wrappers of an artifact's binaries that have no device code anywhere.
 pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
     let label = InputArtifact::new(&artifact.shard, &artifact.name);
@@ -175,16 +195,4 @@ pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
         })
         .collect();
     noted.into_iter().for_each(|finding| artifact.findings.add(finding));
-}
-
-fn note_unreferenced(
-    bundle: &FatbinBundle,
-    code_objects: &[CodeObject],
-    path: &TreePath,
-    notes: &mut Notes,
-) -> Result<()> {
-    let digests = code_objects.iter().map(|code| code.content.digest());
-    let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
-    notes.add(Finding::BundleUnreferenced { file, offset: bundle.offset, code_objects });
-    Ok(())
 }

@@ -99,13 +99,11 @@ fn conflict(
             format!("{path} has mode {mode:o} in the prefix {first}, {other:o} in {second}");
         return Error::new(Kind::Conflict, message);
     }
-    let message = match (there.node.kind(), node.kind()) {
-        (one, other) if one == other => {
-            format!("{path} differs between the prefixes {first} and {second}")
-        }
-        (one, other) => {
-            format!("{path} is a {one} in the prefix {first} and a {other} in {second}")
-        }
+    let (one, other) = (there.node.kind(), node.kind());
+    let message = if one == other {
+        format!("{path} differs between the prefixes {first} and {second}")
+    } else {
+        format!("{path} is a {one} in the prefix {first} and a {other} in {second}")
     };
     Error::new(Kind::Conflict, message)
         .hint("all prefixes of an artifact are installed into one; a path can have one content")

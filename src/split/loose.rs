@@ -56,7 +56,9 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
         for next in Bundles::new(content) {
             let next = next?;
             // Each compressed bundle is decoded once: `next` keeps the decoded bytes.
-            for entry in next.bundle.bundle.entries.iter().filter(|entry| is_device(entry)) {
+            let entries = next.bundle.bundle.entries.iter();
+            let entries = entries.filter(|entry| entry.id.kind != BundleEntryKind::Host);
+            for entry in entries.filter(|entry| !entry.content.is_empty()) {
                 found.push(entry_code(entry)?);
             }
         }
@@ -86,10 +88,6 @@ fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
         }
     }
     Ok(found)
-}
-
-fn is_device(entry: &BundleEntry) -> bool {
-    entry.id.kind != BundleEntryKind::Host && !entry.content.is_empty()
 }
 
 fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {

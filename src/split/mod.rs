@@ -20,6 +20,7 @@ pub mod host_binary;
 mod loose;
 mod machines;
 mod notes;
+mod old_needs;
 mod partners;
 mod parts;
 mod shipped;
@@ -34,9 +35,9 @@ use crate::input::artifact::{Artifact, Scan};
 use crate::report::{Findings, Progress, Stage};
 use attach::attach;
 
-pub use alone::split;
-pub use data_file::code_in_data;
+pub use alone::{kept_code, split};
 pub use loose::{LooseCode, loose_code};
+pub use old_needs::{is_old, needed};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
     ManifestFile, SharedFile, SplitArtifact, SplitPolicy, WrapperCode,
@@ -51,24 +52,26 @@ pub fn split_all(
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
     let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
-    progress.expect(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
-    progress.begin(Stage::Split);
-    let split = split_artifacts(&artifacts, options, progress);
-    progress.end(Stage::Split);
-    scan.inputs.explain(split)
+    scan.inputs.explain(split_artifacts(&artifacts, options, progress))
 }
 
-/// Splits these artifacts in parallel, and joins those that were split already; the caller begins and ends
-/// the stage. Faults of several are reported together.
+/// Splits these artifacts in parallel, and joins those that were split already. Faults of several are reported
+/// together.
 pub fn split_artifacts(
     artifacts: &[&Artifact],
     options: &SplitPolicy<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<SplitArtifact>> {
-    join(take_apart(artifacts, options, progress)?, artifacts, options)
+    progress.expect(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
+    progress.begin(Stage::Split);
+    let taken = take_apart(artifacts, options, progress);
+    let split = taken.and_then(|taken| join(taken, artifacts, options));
+    progress.end(Stage::Split);
+    split
 }
 
-/// Splits each of these artifacts in parallel, without joining those that were split already.
+/// Splits each of these artifacts in parallel, without joining those that were split already; the caller begins and
+/// ends the stage.
 pub fn take_apart(
     artifacts: &[&Artifact],
     options: &SplitPolicy<'_>,

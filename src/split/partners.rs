@@ -9,7 +9,7 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::tree::{Node, Tree, TreePath};
 
 use super::alone::split;
-use super::parts::{HostKind, SplitArtifact, SplitPolicy};
+use super::parts::{SplitArtifact, SplitPolicy};
 use crate::input::artifact::{Artifact, StagePrefix};
 use crate::report::{Finding, Findings};
 
@@ -23,9 +23,7 @@ pub(super) fn look_again(
     if split_apart.len() < 2 || !is_any_lonely {
         return Ok(());
     }
-    let Some(joined) = joined(artifacts, split_apart)? else {
-        return Ok(());
-    };
+    let Some(joined) = joined(artifacts, split_apart)? else { return Ok(()) };
     // The join of artifacts refuses trees that cannot be merged.
     let together = match split(&joined, options) {
         Ok(together) => together,
@@ -33,11 +31,7 @@ pub(super) fn look_again(
         Err(_) => return Ok(()),
     };
     for part in split_apart.iter_mut() {
-        let mut others = Findings::default();
-        for finding in part.findings.iter().filter(|f| !is_about_partners(f)) {
-            others.add(finding.clone());
-        }
-        part.findings = others;
+        part.findings.retain(|finding| !is_about_partners(finding));
     }
     if let Some(first) = split_apart.first_mut() {
         for finding in together.findings.iter().filter(|f| is_about_partners(f)) {
@@ -96,10 +90,7 @@ fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {
     let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();
     for (path, node) in split_apart.iter().flat_map(|part| &part.host) {
         let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
-        let plain = matches!(
-            node,
-            Node::File { data, .. } if matches!(data.kind, HostKind::Plain(_))
-        );
+        let plain = node.data().is_some_and(|file| file.plain().is_some());
         if beside && plain {
             wanted.insert(path);
         }

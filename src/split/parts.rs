@@ -42,6 +42,13 @@ impl SplitArtifact {
     pub fn binaries(&self) -> impl Iterator<Item = (&TreePath, &Arc<FatBinary>)> {
         self.host.iter().filter_map(|(path, node)| Some((path, node.data()?.fat()?)))
     }
+
+    /// The archs with code, apart from files for all members of an arch family: the build may lack some of these.
+    pub fn built_archs(&self) -> impl Iterator<Item = &BaseArch> {
+        let code_objects = self.binaries().flat_map(|(_, fat)| fat.code_objects());
+        let databases = self.databases.iter().filter(|file| !file.of_whole_family);
+        code_objects.map(|code| code.target.base()).chain(databases.flat_map(|file| &file.archs))
+    }
 }
 
 /// A file that goes to the host side.
@@ -230,6 +237,8 @@ pub struct SplitPolicy<'a> {
     /// Whether fat binaries of an artifact that cannot be transformed stay unchanged, with a finding;
     /// otherwise they are refused.
     pub keeps_fat: &'a (dyn Fn(&ArtifactName) -> bool + Sync),
+    /// Whether fat binaries for HIP runtimes before ROCm 7 stay unchanged.
+    pub keeps_old: bool,
     /// Whether the file at a path is packed as data although it is for another machine than x86-64;
     /// such a file is refused otherwise.
     pub allows_other_machine: &'a (dyn Fn(&TreePath) -> bool + Sync),
@@ -240,11 +249,17 @@ pub struct SplitPolicy<'a> {
 impl<'a> SplitPolicy<'a> {
     /// Refuses fat binaries that cannot be transformed, and code for other machines.
     pub fn strict(rules: &'a DatabaseRules) -> Self {
-        Self { rules, keeps_fat: &|_| false, allows_other_machine: &|_| false, cache: None }
+        Self {
+            rules,
+            keeps_fat: &|_| false,
+            keeps_old: false,
+            allows_other_machine: &|_| false,
+            cache: None,
+        }
     }
 
     /// Refuses neither fat binaries nor other machines, for inspection: findings tell about both.
     pub fn lenient(rules: &'a DatabaseRules) -> Self {
-        Self { rules, keeps_fat: &|_| true, allows_other_machine: &|_| true, cache: None }
+        Self { keeps_fat: &|_| true, allows_other_machine: &|_| true, ..Self::strict(rules) }
     }
 }

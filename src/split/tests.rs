@@ -423,3 +423,19 @@ fn all_faults_are_reported_at_once() {
     let error = split_files(&[("a/b", bad.clone()), ("a/c", bad)]).unwrap_err();
     assert_eq!(error.others().len(), 1);
 }
+
+#[test]
+fn names_of_libraries_tell_the_release() {
+    for (name, old) in [
+        ("libamdhip64.so.6.4.60401", Some(true)),
+        ("libamdhip64-69e34bce.so.7.14.60850-0000000", Some(false)),
+        ("/opt/rocm/lib/libhipblas.so.2", Some(true)),
+        ("libhiprtc-builtins.so.6", Some(true)),
+        ("libhipblaslt.so.1", Some(false)),
+        ("libhipblaslt-other.so.0", None),
+        ("libamdhip64.so", None),
+        ("libMIOpen.so.1", None),
+    ] {
+        assert_eq!(is_old(name), old, "{name}");
+    }
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Writes data files with the bytes of the file CODE into a folder WITH, and files that a cheap look finds no device
-code in into WITHOUT: data_files.py CODE WITH WITHOUT. Prints null."""
+"""Writes data files that contain the bytes of the file CODE into the folder WITH, and files in which the search of
+64 KiB finds no device code into WITHOUT: data_files.py CODE WITH WITHOUT. Prints null."""
 
 import gzip
 import io
@@ -55,6 +55,12 @@ def npy(data):
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
 
+def static_library(data):
+    """A static library with a member of these bytes."""
+    header = b"%-16s%-12d%-6d%-6d%-8o%-10d`\n" % (b"data.o/", 0, 0, 0, 0o644, len(data))
+    return b"!<arch>\n" + header + data + b"\n" * (len(data) % 2)
+
+
 def zst(data):
     return zstandard.ZstdCompressor().compress(data)
 
@@ -66,6 +72,7 @@ def containers(code):
     files = {
         "raw.bin": b"MAGIC\0\1\0" + code,
         "array.npy": npy(code),
+        "library.a": static_library(npy(code)),
         "deflated.npz": zipped(zipfile.ZIP_DEFLATED, {"kernel.npy": npy(code)}),
         "deflated.zip": zipped(zipfile.ZIP_DEFLATED, members),
         "stored.whl": zipped(zipfile.ZIP_STORED, members),
@@ -80,7 +87,7 @@ def containers(code):
         "kernel.zst": zst(code + noise),
         "frames.zst": b"\x50\x2a\x4d\x18\x04\0\0\0next" + zst(code),
     }
-    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+    for protocol in range(1, pickle.HIGHEST_PROTOCOL + 1):
         value = {"é" * 9: [1, None], "kernel": code}
         files[f"protocol{protocol}.pkl"] = pickle.dumps(value, protocol)
     return files

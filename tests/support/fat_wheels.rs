@@ -178,6 +178,28 @@ pub fn library() -> PathBuf {
     of_shard(0, LIBRARY)
 }
 
+/// Writes [`library`] into `folder`, with a need of `soname` in place of `libamdhip64.so.7`, which is not shorter.
+pub fn library_needing(folder: &Path, soname: &str) -> PathBuf {
+    let (mut bytes, known) = (fs::read(library()).unwrap(), b"libamdhip64.so.7\0");
+    let at = bytes.windows(known.len()).position(|name| name == known).unwrap();
+    bytes[at..at + known.len()].fill(0);
+    bytes[at..at + soname.len()].copy_from_slice(soname.as_bytes());
+    let path = folder.join(format!("needs-{soname}"));
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Links `folder/<name>` from C; it needs `libraries`.
+pub fn linked(folder: &Path, name: &str, code: &str, libraries: &[&Path]) -> PathBuf {
+    tools::need(&["gcc"]);
+    let (source, library) = (folder.join("source.c"), folder.join(name));
+    fs::write(&source, code).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-shared", "-fPIC", "-Wl,--no-as-needed", &format!("-Wl,-soname,{name}"), "-o"]);
+    tools::run(gcc.arg(&library).arg(source).args(libraries));
+    library
+}
+
 const LIBRARY: &str = "lib/libexblas.so.1.2";
 
 /// The folder of kernel databases in the fat wheel.

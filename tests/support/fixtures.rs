@@ -45,9 +45,9 @@ pub fn runtime() -> &'static Path {
         tools::need(&["gcc"]);
         let out = scratch("runtime");
         let support = tools::repository("tests/support");
-        let library = out.join("libamdhip64.so.5");
+        let library = out.join("libamdhip64.so.7");
         let mut stub = Command::new("gcc");
-        stub.args(["-shared", "-fPIC", "-O1", "-Wl,-soname,libamdhip64.so.5", "-o"]);
+        stub.args(["-shared", "-fPIC", "-O1", "-Wl,-soname,libamdhip64.so.7", "-o"]);
         tools::succeed(stub.arg(library).arg(support.join("stub_hip.c")).arg("-ldl"));
         let mut load = Command::new("gcc");
         load.args(["-O1", "-o"]).arg(out.join("load"));
@@ -115,7 +115,7 @@ pub fn what_makes(tools: &[&str], paths: &[&str]) -> String {
 }
 
 fn is_helper(path: &Path) -> bool {
-    matches!(name(path).as_str(), "load" | "libamdhip64.so.5")
+    matches!(name(path).as_str(), "load" | "libamdhip64.so.7")
 }
 
 /// A library made from `cases.S` with `flags`.
@@ -125,7 +125,7 @@ pub fn assembled(case: &str, flags: &[&str]) -> PathBuf {
     let mut gcc = Command::new("gcc");
     gcc.args(["-shared", "-fPIC", "-o"]).arg(&out).args(flags);
     gcc.arg(folder().join("src/cases.S"));
-    tools::succeed(gcc.arg("-L").arg(runtime).arg("-l:libamdhip64.so.5"));
+    tools::succeed(gcc.arg("-L").arg(runtime).arg("-l:libamdhip64.so.7"));
     out
 }
 

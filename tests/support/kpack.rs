@@ -36,8 +36,8 @@ pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, Str
     }
 }
 
-/// Writes containers that have the bytes `code` in them into the folder `with`, and data files in which a cheap look
-/// finds no device code into `without`.
+/// Writes containers that have the bytes `code` in them into the folder `with`, and data files in which the search of
+/// 64 KiB finds no device code into `without`.
 pub fn data_files(code: &[u8], with: &Path, without: &Path) {
     for folder in [with, without] {
         fs::create_dir_all(folder).unwrap();

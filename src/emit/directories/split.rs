@@ -22,7 +22,7 @@ use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use crate::config::{matches_any, nearest_arch};
 use crate::input::artifact::{self, Artifact, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
-use crate::report::{Finding, Findings, Progress, Stage};
+use crate::report::{Finding, Findings, Progress};
 use crate::split::{self, SplitArtifact, SplitPolicy};
 use sorting::ShardComponent;
 
@@ -287,16 +287,12 @@ impl SplitJob {
         let Means { staging, progress, .. } = means;
         let artifacts: Vec<&Artifact> =
             scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
-        let bytes = artifacts.iter().map(|artifact| artifact.bytes()).sum();
-        progress.expect(Stage::Split, bytes);
-        progress.begin(Stage::Split);
         let policy = SplitPolicy {
             allows_other_machine: &|path| matches_any(&options.other_machines, path),
             ..SplitPolicy::strict(rules)
         };
         let split = split::split_artifacts(&artifacts, &policy, progress);
         let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
-        progress.end(Stage::Split);
         let archs = sorting::archs(&split);
         let mut own = LinkSet::default();
         for artifact in &split {

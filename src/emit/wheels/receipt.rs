@@ -18,15 +18,12 @@ pub fn record(written: WrittenWheel, of: &Wheel, role: &WheelRole, name: &str) -
             (WheelKind::Device, groups.clone(), archs)
         }
     };
-    WheelRecord { role: kind, groups, archs, distribution: name.to_owned(), ..plain(written, of) }
+    let copy = copy_record(written, of);
+    WheelRecord { role: kind, groups, archs, distribution: name.to_owned(), ..copy }
 }
 
 /// The record of a wheel of the input that was copied.
 pub fn copy_record(written: WrittenWheel, of: &Wheel) -> WheelRecord {
-    plain(written, of)
-}
-
-fn plain(written: WrittenWheel, of: &Wheel) -> WheelRecord {
     let WrittenWheel { file_name, size, sha256, members } = written;
     WheelRecord {
         file_name,

@@ -19,6 +19,7 @@
 
 mod find;
 mod member;
+mod order;
 mod record;
 
 use std::collections::BTreeMap;
@@ -42,6 +43,7 @@ use record::RecordCheck;
 
 pub use find::{find, refuse_among};
 pub use member::WheelMember;
+pub use order::{always_required, sort_required_first};
 
 /// Most bytes of content for each byte of the archive, as on PyPI.
 const RATIO_MAX: u64 = 50;
@@ -88,7 +90,9 @@ impl Wheel {
             let needed = Requirement::parse(text).ok()?;
             let is_pin =
                 needed.condition == Condition::Always && needed.exact()? == version.as_ref()?;
-            (is_pin && needed.project != own).then_some(needed.project)
+            // A device wheel may require an extra of another wheel, too.
+            let is_plain = needed.extras.is_empty() && needed.project != own;
+            (is_pin && is_plain).then_some(needed.project)
         });
         pins.collect()
     }

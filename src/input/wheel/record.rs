@@ -1,7 +1,5 @@
 //! Findings about the RECORD and the WHEEL of a wheel.
 
-use std::collections::BTreeSet;
-
 use rockpack_base::formats::wheel::{ListingFault, WheelArchive, WheelFile, WheelName};
 use rockpack_base::formats::zip::ZipMember;
 
@@ -56,11 +54,8 @@ impl<'a> RecordCheck<'a> {
 
 /// Notes tags and a build number of WHEEL that contradict the file name. The file name decides.
 pub(super) fn note_tags(file: &WheelFile, name: &WheelName, findings: &mut Findings) {
-    let of_name = WheelFile::tags_of(name);
-    let own = file.tags();
-    let same: bool = own.iter().collect::<BTreeSet<_>>() == of_name.iter().collect();
-    if !same || file.build() != name.build.as_deref() {
+    if !file.agrees_with(name) {
         let (wheel, build) = (name.to_string(), file.build().map(str::to_owned));
-        findings.add(Finding::WheelTagsDiffer { wheel, tags: own, build });
+        findings.add(Finding::WheelTagsDiffer { wheel, tags: file.tags(), build });
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use object::elf::EM_X86_64;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Faults, Result};
-use rockpack_base::formats::elf::ElfFile;
 use rockpack_base::formats::marker::ARCH_PLACEHOLDER;
-use rockpack_base::formats::wheel::escaped;
+use rockpack_base::formats::wheel::{Place, escaped, place};
 use rockpack_base::tree::TreePath;
 
+use crate::input::artifact::Artifact;
 use crate::input::wheel::Wheel;
 use crate::recombine::Component;
-use crate::split::host_binary::FATBIN_SECTION;
-use crate::split::loose_code;
+use crate::report::{Finding, Findings, InputArtifact};
+use crate::split::host_binary::{self, Examined};
+use crate::split::{kept_code, loose_code};
 
 /// Name of the archive folder within a package's folder.
 const FOLDER: &str = ".kpack";
@@ -60,29 +60,59 @@ fn package(wheel: &Wheel, name: &str) -> Option<String> {
 }
 
 /// Refuses device code in files that are not installed below the wheel's root: no marker leads from there to
-/// the archives of device wheels.
-pub fn refuse_elsewhere(wheel: &Wheel) -> Result<()> {
-    let mut faults = Faults::default();
+/// the archives of device wheels. Notes the device code that would stay in such files anyway, and binaries that were
+/// split before.
+pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
+    let (mut faults, mut findings) = (Faults::default(), Findings::default());
+    let Artifact { shard, name: artifact, .. } = wheel.artifact()?;
     let root = if wheel.wheel_file.is_purelib() { "purelib" } else { "platlib" };
     for (name, member) in &wheel.members {
         let scheme = wheel.scheme(name).filter(|scheme| *scheme != root);
-        let place = match scheme {
-            Some(scheme) => format!("is installed by the scheme {scheme}, not {root}"),
-            None if wheel.is_dist_info(name) => format!("lies in {}", wheel.dist_info),
-            None => continue,
+        let place = place(name, &wheel.dist_info);
+        let (path, reason) = match (place, scheme) {
+            (Place::DistInfo, _) => (name.as_str(), format!("lies in {}", wheel.dist_info)),
+            (Place::Site(path) | Place::Other(path), Some(scheme)) => {
+                (path, format!("is installed by the scheme {scheme}, not {root}"))
+            }
+            _ => continue,
         };
-        if faults.keep(has_code(&member.content)) == Some(true) {
-            let message = format!("{name} has device code, and {place}");
-            let error = Error::unsupported(message).file(&wheel.path);
-            faults.add(error.hint("put it into the folder of a package at the root of the wheel"));
+        let content = &member.content;
+        match faults.keep(has_code(content)) {
+            Some(true) => {
+                let message = format!("{name} has device code, and {reason}");
+                let error = Error::unsupported(message).file(&wheel.path);
+                let hint = "put it into the folder of a package at the root of the wheel";
+                faults.add(error.hint(hint));
+            }
+            Some(false) => {
+                let file = InputArtifact::new(shard, artifact).file(&TreePath::new(path)?);
+                // Binaries in site-packages are joined with their archives later.
+                if !matches!(place, Place::Site(_))
+                    && let Some(Examined::Transformed(binary)) = faults.keep(examine(content))
+                {
+                    if !binary.program_headers_in_front() {
+                        findings.add(Finding::ProgramHeadersMoved { file: file.clone() });
+                    }
+                    findings.add(Finding::AlreadyTransformed { file: file.clone() });
+                }
+                let kept = faults.keep(kept_code(file, content)).flatten();
+                kept.into_iter().for_each(|finding| findings.add(finding));
+            }
+            None => {}
         }
     }
-    faults.finish()
+    faults.finish().map(|()| findings)
+}
+
+/// Examines a file; one that is damaged stays as it is.
+fn examine(content: &Content) -> Result<Examined> {
+    match host_binary::examine(content) {
+        Err(error) if error.is_of_format() => Ok(Examined::NoDeviceCode),
+        examined => examined,
+    }
 }
 
 /// Whether a file has device code.
 fn has_code(content: &Content) -> Result<bool> {
-    let file = ElfFile::read(content, EM_X86_64)?;
-    let is_fat = file.is_some_and(|file| !file.sections_named(FATBIN_SECTION).is_empty());
-    Ok(is_fat || !loose_code(content, None)?.is_empty())
+    Ok(!host_binary::device_sections(content)?.is_empty() || !loose_code(content, None)?.is_empty())
 }

@@ -3,42 +3,46 @@
 //! ```text
 //! one component ─ code       which groups need which code ─► labels of device wheels, extras
 //!               ─ folder     where the kernel archives lie
-//!               ─ runtime    who loads the code, and whether it can
+//!               ─ runtime    who loads the code, and whether it can (beside this folder)
+//!               ─ chains     which extras of other wheels come with those of this one
 //!               ─ texts      METADATA and WHEEL
 //!               ─► a host wheel with every other member, device wheels
 //! ```
 //!
 //! The host wheel has the name, the tags and the members of the input, except device code. Code of one group
 //! is in the device wheel of that group. Files of an arch family, and others that several groups read, are in
-//! device wheels of their own, which the extras of these groups require: no path is in two wheels. An extra
-//! also requires the wheel of a generic target, or of SPIR-V, if a wrapper has code for its archs only there.
+//! device wheels of their own, or in that of a group with the name of the family: no path is in two wheels. The
+//! extras of groups, and of their archs, require all with their code, also the wheel of a generic target, or of
+//! SPIR-V, if a wrapper has code for these archs only there.
 
+mod chains;
 mod code;
 mod device_name;
 mod folder;
 mod grouping;
-mod runtime;
 mod texts;
 mod unchanged;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::wheel::{WheelName, escaped};
 use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 
+use super::runtime;
 use crate::config::Config;
 use crate::input::wheel::Wheel;
+use crate::package::device_wheel::EXTRA;
 use crate::recombine::{Component, Recombined};
 use crate::report::Findings;
-use code::{DeviceCode, DevicePart};
+use code::{DeviceCode, DevicePart, Extra};
 
-pub use device_name::DeviceName;
-pub use folder::refuse_elsewhere;
-pub use runtime::RuntimePolicy;
+pub use chains::SplitHosts;
+pub use device_name::{DeviceName, distribution};
+pub use folder::check_elsewhere;
 pub use texts::check_requirements;
-pub use unchanged::is_unchanged;
+pub use unchanged::{is_device_wheel, is_unchanged};
 
 /// The settings for splitting a wheel.
 #[derive(Debug, Clone)]
@@ -47,8 +51,10 @@ pub struct WheelSettings {
     pub config: Config,
     /// The names of device wheels.
     pub device_name: DeviceName,
-    /// The fate of a wheel whose own HIP runtime cannot read kernel archives.
-    pub runtime: RuntimePolicy,
+    /// Whether wheels for HIP runtimes that cannot read kernel archives are split.
+    pub any_runtime: bool,
+    /// Distributions that other runs split, by their normalized names.
+    pub split_elsewhere: BTreeSet<String>,
 }
 
 /// The wheels that are made of one, decided except for their bytes.
@@ -117,27 +123,26 @@ pub enum MemberSource {
     Text(String),
 }
 
-/// Decides the wheels for `wheel`, whose device code was joined to the one component of `recombined`.
-pub fn plan(wheel: &Wheel, recombined: &Recombined, settings: &WheelSettings) -> Result<WheelPlan> {
+/// Decides the wheels for `wheel`, whose device code was joined to the one component of `recombined`; it may
+/// require some of `hosts`, and is added to them.
+pub fn plan(
+    wheel: &Wheel,
+    recombined: &Recombined,
+    settings: &WheelSettings,
+    hosts: &mut SplitHosts,
+) -> Result<WheelPlan> {
     let [component] = recombined.components.as_slice() else {
         return Err(Error::bug("a wheel is one component"));
     };
     let mut findings = Findings::default();
-    runtime::check(wheel, component, settings.runtime, &mut findings)?;
+    runtime::check_wheel(wheel, component, settings.any_runtime, &mut findings)?;
     let groups = grouping::groups(&recombined.groups, &settings.config.grouping);
     let code = DeviceCode::of(component, &groups)?;
     let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
     let installed = files.filter_map(|(name, member)| Some((member.installed.as_ref()?, name)));
     let made = Maker { wheel, component, code: &code, installed: installed.collect(), settings };
-    let planned = made.plan();
-    let (host, devices) = findings.explain(planned)?;
-    Ok(WheelPlan {
-        stem: escaped(wheel.metadata.name()),
-        folder: folder::of(wheel, component)?,
-        host,
-        devices,
-        findings,
-    })
+    let plan = findings.explain(made.plan(hosts))?;
+    Ok(WheelPlan { findings, ..plan })
 }
 
 /// The parts that wheels are made of.
@@ -151,13 +156,22 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn plan(&self) -> Result<(PlannedWheel, Vec<PlannedWheel>)> {
+    fn plan(&self, hosts: &mut SplitHosts) -> Result<WheelPlan> {
+        let Self { wheel, component, settings, .. } = self;
         let distributions = self.distributions()?;
+        let mut extras = self.code.extras(&distributions);
+        hosts.extend(&mut extras, wheel, settings)?;
         let parts = self.code.parts.iter().zip(&distributions);
         let devices = parts
-            .map(|(part, distribution)| self.device(part, distribution))
+            .map(|(part, distribution)| self.device(part, distribution, &extras))
             .collect::<Result<Vec<_>>>()?;
-        Ok((self.host(&distributions)?, devices))
+        Ok(WheelPlan {
+            stem: escaped(wheel.metadata.name()),
+            folder: folder::of(wheel, component)?,
+            host: self.host(&extras)?,
+            devices,
+            findings: Findings::default(),
+        })
     }
 
     /// The distinct names of the device wheels' distributions.
@@ -172,8 +186,8 @@ impl Maker<'_> {
                     "the device wheel of {} would be called {name}, as that of {other}",
                     part.label
                 );
-                let hint = "name the groups otherwise, and none like an arch family (gfx11xx) or `common`, \
-                            whose files several groups read; or give another pattern for their names";
+                let hint = "name the groups otherwise, and none `common`, whose files several groups read; \
+                            or give another pattern for their names";
                 return Err(Error::new(Kind::Conflict, message).hint(hint));
             }
             names.push(name);
@@ -182,7 +196,7 @@ impl Maker<'_> {
     }
 
     /// The host wheel: everything except device code.
-    fn host(&self, distributions: &[String]) -> Result<PlannedWheel> {
+    fn host(&self, extras: &[Extra]) -> Result<PlannedWheel> {
         let Self { wheel, component, .. } = self;
         let mut members = BTreeMap::new();
         for (name, member) in &wheel.members {
@@ -201,8 +215,7 @@ impl Maker<'_> {
             };
             members.insert(name.clone(), PlannedMember { mode, source });
         }
-        let metadata =
-            texts::host_metadata(wheel, &self.code.extras(distributions), self.settings)?;
+        let metadata = texts::host_metadata(wheel, extras, self.settings)?;
         texts::host_files(wheel, metadata, &mut members);
         Ok(PlannedWheel {
             name: wheel.name.clone(),
@@ -215,7 +228,12 @@ impl Maker<'_> {
     }
 
     /// The device wheel of a part.
-    fn device(&self, part: &DevicePart<'_>, distribution: &str) -> Result<PlannedWheel> {
+    fn device(
+        &self,
+        part: &DevicePart<'_>,
+        distribution: &str,
+        extras: &[Extra],
+    ) -> Result<PlannedWheel> {
         let Self { wheel, .. } = self;
         let name = WheelName { distribution: escaped(distribution), ..wheel.name.clone() };
         let dist_info = name.dist_info();
@@ -227,7 +245,10 @@ impl Maker<'_> {
             let source = MemberSource::Kept((*own).clone());
             members.insert(file.path.to_string(), PlannedMember { mode: file.mode, source });
         }
-        let metadata = texts::device_metadata(wheel, distribution, part, self.settings)?;
+        let extra = format!("{EXTRA}{}", part.label);
+        // Shared wheels require the host alone.
+        let own = part.group.and_then(|_| extras.iter().find(|it| it.name == extra));
+        let metadata = texts::device_metadata(wheel, distribution, part, own, self.settings)?;
         texts::device_files(wheel, &dist_info, &name, metadata, &mut members);
         Ok(PlannedWheel {
             distribution: distribution.to_owned(),

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::wheel::{Requirement, Version, WheelFile, WheelName, normalized};
+use rockpack_base::formats::wheel::{Requirement, Version, WheelName, normalized};
 
 use super::code::{DevicePart, Extra};
 use super::device_name::GROUP;
 use super::{MemberSource, PlannedMember, WheelSettings};
-use crate::config::{Config, WheelKeys};
+use crate::config::Config;
 use crate::input::wheel::Wheel;
 use crate::package::device_wheel::EXTRA;
 
@@ -25,39 +25,23 @@ const MADE: [&str; 2] = ["METADATA", "RECORD"];
 const NO_LICENCES: [&str; 4] = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
 
 /// Fields of METADATA that apply to device wheels as well.
-const CARRIED: [&str; 13] = [
-    "Home-page",
-    "Download-URL",
-    "Project-URL",
-    "Author",
-    "Author-email",
-    "Maintainer",
-    "Maintainer-email",
-    "License",
-    "License-Expression",
-    "License-File",
-    "Platform",
-    "Supported-Platform",
-    "Requires-Python",
-];
+const CARRIED: &str = "Home-page Download-URL Project-URL Author Author-email Maintainer \
+    Maintainer-email License License-Expression License-File Platform Supported-Platform \
+    Requires-Python";
 
 /// Prefixes of the names of licence files in `dist-info`, used if METADATA names none.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
 
 /// Refuses requirements of the configuration that pip could not read.
 pub fn check_requirements(config: &Config, faults: &mut Faults) {
-    let WheelKeys { device_requires, host_requires, .. } = &config.keys.wheels;
-    for (key, list) in [("device_requires", device_requires), ("host_requires", host_requires)] {
-        for (index, text) in list.iter().enumerate() {
-            let place = ["wheels", key, &index.to_string()];
-            let line = match key {
-                "device_requires" => text.replace(GROUP, "group"),
-                _ => text.clone(),
-            };
-            let read = Requirement::parse(&line);
-            faults.keep(read.map_err(|error| config.located(&place, &error)));
-        }
-    }
+    config.keys.wheels.each_requirement(|place, text| {
+        let line = match place {
+            [_, "host_requires", ..] => text.to_owned(),
+            _ => text.replace(GROUP, "group"),
+        };
+        let read = Requirement::parse(&line);
+        faults.keep(read.map_err(|error| config.located(place, &error)));
+    });
 }
 
 /// METADATA of the host wheel: those of the input with `extras`.
@@ -68,15 +52,22 @@ pub(super) fn host_metadata(
 ) -> Result<String> {
     let host_requires = &settings.config.keys.wheels.host_requires;
     refuse_device_names(wheel, extras, host_requires)?;
-    let version = wheel.metadata.version();
+    let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
     let mut added = String::new();
     for requirement in host_requires {
-        added.push_str(&format!("Requires-Dist: {requirement}\n"));
+        // It is meant for the other host wheels of the run.
+        if Requirement::parse(requirement)?.project != own {
+            added.push_str(&format!("Requires-Dist: {requirement}\n"));
+        }
     }
-    for Extra { name, requires } in extras {
+    for extra in extras {
+        let name = &extra.name;
         added.push_str(&format!("Provides-Extra: {name}\n"));
-        for device in requires {
+        for device in &extra.requires {
             added.push_str(&format!("Requires-Dist: {device} == {version}; extra == \"{name}\"\n"));
+        }
+        for requirement in extra.chained(&format!("extra == \"{name}\"")) {
+            added.push_str(&format!("Requires-Dist: {requirement}\n"));
         }
     }
     Ok(wheel.metadata.with(&added))
@@ -123,19 +114,18 @@ pub(super) fn host_files(
         }
     }
     members.insert(format!("{folder}/METADATA"), text(metadata));
-    let tags = wheel.wheel_file.tags();
-    let build = wheel.wheel_file.build();
-    if tags != WheelFile::tags_of(&wheel.name) || build != wheel.name.build.as_deref() {
+    if !wheel.wheel_file.agrees_with(&wheel.name) {
         let file = wheel.wheel_file.of(&wheel.name, GENERATOR);
         members.insert(format!("{folder}/WHEEL"), text(file));
     }
 }
 
-/// METADATA of the device wheel of `part`, which is the distribution `name`.
+/// METADATA of the device wheel of `part`, which is the distribution `name`; `own` is the extra with its label.
 pub(super) fn device_metadata(
     wheel: &Wheel,
     name: &str,
     part: &DevicePart<'_>,
+    own: Option<&Extra>,
     settings: &WheelSettings,
 ) -> Result<String> {
     let (host, version) = (wheel.metadata.name(), wheel.metadata.version());
@@ -143,20 +133,29 @@ pub(super) fn device_metadata(
     let groups = part.groups.join(", ");
     let mut text = format!("Metadata-Version: {major}.{minor}\nName: {name}\nVersion: {version}\n");
     text.push_str(&format!("Summary: GPU code of {host} for {groups}\n"));
-    for field in CARRIED {
+    for field in CARRIED.split(' ') {
         text.push_str(&wheel.metadata.lines(field));
     }
     text.push_str("Description-Content-Type: text/plain\n");
     text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
-    // Only a group's own wheel has the group's requirements: extras install it along with each shared wheel.
-    let lines = settings.config.keys.wheels.device_requires.iter();
-    for requirement in lines.filter(|line| part.is_of_one_group() || !line.contains(GROUP)) {
-        let requirement = requirement.replace(GROUP, &part.label);
-        refuse_loose(&requirement, wheel, settings)?;
+    // A user who asks for it by its name gets what the extra brings.
+    let others = own.into_iter().flat_map(|own| &own.requires).filter(|other| *other != name);
+    let others = others.map(|other| format!("{other} == {version}"));
+    for requirement in others.chain(own.into_iter().flat_map(|own| own.chained(""))) {
         text.push_str(&format!("Requires-Dist: {requirement}\n"));
     }
+    // Only a group's own wheel has the group's requirements: extras install it along with each shared wheel.
+    let lists = settings.config.keys.wheels.device_lists().into_iter();
+    let of_host = lists.filter(|(of, _)| of.is_none_or(|of| normalized(of) == normalized(host)));
+    let lines = of_host.flat_map(|(_, list)| list);
+    for line in lines.filter(|line| part.group.is_some() || !line.contains(GROUP)) {
+        let requirement = line.replace(GROUP, &part.label);
+        if is_of_others(&requirement, name, wheel, settings)? {
+            text.push_str(&format!("Requires-Dist: {requirement}\n"));
+        }
+    }
     let extra = format!("{}[{EXTRA}{}]", normalized(host), part.label);
-    let how = if part.is_of_one_group() {
+    let how = if own.is_some_and(|own| own.requires.iter().any(|it| it == name)) {
         format!("`pip install \"{extra}=={version}\"` installs it with {host}.")
     } else {
         format!("The extras of {host} for these GPUs install it.")
@@ -168,14 +167,19 @@ pub(super) fn device_metadata(
     Ok(text)
 }
 
-/// Refuses a requirement of device wheels that takes another version of the host, or of a device wheel.
-fn refuse_loose(text: &str, wheel: &Wheel, settings: &WheelSettings) -> Result<()> {
+/// Tells if a requirement of the device wheel `name` is for a wheel other than itself and its host. Refuses one that
+/// takes another version of the host, or of a device wheel.
+fn is_of_others(text: &str, name: &str, wheel: &Wheel, settings: &WheelSettings) -> Result<bool> {
     let needed = Requirement::parse(text)?;
     let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
-    let is_pin = needed.exact() == version.parse::<Version>().ok().as_ref();
+    let parsed = version.parse::<Version>().ok();
+    let is_itself = needed.project == own || needed.project == normalized(name);
+    if is_itself && parsed.as_ref().is_some_and(|version| needed.takes(version)) {
+        return Ok(false);
+    }
     let is_other = needed.project != own && !settings.device_name.makes(&needed.project, &own);
-    if is_pin || is_other {
-        return Ok(());
+    if needed.exact() == parsed.as_ref() || is_other {
+        return Ok(true);
     }
     let message = format!("`{text}` of device_requires takes other versions than {version}");
     let hint = "host and device wheels are of one version: leave it out, or give that with `==`";

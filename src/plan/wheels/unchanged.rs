@@ -7,32 +7,32 @@ use rockpack_base::gfx::BaseArch;
 
 use super::DeviceName;
 use crate::input::wheel::Wheel;
-use crate::package::device_wheel::is_named_after;
-use crate::split::{HostBinary, SplitArtifact};
+use crate::package::device_wheel::{group, is_named_after};
+use crate::split::SplitArtifact;
 
-/// Whether `wheel` stays unchanged: it has no device code, or is one half of a split wheel, whose device
-/// wheels are named by `pattern`. Archives are only useful with a binary that claims them.
-pub fn is_unchanged(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName) -> bool {
-    let mut binaries = taken.iter().flat_map(SplitArtifact::binaries);
-    let is_fat = binaries.any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)));
-    let has_host = taken.iter().any(|part| part.binaries().next().is_some());
-    let has_archives = taken.iter().any(|part| !part.archives.is_empty());
-    let has_databases = taken.iter().any(|part| !part.databases.is_empty());
-    if is_fat || (has_host && (has_archives || has_databases)) {
-        return false;
-    }
-    if !has_databases || has_archives {
-        return true;
+/// Whether `wheel`, which has no binaries with device code, is a device wheel: its kernel archives or databases are
+/// for those of another wheel. Device wheels are named by `pattern`.
+pub fn is_device_wheel(wheel: &Wheel, taken: &[SplitArtifact], pattern: &DeviceName) -> bool {
+    let (own, hosts) = (normalized(wheel.metadata.name()), wheel.pinned());
+    if taken.iter().any(|part| !part.archives.is_empty()) {
+        return !hosts.is_empty() || group(&own).is_some();
     }
     // A device wheel of databases has nothing else, and requires its host.
     let databases = taken.iter().flat_map(|part| &part.databases);
     let archs: BTreeSet<&[BaseArch]> = databases.map(|file| file.archs.as_slice()).collect();
     let has_host_files =
         taken.iter().any(|part| part.host.iter().any(|(_, it)| it.data().is_some()));
-    let own = normalized(wheel.metadata.name());
     !has_host_files
-        && wheel
-            .pinned()
+        && !archs.is_empty()
+        && hosts
             .iter()
             .any(|host| archs.len() == 1 || is_named_after(&own, host) || pattern.makes(&own, host))
+}
+
+/// Whether nothing of a wheel goes to device wheels: no binary has device code, in it or in archives, and no file
+/// belongs to a kernel database. Archives that no binary claims stay with everything else.
+pub fn is_unchanged(joined: &[SplitArtifact]) -> bool {
+    joined.iter().all(|part| {
+        part.binaries().next().is_none() && (part.databases.is_empty() || !part.archives.is_empty())
+    })
 }

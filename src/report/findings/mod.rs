@@ -27,7 +27,7 @@ pub use misfit::{Discord, Misfit};
 pub use publication::{PackageLeftOut, without_digest};
 pub use subjects::*;
 pub use table::{Code, Finding};
-pub use wheels::PypiRefusal;
+pub use wheels::{ExtraGap, PypiRefusal};
 
 use rockpack_base::content::Sha256Digest;
 use rockpack_base::error::{Error, Kind, Remark, printable};
@@ -63,6 +63,7 @@ impl Finding {
             | Self::EmptyCodeObject { code_objects, .. }
             | Self::KeptFat { code_objects, .. }
             | Self::KeptFatDropped { code_objects, .. }
+            | Self::OldRuntimeNeeded { code_objects, .. }
             | Self::KernelsUnclaimed { code_objects, .. }
             | Self::ArchExcluded { code_objects, .. }
             | Self::ArchDropped { code_objects, .. }
@@ -214,15 +215,18 @@ impl Findings {
 
     /// Returns an error with all warnings, for `--strict`. `otherwise` is the alternative to settling them.
     pub fn refuse_warnings(&self, otherwise: &str) -> Result<(), Error> {
-        let warnings = self.list.iter().filter(|finding| self.is_warning(finding));
-        let faults = warnings.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();
-        match Error::gather(faults) {
-            Some(error) => Err(error.hint(format!(
-                "--strict turns warnings into errors: settle them (`rockpack explain CODE` says \
-                 how), {otherwise}"
-            ))),
-            None => Ok(()),
-        }
+        let hint = format!(
+            "--strict turns warnings into errors: settle them (`rockpack explain CODE` says \
+             how), {otherwise}"
+        );
+        self.refuse(|_| true, &hint)
+    }
+
+    /// Returns an error with the warnings that are `refused`.
+    pub fn refuse(&self, refused: impl Fn(Code) -> bool, hint: &str) -> Result<(), Error> {
+        let all = self.list.iter().filter(|it| self.is_warning(it) && refused(it.code()));
+        let faults = all.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();
+        Error::gather(faults).map_or(Ok(()), |error| Err(error.hint(hint)))
     }
 }
 

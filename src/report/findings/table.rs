@@ -15,7 +15,7 @@ use super::library_folder::LibraryFolder;
 use super::misfit::{self, Misfit};
 use super::publication::{PackageLeftOut, SIGN_ANEW, owned_twice, without_digest};
 use super::subjects::*;
-use super::wheels::{PypiRefusal, record_lacks, runtime_outside, tags_differ};
+use super::wheels::{ExtraGap, PypiRefusal, record_lacks, runtime_outside, tags_differ};
 use crate::report::words::{are, counted, few, list};
 use crate::report::{ComponentName, ElfMachine, PackageName, Soname, coded};
 
@@ -263,7 +263,7 @@ coded! {
         { archive: InputFile, kernel_names: Vec<String>, code_objects: Vec<Sha256Digest> }
         ["{archive}"]
         [
-            "no binary of the shard asks for {}, so no package has {} (kernel names: {})",
+            "no binary of the shard asks for {}, so no kernel package has {} (kernel names: {})",
             counted(code_objects.len(), "code object"),
             if code_objects.len() == 1 { "it" } else { "them" },
             few(kernel_names, 3)
@@ -801,15 +801,15 @@ coded! {
         { wheel: String, members: Vec<String> }
         ["{wheel}"] ["{} {} not carried over: {}", counted(members.len(), "member"),
             are(members.len()), few(members, 5)];
-    /// A wheel has no device code to take out, or was split already.
+    /// Nothing of a wheel goes to device wheels, or it was split already.
     WheelUnchanged = "R123" "wheel-unchanged" Note { wheel: String }
-        ["{wheel}"] ["has no device code that can be taken out, and is copied as it is"];
+        ["{wheel}"] ["is copied as it is: nothing of it goes to device wheels"];
     /// The HIP runtime that loads the device code of a wheel is not in the wheel.
     WheelRuntimeOutside = "R124" "wheel-runtime-outside" Warning
         { wheel: String, libraries: Vec<Soname> }
         ["{wheel}"] ["{}", runtime_outside(libraries)];
-    /// The HIP runtime in a wheel cannot read kernel archives, but the wheel was split because the command
-    /// line asked for it.
+    /// The HIP runtime in a wheel cannot read kernel archives. The wheel is refused, unless the command line
+    /// asks to split it.
     WheelRuntimeCannotRead = "R125" "wheel-runtime-cannot-read" Warning
         { wheel: String, files: Vec<String> }
         ["{wheel}"] ["{} {} kernel archives, so that no program finds the device code of this wheel",
@@ -818,14 +818,10 @@ coded! {
     WheelNotForPypi = "R126" "wheel-not-for-pypi" Note
         { wheel: String, reasons: Vec<PypiRefusal> }
         ["{wheel}"] ["PyPI would refuse it: {}", list(reasons)];
-    /// An extra of a wheel on an index requires one version of a wheel that the index does not have.
+    /// An extra of a wheel on an index does not bring all that its GPU needs.
     WheelExtraOpen = "R130" "wheel-extra-open" Warning
-        { wheel: String, extra: String, requires: String }
-        ["{wheel}"]
-        [
-            "its extra {extra} requires {requires}, which the index does not have, or not for its tags, so nobody \
-             can install it with this extra: publish that wheel, too"
-        ];
+        { wheel: String, extra: String, requires: String, gap: ExtraGap }
+        ["{wheel}"] ["{}", gap.describe(extra, requires)];
     /// A host wheel or device wheel has several builds, and installers may mix them.
     WheelBuildsMixed = "R131" "wheel-builds-mixed" Warning
         { wheel: String, builds: Vec<String> }
@@ -916,10 +912,40 @@ coded! {
     DeviceCodeInData = "R141" "device-code-in-data" Warning { file: InputFile, form: EmbeddedForm }
         ["{file}"]
         ["holds {form}, which stays in the host package, whatever the GPU: ship it as a file of its own"];
+    /// A binary with device code needs libraries of ROCm 6 or older, whose HIP runtimes are not known to read
+    /// kernel archives. In a wheel it keeps its device code.
+    OldRuntimeNeeded = "R142" "old-runtime-needed" Warning
+        { file: InputFile, libraries: Vec<Soname>, code_objects: Vec<Sha256Digest> }
+        ["{file}"]
+        [
+            "needs {}, and no HIP runtime of ROCm 6 or older is known to read kernel archives{}",
+            list(libraries),
+            if code_objects.is_empty() {
+                ", so it may find no device code: build it for ROCm 7 or newer"
+            } else {
+                ", so its device code stays in it: build it for ROCm 7 or newer to split it"
+            }
+        ];
+    /// The HIP runtime of a set cannot read kernel archives. The set is refused, unless the configuration
+    /// accepts that.
+    SetRuntimeCannotRead = "R143" "set-runtime-cannot-read" Warning { file: ComponentFile }
+        ["{file}"]
+        ["does not read kernel archives, so that programs that load it find no device code of this set"];
+    /// The names of device wheels have no owner's prefix. No one has registered such names on PyPI.
+    WheelNamesUnregistered = "R145" "wheel-names-unregistered" Note by "wheels.device_name"
+        { distribution: String } ["{distribution}"]
+        [
+            "anyone can register this name, and those of the other device wheels, on PyPI: register them before \
+             you publish the wheels, or have users install from one index alone (`--index-url`, not \
+             `--extra-index-url`)"
+        ];
     /// A file of AOTriton for an arch family does not tell which archs it has code for.
     KernelImagesUnread = "R147" "kernel-images-unread" Note by "databases" { file: InputFile }
         ["{file}"]
-        ["is an AKS2 file that cannot be read, or names no architecture of its folder; the folder decides"];
+        [
+            "is like a file of AOTriton, but does not tell which architectures of its folder it has code for, so \
+             that it goes to all of them: fetch it again if it is damaged"
+        ];
 }
 
 /// Names with invisible characters written out.

@@ -499,7 +499,16 @@ fn of_wheels() -> Vec<Finding> {
                 PypiRefusal::Size { size: 2_000_000_000, limit: 100 << 20 },
             ],
         },
+        Finding::WheelNamesUnregistered { distribution: text("torch-device-gfx942") },
+        old_runtime_needed(texts(["libamdhip64.so.6"]), 1),
+        old_runtime_needed(texts(["libhipblas.so.2", "librocblas.so.4"]), 0),
+        Finding::SetRuntimeCannotRead { file: file("lib/libamdhip64.so.7") },
     ]
+}
+
+fn old_runtime_needed(libraries: Vec<Soname>, count: usize) -> Finding {
+    let code_objects = digests(count);
+    Finding::OldRuntimeNeeded { file: input("lib/x.so"), libraries, code_objects }
 }
 
 fn wheel() -> String {
@@ -883,7 +892,11 @@ fn of_updates() -> Vec<Finding> {
             wheel: text("torch 2.13.0"),
             extra: text("device-gfx942"),
             requires: text("amd-torch-device-gfx942 ==2.13.0"),
+            gap: ExtraGap::Absent,
         },
+        wheel_gap("torchvision-0.28.0-cp312-cp312-linux_x86_64.whl", ExtraGap::NotBrought),
+        wheel_gap("torchvision-0.28.0-cp312-cp312-linux_x86_64.whl", ExtraGap::NotOffered),
+        wheel_gap("torch_device_gfx942-2.13.0-py3-none-linux_x86_64.whl", ExtraGap::NotByName),
         Finding::WheelBuildsMixed { wheel: text("torch 2.13.0"), builds: texts(["1", "none"]) },
         Finding::RequiredPathUnlisted {
             path: text("/opt/rocm/libexec/runner"),
@@ -951,6 +964,11 @@ fn other_series(packages: Vec<String>, shared_paths: Vec<String>) -> Finding {
 
 fn without(missing: MissingDigest, packages: Vec<String>) -> Finding {
     Finding::PackagesWithoutDigest { channel: text("rpm"), packages, missing }
+}
+
+fn wheel_gap(wheel: &str, gap: ExtraGap) -> Finding {
+    let (extra, requires) = (text("device-gfx942"), text("torch"));
+    Finding::WheelExtraOpen { wheel: text(wheel), extra, requires, gap }
 }
 
 fn signed_for_rpm_6(packages: Vec<String>) -> Finding {

@@ -34,6 +34,44 @@ pub enum PypiRefusal {
     },
 }
 
+/// The reason why an extra for a GPU does not bring all that the GPU needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExtraGap {
+    /// The extra requires a wheel that is not there, or not for its tags.
+    Absent,
+    /// The extra does not bring the device code of a wheel that its own wheel requires.
+    NotBrought,
+    /// The wheel requires the extra of another wheel that does not offer it.
+    NotOffered,
+    /// The extra brings a device wheel that the device wheel of its group does not require.
+    NotByName,
+}
+
+impl ExtraGap {
+    /// The text about the gap of `extra` at the required wheel.
+    pub fn describe(self, extra: &str, required: &str) -> String {
+        match self {
+            Self::Absent => format!(
+                "its extra {extra} requires {required}, which the index does not have, or not for its tags, so \
+                 nobody can install it with this extra: publish that wheel, too"
+            ),
+            Self::NotBrought => format!(
+                "requires {required}, but its extra {extra} does not bring {required}[{extra}], so that kernels \
+                 of {required} are missing: split the two in one run, or with `--split-elsewhere`"
+            ),
+            Self::NotOffered => format!(
+                "requires {required}[{extra}], but {required} has no such extra, and pip only warns of that: \
+                 split the two in one run"
+            ),
+            Self::NotByName => format!(
+                "does not require {required}, which the extra {extra} of its host brings, so that it is not \
+                 complete if it is installed by its name: install it by the extra, or split its host again"
+            ),
+        }
+    }
+}
+
 /// The text about a RECORD that lists too little, or too much.
 pub(super) fn record_lacks(unlisted: &[String], absent: &[String], unhashed: usize) -> String {
     let mut parts = Vec::new();

@@ -53,10 +53,11 @@ pub(super) fn read(
         }
         (Sniffed::Other, DatabaseRole::Data) if declared.for_arch_family => {
             let archs = aks2::archs(content, &declared.archs)?;
-            if archs.as_ref().is_some_and(BTreeSet::is_empty) {
+            let is_empty = archs.is_empty() && content.len() >= 4;
+            if is_empty && aks2::MAGICS.contains(&content.read_array(0)?) {
                 notes.add(Finding::KernelImagesUnread { file: notes.file(path) });
             }
-            return Ok(Evidence { archs: archs.unwrap_or_default(), ..Evidence::default() });
+            return Ok(Evidence { archs, ..Evidence::default() });
         }
         _ => Vec::new(),
     };

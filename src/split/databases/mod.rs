@@ -53,6 +53,8 @@ pub(super) struct DatabaseCandidate {
     mode: u32,
     content: Content,
     declared: Declared,
+    /// Whether it is in the folder of an arch family, and its content does not say for which members.
+    of_whole_family: bool,
     /// Sorted; empty if it serves all archs of its shard.
     archs: Vec<BaseArch>,
     /// SHA-256 of the code objects inside, if it serves all archs or is host code, too.
@@ -187,7 +189,9 @@ fn candidate(
     for code in evidence.code.iter().filter(|_| kept) {
         code_objects.push(code.content.digest()?);
     }
+    let says_no_member = evidence.archs.iter().all(BaseArch::is_generic);
     Ok(Some(DatabaseCandidate {
+        of_whole_family: declared.for_arch_family && says_no_member,
         path: path.clone(),
         module: file.module,
         mode: file.mode,
@@ -331,10 +335,9 @@ pub(super) fn settle(
 ) -> Result<Settled> {
     let mut settled = Settled::default();
     for candidate in candidates {
-        let DatabaseCandidate {
-            path, module, mode, content, archs, code_objects, declared, ..
-        } = candidate;
-        let Declared { rule, role, moves, leads, for_arch_family, archs: placed, .. } = declared;
+        let DatabaseCandidate { path, module, mode, content, archs, code_objects, .. } = candidate;
+        let of_whole_family = candidate.of_whole_family;
+        let Declared { rule, role, moves, leads, for_arch_family, .. } = candidate.declared;
         if !archs.is_empty() {
             if role == DatabaseRole::Whole {
                 let (file, archs) = (notes.file(&path), archs.clone());
@@ -344,7 +347,7 @@ pub(super) fn settle(
             settled.databases.push(DatabaseFile {
                 path,
                 for_arch_family,
-                of_whole_family: for_arch_family && archs == placed,
+                of_whole_family,
                 archs,
                 module,
                 shard,

@@ -78,11 +78,6 @@ impl Analysis {
         self.dynamic.last_string(&self.file, elf::DT_SONAME)
     }
 
-    /// The names of the libraries that it needs.
-    pub fn needed(&self) -> Result<Vec<String>> {
-        self.dynamic.names(&self.file, elf::DT_NEEDED)
-    }
-
     /// Bytes available for a marker: [`MARKER_AREA`](super::MARKER_AREA), or fewer if the device code was
     /// smaller.
     pub fn marker_capacity(&self) -> u64 {

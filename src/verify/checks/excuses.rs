@@ -11,7 +11,8 @@ use crate::report::{Code, ElfMachine, Finding, Inconsistency, Soname};
 use crate::verify::own::digest::Sha;
 
 /// Findings whose device code stays in the file that it came in.
-const KEPT: [Code; 3] = [Code::DatabaseShared, Code::KeptFat, Code::DatabaseHostCode];
+const KEPT: [Code; 4] =
+    [Code::DatabaseShared, Code::KeptFat, Code::OldRuntimeNeeded, Code::DatabaseHostCode];
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
@@ -39,8 +40,8 @@ pub(in crate::verify) struct Excuses {
     absent: BTreeSet<Sha256Digest>,
     /// Device code that stays in its file.
     kept: BTreeSet<Sha256Digest>,
-    /// Install-relative paths of files with device code, or an index of it, that stay in the host
-    /// package.
+    /// Install-relative paths of files with device code, or an index or marker of it, that stay in the
+    /// host package.
     kept_files: BTreeSet<TreePath>,
     /// Install-relative paths of binaries with device code outside of `.hip_fatbin`, and of unlinked files.
     embedded: BTreeSet<TreePath>,
@@ -140,11 +141,15 @@ impl Excuses {
                 return;
             }
             Finding::ThinArchive { file, .. } => (&mut self.thin, &file.path),
-            // These leave a file with device code, or an index of it, in the host package.
-            Finding::DatabaseShared { file, .. }
+            // These leave a file with device code, or an index or marker of it, in the host package.
+            Finding::AlreadyTransformed { file }
+            | Finding::DatabaseShared { file, .. }
             | Finding::DatabaseArchMismatch { file, .. }
             | Finding::DatabaseUnpaired { file, .. }
             | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
+            Finding::OldRuntimeNeeded { file, code_objects, .. } if !code_objects.is_empty() => {
+                (&mut self.kept_files, &file.path)
+            }
             Finding::InterpreterUnresolved { files, .. } => {
                 return self.interpreted.extend(files.iter().cloned());
             }

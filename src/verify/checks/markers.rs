@@ -26,10 +26,11 @@ impl TransformedBinary<'_> {
         found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
     }
 
-    /// Whether a finding says of each of its wrappers that no device code belongs to it.
+    /// Whether a finding says that its code is elsewhere, or of each of its wrappers that no device code belongs to it.
     fn has_no_code(&self, excuses: &Excuses) -> bool {
         let mut wrappers = 0..self.host.elf.wrappers.len();
-        wrappers.all(|wrapper| excuses.has_no_code(self.path, wrapper))
+        excuses.keeps_file(self.path)
+            || wrappers.all(|wrapper| excuses.has_no_code(self.path, wrapper))
     }
 
     /// Whether `key` is that of one of its wrappers.

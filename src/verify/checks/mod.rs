@@ -41,9 +41,7 @@ pub(super) fn check_set(
     excuses: &Excuses,
     problems: &mut Problems,
 ) -> Result<()> {
-    let set = Together::of(packages);
     for package in packages {
-        contents::check(package, &set, excuses, problems);
         lengths::check(package, problems);
         set_id::check(package, problems);
     }
@@ -55,6 +53,19 @@ pub(super) fn check_set(
     conflicts::check(packages, problems);
     needs::check(packages, excuses, problems)?;
     interpreters::check(packages, excuses, problems)?;
+    check_files(packages, excuses, problems)
+}
+
+/// Checks the files of packages, wheels or prefixes, and kernel databases with their indexes.
+pub(super) fn check_files(
+    packages: &[&Installed],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<()> {
+    let set = Together::of(packages);
+    for package in packages {
+        contents::check(package, &set, excuses, problems);
+    }
     pairs::check(packages, excuses, problems)?;
     integrity::check(packages, excuses, problems)
 }

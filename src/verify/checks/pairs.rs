@@ -108,7 +108,7 @@ fn single<'a>(
 
 /// The archs of a file: of code its own, of an index those in its name. What neither says is said
 /// by the other.
-fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
+pub(in crate::verify) fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
     let named: BTreeSet<BaseArch> = gfx::archs_in(stem).into_iter().collect();
     let own: BTreeSet<BaseArch> = match class {
         Class::CodeObject(Nature::Compiled(target)) => [target.base().clone()].into(),

@@ -13,7 +13,7 @@ use rockpack_base::run::Budget;
 use super::checks::contents::{self, Together};
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
-use super::checks::{integrity, manifests, markers, pairs};
+use super::checks::{check_files, manifests, markers};
 use super::own::facts::{self, Class};
 use super::own::installed::{Installed, InstalledNode, Side};
 use super::problem::{Problems, Report};
@@ -85,11 +85,9 @@ fn check_prefix(
         false => Excuses::of_some_wheels(),
     };
     let read = folders::examine(name, Side::Both, files, progress, problems);
-    contents::check(&read, &Together::of(&[&read]), &excuses, problems);
     markers::check(&[&read], &excuses, Scope::Prefix, problems);
     manifests::check(&[&read], Scope::Prefix, problems);
-    pairs::check(&[&read], &excuses, problems)?;
-    integrity::check(&[&read], &excuses, problems)?;
+    check_files(&[&read], &excuses, problems)?;
     report.prefixes += 1;
     count([&read], report);
     Ok(())

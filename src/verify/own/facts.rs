@@ -217,7 +217,10 @@ fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
         Some(Claimed::Archive)
     } else if is_elf(head, object::elf::EM_X86_64) && other_machine(head).is_none() {
         Some(Claimed::Host)
-    } else if index::kind(path)?.is_some() || head.starts_with(&aks2::MAGIC) {
+    } else if index::kind(path)?.is_some()
+        || aks2::MAGICS.iter().any(|magic| head.starts_with(magic))
+            && !index::arch_family_at(path).is_empty()
+    {
         Some(Claimed::Database)
     } else if is_elf(head, object::elf::EM_AMDGPU) || other_machine(head).is_some() {
         None
@@ -297,7 +300,7 @@ fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
     if path.ends_with(".kpm") {
         return kpm::Manifest::parse(content).map(Class::Manifest);
     }
-    let archs = aks2::archs(content, &index::arch_family_at(path))?.unwrap_or_default();
+    let archs = aks2::archs(content, &index::arch_family_at(path))?;
     if !archs.is_empty() {
         Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
     } else if is_index(path) {

@@ -85,6 +85,8 @@ pub(in crate::verify) enum Side {
     /// Both, as in an installed prefix. Binaries may be fat unless they say that they are
     /// transformed.
     Both,
+    /// Host files of a wheel that is not split, and kernel archives of other projects.
+    Plain,
 }
 
 /// A package that cannot be installed beside another one.

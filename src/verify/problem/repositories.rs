@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::relations::NamedVersion;
 use crate::package::Format;
+use crate::report::ExtraGap;
 use crate::report::words::{either, few};
 
 /// Why an index cannot be read.
@@ -145,10 +146,8 @@ pub enum OpenDependency {
     )]
     Path { path: String, owner: String },
     /// The requirement of an extra of a wheel.
-    #[display(
-        "its extra {extra} requires {requires}, which the index does not have, or not for its tags"
-    )]
-    Wheel { extra: String, requires: String },
+    #[display("{}", gap.describe(extra, requires))]
+    Wheel { extra: String, requires: String, gap: ExtraGap },
 }
 
 /// A contradiction in the indexes of a repository.

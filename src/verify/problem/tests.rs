@@ -15,7 +15,7 @@ use super::*;
 use crate::package::Format;
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
 use crate::report::fixture::{compare, own_fields};
-use crate::report::{ElfMachine, EmbeddedForm, Inconsistency, Soname};
+use crate::report::{ElfMachine, EmbeddedForm, ExtraGap, Inconsistency, Soname};
 
 const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
 const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
@@ -637,6 +637,7 @@ fn of_indexed_packages() -> Vec<Problem> {
         open_dependency(OpenDependency::Wheel {
             extra: "device-gfx942".to_owned(),
             requires: "torch-device-gfx942 ==2.13.0".to_owned(),
+            gap: ExtraGap::Absent,
         }),
         open_dependency(OpenDependency::Rpm {
             alternatives: texts(["a", "b", "c", "d", "e", "f"]),

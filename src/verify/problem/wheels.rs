@@ -4,6 +4,8 @@ use derive_more::Display;
 pub use rockpack_base::formats::wheel::{InfoFault, ListingFault};
 use serde::Serialize;
 
+use crate::report::ExtraGap;
+
 /// A difference between the texts of a wheel and its name, or its host.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
@@ -58,6 +60,9 @@ pub enum ExtraLack {
     /// A device wheel is needed without an extra.
     #[display("requires {wheel} without an extra, so that everybody gets its kernels")]
     WithoutExtra { wheel: String },
+    /// An extra, or the device wheel of its group, does not bring all that its GPU needs.
+    #[display("{}", gap.describe(extra, wheel))]
+    Gap { extra: String, wheel: String, gap: ExtraGap },
 }
 
 /// How a host and a device wheel are not pinned to each other.

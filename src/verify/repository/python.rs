@@ -117,8 +117,8 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         let page = python_index::Page::new(&package.project, folder, vec![wheel]).json().ok()?;
         serde_json::from_str::<Page>(&page).ok()?.files.pop()
     });
-    for OpenExtra { wheel: file, extra, requires } in Releases::of(&wheels).open_extras() {
-        let dependency = OpenDependency::Wheel { extra, requires };
+    for OpenExtra { wheel: file, extra, requires, gap } in Releases::of(&wheels).open_extras() {
+        let dependency = OpenDependency::Wheel { extra, requires, gap };
         context.problems.add(Problem::DependencyOpen { file, dependency });
     }
     Ok(())

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::wheel::{Place, Requirement, WheelFile, normalized, place};
+use rockpack_base::formats::wheel::{Place, Requirement, normalized, place};
 use rockpack_base::tree::{Node, TreePath};
 
-use super::set::{Sets, WheelSet};
+use super::set::{Sets, WheelSet, requirements};
 use crate::input::artifact::ScanOptions;
-use crate::input::wheel::{self, Wheel as FatWheel};
+use crate::input::wheel::{self, Wheel as FatWheel, always_required};
+use crate::package::device_wheel::EXTRA;
 use crate::report::Progress;
 use crate::verify::Options;
 use crate::verify::against::SetComparison;
@@ -36,6 +37,7 @@ const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS
 pub(super) struct Comparison<'a> {
     pub(super) options: &'a Options<'a>,
     pub(super) excuses: &'a Excuses,
+    pub(super) wheels: &'a [Wheel],
     /// The wheels that are verified, those included that cannot be read.
     pub(super) paths: &'a [PathBuf],
     /// Further requirements of every host wheel, by the receipts.
@@ -55,10 +57,16 @@ impl Comparison<'_> {
         for path in self.options.wheels {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let own = left.iter().position(|set| set.host.installed.file == *name);
-            if let Some(own) = own {
-                count += self.compare(left.remove(own), path, progress, problems)?;
-            } else if let Some(wheel) = sets.others.iter().find(|it| it.installed.file == *name) {
-                count += self.compare_copy(wheel, path, progress, problems)?;
+            let set = own.map(|own| left.remove(own));
+            let wheel = self.wheels.iter().find(|wheel| wheel.installed.file == *name);
+            if let Some(wheel) = wheel
+                && self.is_same(wheel, path)?
+            {
+                continue;
+            }
+            let alone = wheel.map(|host| WheelSet { host, devices: Vec::new() });
+            if let Some(set) = set.or(alone.as_ref()) {
+                count += self.compare(set, path, progress, problems)?;
             } else if !self.paths.iter().any(|given| given.file_name() == path.file_name()) {
                 return Err(no_host(path));
             }
@@ -74,21 +82,10 @@ impl Comparison<'_> {
         }
     }
 
-    /// Compares a wheel without device wheels with the one at `path`: a wheel without device code is copied
-    /// as it is.
-    fn compare_copy(
-        &self,
-        host: &Wheel,
-        path: &Path,
-        progress: &dyn Progress,
-        problems: &mut Problems,
-    ) -> Result<u64> {
+    /// Whether `wheel` has the bytes of the one at `path`, as copies have.
+    fn is_same(&self, wheel: &Wheel, path: &Path) -> Result<bool> {
         let fat = Content::open(path, &self.options.budget)?;
-        if fat.sha256()? == host.installed.sha256 {
-            return Ok(0);
-        }
-        let set = WheelSet { host, devices: Vec::new() };
-        self.compare(&set, path, progress, problems)
+        Ok(fat.len() == wheel.installed.size && fat.sha256()? == wheel.installed.sha256)
     }
 
     /// Compares a set with the fat wheel at `path`; how many code objects that has.
@@ -149,10 +146,11 @@ impl Texts<'_> {
     fn check(&self, problems: &mut Problems) {
         let Self { set, fat, .. } = self;
         self.check_metadata(problems);
+        let keeps_wheel = fat.wheel_file.agrees_with(&fat.name);
         for (name, member) in &fat.members {
             let Some(file) = name.strip_prefix(&fat.dist_info) else { continue };
             let Some(file) = file.strip_prefix('/') else { continue };
-            let is_anew = WRITTEN_ANEW.contains(&file) && !(file == "WHEEL" && self.keeps_wheel());
+            let is_anew = WRITTEN_ANEW.contains(&file) && !(file == "WHEEL" && keeps_wheel);
             let (path, was) = (format!("/{name}"), self.was());
             let loss = match set.host.texts.get(&path) {
                 _ if is_anew => continue,
@@ -162,7 +160,7 @@ impl Texts<'_> {
             };
             problems.add(Problem::FileLost { path, loss });
         }
-        if set.host.headers.is_purelib() != fat.wheel_file.is_purelib() && !self.keeps_wheel() {
+        if set.host.headers.is_purelib() != fat.wheel_file.is_purelib() && !keeps_wheel {
             let (path, was) = (format!("/{}/WHEEL", fat.dist_info), self.was());
             problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent { was } });
         }
@@ -186,12 +184,6 @@ impl Texts<'_> {
         member.map(|member| &member.sha256)
     }
 
-    /// Tells whether WHEEL stays unchanged, because it agrees with the file name.
-    fn keeps_wheel(&self) -> bool {
-        let FatWheel { name, wheel_file, .. } = self.fat;
-        wheel_file.tags() == WheelFile::tags_of(name) && wheel_file.build() == name.build.as_deref()
-    }
-
     /// METADATA has what that of the fat wheel has, and behind its last field what a split adds.
     fn check_metadata(&self, problems: &mut Problems) {
         let (before, after) = (self.fat.metadata.with(""), self.set.host.metadata.with(""));
@@ -207,19 +199,27 @@ impl Texts<'_> {
         }
     }
 
-    /// Tells if a split adds a line to METADATA: an extra that brings device wheels, one of these, or what the
-    /// receipt names.
+    /// Tells if a split adds a line to METADATA: an extra that brings device wheels, one of these, the
+    /// same extra of another wheel, or what the receipt names.
     fn is_made(&self, line: &str) -> bool {
-        let extras = &self.set.host.extras;
-        if let Some(extra) = line.strip_prefix("Provides-Extra: ") {
-            return extras.contains_key(&normalized(extra));
+        if let Some(extra) = line.strip_prefix("Provides-Extra: ").map(normalized) {
+            let mut made = requirements(self.set.host).filter(|it| self.is_of_extra(it));
+            return made.any(|it| it.condition.extras().contains(&extra));
         }
         let Some(text) = line.strip_prefix("Requires-Dist: ") else { return false };
         self.host_requires.iter().any(|own| *own == text)
-            || Requirement::parse(text).is_ok_and(|it| {
-                let needed = it.condition.extras().first().and_then(|extra| extras.get(extra));
-                it.exact().is_some() && needed.is_some_and(|needed| needed.contains(&it))
-            })
+            || Requirement::parse(text).is_ok_and(|it| self.is_of_extra(&it))
+    }
+
+    /// Tells if an extra requires a device wheel, or such an extra of another wheel that the wheel itself requires.
+    fn is_of_extra(&self, it: &Requirement) -> bool {
+        let [extra] = it.condition.extras() else { return false };
+        let mut required = always_required(&self.fat.metadata, self.host_requires.iter().copied());
+        let mut devices = self.set.host.extras.get(extra).into_iter().flatten();
+        it.exact().is_some() && devices.any(|device| device == it)
+            || matches!(&it.extras[..], [asked] if asked.starts_with(EXTRA))
+                && extra.starts_with(EXTRA)
+                && required.any(|own| own.project == it.project)
     }
 }
 

@@ -17,7 +17,8 @@ type Contents<'a> = BTreeMap<Sha, &'a str>;
 type Owners<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Contents<'a>>>;
 
 /// Reports each project whose file differs from that of the first project with the path, once for each two projects.
-pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
+/// Copies have what their input had.
+pub(super) fn check(sets: &Sets<'_>, copies: &BTreeSet<&str>, problems: &mut Problems) {
     let of_sets = sets.sets.iter().flat_map(|set| {
         let project = set.host.installed.name.as_str();
         set.wheels().map(move |wheel| (project, wheel))
@@ -38,6 +39,7 @@ pub(super) fn check(sets: &Sets<'_>, problems: &mut Problems) {
         let Some((first, own)) = owners.next() else { continue };
         for (project, others) in owners {
             if let Some((first_file, second_file)) = differing(own, others)
+                && !(copies.contains(first_file) && copies.contains(second_file))
                 && told.insert([*first, *project])
             {
                 let (first, second) = (first_file.to_owned(), second_file.to_owned());

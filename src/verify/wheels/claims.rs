@@ -9,7 +9,7 @@ use crate::verify::problem::{Problem, Problems, ReceiptLack};
 use crate::verify::subject::wheels::WheelArgument;
 
 /// Compares the wheels of an argument with its receipt, and takes over for which archs they are where
-/// their names do not say it.
+/// their names do not say it, or name more: a family may have members without code.
 pub(super) fn check(argument: &WheelArgument, wheels: &mut [Wheel], problems: &mut Problems) {
     let Some(receipt) = &argument.receipt else { return };
     let names = argument.wheels.iter().filter_map(|path| path.file_name());
@@ -27,7 +27,11 @@ pub(super) fn check(argument: &WheelArgument, wheels: &mut [Wheel], problems: &m
     for wheel in wheels.iter_mut().filter(|wheel| there.contains(&wheel.installed.file)) {
         let Some(record) = records.get(wheel.installed.file.as_str()) else { continue };
         if record.role == WheelKind::Device {
-            wheel.installed.stated_archs.get_or_insert_with(|| record.archs.clone());
+            let stated = &mut wheel.installed.stated_archs;
+            let has = |named: &Vec<String>| record.archs.iter().all(|arch| named.contains(arch));
+            if stated.as_ref().is_none_or(has) {
+                *stated = Some(record.archs.clone());
+            }
         }
         check_bytes(&wheel.installed, record.size, &record.sha256, problems);
     }

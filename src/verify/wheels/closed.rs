@@ -1,12 +1,17 @@
 //! The extras of a host wheel against the device wheels beside it, and these against their host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 
+use rockpack_base::formats::python_index::WheelPackage;
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
+use rockpack_base::gfx::archs_of_label;
 
-use super::set::{Sets, WheelSet, archs_of, requirements};
+use super::set::{Sets, WheelSet, requirements};
 use crate::package::device_wheel::{ALL, EXTRA, group};
+use crate::package::releases::{OpenExtra, Releases};
+use crate::report::ExtraGap;
+use crate::verify::checks::pairs;
 use crate::verify::own::wheel::{Wheel, spaced};
 use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
 
@@ -25,6 +30,21 @@ pub(super) fn check(
     for device in &set.devices {
         check_brought(set.host, device, sets, problems);
         check_device(set.host, device, &there, problems);
+    }
+}
+
+/// Checks that extras and device wheels bring all that a GPU needs, also of other hosts.
+pub(super) fn check_gaps(wheels: &[Wheel], copies: &BTreeSet<&str>, problems: &mut Problems) {
+    let package = |wheel: &Wheel| {
+        let file = &wheel.installed.file;
+        (file.clone(), WheelPackage::of(file, &wheel.metadata))
+    };
+    let packages: BTreeMap<String, WheelPackage> = wheels.iter().map(package).collect();
+    let mut open = Releases::of(&packages).open_extras();
+    open.retain(|it| it.gap != ExtraGap::Absent && !copies.contains(&*it.wheel));
+    for OpenExtra { wheel, extra, requires, gap } in open {
+        let lack = ExtraLack::Gap { extra, wheel: requires, gap };
+        problems.add(Problem::WheelExtra { wheel, lack });
     }
 }
 
@@ -74,9 +94,9 @@ fn check_extras(
     }
 }
 
-/// Some extra brings a device wheel, `device-all` does, and so does the one for its own group; the wheel of an arch
-/// family comes with every extra for one of its archs. Another project may do that in place of the host, as `rocm`
-/// does for `rocm-sdk-libraries`.
+/// Some extra brings a device wheel, `device-all` does, and so does the one for its own group, and for each arch of
+/// it; the wheel of an arch family comes with every extra for one of its archs. Another project may do that in place
+/// of the host, as `rocm` does for `rocm-sdk-libraries`.
 fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut Problems) {
     let name = device.installed.name.as_str();
     let bringing = host
@@ -102,21 +122,28 @@ fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut P
     }
 }
 
-/// The extras of a host for the archs that a device wheel names: the one for its group, or without one those for
-/// the archs of a family.
+/// The extras of a host for the archs of a device wheel: the one for its group, and those for the archs whose code
+/// it has; without one for its group those for the archs of a family.
 fn of_its_archs(host: &Wheel, device: &Wheel) -> Vec<String> {
-    let offered = offered(host);
-    let own = group(&device.installed.name).map(|group| format!("{EXTRA}{group}"));
-    if let Some(extra) = own.filter(|extra| offered.contains(extra)) {
-        return vec![extra];
+    let (mut offered, installed) = (offered(host), &device.installed);
+    let own = format!("{EXTRA}{}", group(&installed.name).unwrap_or_default());
+    if offered.contains(&own) {
+        // Other checks say if code is in the wrong wheel.
+        let code = installed.files().flat_map(|(path, it)| pairs::archs(path, &it.class));
+        let stated = code.filter(|arch| installed.states(arch));
+        let extras: BTreeSet<String> = stated.map(|arch| format!("{EXTRA}{arch}")).collect();
+        offered.retain(|extra| *extra == own || extras.contains(extra));
+    } else {
+        let archs = installed.stated_archs.as_deref().unwrap_or_default();
+        offered.retain(|extra| host.extras.contains_key(extra) && is_for_some_of(archs, extra));
     }
-    let archs = device.installed.stated_archs.as_deref().unwrap_or_default();
-    offered.into_iter().filter(|extra| is_for_one_of(archs, extra)).collect()
+    offered.into_iter().collect()
 }
 
-fn is_for_one_of(archs: &[String], extra: &str) -> bool {
-    let label = extra.strip_prefix(EXTRA).unwrap_or_default();
-    archs_of(label).is_some_and(|own| own.iter().any(|arch| archs.contains(arch)))
+/// Tells if an extra is for some of `archs` and no others: a group with the name of a family may lack members of it.
+fn is_for_some_of(archs: &[String], extra: &str) -> bool {
+    let own = archs_of_label(extra.strip_prefix(EXTRA).unwrap_or_default());
+    !own.is_empty() && own.iter().all(|arch| archs.iter().any(|it| it == arch.as_str()))
 }
 
 /// A device wheel is installed with its host and in no other way.

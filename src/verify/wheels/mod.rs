@@ -17,18 +17,18 @@ use rockpack_base::content::real_path;
 use rockpack_base::error::Result;
 use rockpack_base::formats::wheel::{WheelName, normalized};
 
-use super::checks::contents::{self, Together};
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
-use super::checks::{integrity, markers, ownership, pairs, twice};
+use super::checks::{check_files, markers, ownership, twice};
 use super::own::facts::{Class, FileFacts};
 use super::own::installed::Installed;
 use super::own::wheel::{self, Wheel};
-use super::partial::Sieve;
+use super::partial::{Extent, Sieve};
 use super::problem::{ListingFault, MemberFault, Problem, Problems, Report};
 use super::subject::wheels::WheelArgument;
 use super::{Options, others, read_files};
 use crate::receipt::FindingRecord;
+use crate::receipt::wheels::WheelKind;
 use crate::report::Progress;
 use against::Comparison;
 use set::{Sets, WheelSet};
@@ -55,12 +55,15 @@ pub(super) fn check(
     }
     let mut found = Problems::default();
     let paths = each_once(arguments.iter().flat_map(|argument| &argument.wheels))?;
-    let read = |path: &PathBuf| wheel::read(path, &options.budget);
+    let receipts: Vec<_> =
+        arguments.iter().filter_map(|argument| argument.receipt.as_ref()).collect();
+    let records = receipts.iter().flat_map(|receipt| &receipt.wheels);
+    let copied = records.filter(|record| record.role == WheelKind::Copy);
+    let copies: BTreeSet<&str> = copied.map(|record| record.file_name.as_str()).collect();
+    let read = |path: &PathBuf| wheel::read(path, &copies, &options.budget);
     let mut wheels = read_files(&paths, PathBuf::as_path, progress, read, &mut found);
     set::take_sides(&mut wheels);
     arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
-    let receipts: Vec<_> =
-        arguments.iter().filter_map(|argument| argument.receipt.as_ref()).collect();
     let host_requires = receipts.iter().flat_map(|receipt| &receipt.host_requires).collect();
     let findings: Vec<FindingRecord> =
         receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
@@ -68,29 +71,26 @@ pub(super) fn check(
     report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
     let sets = Sets::of(&wheels);
     let unread = unread(&paths, &wheels);
-    for set in &sets.sets {
-        check_set(set, &excuses, &mut found)?;
-        closed::check(set, &sets, &unread, &mut found);
-    }
-    between::check(&sets, &mut found);
-    for (device, host) in &sets.alone {
-        check_members(device, &mut found);
-        let (wheel, host) = (device.installed.file.clone(), host.clone());
-        found.add(Problem::WheelHostMissing { wheel, host });
-    }
+    let of_copies = check_sets(&sets, &unread, &excuses, &mut found)?;
+    closed::check_gaps(&wheels, &copies, &mut found);
+    between::check(&sets, &copies, &mut found);
     report.wheels = wheels.len();
     for wheel in &sets.others {
-        check_alone(wheel, &mut found)?;
+        check_files(&[&wheel.installed], &excuses, &mut found)?;
         report.wheels_without_digests += usize::from(wheel.if_split.iter().any(is_without_digest));
     }
     let mut sieve = Sieve::new(options.extent);
     problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+    let mut part = Sieve::new(Extent::Part);
+    problems.extend(part.sift(of_copies, wheels.iter().map(|wheel| &wheel.installed)));
+    report.undecided.extend(part.undecided());
     others::count(wheels.iter().map(|wheel| &wheel.installed), report);
     if !options.wheels.is_empty() {
         wheels.iter_mut().for_each(Wheel::drop_texts);
         let mut found = Problems::default();
-        let compared = Comparison { options, excuses: &excuses, paths: &paths, host_requires };
-        let count = compared.check(&Sets::of(&wheels), progress, &mut found)?;
+        let (excuses, wheels, paths) = (&excuses, wheels.as_slice(), paths.as_slice());
+        let compared = Comparison { options, excuses, wheels, paths, host_requires };
+        let count = compared.check(&Sets::of(wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
         problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
     }
@@ -125,23 +125,40 @@ fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
     names.map(|name: WheelName| normalized(&name.distribution)).collect()
 }
 
+/// Checks host wheels with their device wheels, and device wheels without a host. Returns the problems of copies:
+/// the rest of a set that was split before need not have been in the run.
+fn check_sets(
+    sets: &Sets<'_>,
+    unread: &BTreeSet<String>,
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<Problems> {
+    let mut of_copies = Problems::default();
+    for set in &sets.sets {
+        let found = if set.host.is_copy { &mut of_copies } else { &mut *problems };
+        check_set(set, excuses, found)?;
+        closed::check(set, sets, unread, found);
+    }
+    for (device, host) in &sets.alone {
+        let found = if device.is_copy { &mut of_copies } else { &mut *problems };
+        check_members(device, found);
+        let (wheel, host) = (device.installed.file.clone(), host.clone());
+        found.add(Problem::WheelHostMissing { wheel, host });
+    }
+    Ok(of_copies)
+}
+
 /// Checks a host wheel with its device wheels.
 fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<()> {
     let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
-    let together = Together::of(&packages);
-    for package in &packages {
-        contents::check(package, &together, excuses, problems);
-    }
-    for wheel in set.wheels() {
+    for wheel in set.wheels().filter(|wheel| !wheel.is_copy) {
         wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
     }
     twice::check(&packages, problems);
     ownership::check(&packages, Scope::Wheels, problems);
     markers::check(&packages, excuses, Scope::Wheels, problems);
-    pairs::check(&packages, excuses, problems)?;
-    integrity::check(&packages, excuses, problems)?;
     set.devices.iter().for_each(|device| check_members(device, problems));
-    Ok(())
+    check_files(&packages, excuses, problems)
 }
 
 /// Nothing in a device wheel is run by Python or a shell.
@@ -161,13 +178,4 @@ fn is_run(path: &str, facts: &FileFacts) -> bool {
         || RUN.contains(&ending)
         || path.starts_with(SCRIPTS)
         || path.ends_with(ENTRY_POINTS)
-}
-
-/// Checks a wheel that belongs to no set.
-fn check_alone(wheel: &Wheel, problems: &mut Problems) -> Result<()> {
-    let excuses = Excuses::default();
-    let packages = [&wheel.installed];
-    contents::check(&wheel.installed, &Together::of(&packages), &excuses, problems);
-    pairs::check(&packages, &excuses, problems)?;
-    integrity::check(&packages, &excuses, problems)
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use rockpack_base::formats::wheel::{Condition, Requirement, Version};
-use rockpack_base::gfx::{BaseArch, arch_of_sanitized, archs_in, members_of_arch_family};
+use rockpack_base::gfx::archs_of_label;
 
 use crate::package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
 use crate::verify::checks::set_archives::is_in_kernel_folder;
-use crate::verify::own::facts::Class;
+use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::Side;
 use crate::verify::own::wheel::Wheel;
 
@@ -58,9 +58,7 @@ pub(super) fn take_sides(wheels: &mut [Wheel]) {
         let side = side(wheel, &brought);
         wheel.installed.side = Some(side);
         if side == Side::Kernels {
-            let mut stated = archs(&wheel.installed.name);
-            stated.iter_mut().for_each(|all| all.retain(|arch| may_be_for(wheel, arch)));
-            wheel.installed.stated_archs = stated;
+            wheel.installed.stated_archs = stated_archs(wheel);
             let own = companions.get(&wheel.installed.name);
             wheel.installed.comes_with = own.cloned().unwrap_or_default();
         }
@@ -90,12 +88,13 @@ fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement
         let is_of_label =
             project.strip_suffix(label).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'));
         let is_device = is_named_after(project, own)
-            || is_of_label && archs_of(label).is_some()
+            || is_of_label && !archs_of_label(label).is_empty()
             || is_host && requirement.exact() == version.as_ref()
             || pins.get(project).is_some_and(|pins| pins.contains(own));
+        let asks_host = requirement.extras.iter().any(|extra| extra.starts_with(EXTRA));
         if project == own {
             named.push((extra.clone(), requirement.extras));
-        } else if is_device {
+        } else if is_device && !asks_host {
             found.entry(extra.clone()).or_default().push(requirement);
         }
     }
@@ -130,7 +129,15 @@ fn side(wheel: &Wheel, brought: &BTreeSet<String>) -> Side {
         .installed
         .files()
         .any(|(path, facts)| facts.class.claims_to_be_archive() && is_in_kernel_folder(path));
-    if has_archive { Side::Kernels } else { Side::Both }
+    if has_archive && (group(&wheel.installed.name).is_some() || pinned(wheel).next().is_some()) {
+        return Side::Kernels;
+    }
+    let is_fat = wheel.installed.files().any(|(_, facts)| match &facts.class {
+        Class::Host(host) => host.device_code.is_some(),
+        Class::CodeObject(_) | Class::Bundle(_) | Class::Broken(Claimed::Device, _) => true,
+        class => class.claims_to_be_archive(),
+    });
+    if is_fat && !wheel.is_copy { Side::Both } else { Side::Plain }
 }
 
 /// Tells if the device code of a binary of the wheel is elsewhere.
@@ -159,27 +166,11 @@ fn pinned(wheel: &Wheel) -> impl Iterator<Item = String> + '_ {
 
 /// The archs that a device wheel says in its name that it is for; none if it says so in words that are
 /// those of a configuration.
-fn archs(name: &str) -> Option<Vec<String>> {
-    group(name).and_then(archs_of)
-}
-
-/// The archs in the name of a group; none if it names none.
-pub(super) fn archs_of(group: &str) -> Option<Vec<String>> {
-    if let Some(arch) = arch_of_sanitized(&group.replace('-', "_")) {
-        // A wheel for a processor may have the variant for strict checks of it.
-        return Some(vec![arch.to_string(), format!("{arch}-strict")]);
-    }
-    let several = arch_names(archs_in(group));
-    let all = if several.join("-") == group {
-        several
-    } else {
-        arch_names(members_of_arch_family(group))
-    };
-    (!all.is_empty()).then_some(all)
-}
-
-fn arch_names(archs: Vec<BaseArch>) -> Vec<String> {
-    archs.iter().map(ToString::to_string).collect()
+fn stated_archs(wheel: &Wheel) -> Option<Vec<String>> {
+    let named = archs_of_label(group(&wheel.installed.name)?);
+    // A wheel for a processor may have the variant for strict checks of it.
+    let all = named.iter().flat_map(|arch| [arch.to_string(), format!("{arch}-strict")]);
+    (!named.is_empty()).then(|| all.filter(|arch| may_be_for(wheel, arch)).collect())
 }
 
 /// The distributions that come with each device wheel of a host, by every extra that brings it.
@@ -203,7 +194,7 @@ impl<'a> Sets<'a> {
         let index = HostIndex::of(with_side(wheels, Side::Host).collect());
         let mut sets = Self {
             sets: index.hosts.iter().map(|host| WheelSet { host, devices: Vec::new() }).collect(),
-            others: with_side(wheels, Side::Both).collect(),
+            others: with_side(wheels, Side::Both).chain(with_side(wheels, Side::Plain)).collect(),
             ..Self::default()
         };
         for device in with_side(wheels, Side::Kernels) {
@@ -280,7 +271,12 @@ impl<'a> HostIndex<'a> {
         }
         let version = device.name.parsed_version();
         let candidates = names.into_iter().flat_map(|name| self.of_version(name, version.as_ref()));
-        candidates.max_by_key(|at| self.hosts.get(*at).map(|host| likeness(host, device)))
+        let ranked = candidates.filter_map(|at| Some((likeness(self.hosts.get(at)?, device), at)));
+        // Of a set that was copied, a run need not have all wheels.
+        let own = ranked.filter(|([_, is_version, is_tagged, _], _)| {
+            !device.is_copy || *is_version && *is_tagged
+        });
+        own.max().map(|(_, at)| at)
     }
 
     /// The hosts of a project that have the version; all of the project if none has it.
@@ -292,8 +288,8 @@ impl<'a> HostIndex<'a> {
 }
 
 /// Ranks hosts of a device wheel: by its extras, its version, its tags and its build.
-fn likeness(host: &Wheel, device: &Wheel) -> (bool, bool, bool, bool) {
+fn likeness(host: &Wheel, device: &Wheel) -> [bool; 4] {
     let brings = brought(host).any(|name| name == device.installed.name);
     let is_version = host.name.parsed_version() == device.name.parsed_version();
-    (brings, is_version, host.tags() == device.tags(), host.name.build == device.name.build)
+    [brings, is_version, host.tags() == device.tags(), host.name.build == device.name.build]
 }

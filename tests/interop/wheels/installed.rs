@@ -8,10 +8,10 @@ use support::tools::{self, need, said, told};
 use super::{CLIENTS, Environment, both};
 
 /// The distributions installed with the extra for gfx1100.
-const WITH_GFX1100: [&str; 3] = ["x-1.0", "x_device_gfx1100-1.0", SHARED];
+const WITH_GFX1100: [&str; 3] = ["x-1.0", SHARED, "x_device_gfx1100-1.0"];
 
 /// The wheel with the files for all archs of gfx11.
-const SHARED: &str = "x_device_gfx11xx-1.0";
+const SHARED: &str = "x_device_gfx11-1.0";
 
 #[test]
 fn extras_bring_their_device_wheels() {
@@ -54,7 +54,7 @@ fn upgrades_take_device_wheels_along_by_their_extra() {
         let text = told(&mut environment.install(client, &both().out(), &["--upgrade", "x"]));
         assert!(text.ends_with("exit status: 0\n"), "{client}: {text}");
         assert!(client == "uv" || text.contains("x-device-gfx1100 1.0 requires x==1.0"), "{text}");
-        let left = ["x-2.0", "x_device_gfx1100-1.0", SHARED];
+        let left = ["x-2.0", SHARED, "x_device_gfx1100-1.0"];
         assert_eq!(environment.installed(), left, "{client}");
         let check = told(&mut environment.client(client, "check"));
         assert!(
@@ -77,10 +77,11 @@ fn wheels_are_uninstalled_in_either_order() {
     for client in CLIENTS {
         let room = tempfile::tempdir().unwrap();
         let environment = Environment::new(room.path());
-        let install =
-            || said(&mut environment.install(client, &both().out(), &["x[device-gfx1100]==1.0"]));
-        for host_first in [true, false] {
-            install();
+        // The device wheel by itself is as complete as the extra.
+        for (asked, host_first) in [("x[device-gfx1100]", true), ("x-device-gfx1100", false)] {
+            let asked = format!("{asked}==1.0");
+            said(&mut environment.install(client, &both().out(), &[&asked]));
+            assert_eq!(environment.installed(), WITH_GFX1100, "{client} {asked}");
             if host_first {
                 environment.uninstall(client, &["x"]);
                 assert_eq!(environment.archives(), ["gfx1100"], "{client}");

@@ -8,6 +8,7 @@ mod host_files;
 mod kept;
 mod machines;
 mod modules;
+mod runtimes;
 mod unusable;
 
 use std::collections::BTreeSet;

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::Value;
 use support::example::{names, rockpack};
-use support::fat_wheels::{Made, WheelSpec, fat, library, wheel_command};
-use support::tools::told;
+use support::fat_wheels::{
+    Made, WheelSpec, fat, library, library_needing, linked, read_one, wheel_command,
+};
+use support::tools::{self, told};
 
 fn plain() -> WheelSpec {
     WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library())
@@ -20,10 +24,11 @@ fn findings(made: &Made) -> Vec<(String, Value)> {
     findings.into_iter().map(code).collect()
 }
 
-/// The codes of a run's findings, without the one for a runtime elsewhere, which all these wheels have.
+/// The codes of a run's findings, without those for a runtime elsewhere and for the names of device wheels, which
+/// all these wheels have.
 fn codes(made: &Made) -> Vec<String> {
     let codes = findings(made).into_iter().map(|(code, _)| code);
-    codes.filter(|code| code != "R124").collect()
+    codes.filter(|code| !["R124", "R145"].contains(&code.as_str())).collect()
 }
 
 /// The text of the only finding with this code.
@@ -43,6 +48,28 @@ fn a_plain_wheel_has_no_finding_but_its_runtime() {
     let receipt = made.receipt();
     let own = receipt["findings"][0].to_string();
     assert!(own.contains("x-1.0-py3-none-manylinux_2_17_x86_64.whl"), "{own}");
+}
+
+/// Nobody has registered names like x-device-gfx1100. A run says so once, unless it makes none.
+#[test]
+fn names_that_are_open_to_everyone_are_told() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let (input, out) = (room.path().join("in"), room.path().join("out"));
+    plain().write(&input);
+    WheelSpec::new("y", "1.0").file("y/_C.so", &library()).write(&input);
+    let said = told(wheel_command(&[&input], &out).arg("--device-name").arg("{name}-gpu-{group}"));
+    assert_eq!(said.matches("R145").count(), 1, "{said}");
+    assert!(said.contains("x-gpu-gfx1100") && said.contains("--index-url"), "{said}");
+    assert!(said.contains("note: R145"), "{said}");
+    for (input, options) in [
+        // No wheel is split.
+        (&out, &[][..]),
+        (&input, &["--device-name", "amd-{name}-device-{group}"]),
+    ] {
+        let said = told(wheel_command(&[input], &room.path().join("more")).args(options));
+        assert!(said.ends_with("exit status: 0\n") && !said.contains("R145"), "{said}");
+    }
 }
 
 #[test]
@@ -103,19 +130,35 @@ fn what_pypi_refuses_is_told() {
     }
 }
 
+/// The functions that a runtime takes from others or defines decide, not the texts that patchelf leaves.
 #[test]
 fn a_runtime_in_the_wheel_has_to_read_archives() {
     support::kpack::need_python();
-    let name = "x/lib/libamdhip64.so.7";
-    let able = ["needs librocm_kpack.so.0", "asks for ROCM_KPACK_PATH"];
-    for text in able {
-        // The names are at the edge of the reader's buffer.
-        let text = format!("{}{text}", "R".repeat((128 << 10) - 9));
-        let made = Made::of(&plain().text(name, &text), &[]);
-        assert_eq!(findings(&made).len(), 0, "{}", made.said);
-    }
-    let unable = plain().text(name, "\u{7f}ELF without anything of it");
+    tools::need(&["patchelf", "eu-strip"]);
     let room = tempfile::tempdir().unwrap();
+    let link = |name, code, libraries: &[&Path]| linked(room.path(), name, code, libraries);
+    let kpack = link("librocm_kpack-1a2b3c4d.so.0.1.0", "", &[]);
+    let calls =
+        "int kpack_load_code_object(void);\nint f(void) { return kpack_load_code_object(); }\n";
+    let texts =
+        "const char *texts = \"librocm_kpack.so.0 ROCM_KPACK_PATH kpack_load_code_object\";\n";
+    let imports = link("imports.so", calls, &[]);
+    let defines = link("defines.so", "int kpack_load_code_object(void) { return 0; }\n", &[]);
+    let needs = link("needs.so", texts, &[&kpack]);
+    let name = "x/lib/libamdhip64.so.7";
+    for able in [&imports, &defines, &needs] {
+        let made = Made::of(&plain().file(name, able), &[]);
+        assert!(codes(&made).is_empty() && !made.said.contains("R124"), "{able:?}: {}", made.said);
+    }
+    let unable = room.path().join("unable.so");
+    fs::copy(&needs, &unable).unwrap();
+    tools::run(
+        Command::new("patchelf")
+            .args(["--remove-needed"])
+            .arg(kpack.file_name().unwrap())
+            .arg(&unable),
+    );
+    let unable = plain().file(name, &unable);
     let wheel = unable.write(&room.path().join("in"));
     let out = room.path().join("out");
     let said = told(&mut wheel_command(&[&wheel], &out));
@@ -128,11 +171,94 @@ fn a_runtime_in_the_wheel_has_to_read_archives() {
     assert_eq!(codes(&made), ["R125"], "{}", made.said);
     assert!(text(&made, "R125").contains(name));
     // Two copies, as auditwheel makes them: one supports archives, one does not.
-    let two = unable.text("x.libs/libamdhip64-1a2b3c4d.so.7.1", "ROCM_KPACK_PATH");
+    let two = unable.file("x.libs/libamdhip64-1a2b3c4d.so.7.1", &imports);
     let wheel = two.write(&room.path().join("two"));
     let said = told(&mut wheel_command(&[&wheel], &out));
     assert!(said.ends_with("exit status: 2\n") && said.contains(name), "{said}");
     assert!(!said.contains("1a2b3c4d"), "{said}");
+    // Neither loads anything.
+    let debug = room.path().join("debug");
+    let mut strip = Command::new("eu-strip");
+    tools::run(strip.arg("-f").arg(&debug).arg("-o").arg(room.path().join("rest")).arg(&imports));
+    let others = plain().text(name, "\u{7f}ELF without anything of it");
+    let made = Made::of(&others.file(&format!("{name}.debug"), &debug), &[]);
+    assert!(codes(&made).is_empty() && made.said.contains("R124"), "{}", made.said);
+}
+
+/// Libraries that need the runtime of ROCm 6 or older, or what only such releases have, stay fat.
+#[test]
+fn code_for_runtimes_before_rocm_7_stays_fat() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let folder = room.path();
+    let runtime = linked(folder, "libamdhip64.so.6", "", &[]);
+    let kept = [
+        ("x/_runtime.so", "libamdhip64.so.6"),
+        ("x/_blas.so", "libhipblas.so.2"),
+        ("x.libs/lib_rtc-1a2b3c4d.so", "libhiprtc-1.so.6"),
+    ];
+    let mut wheel = plain()
+        .file("x/_new.so", &library_needing(folder, "libhipblas.so.3"))
+        .file("x/_any.so", &library_needing(folder, "libm.so.6"))
+        // Only what stays fat loads it.
+        .file("x.libs/libamdhip64-1a2b3c4d.so.6.4", &runtime);
+    for (member, needed) in kept {
+        wheel = wheel.file(member, &library_needing(folder, needed));
+    }
+    let made = Made::of(&wheel, &[]);
+    assert_eq!(codes(&made), ["R142"; 3], "{}", made.said);
+    assert!(made.said.contains("R124"), "{}", made.said);
+    let host = made.wheel("x");
+    let fat = read_one(&made.fat);
+    for (member, library) in kept {
+        let named = |text: &str| text.contains(member) && text.contains(library);
+        let mut all = findings(&made).into_iter();
+        assert!(all.any(|(_, it)| named(&it.to_string())), "{}", made.said);
+        assert_eq!(host.member(member)["sha256"], fat.member(member)["sha256"], "{member}");
+    }
+    for member in ["x/_C.so", "x/_new.so", "x/_any.so"] {
+        assert_ne!(host.member(member)["sha256"], fat.member(member)["sha256"], "{member}");
+    }
+    let said = told(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+    // A host wheel with such libraries is copied.
+    let again = room.path().join("again");
+    let host_file = made.out().join(made.fat.file_name().unwrap());
+    let said = told(&mut wheel_command(&[&host_file], &again));
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+    assert!(fs::read_to_string(again.join("wheels.json")).unwrap().contains("R123"), "{said}");
+    let any = Made::of(&wheel, &["--any-runtime"]);
+    assert_eq!(codes(&any), ["R125", "R142", "R142", "R142"], "{}", any.said);
+    let host = any.wheel("x");
+    for (member, _) in kept {
+        assert_ne!(host.member(member)["sha256"], fat.member(member)["sha256"], "{member}");
+    }
+}
+
+/// A library of the wheel needs the old runtime for a binary that does not; it stays fat, although no transform
+/// could take its code out.
+#[test]
+fn binaries_need_what_their_libraries_need() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let folder = room.path();
+    let runtime = linked(folder, "libamdhip64.so.6", "", &[]);
+    let helper = linked(folder, "libhelper.so.1", "", &[&runtime]);
+    let binary = library_needing(folder, "libhelper.so.1");
+    let mut bytes = fs::read(&binary).unwrap();
+    let at = bytes.windows(18).position(|name| name == b".hipFatBinSegment\0").unwrap();
+    bytes[at + 1] = b'x';
+    fs::write(&binary, bytes).unwrap();
+    let wheel = plain().file("x/_old.so", &binary);
+    let made = Made::of(&wheel.clone().file("x.libs/libhelper.so.1", &helper), &[]);
+    assert_eq!(codes(&made), ["R142"], "{}", made.said);
+    let said = text(&made, "R142");
+    assert!(said.contains("libamdhip64.so.6") && said.contains("stays in it"), "{said}");
+    let said = told(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+    assert!(said.ends_with("exit status: 0\n"), "{said}");
+    let wheel = wheel.write(&folder.join("in"));
+    let said = told(&mut wheel_command(&[&wheel], &folder.join("out")));
+    assert!(said.contains("there is no .hipFatBinSegment") && !said.contains("R142"), "{said}");
 }
 
 #[test]

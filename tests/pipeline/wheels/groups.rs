@@ -8,7 +8,8 @@ use support::device::{aks2, link, offload_binary};
 use support::example::rockpack;
 use support::fat_wheels::{DATABASE, Made, WheelSpec, fat, library, wheel_command};
 use support::kpack::{code_object, mach};
-use support::tools;
+use support::tools::said;
+use support::wheels::{PLAIN, WheelFile, archive};
 
 use crate::odd_code::{self, GFX1100, HOST};
 
@@ -32,6 +33,11 @@ fn generic_code_is_required_where_nothing_else_is_there() {
     assert_eq!(host.requires("device-gfx942"), ["x-device-gfx942 == 1.0"].into());
     assert_eq!(host.requires("device-gfx11-generic"), [generic].into());
     assert_eq!(host.requires("device-all").len(), 4);
+    // The device wheel is as complete by its name; the generic one requires its host alone.
+    let device = made.wheel("x-device-gfx1101");
+    assert_eq!(device.requires(""), ["x == 1.0", generic].into());
+    assert_eq!(made.wheel("x-device-gfx1100").requires(""), ["x == 1.0"].into());
+    assert_eq!(made.wheel("x-device-gfx11-generic").requires(""), ["x == 1.0"].into());
 }
 
 /// SPIR-V runs everywhere. It is required only if a wrapper has nothing else for an arch.
@@ -68,11 +74,17 @@ fn extras_bring_the_wheel_of_a_family_where_it_has_code() {
     let room = tempfile::tempdir().unwrap();
     let library = link(room.path(), "library.so", &[("one", &["gfx1100", "gfx1150"])], &[]);
     let some = aks2(&["gfx1100", "gfx1101"]);
+    // AOTriton 0.13 keeps these files in an archive.
+    let [one, other] =
+        ["gfx1100", "gfx1101"].map(|arch| WheelFile { bytes: aks2(&[arch]), mode: PLAIN });
+    let archived = archive([("Q='*fp16:16'", &one), ("Q='*bf16:16'", &other)].into_iter());
     let signature = "x/lib/aotriton.images/amd-gfx11xx/__signature__";
     let alone = WheelSpec::new("x", "1.0").text("x/__init__.py", "").text(signature, "0.11");
     let with_library = WheelSpec::new("x", "1.0").file("x/_C.so", &library);
     assert_brought(alone, &some, &["gfx1100", "gfx1101"], &[]);
-    assert_brought(with_library.clone(), &some, &["gfx1100", "gfx1101"], &["gfx1150"]);
+    for images in [some, archived] {
+        assert_brought(with_library.clone(), &images, &["gfx1100", "gfx1101"], &["gfx1150"]);
+    }
     // The folder decides where the file does not.
     assert_brought(with_library, b"AKS2, and no stream", &["gfx1100", "gfx1150"], &[]);
 }
@@ -97,7 +109,32 @@ fn assert_brought(wheel: WheelSpec, images: &[u8], bringing: &[&str], others: &[
     let [expected, expected_rest]: [BTreeSet<String>; 2] = [named(bringing), named(others)];
     assert!(found.iter().eq(&expected), "{found:?}");
     assert!(rest.iter().eq(&expected_rest), "{rest:?}");
-    tools::said(rockpack().arg("verify").arg(made.out()));
+    said(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+}
+
+/// A group with the name of a family has only some of its members: it does not need what is for the others.
+#[test]
+fn a_group_does_not_bring_code_for_other_members_of_its_family() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let (config, images) = (room.path().join("config.json"), room.path().join("images"));
+    let groups = serde_json::json!({"architecture_groups": {
+        "gfx110X": {"architectures": ["gfx1100"]},
+        "other": {"architectures": ["gfx1101", "gfx1102", "gfx1151", "gfx906"]},
+    }});
+    fs::write(&config, groups.to_string()).unwrap();
+    fs::write(&images, aks2(&["gfx1101", "gfx1151"])).unwrap();
+    let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+    let wheel = wheel.file("x/lib/aotriton.images/amd-gfx11xx/flash/a.aks2", &images);
+    let made = Made::of(&wheel, &["--config", config.to_str().unwrap()]);
+    let host = made.wheel("x");
+    let [own, other, shared] =
+        ["gfx110x", "other", "gfx11"].map(|label| format!("x-device-{label} == 1.0"));
+    for name in ["gfx110x", "gfx1100"] {
+        assert_eq!(host.requires(&format!("device-{name}")), [&*own].into(), "{name}");
+    }
+    assert_eq!(host.requires("device-gfx1101"), [&*other, &*shared].into());
+    said(rockpack().arg("verify").arg(made.out()));
 }
 
 #[test]
@@ -112,15 +149,26 @@ fn groups_of_the_configuration_are_wheels() {
     fs::write(&config, groups.to_string()).unwrap();
     let made = Made::of(&fat(), &["--config", config.to_str().unwrap()]);
     let host = made.wheel("x");
-    assert_eq!(
-        host.fields("Provides-Extra"),
-        ["more", "device-gfx110x", "device-rest", "device-all"]
-    );
-    // Both read AOTriton's images for all of gfx11.
-    let shared = "x-device-gfx11xx == 1.0";
-    assert_eq!(host.requires("device-gfx110x"), ["x-device-gfx110x == 1.0", shared].into());
-    assert_eq!(host.requires("device-rest"), ["x-device-rest == 1.0", shared].into());
+    let groups = [
+        ("gfx110x", &["gfx1100", "gfx1101", "gfx1102"][..]),
+        ("rest", &["gfx1151", "gfx1200", "gfx1201", "gfx906", "gfx90a"]),
+    ];
+    let mut extras = vec!["more".to_owned()];
+    extras.extend(groups.map(|(group, _)| format!("device-{group}")));
+    // Both read AOTriton's images for all of gfx11. Each arch has the extra of its group under its own name.
+    let shared = "x-device-gfx11 == 1.0";
+    for (group, archs) in groups {
+        let own = format!("x-device-{group} == 1.0");
+        for name in [&group].into_iter().chain(archs) {
+            let required = host.requires(&format!("device-{name}"));
+            assert_eq!(required, [own.as_str(), shared].into(), "{name}");
+        }
+        extras.extend(archs.iter().map(|arch| format!("device-{arch}")));
+    }
+    extras.push("device-all".to_owned());
+    assert_eq!(host.fields("Provides-Extra"), extras);
     let wheel = made.wheel("x-device-gfx110x");
+    assert_eq!(wheel.requires(""), ["x == 1.0", shared].into());
     let archives = wheel.names().into_iter().filter(|name| name.ends_with(".kpack"));
     assert_eq!(archives.count(), 3);
     let named: Vec<&str> =
@@ -135,24 +183,99 @@ fn groups_of_the_configuration_are_wheels() {
     assert_eq!(archs("x-device-gfx110x"), serde_json::json!(["gfx1100", "gfx1101", "gfx1102"]));
 }
 
-/// `device-all` is the extra for all device wheels, so no group can be called `all`.
+/// A family shares the wheel of the group with its name, or with that of its folder. The extras of all its archs bring
+/// the wheel. An arch without code has no extra.
 #[test]
-fn a_group_is_not_called_all() {
+fn a_group_and_a_family_of_one_name_are_one_wheel() {
     support::kpack::need_python();
+    assert_is_one_wheel("gfx12.0", "gfx12-0");
+    assert_is_one_wheel("gfx120X", "gfx120x");
+}
+
+/// Splits a wheel with files of two families, if a group `name` is the second, and has a wheel with this label.
+fn assert_is_one_wheel(name: &str, label: &str) {
     let room = tempfile::tempdir().unwrap();
     let config = room.path().join("config.json");
     let groups = serde_json::json!({"architecture_groups": {
-        "all": {"architectures": ["gfx1100", "gfx1101", "gfx1102"], "display_name": "All"},
-        "old": {"architectures": ["gfx906"], "display_name": "Old"},
+        "GFX110X": {"architectures": ["gfx1100", "gfx1101"]},
+        name: {"architectures": ["gfx1200"]},
+        "other": {"architectures": ["gfx1102", "gfx1151", "gfx906", "gfx908"]},
     }});
     fs::write(&config, groups.to_string()).unwrap();
+    let images = "x/lib/aotriton.images/amd-gfx110x/flash/a.bin";
+    let more = "x/lib/aotriton.images/amd-gfx120X/flash/a.bin";
+    let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+    let wheel = wheel.text(images, "of gfx110x").text(more, "of gfx120x");
+    let made = Made::of(&wheel, &["--config", config.to_str().unwrap()]);
+    let host = made.wheel("x");
+    let named = format!("gfx110x {label} other gfx1100 gfx1101 gfx1102 gfx1200 gfx906 all");
+    let extras: Vec<String> = named.split(' ').map(|name| format!("device-{name}")).collect();
+    assert_eq!(host.fields("Provides-Extra"), extras);
+    let [family, other] = ["x-device-gfx110x == 1.0", "x-device-other == 1.0"];
+    for name in ["gfx110x", "gfx1100", "gfx1101"] {
+        assert_eq!(host.requires(&format!("device-{name}")), [family].into(), "{name}");
+    }
+    for name in ["other", "gfx1102", "gfx906"] {
+        assert_eq!(host.requires(&format!("device-{name}")), [family, other].into(), "{name}");
+    }
+    let second = format!("x-device-{label}");
+    assert_eq!(host.requires("device-gfx1200"), [&*format!("{second} == 1.0")].into());
+    made.wheel("x-device-gfx110x").member(images);
+    made.wheel(&second).member(more);
+    said(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+}
+
+/// `device-all` is the extra for all device wheels, `device-gfx1100` that for gfx1100, and `device-gfx12` that for a
+/// family, so no other group can have these names.
+#[test]
+fn a_group_is_not_called_all_or_like_other_archs() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let config = room.path().join("config.json");
     let wheel =
         WheelSpec::new("x", "1.0").file("x/_C.so", &library()).write(&room.path().join("in"));
-    let mut command = wheel_command(&[&wheel], &room.path().join("out"));
-    let output = command.arg("--config").arg(&config).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("device-all"), "{said}");
+    for (name, extra) in [
+        ("all", "device-all"),
+        ("gfx-906", ""),
+        ("Gfx906", "device-gfx906"),
+        ("gfx1102", "device-gfx1102"),
+        ("gfx12", "device-gfx12"),
+        ("gfx11xx", ""),
+    ] {
+        let groups = serde_json::json!({"architecture_groups": {
+            name: {"architectures": ["gfx1100", "gfx1101", "gfx1102"], "display_name": "All"},
+            "old": {"architectures": ["gfx906"], "display_name": "Old"},
+        }});
+        fs::write(&config, groups.to_string()).unwrap();
+        let mut command = wheel_command(&[&wheel], &room.path().join("out"));
+        let output = command.arg("--config").arg(&config).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let status = if extra.is_empty() { 0 } else { 2 };
+        assert_eq!(output.status.code(), Some(status), "{said}");
+        assert!(said.contains(extra), "{said}");
+    }
+}
+
+/// A group may have the variant of an arch and not the arch, whose GPUs run both.
+#[test]
+fn a_variant_in_another_group_comes_with_its_arch() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let config = room.path().join("config.json");
+    let (mut wheel, mut groups) = (WheelSpec::new("x", "1.0"), serde_json::Map::new());
+    for arch in ["gfx1250", "gfx1250-strict"] {
+        let file = code_file(room.path(), 0x49, arch);
+        wheel = wheel.file(&database_path(&format!("Kernels.so-000-{arch}.hsaco")), &file);
+        groups.insert(arch.to_owned(), serde_json::json!({"architectures": [arch]}));
+    }
+    fs::write(&config, serde_json::json!({"architecture_groups": groups}).to_string()).unwrap();
+    let made = Made::of(&wheel, &["--config", config.to_str().unwrap()]);
+    let host = made.wheel("x");
+    let [own, strict] = ["x-device-gfx1250 == 1.0", "x-device-gfx1250-strict == 1.0"];
+    assert_eq!(host.requires("device-gfx1250"), [own, strict].into());
+    assert_eq!(host.requires("device-gfx1250-strict"), [strict].into());
+    assert_eq!(made.wheel("x-device-gfx1250").requires(""), ["x == 1.0", strict].into());
+    said(rockpack().arg("verify").arg(made.out()));
 }
 
 /// The wheel has two files with one name and different code, and files for several archs.

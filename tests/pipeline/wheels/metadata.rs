@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use support::fat_wheels::{self, Made, WheelSpec, fat, fields, library, metadata};
+use support::example::rockpack;
+use support::fat_wheels::{self, Made, WheelSpec, fat, fields, library, metadata, wheel_command};
+use support::tools::said;
 
 use super::made;
 
@@ -44,7 +46,7 @@ fn a_host_wheel_has_the_metadata_of_its_input_and_extras() {
 }
 
 fn family_wheel() -> String {
-    "x-device-gfx11xx == 1.0".to_owned()
+    "x-device-gfx11 == 1.0".to_owned()
 }
 
 #[test]
@@ -54,6 +56,10 @@ fn device_wheels_carry_what_holds_for_them() {
     for (file, wheel) in made().wheels().iter().filter(|(name, _)| name.starts_with("x_device_")) {
         count += 1;
         let stem = file.split("-1.0-").next().unwrap();
+        let family = family_wheel();
+        let has_family = stem.starts_with("x_device_gfx11") && stem != "x_device_gfx11";
+        let required = ["x == 1.0", family.as_str()];
+        let required = &required[..if has_family { 2 } else { 1 }];
         assert!(file.ends_with(&format!("-1.0-{}.whl", fat_wheels::TAGS)), "{file}");
         let carried = [
             ("Metadata-Version", &["2.4"][..]),
@@ -63,7 +69,7 @@ fn device_wheels_carry_what_holds_for_them() {
             ("License-File", &["LICENSE.txt", "third_party/NOTICE"]),
             ("Project-URL", &["Home, https://example.org"]),
             ("Requires-Python", &[">=3.8"]),
-            ("Requires-Dist", &["x == 1.0"]),
+            ("Requires-Dist", required),
             ("Provides-Extra", &[]),
         ];
         for (name, values) in carried {
@@ -202,15 +208,47 @@ fn configured_requirements_are_added() {
     let made = Made::of(&wheel, &["--config", config.to_str().unwrap()]);
     assert_eq!(made.wheel("x").requires(""), ["rocm-bootstrap"].into());
     // A family is no group: the wheels of its groups require what is theirs.
-    let family = made.wheel("x-gpu-gfx11xx");
+    let family = made.wheel("x-gpu-gfx11");
     assert_eq!(family.requires(""), ["x == 1.0"].into());
     assert!(!family.metadata().contains("pip install"), "{}", family.metadata());
     let device = made.wheel("x-gpu-gfx1101");
-    assert_eq!(device.requires(""), ["rocm-sdk-device-gfx1101 == 7.1", "x == 1.0"].into());
+    let expected = ["rocm-sdk-device-gfx1101 == 7.1", "x == 1.0", "x-gpu-gfx11 == 1.0"];
+    assert_eq!(device.requires(""), expected.into());
     // The option overrides the key.
     let option =
         Made::of(&wheel, &["--config", config.to_str().unwrap(), "--device-name", "g-{group}"]);
     assert_eq!(option.wheel("g-gfx1101").fields("Name"), ["g-gfx1101"]);
+}
+
+/// Names with an owner's prefix: extras, requirements, `verify`, a second split and the index know them.
+#[test]
+fn device_wheels_have_an_owners_prefix() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let config = room.path().join("config.toml");
+    fs::write(&config, "[wheels]\ndevice_requires = [\"sdk-{group} == 7.1\"]\n").unwrap();
+    let config = config.to_str().unwrap();
+    let pattern = "acme-{name}-device-{group}";
+    let made = Made::of(&fat(), &["--device-name", pattern, "--config", config]);
+    assert!(!made.said.contains("R145"), "{}", made.said);
+    let host = made.wheel("x");
+    let [own, family] = ["acme-x-device-gfx1100 == 1.0", "acme-x-device-gfx11 == 1.0"];
+    assert_eq!(host.requires("device-gfx1100"), [own, family].into());
+    assert_eq!(host.requires("device-all").len(), ARCHS.len() + 1);
+    let device = made.wheel("acme-x-device-gfx1100");
+    assert!(device.requires("").is_superset(&["sdk-gfx1100 == 7.1", "x == 1.0"].into()));
+    said(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+    let again = said(&mut wheel_command(&[&made.out()], &room.path().join("again")));
+    assert_eq!(again.matches("R123").count(), ARCHS.len() + 2, "{again}");
+    let index = room.path().join("index");
+    let published =
+        said(rockpack().arg("repo").arg(made.out()).arg("--wheel").arg("--out").arg(&index));
+    assert!(!published.contains("R130"), "{published}");
+    assert!(index.join("simple/acme-x-device-gfx11/index.html").is_file());
+    // The prefix alone does the same.
+    let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+    let made = Made::of(&wheel, &["--device-name", "acme"]);
+    assert_eq!(made.wheel("x").requires("device-gfx1100"), [own].into());
 }
 
 /// A field in the body, or in a continuation line, is no field of METADATA.

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use support::example::{contents, names, rockpack};
-use support::fat_wheels::{TAGS, WheelSpec, library, metadata, wheel_command};
+use support::fat_wheels::{
+    TAGS, WheelSpec, library, library_needing, linked, metadata, wheel_command,
+};
 use support::tools::told;
 
 fn plain() -> WheelSpec {
@@ -142,6 +144,30 @@ fn with_member(name: &str) -> WheelSpec {
     plain().text(name, "x")
 }
 
+/// Nothing else is left to split.
+#[test]
+fn code_for_runtimes_before_rocm_7_alone_is_refused() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    for soname in ["libamdhip64.so.6", "librocblas.so.4"] {
+        let library = library_needing(room.path(), soname);
+        let old = WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library);
+        refuses(&old, 2, &[soname, "R142", "leave the wheel as it is", "--any-runtime"]);
+    }
+    // Another module of the wheel loads the runtime, as in jax-rocm60-plugin.
+    let silent = library_needing(room.path(), "libm.so.6");
+    let silent = WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &silent);
+    for (soname, code) in [("libamdhip64.so.6", 2), ("libamdhip64.so.7", 0)] {
+        let runtime = linked(room.path(), soname, "", &[]);
+        let loader = linked(room.path(), &format!("loads-{soname}"), "", &[&runtime]);
+        let [input, out] = ["in", "out"].map(|name| room.path().join(format!("{soname}-{name}")));
+        let wheel = silent.clone().file("x/_loader.so", &loader).write(&input);
+        let said = told(&mut wheel_command(&[&wheel], &out));
+        assert!(said.ends_with(&format!("exit status: {code}\n")), "{said}");
+        assert_eq!(said.contains("R142"), code == 2, "{said}");
+    }
+}
+
 #[test]
 fn extras_that_are_there_are_refused() {
     support::kpack::need_python();
@@ -162,7 +188,7 @@ fn extras_that_are_there_are_refused() {
     }
     let room = tempfile::tempdir().unwrap();
     let (out, config) = (room.path().join("out"), room.path().join("config.toml"));
-    fs::write(&config, "[wheels]\ndevice_requires = [\"X >= 1\"]\n").unwrap();
+    fs::write(&config, "[wheels]\ndevice_requires = [\"X >= 2\"]\n").unwrap();
     let wheel = plain().write(&room.path().join("in"));
     let said = told(wheel_command(&[&wheel], &out).arg("--config").arg(&config));
     assert!(said.ends_with("exit status: 2\n"), "{said}");

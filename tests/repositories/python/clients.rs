@@ -5,8 +5,9 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use support::fat_wheels::{WheelSpec, library, metadata, wheel_command};
 use support::repo_fixture::{publish, repo, repo_at};
-use support::tools::{need, said};
+use support::tools::{need, run, said};
 use support::waiting::{Process, until};
 
 use super::wheels::{Wheel, family};
@@ -95,6 +96,32 @@ fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
         assert_eq!(environment.installed(), expected, "{client}");
         let other = environment.installs(client, &["absent"]).output().unwrap();
         assert!(!other.status.success(), "{client}");
+    }
+}
+
+/// An extra also brings the device wheel of another wheel that its own requires, and so does a device wheel.
+#[test]
+fn extras_bring_device_wheels_of_required_wheels() {
+    need(&["python3", "pip", "uv"]);
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let [input, wheels, out] = ["in", "wheels", "repo"].map(|name| room.path().join(name));
+    for (name, lines) in [("a-plugin", "Requires-Dist: z-pjrt == 1.0\n"), ("z-pjrt", "")] {
+        let library_path = format!("{}/_C.so", name.replace('-', "_"));
+        let wheel = WheelSpec::new(name, "1.0").file(&library_path, &library());
+        wheel.info("METADATA", &metadata(name, "1.0", lines)).write(&input);
+    }
+    run(&mut wheel_command(&[&input], &wheels));
+    publish(repo(&[&wheels], &out).arg("--strict"));
+    let server = Server::of(&out);
+    let expected =
+        ["a_plugin-1.0", "a_plugin_device_gfx906-1.0", "z_pjrt-1.0", "z_pjrt_device_gfx906-1.0"];
+    for client in CLIENTS {
+        for asked in ["a-plugin[device-gfx906]", "a-plugin-device-gfx906"] {
+            let folder = room.path().join(format!("{client} {}", asked.len()));
+            let environment = Environment::new(folder, &server.url);
+            assert_eq!(install(&environment, client, asked).0, expected, "{client} {asked}");
+        }
     }
 }
 

@@ -136,6 +136,33 @@ fn extras_whose_wheels_are_not_there_are_named() {
 }
 
 #[test]
+fn extras_without_code_of_required_wheels_are_named() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let [wheels, out, other] = ["wheels", "repo", "other"].map(|name| room.path().join(name));
+    family(&wheels, "1.0");
+    let device = "Requires-Dist: more == 1.0\nRequires-Dist: demo[device-gfx942] == 1.0\n";
+    Wheel::of("more-device-gfx942", "1.0", device).write(&wheels);
+    let own = "Requires-Dist: demo == 1.0\nProvides-Extra: device-gfx942\n\
+               Requires-Dist: more-device-gfx942 == 1.0; extra == 'device-gfx942'\n\
+               Requires-Dist: demo[device-gfx942]; extra == 'device-gfx942'\n\
+               Provides-Extra: device-gfx1100\n\
+               Requires-Dist: more-device-gfx942 == 1.0; extra == 'device-gfx1100'\n";
+    Wheel::of("more", "1.0", own).write(&wheels);
+    let told = publish(&mut repo(&[&wheels], &out));
+    let text = "its extra device-gfx1100 does not bring demo[device-gfx1100]";
+    assert!(told.contains("R130") && told.contains(text), "{told}");
+    assert!(!told.contains("demo[device-gfx942]"), "{told}");
+    assert_eq!(failed_checks(&verify(&out)), ["V077"]);
+    let own = format!("{own}Requires-Dist: demo[device-gfx1100]; extra == 'device-gfx1100'\n");
+    Wheel::of("more", "1.0", &own).write(&wheels);
+    // A later version without a GPU takes nothing from the wheels of the earlier one.
+    family_of(&wheels, "2.0", &["gfx942"]);
+    publish(repo(&[&wheels], &other).arg("--strict"));
+    assert_eq!(failed_checks(&verify(&other)), [""; 0]);
+}
+
+#[test]
 fn device_wheels_of_other_tags_and_builds_are_named() {
     need(&["python3"]);
     let room = tempfile::tempdir().unwrap();

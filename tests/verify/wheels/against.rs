@@ -135,6 +135,13 @@ fn v101_and_v013_texts_are_those_of_the_fat_wheel() {
         (&device, "top_level.txt", "", "x", &["V101"]),
         (HOST, "METADATA", "", "Requires-Dist: evil\n", &["V101"]),
         (HOST, "METADATA", "", "Requires-Dist: evil == 1; extra == 'device-gfx906'\n", &["V101"]),
+        (
+            HOST,
+            "METADATA",
+            "",
+            "Requires-Dist: evil[device-gfx906]; extra == 'device-gfx906'\n",
+            &["V101"],
+        ),
         (HOST, "METADATA", "", "Provides-Extra: more\n", &["V101"]),
         (HOST, "METADATA", "", "\nRequires-Dist: evil\n", &["V013"]),
         (HOST, "METADATA", "\nVersion:", "\nRequires-Dist: evil\nVersion:", &["V013"]),

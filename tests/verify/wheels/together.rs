@@ -190,6 +190,9 @@ fn shared(brought_by: &[&str]) -> Wheels {
     wheel.files.insert(database_file("-xnack-.dat"), loose.files[&database_file(".dat")].clone());
     wheels.edit(&own, |wheel| drop(wheel.files.remove(&database_file(".co"))));
     wheel.write(wheels.0.path());
+    for arch in brought_by.iter().filter_map(|extra| extra.strip_prefix("device-gfx")) {
+        require(&wheels, &device(&format!("gfx{arch}")), &pin(&common, ""));
+    }
     wheels.edit(HOST, |host| {
         let pins = brought_by.iter().map(|extra| pin(&common, extra));
         let metadata = host.info("METADATA");
@@ -210,6 +213,15 @@ fn what_several_groups_read_comes_with_each_of_them() {
     wheels.fires(&["V024", "V095"], &words);
 }
 
+/// Adds lines to METADATA of a wheel.
+fn require(wheels: &Wheels, distribution: &str, lines: &str) {
+    wheels.edit(distribution, |wheel| {
+        let metadata = wheel.info("METADATA");
+        let text = wheel.text(&metadata);
+        wheel.add(&metadata, format!("{}\n{lines}", text.trim_end()));
+    });
+}
+
 /// The folder of the set, in which the host has other lines of METADATA: `edit` gets those of its extras.
 fn with_extras(edit: impl FnOnce(String) -> String) -> Wheels {
     let wheels = Wheels::new();
@@ -224,6 +236,64 @@ fn with_extras(edit: impl FnOnce(String) -> String) -> Wheels {
         host.add(&metadata, others.trim_end().to_owned() + "\n" + &edit(own));
     });
     wheels
+}
+
+/// A set in which gfx1100 and gfx1101 are a group, and the host has its extras as `edit` makes them.
+fn grouped(edit: impl FnOnce(String) -> String) -> Wheels {
+    let [group, first, second] = ["gfx110x", "gfx1100", "gfx1101"].map(device);
+    let wheels = with_extras(|text| {
+        let name = |wheel: &str| format!("{} ==", wheel.replace('_', "-"));
+        let text =
+            text.replace(&name(&first), &name(&group)).replace(&name(&second), &name(&group));
+        edit(text + "Provides-Extra: device-gfx110x\n" + &pin(&group, "device-gfx110x"))
+    });
+    let mut wheel = LooseWheel::new(&file_name(&group), &pin(HOST, ""));
+    for own in [first, second] {
+        let loose = wheels.read(&own);
+        let folder = loose.info("");
+        wheel.files.extend(loose.files.into_iter().filter(|(path, _)| !path.starts_with(&folder)));
+        wheels.remove(&own);
+    }
+    wheel.write(wheels.0.path());
+    wheels
+}
+
+#[test]
+fn v095_the_wheel_of_a_group_comes_with_each_of_its_archs() {
+    grouped(|text| text).fires_nothing();
+    let own = pin(&device("gfx110x"), "device-gfx1101");
+    let other = pin(&device("gfx1102"), "device-gfx1101");
+    let words = ["ex_blas_device_gfx110x", "device-gfx1101"];
+    grouped(|text| text.replace(&own, &other)).fires(&["V095"], &words);
+    // The host may offer extras for groups alone.
+    let offered = "Provides-Extra: device-gfx1101\n";
+    grouped(|text| text.replace(&own, "").replace(offered, "")).fires_nothing();
+}
+
+/// Names of families are AMD's, or those of folders.
+#[test]
+fn v095_families_come_with_each_of_their_archs() {
+    let (gfx11, gfx9) = ARCHS.split_at(3);
+    for (label, archs) in [
+        ("gfx11", gfx11),
+        ("gfx11xx", gfx11),
+        ("gfx110x", gfx11),
+        ("gfx11_0", gfx11),
+        ("gfx9", gfx9),
+        ("gfx9_0", gfx9),
+        ("gfx90x", gfx9),
+    ] {
+        let family = device(label);
+        let wheels = with_extras(|text| text + &device_pins(&family, &[archs, &["all"]].concat()));
+        let mut wheel = LooseWheel::new(&file_name(&family), &pin(HOST, ""));
+        wheel.add("lib/images/a.bin", "image");
+        wheel.write(wheels.0.path());
+        archs.iter().for_each(|arch| require(&wheels, &device(arch), &pin(&family, "")));
+        wheels.fires_nothing();
+        let line = pin(&family, &format!("device-{}", archs[0]));
+        wheels.edit(HOST, |host| host.replace(&host.info("METADATA"), &line, ""));
+        wheels.fires(&["V095"], &[&family, &format!("device-{}", archs[0])]);
+    }
 }
 
 #[test]
@@ -359,6 +429,11 @@ fn v095_and_v096_requirements_that_reach_around_the_extras() {
     let base = host.text(&host.info("METADATA")).trim_end().to_owned();
     let all = ["gfx1100", "gfx1101", "gfx1102", "all"];
     set_metadata(&wheels, &base, &device_pins(&family, &all));
+    for arch in &all[..3] {
+        let file = format!("device_{arch}-");
+        wheels.fires(&["V095"], &[&file, "does not require ex-blas-device-gfx11xx"]);
+        require(&wheels, &device(arch), &pin(&family, ""));
+    }
     wheels.fires_nothing();
     set_metadata(&wheels, &base, &device_pins(&family, &["gfx1100", "gfx1102", "all"]));
     wheels.fires(&["V095"], &["device-gfx1101"]);
@@ -402,4 +477,67 @@ fn device_pins(family: &str, archs: &[&str]) -> String {
 /// Gives the host these lines of METADATA, the first of them its own.
 fn set_metadata(wheels: &Wheels, own: &str, added: &str) {
     wheels.edit(HOST, |host| host.add(&host.info("METADATA"), format!("{own}\n{added}")));
+}
+
+/// Another host with the extras of the set, which it brings by `lines`.
+fn other_host(wheels: &Wheels, lines: &str) {
+    let mut other = LooseWheel::new(&file_name("ex_sparse"), lines);
+    other.add("ex_sparse/__init__.py", "");
+    other.write(wheels.0.path());
+}
+
+/// METADATA of a host that requires the one of the set, with extras of its own.
+fn chained(always: &str, extra: impl Fn(&str) -> String) -> String {
+    let extras = ARCHS.into_iter().chain(["all"]).map(|arch| format!("device-{arch}"));
+    let lines = extras.map(|name| format!("Provides-Extra: {name}\n{}", extra(&name)));
+    format!("Requires-Dist: {always}\n{}", lines.collect::<String>())
+}
+
+#[test]
+fn v095_extras_bring_those_of_required_hosts() {
+    let wheels = Wheels::new();
+    let own = |extra: &str| pin("ex_sparse_device_gfx906", extra);
+    let asks = |extra: &str| format!("Requires-Dist: ex-blas[{extra}]; extra == \"{extra}\"\n");
+    let device_wheel = |lines: &str| {
+        let lines = pin("ex_sparse", "") + lines;
+        LooseWheel::new(&file_name("ex_sparse_device_gfx906"), &lines).write(wheels.0.path());
+    };
+    let chain = "Requires-Dist: ex-blas[device-gfx906]\n";
+    device_wheel(chain);
+    let both = |extra: &str| match extra {
+        "device-gfx906" | "device-all" => own(extra) + &asks(extra),
+        _ => asks(extra),
+    };
+    let always = format!("ex-blas == {VERSION}; python_version > '3'");
+    other_host(&wheels, &chained(&always, both));
+    wheels.fires_nothing();
+    // A device wheel that is not complete by its name.
+    device_wheel("");
+    wheels.fires(&["V095"], &["ex_sparse_device", "does not require ex-blas-device-gfx906"]);
+    // An extra for code of its own alone.
+    other_host(&wheels, &chained(&always, both).replace(&asks("device-gfx906"), ""));
+    let words = ["ex_sparse-", "its extra device-gfx906 does not bring ex-blas[device-gfx906]"];
+    wheels.fires(&["V095"], &words);
+    // Its device wheel may bring it, or the device wheel of the other host, as those of AMD do.
+    device_wheel(chain);
+    wheels.fires_nothing();
+    device_wheel(&pin(&device("gfx906"), ""));
+    wheels.fires_nothing();
+    // Nothing is expected of extras that it does not have.
+    let gone = format!("Provides-Extra: device-gfx1100\n{}", asks("device-gfx1100"));
+    other_host(&wheels, &chained(&always, both).replace(&gone, ""));
+    wheels.fires_nothing();
+    let unknown = format!("Provides-Extra: device-x\n{}", asks("device-x"));
+    other_host(&wheels, &(chained(&always, both) + &unknown));
+    wheels.fires(&["V095"], &["requires ex-blas[device-x], but ex-blas has no such extra"]);
+    // Nothing is expected of other versions, of requirements of extras, and of wheels without device code.
+    let extras = ["device-gfx906", "device-all"];
+    let alone = extras.map(|extra| format!("Provides-Extra: {extra}\n{}", own(extra)));
+    for always in ["ex-blas == 2.0", "ex-blas; extra == 'more'", "numpy"] {
+        other_host(&wheels, &format!("Requires-Dist: {always}\n{}", alone.concat()));
+        wheels.fires_nothing();
+    }
+    wheels.remove("ex_sparse_device_gfx906");
+    other_host(&wheels, &format!("Requires-Dist: ex-blas == {VERSION}\n"));
+    wheels.fires_nothing();
 }

@@ -16,49 +16,75 @@
 //! Integers are little-endian. Source: AOTriton's `packed_kernel.cc`; files of its release 0.11.2b, where names
 //! and code agree. AOTriton asks for kernels by name, so the names decide, and only the directory is decoded. If
 //! a name has no architecture, as in earlier releases, the headers of all code objects decide.
+//!
+//! Since its release 0.13, AOTriton keeps these files in ZIP archives, stored: `flash/attn_fwd.zip`. Source: its
+//! `flatzip.py`. Names of kernels end in `;;arch=gfx1100` there.
 
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 
 use super::code_object;
 use super::compression::{Decoder, Method, decoder_fault};
+use super::zip::{self, ZipReader};
 use crate::content::Content;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::gfx::{BaseArch, archs_in};
 
-/// The first bytes of a file.
-pub const MAGIC: [u8; 4] = *b"AKS2";
+/// The first bytes of a file, and of an archive of files.
+pub const MAGICS: [[u8; 4]; 2] = [*b"AKS2", zip::MAGIC];
 
 /// Longest directory whose names are read, in bytes. Those of AOTriton 0.11.2b have up to 21 KiB.
 const DIRECTORY_LIMIT: u32 = 1 << 20;
 
-/// The archs of `family` that a file has code for; none if it cannot be read, or if some of its code is generic and
-/// runs on all of them. `None` for a file without the magic. Code objects are not checked.
-pub fn archs(content: &Content, family: &[BaseArch]) -> Result<Option<BTreeSet<BaseArch>>> {
-    if content.len() < 4 || content.read_array(0)? != MAGIC {
-        return Ok(None);
-    }
-    let mut found = match read(content) {
+/// Most decoded bytes for each byte of a file, and of a kilobyte more. Those of AOTriton 0.11.2b have up to 23.
+const RATIO_LIMIT: u64 = 64;
+
+/// The archs of `family` that a file, or an archive of files, has code for. There are none if it cannot be read, or if
+/// some of its code is generic and runs on all of them. Code objects are not checked.
+pub fn archs(content: &Content, family: &[BaseArch]) -> Result<BTreeSet<BaseArch>> {
+    let mut found = match read_all(content) {
         Err(error) if error.is_of_format() => BTreeSet::new(),
         read => read?,
     };
     let is_generic = found.iter().any(BaseArch::is_generic);
     found.retain(|arch| !is_generic && family.contains(arch));
-    Ok(Some(found))
+    Ok(found)
+}
+
+fn read_all(content: &Content) -> Result<BTreeSet<BaseArch>> {
+    if content.read_array(0)? != zip::MAGIC {
+        return read(content);
+    }
+    let archive = ZipReader::open(content.clone())?;
+    let mut found = BTreeSet::new();
+    for member in archive.members() {
+        found.extend(read(&archive.stored(member)?)?);
+    }
+    Ok(found)
 }
 
 fn read(content: &Content) -> Result<BTreeSet<BaseArch>> {
+    if content.read_array(0)? != MAGICS[0] {
+        return Err(Error::malformed("is no file of AOTriton"));
+    }
     let size = u32::from_le_bytes(content.read_array(12)?).min(DIRECTORY_LIMIT);
     let source = BufReader::new(content.slice(16..content.len())?.reader());
-    // The field for its length has 4 bytes; a hostile stream would never end.
-    let mut stream = Decoder::new(source, Method::Xz)?.take(u32::MAX.into());
+    let limit = content.len().saturating_add(1 << 10).saturating_mul(RATIO_LIMIT);
+    let mut stream = Decoder::new(source, Method::Xz)?.take(limit);
     let mut directory = Vec::new();
     stream.by_ref().take(size.into()).read_to_end(&mut directory).map_err(decoder_fault)?;
-    named(&directory).map_or_else(|| of_headers(directory.as_slice().chain(stream)), Ok)
+    if let Some(found) = archs_in_names(&directory) {
+        return Ok(found);
+    }
+    let found = archs_in_headers(directory.as_slice().chain(&mut stream))?;
+    match stream.limit() {
+        0 => Err(Error::new(Kind::Limit, "decodes to more bytes than code objects have")),
+        _ => Ok(found),
+    }
 }
 
 /// The archs in the names of a directory; `None` if it is damaged or a name has no arch.
-fn named(mut directory: &[u8]) -> Option<BTreeSet<BaseArch>> {
+fn archs_in_names(mut directory: &[u8]) -> Option<BTreeSet<BaseArch>> {
     let mut found = BTreeSet::new();
     while let Some((entry, names)) = directory.split_first_chunk::<20>() {
         let [.., s0, s1, s2, s3, n0, n1, n2, n3] = *entry;
@@ -73,7 +99,7 @@ fn named(mut directory: &[u8]) -> Option<BTreeSet<BaseArch>> {
 }
 
 /// The archs in the ELF headers of a stream, wherever they are.
-fn of_headers(mut stream: impl Read) -> Result<BTreeSet<BaseArch>> {
+fn archs_in_headers(mut stream: impl Read) -> Result<BTreeSet<BaseArch>> {
     let (mut found, mut window) = (BTreeSet::new(), Vec::new());
     while stream.by_ref().take(64 << 10).read_to_end(&mut window).map_err(decoder_fault)? > 0 {
         for bytes in window.windows(64).filter(|bytes| bytes.starts_with(b"\x7fELF")) {

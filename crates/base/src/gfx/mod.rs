@@ -15,7 +15,8 @@ pub use groups::{Group, product_groups};
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 pub use schema::BaseArchSchema;
 pub use spelling::{
-    arch_at_start, arch_of_sanitized, entry_target_text, members_of_arch_family, split_entry_id,
+    arch_at_start, arch_family_label, arch_of_sanitized, archs_of_label, entry_target_text,
+    members_of_arch_family, split_entry_id,
 };
 pub use table::{
     KNOWN_ARCHS, Processor, archs_in, describe, generic_of, is_known, is_plausible, known_archs,

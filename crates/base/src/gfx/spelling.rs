@@ -1,7 +1,7 @@
 //! Spellings of archs inside the names of files and directories and the ids of bundle entries, where they are
 //! not words of their own.
 
-use super::table::{describe, processors};
+use super::table::{archs_in, describe, processors};
 use super::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 use rockpack_kpack::target::last_feature;
 
@@ -83,6 +83,34 @@ pub fn members_of_arch_family(name: &str) -> Vec<BaseArch> {
         is_family && arch.len() == name.len() && arch.starts_with(stem)
     });
     members.cloned().collect()
+}
+
+/// The name of an arch family in those of AMD's device wheels, as rocm-bootstrap 0.3.0 has it: `gfx11` of `gfx11xx`,
+/// `gfx12-0` of `gfx120X`, but `gfx110x` of `gfx110X`. `None` for names of anything else.
+pub fn arch_family_label(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let stem = name.trim_end_matches('x');
+    let (major, minor) = stem.split_at_checked(stem.len().saturating_sub(1))?;
+    match name.len() - stem.len() {
+        _ if members_of_arch_family(&name).is_empty() => None,
+        1 if major != "gfx11" => Some(format!("{major}-{minor}")),
+        2 => Some(stem.to_owned()),
+        _ => Some(name),
+    }
+}
+
+/// The archs in the label of a device wheel: an arch, several with `-` between them, or the members of a family by
+/// its [`arch_family_label`] or its name in file names (`gfx11xx`, `gfx120x`). Empty for other words.
+pub fn archs_of_label(label: &str) -> Vec<BaseArch> {
+    let several = archs_in(label);
+    let are_all = several.iter().map(BaseArch::as_str).collect::<Vec<_>>().join("-") == label;
+    match (arch_of_sanitized(&label.replace('-', "_")), label.split_once('-')) {
+        (Some(arch), _) => vec![arch],
+        _ if are_all => several,
+        (_, Some((major, minor))) => members_of_arch_family(&format!("{major}{minor}x")),
+        _ if label.ends_with('x') => members_of_arch_family(label),
+        _ => members_of_arch_family(&format!("{label}xx")),
+    }
 }
 
 #[cfg(test)]
@@ -174,6 +202,52 @@ mod tests {
         assert!(major.iter().all(|name| name.len() == 7 && name.starts_with("gfx11")));
         for name in ["gfx1100", "gfxxx", "gfx", "x", "", "gfx990x"] {
             assert!(member_names(name).is_empty(), "{name}");
+        }
+    }
+
+    /// The labels are those of rocm-bootstrap 0.3.0.
+    #[test]
+    fn families_are_called_as_amd_calls_them() {
+        for (names, label) in [
+            (&["gfx9xx", "gfx9XX"][..], "gfx9"),
+            (&["gfx90x", "gfx90X"], "gfx9-0"),
+            (&["gfx94X"], "gfx9-4"),
+            (&["gfx95x"], "gfx9-5"),
+            (&["gfx10xx"], "gfx10"),
+            (&["gfx101X"], "gfx10-1"),
+            (&["gfx103x"], "gfx10-3"),
+            (&["gfx11xx", "gfx11XX"], "gfx11"),
+            (&["gfx110x", "gfx110X"], "gfx110x"),
+            (&["gfx115X"], "gfx115x"),
+            (&["gfx12xx"], "gfx12"),
+            (&["gfx120x", "gfx120X"], "gfx12-0"),
+            (&["gfx125X"], "gfx12-5"),
+        ] {
+            for name in names {
+                assert_eq!(arch_family_label(name).as_deref(), Some(label), "{name}");
+                let members = archs_of_label(label);
+                assert_eq!(members, members_of_arch_family(name), "{name}");
+                assert_eq!(members, archs_of_label(&name.to_ascii_lowercase()), "{name}");
+            }
+            // No family is taken for an arch.
+            assert!(arch_of_sanitized(&label.replace('-', "_")).is_none(), "{label}");
+            assert!(archs_in(label).is_empty(), "{label}");
+        }
+        for name in ["gfx1100", "gfx11", "gfx12-0", "gfx11-generic", "gfx990x", "gfx", "x", ""] {
+            assert_eq!(arch_family_label(name), None, "{name}");
+        }
+        for (label, expected) in [
+            ("gfx1100", "gfx1100"),
+            ("gfx11-generic", "gfx11-generic"),
+            ("gfx1100-gfx942", "gfx1100 gfx942"),
+            ("gfx110x-all", ""),
+            ("common", ""),
+            ("gfx", ""),
+            ("", ""),
+        ] {
+            let archs: Vec<String> =
+                archs_of_label(label).iter().map(ToString::to_string).collect();
+            assert_eq!(archs.join(" "), expected, "{label}");
         }
     }
 

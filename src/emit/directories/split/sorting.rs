@@ -46,7 +46,8 @@ impl<'a> ShardComponent<'a> {
         let mut binaries = Vec::new();
         // Host files need an artifact even if every file is device code.
         let generic = self.generic();
-        let built = self.built_archs();
+        let built = self.sources.iter().flat_map(|(_, split)| split.built_archs());
+        let built: BTreeSet<BaseArch> = built.cloned().collect();
         for (artifact, split) in self.sources.clone() {
             let source = ClassifiedArtifact::new(artifact, split, whole, &built)?;
             self.sort(&source, whole, &mut outputs, &mut binaries)?;
@@ -71,18 +72,6 @@ impl<'a> ShardComponent<'a> {
 
     fn wants(&self, arch: &BaseArch) -> bool {
         self.targets.is_empty() || self.targets.contains(arch)
-    }
-
-    /// Archs with code, apart from files for all members of an arch family: the build may have only a few of
-    /// these.
-    fn built_archs(&self) -> BTreeSet<BaseArch> {
-        let mut built = BTreeSet::new();
-        for (_, split) in &self.sources {
-            let alone = split.databases.iter().filter(|file| !file.of_whole_family);
-            built.extend(alone.flat_map(|file| file.archs.iter().cloned()));
-            built.extend(split.binaries().flat_map(|(_, fat)| archs_of(fat).cloned()));
-        }
-        built
     }
 
     fn generic(&self) -> String {

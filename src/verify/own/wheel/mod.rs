@@ -43,6 +43,8 @@ pub(in crate::verify) struct Wheel {
     pub(in crate::verify) texts: BTreeMap<String, Sha>,
     /// Faults that count only if the wheel was split.
     pub(in crate::verify) if_split: Vec<Problem>,
+    /// Whether a receipt says that it is an unchanged wheel of the input.
+    pub(in crate::verify) is_copy: bool,
 }
 
 impl Wheel {
@@ -58,10 +60,15 @@ impl Wheel {
     }
 }
 
-/// The wheel at `path`, and what is wrong with it in itself.
-pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Problems)> {
+/// The wheel at `path`, which may be among the `copies` of receipts, and what is wrong with it in itself.
+pub(in crate::verify) fn read(
+    path: &Path,
+    copies: &BTreeSet<&str>,
+    budget: &Budget,
+) -> Result<(Wheel, Problems)> {
     let content = Content::open(path, budget)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_copy = copies.contains(file.as_str());
     let name: WheelName = file.parse().map_err(|error: Error| error.file(path))?;
     refuse_windows(&name).file(path)?;
     let archive = WheelArchive::open(content.clone()).file(path)?;
@@ -80,6 +87,7 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
         installed,
         problems: Problems::default(),
         if_split: Vec::new(),
+        is_copy,
     };
     reading.members(budget)?;
     reading.headers(&name);
@@ -92,7 +100,7 @@ pub(in crate::verify) fn read(path: &Path, budget: &Budget) -> Result<(Wheel, Pr
         .collect();
     let extras = BTreeMap::new();
     let WheelArchive { metadata, wheel_file: headers, .. } = archive;
-    Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split }, problems))
+    Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split, is_copy }, problems))
 }
 
 /// Refuses a wheel for Windows alone.
@@ -110,6 +118,7 @@ struct Reading<'a> {
     installed: Installed,
     problems: Problems,
     if_split: Vec<Problem>,
+    is_copy: bool,
 }
 
 impl Reading<'_> {
@@ -161,7 +170,8 @@ impl Reading<'_> {
     }
 
     fn listing(&mut self, name: &str, fault: ListingFault) {
-        let is_of_split = fault.is_of_split();
+        // The build refuses wheels of the input with other bytes, and warns of the rest.
+        let is_of_split = self.is_copy || fault.is_of_split();
         let problem = Problem::WheelRecord { file: self.at(name), fault };
         if is_of_split { self.if_split.push(problem) } else { self.problems.add(problem) }
     }
@@ -190,10 +200,18 @@ impl Reading<'_> {
 
     /// Compares METADATA and WHEEL with the file name.
     fn headers(&mut self, name: &WheelName) {
-        let mut faults = self.archive.header_faults(name);
+        let wheel = &self.installed.file;
+        let problem = |fault| {
+            let (wheel, difference) = (wheel.clone(), HeaderDifference::Own(fault));
+            Problem::WheelHeaders { wheel, difference }
+        };
+        let faults = self.archive.header_faults(name).into_iter();
+        faults.for_each(|fault| self.problems.add(problem(fault)));
         let headers = &self.archive.wheel_file;
-        let mut differs = |field, named: String, stated: String| {
-            faults.push(InfoFault::Name { field, file: "WHEEL", named, stated });
+        // Installers go by the file name.
+        let mut differs = |field, named, stated| {
+            let fault = InfoFault::Name { field, file: "WHEEL", named, stated };
+            self.if_split.push(problem(fault));
         };
         let named: BTreeSet<String> = WheelFile::tags_of(name).into_iter().collect();
         let stated: BTreeSet<String> = headers.tags().into_iter().collect();
@@ -204,10 +222,6 @@ impl Reading<'_> {
         if own != stated {
             let [named, stated] = [own, stated].map(|build| build.unwrap_or("(none)").to_owned());
             differs("build", named, stated);
-        }
-        for fault in faults {
-            let (wheel, difference) = (self.installed.file.clone(), HeaderDifference::Own(fault));
-            self.problems.add(Problem::WheelHeaders { wheel, difference });
         }
     }
 }

@@ -72,15 +72,22 @@ fn differences() -> [HeaderDifference; 7] {
     ]
 }
 
-fn lacks() -> [ExtraLack; 7] {
+fn lacks() -> [ExtraLack; 10] {
     let (extra, wheel) = (text("device-gfx1100"), text("torch-device-gfx1100"));
     [
         ExtraLack::WheelAbsent { extra: extra.clone(), wheel: wheel.clone() },
         ExtraLack::Nothing { extra: extra.clone() },
         ExtraLack::NotOffered { extra: extra.clone(), wheel: wheel.clone() },
-        ExtraLack::NotOwn { extra, host: text(HOST) },
+        ExtraLack::NotOwn { extra: extra.clone(), host: text(HOST) },
         ExtraLack::WithoutExtra { wheel },
+        gap(&extra, ExtraGap::NotBrought),
+        gap(&extra, ExtraGap::NotOffered),
+        gap(&extra, ExtraGap::NotByName),
         ExtraLack::NotBrought { host: text(HOST) },
         ExtraLack::NotInAll { extra: text("device-all"), host: text(HOST) },
     ]
+}
+
+fn gap(extra: &str, gap: ExtraGap) -> ExtraLack {
+    ExtraLack::Gap { extra: text(extra), wheel: text("torch-device-common"), gap }
 }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::content::{Content, hex};
 use crate::error::Result;
-use crate::formats::wheel::{Version, WheelArchive, WheelName, normalized};
+use crate::formats::wheel::{Metadata, Version, WheelArchive, WheelName, normalized};
 
 /// A wheel in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,12 +45,16 @@ impl WheelPackage {
         let name: WheelName = file.parse()?;
         let wheel = WheelArchive::open(content.clone())?;
         wheel.check(&name)?;
-        let WheelArchive { metadata, .. } = wheel;
+        Ok(Self::of(file, &wheel.metadata))
+    }
+
+    /// The wheel `file` with this METADATA, which fits its name.
+    pub fn of(file: &str, metadata: &Metadata) -> Self {
         let requires = metadata.all("Requires-Dist").map(|line| line.trim().to_owned());
-        Ok(Self {
+        Self {
             tags: tags(file),
             file: file.to_owned(),
-            project: normalized(&name.distribution),
+            project: normalized(metadata.name()),
             version: metadata.version().to_owned(),
             requires_python: metadata.get("Requires-Python").map(|it| it.trim().to_owned()),
             requires: requires.collect(),
@@ -58,7 +62,7 @@ impl WheelPackage {
                 size: metadata.text().len() as u64,
                 sha256: hex(&Sha256::digest(metadata.text())),
             },
-        })
+        }
     }
 }
 

@@ -10,28 +10,11 @@
 const EXTRA: &str = "extra";
 
 /// The variables of markers; names with a dot, and the last one, are obsolete.
-const VARIABLES: [&str; 20] = [
-    "extra",
-    "extras",
-    "dependency_groups",
-    "implementation_name",
-    "implementation_version",
-    "os_name",
-    "platform_machine",
-    "platform_python_implementation",
-    "platform_release",
-    "platform_system",
-    "platform_version",
-    "python_full_version",
-    "python_version",
-    "sys_platform",
-    "os.name",
-    "platform.machine",
-    "platform.python_implementation",
-    "platform.version",
-    "sys.platform",
-    "python_implementation",
-];
+const VARIABLES: &str = "extra extras dependency_groups implementation_name \
+    implementation_version os_name platform_machine platform_python_implementation \
+    platform_release platform_system platform_version python_full_version python_version \
+    sys_platform os.name platform.machine platform.python_implementation platform.version \
+    sys.platform python_implementation";
 
 /// A comparison in a marker.
 #[derive(Debug, PartialEq, Eq)]
@@ -115,7 +98,9 @@ fn comparison<'a, 'b>(tokens: &'b [Token<'a>]) -> Option<(Comparison<'a>, &'b [T
 fn operand(token: Token<'_>) -> Option<Operand<'_>> {
     match token {
         Token::Text(text) => Some(Operand::Text(text)),
-        Token::Word(word) => VARIABLES.contains(&word).then_some(Operand::Variable(word)),
+        Token::Word(word) => {
+            VARIABLES.split(' ').any(|own| own == word).then_some(Operand::Variable(word))
+        }
         Token::Signs(_) | Token::Open | Token::Close => None,
     }
 }

@@ -30,6 +30,8 @@ pub struct Requirement {
     pub versions: VersionSpecifiers,
     /// The condition of the requirement.
     pub condition: Condition,
+    /// The condition as it is written; empty if the requirement always applies.
+    pub marker: String,
 }
 
 /// The condition of a requirement.
@@ -102,9 +104,10 @@ impl Requirement {
             Some(marker) if marker.trim().is_empty() => None,
             marker => Condition::parse(marker.unwrap_or_default()),
         };
+        let marker = marker.unwrap_or_default().trim().to_owned();
         let condition =
             parsed.ok_or_else(|| no_requirement(text, "no marker follows the semicolon"))?;
-        Ok(Self { project: normalized(name), extras, versions, condition })
+        Ok(Self { project: normalized(name), extras, versions, condition, marker })
     }
 
     /// The only accepted version, if the specifier is a single `== VERSION`.
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     fn written(text: &str) -> String {
-        let Requirement { project, extras, versions, condition } =
+        let Requirement { project, extras, versions, condition, .. } =
             Requirement::parse(text).unwrap();
         let condition = match condition {
             Condition::Always => String::new(),
@@ -204,6 +207,10 @@ mod tests {
         ] {
             assert_eq!(written(text), expected, "{text}");
         }
+        let marker = |text| Requirement::parse(text).unwrap().marker;
+        assert_eq!(marker("a == 1 ; (os_name == 'nt') "), "(os_name == 'nt')");
+        assert_eq!(marker("x @ https://example.org/x;y.whl ; extra == 'b'"), "extra == 'b'");
+        assert_eq!(marker("a[b]"), "");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! WHEEL: the description of a wheel file.
 
+use std::collections::BTreeSet;
+
 use super::headers::Headers;
 use super::name::WheelName;
 use super::tag::Tag;
@@ -57,6 +59,12 @@ impl WheelFile {
         name.tags().iter().map(Tag::to_string).collect()
     }
 
+    /// Whether it states the tags, in any order, and the build number of a file name.
+    pub fn agrees_with(&self, name: &WheelName) -> bool {
+        let set = |tags: Vec<String>| tags.into_iter().collect::<BTreeSet<_>>();
+        set(self.tags()) == set(Self::tags_of(name)) && self.build() == name.build.as_deref()
+    }
+
     /// The text of WHEEL for a wheel called `name` that `generator` makes; its root files are installed like
     /// those of this wheel.
     pub fn of(&self, name: &WheelName, generator: &str) -> String {
@@ -87,7 +95,11 @@ mod tests {
         let expected = "Wheel-Version: 1.0\nGenerator: rockpack 1\nRoot-Is-Purelib: true\nTag: \
                         py2-none-any\nTag: py3-none-any\nBuild: 2b\n";
         assert_eq!(made, expected);
-        assert_eq!(WheelFile::parse(made.as_bytes()).unwrap().build(), Some("2b"));
+        assert!(!file.agrees_with(&name));
+        let other_order = made.replace("py2-", "p-").replace("py3-", "py2-").replace("p-", "py3-");
+        for made in [made, other_order] {
+            assert!(WheelFile::parse(made.as_bytes()).unwrap().agrees_with(&name), "{made}");
+        }
     }
 
     #[test]

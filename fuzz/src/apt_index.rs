@@ -1,7 +1,7 @@
 //! Indexes of apt: the fields read from a control file are one paragraph of an index again, without fields of
 //! the index itself, and a `Release` that is read survives being written.
 
-use rockpack::verify::Trust;
+use rockpack::signing::Trust;
 use rockpack_base::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
 
 pub fn run(bytes: &[u8]) {

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use finding::{AcceptedFinding, FindingRecord, UnreadFinding};
 pub use part::{
     DifferentParts, JoinFault, PartRecord, PlanBreach, SetPart, file_name, join, part_of_file,
-    part_of_sbom, sbom_name,
+    part_of_sbom, sbom_name, signature_name,
 };
 pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;

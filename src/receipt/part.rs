@@ -54,6 +54,11 @@ pub fn file_name(part: Option<SetPart>) -> String {
     }
 }
 
+/// The file name of the detached signature beside the receipt that is called `receipt`.
+pub fn signature_name(receipt: &str) -> String {
+    format!("{receipt}.asc")
+}
+
 /// The file name of the SPDX document beside the receipt that is called `receipt`.
 pub fn sbom_name(receipt: &str) -> String {
     format!("{}.spdx.json", receipt.strip_suffix(".json").unwrap_or(receipt))

@@ -12,7 +12,8 @@ use super::environment::Environment;
 use super::output_path::output_path;
 use crate::files::new_file;
 use crate::input::{artifact, wheel};
-use crate::verify::{Extent, FolderMeaning, PublicKeys, Trust};
+use crate::signing::{PublicKeys, Trust};
+use crate::verify::{Extent, FolderMeaning};
 
 /// The options of `verify`.
 #[derive(Debug, Args)]

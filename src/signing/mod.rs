@@ -15,6 +15,7 @@ mod own;
 mod passphrase;
 mod public;
 mod refusal;
+mod trust;
 mod trusted;
 
 use std::fmt;
@@ -25,6 +26,7 @@ pub use index::{IndexSigner, KeySigner};
 pub use key::{OpenPgpKey, read_key_file};
 pub use passphrase::{PASSPHRASE_VARIABLE, Passphrase};
 pub use public::{fingerprints, signer_ids};
+pub use trust::{PublicKeys, ReceiptSignature, Trust};
 
 use rockpack_base::error::Result;
 

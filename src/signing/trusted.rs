@@ -61,13 +61,18 @@ pub(super) fn check(
     Err(refused.unwrap_or_else(|| unknown(signature, keys)))
 }
 
-fn unknown(signature: &Signature, keys: &[SignedPublicKey]) -> Distrust {
+/// Whether a signature names one of the keys, or a subkey of one, as its maker.
+pub(super) fn names_a_key(signature: &Signature, keys: &[SignedPublicKey]) -> bool {
     let issuers = signature.issuer_key_id();
-    let is_known = keys.iter().any(|key| {
+    keys.iter().any(|key| {
         let subkeys = key.public_subkeys.iter().map(KeyDetails::legacy_key_id);
         subkeys.chain([key.primary_key.legacy_key_id()]).any(|id| issuers.contains(&&id))
-    });
-    match issuers.first() {
+    })
+}
+
+fn unknown(signature: &Signature, keys: &[SignedPublicKey]) -> Distrust {
+    let is_known = names_a_key(signature, keys);
+    match signature.issuer_key_id().first() {
         Some(id) if !is_known => Distrust::OtherKey(id.to_string().to_uppercase()),
         _ => Distrust::OtherContent,
     }

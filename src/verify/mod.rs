@@ -26,7 +26,7 @@ use rayon::prelude::*;
 
 pub use partial::Extent;
 pub use problem::*;
-pub use repository::{Element, PublicKeys, Trust};
+pub use repository::Element;
 pub use subject::FolderMeaning;
 
 use rockpack_base::content::Content;
@@ -38,6 +38,7 @@ use crate::input::artifact::Scan;
 use crate::package::Format;
 use crate::receipt::Receipt;
 use crate::report::{Progress, Stage};
+use crate::signing::Trust;
 use against::SetComparison;
 use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};

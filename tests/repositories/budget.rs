@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use rockpack::report::Silent;
-use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
+use rockpack::signing::Trust;
+use rockpack::verify::{self, Extent, FolderMeaning, Options};
 use rockpack_base::run::{Budget, Limits};
 use support::tools::need;
 

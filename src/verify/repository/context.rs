@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::closure::{OpenWish, OpenWishes};
 use super::states::State;
-use super::trust::Trust;
+use crate::signing::Trust;
 use crate::verify::problem::{
     Check, IndexContradiction, IndexDifference, IndexFault, IndexedDifference, OpenDependency,
     Problem, Problems, Report, SignatureFault,

@@ -18,13 +18,11 @@ mod rpm;
 mod signers;
 mod stanzas;
 mod states;
-mod trust;
 mod xml;
 
 use std::path::Path;
 
 pub(in crate::verify) use python::is_index;
-pub use trust::{PublicKeys, Trust};
 pub use xml::Element;
 
 use rockpack_base::content::{is_folder, list};
@@ -32,6 +30,7 @@ use rockpack_base::error::Result;
 use rockpack_base::run::Budget;
 
 use super::problem::{Problems, Report};
+use crate::signing::Trust;
 use context::{Context, NamedFiles};
 
 /// Checks the repository at `root`, whose packages are read within `budget`.

@@ -10,7 +10,7 @@ use rockpack_base::formats::apt_index::{KEYRING_KEYS, Release};
 
 use super::Element;
 use super::context::{Context, HEAD_MAX, NamedFiles};
-use super::trust::{PublicKeys, Trust};
+use crate::signing::{PublicKeys, Trust};
 use crate::verify::problem::ClientFault;
 
 const REPOMD: &str = "repodata/repomd.xml";

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use pgp::armor::Dearmor;
 use rockpack::signing::judge::Moment;
-use rockpack::verify::{PublicKeys, Trust};
+use rockpack::signing::{PublicKeys, Trust};
 use rockpack_base::content::hex;
 use rockpack_base::error::Result;
 use support::tools;

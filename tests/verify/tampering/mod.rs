@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 
 use rockpack::input::artifact::Scan;
 use rockpack::report::Silent;
-use rockpack::verify::{self, Extent, FolderMeaning, Options, Trust};
+use rockpack::signing::Trust;
+use rockpack::verify::{self, Extent, FolderMeaning, Options};
 use rockpack_base::run::Budget;
 use support::program::{repository, rockpack};
 use support::sweep;

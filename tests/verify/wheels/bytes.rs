@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use rockpack::report::Silent;
-use rockpack::verify::{Extent, FolderMeaning, Options, Trust};
+use rockpack::signing::Trust;
+use rockpack::verify::{Extent, FolderMeaning, Options};
 use rockpack_base::run::Budget;
 use support::sweep;
 

@@ -9,10 +9,10 @@ use rockpack_base::formats::rpm_md;
 use rpm::{IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
+use crate::signing::Trust;
 use crate::verify::own::rpm_header::bad_tags;
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::NamedFiles;
-use crate::verify::repository::trust::Trust;
 
 /// The library of whose required symbol versions createrepo_c keeps the newest.
 const LIBC: &str = "libc.so.6";

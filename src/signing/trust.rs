@@ -10,12 +10,13 @@ use rockpack_base::content::{KEY_FILE_LIMIT, read_given};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::armor;
 
-use crate::signing::judge::{self, Alive, Moment};
+use super::judge::{self, Alive, Moment};
+use super::trusted::names_a_key;
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
 
-/// The keys by which repositories are trusted.
+/// The keys by which repositories and receipts are trusted.
 #[derive(Debug, Default, Clone)]
 pub struct Trust {
     /// The keys; one of them must have signed. Without keys, signatures are not checked.
@@ -39,54 +40,82 @@ impl PublicKeys {
     }
 
     /// Reads keys, armoured or not.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self> {
+    pub fn read(bytes: &[u8]) -> Result<Self> {
         keys_in(bytes).map(Self)
     }
 
     /// These keys and `others`.
-    pub(super) fn and(mut self, others: Self) -> Self {
+    pub fn and(mut self, others: Self) -> Self {
         self.0.extend(others.0);
         self
     }
 
     /// The keys that are not among `others`, each once.
-    pub(super) fn without(self, others: &Self) -> Self {
+    pub fn without(self, others: &Self) -> Self {
         let mut known = BTreeSet::from_iter(others.fingerprints());
         let new = self.0.into_iter().filter(|key| known.insert(key.fingerprint().to_string()));
         Self(new.collect())
     }
 
     /// The keys with these fingerprints, in lower case.
-    pub(super) fn of(mut self, fingerprints: &BTreeSet<String>) -> Self {
+    pub fn of(mut self, fingerprints: &BTreeSet<String>) -> Self {
         self.0.retain(|key| fingerprints.contains(&key.fingerprint().to_string().to_lowercase()));
         self
     }
 
     /// The fingerprints of the keys, in their order.
-    pub(super) fn fingerprints(&self) -> Vec<String> {
+    pub fn fingerprints(&self) -> Vec<String> {
         self.0.iter().map(|key| key.fingerprint().to_string()).collect()
     }
 
     /// Whether there is no key.
-    pub(in crate::verify) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// What detached signatures of a receipt prove.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReceiptSignature {
+    /// One of the keys signed these bytes.
+    Good,
+    /// None of the keys signed; the ids of the keys that signatures name.
+    Unknown(Vec<String>),
+    /// One of the keys is named, and it signed other bytes or does not count: the reason, as the rest of
+    /// `has a signature that …`.
+    Bad(String),
 }
 
 impl Trust {
     /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
     /// Without keys, each needs only be readable.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
-        let mut found = Vec::new();
-        for block in armor::blocks(signatures)? {
-            let (signatures, _) =
-                DetachedSignature::from_armor_many(block).map_err(no_signature)?;
-            for signature in signatures {
-                found.push(signature.map_err(no_signature)?.signature);
-                refuse_many(found.len())?;
+        self.check_taken(&detached(signatures)?, data, Alive::Now)
+    }
+
+    /// What the armoured detached signatures of a receipt prove. The key must have been alive when it signed,
+    /// as for packages.
+    pub fn receipt_signature(&self, signatures: &[u8], receipt: &[u8]) -> Result<ReceiptSignature> {
+        let found = detached(signatures)?;
+        if found.is_empty() {
+            return Err(Error::malformed("is no signature of OpenPGP"));
+        }
+        if !found.iter().any(|signature| names_a_key(signature, &self.keys.0)) {
+            let ids = found.iter().flat_map(Signature::issuer_key_id);
+            let ids: BTreeSet<String> = ids.map(|id| id.to_string().to_uppercase()).collect();
+            return Ok(ReceiptSignature::Unknown(ids.into_iter().collect()));
+        }
+        let mut refused = None;
+        for (key, signature) in
+            self.keys.0.iter().flat_map(|key| found.iter().map(move |it| (key, it)))
+        {
+            match judge::taken(signature, receipt, key, self.at, Alive::WhenSigned) {
+                None => {}
+                Some(Ok(())) => return Ok(ReceiptSignature::Good),
+                Some(Err(fault)) => refused = Some(fault),
             }
         }
-        self.check_taken(&found, data, Alive::Now)
+        Ok(ReceiptSignature::Bad(refused.unwrap_or_else(|| "is of other bytes".to_owned())))
     }
 
     /// Fails unless clients take one of the signatures, of `data`, by one of the keys.
@@ -118,7 +147,7 @@ impl Trust {
     /// Fails unless one of the binary signatures in `texts` is of `data`, by one of
     /// the keys, and acceptable to clients. Bytes that are no signature are skipped, as rpm does beside a
     /// good one.
-    pub(super) fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
+    pub fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
         refuse_many(texts.len())?;
         let mut found = Vec::new();
         for text in texts {
@@ -148,12 +177,25 @@ impl Trust {
     }
 }
 
+/// The signatures in armoured blocks.
+fn detached(armoured: &[u8]) -> Result<Vec<Signature>> {
+    let mut found = Vec::new();
+    for block in armor::blocks(armoured)? {
+        let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(no_signature)?;
+        for signature in signatures {
+            found.push(signature.map_err(no_signature)?.signature);
+            refuse_many(found.len())?;
+        }
+    }
+    Ok(found)
+}
+
 fn no_signature(_: pgp::errors::Error) -> Error {
     Error::malformed("is no signature of OpenPGP")
 }
 
 /// Refuses more signatures than anybody makes.
-pub(super) fn refuse_many(count: usize) -> Result<()> {
+fn refuse_many(count: usize) -> Result<()> {
     if count > SIGNATURES_MAX {
         let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
         Err(Error::new(Kind::Limit, message).hint("get it anew from who published it"))

@@ -16,8 +16,6 @@ pub mod owners;
 mod relation;
 pub mod releases;
 pub mod required_paths;
-pub mod system_folders;
-pub mod templates;
 pub mod updates;
 pub mod vendors;
 mod version;

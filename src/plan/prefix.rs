@@ -9,7 +9,22 @@
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::tree::TreePath;
 
-use crate::package::{Format, system_folders};
+use crate::package::Format;
+
+/// Directories that belong to the system. Each may be a link: to `/usr/bin`, to `/var/opt` on a system that
+/// is an image, or to another disk.
+///
+/// Source: Filesystem Hierarchy Standard 3.0; Debian's package base-files and Fedora's package
+/// filesystem for `lib32`, `libx32`, `afs` and the folders of one architecture.
+const SYSTEM: &str = "afs bin boot dev etc etc/opt home lib lib/x86_64-linux-gnu lib32 lib64 \
+    libx32 media mnt opt proc root run sbin srv sys tmp usr usr/bin usr/games usr/include usr/lib \
+    usr/lib/x86_64-linux-gnu usr/lib32 usr/lib64 usr/libexec usr/libx32 usr/local usr/local/bin \
+    usr/local/etc usr/local/games usr/local/include usr/local/lib usr/local/lib64 \
+    usr/local/libexec usr/local/sbin usr/local/share usr/local/src usr/sbin usr/share usr/src var \
+    var/cache var/lib var/local var/opt var/spool";
+
+/// Directories that do not survive a reboot, or are no place for files.
+const TRANSIENT: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
 
 /// An absolute, normal path below which all files of a set are installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +54,11 @@ impl Prefix {
                  files",
             ));
         }
-        if system_folders::is_one(relative) {
+        if is_system_folder(relative) {
             return Err(refused(text, "it belongs to the distribution"));
         }
         let first = path.components().next().unwrap_or_default();
-        if system_folders::TRANSIENT.contains(&first) {
+        if TRANSIENT.contains(&first) {
             return Err(refused(text, "files there do not last"));
         }
         Ok(Self(path))
@@ -61,18 +76,34 @@ impl Prefix {
 
     /// Whether it is below `/opt`, where administrators may want to move it.
     pub fn is_add_on(&self) -> bool {
-        system_folders::is_add_on(&self.0)
+        self.0.components().next() == Some("opt")
     }
 
-    /// The system's own folders, where the search for links from the prefix upwards ends.
+    /// The system's own folders, where the search for links from the prefix upwards ends: the innermost one
+    /// above it, or all of them if rpm may move the prefix.
     pub fn system_folders(&self, format: Format) -> Vec<String> {
-        system_folders::search_ends(&self.0, format)
+        let is_moved = format == Format::Rpm && self.is_add_on();
+        let own = self.above().find(|folder| is_system_folder(folder.as_str()));
+        let lasting = SYSTEM.split(' ').filter(|folder| !TRANSIENT.contains(folder));
+        let ends = lasting
+            .filter(|folder| is_moved || own.as_ref().is_some_and(|own| own.as_str() == *folder));
+        ends.map(|folder| format!("/{folder}")).collect()
     }
 
     /// The folders between `/opt` and the prefix, the innermost first: no distribution has them.
     pub fn folders_above(&self) -> Vec<String> {
-        system_folders::of_vendors_above(&self.0)
+        let own = self.above().filter(|folder| folder.as_str().starts_with("opt/"));
+        own.map(|folder| format!("/{folder}")).collect()
     }
+
+    fn above(&self) -> impl Iterator<Item = TreePath> {
+        std::iter::successors(self.0.parent(), TreePath::parent)
+    }
+}
+
+/// Whether a path, without leading slash, is a directory of the system.
+fn is_system_folder(path: &str) -> bool {
+    SYSTEM.split(' ').any(|folder| folder == path)
 }
 
 fn refused(text: &str, why: &str) -> Error {

@@ -44,7 +44,7 @@ use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
 use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
-use checks::{documents, listings, made, scripts};
+use checks::{documents, listings};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
@@ -52,9 +52,6 @@ use partial::Sieve;
 use subject::Subject;
 use subject::argument::{self, PackageArgument};
 use subject::{joined, kept};
-
-/// This version of rockpack, as receipts name it.
-const GENERATOR: &str = env!("CARGO_PKG_VERSION");
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that
@@ -146,12 +143,6 @@ fn verify_packages(
         let own = packages.iter().filter(|package| package.argument == position);
         check_argument(argument, own, problems)?;
     }
-    // Artifacts say that rockpack made the packages, as receipts do.
-    let is_claimed = |package: &Installed| {
-        let argument = arguments.get(package.argument);
-        options.against.is_some() || argument.is_some_and(|argument| argument.receipt.is_some())
-    };
-    made::check(&packages, is_claimed, problems);
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
     let sets = Format::ALL.map(|format| of_format(&packages, format));
@@ -170,8 +161,6 @@ fn verify_packages(
     let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
-    report.other_generator =
-        if options.against.is_none() { other_generator(&receipts) } else { None };
     report.relations_unread = receipts.is_empty() && options.against.is_some();
     report.undecided = sieve.undecided();
     others::count(&packages, report);
@@ -179,12 +168,6 @@ fn verify_packages(
     report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     Ok(())
-}
-
-/// The first version of rockpack that wrote a receipt and is not this one.
-fn other_generator(receipts: &[&Receipt]) -> Option<String> {
-    let mut generators = receipts.iter().map(|receipt| &receipt.generator);
-    generators.find(|generator| *generator != GENERATOR).cloned()
 }
 
 /// The origins of packages, with the findings that explain missing parts.
@@ -231,8 +214,8 @@ impl Origins<'_> {
                 comparison.check(&mut own)?;
                 // Without a file at the place that it has in the artifacts, the prefix is not known.
                 match prefix {
-                    "" => leave_uninvited(sieve, packages.len()),
-                    _ => comparison.check_uninvited(&mut own)?,
+                    "" => sieve.leave_open(Check::FileForeign, packages.len()),
+                    _ => comparison.check_uninvited(&mut own),
                 }
                 problems.extend(sieve.sift(own, packages.iter().copied()));
             }
@@ -244,20 +227,14 @@ impl Origins<'_> {
             for packages in &sets {
                 let mut own = Problems::default();
                 binary.check(packages, excuses, &mut own)?;
-                leave_uninvited(sieve, packages.len());
+                // It needs all artifacts and the prefix.
+                sieve.leave_open(Check::FileForeign, packages.len());
                 problems.extend(sieve.sift(own, packages.iter().copied()));
             }
             *report.input_code_objects.get_or_insert(0) += binary.count() as u64;
         }
         Ok(problems)
     }
-}
-
-/// Leaves the checks of files and scripts without an origin open: they need all artifacts and the prefix.
-fn leave_uninvited(sieve: &mut Sieve, packages: usize) {
-    [Check::FileForeign, Check::ScriptForeign].into_iter().for_each(|check| {
-        sieve.leave_open(check, packages);
-    });
 }
 
 /// Refuses to compare the paths of a whole set without its prefix.
@@ -355,20 +332,15 @@ fn file_size(path: &Path) -> u64 {
 /// Compares the packages of an argument with its receipt and its documents.
 fn check_argument<'a>(
     argument: &'a PackageArgument,
-    own: impl Iterator<Item = &'a Installed> + Clone,
+    own: impl Iterator<Item = &'a Installed>,
     problems: &mut Problems,
 ) -> Result<()> {
-    let (kept, packages): (Vec<_>, Vec<_>) =
-        own.clone().partition(|package| argument.keeps(&package.file));
+    let (kept, packages): (Vec<_>, Vec<_>) = own.partition(|package| argument.keeps(&package.file));
     if !argument.documents.is_empty() {
         documents::check(argument, &packages, problems)?;
     }
     let Some(receipt) = &argument.receipt else { return Ok(()) };
     Claims { receipt, packages, kept, present: argument.names() }.check(problems);
-    // Another version has other templates.
-    if receipt.generator == GENERATOR {
-        scripts::check(own, &receipt.prefix, problems)?;
-    }
     Ok(())
 }
 

@@ -22,9 +22,6 @@ fn v002_fields_that_packages_and_artifacts_prove() {
         let (deb, rpm) = (Format::Deb, Format::Rpm);
         record(receipt, "rocm-blas-gfx110x", deb).version = "7.1.0-2".to_owned();
         record(receipt, "rocm-blas-gfx110x", rpm).version = "1:7.1.0-1".to_owned();
-        record(receipt, "rocm-blas-gfx115x", deb).installed_size += 1024;
-        record(receipt, "rocm-blas-gfx115x", rpm).installed_size += 1;
-        record(receipt, "rocm-blas-gfx115x", rpm).vendor = Some("Other".to_owned());
         record(receipt, "rocm-blas-gfx115x", deb).group = Some("other".to_owned());
         record(receipt, "rocm-blas-gfx120x", rpm).group = None;
         record(receipt, "rocm-blas-gfx120x", rpm).archs.pop();
@@ -35,8 +32,6 @@ fn v002_fields_that_packages_and_artifacts_prove() {
         moved.format = rpm;
         moved.id = "rocm-uncommon".to_owned();
         receipt.release = "3".to_owned();
-        receipt.content_date += 1;
-        receipt.generator = "9.9".to_owned();
         receipt.left_out.push("/opt/rocm-7.1/lib/nothing.so".to_owned());
         let object = receipt.code_objects.iter_mut().find(|it| it.shard.is_some()).unwrap();
         object.shard = Some("elsewhere".to_owned());
@@ -54,13 +49,6 @@ fn v002_fields_that_packages_and_artifacts_prove() {
             format!("rocm-blas-gfx110x{rpm}"),
             "its version is `7.1.0-1`, and the receipt says `1:7.1.0-1`",
         ),
-        ("V002", format!("rocm-blas-gfx115x{deb}"), "its installed size is `"),
-        ("V002", format!("rocm-blas-gfx115x{rpm}"), "its installed size is `"),
-        (
-            "V002",
-            format!("rocm-blas-gfx115x{rpm}"),
-            "its vendor is ``, and the receipt says `Other`",
-        ),
         ("V002", format!("rocm-blas-gfx115x{deb}"), "says another group of it than of"),
         (
             "V002",
@@ -68,13 +56,11 @@ fn v002_fields_that_packages_and_artifacts_prove() {
             "its number of groups is `1`, and the receipt says `0`",
         ),
         ("V002", format!("rocm-blas-gfx120x{deb}"), "says another archs of it than of"),
-        ("V002", format!("rocm-blas{deb}"), "its role is `other than meta`"),
         (
             "V002",
             format!("rocm-blas{deb}"),
             "its name is `rocm-blas`, and the receipt says `rocm-other`",
         ),
-        ("V002", format!("rocm-host-suite-sparse{deb}"), "its role for device code is `none`"),
         (
             "V002",
             "rocm-common_7.1.0-1_all.deb".to_owned(),
@@ -85,8 +71,6 @@ fn v002_fields_that_packages_and_artifacts_prove() {
             format!("rocm-blas{rpm}"),
             "its version of the set is `7.1.0-1`, and the receipt says `7.1.0-3`",
         ),
-        ("V002", format!("rocm-blas{rpm}"), "its generator is `"),
-        ("V002", format!("rocm-blas{deb}:/opt"), "and the receipt says that of all files is"),
         ("V002", "packages.json:/opt/rocm-7.1/lib/nothing.so".to_owned(), "no artifact has it"),
         ("V010", String::new(), "and the receipt says in elsewhere"),
     ] {

@@ -114,20 +114,6 @@ fn other_digests_and_files_than_those_of_the_packages_are_found() {
     assert!(told.iter().any(|told| told.contains("which a package contains")), "{told:?}");
 }
 
-/// The copyright file of a `.deb` and the header of an `.rpm` say it.
-#[test]
-fn other_licences_than_those_of_the_packages_are_found() {
-    let set = Described::whole();
-    for (host, key) in
-        [(HOST, "licenseDeclared"), ("rocm-blas-7.1.0-1.x86_64.rpm", "licenseConcluded")]
-    {
-        let host = ("packages", "packageFileName", host);
-        let told = set.after(|document| element(document, host)[key] = "0BSD".into());
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains(" states the licence "), "{told:?}");
-    }
-}
-
 /// One of two documents that should be the same may be right.
 #[test]
 fn what_a_document_says_twice_is_found() {

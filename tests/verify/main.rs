@@ -23,7 +23,6 @@ mod shared_code;
 mod shipped;
 mod tampering;
 mod twice;
-mod updates;
 mod wheels;
 
 support::main!();

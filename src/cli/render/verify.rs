@@ -106,12 +106,6 @@ fn compared_text(report: &Report) -> String {
         let count = counted(count, "code object");
         text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
     }
-    if let Some(other) = &report.other_generator {
-        let other = other.escape_debug();
-        text.push_str(&text_line!(
-            "scripts were not compared, because packages.json is of rockpack {other} (--against compares)"
-        ));
-    }
     if report.relations_unread {
         text.push_str(
             "relations between packages were not compared: only packages.json has them\n",

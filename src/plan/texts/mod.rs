@@ -3,6 +3,7 @@
 //! A name that a template uses and its caller does not give is an error, never an empty text.
 
 pub(super) mod licences;
+mod templates;
 
 use flate2::{Compression, GzBuilder};
 use minijinja::{Environment, Value, context};
@@ -12,8 +13,8 @@ use std::io::Write;
 use super::prefix::Prefix;
 use crate::config::SUMMARY_LIMIT;
 use crate::package::Format;
-use crate::package::templates::{self, SCRIPTS};
 use licences::Licence;
+use templates::SCRIPTS;
 
 const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../templates/copyright"));
 const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../templates/changelog"));

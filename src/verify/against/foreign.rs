@@ -1,17 +1,15 @@
-//! Files and scripts of packages that no artifact has and no rule makes.
+//! Files of packages that no artifact has and no rule makes.
 //!
-//! Rules make kernel archives and their manifests, documents, the loader's file, and scripts. These are
+//! Rules make kernel archives and their manifests, documents, and the loader's file. These are
 //! recognised by their place, and those that run or configure something also by their content.
 
 use std::collections::BTreeSet;
 
-use rockpack_base::error::Result;
 use rockpack_base::tree::TreePath;
 
 use super::inputs::Plain;
 use super::plain::same;
 use super::{SetComparison, debug_files};
-use crate::verify::checks::scripts;
 use crate::verify::own::digest::{self, Sha};
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -26,8 +24,8 @@ struct KnownFiles<'a> {
 }
 
 impl SetComparison<'_> {
-    /// Adds every file, link, empty folder and script of unknown origin. The prefix has to be known.
-    pub(in crate::verify) fn check_uninvited(&self, problems: &mut Problems) -> Result<()> {
+    /// Adds every file, link and empty folder of unknown origin. The prefix has to be known.
+    pub(in crate::verify) fn check_uninvited(&self, problems: &mut Problems) {
         let known = self.known_files();
         for package in self.packages {
             for (path, node) in &package.paths {
@@ -39,7 +37,6 @@ impl SetComparison<'_> {
                 }
             }
         }
-        scripts::check(self.packages.iter().copied(), self.prefix, problems)
     }
 
     /// How the mode of a folder, or of a file that a rule makes, is another one than rules give.

@@ -19,7 +19,6 @@ pub(in crate::verify) fn apply(receipt: &Receipt, packages: &mut [&mut Installed
         receipt.all_packages().map(|record| (record.file_name.as_str(), record)).collect();
     for package in packages {
         let Some(record) = records.get(package.file.as_str()) else { continue };
-        package.role = Some(record.role);
         if record.role.is_kernels() {
             package.stated_archs.get_or_insert_with(|| record.archs.clone());
         } else if package.stated_archs.is_none() {

@@ -7,14 +7,12 @@ use rockpack_base::gfx::{BaseArch, Target};
 
 use super::excuses::Excuses;
 use super::set_archives::shipped;
-use crate::report::ElfMachine;
 use crate::verify::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::verify::own::index::{arch_family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::own::machine::ForeignFacts;
 use crate::verify::problem::{
     ArchiveFault, ForeignCode, HostFault, HostedCode, ManifestFault, PackagePath, Problem,
     ProblemPlace, Problems, RowFault, WrapperFault,
@@ -54,9 +52,6 @@ pub(in crate::verify) fn check(
         let mut file = CheckedFile { package, set: set.packages, path, is_shipped, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
-        }
-        if let Class::Foreign(foreign) = &facts.class {
-            file.foreign_file(foreign, excuses);
         }
         match side {
             Side::Kernels => file.of_kernels(facts, excuses),
@@ -124,22 +119,6 @@ impl CheckedFile<'_> {
         }
         for target in listed.difference(&rows) {
             self.bad_archive(ArchiveFault::WithoutRow { target: (*target).clone() });
-        }
-    }
-
-    /// A package is for x86-64 and for any place, whatever artifacts and folders are.
-    fn foreign_file(&mut self, foreign: &ForeignFacts, excuses: &Excuses) {
-        if self.package.format.is_none() {
-            return;
-        }
-        let machines = foreign.machines.iter().copied();
-        let told = machines.filter(|machine| !excuses.allows_machine(*machine, self.path));
-        let machines: Vec<ElfMachine> = told.collect();
-        if !machines.is_empty() {
-            self.problems.add(Problem::OtherMachine { file: self.place(), machines });
-        }
-        if foreign.is_thin && !excuses.knows_thin(self.path) {
-            self.problems.add(Problem::ThinArchive { file: self.place() });
         }
     }
 

@@ -143,10 +143,6 @@ fn differs(
         }
         None => return Some(DocumentFault::NoDigest { package: file }),
     }
-    if let Some(license) = package.license.as_ref().filter(|own| !is_declared(element, own)) {
-        let license = license.clone();
-        return Some(DocumentFault::OtherLicense { package: file, license });
-    }
     let hashed: BTreeSet<(String, String)> =
         package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
     let own: PathDigests<'_> = hashed.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
@@ -154,18 +150,6 @@ fn differs(
     let described = files.get(element.id.as_str()).unwrap_or(&nothing);
     let (path, _) = described.symmetric_difference(&own).next()?;
     Some(DocumentFault::OtherFile { package: file, path: (*path).to_owned() })
-}
-
-/// Tells whether an element declares the licence that its package states: as an SPDX expression, or in a
-/// comment if it cannot be one.
-fn is_declared(element: &spdx::SpdxPackage, license: &str) -> bool {
-    let is_open = element.license_concluded == spdx::NO_ASSERTION;
-    let comment = element.license_comments.as_deref();
-    (is_open || element.license_concluded == license)
-        && match element.license_declared.as_str() {
-            spdx::NO_ASSERTION => comment == Some(&format!("The package says: {license}")),
-            declared => declared == license && comment.is_none(),
-        }
 }
 
 /// Adds the packages that are not there and, where documents are to describe `all`, those that are

@@ -7,7 +7,7 @@ use rockpack_base::tree::TreePath;
 
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
-use crate::report::{Code, ElfMachine, Finding, Inconsistency, Soname};
+use crate::report::{Code, Finding, Inconsistency, Soname};
 use crate::verify::own::digest::Sha;
 
 /// Findings whose device code stays in the file that it came in.
@@ -61,10 +61,6 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) rewritten: BTreeSet<TreePath>,
     /// The interpreters that scripts start with in place of their own, by install-relative path.
     pub(in crate::verify) settled: BTreeMap<TreePath, BTreeSet<String>>,
-    /// Install-relative paths of files for other machines, by machine.
-    other_machines: BTreeMap<ElfMachine, BTreeSet<TreePath>>,
-    /// Install-relative paths of thin static archives.
-    thin: BTreeSet<TreePath>,
     /// Install-relative paths of files whose interpreters are nowhere, or settled.
     interpreted: BTreeSet<TreePath>,
     /// Absolute paths that are in no package.
@@ -140,7 +136,6 @@ impl Excuses {
                 self.inconsistent.insert((file.path.clone(), fault.clone()));
                 return;
             }
-            Finding::ThinArchive { file, .. } => (&mut self.thin, &file.path),
             // These leave a file with device code, or an index or marker of it, in the host package.
             Finding::AlreadyTransformed { file }
             | Finding::DatabaseShared { file, .. }
@@ -166,7 +161,7 @@ impl Excuses {
         paths.insert(path.clone());
     }
 
-    /// Needed libraries that need not be dependencies or that do not work, and files for other machines.
+    /// Needed libraries that need not be dependencies or that do not work.
     fn add_others(&mut self, finding: &Finding) {
         match finding {
             Finding::LibraryUnresolved { library, .. } => {
@@ -184,10 +179,6 @@ impl Excuses {
             }
             Finding::LibraryMisplaced { library, .. } => {
                 self.misplaced.insert(library.clone());
-            }
-            Finding::OtherMachineAllowed { machine, files, .. } => {
-                let known = self.other_machines.entry(*machine).or_default();
-                known.extend(files.iter().cloned());
             }
             _ => {}
         }
@@ -272,16 +263,6 @@ impl Excuses {
     /// Whether nothing is said of the libraries that the file at this absolute path needs.
     pub(in crate::verify) fn asks_nothing_of(&self, path: &str) -> bool {
         is_one_of(&self.unasked, path)
-    }
-
-    /// Whether the file at this absolute path may have code for that machine.
-    pub(in crate::verify) fn allows_machine(&self, machine: ElfMachine, path: &str) -> bool {
-        self.other_machines.get(&machine).is_some_and(|paths| is_one_of(paths, path))
-    }
-
-    /// Whether the build noticed that the file at this absolute path is a thin static archive.
-    pub(in crate::verify) fn knows_thin(&self, path: &str) -> bool {
-        is_one_of(&self.thin, path)
     }
 
     /// Whether findings account for absent device code at all.

@@ -12,7 +12,6 @@ pub(super) mod interpreters;
 pub(super) mod lengths;
 pub(super) mod listings;
 pub(super) mod loader;
-pub(super) mod made;
 pub(super) mod manifests;
 pub(super) mod markers;
 pub(super) mod needs;
@@ -20,9 +19,7 @@ pub(super) mod ownership;
 pub(super) mod pairs;
 pub(super) mod recorded;
 pub(super) mod scope;
-pub(super) mod scripts;
 pub(super) mod set_archives;
-pub(super) mod set_id;
 mod stated;
 mod transformed;
 pub(super) mod twice;
@@ -43,7 +40,6 @@ pub(super) fn check_set(
 ) -> Result<()> {
     for package in packages {
         lengths::check(package, problems);
-        set_id::check(package, problems);
     }
     twice::check(packages, problems);
     ownership::check(packages, Scope::Set, problems);

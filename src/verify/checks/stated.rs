@@ -16,23 +16,10 @@ pub(super) fn check_package(record: &PackageRecord, package: &Installed, problem
     compare(package, "file name", &file_name(package), &record.file_name, problems);
     if package.format == Some(Format::Deb) {
         compare(package, "name", &package.name, &record.id, problems);
-        let [own, stated] = [package.names_archs, record.role.is_kernels()]
-            .map(|is_kernels| if is_kernels { "kernels" } else { "none" });
-        compare(package, "role for device code", own, stated, problems);
-    }
-    if let Some(size) = package.installed_size {
-        let [own, stated] = [size, record.installed_size].map(|size| size.to_string());
-        compare(package, "installed size", &own, &stated, problems);
-    }
-    if let Some(vendor) = &record.vendor {
-        compare(package, "vendor", &package.vendor, vendor, problems);
     }
     let [own, stated] = [record.role == RoleKind::Kernels, record.group.is_some()]
         .map(|has| if has { "1" } else { "0" });
     compare(package, "number of groups", own, stated, problems);
-    if record.role == RoleKind::Meta && package.has_more_than_documents() {
-        compare(package, "role", "other than meta", record.role.as_str(), problems);
-    }
 }
 
 fn compare(package: &Installed, field: &str, own: &str, stated: &str, problems: &mut Problems) {
@@ -56,17 +43,6 @@ pub(super) fn check_set(receipt: &Receipt, packages: &[&Installed], problems: &m
         let known = *first.entry(format).or_insert(version);
         if known != version {
             add(package, "version of the set", version, known, problems);
-        }
-        if let Some(generator) = package.generator.as_ref().filter(|it| **it != receipt.generator) {
-            add(package, "generator", generator, &receipt.generator, problems);
-        }
-        for (time, path) in &package.times {
-            if i64::try_from(*time) != Ok(receipt.content_date) {
-                let place = ProblemPlace::File(package.at(path));
-                let (own, stated) = (*time, receipt.content_date);
-                let difference = ReceiptDifference::Time { own, stated };
-                problems.add(Problem::ReceiptMismatch { place, difference });
-            }
         }
     }
     check_pairs(&receipt.packages, problems);

@@ -103,7 +103,7 @@ fn check_file(
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let place = format!("/{name}");
     let facts = facts::examine_content(&place, &Content::open(path, budget)?)?;
-    let says_nothing = matches!(facts.class, Class::Other | Class::Foreign(_) | Class::Script(_));
+    let says_nothing = matches!(facts.class, Class::Other | Class::Script(_));
     let node = InstalledNode::File { mode: 0, facts };
     let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
     let read = Installed::of_files(folder, Side::Both, [(place, node)].into());

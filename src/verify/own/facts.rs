@@ -15,7 +15,6 @@ use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
 use super::host_elf::{self, HostElf};
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
-use super::machine::{self, ForeignFacts, other_machine};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
 use super::tables::Shape;
@@ -68,8 +67,6 @@ pub(in crate::verify) enum Class {
     Script(Script),
     /// A linked x86-64 ELF file.
     Host(Box<HostFacts>),
-    /// A file that is of no use where packages are installed.
-    Foreign(ForeignFacts),
     /// An AMDGPU ELF file.
     CodeObject(Nature),
     /// Offload bundles, compressed or not, with the code objects inside.
@@ -136,8 +133,9 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
     let head = content.read_vec(0..len, len, "header")?;
     let class = match claimed(path, &head)? {
         Some(claimed) => classified(path, content, &head, claimed),
-        None if machine::is_library(&head) => {
-            return library(&mut content.reader(), content.len());
+        None if is_loader_file(path, content.len()) => {
+            let bytes = content.read_vec(0..content.len(), LOADER_FILE_LIMIT, "loader file")?;
+            Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)))
         }
         None => match script::read(content)? {
             Some(script) => Class::Script(script),
@@ -147,28 +145,8 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
     Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
 }
 
-/// The facts of the static archive of `size` bytes that `reader` has.
-fn library(reader: &mut dyn Read, size: u64) -> Result<FileFacts> {
-    let (sha256, foreign) = machine::library(reader)?;
-    let is_foreign = foreign.is_thin || !foreign.machines.is_empty();
-    let class = if is_foreign { Class::Foreign(foreign) } else { Class::Other };
-    Ok(FileFacts { size, sha256, class })
-}
-
-/// The class of what has to be read once only, by its first bytes.
-fn unclaimed(head: Vec<u8>) -> Class {
-    if let Some(machine) = other_machine(&head) {
-        return Class::Foreign(ForeignFacts { machines: [machine].into(), is_thin: false });
-    }
-    if !is_elf(&head, object::elf::EM_AMDGPU) {
-        return Class::Other;
-    }
-    let linked = archive::check_linked(&Content::of_bytes(head.clone()));
-    let nature = linked.and_then(|()| archive::nature(head));
-    nature.map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
-}
-
-/// Reads the file installed at `path`, of `size` bytes, to its end.
+/// Reads the file installed at `path`, of `size` bytes, to its end. Only files that are read at will are
+/// held.
 pub(in crate::verify) fn examine(
     path: &str,
     reader: &mut dyn Read,
@@ -178,27 +156,24 @@ pub(in crate::verify) fn examine(
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
     reader.read_exact(&mut head).map_err(fault)?;
     let mut whole = head.as_slice().chain(reader);
-    if is_loader_file(path) && size <= LOADER_FILE_LIMIT {
-        let content = hold(&mut whole, size)?;
-        let bytes = content.read_vec(0..size, LOADER_FILE_LIMIT, "loader configuration")?;
-        let class = Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)));
-        return Ok(FileFacts { size, sha256: content.sha256()?, class });
+    let is_held = head.starts_with(script::MAGIC)
+        || is_loader_file(path, size)
+        || claimed(path, &head)?.is_some();
+    if is_held {
+        return examine_content(path, &hold(&mut whole, size)?.within(budget));
     }
-    let Some(claimed) = claimed(path, &head)? else {
-        if machine::is_library(&head) {
-            return library(&mut whole, size);
-        }
-        if head.starts_with(script::MAGIC) {
-            let content = hold(&mut whole, size)?.within(budget);
-            let class = script::read(&content)?.map_or(Class::Other, Class::Script);
-            return Ok(FileFacts { size, sha256: content.sha256()?, class });
-        }
-        let sha256 = hash(&mut whole)?;
-        return Ok(FileFacts { size, sha256, class: unclaimed(head) });
-    };
-    let content = hold(&mut whole, size)?.within(budget);
-    let class = classified(path, &content, &head, claimed);
-    Ok(FileFacts { size, sha256: content.sha256()?, class })
+    let sha256 = hash(&mut whole)?;
+    Ok(FileFacts { size, sha256, class: unclaimed(head) })
+}
+
+/// The class of what has to be read once only, by its first bytes.
+fn unclaimed(head: Vec<u8>) -> Class {
+    if !is_elf(&head, object::elf::EM_AMDGPU) {
+        return Class::Other;
+    }
+    let linked = archive::check_linked(&Content::of_bytes(head.clone()));
+    let nature = linked.and_then(|()| archive::nature(head));
+    nature.map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
 }
 
 fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
@@ -215,14 +190,14 @@ fn is_bundle(head: &[u8]) -> bool {
 fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
     Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
         Some(Claimed::Archive)
-    } else if is_elf(head, object::elf::EM_X86_64) && other_machine(head).is_none() {
+    } else if is_elf(head, object::elf::EM_X86_64) {
         Some(Claimed::Host)
     } else if index::kind(path)?.is_some()
         || aks2::MAGICS.iter().any(|magic| head.starts_with(magic))
             && !index::arch_family_at(path).is_empty()
     {
         Some(Claimed::Database)
-    } else if is_elf(head, object::elf::EM_AMDGPU) || other_machine(head).is_some() {
+    } else if is_elf(head, object::elf::EM_AMDGPU) {
         None
     } else if is_bundle(head) || is_index(path) {
         Some(Claimed::Device)
@@ -231,8 +206,8 @@ fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
     })
 }
 
-fn is_loader_file(path: &str) -> bool {
-    path.starts_with(LOADER_FOLDER) && path.ends_with(".conf")
+fn is_loader_file(path: &str, size: u64) -> bool {
+    path.starts_with(LOADER_FOLDER) && path.ends_with(".conf") && size <= LOADER_FILE_LIMIT
 }
 
 /// The folders that `text` names, one a line; comments begin with `#`. Source: ldconfig(8).

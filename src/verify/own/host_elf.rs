@@ -5,7 +5,7 @@
 //! goes by the dynamic table.
 //!
 //! Refused: executable sections that have more bytes together than the file, more dynamic sections or
-//! names of libraries than any file has ([`linked`]), and relocations that no linker writes
+//! names of libraries than any file has ([`linked`]), and relocation sections that share bytes
 //! ([`relocated`](super::relocated)).
 
 use std::rc::Rc;

@@ -3,17 +3,15 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::formats::deb::INSTALLED_UNIT;
 use rockpack_base::gfx::BaseArch;
 
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use super::index;
-use super::maintainer::InstalledScript;
 use crate::package::bounds::Bound;
-use crate::package::{Comparison, Format, RoleKind};
+use crate::package::{Comparison, Format};
 use crate::receipt::RelationRecord;
-use crate::verify::problem::{DebFault, HeaderFault, PackagePath};
+use crate::verify::problem::PackagePath;
 
 /// A package: its files and its metadata.
 #[derive(Debug, Default)]
@@ -48,29 +46,6 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) stated_archs: Option<Vec<String>>,
     /// The side it must be on; `None` if that follows from its content.
     pub(in crate::verify) side: Option<Side>,
-    /// The role in the receipt, if there is one.
-    pub(in crate::verify) role: Option<RoleKind>,
-    /// The stated licence, if any.
-    pub(in crate::verify) license: Option<String>,
-    /// The scripts that run when it is installed or removed.
-    pub(in crate::verify) scripts: Vec<InstalledScript>,
-    /// Features of a `.deb` that rockpack never writes.
-    pub(in crate::verify) deb_faults: Vec<DebFault>,
-    /// Features of an `.rpm` header that rockpack never writes.
-    pub(in crate::verify) header_faults: Vec<HeaderFault>,
-    /// The prefixes that rpm may relocate.
-    pub(in crate::verify) prefixes: Vec<String>,
-    /// The stated installed size in bytes.
-    pub(in crate::verify) installed_size: Option<u64>,
-    /// The vendor in its header; empty if there is none.
-    pub(in crate::verify) vendor: String,
-    /// The version of rockpack in its header.
-    pub(in crate::verify) generator: Option<String>,
-    /// Tells whether the package itself states its archs.
-    pub(in crate::verify) names_archs: bool,
-    /// The first distinct timestamps of its files, in seconds since 1970, each with the first path that has
-    /// it.
-    pub(in crate::verify) times: BTreeMap<u64, String>,
     /// The entries by absolute path.
     pub(in crate::verify) paths: BTreeMap<String, InstalledNode>,
 }
@@ -112,7 +87,6 @@ pub(in crate::verify) enum InstalledNode {
     },
     /// A hard link, pipe or device, which packages of other tools have.
     Special {
-        mode: u32,
         what: &'static str,
     },
 }
@@ -128,30 +102,11 @@ impl InstalledNode {
         }
     }
 
-    /// The permission bits; those of a link mean nothing.
-    pub(in crate::verify) fn mode(&self) -> u32 {
-        match self {
-            Self::Directory { mode } | Self::File { mode, .. } | Self::Special { mode, .. } => {
-                *mode
-            }
-            Self::Link { .. } => 0,
-        }
-    }
-
     /// The facts about a file; `None` of other entries.
     pub(in crate::verify) fn facts(&self) -> Option<&FileFacts> {
         match self {
             Self::File { facts, .. } => Some(facts),
             Self::Directory { .. } | Self::Link { .. } | Self::Special { .. } => None,
-        }
-    }
-
-    /// The number of bytes that the content takes.
-    fn stored_size(&self) -> u64 {
-        match self {
-            Self::File { facts, .. } => facts.size,
-            Self::Link { target } => target.len() as u64,
-            Self::Directory { .. } | Self::Special { .. } => 0,
         }
     }
 
@@ -208,18 +163,6 @@ impl Installed {
         self.stated_archs.is_some() || (self.side != Some(Side::Host) && self.looks_like_kernels())
     }
 
-    /// Tells whether it has content that no other tool packs: kernels by their archs, archives, or markers of
-    /// these. Archives at the paths `shipped` belong to other tools.
-    pub(in crate::verify) fn is_of_rockpack(&self, shipped: &BTreeSet<&str>) -> bool {
-        self.stated_archs.is_some()
-            || self.files().any(|(path, facts)| match &facts.class {
-                Class::Manifest(_) => true,
-                Class::Archive(_) => !shipped.contains(path),
-                Class::Host(host) => host.claims_to_be_transformed(),
-                _ => false,
-            })
-    }
-
     /// Tells whether it has kernel archives and no reference to some, or other device code and no host
     /// code. Files that serve all archs of a kernel database may be in either package, and host
     /// libraries that are for one arch as a whole are beside archives.
@@ -236,29 +179,6 @@ impl Installed {
             }
         }
         archives || (code && !host)
-    }
-
-    /// The installed size of its content in bytes, as its format counts.
-    pub(in crate::verify) fn size_of_content(&self) -> u64 {
-        match self.format {
-            Some(Format::Deb) => {
-                let units = self.paths.values().map(|node| match node {
-                    InstalledNode::Directory { .. } => 1,
-                    other => other.stored_size().div_ceil(INSTALLED_UNIT),
-                });
-                // A unit for the root.
-                (units.sum::<u64>() + 1) * INSTALLED_UNIT
-            }
-            _ => self.paths.values().map(InstalledNode::stored_size).sum(),
-        }
-    }
-
-    /// Tells whether it has other files than documents.
-    pub(in crate::verify) fn has_more_than_documents(&self) -> bool {
-        self.paths.iter().any(|(path, node)| {
-            let is_folder = matches!(node, InstalledNode::Directory { .. });
-            !is_folder && !path.starts_with("/usr/share/doc/")
-        })
     }
 
     /// Tells whether it may have code for `arch`: it states the arch, or none.

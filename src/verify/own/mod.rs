@@ -10,7 +10,6 @@
 
 pub(super) mod archive;
 pub(super) mod compressed;
-mod deb_faults;
 pub(super) mod digest;
 pub(super) mod elf_file;
 pub(super) mod embedded;
@@ -20,13 +19,10 @@ pub(super) mod index;
 pub(super) mod installed;
 pub(super) mod linked;
 pub(super) mod linked_versions;
-pub(super) mod machine;
-pub(super) mod maintainer;
 pub(super) mod originals;
 pub(super) mod package;
 pub(super) mod relocated;
-pub(super) mod rpm_header;
+mod rpm_header;
 pub(super) mod script;
 pub(super) mod tables;
 pub(super) mod wheel;
-pub(super) mod wording;

@@ -6,28 +6,24 @@ use std::path::Path;
 use md5::Md5;
 use rockpack_base::content::{Content, DigestingReader};
 use rockpack_base::error::{Error, Result, ResultExt};
-use rockpack_base::formats::hold;
 use rockpack_base::formats::package_file::PackageReader;
-use rockpack_base::formats::payload::{Digest, Marking, Oddities, PayloadEntryKind, ReadEntry};
+use rockpack_base::formats::payload::{Digest, Marking, PayloadEntryKind, ReadEntry, SpecialKind};
 use rockpack_base::formats::{deb, rpm};
 use rockpack_base::run::Budget;
 use sha2::Digest as _;
 
 use super::installed::{Against, Installed, InstalledNode};
-use super::{deb_faults, facts, maintainer, rpm_header};
+use super::{facts, rpm_header};
 use crate::package::bounds::{Bound, deb_bounds};
 use crate::package::{Comparison, Format};
 use crate::receipt::listing;
-use crate::verify::problem::{DigestFault, PathConflict, Problem, Problems};
+use crate::verify::problem::{DigestFault, PackagePath, PathConflict, Problem, Problems};
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
-/// The number of distinct timestamps that are kept: in a package of rockpack all files have the same.
-const TIMES: usize = 2;
-
-/// The start of the field that names the program which made a package, if it was rockpack.
-const GENERATOR: &str = "rockpack ";
+/// The setuid and setgid bits.
+const SET_ID: u32 = 0o6000;
 
 /// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
 /// argument that names it.
@@ -47,24 +43,17 @@ pub(in crate::verify) fn read(
         argument,
         size: package.len(),
         sha256: package.sha256()?,
-        scripts: maintainer::scripts(&reader),
         relations: listing::relations(&reader),
         ..said
     };
     let mut problems = Problems::default();
-    let oddities = read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
+    read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
     match &reader {
-        PackageReader::Deb(deb) => {
-            check_listed(deb, &installed, &mut problems);
-            installed.deb_faults = deb_faults::of(deb, &oddities, &installed);
-        }
+        PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
         PackageReader::Rpm(rpm) => {
-            let faults = rpm_header::faults(rpm, &package, &installed).file(path)?;
-            installed.header_faults = rpm_header::own_faults(rpm, &installed).file(path)?;
-            let package = &installed.file;
-            faults.into_iter().for_each(|fault| {
-                problems.add(Problem::BadHeader { package: package.clone(), fault });
-            });
+            for fault in rpm_header::faults(rpm, &installed) {
+                problems.add(Problem::BadHeader { package: installed.file.clone(), fault });
+            }
         }
     }
     Ok((installed, problems))
@@ -75,23 +64,11 @@ fn read_payload(
     installed: &mut Installed,
     budget: &Budget,
     problems: &mut Problems,
-) -> Result<Oddities> {
+) -> Result<()> {
     let mut visitor = |entry: &ReadEntry, content: &mut dyn Read| {
         let path = format!("/{}", entry.entry.path);
-        if installed.times.len() < TIMES {
-            installed.times.entry(entry.mtime).or_insert_with(|| path.clone());
-        }
-        if let Some(owner) = foreign_owner(entry) {
-            problems.add(Problem::ForeignOwner { file: installed.at(&path), owner });
-        }
-        let (node, fault) = if maintainer::is_copyright(&path, &installed.name, entry.entry.size) {
-            let mut text = Vec::new();
-            content.read_to_end(&mut text).map_err(hold::fault)?;
-            installed.license = maintainer::license(&text).or(installed.license.take());
-            node(&path, entry, &mut text.as_slice(), budget)?
-        } else {
-            node(&path, entry, content, budget)?
-        };
+        check_entry(entry, &installed.at(&path), problems);
+        let (node, fault) = node(&path, entry, content, budget)?;
         if let Some(fault) = fault {
             problems.add(Problem::DigestMismatch { file: installed.at(&path), fault });
         }
@@ -108,17 +85,26 @@ fn read_payload(
         installed.paths.insert(path, node);
         Ok(())
     };
-    match reader {
-        PackageReader::Deb(deb) => deb.visit_noting(&mut visitor),
-        PackageReader::Rpm(rpm) => rpm.visit(&mut visitor).map(|()| Oddities::default()),
-    }
+    reader.visit(&mut visitor)
 }
 
-/// The owner of the entry; `None` if it is root.
-fn foreign_owner(entry: &ReadEntry) -> Option<String> {
-    let ReadEntry { user, group, .. } = entry;
-    let is_root = [user, group].iter().all(|name| ["root", "0"].contains(&name.as_str()));
-    (!is_root).then(|| format!("{user}:{group}"))
+/// Adds what gives others rights, in a package of any tool: an owner other than root, the setuid and setgid
+/// bits, devices and pipes.
+fn check_entry(read: &ReadEntry, file: &PackagePath, problems: &mut Problems) {
+    let ReadEntry { entry, user, group, .. } = read;
+    let file = || file.clone();
+    if ![user, group].iter().all(|name| ["root", "0"].contains(&name.as_str())) {
+        problems.add(Problem::ForeignOwner { file: file(), owner: format!("{user}:{group}") });
+    }
+    match &entry.kind {
+        PayloadEntryKind::Special(special) if !matches!(special, SpecialKind::HardLink { .. }) => {
+            problems.add(Problem::FileForeign { file: file(), kind: special.as_str().to_owned() });
+        }
+        PayloadEntryKind::File | PayloadEntryKind::Directory if entry.mode & SET_ID != 0 => {
+            problems.add(Problem::SetId { file: file(), mode: entry.mode });
+        }
+        _ => {}
+    }
 }
 
 /// Packers that go through a list of paths may state a folder again; both are one.
@@ -154,9 +140,6 @@ fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
         named: named.map(|relation| relation.name.to_owned()).collect(),
         provides: capabilities(deb, "Provides").collect(),
         excludes: excludes.collect(),
-        names_archs: archs.is_some(),
-        installed_size: field(deb, "Installed-Size")
-            .and_then(|kib| kib.parse::<u64>().ok()?.checked_mul(deb::INSTALLED_UNIT)),
         stated_archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
         ..Installed::default()
     })
@@ -202,11 +185,6 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         } else {
             metadata.get_arch().unwrap_or_default().to_owned()
         },
-        license: metadata.get_license().ok().map(str::to_owned),
-        installed_size: metadata.get_installed_size().ok(),
-        vendor: metadata.get_vendor().unwrap_or_default().to_owned(),
-        generator: rpm_header::generator(metadata, GENERATOR),
-        prefixes: rpm_header::prefixes(metadata),
         named: requires.iter().map(|requirement| requirement.name.to_string()).collect(),
         requires,
         provides: provides.collect(),
@@ -241,7 +219,7 @@ fn node(
             Ok((InstalledNode::Link { target: target.clone() }, None))
         }
         PayloadEntryKind::Special(special) => {
-            Ok((InstalledNode::Special { mode, what: special.as_str() }, None))
+            Ok((InstalledNode::Special { what: special.as_str() }, None))
         }
         PayloadEntryKind::File => {
             let mut digesting = DigestingReader::<_, Md5>::new(content);

@@ -1,20 +1,18 @@
 //! The values that the dynamic loader stores in the wrappers of a host binary, by its relocation sections.
 //!
-//! It refuses relocation sections that have more bytes together than the file, symbol tables that do,
-//! and relocations of wrappers by the symbols of more than [`MOST_TABLES`] tables.
+//! It refuses relocation sections that have more bytes together than the file.
 
 use std::collections::BTreeMap;
 
-use object::elf::{self, Rela64, Sym64};
-use object::read::elf::{SectionHeader, Sym};
+use object::elf::{self, Rela64};
+use object::read::elf::SectionHeader;
 use object::{LittleEndian, SectionIndex};
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::Result;
 
 use super::elf_file::{HostElfFile, Section};
 
-/// Most symbol tables that relocations of wrappers go by. Those of the dynamic loader go by the one
-/// that it has.
-const MOST_TABLES: usize = 16;
+/// Bytes of a symbol.
+const SYMBOL: u64 = 24;
 
 /// The value that the dynamic loader stores in a word.
 pub(in crate::verify) enum Relocated {
@@ -24,12 +22,11 @@ pub(in crate::verify) enum Relocated {
     InPlace,
 }
 
-impl<'a> HostElfFile<'a> {
+impl HostElfFile<'_> {
     /// The relocated words of `within`, by address.
     pub(in crate::verify) fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Relocated>> {
         let range = within.address..within.address.saturating_add(within.size);
         let mut values = BTreeMap::new();
-        let mut tables = Tables { file: self, read: BTreeMap::new(), left: self.content.len() };
         let mut left = self.content.len();
         // What linkers keep beside them (`--emit-relocs`) is for linkers.
         let loaded = self
@@ -47,7 +44,7 @@ impl<'a> HostElfFile<'a> {
             if let Ok(Some((entries, symbols))) = section.rela(LittleEndian, self.cache) {
                 let own = entries.iter().filter(|e| range.contains(&e.r_offset.get(LittleEndian)));
                 for entry in own {
-                    if let Some(value) = value(entry, symbols, &mut tables)? {
+                    if let Some(value) = self.value(entry, symbols)? {
                         values.insert(entry.r_offset.get(LittleEndian), Relocated::To(value));
                     }
                 }
@@ -55,61 +52,34 @@ impl<'a> HostElfFile<'a> {
         }
         Ok(values)
     }
-}
 
-/// The value that a relocation of a kind found in wrappers stores, by the symbols of the section `table`.
-fn value(
-    entry: &Rela64<LittleEndian>,
-    table: SectionIndex,
-    tables: &mut Tables<'_, '_>,
-) -> Result<Option<u64>> {
-    let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
-    Ok(match entry.r_type(LittleEndian, false) {
-        elf::R_X86_64_RELATIVE => Some(addend),
-        elf::R_X86_64_64 => {
-            let index = usize::try_from(entry.r_sym(LittleEndian, false)).unwrap_or(usize::MAX);
-            let symbol = tables.get(table)?.get(index);
-            symbol.map(|symbol| symbol.st_value(LittleEndian).wrapping_add(addend))
-        }
-        _ => None,
-    })
-}
+    /// The value that a relocation of a kind found in wrappers stores, by the symbols of the section `table`.
+    fn value(&self, entry: &Rela64<LittleEndian>, table: SectionIndex) -> Result<Option<u64>> {
+        let addend = entry.r_addend.get(LittleEndian).cast_unsigned();
+        Ok(match entry.r_type(LittleEndian, false) {
+            elf::R_X86_64_RELATIVE => Some(addend),
+            elf::R_X86_64_64 => {
+                let value = self.symbol(table, entry.r_sym(LittleEndian, false).into())?;
+                value.map(|value| value.wrapping_add(addend))
+            }
+            _ => None,
+        })
+    }
 
-type Symbols<'a> = &'a [Sym64<LittleEndian>];
-
-/// The symbol tables that relocations of wrappers go by: every section of relocations may name one of
-/// its own, and all may name one.
-struct Tables<'f, 'a> {
-    file: &'f HostElfFile<'a>,
-    /// The tables by the index of their section.
-    read: BTreeMap<usize, Symbols<'a>>,
-    /// Bytes of the file that no table has taken.
-    left: u64,
-}
-
-impl<'a> Tables<'_, 'a> {
-    /// The symbols of the section `index`; empty if it has none or does not exist.
-    fn get(&mut self, index: SectionIndex) -> Result<Symbols<'a>> {
-        if let Some(symbols) = self.read.get(&index.0) {
-            return Ok(symbols);
-        }
-        let file = self.file;
-        if self.read.len() == MOST_TABLES {
-            let message =
-                format!("relocations go by the symbols of more than {MOST_TABLES} tables");
-            let hint = "no linker writes such sections: build the file or copy it again";
-            return Err(Error::new(Kind::Limit, message).at(&file.content.place(0)).hint(hint));
-        }
-        let section = file.sections.section(index).ok();
-        let table = section.filter(|section| {
+    /// The value of a symbol in the section `table`, read alone: every relocation may use another table.
+    fn symbol(&self, table: SectionIndex, index: u64) -> Result<Option<u64>> {
+        let table = self.sections.section(table).ok().filter(|section| {
             matches!(section.sh_type(LittleEndian), elf::SHT_DYNSYM | elf::SHT_SYMTAB)
         });
-        let mut symbols = Symbols::default();
-        if let Some(table) = table {
-            file.take(&mut self.left, table.sh_size(LittleEndian), "symbol tables")?;
-            symbols = table.data_as_array(LittleEndian, file.cache).unwrap_or_default();
+        let place = table.and_then(|table| table.file_range(LittleEndian));
+        let at = index.saturating_mul(SYMBOL);
+        match place.filter(|(_, size)| at.saturating_add(SYMBOL) <= *size) {
+            // `st_value`.
+            Some((start, _)) => {
+                let value = self.content.read_array(start.saturating_add(at + 8))?;
+                Ok(Some(u64::from_le_bytes(value)))
+            }
+            None => Ok(None),
         }
-        self.read.insert(index.0, symbols);
-        Ok(symbols)
     }
 }

@@ -182,9 +182,6 @@ pub struct Report {
     /// them, and there is none.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub relations_unread: bool,
-    /// The version of rockpack in a receipt, if it is not this one: scripts were not compared then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub other_generator: Option<String>,
     /// Checks that cannot be decided of a part of a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<CheckCount>,

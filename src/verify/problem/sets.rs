@@ -80,9 +80,6 @@ pub enum ReceiptDifference {
     /// The records of its two formats differ.
     #[display("the receipt says another {field} of it than of {other}, which is the same package")]
     OtherFormat { field: String, other: String },
-    /// The time of its content is another.
-    #[display("has the time {own}, and the receipt says that of all files is {stated}")]
-    Time { own: u64, stated: i64 },
     /// No artifact has what the receipt leaves out.
     #[display("the receipt says that it is left out, and no artifact has it")]
     NothingLeftOut,
@@ -143,9 +140,6 @@ pub enum DocumentFault {
     /// No digest of a package is stated, or several.
     #[display("{package} is described without a SHA-256, or with several")]
     NoDigest { package: String },
-    /// Another licence is stated than the package states.
-    #[display("{package} states the licence {license}, and is described with another")]
-    OtherLicense { package: String, license: String },
     /// A file of a package is described wrongly.
     #[display("{package} does not hold {} as described", path.escape_debug())]
     OtherFile { package: String, path: String },

@@ -12,8 +12,8 @@ use super::repositories::*;
 use super::sets::*;
 use super::wheels::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
-use crate::report::words::{few, list};
-use crate::report::{ElfMachine, Inconsistency, Soname, coded, without_digest};
+use crate::report::words::few;
+use crate::report::{Inconsistency, Soname, coded, without_digest};
 
 coded! {
     /// The stable code of a failed check. Codes are never reused or renumbered.
@@ -65,14 +65,6 @@ coded! {
     /// A file of a kernel database cannot be read as what its name claims.
     BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String }
         ["{file}"] ["{reason}"];
-    /// A package contains code for another machine than x86-64, and no finding allows it.
-    OtherMachine = "V026" "other-machine" { file: PackagePath, machines: Vec<ElfMachine> }
-        ["{file}"]
-        ["is for {}, the package for x86-64, and no finding allows it", list(machines)];
-    /// A static archive names object files in place of holding them, and no finding says so.
-    ThinArchive = "V027" "thin-archive" { file: PackagePath }
-        ["{file}"]
-        ["is, or holds, a thin static archive: its objects are where it was made, and no finding names it"];
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
         ["{file}"] ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
@@ -198,8 +190,6 @@ coded! {
     /// A path of a package belongs to somebody else than root.
     ForeignOwner = "V090" "foreign-owner" { file: PackagePath, owner: String }
         ["{file}"] ["belongs to {owner}, and everything in a package to root"];
-    /// A `.deb` of rockpack has what no build writes: fields, conffiles, or archives in another form.
-    BadDeb = "V091" "bad-deb" { package: String, fault: DebFault } ["{package}"] ["{fault}"];
     /// A package is there in two versions, or for two architectures, beside the artifacts of one set.
     PackageOfOtherSet = "V092" "package-of-other-set"
         { package: String, identity: NamedVersion, other: String }
@@ -236,10 +226,7 @@ coded! {
     /// A package holds what no artifact has and no rule makes.
     FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
         ["{file}"] ["is a {kind} that no artifact has and no rule of the set makes"];
-    /// A package has a script that no rule makes.
-    ScriptForeign = "V102" "script-foreign" { package: String, fault: ScriptFault }
-        ["{package}"] ["{fault}"];
-    /// The header of an `.rpm` has rpm refuse the package, leave files out or do what no check knows.
+    /// The header of an `.rpm` has rpm refuse the package, or leave files with code out.
     BadHeader = "V103" "bad-rpm-header" { package: String, fault: HeaderFault }
         ["{package}"] ["{fault}"];
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.

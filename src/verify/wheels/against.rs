@@ -105,7 +105,7 @@ impl Comparison<'_> {
         let (packages, excuses) = (packages.as_slice(), self.excuses);
         let comparison = SetComparison { packages, prefix: "", excuses, inputs: &inputs };
         comparison.check(problems)?;
-        comparison.check_uninvited(problems)?;
+        comparison.check_uninvited(problems);
         fat.scan.inputs.recheck()?;
         Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
     }

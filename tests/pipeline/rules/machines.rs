@@ -81,7 +81,7 @@ fn all_of_them_are_refused_together_by_file_and_machine() {
 }
 
 #[test]
-fn data_is_packed_with_a_finding_that_verify_asks_for() {
+fn data_is_packed_with_a_finding() {
     let case = with_data().built(ALLOWED);
     let said: Vec<String> = case
         .findings("R039")
@@ -99,25 +99,6 @@ fn data_is_packed_with_a_finding_that_verify_asks_for() {
         ),
     ];
     assert_eq!(said, expected);
-    // Without the findings, each file is a problem.
-    let file = case.out().join("packages.json");
-    fs::write(&file, fs::read_to_string(&file).unwrap().replace("R039", "R999")).unwrap();
-    let output = rockpack().arg("verify").arg(case.out()).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    for (path, machines) in [
-        ("lib/bpf/trace.o", "BPF"),
-        ("lib/libsample.a", "big-endian PowerPC, AArch64"),
-        ("share/emulator/one/sample.elf", "AArch64"),
-        ("share/emulator/sample.so", "32-bit x86"),
-    ] {
-        let problem = format!(
-            "/opt/rocm-7.1/{path}: is for {machines}, the package for x86-64, and no finding \
-             allows it"
-        );
-        assert!(said.contains(&problem), "no `{problem}` in\n{said}");
-    }
-    assert_eq!(said.matches("V026 other-machine").count(), 4, "{said}");
 }
 
 /// Files that are allowed stay unchanged.

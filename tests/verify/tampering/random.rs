@@ -8,7 +8,11 @@ use super::loose::{BLOCK, LooseDeb, Member, members};
 use super::{HOST, LINK, SMALL, SmallSet, TEXT, TOOL, set_of_every_kind};
 
 /// Fields of a tar header that do not concern the content of an artifact, each with its reason.
-const ELSEWHERE: [(Range<usize>, &str); 3] = [
+const ELSEWHERE: [(Range<usize>, &str); 7] = [
+    (0..2, "a name may begin in several ways"),
+    (100..103, "dpkg ignores the bits of a mode that are no permissions"),
+    (136..148, "nothing depends on the time of a file"),
+    (257..265, "dpkg reads archives of each kind of tar"),
     (148..156, "the checksum of the header is made again"),
     (329..345, "numbers of devices are read of devices alone"),
     (345..512, "files that are not sparse and not parts of one use nothing behind these numbers"),

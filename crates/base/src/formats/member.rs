@@ -158,7 +158,7 @@ impl<R: Read> MemberSource<R> {
 pub(super) const PADDING: &str = "has padding that is not zero";
 
 /// The message for bytes behind the end.
-pub(super) const BEHIND: &str = "has data behind its end";
+const BEHIND: &str = "has data behind its end";
 
 /// Number of bytes that are skipped at once.
 const BUFFER: usize = 8192;

@@ -140,28 +140,6 @@ pub struct ReadEntry {
     pub declared: Option<Digest>,
 }
 
-/// Irregularities of an archive that dpkg ignores and regular writers avoid.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Oddities {
-    /// The first irregularity, with its place.
-    pub first: Option<String>,
-    /// Number of irregularities.
-    pub count: usize,
-}
-
-impl Oddities {
-    /// Joins two lists, with `later` at the end.
-    pub(super) fn and(self, later: &Self) -> Self {
-        Self { first: self.first.or_else(|| later.first.clone()), count: self.count + later.count }
-    }
-
-    /// Adds an irregularity at `place`.
-    pub(super) fn add(&mut self, place: String, message: &str) {
-        self.first.get_or_insert_with(|| format!("{place}: {message}"));
-        self.count += 1;
-    }
-}
-
 /// A callback for every entry, with a reader of its content, which is empty unless it is a regular file.
 pub type Visitor<'a> = dyn FnMut(&ReadEntry, &mut dyn Read) -> Result<()> + 'a;
 

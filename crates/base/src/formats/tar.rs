@@ -28,8 +28,7 @@ pub use super::tar_header::TarMember;
 pub use tar::EntryType;
 use tar::{Header, PaxExtensions};
 
-use super::member::{self, BEHIND, MemberSource, PADDING};
-use super::payload::Oddities;
+use super::member::{self, MemberSource, PADDING};
 pub use super::tar_header::Dialect;
 use super::tar_header::{ARCHIVE, BLOCK, SIZE, SIZE_MAX, check, cut, fault, is_label, name_in};
 use crate::error::{Error, Result};
@@ -83,14 +82,12 @@ impl Extended {
 pub struct TarMembers<R: Read> {
     source: MemberSource<R>,
     dialect: Dialect,
-    oddities: Oddities,
 }
 
 impl<R: Read> TarMembers<R> {
     /// A reader that starts at the first member.
     pub fn new(source: R, dialect: Dialect) -> Self {
-        let source = MemberSource::new(source, ARCHIVE);
-        Self { source, dialect, oddities: Oddities::default() }
+        Self { source: MemberSource::new(source, ARCHIVE), dialect }
     }
 
     /// Skips the rest of the current member, and returns the next one, or `None` at the end of the archive.
@@ -103,25 +100,23 @@ impl<R: Read> TarMembers<R> {
             let block = self.block()?;
             let checked = block.map(|block| (block, check(&block, start, self.dialect)));
             let (header, size) = match checked {
-                None => return self.end(&extended, start, true),
-                Some((block, _)) if block == [0; BLOCK] => {
-                    return self.end(&extended, start, false);
-                }
+                None => return self.end(&extended, start),
+                Some((block, _)) if block == [0; BLOCK] => return self.end(&extended, start),
                 // A block without a name ends the archive for dpkg.
                 Some(([0, ..], Err(_))) if self.dialect == Dialect::Dpkg => {
-                    return self.end(&extended, start, false);
+                    return self.end(&extended, start);
                 }
                 Some((_, checked)) => checked?,
             };
-            self.note(&header, start)?;
+            self.check_header(&header, start)?;
             if !self.extends(&header, size, &mut extended)? {
                 return self.member(header, size, extended, start).map(Some);
             }
         }
     }
 
-    /// Notes irregularities of a header.
-    fn note(&mut self, header: &Header, start: u64) -> Result<()> {
+    /// Refuses irregularities of a header.
+    fn check_header(&self, header: &Header, start: u64) -> Result<()> {
         // GNU tar leaves magic and size of a label blank.
         if is_label(header) {
             return Ok(());
@@ -136,18 +131,9 @@ impl<R: Read> TarMembers<R> {
         Ok(())
     }
 
-    /// Notes an irregularity that dpkg accepts; fails where the archive is read strictly.
-    pub fn odd(&mut self, at: u64, message: &str) -> Result<()> {
-        if self.dialect == Dialect::Strict {
-            return Err(fault(at, message));
-        }
-        self.oddities.add(member::structure(ARCHIVE, at), message);
-        Ok(())
-    }
-
-    /// Notes a member about other members, which readers of artifacts accept too.
-    fn note_extension(&mut self, message: &str) {
-        self.oddities.add(member::structure(ARCHIVE, self.source.at()), message);
+    /// Refuses an irregularity that dpkg accepts, if the archive is read strictly.
+    fn odd(&self, at: u64, message: &str) -> Result<()> {
+        if self.dialect == Dialect::Strict { Err(fault(at, message)) } else { Ok(()) }
     }
 
     fn align(&mut self) -> Result<()> {
@@ -167,11 +153,9 @@ impl<R: Read> TarMembers<R> {
                 extended.target = Some(self.text(size)?);
             }
             kind if self.is_pax(kind) && (extended.pax.is_none() || lenient) => {
-                self.note_extension("has a pax header");
                 extended.pax = Some(self.pax(size)?);
             }
             EntryType::XGlobalHeader if pax => {
-                self.note_extension("has a pax header for all members");
                 let start = self.source.at();
                 let all = self.pax(size)?;
                 if all.name.is_some() || all.target.is_some() || all.size.is_some() {
@@ -182,7 +166,6 @@ impl<R: Read> TarMembers<R> {
                 }
             }
             _ if is_label(header) && pax && extended.is_empty() => {
-                self.note_extension("has a volume label");
                 self.source.expect(size);
                 self.source.drain()?;
                 self.align()?;
@@ -296,7 +279,7 @@ impl<R: Read> TarMembers<R> {
 
     /// Reads the end of the archive: two blocks of zeros, and only zeros behind them. dpkg and GNU tar accept
     /// one block, or the end of the bytes, and ignore the rest.
-    fn end(&mut self, extended: &Extended, start: u64, is_bare: bool) -> Result<Option<TarMember>> {
+    fn end(&mut self, extended: &Extended, start: u64) -> Result<Option<TarMember>> {
         if !extended.is_empty() {
             self.odd(start, "a long name is followed by no member")?;
         }
@@ -306,15 +289,7 @@ impl<R: Read> TarMembers<R> {
             }
             return self.source.zeros_to_end().map(|()| None);
         }
-        let behind = self.source.at();
-        let mut is_zero = true;
-        while let Some(zeros) = self.source.rest()? {
-            is_zero &= zeros;
-        }
-        if is_bare || !is_zero || self.source.at() < behind + BLOCK as u64 {
-            let message = if is_zero { "does not end with two blocks of zeros" } else { BEHIND };
-            self.odd(behind, message)?;
-        }
+        while self.source.rest()?.is_some() {}
         Ok(None)
     }
 
@@ -325,11 +300,6 @@ impl<R: Read> TarMembers<R> {
             return self.source.fill(&mut block).map(|()| Some(block));
         }
         Ok(self.source.fill_unless_ended(&mut block)?.then_some(block))
-    }
-
-    /// The irregularities so far.
-    pub fn oddities(&self) -> &Oddities {
-        &self.oddities
     }
 
     /// Returns the source, after the end of the archive.

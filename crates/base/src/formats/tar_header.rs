@@ -82,11 +82,6 @@ impl TarMember {
         u32::try_from(mode & 0o7777).unwrap_or_default()
     }
 
-    /// Whether the mode is a number with nothing but permission bits.
-    pub fn has_plain_mode(&self) -> bool {
-        number(self.field(MODE)) == Some(self.lenient_mode().into())
-    }
-
     /// The modification time, in seconds since 1970; 0 for earlier times.
     pub fn time(&self) -> u64 {
         let time = number(self.field(TIME)).unwrap_or_default();

@@ -10,7 +10,6 @@ use rpm::{IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::signing::Trust;
-use crate::verify::own::rpm_header::bad_tags;
 use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
 use crate::verify::repository::context::NamedFiles;
 
@@ -188,4 +187,8 @@ fn signature(
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
     let checked = trust.check_packets(&signatures, &header);
     Ok(Some(checked.map_err(|error| SignatureFault::BadHeader { reason: error.to_string() })))
+}
+
+fn bad_tags(error: rpm::Error) -> Error {
+    Error::malformed("has bad tags").cause(error)
 }

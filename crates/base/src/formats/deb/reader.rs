@@ -1,6 +1,5 @@
 //! A streaming reader of `.deb` files. It reads the data as dpkg's own tar reader does, and the control
-//! archive as GNU tar does, because dpkg runs GNU tar for it. Anything that rockpack would have written
-//! differently is counted.
+//! archive as GNU tar does, because dpkg runs GNU tar for it.
 //!
 //! It is stricter than dpkg: control and data are one compressed stream each, nothing follows them, and the
 //! control archive has only files, each once. Refused too: control files that exceed 256 MiB in total with
@@ -20,7 +19,7 @@ use crate::content::{Content, ContentReader};
 use crate::error::{Error, Kind, Result};
 use crate::formats::compression::{Decoder, Method, decoder_fault};
 use crate::formats::member::is_plain;
-use crate::formats::payload::{Digest, Marking, Oddities, Visitor};
+use crate::formats::payload::{Digest, Marking, Visitor};
 use crate::formats::tar::{Dialect, EntryType, TarMember, TarMembers};
 use crate::formats::tar_header::BLOCK;
 
@@ -55,11 +54,8 @@ pub struct DebReader {
     /// The compression method of the data archive; `None` if rockpack cannot read it.
     method: Option<Method>,
     fields: ControlFields,
-    files: ControlFiles,
     sums: Sums,
     conffiles: Conffiles,
-    /// Irregularities of the control archive.
-    oddities: Oddities,
 }
 
 impl DebReader {
@@ -68,7 +64,7 @@ impl DebReader {
         let framing = Framing::read(&package)?;
         let (control, method) = (framing.control_method()?, framing.data_method()?);
         let member = package.slice(framing.control.range)?;
-        let (files, oddities) = control_files(&member, control, |_| true)?;
+        let files = control_files(&member, control, |_| true)?;
         let fields = fields::parse_control(&text_of(&files, "control"))
             .map_err(|e| e.at(&package.place(0)))?;
         let sums = Sums::parse(text_of(&files, "md5sums")).map_err(|e| e.at(&package.place(0)))?;
@@ -76,17 +72,12 @@ impl DebReader {
             Conffiles::parse(text_of(&files, "conffiles")).map_err(|e| e.at(&package.place(0)))?;
         let data = package.slice(framing.data.range)?;
         let name = framing.data.name;
-        Ok(Self { data, name, method, fields, files, sums, conffiles, oddities })
+        Ok(Self { data, name, method, fields, sums, conffiles })
     }
 
     /// The fields of the control file.
     pub fn control(&self) -> &ControlFields {
         &self.fields
-    }
-
-    /// The files of the control archive: name → text.
-    pub fn control_files(&self) -> &BTreeMap<String, Arc<String>> {
-        &self.files
     }
 
     /// The paths in md5sums, without leading slash. Visiting the entries gives each sum with its file; this
@@ -100,19 +91,8 @@ impl DebReader {
         self.method.is_none().then_some(&self.name)
     }
 
-    /// The paths in conffiles, without leading slash.
-    pub fn conffiles(&self) -> impl Iterator<Item = &str> {
-        self.conffiles.paths()
-    }
-
     /// Visits the entries of the data archive once, in order, without the root directory.
     pub fn visit(&self, visitor: &mut Visitor<'_>) -> Result<()> {
-        self.visit_noting(visitor).map(drop)
-    }
-
-    /// Visits the entries of the data archive once, and returns everything in both archives that rockpack
-    /// would have written differently.
-    pub fn visit_noting(&self, visitor: &mut Visitor<'_>) -> Result<Oddities> {
         let place = self.data.place(0);
         let method = self.method.ok_or_else(|| unread(&self.name).at(&place))?;
         let mut members = DebMembers::new(decoder(&self.data, method)?);
@@ -129,9 +109,7 @@ impl DebReader {
             }
             visitor(&read, &mut members)?;
         }
-        let oddities = self.oddities.clone().and(members.oddities());
-        members.into_inner().finish().map_err(|e| e.at(&place))?;
-        Ok(oddities)
+        members.into_inner().finish().map_err(|e| e.at(&place)).map(drop)
     }
 }
 
@@ -156,7 +134,7 @@ impl DebFront {
         let method = framing.control_method()?;
         let member = package.slice(framing.control.range)?;
         let wanted = ["control", "md5sums", "conffiles"];
-        let (mut files, _) = control_files(&member, method, |name| wanted.contains(&name))?;
+        let mut files = control_files(&member, method, |name| wanted.contains(&name))?;
         let control = files.remove("control").map(Arc::unwrap_or_clone).ok_or_else(|| {
             let error = Error::malformed("has no control file").structure("control archive");
             error.at(&member.place(0)).hint("it is no package for dpkg: build it again")
@@ -190,13 +168,12 @@ pub(super) fn unread(name: &str) -> Error {
     Error::unsupported(message).structure(name).hint(hint)
 }
 
-/// The files of a control archive, without the text of those that are not `wanted`, and everything that
-/// rockpack would have written differently.
+/// The files of a control archive, without the text of those that are not `wanted`.
 fn control_files(
     member: &Content,
     method: Method,
     wanted: impl Fn(&str) -> bool,
-) -> Result<(ControlFiles, Oddities)> {
+) -> Result<ControlFiles> {
     let place = member.place(0);
     let mut members = TarMembers::new(decoder(member, method)?, Dialect::Control);
     let mut files = BTreeMap::new();
@@ -206,10 +183,6 @@ fn control_files(
         let size = charge(&name, read.size, &mut left)
             .and_then(|size| check_ratio(&name, read.size, member.len()).map(|()| size))
             .map_err(|e| e.at(&place))?;
-        if read.name != format!("./{name}") {
-            let message = format!("the name `{}` is not written as `./{name}`", read.name);
-            members.odd(read.start, &message)?;
-        }
         if name.is_empty() {
             continue;
         }
@@ -229,9 +202,8 @@ fn control_files(
             return Err(error.at(&place).hint(hint));
         }
     }
-    let oddities = members.oddities().clone();
     members.into_inner().finish().map_err(|e| e.at(&place))?;
-    Ok((files, oddities))
+    Ok(files)
 }
 
 /// The name of a control file, in any spelling; empty for the root. Other kinds of members are refused:

@@ -3,8 +3,7 @@
 //! Everything that dpkg installs is read: files, directories, symbolic and hard links, named pipes, and
 //! devices, in any spelling of their names. Everything that dpkg refuses is refused: other types, names with
 //! line breaks, links to nothing, and members that cannot be at their path ([`Paths`]). Refused too: names
-//! with `..`, which dpkg follows out of the root. Anything that rockpack would have written differently is
-//! counted ([`Oddities`]).
+//! with `..`, which dpkg follows out of the root.
 
 use std::io::Read;
 
@@ -12,17 +11,12 @@ use tar::EntryType;
 
 use super::tar_paths::{Paths, name_fault};
 use crate::error::{Error, Result};
-use crate::formats::payload::{
-    Marking, Oddities, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind,
-};
+use crate::formats::payload::{Marking, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
 use crate::formats::tar::{Dialect, TarMember, TarMembers};
 use crate::formats::tar_header::fault;
 
 /// The hint for a member that dpkg does not install.
 const HINT: &str = "dpkg refuses the package, or installs it elsewhere: build it again by dpkg-deb";
-
-/// The mode of the root directory in packages of rockpack.
-const ROOT_MODE: u32 = 0o755;
 
 /// Reads an archive member by member.
 pub(super) struct DebMembers<R: Read> {
@@ -60,11 +54,6 @@ impl<R: Read> DebMembers<R> {
         self.refusal.as_deref()
     }
 
-    /// Everything read so far that rockpack would not have written.
-    pub fn oddities(&self) -> &Oddities {
-        self.members.oddities()
-    }
-
     /// Returns the decompressor, after the end of the archive.
     pub fn into_inner(self) -> R {
         self.members.into_inner()
@@ -82,7 +71,6 @@ impl<R: Read> DebMembers<R> {
             return Err(refused(member, why));
         }
         self.refusal = self.paths.add(&member.name, &path, &kind).err();
-        self.note(member, &kind, &path)?;
         let [user, group] = member.owners();
         let size = if kind == PayloadEntryKind::File { member.size } else { 0 };
         let mode = member.lenient_mode();
@@ -120,36 +108,6 @@ impl<R: Read> DebMembers<R> {
         }
         let target = &member.target;
         Err(refused(member, &format!("leads to `{target}`, which is no file in front of it")))
-    }
-
-    /// Notes anything that rockpack would have written differently.
-    fn note(&mut self, member: &TarMember, kind: &PayloadEntryKind, path: &str) -> Result<()> {
-        let end = match kind {
-            PayloadEntryKind::Directory if !path.is_empty() => "/",
-            _ => "",
-        };
-        let (at, mut odd) = (member.start, Vec::new());
-        if member.name != format!("./{path}{end}") {
-            odd.push(format!("the name `{}` is not written as `./{path}{end}`", member.name));
-        }
-        if let PayloadEntryKind::Special(special) = kind {
-            odd.push(format!("./{path} is a {}", special.as_str()));
-        }
-        if member.size > 0 && *kind != PayloadEntryKind::File {
-            odd.push(format!("./{path} has content but is no file"));
-        }
-        if !member.has_plain_mode() {
-            odd.push(format!("./{path} has another mode than permissions"));
-        }
-        if path.is_empty() {
-            let (mode, [user, group]) = (member.lenient_mode(), member.owners());
-            let is_root =
-                [&user, &group].into_iter().all(|it| ["root", "0"].contains(&it.as_str()));
-            if mode != ROOT_MODE || !is_root {
-                odd.push(format!("the root has the mode {mode:o} and belongs to {user}:{group}"));
-            }
-        }
-        odd.iter().try_for_each(|message| self.members.odd(at, message))
     }
 }
 

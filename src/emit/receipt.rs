@@ -9,7 +9,7 @@ use super::emitted::{Emitted, EmittedMember};
 use crate::package::{MemberKind, Package, Role, Version};
 use crate::receipt::{
     CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
-    RelationRecord, SCHEMA, UpdateRecord,
+    RelationRecord, SCHEMA, SpdxRecord, UpdateRecord,
 };
 use crate::report::Findings;
 
@@ -18,8 +18,6 @@ use crate::report::Findings;
 pub struct WrittenPackage {
     /// Role of the package.
     pub role: Role,
-    /// Number of distinct code objects in its archives.
-    pub distinct: u64,
     /// Every code object of the input that is in its archives and files.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Files of the package, one per format.
@@ -38,6 +36,8 @@ pub struct WholeSet<'a, F> {
     pub packages: &'a [Package<F>],
     /// Packages of earlier builds that the set keeps.
     pub kept: Option<KeptRecord>,
+    /// The SPDX document.
+    pub spdx: Option<SpdxRecord>,
     /// Absolute install paths of the input that are in no package.
     pub left_out: Vec<String>,
 }
@@ -52,15 +52,17 @@ pub fn receipt<F>(
     let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
     let planned = set.packages.iter().map(|package| (package.id.as_str(), package)).collect();
     // Each package's record is freed at once: both copies of many files would be large.
-    for mut written in written {
-        code_objects.append(&mut written.code_objects);
-        packages.extend(package_records(&planned, written)?);
+    for WrittenPackage { role, code_objects: own, emitted } in written {
+        code_objects.extend(own);
+        for emitted in emitted {
+            packages.push(package_record(emitted, &planned, &role)?);
+        }
     }
     packages.sort_by(|a: &PackageRecord, b| a.file_name.cmp(&b.file_name));
     code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
     Ok(Receipt {
         schema: SCHEMA,
-        generator: env!("CARGO_PKG_VERSION").to_owned(),
+        rockpack_version: env!("CARGO_PKG_VERSION").to_owned(),
         version: set.version.upstream().to_owned(),
         release: set.version.release().to_owned(),
         prefix: set.prefix,
@@ -69,6 +71,7 @@ pub fn receipt<F>(
         packages,
         code_objects,
         kept: set.kept,
+        spdx: Vec::from_iter(set.spdx),
         left_out: set.left_out,
         findings: FindingRecord::of(findings),
     })
@@ -77,38 +80,28 @@ pub fn receipt<F>(
 /// Planned packages by id.
 type PlannedPackages<'a, F> = HashMap<&'a str, &'a Package<F>>;
 
-fn package_records<F>(
-    planned: &PlannedPackages<'_, F>,
-    written: WrittenPackage,
-) -> Result<Vec<PackageRecord>> {
-    let WrittenPackage { role, distinct, emitted, .. } = written;
-    emitted.into_iter().map(|emitted| package_record(emitted, planned, &role, distinct)).collect()
-}
-
 fn package_record<F>(
     emitted: Emitted,
     planned: &PlannedPackages<'_, F>,
     role: &Role,
-    distinct: u64,
 ) -> Result<PackageRecord> {
-    let planned = planned.get(emitted.package.as_str());
-    let version = planned.and_then(|package| package.full_version(emitted.format));
-    let relations = planned.and_then(|p| RelationRecord::of_package(p, emitted.format));
-    let control_sha256 =
-        planned.and_then(|package| package.identity.control(emitted.format).cloned());
-    let update = planned.and_then(|it| UpdateRecord::of_package(it, emitted.format));
-    let (Some(version), Some(relations)) = (version, relations) else {
+    let format = emitted.format;
+    let found = planned.get(emitted.package.as_str()).and_then(|package| {
+        let relations = RelationRecord::of_package(package, format)?;
+        Some((package, package.full_version(format)?, relations))
+    });
+    let Some((planned, version, relations)) = found else {
         let message = format!("{} was written and is not planned", emitted.file_name);
         return Err(Error::bug(message));
     };
     Ok(PackageRecord {
         version,
-        control_sha256,
-        update,
-        imports: planned.map(|it| it.identity.imports.clone()).unwrap_or_default(),
+        metadata_sha256: planned.identity.control(format).cloned(),
+        update: UpdateRecord::of_package(planned, format),
+        imports: planned.identity.imports.clone(),
         relations,
         id: emitted.package,
-        format: emitted.format,
+        format,
         file_name: emitted.file_name,
         size: emitted.size,
         installed_size: emitted.installed_size,
@@ -116,8 +109,7 @@ fn package_record<F>(
         role: role.kind(),
         group: role.group().map(str::to_owned),
         archs: role.archs().to_vec(),
-        vendor: planned.and_then(|package| package.vendor(emitted.format)),
-        code_objects: distinct,
+        vendor: planned.vendor(format),
         members: emitted.members.into_iter().map(member_record).collect(),
     })
 }

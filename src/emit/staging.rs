@@ -22,14 +22,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::Budget;
 
 use super::earlier::{self, SpdxDocument};
 use super::listed::is_package;
 use crate::files::{Durability, Outlet, Swap, kind_of};
-use crate::receipt::{self, SetPart, wheels};
+use crate::receipt::{self, SetPart, SpdxRecord, wheels};
 
 static PACKAGES: Outlet = Outlet {
     prefix: ".rockpack-staging-",
@@ -97,9 +97,16 @@ impl Staging {
         earlier::refuse_foreign_sbom(self.swap.out(), &self.receipt, SpdxDocument::Present)
     }
 
-    /// Creates the SPDX document of the set, filled by `write`.
-    pub fn write_sbom(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-        self.swap.write(&receipt::sbom_name(&self.receipt), write)
+    /// Creates the SPDX document of the set, filled by `write`, and digests it within `budget`.
+    pub fn write_sbom(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        budget: &Budget,
+    ) -> Result<SpdxRecord> {
+        let file_name = receipt::sbom_name(&self.receipt);
+        self.swap.write(&file_name, write)?;
+        let sha256 = hex(&Content::open(self.swap.path(&file_name), budget)?.sha256()?);
+        Ok(SpdxRecord { file_name, sha256 })
     }
 
     /// Syncs a finished file to disk and returns its content, to be digested within `budget`.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use rockpack_base::content::{Content, hex};
 use rockpack_base::error::{Error, Result, ResultExt};
-use rockpack_base::formats::kpack::{KpackReader, starts_archive};
 use rockpack_base::tree::{Node, TreePath};
 
 use super::loose::{PackedCode, packed_code};
@@ -24,8 +23,6 @@ pub struct PackedPackage {
     pub code_objects: Vec<CodeObjectRecord>,
     /// The code objects of the input in its other files.
     pub code_files: Vec<PackedCode>,
-    /// The number of distinct code objects in its archives.
-    pub distinct: u64,
     /// The bytes of its archives and their manifests.
     pub made: u64,
 }
@@ -112,18 +109,16 @@ impl<'a> SetPacker<'a> {
     fn make(&self, package: &Package<FileSource>) -> Result<PackedPackage> {
         let mut entries = Vec::new();
         let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
-        let (mut distinct, mut made) = (0, 0);
+        let mut made = 0;
         for entry in &package.entries {
             if let Node::File { data: FileSource::Archive { archives, arch }, .. } = &entry.node {
                 let (set, archive) = self.archive(archives, arch.as_str())?;
-                distinct += archive.code_objects;
                 code_objects.extend(records(package, &entry.path, set, archive));
             }
             let node = entry.node.clone().try_map(|source| self.content(&source))?;
             if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
             {
                 code_files.extend(packed_code(&self.sources, package, entry, data)?);
-                distinct += shipped_count(source, data)?;
                 if matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. }) {
                     made += data.len();
                 }
@@ -132,7 +127,7 @@ impl<'a> SetPacker<'a> {
             entries.push(PackageEntry { path, node, treatment, formats });
         }
         let package = package.with_entries(entries);
-        Ok(PackedPackage { package, code_objects, code_files, distinct, made })
+        Ok(PackedPackage { package, code_objects, code_files, made })
     }
 
     fn content(&self, source: &FileSource) -> Result<Content> {
@@ -162,15 +157,6 @@ impl<'a> SetPacker<'a> {
             .ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))?;
         Ok((set, archive))
     }
-}
-
-/// The number of code objects in an archive that is packed unchanged.
-fn shipped_count(source: &FileSource, content: &Content) -> Result<u64> {
-    let is_as_it_is = matches!(source, FileSource::Database { .. } | FileSource::Host { .. });
-    if !is_as_it_is || !starts_archive(content)? {
-        return Ok(0);
-    }
-    Ok(KpackReader::open(content.clone())?.len() as u64)
 }
 
 /// The sets that a package's files refer to, deduplicated.

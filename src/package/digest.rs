@@ -36,8 +36,8 @@ pub struct Import {
     /// The id of the package that has it.
     pub package: String,
     /// Whether only earlier releases of the package with the files need it, or these symbols.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_former: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", alias = "is_former")]
+    pub earlier_releases_only: bool,
     /// The dynamic symbols that they take from it, sorted: `name`, `name@version`, and `library(version)` for
     /// each version that they need.
     pub symbols: BTreeSet<String>,
@@ -56,7 +56,8 @@ impl Import {
 
     /// Adds the import to others, or its symbols to those of the same library.
     pub fn merge_into(self, imports: &mut Vec<Self>) {
-        let mut same = imports.iter_mut().filter(|it| it.is_former == self.is_former);
+        let only = self.earlier_releases_only;
+        let mut same = imports.iter_mut().filter(|it| it.earlier_releases_only == only);
         match same.find(|it| it.is_of(&self)) {
             Some(known) => known.symbols.extend(self.symbols),
             None => imports.push(self),

@@ -202,12 +202,13 @@ fn write_set(
     let indexed = emitted
         .filter_map(|e| Some((output.folder.join(&e.file_name), e.indexed.clone()?)))
         .collect();
+    let mut spdx = None;
     if output.sbom {
         let stamp = i64::from(set.plan.time);
         let document = sbom::document(scan, recombined, plan, &written, stamp, output.part)?;
-        staging.write_sbom(|sink| document.write(sink))?;
+        spdx = Some(staging.write_sbom(|sink| document.write(sink), budget)?);
     }
-    let receipt = emit::receipt(whole_set(plan), written, part, findings)?;
+    let receipt = emit::receipt(whole_set(plan, spdx), written, part, findings)?;
     let kept = receipt
         .kept
         .iter()

@@ -102,8 +102,8 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     }
     let receipt = WheelReceipt {
         schema: SCHEMA,
-        generator: env!("CARGO_PKG_VERSION").to_owned(),
-        time: settings.time,
+        rockpack_version: env!("CARGO_PKG_VERSION").to_owned(),
+        content_date: settings.time,
         wheels,
         host_requires: settings.plan.config.keys.wheels.host_requires.clone(),
         code_objects,

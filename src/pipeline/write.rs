@@ -18,6 +18,7 @@ use crate::package::Package;
 use crate::package::indexed::Indexed;
 use crate::package::lengths::refuse_overlong;
 use crate::plan::{FileSource, Plan};
+use crate::receipt::SpdxRecord;
 use crate::recombine::Recombined;
 use crate::report::{Progress, Silent, Stage};
 use crate::settings::BuildSettings;
@@ -84,13 +85,14 @@ pub(crate) fn write(
 }
 
 /// The facts about the whole set for the receipt of `plan`, or of one part of it.
-pub(crate) fn whole_set(plan: &Plan) -> WholeSet<'_, FileSource> {
+pub(crate) fn whole_set(plan: &Plan, spdx: Option<SpdxRecord>) -> WholeSet<'_, FileSource> {
     WholeSet {
         version: &plan.version,
         prefix: plan.prefix.absolute(),
         content_date: plan.content_date,
         packages: &plan.packages,
         kept: Some(plan.kept.clone()).filter(|kept| !kept.is_empty()),
+        spdx,
         left_out: plan.left_out_paths(),
     }
 }
@@ -102,7 +104,7 @@ fn write_one(
     staging: &Staging,
     options: &EmitOptions<'_>,
 ) -> Result<WrittenPackage> {
-    let PackedPackage { package, mut code_objects, code_files, distinct, made } = packed;
+    let PackedPackage { package, mut code_objects, code_files, made } = packed;
     options.progress.expect(Stage::Emit, made);
     let unsealed = emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
@@ -111,7 +113,7 @@ fn write_one(
     let digests = emit::file_digests(&emitted);
     let records = code_files.into_iter().map(|code| code.record(&digests));
     code_objects.extend(records.collect::<Result<Vec<_>>>()?);
-    Ok(WrittenPackage { role, distinct, code_objects, emitted })
+    Ok(WrittenPackage { role, code_objects, emitted })
 }
 
 /// Writes the package with the keys of a repository into `folder`, and returns the index facts of its files.

@@ -7,6 +7,8 @@
 pub mod difference;
 mod file_name;
 mod finding;
+mod folders;
+mod lines;
 pub mod listing;
 mod part;
 mod place;
@@ -39,9 +41,13 @@ use crate::report::Findings;
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "packages.json";
 
-/// Version of the receipt's schema; raised when a field changes its meaning. Receipts of another version are
+/// Version of the receipt's schema; raised when a field changes its meaning. Receipts of later versions are
 /// refused.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
+
+/// The oldest schema that is read. Its fields have other names, which are aliases here, and it lists paths in
+/// another form.
+const OLDEST_SCHEMA: u32 = 3;
 
 /// A finished package set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +55,8 @@ pub struct Receipt {
     /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
     /// Version of rockpack that wrote the set.
-    pub generator: String,
+    #[serde(alias = "generator")]
+    pub rockpack_version: String,
     /// The upstream version of the set, with `~` before a pre-release: `7.1.0~rc1`.
     pub version: String,
     /// Release of the set.
@@ -69,6 +76,9 @@ pub struct Receipt {
     /// files are where those builds wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptRecord>,
+    /// The SPDX document beside the receipt. For joined parts, those of all parts, sorted by file name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spdx: Vec<SpdxRecord>,
     /// Absolute install paths of the input that no package has because the set was limited to other
     /// components (`--only`), sorted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -105,14 +115,12 @@ pub struct PackageRecord {
     /// rockpack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
-    /// Number of distinct code objects in the kernel archives of the package.
-    pub code_objects: u64,
     /// Full version, with the epoch if there is one.
     pub version: String,
     /// SHA-256, in hex, of the package's metadata without its version and the relations that an earlier set
     /// makes necessary. A later build compares it to find out whether the package changed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control_sha256: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "control_sha256")]
+    pub metadata_sha256: Option<String>,
     /// Relations and path changes that clients of earlier sets need for the update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<UpdateRecord>,
@@ -122,17 +130,30 @@ pub struct PackageRecord {
     /// The relations that the package states, sorted, without the ones to itself.
     pub relations: Vec<RelationRecord>,
     /// The installed paths, sorted.
+    #[serde(rename = "folders", alias = "members", with = "folders")]
     pub members: Vec<MemberRecord>,
 }
 
-/// One installed path.
+/// An SPDX document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpdxRecord {
+    /// File name inside the output folder.
+    pub file_name: String,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+}
+
+/// One installed path. Most are files with the mode 0644, for which receipts state neither.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberRecord {
     /// Absolute path.
+    #[serde(default, skip_serializing)]
     pub path: String,
     /// The kind of entry at the path.
+    #[serde(default = "file", skip_serializing_if = "is_file")]
     pub kind: MemberKind,
     /// Permission bits.
+    #[serde(default = "readable", skip_serializing_if = "is_readable")]
     pub mode: u32,
     /// For files: size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,6 +164,22 @@ pub struct MemberRecord {
     /// For links: the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+}
+
+fn file() -> MemberKind {
+    MemberKind::File
+}
+
+fn is_file(kind: &MemberKind) -> bool {
+    *kind == file()
+}
+
+fn readable() -> u32 {
+    0o644
+}
+
+fn is_readable(mode: &u32) -> bool {
+    *mode == readable()
 }
 
 /// One code object of the input that a package holds. Findings name the code objects that no package holds,
@@ -181,21 +218,22 @@ impl Receipt {
     }
 
     /// Writes the receipt as JSON.
-    pub fn write(&self, mut sink: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut sink, self)?;
-        sink.write_all(b"\n")
+    pub fn write(&self, sink: &mut dyn Write) -> io::Result<()> {
+        lines::write(self, sink)
     }
 
-    /// Parses a receipt. Fails on another schema, and on contents that no build writes.
+    /// Parses a receipt, which has the current schema then. Fails on an unknown schema, and on contents that
+    /// no build writes.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         // The schema first: a receipt of another schema may lack any other field.
         let Version { schema } = serde_json::from_slice(bytes).map_err(no_receipt)?;
-        if schema != SCHEMA {
+        if !(OLDEST_SCHEMA..=SCHEMA).contains(&schema) {
             let message = format!("receipt schema {schema} is unknown, expected {SCHEMA}");
             let hint = "use the version of rockpack that wrote it, or build the set again";
             return Err(Error::new(Kind::Unsupported, message).structure("receipt").hint(hint));
         }
-        let receipt: Self = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let read: Self = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let receipt = Self { schema: SCHEMA, ..read };
         receipt.says_what_packages_can()?;
         receipt.names_each_once()?;
         Ok(receipt)
@@ -240,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_receipt_of_another_schema_is_refused_by_its_number() {
-        let text = r#"{"schema":9,"generator":"","version":"1","release":"1","prefix":"/x",
+        let text = r#"{"schema":9,"rockpack_version":"","version":"1","release":"1","prefix":"/x",
             "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
         for other in [text, r#"{"schema":9,"packages":"of another shape"}"#] {
             let error = Receipt::parse(other.as_bytes()).unwrap_err();
@@ -273,20 +311,21 @@ mod tests {
         let signs = ["<", "<=", "=", ">=", ">"].map(|sign| {
             format!(r#"{{"kind":"depends","name":"a","comparison":"{sign}","version":"1"}}"#)
         });
-        let members = ["file", "link", "directory"]
-            .map(|kind| format!(r#"{{"path":"/{kind}","kind":"{kind}","mode":493}}"#));
+        let entries = ["directory", "link"]
+            .map(|kind| format!(r#""a-{kind}":{{"kind":"{kind}","mode":493}}"#));
+        let folders = format!(r#""/":{{{}}},"/x/":{{"a":{{"size":1}}}}"#, entries.join(","));
         let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
             let format = if role == "host" { "deb" } else { "rpm" };
             format!(
-                r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","code_objects":0,"version":"1-1","relations":[{},{}],"members":[{}]}}"#,
-                relations.join(","), signs.join(","), members.join(",")
+                r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","version":"1-1","metadata_sha256":"","relations":[{},{}],"folders":{{{folders}}}}}"#,
+                relations.join(","), signs.join(",")
             )
         });
         let fields: [&str; 4] = [
-            &format!(r#"{{"schema":{SCHEMA},"generator":"","version":"1""#),
+            &format!(r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1""#),
             r#""release":"1","prefix":"/x","content_date":0"#,
             &format!(r#""packages":[{}]"#, packages.join(",")),
-            r#""code_objects":[],"findings":[]}"#,
+            r#""code_objects":[],"spdx":[{"file_name":"x","sha256":""}],"findings":[]}"#,
         ];
         let text = fields.join(",");
         let receipt = Receipt::parse(text.as_bytes()).unwrap();
@@ -300,6 +339,67 @@ mod tests {
     }
 
     #[test]
+    fn receipts_of_the_schema_before_are_read() {
+        let part = r#""part":{"index":1,"of":1,"plan":"p","packages":{}}"#;
+        let package = r#"{"id":"a","format":"deb","file_name":"a_1_all.deb","size":1,
+            "installed_size":2,"sha256":"","role":"host","code_objects":0,"version":"1",
+            "control_sha256":"c","relations":[],"members":[
+            {"path":"/b","kind":"file","mode":420,"size":1,"sha256":""},
+            {"path":"/a","kind":"link","mode":511,"target":"b"}]}"#;
+        let text = format!(
+            r#"{{"schema":3,"generator":"0","version":"1","release":"1","prefix":"/x",
+            "content_date":0,{part},"packages":[{package}],"code_objects":[],"findings":[]}}"#
+        );
+        let receipt = Receipt::parse(text.as_bytes()).unwrap();
+        assert_eq!((receipt.schema, &*receipt.rockpack_version), (SCHEMA, "0"));
+        assert_eq!(receipt.part.as_ref().unwrap().plan_sha256, "p");
+        let PackageRecord { metadata_sha256, members, .. } = &receipt.packages[0];
+        assert_eq!(metadata_sha256.as_deref(), Some("c"));
+        let paths: Vec<&str> = members.iter().map(|member| &*member.path).collect();
+        assert_eq!((paths, members[0].kind), (vec!["/a", "/b"], MemberKind::Link));
+        let now = receipt.to_bytes().unwrap();
+        assert_eq!(Receipt::parse(&now).unwrap(), receipt);
+        let wheels = |schema: u32| {
+            let text = format!(
+                r#"{{"schema":{schema},"generator":"0","time":1,"wheels":[],"code_objects":[],
+                "findings":[]}}"#
+            );
+            wheels::WheelReceipt::parse(text.as_bytes())
+        };
+        let read = wheels(1).unwrap();
+        assert_eq!((read.schema, read.content_date), (wheels::SCHEMA, 1));
+        wheels(wheels::SCHEMA + 1).unwrap_err();
+    }
+
+    /// Many entries of one long folder would take far more memory than the receipt.
+    #[test]
+    fn paths_take_no_more_than_their_receipt_allows() {
+        parsed_folder(1200).unwrap();
+        let error = parsed_folder(1300).unwrap_err().in_full();
+        assert!(error.contains("the paths are too long for their number"), "{error}");
+    }
+
+    /// Parses a receipt with 1,000 files in a folder whose path has `length` bytes.
+    fn parsed_folder(length: usize) -> Result<Receipt> {
+        let sha256 = "0".repeat(64);
+        let entries: Vec<String> =
+            (1000..2000).map(|name| format!(r#""{name}":{{"sha256":"{sha256}"}}"#)).collect();
+        let package = format!(
+            r#"{{"id":"a","format":"deb","file_name":"a_1_all.deb","size":1,"installed_size":2,
+            "sha256":"","role":"host","version":"1","relations":[],
+            "folders":{{"/{}/":{{{}}}}}}}"#,
+            "x".repeat(length - 2),
+            entries.join(",")
+        );
+        let text = format!(
+            r#"{{"schema":{SCHEMA},"rockpack_version":"0","version":"1","release":"1",
+            "prefix":"/x","content_date":0,"packages":[{package}],"code_objects":[],
+            "findings":[]}}"#
+        );
+        Receipt::parse(text.as_bytes())
+    }
+
+    #[test]
     fn a_part_says_once_where_a_package_belongs() {
         parsed_part(r#""a.deb":1,"b.deb":2"#).unwrap();
         let error = parsed_part(r#""a.deb":1,"b.deb":2,"a.deb":2"#).unwrap_err();
@@ -308,9 +408,9 @@ mod tests {
     }
 
     fn parsed_part(packages: &str) -> Result<Receipt> {
-        let part = format!(r#"{{"index":1,"of":2,"plan":"","packages":{{{packages}}}}}"#);
+        let part = format!(r#"{{"index":1,"of":2,"plan_sha256":"","packages":{{{packages}}}}}"#);
         let text = format!(
-            r#"{{"schema":{SCHEMA},"generator":"","version":"1","release":"1","prefix":"/x",
+            r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1","release":"1","prefix":"/x",
             "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
         );
         Receipt::parse(text.as_bytes())

@@ -84,10 +84,11 @@ pub struct PartRecord {
     /// The part that this receipt is about.
     #[serde(flatten)]
     pub part: SetPart,
-    /// SHA-256 of the plan, in hex. The plan covers every package with all its metadata, every path with its
+    /// SHA-256 of the plan, in hex. It covers every package with all its metadata, every path with its
     /// known size, every code object with its size, how everything is compressed, stamped and signed, every
     /// finding, the paths that are left out, the prefix, the time of the files, and the version of rockpack.
-    pub plan: String,
+    #[serde(alias = "plan")]
+    pub plan_sha256: String,
     /// Every package file of the set, with the number of its part.
     #[serde(deserialize_with = "rockpack_base::once::map")]
     pub packages: BTreeMap<String, u32>,
@@ -143,7 +144,7 @@ pub enum PlanBreach {
 }
 
 /// Joins the receipts of all parts into the receipt of the whole set, byte for byte the one that a single
-/// build writes. The receipt is `None` if `parts` are not all receipts of parts of one set; it is whole only
+/// build writes, except that the parts have SPDX documents of their own. The receipt is `None` if `parts` are not all receipts of parts of one set; it is whole only
 /// if there are no faults.
 pub fn join(parts: &[&Receipt]) -> (Option<Receipt>, Vec<JoinFault>) {
     let records: Vec<&PartRecord> = parts.iter().filter_map(|part| part.part.as_ref()).collect();
@@ -179,11 +180,12 @@ fn difference(
     if first.of != part.of {
         return Some(DifferentParts::Division { part, first });
     }
-    if record.plan != theirs.plan {
+    if record.plan_sha256 != theirs.plan_sha256 {
         return Some(DifferentParts::Plan { part, first });
     }
-    let same = (&one.generator, &one.version, &one.release, &one.prefix, one.content_date)
-        == (&other.generator, &other.version, &other.release, &other.prefix, other.content_date)
+    let version = (&one.rockpack_version, &one.version, &one.release);
+    let same = version == (&other.rockpack_version, &other.version, &other.release)
+        && (&one.prefix, one.content_date) == (&other.prefix, other.content_date)
         && (&one.left_out, &one.findings, &record.packages, &one.kept)
             == (&other.left_out, &other.findings, &theirs.packages, &other.kept);
     (!same).then_some(DifferentParts::Whole { part, first })
@@ -221,7 +223,9 @@ fn joined(first: &Receipt, parts: &[&Receipt]) -> Receipt {
         parts.iter().flat_map(|part| part.code_objects.clone()).collect();
     code_objects
         .sort_by(|a, b| (&a.place, &a.target, &a.package).cmp(&(&b.place, &b.target, &b.package)));
-    Receipt { packages, code_objects, part: None, ..first.clone() }
+    let mut spdx: Vec<_> = parts.iter().flat_map(|part| part.spdx.clone()).collect();
+    spdx.sort_by(|a, b| a.file_name.cmp(&b.file_name));
+    Receipt { packages, code_objects, spdx, part: None, ..first.clone() }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// The place of a code object in a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(untagged, try_from = "Stated")]
+#[serde(untagged)]
 pub enum CodeObjectPlace {
     /// A row of a kernel archive.
     Archive {
@@ -32,37 +32,6 @@ impl CodeObjectPlace {
         match self {
             Self::Archive { archive, .. } => archive,
             Self::File { file, .. } => file,
-        }
-    }
-}
-
-/// The fields of both places. Read apart, so that a record with fields of both is refused rather than taken
-/// for either.
-#[derive(Deserialize)]
-struct Stated {
-    binary: Option<String>,
-    archive: Option<String>,
-    key: Option<String>,
-    file: Option<String>,
-    entry: Option<String>,
-}
-
-impl TryFrom<Stated> for CodeObjectPlace {
-    type Error = &'static str;
-
-    fn try_from(stated: Stated) -> Result<Self, Self::Error> {
-        match stated {
-            Stated {
-                binary: Some(binary),
-                archive: Some(archive),
-                key: Some(key),
-                file: None,
-                entry: None,
-            } => Ok(Self::Archive { binary, archive, key }),
-            Stated { binary: None, archive: None, key: None, file: Some(file), entry } => {
-                Ok(Self::File { file, entry })
-            }
-            _ => Err("a code object has to lie in an archive or in a file, and not in both"),
         }
     }
 }

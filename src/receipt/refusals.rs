@@ -12,34 +12,34 @@ use super::{
 };
 use crate::package::{Comparison, Format, RelationKind};
 
-/// The hint for receipts and plans that no build wrote.
-const UNREAL: &str = "no build writes that, and nothing of it is taken over: build the set again, or \
-                      restore its receipt";
-
 impl Receipt {
-    /// Refuses a receipt whose prefix, version, release, or names of packages, archs and groups are not spelt
-    /// as a build spells them.
+    /// Refuses a receipt whose prefix, versions, names, or means of updates are not spelt as a build spells
+    /// them.
     pub(super) fn says_what_packages_can(&self) -> Result<()> {
         refuse_prefix(&self.prefix)?;
-        let said = [("version", &self.version), ("release", &self.release)];
-        let wrong = said.into_iter().find(|(_, text)| !is_rpm_part(text));
-        wrong.map_or(Ok(()), |(what, text)| Err(odd(text, what)))?;
-        let of_packages = self.all_packages().find_map(PackageRecord::odd_word);
-        let found = of_packages
-            .or_else(|| self.odd_package_of_code_objects())
-            .or_else(|| self.odd_file_of_part());
-        found.map_or(Ok(()), |(text, what)| Err(odd(text, what)))
+        let of_set = [&self.version, &self.release].into_iter().filter(|text| !is_rpm_part(text));
+        let odd_packages = self.all_packages().filter(|it| !is_version(it.format, &it.version));
+        let versions = of_set.chain(odd_packages.map(|package| &package.version));
+        let names = self.names().filter(|text| !is_plain_name(text));
+        let versions = versions.map(|text| (text, "version"));
+        if let Some((text, what)) = versions.chain(names.map(|text| (text, "name"))).next() {
+            return Err(odd(text, what));
+        }
+        let updates = self.all_packages().map(|package| (package.format, &package.update));
+        let mut updates = updates.filter_map(|(format, update)| Some((format, update.as_ref()?)));
+        updates.try_for_each(|(format, update)| update.refuse_odd(format))
     }
 
-    fn odd_package_of_code_objects(&self) -> Option<(&str, &'static str)> {
-        let mut packages = self.all_code_objects().map(|record| &record.package);
-        let odd = packages.find(|package| !is_of(package, "+-._~^"))?;
-        Some((odd, "name"))
-    }
-
-    fn odd_file_of_part(&self) -> Option<(&str, &'static str)> {
-        let odd = self.part.as_ref()?.packages.keys().find(|file| !is_of(file, "+-._~^"))?;
-        Some((odd, "file name"))
+    /// The names of packages, files, groups and archs.
+    fn names(&self) -> impl Iterator<Item = &String> {
+        let of_packages = self.all_packages().flat_map(|package| {
+            let names = [&package.id, &package.file_name].into_iter();
+            names.chain(&package.group).chain(&package.archs)
+        });
+        let of_part = self.part.iter().flat_map(|part| part.packages.keys());
+        let documents = self.spdx.iter().map(|document| &document.file_name);
+        let code_objects = self.all_code_objects().map(|record| &record.package);
+        of_packages.chain(of_part).chain(documents).chain(code_objects)
     }
 
     /// Refuses a receipt that has a package, a path of a package, or a code object twice. Entries of offload
@@ -63,42 +63,18 @@ impl Receipt {
         let mut single = self
             .all_code_objects()
             .filter(|record| !matches!(record.place, CodeObjectPlace::File { entry: Some(_), .. }));
-        match single.find(|record| !places.insert((&record.place, &record.target))) {
-            None => Ok(()),
-            Some(record) => {
-                let (target, path) = (&record.target, record.place.path());
-                let what =
-                    format!("a code object for {target} in {path}").escape_debug().to_string();
-                Err(twice(&what))
-            }
-        }
-    }
-}
-
-impl PackageRecord {
-    /// A word that no build writes, and the kind of text it should be.
-    fn odd_word(&self) -> Option<(&str, &'static str)> {
-        let texts = [(&self.id, "name"), (&self.file_name, "file name")];
-        if let Some((text, what)) = texts.into_iter().find(|(text, _)| !is_of(text, "+-._~^")) {
-            return Some((text, what));
-        }
-        if let Some(group) = self.group.as_ref().filter(|group| !is_of(group, "-.")) {
-            return Some((group, "group of kernels"));
-        }
-        if let Some(arch) = self.archs.iter().find(|arch| !is_of(arch, "-")) {
-            return Some((arch, "arch"));
-        }
-        if !is_version(self.format, &self.version) {
-            return Some((&self.version, "version"));
-        }
-        self.update.as_ref()?.odd_word(self.format)
+        let repeated = single.find(|record| !places.insert((&record.place, &record.target)));
+        repeated.map_or(Ok(()), |record| {
+            let [target, path] =
+                [record.target.as_str(), record.place.path()].map(str::escape_debug);
+            Err(twice(&format!("a code object for {target} in {path}")))
+        })
     }
 }
 
 impl UpdateRecord {
-    /// A word that no build writes, and the kind of text it should be. These texts go into relations and
-    /// scripts.
-    fn odd_word(&self, format: Format) -> Option<(&str, &'static str)> {
+    /// Refuses texts that no build writes: they go into relations and scripts.
+    fn refuse_odd(&self, format: Format) -> Result<()> {
         let kinds = [
             RelationKind::Breaks,
             RelationKind::Replaces,
@@ -106,26 +82,20 @@ impl UpdateRecord {
             RelationKind::Obsoletes,
         ];
         for RelationRecord { kind, name, comparison, version } in &self.relations {
+            let has_version = version.as_ref().is_some_and(|text| is_version(format, text));
             let is_bound = *comparison == Some(Comparison::Less) && kinds.contains(kind);
-            if !is_bound || !is_name(format, name) {
-                return Some((name, "relation to a package that had paths"));
-            }
-            match version {
-                Some(text) if !is_version(format, text) => return Some((text, "version")),
-                Some(_) => {}
-                None => return Some((name, "relation to a package that had paths")),
+            if !(is_bound && has_version && is_name(format, name)) {
+                return Err(odd(name, "relation to a package that had paths"));
             }
         }
         for PathChangeRecord { path, target, members, .. } in &self.paths {
             let is_absolute = path.strip_prefix('/').is_some_and(is_tree_path);
             let odd_member = members.iter().find(|member| !is_tree_path(member));
             let odd_target = target.as_ref().filter(|text| text.contains(char::is_control));
-            let odd = Some(path).filter(|_| !is_absolute).or(odd_member).or(odd_target);
-            if let Some(text) = odd {
-                return Some((text, "path"));
-            }
+            let odd_path = Some(path).filter(|_| !is_absolute).or(odd_member).or(odd_target);
+            odd_path.map_or(Ok(()), |text| Err(odd(text, "path")))?;
         }
-        None
+        Ok(())
     }
 }
 
@@ -134,10 +104,10 @@ pub(super) fn is_tree_path(text: &str) -> bool {
     TreePath::new(text).is_ok()
 }
 
-/// Whether a text consists of letters, digits and these signs, and starts with a letter, a digit or `_`.
-fn is_of(text: &str, signs: &str) -> bool {
+/// Whether a text consists of letters, digits and `+-._~^`, and starts with a letter, a digit or `_`.
+fn is_plain_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || signs.contains(c))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c))
 }
 
 /// Refuses a prefix that is not an absolute path in normal form, or has characters that tools could read
@@ -149,13 +119,18 @@ pub(super) fn refuse_prefix(prefix: &str) -> Result<()> {
 }
 
 fn odd(text: &str, what: &str) -> Error {
-    let message = format!("`{}` is no {what} of packages", text.escape_debug());
-    Error::malformed(message).structure("receipt").hint(UNREAL)
+    unreal(format!("`{}` is no {what} of packages", text.escape_debug()))
 }
 
 fn twice(what: &str) -> Error {
-    let hint = "no build writes that: build the set again, or restore its receipt";
-    Error::malformed(format!("names {what} twice")).structure("receipt").hint(hint)
+    unreal(format!("names {what} twice"))
+}
+
+/// The error for a receipt or plan that no build wrote.
+fn unreal(message: String) -> Error {
+    let hint = "no build writes that, and nothing of it is taken over: build the set again, or restore \
+                its receipt";
+    Error::malformed(message).structure("receipt").hint(hint)
 }
 
 #[cfg(test)]
@@ -164,7 +139,7 @@ mod tests {
 
     fn parsed(package: &str, more: &str) -> Result<Receipt, String> {
         let text = format!(
-            r#"{{"schema":{SCHEMA},"generator":"","version":"1","release":"1","prefix":"/x",
+            r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1","release":"1","prefix":"/x",
             "content_date":0,"packages":[{package}],"findings":[],{more}}}"#
         );
         Receipt::parse(text.as_bytes()).map_err(|error| error.in_full())
@@ -174,26 +149,26 @@ mod tests {
     fn words_are_those_that_packages_can_have() {
         let package = r#"{"id":"rocm-x","format":"deb","file_name":"rocm-x_1.deb","size":1,
             "installed_size":2,"sha256":"","role":"kernels","group":"gfx11X","archs":["gfx1100"],
-            "code_objects":0,"version":"1:1-1","relations":[],"members":[]}"#;
+            "version":"1:1-1","relations":[],"folders":{}}"#;
         let none = r#""code_objects":[]"#;
         parsed(package, none).unwrap();
         for (good, bad, what) in [
             (r#""rocm-x""#, r#""rocm x""#, "`rocm x` is no name"),
             (r#""rocm-x""#, r#""-rf""#, "is no name"),
-            ("rocm-x_1.deb", "../x_1.deb", "is no file name"),
-            ("gfx11X", "gfx11/X", "is no group of kernels"),
-            ("gfx1100", "gfx1100\\u001b[2J", "`gfx1100\\u{1b}[2J` is no arch"),
+            ("rocm-x_1.deb", "../x_1.deb", "is no name"),
+            ("gfx11X", "gfx11/X", "is no name"),
+            ("gfx1100", "gfx1100\\u001b[2J", "`gfx1100\\u{1b}[2J` is no name"),
             ("1:1-1", "1-1) | bash", "is no version"),
         ] {
             let error = parsed(&package.replace(good, bad), none).unwrap_err();
             assert!(error.contains(what), "{error}");
         }
         parsed(package, &part_fields("a_1.deb")).unwrap();
-        assert!(parsed(package, &part_fields("a/b.deb")).unwrap_err().contains("is no file name"));
+        assert!(parsed(package, &part_fields("a/b.deb")).unwrap_err().contains("is no name"));
     }
 
     fn part_fields(file: &str) -> String {
-        let part = format!(r#"{{"index":1,"of":1,"plan":"","packages":{{"{file}":1}}}}"#);
+        let part = format!(r#"{{"index":1,"of":1,"plan_sha256":"","packages":{{"{file}":1}}}}"#);
         format!(r#""code_objects":[],"part":{part}"#)
     }
 
@@ -223,8 +198,8 @@ mod tests {
     fn parsed_update(update: &str) -> Result<Receipt, String> {
         let package = format!(
             r#"{{"id":"x","format":"deb","file_name":"x.deb","size":1,"installed_size":2,
-            "sha256":"","role":"host","code_objects":0,"version":"1-1","relations":[],
-            "members":[],"update":{update}}}"#
+            "sha256":"","role":"host","version":"1-1","relations":[],
+            "folders":{{}},"update":{update}}}"#
         );
         parsed(&package, r#""code_objects":[]"#)
     }
@@ -238,11 +213,10 @@ mod tests {
         parsed_in_one_place(r#""file":"/x/a""#, ["gfx90a", "gfx90a"]).unwrap_err();
         // Entries of offload bundles may share a name.
         parsed_in_one_place(r#""file":"/x/a","entry":"b""#, ["gfx90a", "gfx90a"]).unwrap();
-        let member = r#"{"path":"/x","kind":"link","mode":511}"#;
+        let folder = r#""/":{"x":{}}"#;
         let package = format!(
             r#"{{"id":"x","format":"rpm","file_name":"x.rpm","size":1,"installed_size":2,"sha256":"",
-            "role":"host","code_objects":0,"version":"1-1","relations":[],
-            "members":[{member},{member}]}}"#
+            "role":"host","version":"1-1","relations":[],"folders":{{{folder},{folder}}}}}"#
         );
         let error = parsed(&package, r#""code_objects":[]"#).unwrap_err();
         assert!(error.contains("names the path /x of x.rpm twice"), "{error}");

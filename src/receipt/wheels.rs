@@ -5,13 +5,14 @@ use std::io::{self, Write};
 use rockpack_base::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{CodeObjectRecord, FindingRecord, MemberRecord};
+use super::{CodeObjectRecord, FindingRecord, lines};
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "wheels.json";
 
-/// Version of the receipt's schema; raised when a field changes its meaning.
-pub const SCHEMA: u32 = 1;
+/// Version of the receipt's schema; raised when a field changes its meaning. Receipts of schema 1, whose
+/// fields have other names, are read, too.
+pub const SCHEMA: u32 = 2;
 
 /// A finished set of wheels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,9 +20,11 @@ pub struct WheelReceipt {
     /// The version of the schema: [`SCHEMA`].
     pub schema: u32,
     /// Version of rockpack that wrote the set.
-    pub generator: String,
+    #[serde(alias = "generator")]
+    pub rockpack_version: String,
     /// Time of the members, in seconds since 1970, within the precision and range of ZIP.
-    pub time: i64,
+    #[serde(alias = "time")]
+    pub content_date: i64,
     /// The wheels, sorted by the input wheel; the host wheel comes first.
     pub wheels: Vec<WheelRecord>,
     /// Requirements of the configuration that every host wheel has besides those of its input.
@@ -70,27 +73,24 @@ pub struct WheelRecord {
     pub installed_size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: String,
-    /// The members except RECORD, in the order of the archive; paths as in the archive.
-    pub members: Vec<MemberRecord>,
 }
 
 impl WheelReceipt {
-    /// Parses a receipt. Fails on another schema.
+    /// Parses a receipt, which has the current schema then. Fails on an unknown schema.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let read: Self = serde_json::from_slice(bytes).map_err(|error| {
             Error::malformed("is no receipt of wheels").structure(FILE_NAME).cause(error)
         })?;
-        if read.schema != SCHEMA {
+        if !(1..=SCHEMA).contains(&read.schema) {
             let message = format!("has the schema {}, and {SCHEMA} is known", read.schema);
             let error = Error::unsupported(message).structure(FILE_NAME);
             return Err(error.hint("use the version of rockpack that made the wheels"));
         }
-        Ok(read)
+        Ok(Self { schema: SCHEMA, ..read })
     }
 
     /// Writes the receipt as JSON.
-    pub fn write(&self, mut sink: &mut dyn Write) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut sink, self)?;
-        sink.write_all(b"\n")
+    pub fn write(&self, sink: &mut dyn Write) -> io::Result<()> {
+        lines::write(self, sink)
     }
 }

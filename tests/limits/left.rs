@@ -183,34 +183,22 @@ fn names_of_a_forged_receipt_go_into_no_package() {
         (
             "\"rocm-a_1.0-1_all.deb\"",
             "\"libc6, bash (<< 99)_1.0-1_all.deb\"",
-            "is no file name of packages",
+            "is no name of packages",
         ),
-        (
-            "\"rocm-a-1.0-1.noarch.rpm\"",
-            "\"bash = 1-1.0-1.noarch.rpm\"",
-            "is no file name of packages",
-        ),
-        ("\"rocm-a_1.0-1_all.deb\"", "\"rocm-a_1.0-1_a\\nb.deb\"", "is no file name of packages"),
-        (
-            "\"version\": \"1.0-1\"",
-            "\"version\": \"1.0), bash (<< 99\"",
-            "is no version of packages",
-        ),
-        ("/lib/file\"", "/lib/../../../x\"", "is no path of a ."),
+        ("\"rocm-a-1.0-1.noarch.rpm\"", "\"bash = 1-1.0-1.noarch.rpm\"", "is no name of packages"),
+        ("\"rocm-a_1.0-1_all.deb\"", "\"rocm-a_1.0-1_a\\nb.deb\"", "is no name of packages"),
+        ("\"version\":\"1.0-1\"", "\"version\":\"1.0), bash (<< 99\"", "is no version of packages"),
+        ("/lib/\"", "/lib/../../../\"", "is no path of a ."),
         ("\"rocm-a_1.0-1_all.deb\"", "\"libc6_1.0-1_all.deb\"", "is a package of distributions"),
         (
             "\"rocm-a-1.0-1.noarch.rpm\"",
             "\"bash-1.0-1.noarch.rpm\"",
             "is a package of distributions",
         ),
-        (
-            "\"prefix\": \"/opt/rocm-1.0\"",
-            "\"prefix\": \"/opt/../etc\"",
-            "is no prefix of packages",
-        ),
-        ("\"prefix\": \"/opt/rocm-1.0\"", "\"prefix\": \"\"", "is no prefix of packages"),
-        ("\"version\": \"1.0\"", "\"version\": \"1.0; x\"", "is no version of packages"),
-        ("\"release\": \"1\"", "\"release\": \"\\u001b[2J\"", "is no release of packages"),
+        ("\"prefix\":\"/opt/rocm-1.0\"", "\"prefix\":\"/opt/../etc\"", "is no prefix of packages"),
+        ("\"prefix\":\"/opt/rocm-1.0\"", "\"prefix\":\"\"", "is no prefix of packages"),
+        ("\"version\":\"1.0\"", "\"version\":\"1.0; x\"", "is no version of packages"),
+        ("\"release\":\"1\"", "\"release\":\"\\u001b[2J\"", "is no version of packages"),
     ];
     for (from, to, reason) in forged {
         let text = receipt.replace(from, to);

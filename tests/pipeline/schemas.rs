@@ -125,10 +125,10 @@ fn receipts_of_wheels_are_as_their_schema_says() {
     takes("wheels.schema.json", std::slice::from_ref(&receipt));
     takes(FINDING, receipt["findings"].as_array().unwrap());
     let without =
-        ["/wheels", "/time", "/wheels/0/role", "/wheels/1/sha256", "/code_objects/0/size"];
+        ["/wheels", "/content_date", "/wheels/0/role", "/wheels/1/sha256", "/code_objects/0/size"];
     let mut others: Vec<Value> =
         without.iter().map(|pointer| with(&receipt, pointer, None)).collect();
-    others.push(with(&receipt, "/schema", Some(json!(2))));
+    others.push(with(&receipt, "/schema", Some(json!(1))));
     others.push(with(&receipt, "/wheels/0/other", Some(json!(1))));
     refuses("wheels.schema.json", &others);
 }
@@ -136,7 +136,7 @@ fn receipts_of_wheels_are_as_their_schema_says() {
 #[test]
 fn receipts_and_events_are_as_their_schemas_say() {
     let room = Room::new();
-    let whole = room.build_with_events("whole", &["--format", "deb"]);
+    let whole = room.build_with_events("whole", &["--format", "deb", "--sbom"]);
     let part = room.build_with_events("part", &["--format", "rpm", "--partition", "1/2"]);
     let only = room.build_with_events("only", &["--format", "rpm", "--only", "blas_run"]);
     let receipts =
@@ -148,10 +148,12 @@ fn receipts_and_events_are_as_their_schemas_say() {
         "receipt.schema.json",
         &[
             json!({}),
-            with(receipt, "/schema", Some(json!(2))),
+            with(receipt, "/schema", Some(json!(3))),
             with(receipt, "/other", Some(json!(1))),
             with(receipt, "/packages/0/sha256", None),
             with(receipt, "/packages/0/role", Some(json!("other"))),
+            with(receipt, "/packages/0/folders", Some(json!({ "/x": {} }))),
+            with(receipt, "/packages/0/folders", Some(json!({ "/x/": { "a": { "kind": "x" } } }))),
             with(receipt, "/code_objects/0/key", None),
             with(receipt, "/findings/0/code", Some(json!("V001"))),
         ],

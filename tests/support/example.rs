@@ -22,6 +22,16 @@ pub const TAG: &str = "rockpack-example ";
 /// The package with the loader's configuration: the only one for every processor.
 pub const COMMON: &str = "rocm-common";
 
+/// The entries of a package of a receipt, by absolute path.
+pub fn entries(package: &Value) -> BTreeMap<String, &Value> {
+    let folders = package["folders"].as_object().unwrap().iter();
+    let entries = folders.flat_map(|(folder, entries)| {
+        let entries = entries.as_object().unwrap().iter();
+        entries.map(move |(name, entry)| (format!("{folder}{name}"), entry))
+    });
+    entries.collect()
+}
+
 /// A group of the example configuration and its shard.
 pub struct Group {
     /// The end of the group's package names.

@@ -292,21 +292,3 @@ fn a_receipt_that_names_a_package_twice_is_refused() {
     assert_eq!(run.status, 2, "{}", run.text);
     assert!(run.text.contains("names the deb package "), "{}", run.text);
 }
-
-#[test]
-fn a_receipt_with_two_places_of_a_code_object_is_refused() {
-    let set = Set::of_debs();
-    let file = set.path("packages.json");
-    let receipt: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-    for (has, more) in [("archive", "file"), ("archive", "entry"), ("file", "archive")] {
-        let mut receipt = receipt.clone();
-        let records = receipt["code_objects"].as_array_mut().unwrap();
-        let record = records.iter_mut().find(|record| !record[has].is_null()).unwrap();
-        record[more] = "/etc/shadow".into();
-        fs::write(&file, serde_json::to_vec(&receipt).unwrap()).unwrap();
-        let run = set.verify(&[]);
-        assert_eq!(run.status, 2, "{}", run.text);
-        assert!(run.text.contains("is no receipt of rockpack"), "{}", run.text);
-        assert!(run.text.contains("in an archive or in a file"), "{}", run.text);
-    }
-}

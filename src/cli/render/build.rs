@@ -41,10 +41,10 @@ fn package_table(receipt: &Receipt) -> String {
         ("archs", Align::Left),
     ]);
     for package in &receipt.packages {
-        let count = if package.code_objects == 0 {
-            "-".to_owned()
-        } else {
-            package.code_objects.to_string()
+        let own = receipt.code_objects.iter().filter(|code| code.package == package.id);
+        let count = match own.filter(|code| code.place.path().ends_with(".kpack")).count() {
+            0 => "-".to_owned(),
+            count => count.to_string(),
         };
         let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
         table.row([

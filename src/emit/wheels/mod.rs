@@ -50,19 +50,8 @@ pub struct WrittenWheel {
     pub size: u64,
     /// SHA-256 of its file.
     pub sha256: [u8; 32],
-    /// The members as they were written, in the order of the archive.
-    pub members: Vec<WrittenMember>,
-}
-
-/// A member that was written.
-#[derive(Debug)]
-pub struct WrittenMember {
-    /// The name.
-    pub name: String,
-    /// Permission bits, 0644 or 0755.
-    pub mode: u32,
-    /// The size and digest.
-    pub written: Written,
+    /// Size of all members except RECORD, in bytes.
+    pub installed_size: u64,
 }
 
 /// Writes `wheel`, and frees its members.
@@ -71,8 +60,8 @@ pub fn write(wheel: PackedWheel, options: &WriteOptions<'_>) -> Result<WrittenWh
     options.progress.begin(Stage::Emit);
     let written = write_members(wheel, &file_name, options);
     options.progress.end(Stage::Emit);
-    let members = written.context(|| format!("writing {file_name}"))?;
-    seal(file_name, members, options)
+    let installed_size = written.context(|| format!("writing {file_name}"))?;
+    seal(file_name, installed_size, options)
 }
 
 /// Copies a wheel of the input unchanged.
@@ -82,17 +71,8 @@ pub fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WrittenWheel> {
     let content = Content::open(&wheel.path, options.budget)?;
     content.write_to(&mut file, &options.staging.path(&file_name))?;
     let record = format!("{}/RECORD", wheel.dist_info);
-    let members = wheel
-        .members
-        .iter()
-        .filter(|(name, _)| **name != record)
-        .map(|(name, member)| WrittenMember {
-            name: name.clone(),
-            mode: member.mode,
-            written: Written { size: member.zip.size, sha256: member.sha256 },
-        })
-        .collect();
-    seal(file_name, members, options)
+    let members = wheel.members.iter().filter(|(name, _)| **name != record);
+    seal(file_name, members.map(|(_, member)| member.zip.size).sum(), options)
 }
 
 /// The reasons for which PyPI would refuse a wheel.
@@ -111,20 +91,17 @@ pub fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
 
 fn seal(
     file_name: String,
-    members: Vec<WrittenMember>,
+    installed_size: u64,
     options: &WriteOptions<'_>,
 ) -> Result<WrittenWheel> {
     let content = options.staging.seal(&file_name, options.budget)?;
     let (size, sha256) = (content.len(), content.sha256()?);
     options.progress.package(&file_name, size);
-    Ok(WrittenWheel { file_name, size, sha256, members })
+    Ok(WrittenWheel { file_name, size, sha256, installed_size })
 }
 
-fn write_members(
-    wheel: PackedWheel,
-    file_name: &str,
-    options: &WriteOptions<'_>,
-) -> Result<Vec<WrittenMember>> {
+/// Writes the members, and returns the size of all except RECORD.
+fn write_members(wheel: PackedWheel, file_name: &str, options: &WriteOptions<'_>) -> Result<u64> {
     let PackedWheel { dist_info, members, .. } = wheel;
     let file = options.staging.create(file_name)?;
     let path = options.staging.path(file_name);
@@ -141,13 +118,15 @@ fn write_members(
 struct Writer<'a> {
     zip: ZipWriter,
     options: &'a WriteOptions<'a>,
-    members: Vec<WrittenMember>,
+    installed_size: u64,
+    /// The rows of RECORD.
+    rows: String,
 }
 
 impl<'a> Writer<'a> {
     fn new(file: File, path: &Path, options: &'a WriteOptions<'a>) -> Self {
         let zip = ZipWriter::new(file, path, DosTime::new(options.time));
-        Self { zip, options, members: Vec::new() }
+        Self { zip, options, installed_size: 0, rows: String::new() }
     }
 
     fn member(&mut self, name: String, member: &PackedMember) -> Result<()> {
@@ -162,19 +141,16 @@ impl<'a> Writer<'a> {
             MemberBytes::Deflated(content) => self.zip.deflate(&name, *mode, content)?,
         };
         self.options.progress.advance(Stage::Emit, written.size);
-        self.members.push(WrittenMember { name, mode: *mode, written });
+        self.installed_size += written.size;
+        self.rows.push_str(&RecordRow::of(&written.sha256, written.size).line(&name));
         Ok(())
     }
 
     /// Writes RECORD and the end of the archive.
-    fn finish(mut self, record: &str) -> Result<Vec<WrittenMember>> {
-        let mut text = String::new();
-        for WrittenMember { name, written, .. } in &self.members {
-            text.push_str(&RecordRow::of(&written.sha256, written.size).line(name));
-        }
-        text.push_str(&RecordRow::default().line(record));
-        self.zip.deflate(record, MODE, &Content::of_bytes(text))?;
+    fn finish(mut self, record: &str) -> Result<u64> {
+        self.rows.push_str(&RecordRow::default().line(record));
+        self.zip.deflate(record, MODE, &Content::of_bytes(self.rows))?;
         self.zip.finish()?;
-        Ok(self.members)
+        Ok(self.installed_size)
     }
 }

@@ -2,12 +2,10 @@
 
 use rockpack_base::content::hex;
 
-use super::{WrittenMember, WrittenWheel};
+use super::WrittenWheel;
 use crate::input::wheel::Wheel;
 use crate::plan::wheels::WheelRole;
-use crate::receipt::MemberRecord;
 use crate::receipt::wheels::{WheelKind, WheelRecord};
-use rockpack_base::tree::MemberKind;
 
 /// The record of a wheel that was made of `of`, for `role`, and is the distribution `name`.
 pub fn record(written: WrittenWheel, of: &Wheel, role: &WheelRole, name: &str) -> WheelRecord {
@@ -24,7 +22,7 @@ pub fn record(written: WrittenWheel, of: &Wheel, role: &WheelRole, name: &str) -
 
 /// The record of a wheel of the input that was copied.
 pub fn copy_record(written: WrittenWheel, of: &Wheel) -> WheelRecord {
-    let WrittenWheel { file_name, size, sha256, members } = written;
+    let WrittenWheel { file_name, size, sha256, installed_size } = written;
     WheelRecord {
         file_name,
         made_of: of.name.to_string(),
@@ -34,20 +32,7 @@ pub fn copy_record(written: WrittenWheel, of: &Wheel) -> WheelRecord {
         groups: Vec::new(),
         archs: Vec::new(),
         size,
-        installed_size: members.iter().map(|member| member.written.size).sum(),
+        installed_size,
         sha256: hex(&sha256),
-        members: members.into_iter().map(member).collect(),
-    }
-}
-
-fn member(member: WrittenMember) -> MemberRecord {
-    let WrittenMember { name, mode, written } = member;
-    MemberRecord {
-        path: name,
-        kind: MemberKind::File,
-        mode,
-        size: Some(written.size),
-        sha256: Some(hex(&written.sha256)),
-        target: None,
     }
 }

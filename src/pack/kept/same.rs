@@ -112,7 +112,6 @@ impl<'a> Sameness<'a> {
             let path = format!("/{}", entry.path);
             let members = of_format.iter().filter_map(|record| member(record, &path));
             let stated: Vec<&MemberRecord> = members.collect();
-            // A receipt with unsorted members proves nothing.
             let is_known = stated.len() == of_format.len();
             if !is_known || stated.iter().any(|member| member.size != Some(content.len())) {
                 return Ok(false);
@@ -150,8 +149,8 @@ fn is_earlier(record: &PackageRecord, package: &Package<FileSource>) -> bool {
 }
 
 fn is_alike(record: &PackageRecord, package: &Package<FileSource>) -> bool {
-    record.control_sha256.is_some()
-        && record.control_sha256.as_ref() == package.identity.control(record.format)
+    record.metadata_sha256.is_some()
+        && record.metadata_sha256.as_ref() == package.identity.control(record.format)
         && has_paths_of(record, package)
 }
 

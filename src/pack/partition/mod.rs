@@ -102,7 +102,7 @@ fn record(plan: &Plan, shares: &[Share], part: SetPart, digest: String) -> PartR
             packages.extend(deb.into_iter().chain(rpm).map(|name| (name, number)));
         }
     }
-    PartRecord { part, plan: digest, packages }
+    PartRecord { part, plan_sha256: digest, packages }
 }
 
 /// The digest of everything that decides the bytes of a set, with the sizes of files in place of their

@@ -42,7 +42,7 @@ pub struct Planned {
     /// [`PLAN_SCHEMA`].
     pub schema: u32,
     /// The version of rockpack that made the plan.
-    pub generator: &'static str,
+    pub rockpack_version: &'static str,
     /// The upstream version of the set.
     pub version: String,
     /// The release of the set.
@@ -101,7 +101,7 @@ pub fn planned(
     Ok(Planned {
         kind: PLAN_KIND,
         schema: PLAN_SCHEMA,
-        generator: env!("CARGO_PKG_VERSION"),
+        rockpack_version: env!("CARGO_PKG_VERSION"),
         version: plan.version.upstream().to_owned(),
         release: plan.version.release().to_owned(),
         groups: groups::sums(&recombined.groups, &whole),

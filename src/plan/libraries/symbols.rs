@@ -93,7 +93,8 @@ pub(super) fn find(
             let symbols = defined(&library.file, other).filter(|symbol| taken.contains(symbol));
             let (path, package) = (library.found_at.clone(), ids[library.owner].clone());
             let (library, symbols) = (name.to_owned(), symbols.collect());
-            Import { library, path, package, is_former: false, symbols }.merge_into(own);
+            let earlier_releases_only = false;
+            Import { library, path, package, earlier_releases_only, symbols }.merge_into(own);
         }
         let needed = linking.needed.iter().filter(|name| !setting.knows_library(name)).cloned();
         let needed = needed.chain(taken).filter(|item| known.contains(item));

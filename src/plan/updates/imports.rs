@@ -43,7 +43,7 @@ pub(in crate::plan) fn add(
             exclude(packages, &import.package, record.format, &excluded);
             let mut lost = moved.get(&None).cloned().unwrap_or_default();
             lost.retain(|item| match own_kept {
-                Some(kept) => kept.version == record.version && !import.is_former,
+                Some(kept) => kept.version == record.version && !import.earlier_releases_only,
                 None => missing.is_some_and(|missing| missing.contains(*item)),
             });
             if !lost.is_empty() {
@@ -72,7 +72,7 @@ fn with_former(symbols: &SetSymbols, standing: &Standing, id: &str) -> Vec<Impor
     for import in records.flat_map(|record| &record.imports) {
         let mut same = own.iter().filter(|it| it.is_of(import));
         if !same.any(|it| it.symbols.is_superset(&import.symbols)) {
-            Import { is_former: true, ..import.clone() }.merge_into(&mut imports);
+            Import { earlier_releases_only: true, ..import.clone() }.merge_into(&mut imports);
         }
     }
     imports

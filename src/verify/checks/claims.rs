@@ -8,7 +8,6 @@ use super::recorded::Recorded;
 use super::stated;
 use crate::package::{Format, MemberKind};
 use crate::receipt::{MemberRecord, PackageRecord, Receipt, RelationRecord};
-use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
 use crate::verify::problem::{Problem, ProblemPlace, Problems, ReceiptDifference, ReceiptLack};
 
@@ -87,11 +86,6 @@ fn check_package(record: &PackageRecord, package: &Installed, problems: &mut Pro
         let (archs, stated) = (archs.clone(), record.archs.clone());
         add(package, ReceiptDifference::Archs { archs, stated }, problems);
     }
-    let count = code_objects(package);
-    if count != record.code_objects {
-        let stated = record.code_objects;
-        add(package, ReceiptDifference::CodeObjects { count, stated }, problems);
-    }
     for relation in only_here(&package.relations, &record.relations) {
         add(package, ReceiptDifference::Relation { relation }, problems);
     }
@@ -138,14 +132,6 @@ fn add_at(package: &Installed, path: &str, difference: ReceiptDifference, proble
 fn only_here(here: &[RelationRecord], there: &[RelationRecord]) -> impl Iterator<Item = String> {
     let odd = here.iter().filter(|relation| !there.contains(relation));
     odd.map(|relation| format!("{}: {relation}", relation.kind.as_str()))
-}
-
-fn code_objects(package: &Installed) -> u64 {
-    let counts = package.files().map(|(_, facts)| match &facts.class {
-        Class::Archive(archive) => archive.code_objects.len() as u64,
-        _ => 0,
-    });
-    counts.sum()
 }
 
 fn same(member: &MemberRecord, node: &InstalledNode) -> bool {

@@ -57,7 +57,6 @@ fn check_pairs(records: &[PackageRecord], problems: &mut Problems) {
             ("role", record.role == other.role),
             ("group", record.group == other.group),
             ("archs", record.archs == other.archs),
-            ("number of code objects", record.code_objects == other.code_objects),
         ];
         for (field, _) in pairs.into_iter().filter(|(_, same)| !same) {
             let place = ProblemPlace::Package(record.file_name.clone());

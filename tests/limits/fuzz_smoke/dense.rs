@@ -28,8 +28,8 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "kpack" => message_pack().iter().map(|toc| archive(toc)).collect(),
         "config" => [toml(), json()].concat(),
         "database_rules" => toml(),
-        "receipt" => json(),
-        "package_set" => [json(), vec![plan()]].concat(),
+        "receipt" => [json(), vec![receipt(100), receipt(LEN / 2)]].concat(),
+        "package_set" => [json(), vec![plan(), receipt(100), receipt(LEN / 2)]].concat(),
         "spdx" => [json(), vec![document()]].concat(),
         "checksum" => vec![text("\n"), numbered(&"0".repeat(61), "  a\n")],
         "repo_state" => json().iter().map(|json| [&[1], &json[..]].concat()).collect(),
@@ -130,6 +130,19 @@ fn plan() -> Vec<u8> {
                    \"file_name\":\"\",\"download\":{\"bytes\":0},\"installed\":{\"bytes\":0}";
     let head = "\"kind\":\"plan\",\"schema\":1,\"prefix\":\"\"";
     format!("{{{head},\"packages\":[{{{package},\"members\":[{}]}}]}}", paths.join(",")).into()
+}
+
+/// A receipt with as many entries as fit, all in a folder whose path has `length` bytes.
+fn receipt(length: usize) -> Vec<u8> {
+    let names: Vec<String> = (0..LEN / 12).map(|n| format!("\"{n:x}\":{{}}")).collect();
+    let (folder, names) = ("x".repeat(length), names.join(","));
+    let package = "\"id\":\"a\",\"format\":\"deb\",\"file_name\":\"a_1_all.deb\",\"size\":0,\
+                   \"installed_size\":0,\"sha256\":\"\",\"role\":\"host\",\"version\":\"1\",\
+                   \"relations\":[]";
+    let head = "\"schema\":4,\"rockpack_version\":\"\",\"version\":\"1\",\"release\":\"1\",\
+                \"prefix\":\"/x\",\"content_date\":0,\"code_objects\":[],\"findings\":[]";
+    let package = format!("{package},\"folders\":{{\"/{folder}/\":{{{names}}}}}");
+    format!("{{{head},\"packages\":[{{{package}}}]}}").into()
 }
 
 /// A document with the shortest relationships.

@@ -82,7 +82,7 @@ fn plan(mut packages: Vec<ListedPackage>, words: [String; 3], groups: Vec<GroupS
     Planned {
         kind: PLAN_KIND,
         schema: PLAN_SCHEMA,
-        generator: "0",
+        rockpack_version: "0",
         version,
         release,
         prefix: "/opt/rocm-7.1".to_owned(),
@@ -128,6 +128,7 @@ proptest! {
         let package = &mut receipt.packages[1];
         let members = &mut package.members;
         members.push(MemberRecord { path, kind, mode, size, sha256: Some(sha256), target: Some(target) });
+        members.sort_by(|one, other| one.path.cmp(&other.path));
         package.installed_size = installed_size;
         package.relations = relations;
         receipt.content_date = content_date;

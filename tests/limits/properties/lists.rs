@@ -144,7 +144,7 @@ fn part() -> Vec<u8> {
     let names = receipt.packages.iter().map(|package| package.file_name.clone());
     receipt.part = Some(PartRecord {
         part: SetPart { index: 2, of: 3 },
-        plan: "5f".repeat(32),
+        plan_sha256: "5f".repeat(32),
         packages: names.zip(1..).collect(),
     });
     receipt.to_bytes().unwrap()

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::example::{
-    Entry, GROUPS, Group, PREFIX, Set, TAG, UNITS, bundles, files, kernels, names, rockpack,
-    sha256, shards, tags, tree, unbundle,
+    Entry, GROUPS, Group, PREFIX, Set, TAG, UNITS, bundles, entries, files, kernels, names,
+    rockpack, sha256, shards, tags, tree, unbundle,
 };
 use support::{kpack, tools};
 
@@ -228,16 +228,17 @@ fn verify_set(set: &Set) -> Command {
 
 /// The members of a receipt's package record by path.
 fn members(record: &Value) -> BTreeMap<String, (String, Option<u64>, Option<String>)> {
-    let member = |member: &Value| {
-        let path = member["path"].as_str().unwrap().trim_start_matches('/').to_owned();
-        let (kind, mode) = (member["kind"].as_str().unwrap(), member["mode"].as_u64());
+    let member = |(path, entry): (String, &Value)| {
+        let path = path.trim_start_matches('/').to_owned();
+        let kind = entry["kind"].as_str().unwrap_or("file");
+        let mode = entry["mode"].as_u64().or(Some(0o644));
         match kind {
-            "link" => (path, (kind.to_owned(), None, text(&member["target"]))),
-            "file" => (path, (kind.to_owned(), mode, text(&member["sha256"]))),
+            "link" => (path, (kind.to_owned(), None, text(&entry["target"]))),
+            "file" => (path, (kind.to_owned(), mode, text(&entry["sha256"]))),
             _ => (path, (kind.to_owned(), mode, None)),
         }
     };
-    record["members"].as_array().unwrap().iter().map(member).collect()
+    entries(record).into_iter().map(member).collect()
 }
 
 fn text(value: &Value) -> Option<String> {

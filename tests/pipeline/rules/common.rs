@@ -31,8 +31,8 @@ fn with_images(family: &[u8]) -> Case {
 fn what_serves_several_groups_comes_with_exactly_these() {
     let case = with_images(b"gfx11").built("");
     let common = "rocm-aotriton-kernels-common";
-    assert_eq!(case.members(common), BTreeSet::from([FAMILY]));
-    assert_eq!(case.members("rocm-aotriton-gfx120x"), BTreeSet::from([GROUP]));
+    assert_eq!(case.members(common), BTreeSet::from([FAMILY.to_owned()]));
+    assert_eq!(case.members("rocm-aotriton-gfx120x"), BTreeSet::from([GROUP.to_owned()]));
     assert!(case.members("rocm-aotriton-gfx110x").is_empty());
     tools::need(&["dpkg-deb"]);
     let host = "rocm-aotriton (= 7.1.0-1)";
@@ -48,7 +48,7 @@ fn what_serves_several_groups_comes_with_exactly_these() {
 fn what_serves_one_group_is_in_its_own_package() {
     let rule = "[packages.rocm-aotriton]\nexclude_architectures = ['gfx1151']\n";
     let case = with_images(b"gfx11").built(rule);
-    assert_eq!(case.members("rocm-aotriton-gfx110x"), BTreeSet::from([FAMILY]));
+    assert_eq!(case.members("rocm-aotriton-gfx110x"), BTreeSet::from([FAMILY.to_owned()]));
     let packages = case.packages();
     assert!(!packages.contains("rocm-aotriton-kernels-common"));
     assert!(!packages.contains("rocm-aotriton-gfx115x"));
@@ -58,7 +58,7 @@ fn what_serves_one_group_is_in_its_own_package() {
 #[test]
 fn what_has_code_for_one_group_is_in_its_own_package() {
     let case = with_images(&aks2(&["gfx1100", "gfx1102"])).built("");
-    assert_eq!(case.members("rocm-aotriton-gfx110x"), BTreeSet::from([FAMILY]));
+    assert_eq!(case.members("rocm-aotriton-gfx110x"), BTreeSet::from([FAMILY.to_owned()]));
     let packages = case.packages();
     assert!(!packages.contains("rocm-aotriton-kernels-common"));
     assert!(!packages.contains("rocm-aotriton-gfx115x"));

@@ -1,5 +1,7 @@
 //! `untransformable`: fat binaries that cannot be transformed, such as rocSHMEM's, which have no wrappers.
 
+use support::example::entries;
+
 use crate::rules::{Case, accounted, find, patch};
 
 const TUNE: &str = "libexec/exblas/exblas-tune";
@@ -30,9 +32,9 @@ fn they_are_refused_or_kept_with_a_finding() {
     assert!(case.code_objects(TUNE).is_empty());
     let original = std::fs::read(case.file(0, TUNE)).unwrap();
     let packages = case.receipt["packages"].as_array().unwrap().iter();
-    let mut members = packages.flat_map(|package| package["members"].as_array().unwrap());
-    let member = members.find(|member| member["path"].as_str().unwrap().ends_with(TUNE)).unwrap();
-    assert_eq!(member["sha256"], support::sha256(&original));
+    let mut entries = packages.flat_map(entries);
+    let (_, entry) = entries.find(|(path, _)| path.ends_with(TUNE)).unwrap();
+    assert_eq!(entry["sha256"], support::sha256(&original));
     // One shard's file serves only its archs: a finding reports the code of the others, which is in no
     // package.
     let dropped = case.findings("R038");

@@ -112,16 +112,13 @@ impl Case {
     }
 
     /// The files and links of a package below the prefix.
-    fn members(&self, id: &str) -> BTreeSet<&str> {
+    fn members(&self, id: &str) -> BTreeSet<String> {
         let mut packages = self.receipt["packages"].as_array().unwrap().iter();
         let package = packages.find(|package| package["id"] == id).unwrap();
-        let members = package["members"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|member| member["kind"] != "directory");
-        let paths = members.map(|member| member["path"].as_str().unwrap());
-        paths.filter_map(|path| path.strip_prefix("/opt/rocm-7.1/")).collect()
+        let entries = example::entries(package).into_iter();
+        let paths = entries.filter(|(_, entry)| entry["kind"] != "directory");
+        let below = |(path, _): (String, _)| Some(path.strip_prefix("/opt/rocm-7.1/")?.to_owned());
+        paths.filter_map(below).collect()
     }
 
     /// The code objects of an installed binary, as (package, archive, key, target).

@@ -55,14 +55,14 @@ fn kernels_follow_their_binaries_into_the_packages_of_their_modules() {
         assert!(package.starts_with("rocm-blas-gfx1") && archive.contains("/blas_lib_"));
     }
     let sparse = ["lib/.kpack/sparse_lib.kpm", TUNE];
-    assert_eq!(case.members("rocm-sparse"), BTreeSet::from(sparse));
+    assert_eq!(case.members("rocm-sparse"), BTreeSet::from(sparse.map(str::to_owned)));
     let kernels = [
         "lib/.kpack/sparse_lib_gfx1151.kpack",
         "lib/hipsparselt/library/TensileLibrary_gfx1151.co",
         "lib/hipsparselt/library/TensileLibrary_gfx1151.dat",
         "lib/hipsparselt/library/TensileLibrary_lazy_gfx1151.dat",
     ];
-    assert_eq!(case.members("rocm-sparse-gfx115x"), BTreeSet::from(kernels));
+    assert_eq!(case.members("rocm-sparse-gfx115x"), BTreeSet::from(kernels.map(str::to_owned)));
     let blas = case.members("rocm-blas-gfx115x");
     assert!(blas.contains("lib/.kpack/blas_lib_gfx1151.kpack"), "{blas:?}");
     assert!(!blas.iter().any(|path| path.contains("sparse")), "{blas:?}");
@@ -74,7 +74,7 @@ fn every_file_is_in_one_package() {
     let mut seen = BTreeSet::new();
     for package in case.packages() {
         for path in case.members(package) {
-            assert!(seen.insert(path), "{path} is in two packages");
+            assert!(seen.insert(path.clone()), "{path} is in two packages");
         }
     }
     for path in ["lib/libexblas.so.1.2", "lib/libexcblas.so.1.0", "bin/exblas-bench", TUNE] {

@@ -179,7 +179,7 @@ impl Case {
         let is_refused = output.status.code() == Some(2);
         assert!(output.status.success() || is_refused, "{config} {options:?}");
         let receipt: Value = serde_json::from_slice(&output.stdout).ok()?;
-        let digest = receipt["part"]["plan"].as_str().unwrap().to_owned();
+        let digest = receipt["part"]["plan_sha256"].as_str().unwrap().to_owned();
         Some(Made { packages: self.packages("part"), digest })
     }
 

@@ -126,16 +126,6 @@ impl Set {
             return;
         }
         let package = fs::read(self.path(name)).unwrap();
-        let (root, members) = (unpacked.root.path(), unpacked.members());
-        let archives = members
-            .iter()
-            .filter(|member| member.kind == MemberKind::File && member.path.ends_with(".kpack"));
-        let count = archives
-            .map(|member| {
-                let bytes = fs::read(root.join(&member.path[1..])).unwrap();
-                u64::from(u32::from_le_bytes(bytes[64..68].try_into().unwrap()))
-            })
-            .sum();
         let listed = listing::listed(&Content::of_bytes(package.clone()), name).unwrap();
         self.edit_receipt(|receipt| {
             let record = receipt.packages.iter_mut().find(|r| r.file_name == name).unwrap();
@@ -143,8 +133,7 @@ impl Set {
             record.version = listed.version;
             record.installed_size = listed.installed.bytes;
             (record.size, record.sha256) = (package.len() as u64, sha256(&package));
-            record.members = members;
-            record.code_objects = count;
+            record.members = unpacked.members();
         });
     }
 

@@ -283,9 +283,16 @@ fn the_same_set_has_the_same_document_and_the_same_packages_as_without() {
         assert!(same, "{other}");
     }
     builds.build("without", &[]);
-    let mut packages = with;
-    packages.remove(NAME);
-    assert!(contents(&builds.path("without")) == packages);
+    let (mut packages, mut without) = (with, contents(&builds.path("without")));
+    let [receipt, other] = [&mut packages, &mut without].map(|set| {
+        let bytes = set.remove("packages.json").unwrap();
+        serde_json::from_slice::<Value>(&bytes).unwrap()
+    });
+    let document = support::sha256(&packages.remove(NAME).unwrap());
+    let mut expected = other;
+    expected["spdx"] = serde_json::json!([{ "file_name": NAME, "sha256": document }]);
+    assert_eq!(receipt, expected);
+    assert!(without == packages);
 }
 
 #[test]

@@ -19,8 +19,8 @@ SIGNED = "20250615T150640"
 SIGNATURE = re.compile('  <rpmTag name="(?:Rsa|Dsa)header">.*?</rpmTag>\n', re.DOTALL)
 # The files with which clients of a repository get its key.
 CLIENTS = [f"repository/{name}" for name in ("example-org-archive-keyring.asc", "example-org.repo", "example-org-stable.sources")]
-# The additional files of a signed repository.
-INDEXES = {"InRelease", "Release.gpg", "repomd.xml.asc"}
+# The additional files of a signed set and its repository.
+INDEXES = {"InRelease", "Release.gpg", "repomd.xml.asc", "packages.json.asc"}
 
 
 class Key:

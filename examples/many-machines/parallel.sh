@@ -28,4 +28,4 @@ for job in $jobs; do
 done
 [ "$failed" = 0 ] || exit "$failed"
 "$rockpack" verify "$out" --against "$artifacts" --join "$out/packages.json"
-rm "$out"/packages-*-of-*.json
+rm "$out"/packages-*-of-*.json*

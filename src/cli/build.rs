@@ -20,8 +20,8 @@ use crate::settings::{BuildArguments, Environment, GivenOptions};
 /// Build the packages of one or more shards of artifacts.
 ///
 /// Writes the packages and, last, packages.json (the content of each package, and the place of every code
-/// object of the input) into OUT. They replace the set of an earlier build: its packages that are not in the
-/// new set are removed and listed. SOURCE_DATE_EPOCH sets the time of headers, changelogs, signatures, SPDX
+/// object of the input) into OUT; a signing key signs it (packages.json.asc). They replace the set of an earlier
+/// build: its packages that are not in the new set are removed and listed. SOURCE_DATE_EPOCH sets the time of headers, changelogs, signatures, SPDX
 /// documents and the indexes of --repo.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -40,7 +40,7 @@ pub(super) fn run(
     progress: &Terminal,
 ) -> Result<Outcome> {
     let environment = Environment::of_process();
-    let exposed = arguments.build.exposed_secrets();
+    let exposed = arguments.build.signing.exposed();
     let settings = arguments.build.resolve(given, &environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let out = &settings.output.folder;

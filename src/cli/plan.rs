@@ -66,7 +66,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
-    let earlier = arguments.diff.as_deref().map(|path| listing::read(path, &budget)).transpose()?;
+    let earlier = arguments.diff.as_deref().map(|path| listing::read(path, &budget, &|_| Ok(None)));
+    let earlier = earlier.transpose()?;
     let planned = pipeline::plan_set(&settings, digests, &budget, progress)?;
     progress.findings(&planned.findings);
     let Some(earlier) = earlier else {

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let exposed = arguments.repo.exposed_secrets();
+    let exposed = arguments.repo.signing.exposed();
     let settings = arguments.repo.resolve(&Environment::of_process())?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let budget = memory::by_default();

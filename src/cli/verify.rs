@@ -1,18 +1,22 @@
 //! `rockpack verify`: finished output against the invariants.
 
+use std::fs;
 use std::path::Path;
 
 use clap::Args;
-use rockpack_base::content::Content;
+use rockpack_base::content::{Content, is_there};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::interrupt;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::files::new_file;
+use crate::files::new_file::{self, WriteOutcome};
 use crate::input::artifact::{self, ScanOptions};
+use crate::receipt::signature_path;
+use crate::report::Progress;
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
+use crate::signing::IndexSigner;
 use crate::verify::{self, Options, Report};
 
 /// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
@@ -36,8 +40,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let exposed = arguments.verify.signing.exposed();
     let settings = arguments.verify.resolve(&Environment::of_process())?;
-    let VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, join } =
+    exposed.iter().for_each(|finding| progress.warn(finding));
+    let VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, .. } =
         settings;
     let budget = memory::by_default();
     let scan = if artifacts.is_empty() {
@@ -47,12 +53,12 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     };
     let (against, binaries, wheels) = (scan.as_ref(), &binaries, &wheels);
     let options = Options { folders, against, binaries, wheels, extent, trust, budget };
-    let report = verify::verify(&paths, &options, progress)?;
+    let mut report = verify::verify(&paths, &options, progress)?;
     // A file that was not read because of a signal is no problem of the package.
     interrupt::check()?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
-    if let Some(file) = &join {
-        write_joined(&report, file)?;
+    if let Some(file) = &settings.join {
+        write_joined(&mut report, file, settings.signer.as_deref())?;
     }
     progress.recorded(&report.warnings);
     progress.problems(&report.problems);
@@ -60,14 +66,33 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
 }
 
-/// Writes the receipt of the whole set, unless a check failed.
-fn write_joined(report: &Report, file: &Path) -> Result<()> {
-    let Some(joined) = &report.joined else {
+/// Writes the receipt of the whole set and its signature, unless a check failed.
+fn write_joined(report: &mut Report, file: &Path, signer: Option<&dyn IndexSigner>) -> Result<()> {
+    let Some(joined) = &mut report.joined else {
         if !report.problems.is_empty() {
             return Ok(());
         }
         let error = Error::new(Kind::Usage, "no parts of a set are named, so none are joined");
         return Err(error.hint("name the folders that `build --partition` wrote"));
     };
-    new_file::write_single(file, &Content::of_bytes(joined.receipt.to_bytes()?)).map(drop)
+    let receipt = joined.receipt.to_bytes()?;
+    joined.signed = Some(signer.is_some());
+    let signature = signer.map(|signer| signer.sign_detached(&receipt)).transpose()?;
+    let (receipt, beside) = (Content::of_bytes(receipt), signature_path(file));
+    let Some(signature) = signature else {
+        if is_there(&beside)? {
+            let message = "is there already, and this run signs nothing";
+            let hint = "name a signer, move it away or choose another place";
+            return Err(Error::new(Kind::Conflict, message).file(beside).hint(hint).refused());
+        }
+        return new_file::write_single(file, &receipt).map(drop);
+    };
+    new_file::is_there(file, &receipt)?;
+    // Where the receipt is, its signature is, too.
+    let written = new_file::write_single(&beside, &Content::of_bytes(signature))?;
+    new_file::write_single(file, &receipt).map(drop).inspect_err(|_| {
+        if written == WriteOutcome::Written {
+            let _ = fs::remove_file(&beside);
+        }
+    })
 }

@@ -16,7 +16,7 @@ use crate::settings::{Environment, WheelArguments};
 /// A host wheel has the name, version and tags of its input, all of its files except device code, and an
 /// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
 /// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
-/// code object. A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
+/// code object; a signing key signs it (wheels.json.asc). A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
 /// that an earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the
 /// time of all members.
 #[derive(Debug, Args)]
@@ -29,7 +29,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
+    let exposed = arguments.wheel.signing.exposed();
     let settings = arguments.wheel.resolve(&Environment::of_process())?;
+    exposed.iter().for_each(|finding| progress.warn(finding));
     let made = pipeline::split_wheels(&settings, progress)?;
     progress.summary();
     progress.findings(&made.findings);

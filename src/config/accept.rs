@@ -46,7 +46,7 @@ const NEVER: [Code; 28] = [
 ];
 
 /// Findings that compare the set with an earlier one.
-const OF_EARLIER: [Code; 10] = [
+const OF_EARLIER: [Code; 11] = [
     Code::VersionNotNewer,
     Code::PathMoved,
     Code::PathKindChanged,
@@ -55,6 +55,7 @@ const OF_EARLIER: [Code; 10] = [
     Code::PackagesKept,
     Code::EarlierHeldBack,
     Code::EarlierPartsAbsent,
+    Code::ReceiptUnproved,
     Code::VendorChanged,
     Code::ImportLost,
 ];

@@ -2,14 +2,15 @@
 //! which it removes.
 //!
 //! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set that
-//! the new set does not have, and the SPDX document that rockpack wrote for it; everything else stays. It
-//! refuses to overwrite files that rockpack did not write, and to put the receipt of a part beside that of a
-//! whole set or of another division.
+//! the new set does not have, the SPDX document that rockpack wrote for it, and the signature of its receipt;
+//! everything else stays. It refuses to overwrite files that rockpack did not write, and to put the receipt of
+//! a part beside that of a whole set or of another division.
 
 use std::collections::BTreeSet;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
+use derive_more::Display;
 use rockpack_base::content::{if_there, is_there, list, open_file};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::spdx;
@@ -20,6 +21,9 @@ use crate::receipt::{self, wheels};
 
 /// The creator that rockpack's own documents name.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
+
+/// The beginning of an armoured signature.
+const SIGNATURE_HEAD: &[u8] = b"-----BEGIN PGP SIGNATURE-----";
 
 /// The package files that `receipt` in `directory` lists; empty if there is no receipt.
 pub(super) fn listed(directory: &Path, receipt: &str) -> Result<ListedFiles> {
@@ -40,41 +44,70 @@ fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// Whether the SPDX document at `path` is rockpack's own; `None` if there is no file.
-fn is_own_sbom(path: &Path) -> Result<Option<bool>> {
-    match kind_of(path)? {
-        None => return Ok(None),
-        Some(kind) if !kind.is_file() => return Ok(Some(false)),
-        Some(_) => {}
+/// A file that appears and disappears with its receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+pub enum Companion {
+    /// The SPDX document of the set.
+    #[display("SPDX document of rockpack")]
+    SpdxDocument,
+    /// The detached signature of the receipt.
+    #[display("OpenPGP signature")]
+    Signature,
+}
+
+impl Companion {
+    pub(super) const ALL: [Self; 2] = [Self::SpdxDocument, Self::Signature];
+
+    /// Those of a set that has a document or a signature.
+    pub fn of(document: bool, signature: bool) -> Vec<Self> {
+        let each = Self::ALL.into_iter().zip([document, signature]);
+        each.filter_map(|(companion, is_there)| is_there.then_some(companion)).collect()
     }
-    let read = open_file(path).and_then(|file| spdx::is_made_by(PROGRAM, BufReader::new(file)));
-    read.map(Some).map_err(|e| Error::io(path, "read", e))
+
+    /// Its name beside the receipt that is called `receipt`.
+    pub(super) fn name(self, receipt: &str) -> String {
+        match self {
+            Self::SpdxDocument => receipt::sbom_name(receipt),
+            Self::Signature => receipt::signature_name(receipt),
+        }
+    }
+
+    /// Whether the file at `path` is an SPDX document of rockpack, or a signature by any program; `None` if
+    /// there is no file.
+    fn is_own(self, path: &Path) -> Result<Option<bool>> {
+        match kind_of(path)? {
+            None => return Ok(None),
+            Some(kind) if !kind.is_file() => return Ok(Some(false)),
+            Some(_) => {}
+        }
+        let read = open_file(path).and_then(|file| match self {
+            Self::SpdxDocument => spdx::is_made_by(PROGRAM, BufReader::new(file)),
+            Self::Signature => {
+                let mut head = Vec::new();
+                file.take(SIGNATURE_HEAD.len() as u64).read_to_end(&mut head)?;
+                Ok(head == SIGNATURE_HEAD)
+            }
+        });
+        read.map(Some).map_err(|e| Error::io(path, "read", e))
+    }
 }
 
-/// Whether a set has an SPDX document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpdxDocument {
-    /// The set has no document.
-    Absent,
-    /// The set has a document.
-    Present,
-}
-
-/// Fails if the new set has an SPDX document and a file that rockpack did not write has its name, or if a
-/// document of rockpack has that name and the receipt of its set is missing.
-pub(super) fn refuse_foreign_sbom(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
-    let path = out.join(receipt::sbom_name(receipt));
-    let message = match is_own_sbom(&path)? {
-        Some(false) if document == SpdxDocument::Present => {
-            "is no SPDX document of rockpack".to_owned()
-        }
-        Some(true) if !is_there(&out.join(receipt))? => {
-            format!("is the SPDX document of a set whose {receipt} is not there")
-        }
-        Some(_) | None => return Ok(()),
-    };
-    let hint = "it is left alone: move it away, or write into an empty folder";
-    Err(Error::new(Kind::Conflict, message).file(path).hint(hint))
+/// Fails if a file that is no companion has the name of one of `companions`, which the new set has, or if the
+/// receipt of a companion is missing.
+pub(super) fn refuse_companions(out: &Path, receipt: &str, companions: &[Companion]) -> Result<()> {
+    for companion in Companion::ALL {
+        let path = out.join(companion.name(receipt));
+        let message = match companion.is_own(&path)? {
+            Some(false) if companions.contains(&companion) => format!("is no {companion}"),
+            Some(true) if !is_there(&out.join(receipt))? => {
+                format!("is an {companion}, and its {receipt} is not there")
+            }
+            Some(_) | None => continue,
+        };
+        let hint = "it is left alone: move it away, or write into an empty folder";
+        return Err(Error::new(Kind::Conflict, message).file(path).hint(hint));
+    }
+    Ok(())
 }
 
 /// The receipts in a folder: those of a whole set or of parts.
@@ -117,11 +150,14 @@ fn extent(receipt: &str) -> String {
     }
 }
 
-/// The place of a file in the order of a commit: packages first, then documents, then receipts. A receipt
-/// describes all packages in its folder, and a document those of its set.
+/// The place of a file in the order of a commit: packages first, then documents and signatures, then
+/// receipts. A receipt describes all packages in its folder, and a document those of its set; where a receipt
+/// is, its signature is, too.
 pub(super) fn rank(name: &str) -> u8 {
-    let is_last = is_receipt(name) || name == wheels::FILE_NAME;
-    if is_last { 2 } else { u8::from(receipt::part_of_sbom(name).is_some()) }
+    let is_last = |name: &str| is_receipt(name) || name == wheels::FILE_NAME;
+    let is_signature = name.strip_suffix(receipt::SIGNATURE_ENDING).is_some_and(is_last);
+    let is_companion = is_signature || receipt::part_of_sbom(name).is_some();
+    if is_last(name) { 2 } else { u8::from(is_companion) }
 }
 
 /// The files that a commit of the packages `names` adds to `out` and removes from it. Fails if the
@@ -131,7 +167,7 @@ pub(super) fn change(
     out: &Path,
     receipt: &str,
     names: BTreeSet<String>,
-    document: SpdxDocument,
+    companions: &[Companion],
 ) -> Result<CommitChange> {
     refuse_mixed(out, receipt)?;
     let earlier = all_packages(out, receipt)?;
@@ -140,14 +176,16 @@ pub(super) fn change(
         elsewhere.extend(all_packages(out, other)?);
     }
     refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
-    let sbom = receipt::sbom_name(receipt);
-    refuse_foreign_sbom(out, receipt, document)?;
+    refuse_companions(out, receipt, companions)?;
     let mut goes = &earlier - &elsewhere;
-    if is_own_sbom(&out.join(&sbom))? == Some(true) {
-        goes.insert(sbom.clone());
+    for companion in Companion::ALL {
+        let name = companion.name(receipt);
+        if companion.is_own(&out.join(&name))? == Some(true) {
+            goes.insert(name);
+        }
     }
-    let document = (document == SpdxDocument::Present).then_some(sbom);
-    let appears = names.into_iter().chain(document).chain([receipt.to_owned()]);
+    let beside = companions.iter().map(|companion| companion.name(receipt));
+    let appears = names.into_iter().chain(beside).chain([receipt.to_owned()]);
     Ok(CommitChange { appears: appears.collect(), goes })
 }
 

@@ -4,32 +4,34 @@
 //! OUT/.rockpack-staging-N/            the scratch folder of a run, see [`Swap`]
 //!     <packages>                      until the commit
 //!     packages.spdx.json              an SPDX document, if one comes with them
-//!     packages.json                   the new receipt, written when the commit begins
+//!     packages.json                   the new receipt, written before the commit
+//!     packages.json.asc               its signature, if it is signed
 //! OUT/packages.json                   the receipt of the set in OUT, last to appear
 //! ```
 //!
-//! For a part of a set, packages.json is called packages-1-of-3.json in both places, and packages.spdx.json
+//! For a part of a set, packages.json is called packages-1-of-3.json in both places, and its companions
 //! likewise. A packages.json that is not a receipt is refused.
 //!
 //! A set of wheels has wheels.json in its place, which may lie beside packages.json.
 //!
-//! If packages.json is in OUT, it describes the packages in OUT, and so does an SPDX document: their ranks
-//! are those of [`earlier::rank`]. The next run rolls back a commit that was killed.
+//! If packages.json is in OUT, it describes the packages in OUT, and so do its companions: their ranks are
+//! those of [`earlier::rank`]. The next run rolls back a commit that was killed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rockpack_base::content::{Content, hex};
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::content::{Content, hex, read_file};
+use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use rockpack_base::run::Budget;
 
-use super::earlier::{self, SpdxDocument};
+use super::earlier::{self, Companion};
 use super::listed::is_package;
 use crate::files::{Durability, Outlet, Swap, kind_of};
-use crate::receipt::{self, SetPart, SpdxRecord, wheels};
+use crate::receipt::{self, SpdxRecord};
+use crate::signing::IndexSigner;
 
 static PACKAGES: Outlet = Outlet {
     prefix: ".rockpack-staging-",
@@ -46,40 +48,33 @@ pub struct Staging {
     names: Mutex<BTreeSet<String>>,
     /// The receipt's file name.
     receipt: String,
+    /// The signer of the receipt, if it is to be signed.
+    signer: Option<Arc<dyn IndexSigner>>,
 }
 
 impl Staging {
     /// Begins a whole set: makes a staging directory inside `out`, which is made too if it does not exist,
     /// and removes orphaned ones of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
-        Self::begin_part(out, None)
+        Self::begin_with(out, receipt::FILE_NAME, &[])
     }
 
-    /// Begins a set or a part of one, which has a receipt of its own: all parts fit into one folder.
-    pub fn begin_part(out: &Path, part: Option<SetPart>) -> Result<Self> {
-        let receipt = receipt::file_name(part);
-        let swap =
-            Swap::begin(&PACKAGES, out, || refuse_foreign(out, &receipt, SpdxDocument::Absent))?;
-        Ok(Self { swap, names: Mutex::default(), receipt })
+    /// Begins a set with this receipt and these companions. A part of a set has a receipt of its own, and so
+    /// have wheels: all fit into one folder.
+    pub fn begin_with(out: &Path, receipt: &str, companions: &[Companion]) -> Result<Self> {
+        let swap = Swap::begin(&PACKAGES, out, || refuse_foreign(out, receipt, companions))?;
+        Ok(Self { swap, names: Mutex::default(), receipt: receipt.to_owned(), signer: None })
     }
 
-    /// Begins a set of wheels.
-    pub fn begin_wheels(out: &Path) -> Result<Self> {
-        let receipt = wheels::FILE_NAME.to_owned();
-        let swap = Swap::begin(&PACKAGES, out, || earlier::listed(out, &receipt).map(drop))?;
-        Ok(Self { swap, names: Mutex::default(), receipt })
+    /// Has the receipt signed by `signer`, if there is one.
+    pub fn signed_by(self, signer: Option<Arc<dyn IndexSigner>>) -> Self {
+        Self { signer, ..self }
     }
 
-    /// Refuses a folder that no set of wheels can be written into. Creates and changes nothing.
-    pub fn check_wheels_ahead(out: &Path) -> Result<()> {
-        Swap::check_ahead(&PACKAGES, out, || earlier::listed(out, wheels::FILE_NAME).map(drop))
-    }
-
-    /// Refuses a folder that no set, or part of one, can be written into, whatever its content. Creates and
-    /// changes nothing.
-    pub fn check_ahead(out: &Path, part: Option<SetPart>, document: SpdxDocument) -> Result<()> {
-        let receipt = receipt::file_name(part);
-        Swap::check_ahead(&PACKAGES, out, || refuse_foreign(out, &receipt, document))
+    /// Refuses a folder that no set with this receipt and these companions can be written into, whatever its
+    /// content. Creates and changes nothing.
+    pub fn check_ahead(out: &Path, receipt: &str, companions: &[Companion]) -> Result<()> {
+        Swap::check_ahead(&PACKAGES, out, || refuse_foreign(out, receipt, companions))
     }
 
     /// Creates an empty file for a package; each name can be used once.
@@ -90,11 +85,6 @@ impl Staging {
             return Err(Error::new(Kind::Conflict, message));
         }
         self.swap.create(name)
-    }
-
-    /// Fails if an SPDX document of the set cannot be written.
-    pub fn expect_sbom(&self) -> Result<()> {
-        earlier::refuse_foreign_sbom(self.swap.out(), &self.receipt, SpdxDocument::Present)
     }
 
     /// Creates the SPDX document of the set, filled by `write`, and digests it within `budget`.
@@ -125,7 +115,7 @@ impl Staging {
         self.swap.path(name)
     }
 
-    /// Makes the set visible: all packages by rename, then `receipt` as `packages.json`.
+    /// Makes the set visible: all packages by rename, then the companions, then the receipt.
     ///
     /// The caller has checked that the inputs did not change. The receipt, which `write` writes, is a JSON
     /// object whose `packages`, or `wheels`, is an array of objects with a `file_name` and a `sha256`; it
@@ -137,30 +127,42 @@ impl Staging {
         kept: &BTreeSet<String>,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<BTreeSet<String>> {
-        let Self { swap, names, receipt } = self;
+        let Self { swap, names, receipt, signer } = self;
         let names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
+        swap.write(&receipt, write)?;
+        if let Some(signer) = signer {
+            sign(&swap, &receipt, &*signer).context(|| format!("signing {receipt}"))?;
+        }
+        let mut companions = Vec::new();
+        for companion in Companion::ALL {
+            let staged = kind_of(&swap.path(&companion.name(&receipt)))?;
+            companions.extend(staged.map(|_| companion));
+        }
         swap.commit(|| {
-            swap.write(&receipt, write)?;
             let listed = earlier::listed(swap.folder(), &receipt)?.own;
             if listed != names {
                 let odd: Vec<_> = listed.symmetric_difference(&names).cloned().collect();
                 let message = format!("receipt and staged packages differ: {}", odd.join(", "));
                 return Err(Error::bug(message));
             }
-            let document = match kind_of(&swap.path(&receipt::sbom_name(&receipt)))? {
-                Some(_) => SpdxDocument::Present,
-                None => SpdxDocument::Absent,
-            };
-            let mut change = earlier::change(swap.out(), &receipt, names, document)?;
+            let mut change = earlier::change(swap.out(), &receipt, names, &companions)?;
             change.goes.retain(|name| !kept.contains(name));
             Ok(change)
         })
     }
 }
 
-/// Refuses receipts and documents in `out` that the set with `receipt` can neither replace nor lie beside.
-fn refuse_foreign(out: &Path, receipt: &str, document: SpdxDocument) -> Result<()> {
+/// Writes the signature of the staged receipt.
+fn sign(swap: &Swap, receipt: &str, signer: &dyn IndexSigner) -> Result<()> {
+    let path = swap.path(receipt);
+    let bytes = read_file(&path).map_err(|e| Error::io(&path, "read", e))?;
+    let signature = signer.sign_detached(&bytes)?;
+    swap.write(&receipt::signature_name(receipt), |sink| sink.write_all(signature.as_bytes()))
+}
+
+/// Refuses receipts and companions in `out` that the set with `receipt` can neither replace nor lie beside.
+fn refuse_foreign(out: &Path, receipt: &str, companions: &[Companion]) -> Result<()> {
     earlier::refuse_mixed(out, receipt)?;
     earlier::listed(out, receipt)?;
-    earlier::refuse_foreign_sbom(out, receipt, document)
+    earlier::refuse_companions(out, receipt, companions)
 }

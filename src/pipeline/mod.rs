@@ -9,6 +9,7 @@
 //! Each stage is a function from the previous stage's value to its own; nothing reaches back.
 //! `decide` is the line from artifacts to packages, `write_set` that from packages to files.
 
+mod earlier;
 mod wheels;
 mod write;
 
@@ -22,7 +23,7 @@ use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::config::Grouping;
-use crate::emit::{self, Staging, sbom};
+use crate::emit::{self, Companion, Staging, sbom};
 use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::inspect::discover;
@@ -32,7 +33,7 @@ use crate::pack::planned::{self, Digests, Planned};
 use crate::package::indexed::Indexed;
 use crate::plan::{self, Plan};
 use crate::receipt::listing::Listing;
-use crate::receipt::{PartRecord, Receipt, SetPart, listing};
+use crate::receipt::{self, PartRecord, Receipt, SetPart};
 use crate::recombine::{self, Recombined};
 use crate::repo;
 use crate::report::{Code, Finding, Findings, Progress, Stage};
@@ -191,10 +192,11 @@ fn write_set(
     let BuildSettings { set, output, .. } = settings;
     let part = output.part.map(|part| decided.keep_part(part, settings)).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
-    let staging = Staging::begin_part(&output.folder, output.part)?;
-    if output.sbom {
-        staging.expect_sbom()?;
-    }
+    let signer = settings.receipt_signer.clone();
+    let companions = Companion::of(output.sbom, signer.is_some());
+    let receipt_name = receipt::file_name(output.part);
+    let staging =
+        Staging::begin_with(&output.folder, &receipt_name, &companions)?.signed_by(signer);
     let write_options = WriteOptions { settings, budget, staging: &staging, cache };
     let written = write(recombined, plan, &write_options, progress)?;
     scan.inputs.recheck()?;
@@ -257,7 +259,7 @@ fn decide_scanned(
     let earlier: Vec<_> = settings
         .since
         .iter()
-        .map(|path| listing::read(path, &scan_options.budget))
+        .map(|path| earlier::read(path, &settings.trust, &scan_options.budget))
         .collect::<Result<_>>()?;
     let scan = artifact::scan(&settings.artifacts, scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, cache, progress);

@@ -19,15 +19,15 @@ use serde::Serialize;
 use super::{open_cache, warn_of_faults};
 use crate::cache::Cache;
 use crate::config::SetScope;
-use crate::emit::Staging;
 use crate::emit::wheels::{self, WriteOptions};
+use crate::emit::{Companion, Staging};
 use crate::input::artifact::ScanOptions;
 use crate::input::wheel::{self, Wheel};
 use crate::pack::wheels::PackedWheel;
 use crate::pack::{self, PackOptions};
 use crate::plan;
 use crate::plan::wheels::SplitHosts;
-use crate::receipt::wheels::{SCHEMA, WheelKind, WheelReceipt, WheelRecord};
+use crate::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
 use crate::receipt::{CodeObjectRecord, FindingRecord};
 use crate::recombine;
 use crate::report::{Code, Finding, Findings, InputFile, Progress, Stage};
@@ -58,7 +58,9 @@ pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result
 fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
     let cache = open_cache(settings.cache.as_ref(), progress)?;
     let mut paths = wheel::find(&settings.wheels)?;
-    let staging = Staging::begin_wheels(&settings.out)?;
+    let signer = settings.signer.clone();
+    let companions = Companion::of(false, signer.is_some());
+    let staging = Staging::begin_with(&settings.out, FILE_NAME, &companions)?.signed_by(signer);
     let mut made = Made::default();
     let further = &settings.plan.config.keys.wheels.host_requires;
     wheel::sort_required_first(&mut paths, further, budget);

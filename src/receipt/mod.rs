@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 pub use finding::{AcceptedFinding, FindingRecord, UnreadFinding};
 pub use part::{
-    DifferentParts, JoinFault, PartRecord, PlanBreach, SetPart, file_name, join, part_of_file,
-    part_of_sbom, sbom_name, signature_name,
+    DifferentParts, JoinFault, PartRecord, PlanBreach, SIGNATURE_ENDING, SetPart, file_name, join,
+    part_of_file, part_of_sbom, sbom_name, signature_name, signature_path,
 };
 pub use place::CodeObjectPlace;
 pub use relation::RelationRecord;

@@ -5,6 +5,7 @@
 //! machine with the same input, and the part that each package belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use derive_more::Display;
@@ -54,9 +55,19 @@ pub fn file_name(part: Option<SetPart>) -> String {
     }
 }
 
+/// The ending of the names of receipts' signatures.
+pub const SIGNATURE_ENDING: &str = ".asc";
+
 /// The file name of the detached signature beside the receipt that is called `receipt`.
 pub fn signature_name(receipt: &str) -> String {
-    format!("{receipt}.asc")
+    format!("{receipt}{SIGNATURE_ENDING}")
+}
+
+/// The path of the detached signature beside the receipt at `path`.
+pub fn signature_path(path: &Path) -> PathBuf {
+    let mut signature = path.as_os_str().to_owned();
+    signature.push(SIGNATURE_ENDING);
+    signature.into()
 }
 
 /// The file name of the SPDX document beside the receipt that is called `receipt`.

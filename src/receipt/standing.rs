@@ -2,14 +2,16 @@
 //! those that do not change.
 //!
 //! If several receipts know a package, the last one counts. A receipt also knows the packages that it keeps
-//! from earlier ones.
+//! from earlier ones. A set keeps no packages of a receipt whose signature is by a key that is not trusted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{CodeObjectRecord, PackageRecord, Receipt};
+use super::listing::Listing;
+use super::{CodeObjectRecord, PackageRecord};
 use crate::package::{Format, Version};
+use crate::report::{Finding, ReceiptDoubt};
 
 /// Packages of earlier builds that a set keeps. Their files are not among the files of this build.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,19 +35,21 @@ pub struct Standing {
     packages: BTreeMap<(Format, String), PackageRecord>,
     /// Package id → the code objects in the package.
     code_objects: BTreeMap<String, Vec<CodeObjectRecord>>,
+    /// The findings about receipts that no signature proves, by the packages that they know.
+    unproved: BTreeMap<(Format, String), Finding>,
 }
 
 impl Standing {
-    /// Collects from `receipts` the packages in `formats` with `version`, of any release, and install prefix
-    /// `prefix`.
-    pub fn of<'a>(
-        receipts: impl Iterator<Item = &'a Receipt>,
-        version: &Version,
-        prefix: &str,
-        formats: &[Format],
-    ) -> Self {
+    /// Collects from the receipts of `earlier` sets the packages in `formats` with `version`, of any release,
+    /// and install prefix `prefix`.
+    pub fn of(earlier: &[Listing], version: &Version, prefix: &str, formats: &[Format]) -> Self {
         let mut standing = Self::default();
-        for receipt in receipts.filter(|receipt| receipt.prefix == prefix) {
+        for listing in earlier {
+            let receipt = listing.receipt.as_deref().filter(|receipt| receipt.prefix == prefix);
+            let Some(receipt) = receipt else { continue };
+            let release = receipt.release();
+            let doubt = listing.doubt.clone();
+            let doubt = doubt.map(|doubt| Finding::ReceiptUnproved { release, doubt });
             let wanted_records = receipt.all_packages().filter(|record| {
                 formats.contains(&record.format)
                     && version.is_of_release(&record.version, record.format)
@@ -54,7 +58,10 @@ impl Standing {
             for record in wanted_records {
                 wanted.insert(&record.id);
                 standing.code_objects.insert(record.id.clone(), Vec::new());
-                standing.packages.insert((record.format, record.id.clone()), record.clone());
+                let key = (record.format, record.id.clone());
+                standing.unproved.remove(&key);
+                standing.unproved.extend(doubt.clone().map(|doubt| (key.clone(), doubt)));
+                standing.packages.insert(key, record.clone());
             }
             for record in receipt.all_code_objects() {
                 if wanted.contains(record.package.as_str())
@@ -77,6 +84,26 @@ impl Standing {
         self.packages.get(&(format, id.to_owned()))
     }
 
+    /// The package with this id and format, if there is one that a set may keep.
+    pub fn keepable(&self, format: Format, id: &str) -> Option<&PackageRecord> {
+        self.get(format, id).filter(|record| self.may_keep(record))
+    }
+
+    fn may_keep(&self, record: &PackageRecord) -> bool {
+        let doubt = self.unproved.get(&(record.format, record.id.clone()));
+        doubt.is_none_or(is_of_unsigned)
+    }
+
+    /// The findings about receipts that no signature proves and whose packages are among `kept`, or would be
+    /// if one did.
+    pub fn doubts(&self, kept: &KeptRecord) -> BTreeSet<Finding> {
+        let told = self.unproved.iter().filter(|((format, id), doubt)| {
+            let mut kept = kept.packages.iter();
+            !is_of_unsigned(doubt) || kept.any(|it| it.format == *format && it.id == *id)
+        });
+        told.map(|(_, doubt)| doubt.clone()).collect()
+    }
+
     /// All packages.
     pub fn packages(&self) -> impl Iterator<Item = &PackageRecord> {
         self.packages.values()
@@ -90,7 +117,7 @@ impl Standing {
     /// The packages that `is_kept` selects, with their code objects, as a receipt records them.
     pub fn kept(&self, is_kept: impl Fn(&PackageRecord) -> bool) -> KeptRecord {
         let mut packages: Vec<PackageRecord> =
-            self.packages.values().filter(|record| is_kept(record)).cloned().collect();
+            self.packages.values().filter(|it| self.may_keep(it) && is_kept(it)).cloned().collect();
         packages.sort_by(|a, b| a.file_name.cmp(&b.file_name));
         let ids: BTreeSet<&str> = packages.iter().map(|record| record.id.as_str()).collect();
         let mut code_objects: Vec<CodeObjectRecord> =
@@ -98,4 +125,8 @@ impl Standing {
         code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
         KeptRecord { packages, code_objects }
     }
+}
+
+fn is_of_unsigned(doubt: &Finding) -> bool {
+    matches!(doubt, Finding::ReceiptUnproved { doubt: ReceiptDoubt::Unsigned, .. })
 }

@@ -10,20 +10,19 @@ use rockpack_base::run::parse_size;
 use super::cost::{CostArguments, CostSettings};
 use super::environment::{Environment, Now};
 use super::given::GivenOptions;
-use super::origin::Gathered;
+use super::origin::{Gathered, Origin};
 use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::set::{SetArguments, SetSettings};
-use super::signing::{SigningArguments, Signs};
+use super::signing::SigningArguments;
 use crate::cache::Cache;
-use crate::emit::{SpdxDocument, Staging};
+use crate::emit::{Companion, Staging};
 use crate::input::artifact;
 use crate::package::Format;
 use crate::package::indexed::PackageKind;
-use crate::receipt::SetPart;
+use crate::receipt::{self, SetPart};
 use crate::repo::{self, Changes};
-use crate::report::Finding;
-use crate::signing::Signer;
+use crate::signing::{IndexSigner, PASSPHRASE_VARIABLE, PublicKeys, Signer};
 
 /// The options of a build.
 #[derive(Debug, Args)]
@@ -35,7 +34,7 @@ pub struct BuildArguments {
     #[command(flatten, next_help_heading = "Cost")]
     cost: CostArguments,
     #[command(flatten, next_help_heading = "Signing")]
-    signing: SigningArguments,
+    pub(crate) signing: SigningArguments,
     /// Publish the packages in this repository as well
     ///
     /// The same as `rockpack repo`, without reading the packages again: they become hard links to those in
@@ -90,6 +89,8 @@ pub struct BuildSettings {
     pub cost: CostSettings,
     /// The signer of `.rpm` headers, if they are to be signed.
     pub signer: Option<Arc<dyn Signer>>,
+    /// The signer of the receipt, if it is to be signed.
+    pub receipt_signer: Option<Arc<dyn IndexSigner>>,
     /// The repository that the packages are published in, if any.
     pub publish: Option<PublishSettings>,
 }
@@ -124,11 +125,6 @@ impl BuildArguments {
         gathered.faults.of_settings().settle(settings)
     }
 
-    /// Warnings about named files with secrets that others may read.
-    pub fn exposed_secrets(&self) -> Vec<Finding> {
-        self.signing.exposed()
-    }
-
     pub(super) fn gather(
         self,
         given: &GivenOptions,
@@ -138,22 +134,27 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.settings();
-        output.check(&mut gathered.faults);
+        output.check(signing.is_given(), &mut gathered.faults);
         output.refuse_inside(&set.artifacts, &mut gathered.faults);
         if let Some(repo) = &repo {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
         }
-        let set = set.gather(environment, gathered);
+        let mut set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), given, gathered);
-        let signs = match (&repo, formats.contains(&Format::Rpm)) {
-            (Some(_), _) => Signs::Indexes,
-            (None, true) => Signs::Packages,
-            (None, false) => Signs::Nothing,
-        };
-        let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
-        let needs_now = repo.is_some() || signing.has_key();
+        let needs_now = repo.is_some() || signing.is_given();
         let now = needs_now.then(|| read_now(environment, gathered)).flatten();
-        let signers = signing.resolve(signs, time, (environment, now), gathered);
+        if environment.passphrase.is_some() && signing.has_key() {
+            let variable = PASSPHRASE_VARIABLE;
+            gathered.note(variable, "set", Origin::Environment { variable });
+        }
+        let signers = gathered.faults.keep(signing.signers(environment, now)).unwrap_or_default();
+        let time = set.as_ref().map_or(u32::MAX, |set| set.plan.time);
+        let receipt_signer = signers.receipts(time.into(), now, &mut gathered.faults);
+        let own = receipt_signer.as_deref().map(PublicKeys::of_signer).transpose();
+        if let (Some(set), Some(own)) = (&mut set, gathered.faults.keep(own).flatten()) {
+            set.trust.keys = std::mem::take(&mut set.trust.keys).and(own);
+        }
+        let signs_headers = formats.contains(&Format::Rpm);
         let publish = match repo {
             Some(repo) => {
                 let request = PublishRequest {
@@ -170,8 +171,8 @@ impl BuildArguments {
                 None
             }
         };
-        let signer = signers.into_iter().next();
-        Some(BuildSettings { set: set?, output, cost: cost?, signer, publish })
+        let signer = signers.keys.into_iter().next().filter(|_| signs_headers);
+        Some(BuildSettings { set: set?, output, cost: cost?, signer, receipt_signer, publish })
     }
 }
 
@@ -215,11 +216,12 @@ impl OutputArguments {
 
 impl OutputSettings {
     /// Refuses an output folder or cache that cannot be written, before the build spends time.
-    fn check(&self, faults: &mut Faults) {
-        let document = if self.sbom { SpdxDocument::Present } else { SpdxDocument::Absent };
+    fn check(&self, is_signed: bool, faults: &mut Faults) {
         // `config show` may lack an output folder.
         if !self.folder.as_os_str().is_empty() {
-            faults.keep(Staging::check_ahead(&self.folder, self.part, document));
+            let receipt = receipt::file_name(self.part);
+            let companions = Companion::of(self.sbom, is_signed);
+            faults.keep(Staging::check_ahead(&self.folder, &receipt, &companions));
         }
         if let Some(cache) = &self.cache {
             faults.keep(Cache::check_ahead(&cache.folder));

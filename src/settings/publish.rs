@@ -10,10 +10,10 @@ use rockpack_base::formats::apt_index::format_date;
 use rockpack_base::formats::compression::Method;
 
 use super::environment::{DAY, Now};
+use super::signing::Signers;
 use crate::package::indexed::PackageKind;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
-use crate::signing::judge::Moment;
-use crate::signing::{CommandSigner, IndexSigner, KeySigner, Signer, read_key_file};
+use crate::signing::{IndexSigner, read_key_file};
 
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;
@@ -84,8 +84,11 @@ pub struct PublicationArguments {
     /// Every apt-get update fails then, until a person accepts the change with apt's option of this name
     #[arg(long, hide_short_help = true)]
     allow_releaseinfo_change: bool,
-    #[command(flatten)]
-    trust: TrustArguments,
+    /// Public keys that clients are to trust as well
+    ///
+    /// The next key, or the previous one; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
+    also_key: Vec<PathBuf>,
     /// Wait for another run that writes to REPO, instead of failing
     #[arg(long)]
     wait: bool,
@@ -97,30 +100,6 @@ enum ListCompression {
     Gzip,
     /// Smaller; not for the yum of Enterprise Linux 7
     Zstd,
-}
-
-/// Other signers of indexes, and further keys to trust.
-#[derive(Debug, Args)]
-struct TrustArguments {
-    /// Sign the indexes by this key of gpg's own keyring and agent instead
-    #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
-    gpg_key_id: Option<String>,
-    /// Sign the indexes by this program instead
-    ///
-    /// The program reads an index on standard input and writes the armored signature. {mode} becomes
-    /// detach-sign or clear-sign. There is no shell; blanks separate words
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
-    sign_command: Option<String>,
-    /// The public key of --sign-command
-    ///
-    /// Clients get it, and each signature is checked with it
-    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_command")]
-    public_key: Option<PathBuf>,
-    /// Public keys that clients are to trust as well
-    ///
-    /// The next key, or the previous one; may be given several times
-    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_key")]
-    also_key: Vec<PathBuf>,
 }
 
 /// A publication without its options.
@@ -157,50 +136,31 @@ impl PublishSettings {
 }
 
 impl PublicationArguments {
-    /// Resolves the settings. `signers` sign the indexes, unless the options name another signer.
+    /// Resolves the settings. `signers` sign the indexes.
     pub fn resolve(
         self,
         request: PublishRequest,
-        signers: &[Arc<dyn Signer>],
+        signers: &Signers,
         faults: &mut Faults,
     ) -> Option<PublishSettings> {
         let now = request.now;
         if let Some(now) = now.filter(|_| !self.allow_any_date) {
             faults.keep(refuse_future(now));
         }
-        let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now.moment())));
+        let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now)));
         let options = self.options(request);
         faults.keep(repo::check(&options))?;
         Some(PublishSettings { options, signer: signer? })
     }
 
-    /// Whether the options name a signer of the indexes that is not a key file.
-    pub fn has_own_key(&self) -> bool {
-        self.trust.gpg_key_id.is_some() || self.trust.sign_command.is_some()
-    }
-
     /// The signer of the indexes at that time.
-    fn index_signer(
-        &self,
-        signers: &[Arc<dyn Signer>],
-        at: Moment,
-    ) -> Result<Option<Arc<dyn IndexSigner>>> {
-        let TrustArguments { gpg_key_id, sign_command, public_key, also_key } = &self.trust;
-        if let Some(id) = gpg_key_id {
-            return Ok(Some(Arc::new(CommandSigner::gpg(id, at)?)));
-        }
-        if let (Some(command), Some(key)) = (sign_command, public_key) {
-            let key = read_key_file(key, "public key of --sign-command")?;
-            return Ok(Some(Arc::new(CommandSigner::new(command, &key, at)?)));
-        }
-        if signers.is_empty() {
-            return Ok(None);
-        }
-        let others: Vec<Vec<u8>> = also_key
+    fn index_signer(&self, signers: &Signers, now: Now) -> Result<Option<Arc<dyn IndexSigner>>> {
+        let others: Vec<Vec<u8>> = self
+            .also_key
             .iter()
             .map(|key| read_key_file(key, "key of --also-key"))
             .collect::<Result<_>>()?;
-        Ok(Some(Arc::new(KeySigner::new(signers.to_vec(), at, &others)?)))
+        signers.texts(now.moment(), &others)
     }
 
     /// The options of the publication, without signers.

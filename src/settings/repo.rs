@@ -14,7 +14,6 @@ use super::signing::SigningArguments;
 use crate::config::{Keys, is_maintainer};
 use crate::package::indexed::PackageKind;
 use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, Yank, check_wheels, keyring};
-use crate::report::Finding;
 use crate::signing::{Signer, header_signer, header_signer_of};
 
 /// The options of `repo`.
@@ -32,7 +31,7 @@ pub struct RepoArguments {
     #[command(flatten)]
     publication: PublicationArguments,
     #[command(flatten)]
-    signing: SigningArguments,
+    pub(crate) signing: SigningArguments,
     /// Sign the headers of the .rpm packages that are added
     ///
     /// The signer of the indexes signs them, and replaces signatures that they have. Once all packages have
@@ -114,11 +113,6 @@ impl RepoSettings {
 }
 
 impl RepoArguments {
-    /// Warnings about named files with secrets that others may read.
-    pub fn exposed_secrets(&self) -> Vec<Finding> {
-        self.signing.exposed()
-    }
-
     /// Resolves the settings without reading packages. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
         let mut faults = Faults::default();
@@ -147,17 +141,17 @@ impl RepoArguments {
             changes,
             now,
         };
-        let known = signers.as_deref().unwrap_or_default();
-        let publish = self.publication.resolve(request, known, &mut faults);
+        let signers = signers.unwrap_or_default();
+        let publish = self.publication.resolve(request, &signers, &mut faults);
         let package_signer = match &publish {
             Some(publish) if self.sign_packages => {
-                faults.keep(package_signer(known.first(), publish))
+                faults.keep(package_signer(signers.keys.first(), publish))
             }
             _ => None,
         };
-        let settings = signers.zip(publish).map(|(signers, publish)| RepoSettings {
+        let settings = publish.map(|publish| RepoSettings {
             publish,
-            signer: signers.into_iter().next(),
+            signer: signers.keys.into_iter().next(),
             package_signer: package_signer.flatten(),
             key_version,
             maintainer,
@@ -169,7 +163,7 @@ impl RepoArguments {
 
     /// Refuses options that need a key if no key is named. Whether a named key works is checked elsewhere.
     fn refuse_without_key(&self, faults: &mut Faults) {
-        if self.signing.has_key() || self.publication.has_own_key() {
+        if self.signing.is_given() {
             return;
         }
         let needs = [

@@ -8,12 +8,14 @@ use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::threads;
 use serde_json::Value;
 
-use super::environment::{EPOCH, Environment};
+use super::environment::{EPOCH, Environment, Now};
 use super::named::{distribution, named};
 use super::origin::{Gathered, Origin, Resolved};
+use super::signing::ReceiptKeyArguments;
 use crate::config::{Config, Grouping, KeyOptions, SetScope};
 use crate::package::{Format, Relation};
 use crate::plan::{Choices, PackageList, PlanSettings};
+use crate::signing::Trust;
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]
@@ -51,9 +53,13 @@ pub struct SetArguments {
     /// Earlier set that this one updates
     ///
     /// A packages.json, a plan (JSON) or a folder of packages; may be given several times. Packages take over
-    /// paths of other packages there without conflicts
+    /// paths of other packages there without conflicts. Unchanged packages of a packages.json are kept, unless
+    /// it has a signature (packages.json.asc) that is not by a key of --receipt-key or one that this run signs
+    /// with
     #[arg(long, num_args = 1.., value_name = "SET")]
     since: Vec<PathBuf>,
+    #[command(flatten)]
+    receipt_keys: ReceiptKeyArguments,
     /// Number of threads [default: all cores]
     ///
     /// The packages do not depend on it
@@ -93,6 +99,8 @@ pub struct SetSettings {
     pub packages: Option<PackageList>,
     /// Earlier sets that this one updates.
     pub since: Vec<PathBuf>,
+    /// The keys by which their receipts are trusted.
+    pub trust: Trust,
     /// Number of threads.
     pub jobs: usize,
     /// Whether warnings are errors.
@@ -129,6 +137,7 @@ impl SetArguments {
         if packages.is_some() {
             gathered.faults.keep(config.refuse_selectors_beside_list());
         }
+        let keys = gathered.faults.keep(self.receipt_keys.keys());
         let choices = self.choices(config, environment, gathered)?;
         let plan = gathered.faults.keep(PlanSettings::new(choices)).filter(|_| is_read)?;
         note_settled(&plan, gathered);
@@ -144,7 +153,10 @@ impl SetArguments {
             }
         }
         let Self { artifacts, since, strict, .. } = self;
-        Some(SetSettings { artifacts, plan, grouping, packages, since, jobs, strict, scope })
+        // A fault of the time is reported with the changelog date.
+        let at = environment.now().map(Now::moment).unwrap_or_default();
+        let trust = Trust { keys: keys?, at, strict: false };
+        Some(SetSettings { artifacts, plan, grouping, packages, since, trust, jobs, strict, scope })
     }
 
     /// How much of the configured set the run covers; the configuration names `configured_distro`.

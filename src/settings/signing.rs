@@ -1,4 +1,4 @@
-//! The keys to sign with.
+//! The keys to sign with, and those by which receipts are trusted.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -8,9 +8,12 @@ use clap::Args;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 
 use super::environment::{Environment, Now};
-use super::origin::{Gathered, Origin};
 use crate::report::Finding;
-use crate::signing::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, Signer};
+use crate::signing::judge::Moment;
+use crate::signing::{
+    CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, Signer,
+    read_key_file,
+};
 
 /// The permission bits that let the group and everybody else read a file.
 const READ_BY_OTHERS: u32 = 0o044;
@@ -18,12 +21,12 @@ const READ_BY_OTHERS: u32 = 0o044;
 /// The options for signing keys.
 #[derive(Debug, Args)]
 pub struct SigningArguments {
-    /// OpenPGP secret key that signs .rpm headers and indexes
+    /// OpenPGP secret key that signs the receipt, .rpm headers and indexes
     ///
     /// Armored or binary, RSA or Ed25519; its passphrase comes from --sign-passphrase-file or the
     /// environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the
-    /// indexes of a repository, and the first one the headers of packages. rpm before 4.16
-    /// (Enterprise Linux 7 and 8) refuses packages that are signed by Ed25519
+    /// receipt and the indexes of a repository, and the first one the headers of packages. rpm before
+    /// 4.16 (Enterprise Linux 7 and 8) refuses packages that are signed by Ed25519
     #[arg(long, value_name = "FILE")]
     sign_key: Vec<PathBuf>,
     /// File whose first line is the passphrase of --sign-key
@@ -31,28 +34,104 @@ pub struct SigningArguments {
     /// Give one file for all keys, or one for each --sign-key, in the same order
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     sign_passphrase_file: Vec<PathBuf>,
+    /// Sign the receipt and indexes by this key of gpg's own keyring and agent instead
+    #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
+    gpg_key_id: Option<String>,
+    /// Sign the receipt and indexes by this program instead
+    ///
+    /// The program reads the data on standard input and writes the armored signature. {mode} becomes
+    /// detach-sign or clear-sign. There is no shell; blanks separate words
+    #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with_all = ["sign_key", "gpg_key_id"], requires = "public_key")]
+    sign_command: Option<String>,
+    /// The public key of --sign-command
+    ///
+    /// Clients get it, and each signature is checked with it
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "sign_command")]
+    public_key: Option<PathBuf>,
+}
+
+/// The keys by which receipts are trusted, besides those of the run.
+#[derive(Debug, Args)]
+pub struct ReceiptKeyArguments {
+    /// Public key that receipts are trusted by, besides those that this run signs with
+    ///
+    /// May be given several times
+    #[arg(long, value_name = "FILE")]
+    receipt_key: Vec<PathBuf>,
+}
+
+impl ReceiptKeyArguments {
+    /// The keys in the files.
+    pub fn keys(&self) -> Result<PublicKeys> {
+        PublicKeys::open(&self.receipt_key, "--receipt-key")
+    }
+}
+
+/// The signers that the options name.
+#[derive(Debug, Default)]
+pub struct Signers {
+    /// The keys in files, in the given order. The first signs packages.
+    pub keys: Vec<Arc<dyn Signer>>,
+    /// The program that signs receipts and indexes in their place.
+    program: Option<Arc<dyn IndexSigner>>,
+}
+
+impl Signers {
+    /// The signer of receipts and indexes at that time, with further public keys for clients; `None` if
+    /// nothing is signed.
+    pub fn texts(&self, at: Moment, others: &[Vec<u8>]) -> Result<Option<Arc<dyn IndexSigner>>> {
+        match &self.program {
+            Some(program) => Ok(Some(Arc::clone(program))),
+            None if self.keys.is_empty() => Ok(None),
+            None => Ok(Some(Arc::new(KeySigner::new(self.keys.clone(), at, others)?))),
+        }
+    }
+
+    /// The signer of a receipt at `time`, checked by a trial signature.
+    pub(super) fn receipts(
+        &self,
+        time: i64,
+        now: Option<Now>,
+        faults: &mut Faults,
+    ) -> Option<Arc<dyn IndexSigner>> {
+        let at = Moment { time, clock: now?.clock };
+        let signer = faults.keep(self.texts(at, &[]))??;
+        faults.keep(signer.sign_detached(&[]))?;
+        Some(signer)
+    }
 }
 
 impl SigningArguments {
     /// Unlocks the keys, in the given order. Without `now`, whose fault is reported elsewhere, the creation
-    /// time of keys is not checked.
-    pub fn signers(
-        &self,
-        environment: &Environment,
-        now: Option<Now>,
-    ) -> Result<Vec<Arc<dyn Signer>>> {
-        let mut signers: Vec<Arc<dyn Signer>> = Vec::new();
+    /// time of keys is not checked, and no program is run.
+    pub fn signers(&self, environment: &Environment, now: Option<Now>) -> Result<Signers> {
+        let mut keys: Vec<Arc<dyn Signer>> = Vec::new();
         let mut faults = Faults::default();
         for (key, passphrase) in self.sign_key.iter().zip(self.passphrases(environment)?) {
             let opened = OpenPgpKey::open(key, &passphrase, now.map(|now| now.clock));
             let Some(signer) = faults.keep(opened) else { continue };
-            if signers.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
+            if keys.iter().any(|other| other.fingerprint() == signer.fingerprint()) {
                 let error = Error::new(Kind::Usage, "is a key that was given before");
                 faults.add(error.file(key).hint("a second --sign-key is the key that follows"));
             }
-            signers.push(Arc::new(signer));
+            keys.push(Arc::new(signer));
         }
-        faults.finish().map(|()| signers)
+        faults.finish()?;
+        let program = now.map(|now| self.program(now.moment())).transpose()?.flatten();
+        Ok(Signers { keys, program })
+    }
+
+    /// The program that signs, at that time.
+    fn program(&self, at: Moment) -> Result<Option<Arc<dyn IndexSigner>>> {
+        let signer = match (&self.gpg_key_id, &self.sign_command, &self.public_key) {
+            (Some(id), ..) => CommandSigner::gpg(id, at)?,
+            (None, Some(command), Some(key)) => {
+                let key = read_key_file(key, "public key of --sign-command")?;
+                CommandSigner::new(command, &key, at)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Arc::new(signer)))
     }
 
     /// The passphrase of each key.
@@ -85,52 +164,13 @@ impl SigningArguments {
         found.collect()
     }
 
-    /// Whether a key is named.
+    /// Whether a key file is named.
     pub fn has_key(&self) -> bool {
         !self.sign_key.is_empty()
     }
 
-    /// The keys of a build, checked by a trial signature at `time`. A key with nothing to sign is a fault.
-    pub(super) fn resolve(
-        &self,
-        signs: Signs,
-        time: u32,
-        (environment, now): (&Environment, Option<Now>),
-        gathered: &mut Gathered,
-    ) -> Vec<Arc<dyn Signer>> {
-        if environment.passphrase.is_some() && self.has_key() {
-            let variable = PASSPHRASE_VARIABLE;
-            gathered.note(variable, "set", Origin::Environment { variable });
-        }
-        let signers = gathered.faults.keep(self.signers(environment, now)).unwrap_or_default();
-        let idle = match (signs, signers.len()) {
-            (Signs::Nothing, 1..) => {
-                let hint = "leave --sign-key out, or make .rpm packages, too";
-                Some(("a signing key was given, but only .rpm packages are signed", hint))
-            }
-            (Signs::Packages, 2..) => {
-                let hint = "give one --sign-key, or --repo, whose indexes are signed by each";
-                Some(("several signing keys were given, and packages are signed by one", hint))
-            }
-            _ => None,
-        };
-        if let Some((message, hint)) = idle {
-            gathered.faults.add(Error::new(Kind::Usage, message).hint(hint));
-        }
-        for signer in &signers {
-            gathered.faults.keep(signer.sign(&[], time));
-        }
-        signers
+    /// Whether a signer is named.
+    pub fn is_given(&self) -> bool {
+        self.has_key() || self.gpg_key_id.is_some() || self.sign_command.is_some()
     }
-}
-
-/// The things that a build has to sign.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signs {
-    /// Indexes of a repository, and the headers of any `.rpm` packages.
-    Indexes,
-    /// Headers of `.rpm` packages.
-    Packages,
-    /// Nothing: `.deb` packages have no signature.
-    Nothing,
 }

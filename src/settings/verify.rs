@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use rockpack_base::content::{is_file, is_folder, list};
-use rockpack_base::error::{Error, Faults, Result, ResultExt};
+use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::wheel::WheelName;
 
 use super::environment::Environment;
 use super::output_path::output_path;
+use super::signing::SigningArguments;
 use crate::files::new_file;
 use crate::input::{artifact, wheel};
-use crate::signing::{PublicKeys, Trust};
+use crate::signing::{IndexSigner, PublicKeys, Trust};
 use crate::verify::{Extent, FolderMeaning};
 
 /// The options of `verify`.
@@ -51,9 +53,11 @@ pub struct VerifyArguments {
     /// Write the packages.json of the whole set here
     ///
     /// Only if parts of the set are named and no check fails. With the packages of all parts, it is the file
-    /// that one build of the set writes
+    /// that one build of the set writes. The signing options sign it: FILE.asc appears with it
     #[arg(long, value_name = "FILE", value_parser = output_path())]
     join: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) signing: SigningArguments,
 }
 
 /// The things to verify, and what to compare them with.
@@ -75,6 +79,8 @@ pub struct VerifySettings {
     pub trust: Trust,
     /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,
+    /// The signer of that receipt, if it is to be signed.
+    pub signer: Option<Arc<dyn IndexSigner>>,
 }
 
 impl VerifyArguments {
@@ -82,11 +88,16 @@ impl VerifyArguments {
     /// together.
     pub fn resolve(self, environment: &Environment) -> Result<VerifySettings> {
         let mut faults = Faults::default();
-        let keys = faults.keep(PublicKeys::open(&self.key));
+        let keys = faults.keep(PublicKeys::open(&self.key, "--key"));
         let now = faults.keep(environment.now());
         if let Some(file) = &self.join {
             faults.keep(new_file::check_place(file));
+        } else if self.signing.is_given() {
+            let message = "a signer is named, but only the receipt that --join writes is signed";
+            faults.add(Error::new(Kind::Usage, message).hint("give --join, or no signer"));
         }
+        let signers = faults.keep(self.signing.signers(environment, now));
+        let signer = signers.and_then(|it| it.receipts(now?.time, now, &mut faults));
         refuse_absent(&self.paths, "what is to be verified", &mut faults);
         refuse_absent(&self.against, "the artifacts of --against", &mut faults);
         let folders =
@@ -109,7 +120,17 @@ impl VerifyArguments {
             }
         }
         let wheels = wheel::find(&wheels)?;
-        Ok(VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, join })
+        Ok(VerifySettings {
+            paths,
+            folders,
+            extent,
+            artifacts,
+            binaries,
+            wheels,
+            trust,
+            join,
+            signer,
+        })
     }
 }
 

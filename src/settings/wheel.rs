@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::Args;
 use rockpack_base::error::{Error, Faults, Result};
@@ -12,12 +13,15 @@ use super::cost::checked_archive_level;
 use super::environment::Environment;
 use super::memory::MemoryArguments;
 use super::output_path::output_path;
+use super::signing::SigningArguments;
 use crate::cache::Cache;
 use crate::config::Config;
-use crate::emit::Staging;
+use crate::emit::{Companion, Staging};
 use crate::input::{artifact, wheel};
 use crate::pack;
 use crate::plan::wheels::{self as plan, DeviceName};
+use crate::receipt::wheels::FILE_NAME;
+use crate::signing::IndexSigner;
 
 /// The options of `wheel`.
 #[derive(Debug, Args)]
@@ -69,6 +73,8 @@ pub struct WheelArguments {
     /// Limit of the cache in bytes
     #[arg(long, hide_short_help = true, value_name = "BYTES", requires = "cache", default_value = "32G", value_parser = parse_size)]
     cache_size: u64,
+    #[command(flatten)]
+    pub(crate) signing: SigningArguments,
 }
 
 /// The default level of kernel archives. Measured with onnxruntime-rocm 1.22 (488 MB of code objects, two
@@ -100,6 +106,8 @@ pub struct WheelSettings {
     pub cache: Option<CacheSettings>,
     /// Time of all members, in seconds since 1970.
     pub time: i64,
+    /// The signer of the receipt, if it is to be signed.
+    pub signer: Option<Arc<dyn IndexSigner>>,
 }
 
 impl WheelArguments {
@@ -115,7 +123,9 @@ impl WheelArguments {
         let is_read = found.is_some();
         let config = found.or_else(|| faults.keep(Config::none()))?;
         faults.keep(wheel::refuse_among(&self.wheels, &self.out));
-        faults.keep(Staging::check_wheels_ahead(&self.out));
+        let is_signed = self.signing.is_given();
+        let companions = Companion::of(false, is_signed);
+        faults.keep(Staging::check_ahead(&self.out, FILE_NAME, &companions));
         if let Some(cache) = &self.cache {
             faults.keep(Cache::check_ahead(cache));
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
@@ -136,6 +146,9 @@ impl WheelArguments {
             ..limits
         });
         let time = epoch?.unwrap_or(config.content_date.into());
+        let now = faults.keep(is_signed.then(|| environment.now()).transpose())?;
+        let signers = faults.keep(self.signing.signers(environment, now))?;
+        let signer = signers.receipts(time, now, faults);
         let limit = self.cache_size;
         let split_elsewhere = self.split_elsewhere.into_iter().collect();
         let (device_name, any_runtime) = (device_name?, self.any_runtime);
@@ -150,6 +163,7 @@ impl WheelArguments {
             limits: limits?,
             cache: self.cache.map(|folder| CacheSettings { folder, limit }),
             time,
+            signer,
         })
         .filter(|_| is_read)
     }

@@ -26,5 +26,5 @@ pub(super) fn armored(bytes: &[u8], kind: BlockType) -> Result<String> {
 }
 
 pub(super) fn failed(error: pgp::errors::Error) -> Error {
-    Error::new(Kind::Unsupported, "the index cannot be signed").cause(error)
+    Error::new(Kind::Unsupported, "nothing can be signed").cause(error)
 }

@@ -34,7 +34,7 @@ const CLEAR: &str = "clear-sign";
 /// The value for detached signatures.
 const DETACHED: &str = "detach-sign";
 
-/// A program that signs indexes.
+/// A program that signs receipts and indexes.
 #[derive(Debug)]
 pub struct CommandSigner {
     words: Vec<String>,

@@ -1,4 +1,4 @@
-//! Signatures of repository indexes: detached ones, and texts with a signature around them.
+//! Signatures of repository indexes and receipts: detached ones, and texts with a signature around them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +18,7 @@ use super::public::public_keys;
 use super::{Algorithm, Signer};
 use crate::report::Finding;
 
-/// A signer of a repository's indexes.
+/// A signer of receipts and of a repository's indexes.
 pub trait IndexSigner: fmt::Debug + Send + Sync {
     /// Returns an armoured signature of `data`.
     fn sign_detached(&self, data: &[u8]) -> Result<String>;
@@ -38,7 +38,7 @@ pub trait IndexSigner: fmt::Debug + Send + Sync {
     }
 }
 
-/// A signer of indexes with several keys, each with its own signature, for a given time.
+/// A signer with several keys, each with its own signature, for a given time.
 #[derive(Debug)]
 pub struct KeySigner {
     signers: Vec<Arc<dyn Signer>>,

@@ -1,7 +1,7 @@
 //! OpenPGP signatures, made in this process or by another program.
 //!
-//! Writers of packages ask a [`Signer`], and writers of repositories an [`IndexSigner`]; [`OpenPgpKey`] is
-//! a secret key in a file. Neither key nor passphrase is ever part of a message, an option or an output.
+//! Writers of packages ask a [`Signer`], and writers of receipts and repositories an [`IndexSigner`];
+//! [`OpenPgpKey`] is a secret key in a file. Neither key nor passphrase is ever part of a message, an option or an output.
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 

@@ -10,6 +10,7 @@ use rockpack_base::content::{KEY_FILE_LIMIT, read_given};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::armor;
 
+use super::IndexSigner;
 use super::judge::{self, Alive, Moment};
 use super::trusted::names_a_key;
 
@@ -32,16 +33,22 @@ pub struct Trust {
 pub struct PublicKeys(Vec<SignedPublicKey>);
 
 impl PublicKeys {
-    /// Reads key files, armoured or not, with one or several keys each.
-    pub fn open(paths: &[PathBuf]) -> Result<Self> {
+    /// Reads the key files of `option`, armoured or not, with one or several keys each.
+    pub fn open(paths: &[PathBuf], option: &str) -> Result<Self> {
         let mut faults = Faults::default();
-        let keys = paths.iter().filter_map(|path| faults.keep(read(path))).flatten().collect();
+        let read = paths.iter().filter_map(|path| faults.keep(read(path, option)));
+        let keys = read.flatten().collect();
         faults.finish().map(|()| Self(keys))
     }
 
     /// Reads keys, armoured or not.
     pub fn read(bytes: &[u8]) -> Result<Self> {
         keys_in(bytes).map(Self)
+    }
+
+    /// The keys with which clients check what `signer` signs.
+    pub fn of_signer(signer: &dyn IndexSigner) -> Result<Self> {
+        Self::read(signer.public_keys()?.as_bytes())
     }
 
     /// These keys and `others`.
@@ -204,9 +211,9 @@ fn refuse_many(count: usize) -> Result<()> {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<SignedPublicKey>> {
+fn read(path: &Path, option: &str) -> Result<Vec<SignedPublicKey>> {
     let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key")
-        .context(|| "reading the public key of --key".to_owned())?;
+        .context(|| format!("reading the public key of {option}"))?;
     keys_in(&bytes).map_err(|error| error.file(path))
 }
 

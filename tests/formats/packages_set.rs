@@ -149,7 +149,8 @@ fn a_package_that_changes_its_part_stays_once() {
 
 /// Builds a part of two, and returns the names of the files that were removed.
 fn build_part(out: &Path, index: u32, packages: &[&str]) -> BTreeSet<String> {
-    let staging = Staging::begin_part(out, Some(SetPart { index, of: 2 })).unwrap();
+    let receipt_name = file_name(Some(SetPart { index, of: 2 }));
+    let staging = Staging::begin_with(out, &receipt_name, &[]).unwrap();
     let options = options(1, Compression::default());
     let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
     let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
@@ -169,12 +170,15 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         r#"{"packages":[{"file_name":"b.deb","sha256":"0"},{"file_name":"c.deb","sha256":"0"}]}"#;
     let old_receipt =
         r#"{"packages":[{"file_name":"a.deb","sha256":"0"},{"file_name":"b.deb","sha256":"0"}]}"#;
-    let steps: [(&str, &str); 5] = [
+    let signature = "-----BEGIN PGP SIGNATURE-----\n";
+    let steps: [(&str, &str); 7] = [
         ("packages.json", "S/replaced/packages.json"),
+        ("packages.json.asc", "S/replaced/packages.json.asc"),
         ("a.deb", "S/replaced/a.deb"),
         ("b.deb", "S/replaced/b.deb"),
         ("S/b.deb", "b.deb"),
         ("S/c.deb", "c.deb"),
+        ("S/packages.json.asc", "packages.json.asc"),
     ];
     let parts = [None, Some(SetPart { index: 1, of: 2 })];
     let moments = (0..=steps.len()).flat_map(|step| parts.map(|part| (step, part)));
@@ -183,23 +187,26 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         fs::create_dir_all(path_at(out.path(), part, "S/replaced")).unwrap();
         let files = [
             ("packages.json", old_receipt),
+            ("packages.json.asc", signature),
             ("a.deb", "old a"),
             ("b.deb", "old b"),
             ("S/packages.json", new_receipt),
+            ("S/packages.json.asc", "new signature"),
             ("S/b.deb", "new b"),
             ("S/c.deb", "new c"),
         ];
         for (name, text) in files {
             fs::write(path_at(out.path(), part, name), text).unwrap();
         }
-        let committing = format!("b.deb\nc.deb\n{}", file_name(part));
+        let name = file_name(part);
+        let committing = format!("b.deb\nc.deb\n{name}.asc\n{name}");
         fs::write(path_at(out.path(), part, "S/committing"), committing).unwrap();
         for (from, to) in &steps[..killed_after] {
             fs::rename(path_at(out.path(), part, from), path_at(out.path(), part, to)).unwrap();
         }
-        drop(Staging::begin_part(out.path(), part).unwrap());
+        drop(Staging::begin_with(out.path(), &file_name(part), &[]).unwrap());
         let found = listing(out.path());
-        let wanted = files[..3].iter().map(|(name, text)| {
+        let wanted = files[..4].iter().map(|(name, text)| {
             (name.replace("packages.json", &file_name(part)), text.as_bytes().to_vec())
         });
         assert_eq!(found, wanted.collect(), "killed after step {killed_after}");

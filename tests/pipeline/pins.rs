@@ -94,10 +94,10 @@ impl Input {
     }
 }
 
-/// The digests of the files below `folder`, without receipts.
+/// The digests of the files below `folder`, without receipts and their signatures.
 fn digests(folder: &Path) -> Pins {
     let files = files(folder).into_iter();
-    let is_package = |path: &str| !path.ends_with(".json") || path.contains('/');
+    let is_package = |path: &str| !path.contains(".json") || path.contains('/');
     files.filter(|(path, _)| is_package(path)).map(|(path, bytes)| (path, sha256(&bytes))).collect()
 }
 

@@ -100,7 +100,14 @@ fn compared_text(report: &Report) -> String {
     let mut text = String::new();
     if let Some(joined) = &report.joined {
         let (parts, sha256) = (counted(joined.parts as u64, "part"), &joined.receipt_sha256);
-        text.push_str(&text_line!("{parts}, together the set whose packages.json is {sha256}"));
+        let signed = match joined.signed {
+            Some(true) => ", written with a signature",
+            Some(false) => ", written without a signature",
+            None => "",
+        };
+        text.push_str(&text_line!(
+            "{parts}, together the set whose packages.json is {sha256}{signed}"
+        ));
     }
     if let Some(count) = report.input_code_objects {
         let count = counted(count, "code object");

@@ -101,16 +101,17 @@ fn made_archives(packages: &[Package<FileSource>]) -> HashSet<(&str, &BaseArch)>
         .collect()
 }
 
-/// Adds the finding about kept packages.
+/// Adds the findings about kept packages, and about receipts that no signature proves.
 fn note(plan: &mut Plan) {
+    plan.standing.doubts(&plan.kept).into_iter().for_each(|doubt| plan.findings.add(doubt));
     let kept = plan.kept.packages.iter();
     let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
     if !packages.is_empty() {
         let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
         let made = plan.packages.iter().map(Package::formats).sum();
         plan.findings.add(Finding::PackagesKept { version, made, packages });
-        plan.findings.sort();
     }
+    plan.findings.sort();
 }
 
 /// Removes from `unchanged` the packages that cannot stay beside those that are made, and tells whether there

@@ -74,7 +74,7 @@ impl<'a> Sameness<'a> {
             Format::ALL.into_iter().filter(|format| package.name(*format).is_some()).collect();
         let mut records = Vec::new();
         for format in &formats {
-            let found = self.standing.get(*format, &package.id);
+            let found = self.standing.keepable(*format, &package.id);
             let Some(record) = found.filter(|record| is_earlier(record, package)) else {
                 return Ok(false);
             };

@@ -76,7 +76,7 @@ impl Only {
             drafts.into_iter().partition(|draft| self.keeps(draft));
         let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|draft| {
             let mut formats = setting.formats.iter();
-            formats.any(|format| standing.get(*format, &draft.names.deb).is_some())
+            formats.any(|format| standing.keepable(*format, &draft.names.deb).is_some())
         });
         let stays = kept.iter().chain(stays).collect::<Vec<_>>();
         let left_out = left_out::left_out(recombined, archives, &stays, &dropped, findings)?;

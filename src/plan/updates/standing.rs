@@ -15,7 +15,7 @@ pub(in crate::plan) fn of_earlier(
 ) -> Standing {
     let receipts = earlier.iter().filter_map(|listing| listing.receipt.as_deref());
     let mut parts: BTreeMap<String, (BTreeSet<u32>, &PartRecord)> = BTreeMap::new();
-    for receipt in receipts.clone() {
+    for receipt in receipts {
         if let Some(record) = &receipt.part {
             let (present, _) = parts.entry(receipt.release()).or_insert((BTreeSet::new(), record));
             present.insert(record.part.index);
@@ -27,5 +27,5 @@ pub(in crate::plan) fn of_earlier(
             findings.add(Finding::EarlierPartsAbsent { release, present, of });
         }
     }
-    Standing::of(receipts, &setting.version, &setting.prefix.absolute(), &setting.formats)
+    Standing::of(earlier, &setting.version, &setting.prefix.absolute(), &setting.formats)
 }

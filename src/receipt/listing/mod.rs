@@ -24,6 +24,7 @@ pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 use crate::package::updates::{Offered, Wish};
 use crate::package::{Format, MemberKind, RelationKind, RoleKind};
 use crate::receipt::{PackageRecord, Receipt, RelationRecord};
+use crate::report::ReceiptDoubt;
 
 /// A set of packages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Listing {
     pub packages: Vec<ListedPackage>,
     /// The receipt, if the set was read from one.
     pub receipt: Option<Box<Receipt>>,
+    /// Why no signature proves the receipt, if that was asked and none does.
+    pub doubt: Option<ReceiptDoubt>,
 }
 
 /// One package in one format.
@@ -190,7 +193,7 @@ impl ListedPackage {
 impl Listing {
     /// A set that was not read from a receipt.
     pub fn new(name: String, prefix: Option<String>, packages: Vec<ListedPackage>) -> Self {
-        Self { name, prefix, packages, receipt: None }
+        Self { name, prefix, packages, receipt: None, doubt: None }
     }
 
     /// The records of the packages, if the set was read from a receipt.

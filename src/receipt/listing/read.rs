@@ -15,6 +15,7 @@ use crate::package::Format;
 use crate::receipt::file_name::NameParts;
 use crate::receipt::refusals::is_tree_path;
 use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix};
+use crate::report::ReceiptDoubt;
 
 /// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.
 const DOCUMENT_LIMIT: u64 = 2 << 30;
@@ -41,25 +42,28 @@ struct DocumentKind {
     kind: Option<String>,
 }
 
+/// Returns the reason why no signature proves a receipt with these bytes, if none does.
+type JudgeReceipt<'a> = &'a dyn Fn(&[u8]) -> Result<Option<ReceiptDoubt>>;
+
 /// The hint if an earlier set does not exist.
 const NONE_YET: &str = "name the packages.json of the set that clients have; a first release has none \
                         before it, and is built without that option";
 
 /// Reads the set at `path`: a receipt (`packages.json`), a plan (JSON), a folder of packages, or a single
-/// package. In a folder, the packages themselves are read; the receipt is only a claim about them. Memory is
-/// drawn from `budget`, and given back.
-pub fn read(path: &Path, budget: &Budget) -> Result<Listing> {
+/// package. In a folder, the packages themselves are read; the receipt is only a claim about them. `judge` gets
+/// the bytes of a receipt. Memory is drawn from `budget`, and given back.
+pub fn read(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<Listing> {
     let budget = &budget.scope();
     let listing = match is_folder(path) {
         Ok(true) => threads::some(|| of_packages(path, budget)),
-        Ok(false) => of_file(path, budget),
+        Ok(false) => of_file(path, budget, judge),
         Err(error) => Err(error),
     };
     let listing = if path.exists() { listing } else { listing.map_err(|e| e.hint(NONE_YET)) };
     listing.map_err(|error| error.of_named().context("reading an earlier set"))
 }
 
-fn of_file(path: &Path, budget: &Budget) -> Result<Listing> {
+fn of_file(path: &Path, budget: &Budget, judge: JudgeReceipt<'_>) -> Result<Listing> {
     let name = path.display().to_string();
     if is_package(path) {
         let packages = vec![listed(path, budget)?];
@@ -67,7 +71,9 @@ fn of_file(path: &Path, budget: &Budget) -> Result<Listing> {
     }
     let content = Content::open(path, budget)?;
     let bytes = content.read_vec(0..content.len(), DOCUMENT_LIMIT, "package set").file(path)?;
-    parse(name, &bytes).file(path)
+    let listing = parse(name, &bytes).file(path)?;
+    let doubt = listing.receipt.as_ref().map(|_| judge(&bytes)).transpose()?.flatten();
+    Ok(Listing { doubt, ..listing })
 }
 
 /// Reads a receipt or a plan (JSON). `name` names it in messages.

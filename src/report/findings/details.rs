@@ -460,6 +460,31 @@ impl NotNewer {
     }
 }
 
+/// The reason why no signature proves a receipt, as the rest of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiptDoubt {
+    /// It has no signature.
+    #[display(
+        "has no signature, so nothing proves the packages that this set keeps from it: sign each set \
+         (--sign-key)"
+    )]
+    Unsigned,
+    /// No key is given to check its signature.
+    #[display(
+        "is signed, and no key is given to check that, so this set keeps none of its packages: give the \
+         public key by --receipt-key"
+    )]
+    NoKey,
+    /// Other keys than those that are given signed it; their ids.
+    #[display(
+        "is signed by another key ({}), so this set keeps none of its packages: give the public key by \
+         --receipt-key, if you trust it",
+        few(_0, 3)
+    )]
+    OtherKeys(Vec<String>),
+}
+
 /// The name for a code file of several archs.
 pub(super) fn code_file(file: &InputFile) -> &'static str {
     if file.path.name().ends_with(".kpack") { "a kernel archive" } else { "an offload bundle" }

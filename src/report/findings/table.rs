@@ -881,6 +881,10 @@ coded! {
             counted(packages.len(), "package"),
             few(packages, 3)
         ];
+    /// No signature by a trusted key proves the receipt of an earlier set of this version.
+    ReceiptUnproved = "R137" "receipt-unproved" Warning
+        { release: String, doubt: ReceiptDoubt }
+        ["{release}"] ["its receipt {doubt}"];
     /// The vendor of `.rpm` packages changes between two versions, so that zypper does not update them by
     /// itself.
     VendorChanged = "R138" "vendor-changed" Warning by "vendor"

@@ -903,6 +903,9 @@ fn of_updates() -> Vec<Finding> {
             owner: text("rocm-core 7.1.0-1"),
             packages: texts(["rocm-blas 7.1.0-1", "rocm-tools 7.1.0-1"]),
         },
+        receipt_unproved(ReceiptDoubt::NoKey),
+        receipt_unproved(ReceiptDoubt::OtherKeys(texts(["6B1C2D3E4F506172"]))),
+        receipt_unproved(ReceiptDoubt::Unsigned),
         vendor_changed("", "Example", texts(["rocm"])),
         vendor_changed("Example", "", texts(["rocm", "rocm-blas"])),
         vendor_changed("Example", "Other", texts(["a", "b", "c", "d"])),
@@ -931,6 +934,10 @@ fn of_updates() -> Vec<Finding> {
             pattern: text("libx.so*"),
         },
     ]
+}
+
+fn receipt_unproved(doubt: ReceiptDoubt) -> Finding {
+    Finding::ReceiptUnproved { release: text("7.1.0-1"), doubt }
 }
 
 fn vendor_changed(from: &str, to: &str, packages: Vec<String>) -> Finding {

@@ -239,6 +239,9 @@ pub struct Joined {
     pub parts: usize,
     /// SHA-256 of the receipt that one build of the whole set writes, in hex.
     pub receipt_sha256: String,
+    /// Whether that receipt was written with a signature; absent if it was not written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed: Option<bool>,
     /// The joined receipt.
     #[serde(skip)]
     pub receipt: Receipt,

@@ -59,7 +59,7 @@ fn join_release(
     }
     let Some(receipt) = receipt else { return Ok(None) };
     let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
-    let joined = Joined { parts: count, receipt_sha256, receipt: receipt.clone() };
+    let joined = Joined { parts: count, receipt_sha256, signed: None, receipt: receipt.clone() };
     let mut whole = PackageArgument { receipt: Some(receipt), ..PackageArgument::default() };
     let of_release =
         arguments.iter_mut().filter(|it| it.parts.iter().any(|part| part.release() == release));

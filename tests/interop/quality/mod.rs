@@ -6,5 +6,6 @@ mod debug;
 mod lint;
 mod loader;
 mod moved;
+mod receipts;
 mod signed;
 mod texts;

@@ -35,7 +35,7 @@ static KEYS: LazyLock<Trust> = LazyLock::new(|| {
     let path: PathBuf = tools::repository("tests/fixtures/signed/key.asc");
     // A time after the signatures, while the key is valid.
     let at = Moment { time: 1_800_000_000, clock: 1_800_000_000 };
-    Trust { keys: PublicKeys::open(&[path]).unwrap(), at, strict: false }
+    Trust { keys: PublicKeys::open(&[path], "--key").unwrap(), at, strict: false }
 });
 
 fn signed_release(bytes: &[u8]) -> Result<String> {

@@ -4,6 +4,7 @@ mod imports;
 mod kernels;
 mod moves;
 mod parts;
+mod signed;
 mod verified;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,6 +174,7 @@ fn what_does_not_change_keeps_its_version() {
         "{said}"
     );
     assert!(!said.contains("R113"), "{said}");
+    assert_eq!(said.matches("R137 receipt-unproved").count(), 1, "{said}");
     assert_eq!(case.made("3"), set(&BLAS));
     let mut whole = case.versions("3", &["kept", "packages"]);
     assert!(whole.values().all(|version| version == "7.1.0-1"));

@@ -109,8 +109,8 @@ const OPTIONS: &str = "
   --allow-any-date --allow-releaseinfo-change --wait
 ";
 
-/// Options that name input and output, and those by which other tools sign only indexes.
-const PLACES: [&str; 11] = [
+/// Options that name input and output, and keys that sign no packages.
+const PLACES: [&str; 12] = [
     "artifacts",
     "config",
     "out",
@@ -122,6 +122,7 @@ const PLACES: [&str; 11] = [
     "sign_command",
     "public_key",
     "also_key",
+    "receipt_key",
 ];
 
 /// A set's packages by file name, and the digest that distinguishes its parts from those of other sets.
@@ -164,7 +165,7 @@ impl Case {
 
     fn packages(&self, out: &str) -> BTreeMap<String, Vec<u8>> {
         let mut packages = contents(&self.path(out));
-        packages.retain(|name, _| !name.ends_with(".json"));
+        packages.retain(|name, _| !name.contains(".json"));
         fs::remove_dir_all(self.path(out)).unwrap();
         packages
     }

@@ -110,7 +110,7 @@ pub fn is_misplaced(folder: &str, soname: &str, is_searched: bool) -> bool {
 
 /// Tells whether programs of other folders may be meant to find a library with `soname` in `folder`. Only the
 /// last name of `folder` matters.
-pub fn is_public(folder: &str, soname: &str) -> bool {
+fn is_public(folder: &str, soname: &str) -> bool {
     let is_versioned = soname.split_once(".so.").is_some_and(|(_, version)| !version.is_empty());
     is_versioned || is_library_folder(folder)
 }

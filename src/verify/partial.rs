@@ -11,10 +11,9 @@ use rockpack_base::gfx::{BaseArch, Target};
 use super::own::facts::Class;
 use super::own::installed::Installed;
 use super::problem::{
-    Check, CheckCount, CodeLoss, DocumentFault, ExtraLack, FileLoss, InterpreterLack,
-    ManifestFault, PartnerLack, Problem, Problems, ReceiptLack, RecordFault, RowLack,
+    Check, CheckCount, CodeLoss, DocumentFault, ExtraLack, FileLoss, ManifestFault, PartnerLack,
+    Problem, Problems, ReceiptLack, RecordFault, RowLack,
 };
-use crate::report::Inconsistency;
 
 /// How much of a package set is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +101,6 @@ fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
         | Problem::HostMissing { .. }
         | Problem::WheelHostMissing { .. }
         | Problem::LibraryMissing { .. }
-        | Problem::LibraryMisplaced { .. }
         | Problem::PartMissing { .. } => true,
         Problem::CodeObjectLost { path, target, loss, .. } => is_lost_elsewhere(loss, || {
             base_of(target).is_some_and(|arch| held.contains(&(path.clone(), arch)))
@@ -115,10 +113,6 @@ fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
         Problem::DatabaseUnpaired { lack, .. } => {
             matches!(lack, PartnerLack::Absent { .. } | PartnerLack::ReferenceAbsent { .. })
         }
-        Problem::DatabaseInconsistent { fault, .. } => matches!(
-            fault,
-            Inconsistency::MasterWithoutMapping { .. } | Inconsistency::MappingWithoutMaster { .. }
-        ),
         Problem::RowMissing { lack, .. } => {
             matches!(lack, RowLack::Everywhere | RowLack::NotListed { .. })
         }
@@ -128,7 +122,6 @@ fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
                 | ManifestFault::ArchiveAbsent { .. }
                 | ManifestFault::NotListed
         ),
-        Problem::InterpreterMissing { lack, .. } => *lack != InterpreterLack::Unreadable,
         Problem::DocumentMismatch { fault, .. } => *fault == DocumentFault::PackageAbsent,
         _ => false,
     }

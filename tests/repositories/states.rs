@@ -209,11 +209,8 @@ fn verify_compares_states_with_the_indexes() {
     publish(&mut repository.add(out));
     assert_eq!(failed_checks(&verify(out)), [""; 0]);
     let changes = [
-        ("apt-stable", "has a line of code", "has a line of text"),
-        ("apt-stable", "\"size\":", "\"size\":1"),
-        ("rpm", "\"version\":\"2\"", "\"version\":\"3\""),
+        ("apt-stable", "\"sha256\":\"", "\"sha256\":\"0"),
         ("rpm", "\"sha256\":\"", "\"sha256\":\"0"),
-        ("python", "\"yanked\":\"so it is\"", "\"other\":\"so it is\""),
         ("python", "wheels/demo/demo-2.0", "wheels/demo/demo-2.1"),
     ];
     for (channel, from, to) in changes {

@@ -1,4 +1,4 @@
-//! Fields that an index has twice: clients take one of the two, and not all the same one.
+//! Packages that indexes have twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -142,34 +142,6 @@ fn architectures_of_a_repository_of_rpm_have_a_limit() {
         String::new()
     });
     assert!(said.contains("has packages for 65 architectures, more than 64"), "{said}");
-}
-
-#[test]
-fn what_a_list_says_of_a_package_of_rpm_is_said_once() {
-    need(&["rpmbuild", "gzip"]);
-    let lists = Lists::new();
-    let requires = "<rpm:requires><rpm:entry name=\"evil\"/></rpm:requires>";
-    for (before, again, what) in [
-        ("</package>", "<location href=\"packages/evil.rpm\"/>", "has <location> twice"),
-        ("</package>", "<format/>", "has <format> twice"),
-        ("</package>", "<name>evil</name>", "has <name> twice"),
-        ("</format>", requires, "has <rpm:requires> twice"),
-    ] {
-        let said = lists.verify(|_, texts| {
-            texts[0] = texts[0].replacen(before, &format!("{again}{before}"), 1);
-            String::new()
-        });
-        failed(&said, "V070", what);
-    }
-    // So it is with the lists themselves.
-    let again = "<location href=\"repodata/filelists.xml.gz\"/></data>";
-    let said = lists.verify(|_, _| String::new());
-    assert!(said.contains("all checks passed"), "{said}");
-    let repomd = lists.out().join("repodata/repomd.xml");
-    let text = fs::read_to_string(&repomd).unwrap();
-    fs::write(&repomd, text.replacen("</data>", again, 1)).unwrap();
-    let said = verify(&lists.out());
-    assert!(said.contains("V070") && said.contains("has <location> twice"), "{said}");
 }
 
 /// One name, version and architecture under two paths, with the same content or another.

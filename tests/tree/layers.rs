@@ -315,18 +315,9 @@ const SHARED_WITH_WRITERS: [&str; 13] = [
     "zip",
 ];
 
-/// Further formats that its checks read: repository indexes and states, numbered paths and SPDX documents. From the
-/// packages of states, entries of indexes are made as publications make them.
-const OF_CHECKS: [&str; 8] = [
-    "apt_index",
-    "armor",
-    "checked_json",
-    "compression",
-    "path_digests",
-    "python_index",
-    "rpm_md",
-    "spdx",
-];
+/// Further formats that its checks read: repository indexes and states, numbered paths and SPDX documents.
+const OF_CHECKS: [&str; 7] =
+    ["apt_index", "checked_json", "compression", "path_digests", "python_index", "rpm_md", "spdx"];
 
 /// The modules of `room`, after `door`, that files below `folder` name.
 fn modules_of(door: &str, room: &str, folder: &str) -> BTreeSet<String> {

@@ -88,50 +88,19 @@ fn a_document_describes_its_set() {
 }
 
 #[test]
-fn other_digests_and_files_than_those_of_the_packages_are_found() {
+fn other_digests_than_those_of_the_packages_are_found() {
     let set = Described::whole();
     let host = ("packages", "packageFileName", HOST);
     let told = set.after(|document| *sha256(element(document, host)) = "0".repeat(64).into());
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains(&format!("{HOST} has the SHA-256")), "{told:?}");
 
-    let path = "./opt/rocm-7.1/lib/libexblas.so.1.2";
-    let file = ("files", "fileName", path);
-    let told = set.after(|document| *sha256(element(document, file)) = "0".repeat(64).into());
-    assert_eq!(told.len(), 2, "both formats have it: {told:?}");
-    assert!(told[0].contains(&format!("does not hold {path} as described")), "{told:?}");
-
     let told = set.after(|document| {
-        let id = element(document, file)["SPDXID"].clone();
-        let related = document["relationships"].as_array_mut().unwrap();
-        related.retain(|relationship| relationship["relatedSpdxElement"] != id);
-    });
-    assert!(told.len() == 2 && told[1].contains(path), "{told:?}");
-
-    let told = set.after(|document| {
-        document["files"].as_array_mut().unwrap().retain(|file| file["fileName"] != path);
-    });
-    assert!(told.iter().any(|told| told.contains("which a package contains")), "{told:?}");
-}
-
-/// One of two documents that should be the same may be right.
-#[test]
-fn what_a_document_says_twice_is_found() {
-    let set = Described::whole();
-    let file = ("files", "fileName", "./opt/rocm-7.1/lib/libexblas.so.1.2");
-    let told = set.after(|document| {
-        let mut other = element(document, file).clone();
-        *sha256(&mut other) = "0".repeat(64).into();
-        document["files"].as_array_mut().unwrap().insert(0, other);
-    });
-    assert!(told.len() == 1 && told[0].contains("has two elements SPDXRef-"), "{told:?}");
-
-    let told = set.after(|document| {
-        let checksums = element(document, file)["checksums"].as_array_mut().unwrap();
+        let checksums = element(document, host)["checksums"].as_array_mut().unwrap();
         let other = serde_json::json!({ "algorithm": "SHA256", "checksumValue": "0".repeat(64) });
         checksums.push(other);
     });
-    assert_eq!(told.len(), 2, "both formats have it: {told:?}");
+    assert_eq!(told.len(), 1, "{told:?}");
 }
 
 #[test]
@@ -142,12 +111,6 @@ fn other_packages_than_those_that_are_there_are_found() {
     let [described, there] = ["x.deb: an SPDX document describes it", HOST];
     assert!(told.iter().any(|told| told.starts_with(described)), "{told:?}");
     assert!(told.iter().any(|told| told.starts_with(there)), "{told:?}");
-
-    let told = set.after(|document| {
-        let twice = element(document, host).clone();
-        document["packages"].as_array_mut().unwrap().push(twice);
-    });
-    assert!(told.iter().any(|told| told.contains("is described twice")), "{told:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Indexes of kernel databases that contradict what is installed beside them.
+//! Indexes of kernel databases and the files that they refer to.
 
 use std::fs;
 use std::path::Path;
@@ -92,17 +92,6 @@ fn kernels(set: &Set) -> String {
     set.kernels("gfx110x")
 }
 
-/// The names of files and the faults that `V105` tells.
-fn told(run: &Run) -> Vec<(String, String)> {
-    let problems = run.problems().into_iter().filter(|problem| problem["code"] == "V105");
-    let told = problems.map(|problem| {
-        let name = problem["subject"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
-        let fault = problem["fault"].as_object().unwrap().keys().next().unwrap().clone();
-        (name, fault)
-    });
-    told.collect()
-}
-
 #[test]
 fn a_whole_library_passes_and_each_of_its_packages() {
     let set = whole();
@@ -110,101 +99,6 @@ fn a_whole_library_passes_and_each_of_its_packages() {
     for path in set.packages() {
         verify(&[set.path(&path).to_str().unwrap()], &["--partial"]).fired(&[]);
     }
-}
-
-#[test]
-fn v105_a_master_or_a_mapping_by_itself() {
-    for (lost, left, fault) in [
-        (mapping_of("gfx1101"), master_of("gfx1101"), "master-without-mapping"),
-        (master_of("gfx1101"), mapping_of("gfx1101"), "mapping-without-master"),
-    ] {
-        let set = whole();
-        set.edit(&kernels(&set), |root| {
-            fs::remove_file(root.join(INSTALLED).join(&lost)).unwrap();
-        });
-        let run = set.verify(&[]);
-        run.fired(&["V105"]);
-        assert_eq!(told(&run), [(left, fault.to_owned())]);
-        // Where the host is not there, it may have the other.
-        let run = verify(&[set.path(&kernels(&set)).to_str().unwrap()], &["--partial"]);
-        run.fired(&[]);
-        let report: serde_json::Value = serde_json::from_str(&run.text).unwrap();
-        let undecided = report["undecided"].as_array().unwrap();
-        assert!(undecided.iter().any(|check| check["code"] == "V105"), "{}", run.text);
-    }
-}
-
-#[test]
-fn v105_a_mapping_in_a_package_that_the_master_does_not_need() {
-    let set = whole();
-    let name = mapping_of("gfx1101");
-    let bytes = set.file_of(&kernels(&set), &format!("{INSTALLED}/{name}"));
-    set.edit(&kernels(&set), |root| {
-        fs::remove_file(root.join(INSTALLED).join(&name)).unwrap();
-    });
-    let at = |root: &Path| root.join(INSTALLED).join(&name);
-    set.edit(&set.kernels("gfx115x"), |root| fs::write(at(root), &bytes).unwrap());
-    let told = told(&set.verify(&[]));
-    assert_eq!(
-        told,
-        [
-            (master_of("gfx1101"), "master-without-mapping".to_owned()),
-            (name.clone(), "mapping-without-master".to_owned()),
-        ]
-    );
-}
-
-#[test]
-fn v105_names_that_do_not_fit() {
-    let [own, fallback] = libraries("gfx1100");
-    let [foreign, _] = libraries("gfx1101");
-    for (names, fault) in [
-        ([own.clone(), fallback.clone(), foreign].to_vec(), Some("foreign-names")),
-        ([own.clone()].to_vec(), Some("fallback-unmapped")),
-        ([own, fallback].to_vec(), None),
-    ] {
-        let set = whole();
-        let name = mapping_of("gfx1100");
-        set.edit(&kernels(&set), |root| {
-            fs::write(root.join(INSTALLED).join(&name), mapping(&names)).unwrap();
-        });
-        let Some(fault) = fault else {
-            set.fires(&[], &[]);
-            continue;
-        };
-        // Such a mapping is wrong whatever else there is.
-        for run in
-            [set.verify(&[]), verify(&[set.path(&kernels(&set)).to_str().unwrap()], &["--partial"])]
-        {
-            run.fired(&["V105"]);
-            assert_eq!(told(&run), [(name.clone(), fault.to_owned())]);
-        }
-    }
-}
-
-#[test]
-fn v105_a_plain_index_beside_the_compressed_one() {
-    let set = whole();
-    let [own, _] = libraries("gfx1151");
-    let name = format!("{own}.dat");
-    // Readers go by the content: a compressed name may have plain content.
-    set.edit(&set.kernels("gfx115x"), |root| {
-        let file = root.join(INSTALLED).join(&name);
-        fs::copy(&file, file.with_extension("dat.zlib")).unwrap();
-    });
-    let run = set.verify(&[]);
-    run.fired(&["V105"]);
-    assert_eq!(told(&run), [(name, "plain-and-compressed".to_owned())]);
-}
-
-#[test]
-fn what_the_build_noticed_passes_with_its_receipt_alone() {
-    let mut files = ["gfx1100", "gfx1101", "gfx1151"].map(tensile_lite).concat();
-    files.retain(|(_, name, _)| *name != mapping_of("gfx1151"));
-    let set = built(&files);
-    set.fires(&[], &[]);
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R119"));
-    set.fires(&[], &["V105"]);
 }
 
 /// A mapping for all archs may lack what is for others than those of its folder.
@@ -258,35 +152,16 @@ fn references_to_what_several_groups_share() {
     set.fires(&[], &["V024"]);
 }
 
-/// Each folder of an installed prefix is judged by itself.
+/// A file of the flat folder does not help an index of the folder of an arch.
 #[test]
-fn v105_folders_of_archs() {
+fn references_are_met_within_the_folder_of_an_arch() {
     let prefix = tempfile::tempdir().unwrap();
     let library = prefix.path().join(LIBRARY);
-    let [gfx1250v0, gfx1250, gfx942] =
-        ["gfx1250v0", "gfx1250", "gfx942"].map(|name| library.join(name));
-    let (index, names) = (master(&[]), mapping(&[]));
-    put(&gfx1250v0.join(master_of("gfx1250")), &index);
-    put(&gfx942.join(master_of("gfx942")), &index);
-    verify_installed(prefix.path()).fired(&[]);
-    put(&gfx1250.join(master_of("gfx1250")), &index);
-    put(&gfx1250.join(mapping_of("gfx1250")), &names);
-    let found = verify_installed(prefix.path());
-    found.fired(&["V105"]);
-    assert_eq!(told(&found).len(), 2, "{}", found.text);
-    put(&gfx1250v0.join(mapping_of("gfx1250")), &names);
-    put(&gfx942.join("TensileLiteLibrary_lazy_Mapping.dat"), &names);
-    verify_installed(prefix.path()).fired(&[]);
-    // A file of the flat folder does not help an index of the folder of an arch.
-    let needing = master(&["TensileLibrary_A_gfx942".to_owned()]);
-    put(&gfx942.join(master_of("gfx942")), &needing);
+    let (index, gfx942) = (master(&[]), library.join("gfx942"));
+    put(&gfx942.join(master_of("gfx942")), &master(&["TensileLibrary_A_gfx942".to_owned()]));
     put(&library.join("TensileLibrary_A_gfx942.dat"), &index);
     put(&library.join("TensileLibrary_A_gfx942.co"), &code("gfx1100"));
     verify_installed(prefix.path()).fired(&["V024"]);
-    put(&gfx942.join("TensileLibrary_A_gfx942.dat"), &index);
-    put(&gfx942.join("TensileLibrary_A_gfx942.co"), &code("gfx1100"));
-    let still = verify_installed(prefix.path()).codes();
-    assert!(!still.contains(&"V105".to_owned()), "{still:?}");
 }
 
 fn put(file: &Path, bytes: &[u8]) {

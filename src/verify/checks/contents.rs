@@ -14,8 +14,7 @@ use crate::verify::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::verify::own::index::{arch_family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::problem::{
-    ArchiveFault, ForeignCode, HostFault, HostedCode, ManifestFault, PackagePath, Problem,
-    ProblemPlace, Problems, RowFault, WrapperFault,
+    ForeignCode, ManifestFault, PackagePath, Problem, ProblemPlace, Problems,
 };
 
 /// Packages that belong together, and what a single one does not tell.
@@ -78,20 +77,21 @@ impl CheckedFile<'_> {
         self.package.at(self.path)
     }
 
-    fn bad_archive(&mut self, fault: ArchiveFault) {
-        self.problems.add(Problem::BadArchive { file: self.place(), fault });
+    fn bad_archive(&mut self, reason: String) {
+        self.problems.add(Problem::BadArchive { file: self.place(), reason });
     }
 
     fn foreign(&mut self, found: ForeignCode) {
         self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), found });
     }
 
-    fn hosted(&mut self, found: HostedCode) {
-        self.problems.add(Problem::DeviceCodeInHost { file: self.place(), found });
+    fn hosted(&mut self, reason: impl Into<String>) {
+        let (file, reason) = (self.place(), reason.into());
+        self.problems.add(Problem::DeviceCodeInHost { file, reason });
     }
 
-    fn bad_host(&mut self, fault: HostFault) {
-        self.problems.add(Problem::BadHostBinary { file: self.place(), fault });
+    fn bad_host(&mut self, reason: String) {
+        self.problems.add(Problem::BadHostBinary { file: self.place(), reason });
     }
 
     /// Every row names a code object that runs on its target.
@@ -105,20 +105,19 @@ impl CheckedFile<'_> {
                 false => row_fault(target, &facts.nature),
             };
             if let Some(fault) = fault {
-                let (key, target) = (key.to_owned(), target.to_owned());
-                self.bad_archive(ArchiveFault::Row { key, target, fault });
+                self.bad_archive(format!("{key} [{target}]: {fault}"));
             }
         }
         let rows: BTreeSet<&String> = archive.rows.values().flat_map(|row| row.keys()).collect();
         let listed: BTreeSet<&String> = archive.listed.iter().collect();
         for target in rows.difference(&listed) {
-            self.bad_archive(ArchiveFault::NotListed { target: (*target).clone() });
+            self.bad_archive(format!("has rows for {target}, which it does not list"));
         }
         if self.is_shipped {
             return;
         }
         for target in listed.difference(&rows) {
-            self.bad_archive(ArchiveFault::WithoutRow { target: (*target).clone() });
+            self.bad_archive(format!("lists {target}, for which it has no row"));
         }
     }
 
@@ -202,18 +201,20 @@ impl CheckedFile<'_> {
 
     fn of_host(&mut self, class: &Class, sha256: &[u8; 32], excuses: &Excuses) {
         match class {
-            Class::CodeObject(_) if !excuses.keeps(sha256) => self.hosted(HostedCode::CodeObject),
+            Class::CodeObject(_) if !excuses.keeps(sha256) => {
+                self.hosted("is a code object, and no finding keeps it here");
+            }
             Class::Bundle(_) if excuses.keeps_embedded(self.path) => {}
             Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps(&it.sha256)) => {
-                self.hosted(HostedCode::Bundle);
+                self.hosted("is a bundle, and no finding keeps it here");
             }
             Class::Archive(archive) if !self.may_stay(archive, excuses) => {
-                self.hosted(HostedCode::Archive);
+                self.hosted("is a kernel archive in a host package");
             }
             Class::Index(index) if !excuses.keeps_file(self.path) && !serves_all(self.path) => {
                 let mut archs = index.archs.iter();
                 if let (Some(arch), None) = (archs.next(), archs.next()) {
-                    self.hosted(HostedCode::Index { arch: arch.clone() });
+                    self.hosted(format!("is an index for {arch} alone"));
                 }
             }
             Class::Host(host) => self.host(host, excuses),
@@ -241,16 +242,16 @@ impl CheckedFile<'_> {
         if let Some(found) = &host.device_code
             && !excuses.keeps_file(self.path)
         {
-            self.hosted(found.clone());
+            self.hosted(found);
         }
         if let Some(found) = &host.embedded
             && !excuses.keeps_embedded(self.path)
             && !excuses.keeps_file(self.path)
         {
-            self.hosted(found.clone());
+            self.hosted(found);
         }
         if let Some(reason) = &host.marker_fault {
-            self.bad_host(HostFault::Marker { reason: reason.clone() });
+            self.bad_host(reason.clone());
         }
         for fault in wrapper_faults(&host.elf) {
             self.bad_host(fault);
@@ -261,16 +262,12 @@ impl CheckedFile<'_> {
     fn unreadable(&mut self, claimed: Claimed, error: &Error, side: Side) {
         let (file, reason) = (self.place(), error.to_string());
         match claimed {
-            Claimed::Host => self.bad_host(HostFault::Unreadable { reason }),
-            Claimed::Device | Claimed::Archive if side == Side::Host => {
-                self.hosted(HostedCode::Unreadable { reason });
-            }
-            Claimed::Device | Claimed::Archive => {
-                self.bad_archive(ArchiveFault::Unreadable { reason });
-            }
+            Claimed::Host => self.bad_host(reason),
+            Claimed::Device | Claimed::Archive if side == Side::Host => self.hosted(reason),
+            Claimed::Device | Claimed::Archive => self.bad_archive(reason),
             Claimed::Database => self.problems.add(Problem::BadDatabase { file, reason }),
             Claimed::Manifest => {
-                let fault = ManifestFault::Unreadable { reason };
+                let fault = ManifestFault::Wrong { reason };
                 self.problems.add(Problem::BadManifest { file, fault });
             }
         }
@@ -279,11 +276,11 @@ impl CheckedFile<'_> {
 
 /// The fault of a row of an archive that rockpack did not write. Such a row may spell its target in any of
 /// the ways in use, and have code for a generic target in rows of single archs.
-fn shipped_fault(target: &str, nature: &Nature) -> Option<RowFault> {
+fn shipped_fault(target: &str, nature: &Nature) -> Option<String> {
     let plain = Target::parse_spelling(target).map(|target| target.to_string());
+    let is_generic = matches!(nature, Nature::Compiled(own) if own.base().is_generic());
     let fault = row_fault(plain.as_deref().unwrap_or(target), nature)?;
-    let is_generic = matches!(&fault, RowFault::CompiledFor(own) if own.base().is_generic());
-    (!is_generic).then_some(fault)
+    (plain.is_err() || !is_generic).then_some(fault)
 }
 
 /// The archs of targets.
@@ -293,26 +290,31 @@ fn archs_of<'t>(targets: impl Iterator<Item = &'t str>) -> BTreeSet<BaseArch> {
 }
 
 /// The contradictions in the wrappers of a host binary.
-fn wrapper_faults(elf: &HostElf) -> Vec<HostFault> {
+fn wrapper_faults(elf: &HostElf) -> Vec<String> {
     let mut faults = Vec::new();
     let transformed = elf.wrappers.iter().filter(|w| w.magic == HIPK).count();
     if transformed == 0 {
-        return elf.marker.iter().map(|_| HostFault::MarkerAlone).collect();
+        let alone = "has a marker, but no wrapper that points to it";
+        return elf.marker.iter().map(|_| alone.to_owned()).collect();
     }
-    if transformed != elf.wrappers.len() {
-        faults.push(HostFault::Partly { transformed, wrappers: elf.wrappers.len() });
+    let count = elf.wrappers.len();
+    if transformed != count {
+        faults.push(format!("{transformed} of {count} wrappers are transformed"));
     }
     for (position, wrapper) in elf.wrappers.iter().enumerate() {
         let WrapperRecord { version, pointer, moves, co_index, .. } = *wrapper;
         let leads_elsewhere = elf.marker.is_some_and(|marker| marker.address != pointer);
         let possible = [
-            (version != 1, WrapperFault::Version { version }),
-            (leads_elsewhere, WrapperFault::Pointer { address: pointer }),
-            (!elf.fixed && !moves, WrapperFault::Unmoved),
-            (usize::try_from(co_index) != Ok(position), WrapperFault::Index { index: co_index }),
+            (version != 1, format!("has version {version}, where runtimes expect 1")),
+            (leads_elsewhere, format!("points to {pointer:#x}, not to the marker")),
+            (
+                !elf.fixed && !moves,
+                "has a pointer that no relocation moves with the file".to_owned(),
+            ),
+            (usize::try_from(co_index) != Ok(position), format!("has the index {co_index}")),
         ];
         let found = possible.into_iter().filter(|(is_wrong, _)| *is_wrong);
-        faults.extend(found.map(|(_, fault)| HostFault::Wrapper { wrapper: position, fault }));
+        faults.extend(found.map(|(_, fault)| format!("wrapper {position} {fault}")));
     }
     faults
 }

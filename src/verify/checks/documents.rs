@@ -1,20 +1,17 @@
-//! The SPDX documents beside packages, compared with the packages: the list of packages, and every
-//! file in them with its SHA-256.
+//! The SPDX documents beside packages, compared with the packages by their names and SHA-256. A document of another
+//! build, and a package of another build, show by that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 use std::path::Path;
 
-use rockpack_base::content::{Sha256Digest, hex, open_file};
+use rockpack_base::content::{Sha256Digest, open_file};
 use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::spdx::{self, Document, SpdxChecksum};
+use rockpack_base::formats::spdx::{Document, SpdxPackage};
 
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DocumentFault, Problem, Problems};
 use crate::verify::subject::argument::{PackageArgument, part_described};
-
-/// Path in a package, as SPDX writes it, and SHA-256 in hex.
-type PathDigests<'a> = BTreeSet<(&'a str, &'a str)>;
 
 /// Adds everything that is not as the documents of an argument say; `packages` are those of its
 /// packages that can be read.
@@ -38,19 +35,13 @@ pub(in crate::verify) fn check(
             }
         };
         parts.insert(part_described(path).flatten().map(|part| (part.index, part.of)));
-        for id in ids_twice(&document) {
-            add(&name, DocumentFault::IdTwice { id: id.to_owned() }, problems);
-        }
-        let files = files(&document, &name, problems);
         for element in document.packages.iter().filter(|element| is_installed(element)) {
             let file_name = element.package_file_name.as_deref().unwrap_or_default();
-            if !described.insert(file_name.to_owned()) {
-                let package = file_name.to_owned();
-                add(&name, DocumentFault::PackageTwice { package }, problems);
-            }
-            let package = packages.get(file_name);
-            if let Some(fault) = package.and_then(|package| differs(element, &files, package)) {
-                add(&name, fault, problems);
+            described.insert(file_name.to_owned());
+            let other = packages.get(file_name).filter(|package| !is_of(element, package));
+            if let Some(package) = other {
+                let (package, sha256) = (package.file.clone(), package.sha256.into());
+                add(&name, DocumentFault::OtherDigest { package, sha256 }, problems);
             }
         }
     }
@@ -73,7 +64,7 @@ fn read(path: &Path) -> Result<Result<Document, DocumentFault>> {
 }
 
 /// Whether it is a package file, and not what packages were made from.
-fn is_installed(element: &spdx::SpdxPackage) -> bool {
+fn is_installed(element: &SpdxPackage) -> bool {
     element.primary_package_purpose.as_deref() == Some("INSTALL")
 }
 
@@ -84,72 +75,11 @@ fn is_whole(documents: &BTreeSet<Option<(u32, u32)>>) -> bool {
         || parts.any(|(_, of)| (1..=*of).all(|index| documents.contains(&Some((index, *of)))))
 }
 
-/// The files of the packages of a document of that file name, by the id of the package.
-fn files<'a>(
-    document: &'a Document,
-    name: &str,
-    problems: &mut Problems,
-) -> BTreeMap<&'a str, PathDigests<'a>> {
-    let files: BTreeMap<&str, (&str, &str)> = document
-        .files
-        .iter()
-        .map(|file| {
-            let sha256 = sha256(&file.checksums).unwrap_or_default();
-            (file.id.as_str(), (file.file_name.as_str(), sha256))
-        })
-        .collect();
-    let mut contained: BTreeMap<&str, PathDigests<'_>> = BTreeMap::new();
-    for relationship in &document.relationships {
-        if relationship.relationship_type != "CONTAINS" {
-            continue;
-        }
-        let id = relationship.related_spdx_element.as_str();
-        match files.get(id) {
-            Some(file) => {
-                contained.entry(&relationship.spdx_element_id).or_default().insert(*file);
-            }
-            None => add(name, DocumentFault::ElementAbsent { id: id.to_owned() }, problems),
-        }
-    }
-    contained
-}
-
-/// The SHA-256, if it is stated, and all statements are the same.
-fn sha256(checksums: &[SpdxChecksum]) -> Option<&str> {
-    let all = checksums.iter().filter(|checksum| checksum.algorithm == "SHA256");
-    let values: BTreeSet<&str> = all.map(|checksum| checksum.checksum_value.as_str()).collect();
-    values.first().copied().filter(|_| values.len() == 1)
-}
-
-/// Ids that two elements have: what is said of one could be said of either.
-fn ids_twice(document: &Document) -> BTreeSet<&str> {
-    let packages = document.packages.iter().map(|package| package.id.as_str());
-    let files = document.files.iter().map(|file| file.id.as_str());
-    let mut ids = BTreeSet::new();
-    packages.chain(files).filter(|id| !ids.insert(*id)).collect()
-}
-
-/// Why a package is not the one that is described.
-fn differs(
-    element: &spdx::SpdxPackage,
-    files: &BTreeMap<&str, PathDigests<'_>>,
-    package: &Installed,
-) -> Option<DocumentFault> {
-    let (digest, file) = (Sha256Digest::from(package.sha256), package.file.clone());
-    match sha256(&element.checksums) {
-        Some(described) if described == digest.to_string() => {}
-        Some(_) => {
-            return Some(DocumentFault::OtherDigest { package: file, sha256: digest });
-        }
-        None => return Some(DocumentFault::NoDigest { package: file }),
-    }
-    let hashed: BTreeSet<(String, String)> =
-        package.files().map(|(path, facts)| (format!(".{path}"), hex(&facts.sha256))).collect();
-    let own: PathDigests<'_> = hashed.iter().map(|(path, sha256)| (&**path, &**sha256)).collect();
-    let nothing = BTreeSet::new();
-    let described = files.get(element.id.as_str()).unwrap_or(&nothing);
-    let (path, _) = described.symmetric_difference(&own).next()?;
-    Some(DocumentFault::OtherFile { package: file, path: (*path).to_owned() })
+/// Whether an element has the digest of the package, and no other.
+fn is_of(element: &SpdxPackage, package: &Installed) -> bool {
+    let digest = Sha256Digest::from(package.sha256).to_string();
+    let mut stated = element.checksums.iter().filter(|it| it.algorithm == "SHA256").peekable();
+    stated.peek().is_some() && stated.all(|it| it.checksum_value == digest)
 }
 
 /// Adds the packages that are not there and, where documents are to describe `all`, those that are

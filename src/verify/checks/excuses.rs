@@ -7,7 +7,7 @@ use rockpack_base::tree::TreePath;
 
 use crate::package::Format;
 use crate::receipt::{FindingRecord, Receipt};
-use crate::report::{Code, Finding, Inconsistency, Soname};
+use crate::report::{Code, Finding, Soname};
 use crate::verify::own::digest::Sha;
 
 /// Findings whose device code stays in the file that it came in.
@@ -32,8 +32,6 @@ const LEAVING_OUT: [Code; 10] = [
 /// The files and code that are missing, moved or kept because of findings.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct Excuses {
-    /// Whether there is a receipt at all.
-    pub(in crate::verify) given: bool,
     /// Whether some device wheels are not installed.
     pub(in crate::verify) some_wheels: bool,
     /// Device code that is in no package.
@@ -49,8 +47,6 @@ pub(in crate::verify) struct Excuses {
     without_code: BTreeMap<TreePath, BTreeSet<usize>>,
     /// Install-relative paths of indexes that refer to what no input holds.
     unresolved: BTreeSet<TreePath>,
-    /// Install-relative paths of indexes, each with how it contradicts those beside it.
-    inconsistent: BTreeSet<(TreePath, Inconsistency)>,
     /// Install-relative paths of files that are the union of those of the shards.
     pub(in crate::verify) merged: BTreeSet<TreePath>,
     /// Install-relative folders whose files are in folders of their archs below.
@@ -61,8 +57,6 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) rewritten: BTreeSet<TreePath>,
     /// The interpreters that scripts start with in place of their own, by install-relative path.
     pub(in crate::verify) settled: BTreeMap<TreePath, BTreeSet<String>>,
-    /// Install-relative paths of files whose interpreters are nowhere, or settled.
-    interpreted: BTreeSet<TreePath>,
     /// Absolute paths that are in no package.
     pub(in crate::verify) left_out: BTreeSet<String>,
     /// Needed libraries that are nowhere.
@@ -70,12 +64,6 @@ pub(in crate::verify) struct Excuses {
     /// Needed libraries that lie where the loader does not look, and the install-relative paths of the
     /// files that need them.
     unreached: BTreeMap<Soname, BTreeSet<TreePath>>,
-    /// Library → symbol versions that it does not have.
-    lacking: BTreeSet<(Soname, String)>,
-    /// Install-relative paths of libraries where no loader looks.
-    misplaced: BTreeSet<TreePath>,
-    /// The install prefix that a receipt states.
-    pub(in crate::verify) prefix: Option<String>,
     /// Needed libraries that are to give a `.deb` no dependency.
     free: BTreeSet<Soname>,
     /// Install-relative paths of files whose libraries are to give no dependencies.
@@ -83,12 +71,10 @@ pub(in crate::verify) struct Excuses {
 }
 
 impl Excuses {
-    /// Collects what the receipts excuse: their findings, the paths left out, and the install prefix.
+    /// Collects what the receipts excuse: their findings, and the paths left out.
     pub(in crate::verify) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
         let mut excuses = Self::default();
         for receipt in receipts {
-            excuses.given = true;
-            excuses.prefix = Some(receipt.prefix.clone());
             excuses.add_all(&receipt.findings);
             excuses.left_out.extend(receipt.left_out.iter().cloned());
         }
@@ -132,10 +118,6 @@ impl Excuses {
                 let known = self.without_code.entry(file.path.clone()).or_default();
                 return known.extend(wrappers);
             }
-            Finding::DatabaseInconsistent { file, fault } => {
-                self.inconsistent.insert((file.path.clone(), fault.clone()));
-                return;
-            }
             // These leave a file with device code, or an index or marker of it, in the host package.
             Finding::AlreadyTransformed { file }
             | Finding::DatabaseShared { file, .. }
@@ -145,16 +127,13 @@ impl Excuses {
             Finding::OldRuntimeNeeded { file, code_objects, .. } if !code_objects.is_empty() => {
                 (&mut self.kept_files, &file.path)
             }
-            Finding::InterpreterUnresolved { files, .. } => {
-                return self.interpreted.extend(files.iter().cloned());
-            }
             Finding::InterpreterSettled { before, after, files, .. } => {
                 for after in after.iter().filter(|after| *after != before) {
                     for file in files {
                         self.settled.entry(file.clone()).or_default().insert(after.clone());
                     }
                 }
-                return self.interpreted.extend(files.iter().cloned());
+                return;
             }
             _ => return self.add_others(finding),
         };
@@ -173,12 +152,6 @@ impl Excuses {
             Finding::LibraryOutOfReach { library, files, .. } => {
                 let known = self.unreached.entry(library.clone()).or_default();
                 known.extend(files.iter().cloned());
-            }
-            Finding::VersionNotInSet { library, version, .. } => {
-                self.lacking.insert((library.clone(), version.clone()));
-            }
-            Finding::LibraryMisplaced { library, .. } => {
-                self.misplaced.insert(library.clone());
             }
             _ => {}
         }
@@ -219,12 +192,6 @@ impl Excuses {
         is_moved.then(|| format!("{folder}/{name}"))
     }
 
-    /// Whether the build said that the index at this absolute path contradicts those beside it in this
-    /// way.
-    pub(in crate::verify) fn leaves_inconsistent(&self, path: &str, fault: &Inconsistency) -> bool {
-        self.inconsistent.iter().any(|(own, known)| known == fault && is_at(own, path))
-    }
-
     /// Whether something is in no package on purpose below this directory, which ends in a slash.
     pub(in crate::verify) fn leaves_out_below(&self, directory: &str) -> bool {
         let next = self.left_out.range(directory.to_owned()..).next();
@@ -243,21 +210,6 @@ impl Excuses {
         self.nowhere.contains(name)
             || (format == Some(Format::Deb) && self.free.contains(name))
             || self.unreached.get(name).is_some_and(|files| is_one_of(files, path))
-    }
-
-    /// Whether the build said that the library `name` does not have `version`.
-    pub(in crate::verify) fn leaves_out_version(&self, name: &str, version: &str) -> bool {
-        self.lacking.contains(&(name.into(), version.to_owned()))
-    }
-
-    /// Whether the build said that the library at this absolute path is where no loader looks.
-    pub(in crate::verify) fn leaves_misplaced(&self, path: &str) -> bool {
-        is_one_of(&self.misplaced, path)
-    }
-
-    /// Whether nothing has to have the interpreter of the file at this absolute path.
-    pub(in crate::verify) fn settles(&self, path: &str) -> bool {
-        is_one_of(&self.interpreted, path)
     }
 
     /// Whether nothing is said of the libraries that the file at this absolute path needs.

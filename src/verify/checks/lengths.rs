@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::package::lengths::overlong;
 use crate::verify::own::installed::{Installed, InstalledNode};
-use crate::verify::problem::{PathExcess, Problem, Problems};
+use crate::verify::problem::{Problem, Problems};
 
 /// Reports each too long part of a path once. Only packages are checked, since others are not unpacked.
 pub(in crate::verify) fn check(package: &Installed, problems: &mut Problems) {
@@ -15,11 +15,11 @@ pub(in crate::verify) fn check(package: &Installed, problems: &mut Problems) {
         let Some(found) = overlong(format, path, is_folder) else { continue };
         if named.insert(found.path) {
             let (bytes, limit) = (found.bytes, found.limit);
-            let excess = match found.is_name {
-                true => PathExcess::Name { bytes, limit },
-                false => PathExcess::Path { bytes, limit },
-            };
-            problems.add(Problem::PathTooLong { file: package.at(found.path), excess });
+            let what = if found.is_name { "name" } else { "path" };
+            let reason = format!(
+                "the {what} has {bytes} bytes, and the package manager unpacks {limit} at most"
+            );
+            problems.add(Problem::PathTooLong { file: package.at(found.path), reason });
         }
     }
 }

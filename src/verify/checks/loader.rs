@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::gfx::{BaseArch, Target};
 
 use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
-use crate::verify::problem::{ArchiveFault, RowLack};
+use crate::verify::problem::RowLack;
 
 /// Most features of one arch that are tried in all combinations; two exist.
 const FEATURE_LIMIT: usize = 8;
@@ -29,13 +29,14 @@ impl<'a> Loader<'a> {
     pub(in crate::verify) fn new(
         archive: &'a ArchiveFacts,
         arch: &BaseArch,
-    ) -> Result<Self, ArchiveFault> {
+    ) -> Result<Self, String> {
         let listed: Vec<Target> = archive.listed.iter().filter_map(|t| t.parse().ok()).collect();
         let mut features: BTreeSet<&str> = arch.supported_features().iter().copied().collect();
         let named = listed.iter().flat_map(Target::features);
         features.extend(named.map(|(name, _)| name.as_str()));
         if features.len() > FEATURE_LIMIT {
-            return Err(ArchiveFault::Features { count: features.len() });
+            let count = features.len();
+            return Err(format!("lists {count} features, more than there are"));
         }
         let devices = arch.fully_specified(features).into_iter().map(|device| {
             let first = looked_for(&device).into_iter().find(|target| listed.contains(target));

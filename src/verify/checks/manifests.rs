@@ -7,6 +7,7 @@ use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
 use super::listings::{ManifestListing, listings};
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
+use crate::report::words::few;
 use crate::verify::own::archive::{ArchiveFacts, Nature};
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -54,8 +55,8 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
     for listing in listings(packages) {
         if listing.prefix().is_none() {
             let Manifest { component_name, prefix, .. } = listing.manifest;
-            let (component, prefix) = (component_name.clone(), prefix.clone());
-            add(&listing, ManifestFault::Misplaced { component, prefix }, problems);
+            let reason = format!("says it is {component_name}.kpm in a folder of {prefix}");
+            add(&listing, ManifestFault::Wrong { reason }, problems);
         }
         if scope == Scope::Prefix {
             for fault in listing.unserved(packages, &archives, &damaged) {
@@ -100,22 +101,22 @@ fn faults(
     let Some((package, archive)) = archives.get(path) else {
         return vec![ManifestFault::ArchiveAbsent { archive: path.to_owned() }];
     };
-    let mut faults = Vec::new();
+    let mut reasons = Vec::new();
     if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)
         && facts.size != stated.size
     {
         let (size, stated) = (facts.size, stated.size);
-        faults.push(ManifestFault::Size { archive: path.to_owned(), size, stated });
+        reasons.push(format!("says that {path} has {stated} bytes, and it has {size}"));
     }
     let count = stated.kernel_count;
     if !kernel_counts(archive).contains(&count) {
-        faults.push(ManifestFault::KernelCount { archive: path.to_owned(), stated: count });
+        reasons.push(format!("says that {path} has {count} kernels, and it has other rows"));
     }
     if !archive.listed.iter().all(|target| target.split(':').next() == Some(arch)) {
-        let (arch, targets) = (arch.to_owned(), archive.listed.clone());
-        faults.push(ManifestFault::Archs { archive: path.to_owned(), arch, targets });
+        let targets = few(&archive.listed, 5);
+        reasons.push(format!("lists {path} for {arch}, and it is for {targets}"));
     }
-    faults
+    reasons.into_iter().map(|reason| ManifestFault::Wrong { reason }).collect()
 }
 
 /// How many code objects wrappers name in an archive, without copies of generic code. Rows for full target IDs

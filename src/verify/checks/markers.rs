@@ -13,7 +13,7 @@ use super::set_archives::{Archives, archives, damaged};
 use super::transformed::{TransformedBinary, transformed};
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{ArchiveFault, PackagePath, Problem, Problems, RowLack};
+use crate::verify::problem::{PackagePath, Problem, Problems, RowLack};
 
 impl TransformedBinary<'_> {
     /// The paths of the archives that the marker leads to, each with the arch in its name.
@@ -122,12 +122,12 @@ fn check_archive(
         return;
     };
     for target in listed.filter(|target| *target.base() != arch) {
-        let fault = ArchiveFault::OtherArch { arch: arch.clone(), target };
-        problems.add(Problem::BadArchive { file: at.clone(), fault });
+        let reason = format!("is where loaders look for {arch}, and lists {target}");
+        problems.add(Problem::BadArchive { file: at.clone(), reason });
     }
     let loader = match Loader::new(archive, &arch) {
         Ok(loader) => loader,
-        Err(fault) => return problems.add(Problem::BadArchive { file: at.clone(), fault }),
+        Err(reason) => return problems.add(Problem::BadArchive { file: at.clone(), reason }),
     };
     for wrapper in 0..binary.host.elf.wrappers.len() {
         let key = binary.key(wrapper);

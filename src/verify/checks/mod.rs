@@ -7,8 +7,6 @@ pub(super) mod contents;
 pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;
-pub(super) mod integrity;
-pub(super) mod interpreters;
 pub(super) mod lengths;
 pub(super) mod listings;
 pub(super) mod loader;
@@ -48,7 +46,6 @@ pub(super) fn check_set(
     dependencies::check(packages, problems);
     conflicts::check(packages, problems);
     needs::check(packages, excuses, problems)?;
-    interpreters::check(packages, excuses, problems)?;
     check_files(packages, excuses, problems)
 }
 
@@ -62,6 +59,5 @@ pub(super) fn check_files(
     for package in packages {
         contents::check(package, &set, excuses, problems);
     }
-    pairs::check(packages, excuses, problems)?;
-    integrity::check(packages, excuses, problems)
+    pairs::check(packages, excuses, problems)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scope::Scope;
 use crate::package::Format;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
-use crate::verify::problem::{BadSharing, PathConflict, Problem, Problems};
+use crate::verify::problem::{OWNED_TWICE, PathConflict, Problem, Problems};
 
 /// The folder in which rpm's packages of debug files share files.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
@@ -46,7 +46,7 @@ fn bad_sharing(
     first: &PathOwner<'_>,
     again: &PathOwner<'_>,
     scope: Scope,
-) -> Option<BadSharing> {
+) -> Option<&'static str> {
     use InstalledNode::Directory;
     let both = [first.package, again.package];
     let of_archs = scope.has_copies() && both.iter().all(|one| one.side() == Side::Kernels);
@@ -54,13 +54,13 @@ fn bad_sharing(
     let shared = are_rpms && path.starts_with(SHARED);
     match (first.node, again.node) {
         _ if (of_archs || shared) && first.node.is_same(again.node) => None,
-        _ if shared && !is_directory(first.node) => Some(BadSharing::DifferentFiles),
+        _ if shared && !is_directory(first.node) => Some("differs in two packages"),
         _ if of_archs && !is_directory(first.node) && !is_directory(again.node) => {
-            Some(BadSharing::DifferentArtifacts)
+            Some("differs in the artifacts of two archs")
         }
         (Directory { mode: one }, Directory { mode: other }) if one == other => None,
-        (Directory { .. }, Directory { .. }) => Some(BadSharing::Modes),
-        _ => Some(BadSharing::Path),
+        (Directory { .. }, Directory { .. }) => Some("has different modes in two packages"),
+        _ => Some(OWNED_TWICE),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::index::{self, DatabaseFileKind};
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{DatabasePartner, PartnerLack, Problem, Problems};
+use crate::verify::problem::{PartnerLack, Problem, Problems};
 
 /// Code or an index of a database.
 struct Single<'a> {
@@ -125,7 +125,7 @@ pub(in crate::verify) fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> 
 
 /// Tells whether installing `package` brings `other`. The host's files serve all kernel packages, so any
 /// of them may have partners of theirs; files of several groups are in a package that they depend on.
-pub(in crate::verify) fn reaches(package: &Installed, other: &Installed) -> bool {
+fn reaches(package: &Installed, other: &Installed) -> bool {
     [package, other].iter().any(|one| one.side() != Side::Kernels)
         || std::ptr::eq(package, other)
         || package.depends_on(other)
@@ -150,8 +150,8 @@ impl Single<'_> {
 
     fn partner_lack(&self, partners: &Partners<'_>) -> Option<PartnerLack> {
         let (kind, wanted) = match self.kind {
-            DatabaseFileKind::Code => (DatabaseFileKind::Index, DatabasePartner::Index),
-            DatabaseFileKind::Index => (DatabaseFileKind::Code, DatabasePartner::CodeObject),
+            DatabaseFileKind::Code => (DatabaseFileKind::Index, "index"),
+            DatabaseFileKind::Index => (DatabaseFileKind::Code, "code object"),
         };
         let all = partners.get(&(kind, self.folder, common(self.stem)));
         let holders: Vec<_> = all

@@ -25,7 +25,6 @@ use crate::input::artifact::{Artifact, Scan};
 use crate::report::Progress;
 use crate::verify::checks::contents::{self, Together};
 use crate::verify::checks::excuses::Excuses;
-use crate::verify::checks::integrity;
 use crate::verify::checks::manifests;
 use crate::verify::checks::markers;
 use crate::verify::checks::ownership;
@@ -34,9 +33,7 @@ use crate::verify::checks::scope::Scope;
 use crate::verify::checks::set_archives::shipped;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{
-    NodeDifference, PackagePath, PathConflict, Problem, ProblemPlace, Problems,
-};
+use crate::verify::problem::{PackagePath, PathConflict, Problem, ProblemPlace, Problems};
 
 /// The family of artifacts that hold host code alone.
 const GENERIC: &str = "generic";
@@ -99,12 +96,11 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
                 continue;
             }
             let path = format!("/{path}");
-            match difference(own, node) {
+            match difference((first, own), (&prefix.path, node)) {
                 Ok(None) => {}
                 Ok(Some(difference)) => {
                     let artifact = name.to_owned();
-                    let (first, second) = (first.to_owned(), prefix.path.to_string());
-                    let conflict = PathConflict::InPrefixes { artifact, first, second, difference };
+                    let conflict = PathConflict::InPrefixes { artifact, difference };
                     problems.add(Problem::PathOwnedTwice { path, conflict });
                 }
                 Err(error) => {
@@ -118,20 +114,25 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
 
 /// The way in which the nodes that two stage prefixes have at one path differ; one of them is installed.
 /// It is not what `split` compares by, which would not see its own mistakes.
-fn difference(own: &Node<Content>, other: &Node<Content>) -> Result<Option<NodeDifference>> {
+fn difference(
+    (first, own): (&str, &Node<Content>),
+    (second, other): (&str, &Node<Content>),
+) -> Result<Option<String>> {
     let same = match (own, other) {
         (Node::Directory { .. }, Node::Directory { .. }) => true,
         (Node::Link { target }, Node::Link { target: other }) => target == other,
         (Node::File { mode, .. }, Node::File { mode: other, .. }) if mode != other => {
-            return Ok(Some(NodeDifference::Modes { own: *mode, other: *other }));
+            return Ok(Some(format!(
+                "has mode {mode:o} in the prefix {first}, {other:o} in {second}"
+            )));
         }
         (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
         _ => {
-            let (own, other) = (own.kind().to_string(), other.kind().to_string());
-            return Ok(Some(NodeDifference::Kinds { own, other }));
+            let (own, other) = (own.kind(), other.kind());
+            return Ok(Some(format!("is a {own} in the prefix {first} and a {other} in {second}")));
         }
     };
-    Ok((!same).then_some(NodeDifference::Content))
+    Ok((!same).then(|| format!("differs between the prefixes {first} and {second}")))
 }
 
 /// Whether the artifacts of a component were split.
@@ -200,6 +201,5 @@ fn check_component(
             manifests::check(artifacts, Scope::Artifacts, problems);
         }
     }
-    pairs::check(artifacts, &excuses, problems)?;
-    integrity::check(artifacts, &excuses, problems)
+    pairs::check(artifacts, &excuses, problems)
 }

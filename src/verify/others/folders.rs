@@ -11,7 +11,7 @@ use rockpack_base::tree::Node;
 use crate::report::Progress;
 use crate::verify::own::facts;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
-use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems, ReadFault};
+use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems};
 use crate::verify::read_each;
 
 /// Files before they are looked into, by absolute install path.
@@ -88,7 +88,7 @@ fn list(
             // Made legible, two names can be one.
             let name = name.as_encoded_bytes().escape_ascii();
             let place = ProblemPlace::Disk(format!("{}/{name}", folder.display()));
-            problems.add(Problem::Unreadable { place, fault: ReadFault::NameNotUtf8 });
+            problems.add(Problem::Unreadable { place, reason: "its name is no UTF-8".to_owned() });
             continue;
         };
         let place = format!("{at}/{name}");
@@ -102,7 +102,8 @@ fn list(
                 Ok(target) => drop(files.insert(place, Node::Link { target })),
                 Err(_) => {
                     let place = ProblemPlace::Disk(path.display().to_string());
-                    problems.add(Problem::Unreadable { place, fault: ReadFault::TargetNotUtf8 });
+                    let reason = "its target is no UTF-8".to_owned();
+                    problems.add(Problem::Unreadable { place, reason });
                 }
             }
         } else if kind.is_file() {

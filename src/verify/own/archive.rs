@@ -8,7 +8,6 @@ use rockpack_base::formats::{code_object, kpack};
 use rockpack_base::gfx::{Target, generic_of};
 
 use super::digest::{Sha, digest_and_head};
-use crate::verify::problem::{ArchiveFault, RowFault};
 
 /// The offset of the type in an ELF header.
 const E_TYPE: u64 = 16;
@@ -26,7 +25,7 @@ pub(in crate::verify) struct ArchiveFacts {
     /// The code objects by ordinal; `None` for one that cannot be decoded.
     pub(in crate::verify) code_objects: Vec<Option<CodeObjectFacts>>,
     /// The reasons why code objects or rows cannot be read.
-    pub(in crate::verify) faults: Vec<ArchiveFault>,
+    pub(in crate::verify) faults: Vec<String>,
 }
 
 /// One distinct code object.
@@ -92,7 +91,7 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
     for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
         let found = reader.code_object(ordinal).and_then(|content| examine(&content));
         if let Err(error) = &found {
-            facts.faults.push(ArchiveFault::CodeObject { ordinal, reason: error.to_string() });
+            facts.faults.push(format!("code object {ordinal} cannot be read: {error}"));
         }
         facts.code_objects.push(found.ok());
     }
@@ -137,18 +136,18 @@ pub(in crate::verify) fn nature(head: Vec<u8>) -> Result<Nature> {
 }
 
 /// The fault of a row for `target` that refers to a code object of this nature; `None` if it is right.
-pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<RowFault> {
+pub(in crate::verify) fn row_fault(target: &str, nature: &Nature) -> Option<String> {
     let target: Target = match target.parse() {
         Ok(target) => target,
-        Err(error) => return Some(RowFault::NoTarget { reason: error.to_string() }),
+        Err(error) => return Some(error.to_string()),
     };
     match nature {
         Nature::Neutral if target.base().is_spirv() => None,
-        Nature::Neutral => Some(RowFault::NoCodeObject),
+        Nature::Neutral => Some("what stands there is no code object".to_owned()),
         // Newer compilers know processors that are not known here; the row is all there is.
         Nature::UnknownProcessor => None,
         Nature::Compiled(own) if runs_on(own, &target) => None,
-        Nature::Compiled(own) => Some(RowFault::CompiledFor(own.clone())),
+        Nature::Compiled(own) => Some(format!("its code object is for {own}")),
     }
 }
 

@@ -18,7 +18,7 @@ use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
 use super::tables::Shape;
-use crate::verify::problem::{CodePosition, HostedCode};
+use crate::verify::problem::CodePosition;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
 const HEAD: usize = 64;
@@ -111,9 +111,9 @@ pub(in crate::verify) struct HostFacts {
     /// The reason why a transformed binary has no readable marker.
     pub(in crate::verify) marker_fault: Option<String>,
     /// The device code found in `.hip_fatbin`.
-    pub(in crate::verify) device_code: Option<HostedCode>,
+    pub(in crate::verify) device_code: Option<String>,
     /// The device code found elsewhere.
-    pub(in crate::verify) embedded: Option<HostedCode>,
+    pub(in crate::verify) embedded: Option<String>,
     /// The form of a transformed binary, where its headers can be read.
     pub(in crate::verify) shape: Option<Box<Shape>>,
 }
@@ -308,7 +308,9 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
     let device_code =
         section.clone().map(|section| left_in_section(content, section)).transpose()?.flatten();
     let outside = outside(content, &section.unwrap_or_default())?;
-    let embedded = outside.map(|Embedded { form, offset }| HostedCode::Embedded { form, offset });
+    let embedded = outside.map(|Embedded { form, offset }| {
+        format!("has {form} at offset {offset:#x}, and no finding keeps it there")
+    });
     let shape = shape(content, &elf)?.map(Box::new);
     Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, shape })
 }
@@ -324,12 +326,12 @@ fn shape(content: &Content, elf: &HostElf) -> Result<Option<Shape>> {
 }
 
 /// A section for device code may be absent, without content (as some tools leave it) or zero.
-fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<HostedCode>> {
+fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<String>> {
     if let Some(Embedded { offset, .. }) = first_code(content, section.clone())? {
-        return Ok(Some(HostedCode::BundleInBinary { offset }));
+        return Ok(Some(format!("still has an offload bundle at offset {offset:#x}")));
     }
     let zero = content.slice(section)?.is_zero()?;
-    Ok((!zero).then_some(HostedCode::Section))
+    Ok((!zero).then(|| "still has a .hip_fatbin with content".to_owned()))
 }
 
 /// The first device code outside of `section`.

@@ -18,7 +18,6 @@ pub(super) mod host_elf;
 pub(super) mod index;
 pub(super) mod installed;
 pub(super) mod linked;
-pub(super) mod linked_versions;
 pub(super) mod originals;
 pub(super) mod package;
 pub(super) mod relocated;

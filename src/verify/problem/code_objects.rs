@@ -6,7 +6,6 @@ use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::TreePath;
 use serde::Serialize;
 
-use super::archives::RowFault;
 use super::sets::PackagePath;
 use crate::report::words::few;
 
@@ -66,7 +65,7 @@ pub enum RecordFault {
     /// The file is another.
     NotTheFile,
     /// The file is not for the target.
-    Target(RowFault),
+    Target(String),
     /// This entry of a bundle is another.
     NotTheEntry { id: String, target: String },
     /// The file cannot hold it.
@@ -95,7 +94,7 @@ impl RecordFault {
             Self::TooOften => "has more records than there are such code objects".to_owned(),
             Self::NotAtKey { key } => format!("is not at {key}"),
             Self::NotTheFile => "is not the file".to_owned(),
-            Self::Target(fault) => fault.to_string(),
+            Self::Target(fault) => fault.clone(),
             Self::NotTheEntry { id, target } => format!("is not the entry {id} for {target}"),
             Self::OtherKind => "is not in a file of this kind".to_owned(),
         };

@@ -71,8 +71,7 @@ impl Problems {
 
     /// Adds that `place` cannot be read.
     pub(super) fn add_unread(&mut self, place: ProblemPlace, error: &Error) {
-        let fault = ReadFault::Failed { reason: error.to_string() };
-        self.add(Problem::Unreadable { place, fault });
+        self.add(Problem::Unreadable { place, reason: error.to_string() });
     }
 
     /// Whether one is about that file.

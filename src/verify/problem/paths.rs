@@ -53,25 +53,13 @@ pub enum InputVariant {
     Directory,
 }
 
-/// How much too long a path is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathExcess {
-    /// The last name of the path.
-    #[display("the name has {bytes} bytes, and the package manager unpacks {limit} at most")]
-    Name { bytes: usize, limit: usize },
-    /// All of it.
-    #[display("the path has {bytes} bytes, and the package manager unpacks {limit} at most")]
-    Path { bytes: usize, limit: usize },
-}
-
 /// A contradiction to the owner of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathConflict {
     /// Another owner.
     #[display("{sharing}: {first} and {second}")]
-    Owners { sharing: BadSharing, first: String, second: String },
+    Owners { sharing: &'static str, first: String, second: String },
     /// `package` has the path below one that is no directory in `other`.
     #[display("lies below {above}, which is no directory in {other}; it comes with {package}")]
     BelowFile { above: String, other: String, package: String },
@@ -82,8 +70,8 @@ pub enum PathConflict {
     )]
     InPackage { package: String, earlier: String, later: String },
     /// One artifact has it in two stage prefixes.
-    #[display("{}", difference.between(first, second))]
-    InPrefixes { artifact: String, first: String, second: String, difference: NodeDifference },
+    #[display("{difference}")]
+    InPrefixes { artifact: String, difference: String },
 }
 
 impl PathConflict {
@@ -97,47 +85,5 @@ impl PathConflict {
     }
 }
 
-impl NodeDifference {
-    /// The difference in words, if the prefixes `first` and `second` have the path.
-    fn between(&self, first: &str, second: &str) -> String {
-        match self {
-            Self::Modes { own, other } => {
-                format!("has mode {own:o} in the prefix {first}, {other:o} in {second}")
-            }
-            Self::Kinds { own, other } => {
-                format!("is a {own} in the prefix {first} and a {other} in {second}")
-            }
-            Self::Content => format!("differs between the prefixes {first} and {second}"),
-        }
-    }
-}
-
-/// A path that two owners must not share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum BadSharing {
-    /// A debug file with two contents.
-    #[display("differs in two packages")]
-    DifferentFiles,
-    /// A file for several archs with two contents.
-    #[display("differs in the artifacts of two archs")]
-    DifferentArtifacts,
-    /// A directory with two modes.
-    #[display("has different modes in two packages")]
-    Modes,
-    /// Anything else.
-    #[display("is owned by two packages")]
-    Path,
-}
-
-/// The way in which two nodes of an artifact differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NodeDifference {
-    /// The modes differ.
-    Modes { own: u32, other: u32 },
-    /// The kinds differ: a file, a link or a directory.
-    Kinds { own: String, other: String },
-    /// The contents, or the targets of links, differ.
-    Content,
-}
+/// How two packages share a path that is no directory.
+pub const OWNED_TWICE: &str = "is owned by two packages";

@@ -55,27 +55,6 @@ pub enum LibraryLack {
     /// No dependency is on anything that has it.
     #[display("and no dependency is on anything that has it")]
     NoDependency,
-    /// No search path leads to it, and nothing tells the loader of it.
-    #[display("which is {} of {}, where the loader does not look for it", _0.path, _0.package)]
-    OutOfReach(PackagePath),
-    /// No dependency is on this package, which tells the loader where it is.
-    #[display("which the loader finds by {_0} alone, and no dependency brings that")]
-    Untold(String),
-}
-
-/// The reason why a script does not start.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum InterpreterLack {
-    /// No dependency is on the package that has its interpreter.
-    #[display("needs {interpreter}, which is {} of {}, and no dependency brings that", holder.path, holder.package)]
-    NotBrought { interpreter: String, holder: PackagePath },
-    /// The interpreter is in neither the set nor a known distribution.
-    #[display("needs {interpreter}, which neither the set nor a known distribution has")]
-    Nowhere { interpreter: String },
-    /// The first line names nothing that Linux can start, or is longer than Linux reads.
-    #[display("has a first line that Linux does not start, or of which it reads only a part")]
-    Unreadable,
 }
 
 /// The identity of a package for those who install it.

@@ -35,20 +35,6 @@ pub enum ProblemPlace {
     Disk(String),
 }
 
-/// Why something cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReadFault {
-    /// Reading it failed.
-    Failed { reason: String },
-    /// No package can have its name.
-    #[display("its name is no UTF-8")]
-    NameNotUtf8,
-    /// The link has a target that no package can name.
-    #[display("its target is no UTF-8")]
-    TargetNotUtf8,
-}
-
 /// The way in which a package and the receipt differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
@@ -125,24 +111,9 @@ pub enum DocumentFault {
     /// The document cannot be read.
     #[display("is no SPDX document: {reason}")]
     Unreadable { reason: String },
-    /// Two elements have one id.
-    #[display("has two elements {}", id.escape_debug())]
-    IdTwice { id: String },
-    /// A package contains an element that is not there.
-    #[display("does not have {}, which a package contains", id.escape_debug())]
-    ElementAbsent { id: String },
-    /// A package is described twice.
-    #[display("{package} is described twice")]
-    PackageTwice { package: String },
     /// A package has another digest.
     #[display("{package} has the SHA-256 {sha256}, and is described with another")]
     OtherDigest { package: String, sha256: Sha256Digest },
-    /// No digest of a package is stated, or several.
-    #[display("{package} is described without a SHA-256, or with several")]
-    NoDigest { package: String },
-    /// A file of a package is described wrongly.
-    #[display("{package} does not hold {} as described", path.escape_debug())]
-    OtherFile { package: String, path: String },
     /// The package is described, and not there.
     #[display("an SPDX document describes it, and it is not there")]
     PackageAbsent,

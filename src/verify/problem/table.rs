@@ -13,7 +13,7 @@ use super::sets::*;
 use super::wheels::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::few;
-use crate::report::{Inconsistency, Soname, coded, without_digest};
+use crate::report::{Soname, coded, without_digest};
 
 coded! {
     /// The stable code of a failed check. Codes are never reused or renumbered.
@@ -22,7 +22,7 @@ coded! {
     enum Problem, read_back = false;
 
     /// A package, or a file of an artifact or prefix, cannot be read.
-    Unreadable = "V001" "unreadable" { place: ProblemPlace, fault: ReadFault } ["{place}"] ["{fault}"];
+    Unreadable = "V001" "unreadable" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
     /// A package differs from its entry in the receipt.
     ReceiptMismatch = "V002" "receipt-mismatch" { place: ProblemPlace, difference: ReceiptDifference }
         ["{place}"] ["{difference}"];
@@ -47,9 +47,8 @@ coded! {
     /// A file of the artifacts is in no package, or with other content or another mode.
     FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
     /// A host package contains device code.
-    DeviceCodeInHost = "V020" "device-code-in-host-package"
-        { file: PackagePath, found: HostedCode }
-        ["{file}"] ["{found}"];
+    DeviceCodeInHost = "V020" "device-code-in-host-package" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
     /// A kernel package contains host code.
     HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
         ["{file}"] ["a kernel package installs x86-64 code"];
@@ -57,8 +56,7 @@ coded! {
     /// of the same host has.
     ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, found: ForeignCode } ["{place}"] ["{found}"];
     /// A kernel archive is damaged or its rows contradict its code objects.
-    BadArchive = "V023" "bad-archive" { file: PackagePath, fault: ArchiveFault }
-        ["{file}"] ["{fault}"];
+    BadArchive = "V023" "bad-archive" { file: PackagePath, reason: String } ["{file}"] ["{reason}"];
     /// An index or code object of a kernel database is without its partner.
     DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, lack: PartnerLack }
         ["{file}"] ["{lack}"];
@@ -72,8 +70,8 @@ coded! {
     RowMissing = "V031" "row-missing" { file: PackagePath, key: String, lack: RowLack }
         ["{file}"] ["{}", lack.message(key)];
     /// A transformed binary is inconsistent.
-    BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, fault: HostFault }
-        ["{file}"] ["{fault}"];
+    BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: ManifestFault }
         ["{file}"] ["{fault}"];
@@ -86,8 +84,8 @@ coded! {
     PathOwnedTwice = "V040" "path-owned-twice" { path: String, conflict: PathConflict }
         ["{}", conflict.subject(path)] ["{conflict}"];
     /// The package manager cannot unpack a name or path, because it is too long.
-    PathTooLong = "V041" "path-too-long" { file: PackagePath, excess: PathExcess }
-        ["{file}"] ["{excess}"];
+    PathTooLong = "V041" "path-too-long" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
     /// A kernel package does not depend on exactly its host's version, another package does not depend on the
     /// version of a package that it belongs to, or a package requires a path that clients do not find.
     DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
@@ -114,41 +112,18 @@ coded! {
     PackageTwice = "V065" "package-twice"
         { package: String, identity: NamedVersion, other: String }
         ["{package}"] ["is {identity}, as {other} is"];
-    /// A program or library needs a version of a library of its set that this does not have.
-    VersionMissing = "V066" "library-version-missing"
-        { package: String, path: String, library: Soname, version: String, at: PackagePath }
-        ["{package}"]
-        [
-            "{path} needs {version} of {library}, which {} of {} does not have: the loader refuses \
-             that, or warns where the library has no versions",
-            at.path, at.package
-        ];
-    /// A library lies where the loader does not look, and no file that needs it has a search path to it.
-    LibraryMisplaced = "V067" "library-misplaced" { package: String, path: String }
-        ["{package}"]
-        [
-            "{path} is found by no program: the loader does not look in its folder, and no file \
-             that needs it has a search path to it"
-        ];
-    /// A script needs an interpreter that neither its package brings nor a distribution has.
-    InterpreterMissing = "V068" "interpreter-missing"
-        { package: String, path: String, lack: InterpreterLack }
-        ["{package}"] ["{path} {lack}"];
     /// An index of a repository cannot be read.
-    BadIndex = "V070" "bad-index" { file: String, fault: IndexFault } ["{file}"] ["{fault}"];
+    BadIndex = "V070" "bad-index" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
-    IndexMismatch = "V071" "index-mismatch" { file: String, difference: IndexDifference }
-        ["{file}"] ["{difference}"];
+    IndexMismatch = "V071" "index-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// An index names a package that is not there.
     PackageMissing = "V072" "package-missing" { file: String }
         ["{file}"] ["is in an index, but not there"];
     /// A package is not the one that an index describes: its size, digests or fields.
-    PackageMismatch = "V073" "package-differs-from-index"
-        { file: String, difference: IndexedDifference }
-        ["{file}"] ["{difference}"];
+    PackageMismatch = "V073" "package-differs-from-index" { file: String, reason: String }
+        ["{file}"] ["{reason}"];
     /// A signature of a repository does not verify against the keys given, or is not there.
-    BadSignature = "V074" "bad-signature" { file: String, fault: SignatureFault }
-        ["{file}"] ["{fault}"];
+    BadSignature = "V074" "bad-signature" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// The time until which a suite is valid is over.
     ReleaseExpired = "V075" "release-expired" { file: String, until: String }
         ["{file}"] ["was valid until {until}"];
@@ -160,11 +135,11 @@ coded! {
         ["{file}"] ["{dependency}"];
     /// An index describes a package for another architecture, or twice, or not in all lists. The file
     /// is an index, or the package that is described.
-    IndexInconsistent = "V078" "index-inconsistent" { file: String, fault: IndexContradiction }
-        ["{file}"] ["{fault}"];
+    IndexInconsistent = "V078" "index-inconsistent" { file: String, reason: String }
+        ["{file}"] ["{reason}"];
     /// Two packages of a repository own the same path and cannot both be installed.
-    RepositoryPath = "V079" "repository-path-owned-twice" { path: String, fault: RepositoryPathFault }
-        ["{path}"] ["{fault}"];
+    RepositoryPath = "V079" "repository-path-owned-twice" { path: String, reason: String }
+        ["{path}"] ["{reason}"];
     /// A part of a set is not there.
     PartMissing = "V080" "part-missing" { part: SetPart } ["part {part}"] ["is not there"];
     /// Parts do not belong to one set.
@@ -230,15 +205,12 @@ coded! {
     BadHeader = "V103" "bad-rpm-header" { package: String, fault: HeaderFault }
         ["{package}"] ["{fault}"];
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.
-    ClientFile = "V104" "client-file" { file: String, fault: ClientFault } ["{file}"] ["{fault}"];
-    /// An index of a kernel database contradicts the files beside it, and no finding reports that.
-    DatabaseInconsistent = "V105" "database-inconsistent" { file: PackagePath, fault: Inconsistency }
-        ["{file}"] ["{fault}"];
+    ClientFile = "V104" "client-file" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// Packages of a repository state no digest of their header or payload that rpm 6 takes. This fails
     /// under `--strict` only.
     PackagesWithoutDigest = "V106" "rpm-without-digest"
         { file: String, packages: Vec<String>, missing: MissingDigest }
         ["{file}"] ["{}", without_digest(packages, *missing)];
     /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
-    StateMismatch = "V109" "state-mismatch" { file: String, fault: StateFault } ["{file}"] ["{fault}"];
+    StateMismatch = "V109" "state-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
 }

@@ -1,13 +1,13 @@
 //! The context of the checks of a repository: its indexes, read as a client reads them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::{Content, hex, if_there, is_file};
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::apt_index::{Release, format_date};
+use rockpack_base::formats::apt_index::format_date;
 use rockpack_base::formats::compression::{Decoder, Method};
 use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256, Sha512};
@@ -15,10 +15,7 @@ use sha2::{Digest, Sha256, Sha512};
 use super::closure::{OpenWish, OpenWishes};
 use super::states::State;
 use crate::signing::Trust;
-use crate::verify::problem::{
-    Check, IndexContradiction, IndexDifference, IndexFault, IndexedDifference, OpenDependency,
-    Problem, Problems, Report, SignatureFault,
-};
+use crate::verify::problem::{Check, OpenDependency, Problem, Problems, Report};
 
 /// An index is held in memory; those of the largest distributions are below this.
 pub(super) const INDEX_MAX: u64 = 2 << 30;
@@ -38,6 +35,9 @@ const DAY: i64 = 86_400;
 /// Packages that are looked at together, before what is wrong with them is counted.
 pub(super) const LOOKED_AT: usize = 1024;
 
+/// How an index under its digest differs.
+pub(super) const NOT_ITS_NAME: &str = "its content does not have the digest that is its name";
+
 /// The context of a check.
 pub(super) struct Context<'a> {
     pub(super) root: &'a Path,
@@ -50,8 +50,6 @@ pub(super) struct Context<'a> {
     pub(super) named: BTreeSet<String>,
     /// The states that the repository has.
     pub(super) states: Vec<State>,
-    /// `Release` of each suite that was read.
-    pub(super) releases: BTreeMap<String, Release>,
     /// Paths of each `.rpm` without a signature.
     pub(super) unsigned: Vec<String>,
     pub(super) report: &'a mut Report,
@@ -74,7 +72,6 @@ impl<'a> Context<'a> {
             takes,
             named: BTreeSet::new(),
             states: Vec::new(),
-            releases: BTreeMap::new(),
             unsigned: Vec::new(),
             report,
             problems,
@@ -94,20 +91,23 @@ impl<'a> Context<'a> {
 
     fn read_up_to(&mut self, path: &str, most: u64) -> Result<Option<Vec<u8>>> {
         let Some(file) = place(self.root, path) else {
-            self.bad_index(path, IndexFault::Outside { path: path.to_owned() });
+            let path_text = path.escape_debug();
+            self.bad_index(path, format!("`{path_text}` lies outside of the repository"));
             return Ok(None);
         };
         self.named.insert(path.to_owned());
         let Some(metadata) = if_there(&file, "inspect", fs::metadata(&file))? else {
-            self.index_differs(path, IndexDifference::Absent);
+            self.index_differs(path, "is listed, but the file is missing");
             return Ok(None);
         };
         if !metadata.is_file() {
-            self.bad_index(path, IndexFault::NoFile);
+            self.bad_index(path, "is no file");
             return Ok(None);
         }
         if metadata.len() > most {
-            self.bad_index(path, IndexFault::Large { len: metadata.len(), most });
+            let len = metadata.len();
+            let reason = format!("has {len} bytes, more than the {most} that such a file may have");
+            self.bad_index(path, reason);
             return Ok(None);
         }
         let bytes = self.files.read(&file, "an index")?;
@@ -155,21 +155,21 @@ impl<'a> Context<'a> {
         self.problems.add_more(Check::DependencyOpen, open.more);
     }
 
-    pub(super) fn bad_index(&mut self, file: &str, fault: IndexFault) {
-        self.problems.add(Problem::BadIndex { file: file.to_owned(), fault });
+    pub(super) fn bad_index(&mut self, file: &str, reason: impl Into<String>) {
+        self.problems.add(Problem::BadIndex { file: file.to_owned(), reason: reason.into() });
     }
 
     /// An index that is there and cannot be read.
     pub(super) fn unreadable(&mut self, file: &str, error: &Error) {
-        self.bad_index(file, IndexFault::Unreadable { reason: error.to_string() });
+        self.bad_index(file, error.to_string());
     }
 
-    pub(super) fn index_differs(&mut self, file: &str, difference: IndexDifference) {
-        self.problems.add(Problem::IndexMismatch { file: file.to_owned(), difference });
+    pub(super) fn index_differs(&mut self, file: &str, reason: impl Into<String>) {
+        self.problems.add(Problem::IndexMismatch { file: file.to_owned(), reason: reason.into() });
     }
 
-    pub(super) fn bad_signature(&mut self, file: &str, fault: SignatureFault) {
-        self.problems.add(Problem::BadSignature { file: file.to_owned(), fault });
+    pub(super) fn bad_signature(&mut self, file: &str, reason: impl Into<String>) {
+        self.problems.add(Problem::BadSignature { file: file.to_owned(), reason: reason.into() });
     }
 
     /// Counts a signature in `file` if there are keys to check it by; a problem if it is bad.
@@ -180,7 +180,7 @@ impl<'a> Context<'a> {
                 Some(signed)
             }
             Err(error) => {
-                self.bad_signature(file, SignatureFault::Bad { reason: error.to_string() });
+                self.bad_signature(file, error.to_string());
                 None
             }
         }
@@ -194,9 +194,21 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(super) fn contradicts(&mut self, file: &str, fault: IndexContradiction) {
-        self.problems.add(Problem::IndexInconsistent { file: file.to_owned(), fault });
+    pub(super) fn contradicts(&mut self, file: &str, reason: impl Into<String>) {
+        let (file, reason) = (file.to_owned(), reason.into());
+        self.problems.add(Problem::IndexInconsistent { file, reason });
     }
+}
+
+/// The problem of a package of which a property is not the one of the index.
+pub(super) fn not_as_indexed(file: &str, property: &str) -> Problem {
+    let reason = format!("its {property} is not the one of the index");
+    Problem::PackageMismatch { file: file.to_owned(), reason }
+}
+
+/// Why an index that names this path cannot be read.
+pub(super) fn names_outside(path: &str) -> String {
+    format!("names `{}`", path.escape_debug())
 }
 
 pub(super) fn sha256(bytes: &[u8]) -> String {
@@ -261,10 +273,7 @@ impl NamedFiles<'_> {
         faults.push(match seen {
             Ok(Some(seen)) => return Some(seen),
             Ok(None) => Problem::PackageMissing { file },
-            Err(error) => {
-                let difference = IndexedDifference::Unreadable { reason: error.to_string() };
-                Problem::PackageMismatch { file, difference }
-            }
+            Err(error) => Problem::PackageMismatch { file, reason: error.to_string() },
         });
         None
     }

@@ -2,21 +2,19 @@
 //! dependencies within the repository, and files that nothing names.
 //!
 //! The repository is read as a client reads it. What its writer remembers is compared with that. The checks believe
-//! of it only its URL, the digests of files that no signature covers, and which files wait to be removed or belong to
+//! of it only the digests of files that no signature covers, and which files wait to be removed or belong to
 //! an interrupted publication, so that these are no orphans.
 
 mod apt;
 mod clients;
 mod closure;
 mod context;
-mod html;
 mod orphans;
 mod owners;
 mod places;
 mod python;
 mod rpm;
 mod signers;
-mod stanzas;
 mod states;
 mod xml;
 
@@ -54,7 +52,7 @@ pub(super) fn check(
     if is_folder(&root.join("repodata"))? {
         rpm::check(&mut context)?;
     }
-    if python::is_there(files)? {
+    if is_index(root)? {
         python::check(&mut context)?;
     }
     clients::check(&mut context)?;

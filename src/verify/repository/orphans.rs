@@ -7,10 +7,10 @@ use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::Result;
 use serde_json::Value;
 
-use super::context::{self, Context};
+use super::context::{self, Context, NOT_ITS_NAME};
 use super::python;
 use super::states::{self, State};
-use crate::verify::problem::{IndexDifference, Problem};
+use crate::verify::problem::Problem;
 
 /// Folders of packages and indexes, which hold nothing else.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
@@ -20,7 +20,7 @@ const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let waiting = waiting(&context.states);
     let remembers = states::are_kept(context.root)?;
-    let wheels = if python::is_there(context.files)? { &python::FOLDERS[..] } else { &[] };
+    let wheels = if python::is_index(context.root)? { &python::FOLDERS[..] } else { &[] };
     for folder in FOLDERS.iter().chain(wheels) {
         let mut found = Vec::new();
         walk(context.root, folder, &mut found)?;
@@ -50,7 +50,7 @@ fn check_digest(context: &mut Context<'_>, path: &str) -> Result<()> {
     let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     let Some(file) = context.files.find(path)?.filter(|_| is_hex) else { return Ok(()) };
     if hash(&context.files.read(&file, "an index")?) != digest {
-        context.index_differs(path, IndexDifference::Digest);
+        context.index_differs(path, NOT_ITS_NAME);
     }
     Ok(())
 }

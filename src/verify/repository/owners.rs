@@ -5,7 +5,7 @@ use rockpack_base::formats::path_digests::path_digest;
 use super::context::Context;
 use crate::package::Format;
 use crate::package::owners::{Obstacle, Owner, obstacles};
-use crate::verify::problem::{Problem, RepositoryPathFault};
+use crate::verify::problem::Problem;
 
 /// Reports every path at which two packages conflict. `named` gives the path of a package
 /// by the position of the package and the number of the path; `differ` says whether two have two files there.
@@ -23,11 +23,17 @@ pub(super) fn check(
         let (Some(path), true) = (&one, one == other) else { continue };
         let [first, second] = [shared.first, shared.second]
             .map(|at| format!("{} {}", owners[at].name, owners[at].version));
-        let fault = match shared.obstacle {
-            Obstacle::Together => RepositoryPathFault::Together { format, first, second },
-            Obstacle::Moved => RepositoryPathFault::Moved { former: first, owner: second },
+        let reason = match shared.obstacle {
+            Obstacle::Together => format!(
+                "is owned by {first} and {second} (.{format}), and no Conflicts, Breaks, Replaces or \
+                 Obsoletes keeps them apart"
+            ),
+            Obstacle::Moved => format!(
+                "was in {first} and is in {second}, which does not replace it: dpkg stops at that \
+                 update"
+            ),
         };
         let path = format!("/{}", path.trim_start_matches('/'));
-        context.problems.add(Problem::RepositoryPath { path, fault });
+        context.problems.add(Problem::RepositoryPath { path, reason });
     }
 }

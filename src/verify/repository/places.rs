@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::context::Context;
-use crate::verify::problem::{IndexContradiction, NamedVersion};
+use crate::verify::problem::NamedVersion;
 
 /// The identity of a package for those who install it: name, architecture, version.
 pub(super) type PackageIdentity<'a> = (&'a str, &'a str, &'a str);
@@ -33,8 +33,8 @@ pub(super) fn check<'a>(
         if other.digest != place.digest {
             let (name, arch, version) = place.identity;
             let identity = NamedVersion::new(name, version, arch);
-            let other = other.path.to_owned();
-            context.contradicts(place.path, IndexContradiction::SamePackage { identity, other });
+            let reason = format!("is {identity}, and so is {} with other content", other.path);
+            context.contradicts(place.path, reason);
         }
     }
 }

@@ -3,23 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
 use rayon::prelude::*;
 use rockpack_base::content::{Content, is_file};
 use rockpack_base::error::Result;
-use rockpack_base::formats::python_index::{self, ListedWheel, WheelPackage};
-use rockpack_base::formats::wheel::{Version, WheelName};
+use rockpack_base::formats::python_index::WheelPackage;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::context::{Context, NamedFiles, has_plain_parts};
-use super::html::{self, HtmlPage};
+use super::context::{Context, NamedFiles, has_plain_parts, names_outside, not_as_indexed};
 use super::states;
-use crate::package::indexed::Facts;
 use crate::package::releases::{OpenExtra, Releases};
-use crate::verify::problem::{
-    IndexDifference, IndexFault, IndexedDifference, OpenDependency, Problem,
-};
+use crate::verify::problem::{OpenDependency, Problem};
 
 /// The list of projects, by which an index is known.
 const LIST: &str = "simple/index.json";
@@ -30,23 +27,15 @@ const HTML_LIST: &str = "simple/index.html";
 /// Folders of pages and wheels, which hold nothing else.
 pub(super) const FOLDERS: [&str; 2] = ["simple", "wheels"];
 
-/// The fields of pages for programs that checks compare, and the time of an upload.
-const FIELDS: &str = "meta api-version projects name versions files filename url hashes sha256 \
-    size requires-python core-metadata dist-info-metadata yanked upload-time";
-
 /// How relative URLs of wheels begin on the page of a project.
 const UP: &str = "../../";
 
-#[derive(Deserialize)]
-struct Projects {
-    meta: Meta,
-    projects: Vec<Project>,
-}
+/// The attributes of a link.
+type Link = BTreeMap<String, String>;
 
 #[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Meta {
-    api_version: String,
+struct Projects {
+    projects: Vec<Project>,
 }
 
 #[derive(Deserialize)]
@@ -56,14 +45,11 @@ struct Project {
 
 #[derive(Deserialize)]
 struct Page {
-    meta: Meta,
-    name: String,
-    versions: BTreeSet<String>,
     files: Vec<File>,
 }
 
 /// A wheel on the page for programs.
-#[derive(Deserialize, PartialEq)]
+#[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct File {
     filename: String,
@@ -72,18 +58,12 @@ struct File {
     size: u64,
     requires_python: Option<String>,
     core_metadata: Hashes,
-    dist_info_metadata: Hashes,
     yanked: Value,
 }
 
-#[derive(Deserialize, PartialEq)]
+#[derive(Deserialize)]
 struct Hashes {
     sha256: String,
-}
-
-/// Tells whether there is an index of wheels.
-pub(super) fn is_there(files: NamedFiles<'_>) -> Result<bool> {
-    is_index(files.root)
 }
 
 /// Tells whether a folder has a list of projects.
@@ -93,30 +73,21 @@ pub(in crate::verify) fn is_index(root: &Path) -> Result<bool> {
 
 /// Checks the pages and the wheels that they list.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
-    let Some(Projects { meta, projects }) = page(context, LIST)? else { return Ok(()) };
-    check_interface(context, LIST, &meta.api_version);
-    let names: Vec<String> = projects.into_iter().map(|project| project.name).collect();
-    let stated = names.iter().map(|name| Link::new(name, [("href", format!("{name}/"))]));
+    let Some(Projects { projects }) = page(context, LIST)? else { return Ok(()) };
+    let stated = projects.iter().map(|it| link([("href", Some(format!("{}/", it.name)))]));
     compare_html(context, HTML_LIST, &stated.collect())?;
     let (mut wheels, mut listed) = (BTreeMap::new(), Vec::new());
-    for name in names {
+    for Project { name } in projects {
         let path = format!("simple/{name}/index.json");
-        let Some(page) = page::<Page>(context, &path)? else { continue };
-        check_page(context, &path, &name, &page);
-        let stated: BTreeSet<Link> = page.files.iter().map(File::link).collect();
+        let Some(Page { files }) = page(context, &path)? else { continue };
+        let stated: BTreeSet<Link> = files.iter().map(File::link).collect();
         compare_html(context, &format!("simple/{name}/index.html"), &stated)?;
-        wheels.extend(check_files(context, &path, &name, &page.files));
-        listed.extend(page.files.into_iter().filter_map(|file| Some((path_of(&file.url)?, file))));
+        wheels.extend(check_files(context, &path, &name, &files));
+        let files = files.into_iter();
+        listed.extend(files.filter_map(|file| Some((path_of(&file.url)?, file.hashes.sha256))));
     }
-    let listed = listed.iter().map(|(path, file)| (path.as_str(), file)).collect();
-    states::compare(context, "python", listed, |_, indexed, yanked| {
-        let Facts::Wheel(package) = &indexed.facts else { return None };
-        let (size, sha256) = (indexed.size, indexed.sha256.as_str());
-        let folder = format!("{UP}wheels/{}/", package.project);
-        let wheel = ListedWheel { package, size, sha256, yanked };
-        let page = python_index::Page::new(&package.project, folder, vec![wheel]).json().ok()?;
-        serde_json::from_str::<Page>(&page).ok()?.files.pop()
-    });
+    let listed = listed.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str()));
+    states::compare(context, "python", listed.collect());
     for OpenExtra { wheel: file, extra, requires, gap } in Releases::of(&wheels).open_extras() {
         let dependency = OpenDependency::Wheel { extra, requires, gap };
         context.problems.add(Problem::DependencyOpen { file, dependency });
@@ -124,89 +95,17 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A page for programs; a problem where it cannot be read, or has a field that may change what clients do.
+/// A page for programs; a problem if it cannot be read.
 fn page<T: DeserializeOwned>(context: &mut Context<'_>, path: &str) -> Result<Option<T>> {
     let Some(bytes) = context.read(path)? else { return Ok(None) };
-    match serde_json::from_slice(&bytes) {
-        Ok(page) => {
-            let all: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-            if let Some(field) = unknown_field(&all) {
-                context.index_differs(path, IndexDifference::Field { field });
-            }
-            Ok(Some(page))
-        }
-        Err(error) => {
-            context.bad_index(path, IndexFault::Unreadable { reason: error.to_string() });
-            Ok(None)
-        }
-    }
+    let page: serde_json::Result<T> = serde_json::from_slice(&bytes);
+    Ok(page.inspect_err(|error| context.bad_index(path, error.to_string())).ok())
 }
 
-/// The first field that no check compares, but for private ones and those without an effect (PEP 691, 708, 792).
-fn unknown_field(value: &Value) -> Option<String> {
-    match value {
-        Value::Array(all) => all.iter().find_map(unknown_field),
-        Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-            let is_idle = match value {
-                Value::Array(all) => all.is_empty(),
-                Value::Null | Value::Bool(false) => true,
-                other => other["status"] == "active",
-            };
-            if is_idle || name.starts_with('_') {
-                return None;
-            }
-            let is_known = FIELDS.split(' ').any(|known| known == name);
-            if is_known { unknown_field(value) } else { Some(name.clone()) }
-        }),
-        _ => None,
-    }
-}
-
-/// Checks what a page for programs says besides its files.
-fn check_page(context: &mut Context<'_>, path: &str, project: &str, page: &Page) {
-    check_interface(context, path, &page.meta.api_version);
-    let versions: BTreeSet<Option<Version>> = page
-        .files
-        .iter()
-        .filter_map(|file| file.filename.parse::<WheelName>().ok())
-        .map(|it| it.parsed_version())
-        .collect();
-    let listed: BTreeSet<Option<Version>> =
-        page.versions.iter().map(|version| version.parse().ok()).collect();
-    let are_alike = page.files.iter().all(|file| file.core_metadata == file.dist_info_metadata);
-    for (part, is_right) in [
-        ("name", page.name == project),
-        ("list of versions", versions == listed),
-        ("dist-info-metadata", are_alike),
-        ("yanked", page.files.iter().all(|it| it.yanked.is_boolean() || it.yanked.is_string())),
-    ] {
-        if !is_right {
-            context.index_differs(path, IndexDifference::Part { part });
-        }
-    }
-}
-
-/// Reports a version of the interface that clients do not read.
-fn check_interface(context: &mut Context<'_>, path: &str, version: &str) {
-    let minor = version.strip_prefix("1.").and_then(|minor| minor.parse::<u32>().ok());
-    if minor.is_none() {
-        let version = version.to_owned();
-        context.index_differs(path, IndexDifference::Interface { version });
-    }
-}
-
-/// A link: its text and its attributes.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Link {
-    text: String,
-    attributes: BTreeMap<String, String>,
-}
-
-impl Link {
-    fn new(text: &str, attributes: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        let attributes = attributes.into_iter().map(|(name, value)| (name.to_owned(), value));
-        Self { text: text.to_owned(), attributes: attributes.collect() }
-    }
+/// A link with the attributes that are set.
+fn link<const N: usize>(attributes: [(&str, Option<String>); N]) -> Link {
+    let set = attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    set.collect()
 }
 
 impl File {
@@ -217,39 +116,56 @@ impl File {
             Value::Bool(true) => Some(String::new()),
             reason => reason.as_str().map(str::to_owned),
         };
-        let attributes = [
+        link([
             ("href", Some(format!("{}#sha256={}", self.url, self.hashes.sha256))),
             ("data-requires-python", self.requires_python.clone()),
             ("data-core-metadata", Some(metadata.clone())),
             ("data-dist-info-metadata", Some(metadata)),
             ("data-yanked", yanked),
-        ];
-        let set = attributes.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        Link::new(&self.filename, set)
+        ])
     }
 }
 
 /// Compares the links of a page for people and pip with those on the page for programs.
 fn compare_html(context: &mut Context<'_>, path: &str, stated: &BTreeSet<Link>) -> Result<()> {
     let Some(bytes) = context.read(path)? else { return Ok(()) };
-    let Ok(text) = String::from_utf8(bytes) else {
-        context.bad_index(path, IndexFault::NotUtf8);
-        return Ok(());
-    };
-    match html::read(&text) {
-        Ok(HtmlPage { interfaces, links, foreign }) => {
-            interfaces.iter().for_each(|version| check_interface(context, path, version));
-            if let Some(element) = foreign {
-                context.index_differs(path, IndexDifference::Element { element });
-            }
-            let links = links.into_iter().map(|(text, attributes)| Link { text, attributes });
-            if links.collect::<BTreeSet<Link>>() != *stated {
-                context.index_differs(path, IndexDifference::Page);
-            }
-        }
-        Err(reason) => context.bad_index(path, IndexFault::Unreadable { reason }),
+    match links(&String::from_utf8_lossy(&bytes)) {
+        Ok(links) if links == *stated => {}
+        Ok(_) => context.index_differs(path, "does not say what index.json beside it says"),
+        Err(reason) => context.bad_index(path, reason),
     }
     Ok(())
+}
+
+/// The links of a page; the error is a reason in words.
+fn links(page: &str) -> Result<BTreeSet<Link>, String> {
+    let mut reader = Reader::from_str(page);
+    let config = reader.config_mut();
+    // `meta` and `br` have no end.
+    (config.check_end_names, config.allow_unmatched_ends) = (false, true);
+    let mut links = BTreeSet::new();
+    loop {
+        match reader.read_event().map_err(|error| error.to_string())? {
+            Event::Eof => return Ok(links),
+            Event::Start(element) | Event::Empty(element)
+                if element.name().as_ref().eq_ignore_ascii_case("a") =>
+            {
+                links.insert(attributes(&element)?);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn attributes(element: &BytesStart<'_>) -> Result<Link, String> {
+    let mut found = Link::new();
+    for attribute in element.html_attributes().with_checks(false) {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let value =
+            quick_xml::escape::unescape(&attribute.value).map_err(|error| error.to_string())?;
+        found.insert(attribute.key.as_ref().to_ascii_lowercase(), value.into_owned());
+    }
+    Ok(found)
 }
 
 /// Checks the wheels of a project, which `page` lists, and returns those that can be read, by path.
@@ -263,7 +179,7 @@ fn check_files(
     for file in listed {
         match path_of(&file.url) {
             Some(path) => placed.push((path, file)),
-            None => context.bad_index(page, IndexFault::NamesOutside { path: file.url.clone() }),
+            None => context.bad_index(page, names_outside(&file.url)),
         }
     }
     let files = context.files;
@@ -313,10 +229,8 @@ fn look(
     let of_wheel = files.look(path, &mut faults, compare);
     let of_metadata = files.look(&beside, &mut faults, |it| compare_metadata(it, listed));
     for (file, properties) in [(path, of_wheel), (&*beside, of_metadata)] {
-        faults.extend(properties.into_iter().flatten().map(|property| {
-            let difference = IndexedDifference::Property(property.to_owned());
-            Problem::PackageMismatch { file: file.to_owned(), difference }
-        }));
+        let properties = properties.into_iter().flatten();
+        faults.extend(properties.map(|property| not_as_indexed(file, property)));
     }
     (faults, package)
 }

@@ -10,8 +10,8 @@ use rockpack_base::formats::apt_index::{KEYRING_KEYS, Release};
 
 use super::Element;
 use super::context::{Context, HEAD_MAX, NamedFiles};
+use crate::report::words::few;
 use crate::signing::{PublicKeys, Trust};
-use crate::verify::problem::ClientFault;
 
 const REPOMD: &str = "repodata/repomd.xml";
 
@@ -25,7 +25,7 @@ pub(super) const KEY_BLOCK: &str = "-----BEGIN PGP PUBLIC KEY BLOCK-----";
 const KEYRING_KEY: &str = "keyring-key:";
 
 /// A text that is signed.
-pub(super) struct SignedFile {
+struct SignedFile {
     text: Vec<u8>,
     /// Without one, the text has it around it.
     signature: Option<Vec<u8>>,
@@ -35,7 +35,7 @@ pub(super) struct SignedFile {
 
 impl SignedFile {
     /// The text, if clients take it as signed by one of the keys.
-    pub(super) fn text(&self, trust: &Trust) -> Result<Vec<u8>> {
+    fn text(&self, trust: &Trust) -> Result<Vec<u8>> {
         if let Some(signature) = &self.signature {
             return trust.check_detached(signature, &self.text).map(|()| self.text.clone());
         }
@@ -60,7 +60,7 @@ impl SignedFile {
 }
 
 /// The indexes of a repository that are signed. Those that are too large are named where they are read.
-pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
+fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
     let mut found = Vec::new();
     let mut add = |text: &str, signature: Option<&str>| -> Result<()> {
         let [text, other] = [text, signature.unwrap_or(text)].map(|path| files.root.join(path));
@@ -80,7 +80,7 @@ pub(super) fn signed_files(files: NamedFiles<'_>) -> Result<Vec<SignedFile>> {
     Ok(found)
 }
 
-pub(super) fn is_head(path: &Path) -> Result<bool> {
+fn is_head(path: &Path) -> Result<bool> {
     Ok(is_file(path)? && fs::metadata(path).is_ok_and(|file| file.len() <= HEAD_MAX))
 }
 
@@ -124,36 +124,35 @@ pub(super) fn is_keyring(name: &str) -> bool {
     KEYRINGS.iter().any(|end| name.ends_with(*end))
 }
 
-/// Judges keyrings, names with bytes, that clients get together: they may be in a form that apt or rpm refuses,
-/// and have none of the keys given, though one of them signed, keys beside those given that no index names which
-/// these sign, or no key by which clients take an index. Whether signatures are good is told of the indexes.
+/// The fault of a keyring: apt or rpm refuses its form, it has keys that are neither given nor named by an index that
+/// a given key signed, or no key by which clients take an index. Bad signatures are reported at the indexes.
 pub(super) fn keyring_fault(
     context: &Context<'_>,
-    keyrings: &[(&str, Vec<u8>)],
-) -> Result<Option<ClientFault>> {
-    let unreadable = |reason: String| Ok(Some(ClientFault::Unreadable { reason }));
-    let mut keys = PublicKeys::default();
-    for (name, bytes) in keyrings {
-        let is_armoured = bytes.starts_with(KEY_BLOCK.as_bytes()) && !bytes.contains(&b'\r');
-        if is_keyring(name) && name.ends_with(".asc") != is_armoured {
-            return unreadable("apt takes armour alone from .asc, and none from .gpg".to_owned());
-        }
-        match PublicKeys::read(bytes) {
-            Ok(read) => keys = keys.and(read),
-            Err(error) => return unreadable(error.to_string()),
-        }
+    name: &str,
+    bytes: &[u8],
+) -> Result<Option<String>> {
+    let unreadable = |reason: &str| Ok(Some(format!("is not read by all clients: {reason}")));
+    let is_armoured = bytes.starts_with(KEY_BLOCK.as_bytes()) && !bytes.contains(&b'\r');
+    if is_keyring(name) && name.ends_with(".asc") != is_armoured {
+        return unreadable("apt takes armour alone from .asc, and none from .gpg");
     }
-    let (signed, given) = (signed_files(context.files)?, &context.trust.keys);
+    let keys = match PublicKeys::read(bytes) {
+        Ok(keys) => keys,
+        Err(error) => return unreadable(&error.to_string()),
+    };
+    let signed = signed_files(context.files)?;
     let is_taken = |trust: &Trust| signed.iter().any(|file| file.text(trust).is_ok());
-    let known = given.fingerprints();
-    let is_given = keys.fingerprints().iter().any(|key| known.contains(key));
-    if !given.is_empty() && !is_given && is_taken(context.trust) {
-        return Ok(Some(ClientFault::OtherKeys));
-    }
     let fingerprints = keys.clone().without(&context.takes.keys).fingerprints();
-    if is_given && !fingerprints.is_empty() {
-        return Ok(Some(ClientFault::MoreKeys { fingerprints }));
+    if !context.trust.keys.is_empty() && !fingerprints.is_empty() && is_taken(context.trust) {
+        let noun = if fingerprints.len() == 1 { "key" } else { "keys" };
+        return Ok(Some(format!(
+            "has the {noun} {} beside those given, and clients take what is signed by them: give them \
+             by --key, too, if they belong there",
+            few(&fingerprints, 3)
+        )));
     }
     let is_right = signed.is_empty() || is_taken(&Trust { keys, ..*context.trust });
-    Ok((!is_right).then_some(ClientFault::NoSigner))
+    let reason =
+        "has no key by which an index of the repository is signed, or one that is not valid";
+    Ok((!is_right).then(|| reason.to_owned()))
 }

@@ -7,12 +7,10 @@ use std::path::Path;
 use rockpack_base::content::{is_folder, list};
 use rockpack_base::error::Result;
 use rockpack_base::formats::checked_json;
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::context::Context;
-use crate::package::indexed::Indexed;
-use crate::verify::problem::{Problem, StateFault};
+use crate::verify::problem::Problem;
 
 /// The folder in which the writer of a repository keeps its states.
 const FOLDER: &str = ".rockpack";
@@ -73,15 +71,15 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
         let bytes = context.files.read(&path, "a state");
         match bytes.and_then(|bytes| checked_json::read::<Value>(&bytes, is_unchecked)) {
             Err(error) => {
-                let fault = StateFault::Unreadable { reason: error.to_string() };
-                context.problems.add(Problem::StateMismatch { file, fault });
+                let reason = format!("cannot be read, and `repo` refuses it: {error}");
+                context.problems.add(Problem::StateMismatch { file, reason });
             }
             // The lists of an interrupted publication are no objects.
             Ok(value) if value.is_object() => {
                 let is_next = next.is_some();
                 if !is_next && !is_folder(&context.root.join(folder))? {
-                    let (file, fault) = (file.clone(), StateFault::NoIndex);
-                    context.problems.add(Problem::StateMismatch { file, fault });
+                    let reason = "is the state of indexes that are not there".to_owned();
+                    context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
                 }
                 context.states.push(State { file, channel, is_next, value });
             }
@@ -91,14 +89,9 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Compares the state of a channel with its indexes, which have the entries `listed` by the paths of packages. `entry`
-/// makes the entry of a package with its yank. Indexes that are not as they should be say nothing about the state.
-pub(super) fn compare<T: PartialEq>(
-    context: &mut Context<'_>,
-    channel: &str,
-    mut listed: BTreeMap<&str, &T>,
-    entry: impl Fn(&str, &Indexed, Option<&str>) -> Option<T>,
-) {
+/// Compares the state of a channel with its indexes, which list packages by their paths with their SHA-256. Indexes that
+/// are not as they should be say nothing about the state.
+pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTreeMap<&str, &str>) {
     let states: Vec<&State> =
         context.states.iter().filter(|state| state.channel == channel).collect();
     // Beside a next state, either of both may be that of the indexes.
@@ -108,16 +101,16 @@ pub(super) fn compare<T: PartialEq>(
     }
     let mut differing = Vec::new();
     for (path, record) in value.get("records").and_then(Value::as_object).into_iter().flatten() {
-        let indexed = record.get("indexed").and_then(|it| Indexed::deserialize(it).ok());
-        let yanked = record.get("yanked").and_then(Value::as_str);
-        let stated = indexed.and_then(|indexed| entry(path, &indexed, yanked));
-        if stated.is_none() || stated.as_ref() != listed.remove(path.as_str()) {
+        let stated = record.get("indexed").and_then(|it| it.get("sha256")?.as_str());
+        if stated.is_none() || stated != listed.remove(path.as_str()) {
             differing.push(path.clone());
         }
     }
     differing.extend(listed.into_keys().map(str::to_owned));
     for package in differing {
-        let fault = StateFault::Differs { package };
-        context.problems.add(Problem::StateMismatch { file: file.clone(), fault });
+        let reason = format!(
+            "says other things of {package} than the indexes: it may be of an earlier publication"
+        );
+        context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
     }
 }

@@ -1,8 +1,6 @@
 //! XML as trees, as far as indexes need it. Memory is bounded by the bytes that are read, times a small
 //! number.
 
-use std::collections::BTreeSet;
-
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rockpack_base::error::{Error, Kind, Result};
@@ -57,14 +55,6 @@ impl Element {
     /// The children of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |child| child.name == name)
-    }
-
-    /// A name that two children have, other than those that may repeat: [`Self::child`] is the first
-    /// of them, and other readers may take another.
-    pub fn twice(&self, may_repeat: &[&str]) -> Option<&str> {
-        let mut seen = BTreeSet::new();
-        let names = self.children.iter().map(|child| child.name.as_str());
-        names.filter(|name| !may_repeat.contains(name)).find(|name| !seen.insert(*name))
     }
 
     /// The text of a child, or an empty one.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::set::Sets;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::wheel::Wheel;
-use crate::verify::problem::{BadSharing, PathConflict, Problem, Problems};
+use crate::verify::problem::{OWNED_TWICE, PathConflict, Problem, Problems};
 
 /// The contents of a file in the wheels of a project, each with the first wheel that has it.
 type Contents<'a> = BTreeMap<Sha, &'a str>;
@@ -43,7 +43,7 @@ pub(super) fn check(sets: &Sets<'_>, copies: &BTreeSet<&str>, problems: &mut Pro
                 && told.insert([*first, *project])
             {
                 let (first, second) = (first_file.to_owned(), second_file.to_owned());
-                let conflict = PathConflict::Owners { sharing: BadSharing::Path, first, second };
+                let conflict = PathConflict::Owners { sharing: OWNED_TWICE, first, second };
                 problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), conflict });
             }
         }

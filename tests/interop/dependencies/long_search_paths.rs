@@ -95,23 +95,3 @@ fn they_are_rewritten() {
     let told = verified(&case);
     assert!(told.contains("exit status: 0"), "{told}");
 }
-
-/// Verification reads the paths itself: the loader otherwise knows the last folder only from a package
-/// that no dependency brings.
-#[test]
-fn verification_reads_them_whole() {
-    need(&TOOLS);
-    let removed = "[relations.rocm-other]\ndeb.remove = ['rocm-common']\n\
-                   rpm.remove = ['rocm-common']\n";
-    for (last, code) in [("$ORIGIN/../lib", 0), ("$ORIGIN/../lib64", 1)] {
-        let case = Case::new();
-        let library = case.stage("other").join("lib/libother.so.1");
-        case.library(&library, "");
-        let options = format!("-Wl,-rpath,{}", long("$ORIGIN/..", last));
-        case.program(&case.stage("user").join("bin/user"), &library, &options);
-        case.built(removed, &[]);
-        let told = verified(&case);
-        assert!(told.contains(&format!("exit status: {code}")), "{told}");
-        assert_eq!(told.contains("which the loader finds by"), code == 1, "{told}");
-    }
-}

@@ -62,16 +62,6 @@ impl Case {
         (output.status.code(), problems.collect())
     }
 
-    /// The problems of `verify` without the receipt, whose findings would explain them.
-    fn unexplained(&self) -> String {
-        assert_eq!(self.verified(), (Some(0), Vec::new()));
-        fs::remove_file(self.path("out/packages.json")).unwrap();
-        let (status, problems) = self.verified();
-        assert_eq!(status, Some(1), "{problems:?}");
-        fs::remove_dir_all(self.path("out")).unwrap();
-        problems.join("\n")
-    }
-
     /// Compiles `source` into `file` with the words of `options`.
     fn compile(&self, file: &Path, source: &str, options: &str) {
         fs::create_dir_all(file.parent().unwrap()).unwrap();

@@ -47,12 +47,6 @@ fn a_private_library_that_no_search_path_leads_to_is_a_finding() {
         let told = case.built("", &["--format", format]);
         assert_eq!(told.matches("R095").count(), 1, "{told}");
         assert!(told.contains(unreached), "{told}");
-        let problem = "/opt/rocm-7.1/lib/tool/deep/libdeep.so needs libprivate.so.1, which is \
-                       /opt/rocm-7.1/lib/rocm_sysdeps/lib/libprivate.so.1 of rocm-other";
-        let problems = case.unexplained();
-        assert!(problems.contains("V063 rocm-user"), "{problems}");
-        assert!(problems.contains(problem), "{problems}");
-        assert!(problems.contains("where the loader does not look for it"), "{problems}");
     }
     case.built("", &["--format", "deb"]);
     assert!(loaded(&case, "lib/tool/deep/libdeep.so").contains("libprivate.so.1 => not found"));
@@ -77,8 +71,6 @@ fn a_search_path_through_a_link_to_a_folder_leads_to_the_library() {
     std::os::unix::fs::symlink("lib", link).unwrap();
     let told = case.built("", &["--format", "deb"]);
     assert!(!told.contains("R095"), "{told}");
-    std::fs::remove_file(case.path("out/packages.json")).unwrap();
-    assert_eq!(case.verified(), (Some(0), Vec::new()));
     assert!(!loaded(&case, "lib/tool/deep/libdeep.so").contains("not found"));
 }
 
@@ -107,7 +99,5 @@ fn a_library_that_a_program_finds_by_its_rpath_is_none() {
         assert_eq!(!told.contains("R095"), reaches, "{told}");
         assert_eq!(case.verified(), (Some(0), Vec::new()));
         assert_eq!(!loaded(&case, "bin/user").contains("not found"), reaches);
-        std::fs::remove_file(case.path("out/packages.json")).unwrap();
-        assert_eq!(case.verified().1.is_empty(), reaches);
     }
 }

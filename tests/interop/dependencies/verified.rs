@@ -59,23 +59,6 @@ fn v063_a_library_of_the_set_that_is_not_depended_on() {
 }
 
 #[test]
-fn v063_a_library_that_the_loader_is_not_told_of() {
-    tools::need(&TOOLS);
-    let removed = "[relations.rocm-other]\ndeb.remove = ['rocm-common']\n\
-                   rpm.remove = ['rocm-common']\n";
-    let case = needs("lib", "");
-    case.built(removed, &["--format", "deb"]);
-    let untold = format!(
-        "V063 rocm-user_7.1.0-1_amd64.deb: {USER}, which the loader finds by \
-         rocm-common_7.1.0-1_all.deb alone, and no dependency brings that"
-    );
-    assert_fails(&case, &[&untold]);
-    let case = needs("lib", "-Wl,-rpath,$ORIGIN/../lib");
-    case.built(removed, &[]);
-    assert_passes(&case);
-}
-
-#[test]
 fn v063_a_library_of_the_distribution_that_is_not_depended_on() {
     tools::need(&TOOLS);
     let case = needs("lib", "");

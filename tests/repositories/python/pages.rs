@@ -190,7 +190,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
                 let refresh = "<meta http-equiv=\"refresh\" content=\"0; url=x\"><title>";
                 changed(&out.join("simple/demo/index.html"), "<title>", refresh);
             },
-            &["V071"],
+            &["V104"],
         ),
         (
             "tracks",
@@ -198,7 +198,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
                 let tracks = "\"api-version\":\"1.1\",\"tracks\":[\"https://x\"]";
                 changed(&out.join("simple/index.json"), "\"api-version\":\"1.1\"", tracks);
             },
-            &["V071"],
+            &["V104"],
         ),
         (
             "outside",
@@ -210,7 +210,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
             |out| {
                 changed(&out.join("simple/demo/index.html"), "<title>", "<base href=\"/\"><title>")
             },
-            &["V071"],
+            &["V104"],
         ),
         (
             "facts",
@@ -218,7 +218,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
                 changed(&out.join("simple/demo/index.json"), "\"name\":\"demo\"", "\"name\":\"x\"");
                 changed(&out.join("simple/index.json"), "\"1.1\"", "\"2.0\"");
             },
-            &["V071"],
+            &["V104"],
         ),
         (
             "list-gone",

@@ -2,19 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::set::{InstalledSet, LinkedFile};
+use super::set::InstalledSet;
 use crate::package::Format;
-use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Installed;
-use crate::verify::own::linked_versions::LinkedVersions;
-use crate::verify::paths::folder_of;
 use crate::verify::problem::{LibraryLack, PackagePath};
 
 /// How the names of libraries begin that rpm makes capabilities of.
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
 
 /// The packages that come with a package.
-pub(in crate::verify::checks) struct Brought<'a> {
+pub(super) struct Brought<'a> {
     set: &'a InstalledSet<'a>,
     package: &'a Installed,
     /// Files of the packages.
@@ -23,11 +20,11 @@ pub(in crate::verify::checks) struct Brought<'a> {
     outside: BTreeSet<&'a str>,
     /// Whether some of it is of the same version as a package of the set: a part of the set is not
     /// here, and nothing is known of what it would bring.
-    pub(in crate::verify::checks) is_cut: bool,
+    is_cut: bool,
 }
 
 impl<'a> Brought<'a> {
-    pub(in crate::verify::checks) fn of(set: &'a InstalledSet<'a>, package: &'a Installed) -> Self {
+    pub(super) fn of(set: &'a InstalledSet<'a>, package: &'a Installed) -> Self {
         let mut brought = Self {
             set,
             package,
@@ -57,62 +54,21 @@ impl<'a> Brought<'a> {
         brought
     }
 
-    pub(in crate::verify::checks) fn has(&self, package: &Installed) -> bool {
+    fn has(&self, package: &Installed) -> bool {
         self.files.contains(package.file.as_str())
     }
 
-    /// Why `user` does not get the library `name`.
-    pub(super) fn lack(&self, name: &str, user: &LinkedFile<'_>) -> Option<LibraryLack> {
+    /// Why the package does not get the library `name`.
+    pub(super) fn lack(&self, name: &str) -> Option<LibraryLack> {
         let holders = self.set.holders.get(name).map(Vec::as_slice).unwrap_or_default();
-        let here: Vec<_> = holders.iter().filter(|(package, _)| self.has(package)).collect();
-        if !here.is_empty() {
-            let lacks = here.iter().map(|(package, path)| self.unreached(package, path, user));
-            let lack = lacks.collect::<Option<Vec<LibraryLack>>>()?.pop()?;
-            let is_elsewhere = matches!(lack, LibraryLack::OutOfReach(_))
-                && (self.is_cut || self.leads_outside(name, true));
-            return Some(lack).filter(|_| !is_elsewhere);
-        }
-        if self.is_cut || self.leads_outside(name, !holders.is_empty()) {
+        let comes_along = holders.iter().any(|(package, _)| self.has(package));
+        if comes_along || self.is_cut || self.leads_outside(name, !holders.is_empty()) {
             return None;
         }
         Some(match holders.first() {
             Some((other, path)) => LibraryLack::NotBrought(PackagePath::new(&other.file, *path)),
             None => LibraryLack::NoDependency,
         })
-    }
-
-    /// Why the loader does not find the library at `path` of `holder`: neither a search path nor
-    /// its configuration leads there, or that is in a package that does not come along.
-    fn unreached(
-        &self,
-        holder: &Installed,
-        path: &str,
-        user: &LinkedFile<'_>,
-    ) -> Option<LibraryLack> {
-        let folder = folder_of(path);
-        if self.set.searches(user, folder) {
-            return None;
-        }
-        match self.set.loader.get(folder) {
-            Some(tellers) if tellers.iter().any(|teller| self.has(teller)) => None,
-            Some(tellers) => tellers.first().map(|t| LibraryLack::Untold(t.file.clone())),
-            None if self.set.is_told(folder) => None,
-            None => Some(LibraryLack::OutOfReach(PackagePath::new(&holder.file, path))),
-        }
-    }
-
-    /// The library `name` that comes along, if none that does has `version`.
-    pub(super) fn without_version(&self, name: &str, version: &str) -> Option<PackagePath> {
-        let holders = self.set.holders.get(name).into_iter().flatten();
-        let mut found = None;
-        for (package, path) in holders.filter(|(package, _)| self.has(package)) {
-            let Some(versions) = versions_of(package, path) else { continue };
-            if versions.defined.contains(version) {
-                return None;
-            }
-            found = Some(PackagePath::new(&package.file, *path));
-        }
-        found
     }
 
     /// Whether a dependency leads to a library outside of the set, which may have one of that name.
@@ -141,13 +97,5 @@ impl<'a> Brought<'a> {
     fn all_wishes(&self) -> impl Iterator<Item = &str> {
         let packages = self.set.packages.iter().filter(|package| self.has(package));
         packages.flat_map(|package| package.named.iter().map(String::as_str))
-    }
-}
-
-/// The symbol versions of the library at `path` of `package`.
-fn versions_of<'a>(package: &'a Installed, path: &str) -> Option<&'a LinkedVersions> {
-    match &package.paths.get(path)?.facts()?.class {
-        Class::Host(host) => host.elf.linked.versions.as_ref(),
-        _ => None,
     }
 }

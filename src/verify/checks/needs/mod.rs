@@ -1,4 +1,4 @@
-//! Whether what programs and libraries link to comes with their packages, and is found there.
+//! Whether what programs and libraries link to comes with their packages.
 //!
 //! Each needed library has to be in the package itself or in one that its dependencies bring, or a
 //! dependency has to lead out of the set:
@@ -12,19 +12,14 @@
 //! table nor the set knows passes, and so does one whose package depends on something that no table
 //! knows.
 //!
-//! A library of the set has to lie where the loader looks: in a folder that a search path names, or
-//! that a package which comes along tells the loader of. It has to have the symbol versions that are
-//! needed of it. A library that was meant to be found by its name has to lie so that it is
-//! ([`misplaced`]).
+//! The build judges where loaders look and which symbol versions libraries have, and reports it.
 //!
 //! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
-//! reach (`R095`), versions that it did not find (`R074`), libraries that are misplaced (`R083`),
-//! those that its configuration names no dependency for (`R094`), files that it did not ask (`R093`).
+//! reach (`R095`), those that its configuration names no dependency for (`R094`), files that it did not
+//! ask (`R093`).
 
 mod brought;
-mod misplaced;
 mod set;
-mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -36,12 +31,11 @@ use crate::dependencies::Distribution;
 use crate::package::Format;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{Problem, Problems};
-pub(super) use brought::Brought;
-use set::LinkedFile;
-pub(super) use set::{InstalledSet, normal};
+use brought::Brought;
+use set::{InstalledSet, LinkedFile};
 
 /// Library → the packages that have it, in all distributions with a table.
-pub(super) type LibraryTables = BTreeMap<String, BTreeSet<String>>;
+type LibraryTables = BTreeMap<String, BTreeSet<String>>;
 
 /// Checks the packages of a set, all of one format.
 pub(in crate::verify) fn check(
@@ -61,8 +55,6 @@ pub(in crate::verify) fn check(
         let Some(package) = files.first().map(|file| file.package) else { continue };
         let brought = Brought::of(&set, package);
         check_libraries(&brought, files, excuses, problems);
-        versions::check(&brought, files, excuses, problems);
-        misplaced::check(&set, &brought, files, excuses, problems);
     }
     Ok(())
 }
@@ -85,7 +77,7 @@ fn check_libraries(
             if excuses.leaves_open(name, user.package.format, user.path) {
                 return None;
             }
-            Some((user, brought.lack(name, user)?))
+            Some((user, brought.lack(name)?))
         });
         if let Some((user, lack)) = lack {
             let (package, path) = (user.package.file.clone(), user.path.to_owned());

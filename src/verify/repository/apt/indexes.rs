@@ -7,8 +7,7 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::apt_index::{IndexFile, Release};
 
 use crate::verify::paths::{folder_of, name_of};
-use crate::verify::problem::IndexDifference;
-use crate::verify::repository::context::{Context, method, sha256, sha512};
+use crate::verify::repository::context::{Context, NOT_ITS_NAME, method, sha256, sha512};
 
 /// Endings of compressed indexes. `Release` lists an index uncompressed, too, even where only
 /// compressed forms of it are stored, as those of Debian's archives are.
@@ -81,13 +80,12 @@ impl<'a> ReleaseIndexes<'a> {
             return Ok(());
         };
         if !is_as_listed(&bytes, file) {
-            let listed_by = "Release".to_owned();
-            context.index_differs(&path, IndexDifference::Bytes { listed_by });
+            context.index_differs(&path, "is not the one that Release lists");
             return Ok(());
         }
         for hashed in hashed.iter().filter(|_| self.by_hash) {
             if context.read(hashed)?.is_some_and(|bytes| !is_as_listed(&bytes, file)) {
-                context.index_differs(hashed, IndexDifference::Digest);
+                context.index_differs(hashed, NOT_ITS_NAME);
             }
         }
         // Forms that only some clients read, like bz2, are left to their digests.
@@ -133,8 +131,8 @@ fn check_unstored(
         // What cannot be read is named where the form itself is looked at.
         let Some(bytes) = context.read(form)? else { continue };
         if context.open(form, &bytes).is_ok_and(|text| !is_as_listed(&text, file)) {
-            let index = name_of(path).to_owned();
-            context.index_differs(form, IndexDifference::Unpacked { index });
+            let reason = format!("does not hold the {} that Release lists", name_of(path));
+            context.index_differs(form, reason);
         }
     }
     Ok(())
@@ -161,7 +159,8 @@ fn keep_text(
         Ok(text) => {
             let stem = format!("{above}/Packages");
             if texts.get(&stem).is_some_and(|other| *other != text) {
-                context.index_differs(path, IndexDifference::Forms);
+                let reason = "its content differs from the other compressed forms of this index";
+                context.index_differs(path, reason);
             }
             texts.insert(stem, text);
         }

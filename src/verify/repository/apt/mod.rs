@@ -8,7 +8,8 @@ use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::apt_index::{Release, parse_date};
 
 use super::context::Context;
-use crate::verify::problem::{IndexContradiction, IndexFault, Problem, SignatureFault};
+use crate::report::words::either;
+use crate::verify::problem::Problem;
 
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
@@ -27,7 +28,6 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     check_name(context, &subject, suite, &release);
     let texts = indexes::check(context, &folder, &release)?;
     packages::check(context, suite, texts);
-    context.releases.insert(suite.to_owned(), release);
     Ok(())
 }
 
@@ -47,7 +47,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
     let has_signature = has_clear || (plain && has_detached);
     // apt asks for InRelease first, and is content with it.
     if !context.trust.keys.is_empty() && !has_signature {
-        context.bad_signature(&clear, SignatureFault::Absent);
+        context.bad_signature(&clear, "is not there");
     }
     if !plain && has_clear {
         let Some(bytes) = context.read_head(&clear)? else { return Ok(None) };
@@ -59,7 +59,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
         return Ok(None);
     };
     let Ok(text) = String::from_utf8(bytes) else {
-        context.bad_index(&path, IndexFault::NotUtf8);
+        context.bad_index(&path, "is no UTF-8");
         return Ok(None);
     };
     for (path, there) in [(&clear, has_clear), (&detached, has_detached)] {
@@ -96,8 +96,10 @@ fn check_name(context: &mut Context<'_>, subject: &str, folder: &str, release: &
     let fields = ["Suite", "Codename"].into_iter().filter_map(|name| release.field(name));
     let names: Vec<String> = fields.map(str::to_owned).collect();
     if !names.is_empty() && !names.iter().any(|name| name == folder) {
-        let folder = folder.to_owned();
-        context.contradicts(subject, IndexContradiction::OtherSuite { names, folder });
+        let names = either(&names, 2);
+        let reason =
+            format!("says that its suite is {names}, but lies in the folder of the suite {folder}");
+        context.contradicts(subject, reason);
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::apt_index::{self, Stanza};
+use rockpack_base::formats::apt_index;
 use rockpack_base::formats::deb::{
     ControlFields, DebFront, DebRelation, FieldName, each_owned_path, parse_control, relations,
     why_unread,
@@ -14,14 +14,12 @@ use rockpack_base::formats::deb::{
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 
 use crate::package::bounds::{Relations, deb_bound, deb_bounds};
-use crate::package::indexed::{Facts, deb_path};
+use crate::package::indexed::deb_path;
 use crate::package::owners::Owner;
 use crate::package::{DEB_FIELDS, Format};
-use crate::verify::problem::{
-    IndexContradiction, IndexFault, IndexedDifference, OpenDependency, Problem, UnreadData,
-};
+use crate::verify::problem::{OpenDependency, Problem, UnreadData};
 use crate::verify::repository::closure::{self, KnownNames, PackageNode, RelationsLeft, Wish};
-use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles};
+use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, IndexedVersion, identity};
 use crate::verify::repository::states;
@@ -45,15 +43,8 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<St
     owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
         deb_path(&named.open(&packages.get(at)?.path).ok()??, is_it)
     });
-    let listed = packages.iter().map(|package| (package.path.as_str(), &package.fields));
-    let channel = format!("apt-{suite}");
-    states::compare(context, &channel, listed.collect(), |path, indexed, _| {
-        let Facts::Deb(package) = &indexed.facts else { return None };
-        let (sha256, sha512) = (indexed.sha256.as_str(), indexed.sha512.as_deref());
-        let mut text = String::new();
-        Stanza { package, path, size: indexed.size, sha256, sha512 }.render(&mut text);
-        apt_index::paragraphs(&text).next()?.ok()
-    });
+    let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
+    states::compare(context, &format!("apt-{suite}"), listed.collect());
 }
 
 /// A package of the suite.
@@ -105,13 +96,12 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
             let own = fields.get("Architecture").cloned().unwrap_or_default();
             let Some(path) = fields.get("Filename").cloned() else {
                 if !std::mem::replace(&mut has_nameless, true) {
-                    context.bad_index(&index, IndexFault::NoFilename);
+                    context.bad_index(&index, "has a package without Filename");
                 }
                 continue;
             };
             if *own != *arch && own != "all" {
-                let package = path.clone();
-                context.contradicts(&index, IndexContradiction::OtherArch { package, arch: own });
+                context.contradicts(&index, format!("has {path}, which is for {own}"));
             }
             let mut is_new = false;
             let package = all.entry(path.clone()).or_insert_with(|| {
@@ -120,13 +110,13 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
                 SuitePackage { path, fields, arch, other_archs: BTreeSet::new() }
             });
             if package.fields != fields {
-                let package = path.clone();
-                context.contradicts(&index, IndexContradiction::Description { package });
+                let reason = format!("describes {path} in another way than an earlier entry");
+                context.contradicts(&index, reason);
             }
             if !is_new && !package.add_arch(&arch) {
-                let arch = of_folder(&arch);
-                context
-                    .contradicts(&index, IndexContradiction::PackageTwice { package: path, arch });
+                let of_arch = of_folder(&arch).map_or(String::new(), |it| format!(" for {it}"));
+                let reason = format!("lists {path}, which an earlier entry lists{of_arch}");
+                context.contradicts(&index, reason);
             }
         }
     }
@@ -219,19 +209,17 @@ fn package_faults(
 ) -> Vec<Problem> {
     let mut faults = Vec::new();
     let compare = |content: &Content| compare(content, &package.fields, data);
-    let differences = named.look(&package.path, &mut faults, compare).unwrap_or_default();
-    faults.extend(differences.into_iter().map(|difference| {
-        let file = package.path.clone();
-        Problem::PackageMismatch { file, difference }
-    }));
+    let differing = named.look(&package.path, &mut faults, compare).unwrap_or_default();
+    faults.extend(differing.iter().map(|property| not_as_indexed(&package.path, property)));
     faults
 }
 
+/// The properties of a package that are not those of its entry in the index.
 fn compare(
     content: &Content,
     fields: &ControlFields,
     data: &mut PackageData,
-) -> Result<Vec<IndexedDifference>> {
+) -> Result<Vec<String>> {
     let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
     content.each_window(|window| {
         sha2::Digest::update(&mut bytes.0, window);
@@ -245,8 +233,7 @@ fn compare(
         None => *name != "SHA512",
         Some(stated) => stated != value,
     });
-    let mut differences: Vec<IndexedDifference> =
-        differ.map(|(name, _)| IndexedDifference::Property((*name).to_owned())).collect();
+    let mut differences: Vec<String> = differ.map(|(name, _)| (*name).to_owned()).collect();
     if !differences.is_empty() {
         return Ok(differences);
     }
@@ -264,7 +251,7 @@ fn compare(
     let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
     for name in names.into_iter().filter(|name| !is_of_the_index(name)) {
         if value_in_index(&control, name) != value_in_index(fields, name) {
-            differences.push(IndexedDifference::Field(name.to_string()));
+            differences.push(format!("field {name}"));
         }
     }
     Ok(differences)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::lists::{RelationEntry, RpmEntry};
 use super::names::REPOMD;
 use crate::package::{Comparison, Format};
-use crate::verify::problem::{IndexFault, OpenDependency};
+use crate::verify::problem::OpenDependency;
 use crate::verify::repository::closure::{self, KnownNames, PackageNode, Wish};
 use crate::verify::repository::context::Context;
 
@@ -20,8 +20,9 @@ pub(super) fn check(context: &mut Context<'_>, primary: &[RpmEntry]) {
         archs.iter().filter(|arch| !["noarch", "src"].contains(*arch)).copied().collect();
     let machines = if machines.is_empty() { vec!["noarch"] } else { machines };
     if machines.len() > MACHINES_MAX {
-        let (count, most) = (machines.len(), MACHINES_MAX);
-        context.bad_index(REPOMD, IndexFault::Architectures { count, most });
+        let count = machines.len();
+        let reason = format!("has packages for {count} architectures, more than {MACHINES_MAX}");
+        context.bad_index(REPOMD, reason);
         return;
     }
     for machine in machines {

@@ -50,8 +50,6 @@ pub(super) struct RpmEntry {
     pub header_range: Option<[String; 2]>,
     /// The relations, by the positions of their lists in [`RELATIONS`].
     relations: Relations,
-    /// The element that the entry has twice.
-    pub twice: Option<String>,
 }
 
 /// Lines of relations by the places of their lists in [`RELATIONS`], each once.
@@ -115,7 +113,6 @@ impl RpmEntry {
                 ["start", "end"].map(|end| range.map_or("", |it| it.attribute(end)).to_owned())
             }),
             relations,
-            twice: package.twice(&[]).or_else(|| format?.twice(&[])).map(str::to_owned),
         }
     }
 }

@@ -12,16 +12,12 @@ use rayon::prelude::*;
 use rockpack_base::content::is_file;
 use rockpack_base::error::Result;
 use rockpack_base::formats::rpm::MissingDigest;
-use rockpack_base::formats::rpm_md::{self, RepositoryRpm};
 
-use super::context::{Context, LOOKED_AT, place, sha256};
+use super::context::{Context, LOOKED_AT, names_outside, place, sha256};
 use super::places::{self, IndexedVersion, identity};
 use super::states;
 use super::xml::Element;
-use crate::package::indexed::Facts;
-use crate::verify::problem::{
-    IndexContradiction, IndexDifference, IndexFault, Problem, SignatureFault,
-};
+use crate::verify::problem::Problem;
 use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;
 use package::Observation;
@@ -59,7 +55,8 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     check_date(context, &repomd);
     let count = repomd.all("data").count();
     if count > LISTS_MAX {
-        context.bad_index(REPOMD, IndexFault::Lists { count, most: LISTS_MAX });
+        let reason = format!("names {count} lists, more than the {LISTS_MAX} that are read");
+        context.bad_index(REPOMD, reason);
         return Ok(());
     }
     let mut lists = RpmLists::default();
@@ -67,11 +64,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     for data in repomd.all("data") {
         let kind = data.attribute("type");
         if !kinds.insert(kind) {
-            context.bad_index(REPOMD, IndexFault::ListTwice { list: kind.to_owned() });
-        }
-        if let Some(child) = data.twice(&[]) {
-            let (list, element) = (kind.to_owned(), child.to_owned());
-            context.bad_index(REPOMD, IndexFault::ElementTwice { list, element });
+            context.bad_index(REPOMD, format!("lists {kind} twice"));
         }
         if let Some((path, text)) = list(context, data)?
             && let Err(error) = lists.read(kind, &text)
@@ -80,11 +73,10 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         }
     }
     let Some(primary) = &lists.primary else {
-        context.bad_index(REPOMD, IndexFault::NoPrimary);
+        context.bad_index(REPOMD, "lists no primary that can be read");
         return Ok(());
     };
     check_ids(context, primary, &lists);
-    check_said_once(context, primary);
     check_places(context, primary);
     let files = lists.filelists.as_ref().map(|list| {
         list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
@@ -94,13 +86,8 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     if let Some(files) = &files {
         paths::check(context, primary, files);
     }
-    let listed = primary.iter().map(|package| (package.path.as_str(), package));
-    states::compare(context, "rpm", listed.collect(), |path, indexed, _| {
-        let Facts::Rpm(package) = &indexed.facts else { return None };
-        let (size, sha256) = (indexed.size, indexed.sha256.as_str());
-        let text = rpm_md::primary(&[RepositoryRpm { package, path, size, sha256 }]).ok()?;
-        lists::primary(&text).ok()?.pop()
-    });
+    let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
+    states::compare(context, "rpm", listed.collect());
     Ok(())
 }
 
@@ -136,7 +123,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let path = format!("{REPOMD}.asc");
     if !is_file(&context.root.join(&path))? {
         if !context.trust.keys.is_empty() {
-            context.bad_signature(&path, SignatureFault::Absent);
+            context.bad_signature(&path, "is not there");
         }
         return Ok(());
     }
@@ -153,19 +140,18 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
 fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec<u8>)>> {
     let path = data.attribute_of("location", "href").to_owned();
     if place(context.root, &path).is_none() {
-        context.bad_index(REPOMD, IndexFault::NamesOutside { path });
+        context.bad_index(REPOMD, names_outside(&path));
         return Ok(None);
     }
     let Some(bytes) = context.read(&path)? else {
         return Ok(None);
     };
     if data.attribute_of("checksum", "type") != "sha256" {
-        context.bad_index(&path, IndexFault::NoSha256);
+        context.bad_index(&path, "is listed without SHA-256");
         return Ok(None);
     }
     if !is_as_stated(&bytes, data, "size", "checksum") {
-        let listed_by = "repomd.xml".to_owned();
-        context.index_differs(&path, IndexDifference::Bytes { listed_by });
+        context.index_differs(&path, "is not the one that repomd.xml lists");
         return Ok(None);
     }
     if !LISTS.contains(&data.attribute("type")) {
@@ -179,7 +165,8 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
         }
     };
     if !is_as_stated(&text, data, "open-size", "open-checksum") {
-        context.index_differs(&path, IndexDifference::OpenText);
+        let reason = "its uncompressed content is not the one that repomd.xml lists";
+        context.index_differs(&path, reason);
     }
     Ok(Some((path, text)))
 }
@@ -200,27 +187,16 @@ fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) 
     let ids: Vec<&str> = primary.iter().map(|package| package.checksum.as_str()).collect();
     let of_primary: BTreeSet<&str> = ids.iter().copied().collect();
     for (kind, ids) in [("primary", Some(ids))].into_iter().chain(lists.ids()) {
-        let list = kind.to_owned();
         let Some(ids) = ids else {
-            context.contradicts(REPOMD, IndexContradiction::ListAbsent { list });
+            context.contradicts(REPOMD, format!("has no {kind}"));
             continue;
         };
         let set: BTreeSet<&str> = ids.iter().copied().collect();
         if set != of_primary {
-            let list = list.clone();
-            context.contradicts(REPOMD, IndexContradiction::OtherPackages { list });
+            context.contradicts(REPOMD, format!("{kind} has other packages than primary"));
         }
         if set.len() != ids.len() {
-            context.contradicts(REPOMD, IndexContradiction::TwiceInList { list });
-        }
-    }
-}
-
-/// Checks that primary has each element of a package once, except its files.
-fn check_said_once(context: &mut Context<'_>, primary: &[RpmEntry]) {
-    for package in primary {
-        if let Some(element) = package.twice.clone() {
-            context.bad_index(&package.path, IndexFault::PackageElementTwice { element });
+            context.contradicts(REPOMD, format!("{kind} has a package twice"));
         }
     }
 }
@@ -286,7 +262,7 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a R
         if seen.insert(path) {
             packages.push(package)
         } else {
-            context.contradicts(path, IndexContradiction::NamedTwice)
+            context.contradicts(path, "is named by primary twice")
         }
     }
     packages

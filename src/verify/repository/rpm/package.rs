@@ -10,8 +10,8 @@ use rpm::{IndexTag, PackageMetadata};
 
 use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
 use crate::signing::Trust;
-use crate::verify::problem::{IndexedDifference, Problem, SignatureFault};
-use crate::verify::repository::context::NamedFiles;
+use crate::verify::problem::Problem;
+use crate::verify::repository::context::{NamedFiles, not_as_indexed};
 
 /// The library of whose required symbol versions createrepo_c keeps the newest.
 const LIBC: &str = "libc.so.6";
@@ -74,19 +74,11 @@ fn compare(
         let same = paths_digest(own.iter().map(|path| &**path).collect()) == files.digest;
         differ.compare("list of files", if same { "" } else { "other" }, "");
     }
-    let faults = differ.0.into_iter().map(|what| {
-        let difference = IndexedDifference::Property(what.to_owned());
-        Observation::Fault(Problem::PackageMismatch { file: package.path.clone(), difference })
-    });
-    let mut seen: Vec<Observation> = faults.collect();
+    let faults = differ.0.into_iter().map(|what| not_as_indexed(&package.path, what));
+    let mut seen: Vec<Observation> = faults.map(Observation::Fault).collect();
     let missing = missing_digest(metadata).into_iter();
     seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
-    let file = package.path.clone();
-    seen.extend(signature(content, &front, trust)?.map(|checked| match checked {
-        Ok(()) => Observation::GoodSignature,
-        Err(SignatureFault::Unsigned) => Observation::Unsigned(file),
-        Err(fault) => Observation::Fault(Problem::BadSignature { file, fault }),
-    }));
+    seen.extend(signature(content, &package.path, &front, trust)?);
     Ok(seen)
 }
 
@@ -167,9 +159,10 @@ fn entry_line(entry: &RelationEntry) -> RelationLine<'_> {
 /// Checks the signature over the header; `None` if there is nothing to check it by.
 fn signature(
     content: &Content,
+    file: &str,
     front: &Front,
     trust: &Trust,
-) -> Result<Option<Result<(), SignatureFault>>> {
+) -> Result<Option<Observation>> {
     let signatures = front
         .metadata
         .raw_signatures()
@@ -178,7 +171,7 @@ fn signature(
         // Without keys, a signature of header and payload together is as good: neither is checked.
         let other = [1002_u32, 1005].map(|tag| front.metadata.signature.entry_is_present(tag));
         let accepted = trust.keys.is_empty() && other.contains(&true);
-        return Ok((!accepted).then_some(Err(SignatureFault::Unsigned)));
+        return Ok((!accepted).then(|| Observation::Unsigned(file.to_owned())));
     }
     if trust.keys.is_empty() {
         return Ok(None);
@@ -186,7 +179,13 @@ fn signature(
     let header = front.header.clone();
     let header = content.read_vec(header, u64::MAX, "rpm header")?;
     let checked = trust.check_packets(&signatures, &header);
-    Ok(Some(checked.map_err(|error| SignatureFault::BadHeader { reason: error.to_string() })))
+    Ok(Some(match checked {
+        Ok(()) => Observation::GoodSignature,
+        Err(error) => {
+            let (file, reason) = (file.to_owned(), format!("its header {error}"));
+            Observation::Fault(Problem::BadSignature { file, reason })
+        }
+    }))
 }
 
 fn bad_tags(error: rpm::Error) -> Error {

@@ -8,13 +8,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use derive_more::Deref;
+use derive_more::{Deref, Display};
 
 use super::values;
 use crate::error::{Error, Kind, Result};
 
 /// The name of a field as written. Names that differ only in case are equal.
-#[derive(Debug, Clone, Deref)]
+#[derive(Debug, Clone, Deref, Display)]
 #[deref(forward)]
 pub struct FieldName(String);
 

@@ -24,8 +24,9 @@ use crate::verify::{self, Options, Report};
 ///
 /// Packages are checked as one set, so it should be whole: a host package alone finds no archives. With
 /// --partial, it need not be: only what the given packages show is checked. With --against, the packages must
-/// have every file and code object of the artifacts, and no others. Of repositories (folders with dists/,
-/// repodata/ or simple/), every index is compared with every package, and, with --key, with its signature.
+/// have every file and code object of the artifacts, and no others. With --key, packages and wheels need a
+/// signed receipt (packages.json, wheels.json). Of repositories (folders with dists/, repodata/ or simple/),
+/// every index is compared with every package, and, with --key, with its signature.
 /// Folders of parts that `build --partition` wrote are joined: all parts must be there and belong to one
 /// plan. Artifacts (one, a shard, or a folder of shards) are checked by component: split ones have host code
 /// in the generic artifact, and code of its arch in each other. A folder's kind is recognised by its

@@ -1,8 +1,8 @@
 //! The receipt `packages.json`: the packages that a build wrote, and where every code object of its input
 //! went.
 //!
-//! A build writes the receipt last, so a folder with a receipt holds a whole set. `verify` treats it as a
-//! claim to be checked against the packages, never as a fact.
+//! A build writes the receipt last, so a folder with a receipt holds a whole set. A reader who trusts its
+//! signature can trust every package whose digest it states; without one, it proves nothing.
 
 pub mod difference;
 mod file_name;

@@ -43,8 +43,8 @@ pub struct VerifyArguments {
     against: Vec<PathBuf>,
     /// Public key that must have made the signatures
     ///
-    /// One of the keys must have signed the indexes of repositories, and packages that are signed; may be
-    /// given several times
+    /// One of the keys must have signed the receipt next to packages or wheels (packages.json.asc), the indexes
+    /// of repositories, and the packages in them that are signed; may be given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
     /// Fail also for packages of a repository that rpm 6 refuses (V106)
@@ -75,7 +75,7 @@ pub struct VerifySettings {
     pub binaries: Vec<PathBuf>,
     /// Fat wheels that wheels were made from.
     pub wheels: Vec<PathBuf>,
-    /// The keys that repositories are trusted by.
+    /// The keys that receipts and repositories are trusted by.
     pub trust: Trust,
     /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,

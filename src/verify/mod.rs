@@ -2,7 +2,7 @@
 //! invariants, with eyes of its own.
 //!
 //! Nothing here uses the split, host binary, pack or emit stages, whose work is checked.
-//! The receipt is a claim like any other; without one, packages are checked against each
+//! A receipt counts as far as its signature goes; without one, packages are checked against each
 //! other and against their own metadata. `--against` compares with the artifacts, whose
 //! bundles are taken apart a second way.
 //!
@@ -42,15 +42,16 @@ use crate::signing::Trust;
 use against::SetComparison;
 use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
-use checks::claims::{self, Claims};
 use checks::excuses::Excuses;
-use checks::{documents, listings};
+use checks::{documents, listings, receipt};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
 use partial::Sieve;
 use subject::Subject;
-use subject::argument::{self, PackageArgument};
+use subject::argument::PackageArgument;
+use subject::receipts::ReceiptReader;
+use subject::wheels::WheelArgument;
 use subject::{joined, kept};
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
@@ -61,22 +62,9 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
 }
 
 fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
-    let Options { folders, against, binaries, trust, budget, .. } = options;
+    let Options { against, binaries, trust, .. } = options;
     let (mut problems, mut report) = (Problems::default(), Report::default());
-    let (mut arguments, mut wheels) = (Vec::new(), Vec::new());
-    for path in paths {
-        match Subject::of(path, *folders)? {
-            Subject::Packages(argument) => arguments.push(*argument),
-            Subject::Wheels(argument) => wheels.push(argument),
-            Subject::Repository(path) => {
-                let mut own = Problems::bounded();
-                repository::check(&path, trust, budget, &mut report, &mut own)?;
-                problems.extend(own);
-            }
-            subject => others::check(subject, budget, progress, &mut report, &mut problems)?,
-        }
-    }
-    argument::each_once(&mut arguments)?;
+    let (mut arguments, wheels) = sort_paths(paths, options, progress, &mut report, &mut problems)?;
     if (against.is_some() || !binaries.is_empty()) && arguments.is_empty() {
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages; wheels are compared with fat wheels"));
@@ -88,21 +76,62 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         )
         .hint("name the host wheel and its device wheels, or the folder that holds them"));
     }
-    if report.repositories == 0 && !trust.keys.is_empty() {
-        return Err(Error::new(Kind::Usage, "--key checks the signatures of a repository")
-            .hint("name one; signatures of packages are checked in a repository that has them"));
+    let is_signable = report.repositories > 0 || !arguments.is_empty() || !wheels.is_empty();
+    if !is_signable && !trust.keys.is_empty() {
+        let message = "--key checks the signatures of receipts and repositories";
+        let hint = "name packages, wheels or a repository";
+        return Err(Error::new(Kind::Usage, message).hint(hint));
     }
     let mut of_packages = Problems::default();
     let parts = joined::join(&mut arguments, &mut of_packages)?;
-    kept::gather(&mut arguments, &mut of_packages);
+    kept::gather(&mut arguments);
     verify_packages(&arguments, options, progress, &mut report, &mut of_packages)?;
     problems.extend(of_packages);
+    if is_signable && report.signatures == 0 {
+        report.unproved.push(Unproved::Origin);
+    }
+    let has_no_receipt = wheels.iter().any(|argument| argument.receipt.is_none())
+        || arguments.iter().any(|it| it.receipt.is_none() && !it.packages.is_empty());
+    if has_no_receipt {
+        report.unproved.extend([Unproved::Scripts, Unproved::Relations, Unproved::Completeness]);
+    }
     wheels::check(&wheels, options, progress, &mut report, &mut problems)?;
     let (more, problems) = (problems.more(), problems.finish());
     // Parts are the set only if nothing at all is wrong with them.
     let joined = parts.filter(|_| problems.is_empty());
-    report.signatures_unchecked = report.repositories > 0 && trust.keys.is_empty();
     Ok(Report { problems, more, joined, ..report })
+}
+
+/// Returns the sets among what `paths` name, and checks everything else.
+fn sort_paths(
+    paths: &[PathBuf],
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<(Vec<PackageArgument>, Vec<WheelArgument>)> {
+    let Options { folders, trust, budget, .. } = options;
+    let mut receipts = ReceiptReader::new(trust);
+    let (mut arguments, mut packages) = (Vec::new(), Vec::new());
+    let (mut wheels, mut wheel_files) = (Vec::new(), Vec::new());
+    for path in paths {
+        match Subject::of(path, *folders, &mut receipts)? {
+            Subject::Package(path) => packages.push(path),
+            Subject::Packages(argument) => arguments.push(*argument),
+            Subject::Wheel(path) => wheel_files.push(path),
+            Subject::Wheels(argument) => wheels.push(argument),
+            Subject::Repository(path) => {
+                let mut own = Problems::bounded();
+                repository::check(&path, trust, budget, report, &mut own)?;
+                problems.extend(own);
+            }
+            subject => others::check(subject, budget, progress, report, problems)?,
+        }
+    }
+    arguments.extend(receipts.sets_of(packages, PackageArgument::of)?);
+    wheels.extend(receipts.sets_of(wheel_files, WheelArgument::of)?);
+    receipts.finish(report, problems);
+    Ok((arguments, wheels))
 }
 
 /// How arguments are read, and what they are compared with.
@@ -117,7 +146,7 @@ pub struct Options<'a> {
     pub wheels: &'a [PathBuf],
     /// How much of the package set is named.
     pub extent: Extent,
-    /// The keys by which repositories are trusted.
+    /// The keys by which receipts and repositories are trusted.
     pub trust: Trust,
     /// The memory budget of all reading.
     pub budget: Budget,
@@ -138,10 +167,10 @@ fn verify_packages(
     for (position, argument) in arguments.iter().enumerate() {
         if let Some(receipt) = &argument.receipt {
             let own = packages.iter_mut().filter(|package| package.argument == position);
-            claims::apply(receipt, &mut own.collect::<Vec<_>>());
+            receipt::apply(receipt, &mut own.collect::<Vec<_>>());
         }
         let own = packages.iter().filter(|package| package.argument == position);
-        check_argument(argument, own, problems)?;
+        check_argument(argument, &own.collect::<Vec<_>>(), &options.budget, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
@@ -161,7 +190,6 @@ fn verify_packages(
     let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
     problems.extend(origins.compare(&sets, progress, &mut sieve, report)?);
     report.may_be_part = receipts.is_empty() && sieve.has_open();
-    report.relations_unread = receipts.is_empty() && options.against.is_some();
     report.undecided = sieve.undecided();
     others::count(&packages, report);
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
@@ -201,11 +229,6 @@ impl Origins<'_> {
                 refuse_unknown(stated.as_ref(), extent)?;
             }
             let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
-            let mut of_receipts = Problems::default();
-            for receipt in receipts {
-                against::receipts::check(receipt, excuses, &inputs, &mut of_receipts);
-            }
-            problems.extend(sieve.sift(of_receipts, std::iter::empty()));
             let all = sets.iter().copied().flatten().copied();
             let prefix = stated.unwrap_or_else(|| against::prefix::likely(all, &inputs));
             for packages in &sets {
@@ -330,17 +353,20 @@ fn file_size(path: &Path) -> u64 {
 }
 
 /// Compares the packages of an argument with its receipt and its documents.
-fn check_argument<'a>(
-    argument: &'a PackageArgument,
-    own: impl Iterator<Item = &'a Installed>,
+fn check_argument(
+    argument: &PackageArgument,
+    own: &[&Installed],
+    budget: &Budget,
     problems: &mut Problems,
 ) -> Result<()> {
-    let (kept, packages): (Vec<_>, Vec<_>) = own.partition(|package| argument.keeps(&package.file));
     if !argument.documents.is_empty() {
-        documents::check(argument, &packages, problems)?;
+        let packages = own.iter().filter(|package| !argument.keeps(&package.file)).copied();
+        documents::check(argument, &packages.collect::<Vec<_>>(), problems)?;
     }
-    let Some(receipt) = &argument.receipt else { return Ok(()) };
-    Claims { receipt, packages, kept, present: argument.names() }.check(problems);
+    if let Some(receipt) = &argument.receipt {
+        receipt::check(receipt, &argument.names(), own, problems);
+        receipt::check_documents(receipt, &argument.documents, budget, problems)?;
+    }
     Ok(())
 }
 

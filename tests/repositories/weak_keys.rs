@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::gpg_keys::key;
-use support::program::rockpack;
 use support::repo_fixture::{
     client_file, deb, failed_checks, publish, refused, repo_at, verify_by,
 };
@@ -133,19 +132,6 @@ fn a_user_id_signed_in_version_3_is_refused_until_there_is_another() {
     let add = ["--cert-digest-algo", "SHA256", "--quick-add-uid", &own, "NAME <ADDRESS>"];
     run(ring.gpg("20230201").args(add));
     signs(&ring, &own);
-}
-
-/// Signatures are those of a repository: a key for packages alone would check nothing.
-#[test]
-fn a_key_to_verify_by_needs_a_repository() {
-    need(&["gpg", "gpgconf", "dpkg-deb"]);
-    let room = tempfile::tempdir().unwrap();
-    let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let own = key(room.path(), "own", "ed25519");
-    let mut verify = rockpack();
-    verify.arg("verify").arg(one.parent().unwrap()).arg("--key").arg(&own.public);
-    let (said, code) = refused(&mut verify);
-    assert!(code == 64 && said.contains("--key checks the signatures of a repository"), "{said}");
 }
 
 /// Clients judge the primary key as well as the subkey that signs.

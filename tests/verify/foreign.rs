@@ -137,25 +137,6 @@ fn headers_that_rpm_refuses_or_that_leave_code_out_are_named() {
     }
 }
 
-/// Relations decide what else is installed, and are in the receipt.
-#[test]
-fn relations_that_the_receipt_does_not_have_are_named() {
-    need(&["dpkg-deb"]);
-    let set = Set::of_debs();
-    let before = fs::read(set.path("packages.json")).unwrap();
-    set.edit_control(&set.kernels("gfx110x"), "Recommends", "evil");
-    set.fires(&[], &[]);
-    let mut receipt = rockpack::receipt::Receipt::parse(&before).unwrap();
-    set.edit_receipt(|edited| {
-        for (own, before) in edited.packages.iter_mut().zip(&mut receipt.packages) {
-            own.relations = std::mem::take(&mut before.relations);
-        }
-    });
-    let run = set.verify(&[]);
-    assert_eq!(run.codes(), ["V002"], "{}", run.text);
-    assert!(run.text.contains("states `recommends: evil`, which the receipt"), "{}", run.text);
-}
-
 /// The place of a kernel archive in the list of files.
 fn of_archive(tags: &[Tagged]) -> usize {
     let names = tags.iter().find(|(tag, _)| *tag == 1117).unwrap();

@@ -6,7 +6,6 @@
 extern crate support;
 
 mod artifacts;
-mod claims;
 mod contents;
 mod databases;
 mod debug_files;
@@ -21,6 +20,7 @@ mod receipt;
 mod references;
 mod shared_code;
 mod shipped;
+mod signed;
 mod tampering;
 mod twice;
 mod wheels;

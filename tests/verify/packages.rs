@@ -5,10 +5,8 @@
 use std::fs;
 use std::process::Command;
 
-use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectPlace, PackageRecord};
 use support::program::rockpack;
-use support::sweep::or_all;
 use support::tampered::{self, Archive, Set, patch};
 use support::tools;
 
@@ -83,6 +81,7 @@ fn json_has_a_stable_shape() {
         "archive_rows": 24,
         "code_objects": 24,
         "input_code_objects": 45,
+        "unproved": ["origin"],
         "problems": [{
             "code": "V003",
             "name": "receipt-incomplete",
@@ -112,8 +111,9 @@ fn text_says_what_failed_and_what_was_read() {
         "{text}"
     );
     let warned = "the build warned of 3 things, which no check fails for";
+    let unproved = "not proved: the origin, because no signature was checked (--key)";
     let explain = "`rockpack explain CODE` says what a code means and what solves it";
-    assert_eq!(lines[2..], [warned, explain, "1 check failed"]);
+    assert_eq!(lines[2..], [warned, unproved, explain, "1 check failed"]);
     let noted = rockpack().arg("verify").arg(set.path("")).output().unwrap().stderr;
     let noted = String::from_utf8(noted).unwrap();
     let codes: Vec<&str> = noted.lines().map(|line| &line[..13]).collect();
@@ -130,23 +130,6 @@ fn v001_a_truncated_package() {
             let run = set.verify(&[]);
             assert_eq!(run.status, 1, "{}", run.text);
             assert!(run.codes().contains(&"V001".to_owned()), "{len}: {}", run.text);
-        }
-        fs::write(set.path(name), bytes).unwrap();
-    }
-}
-
-#[test]
-fn v001_or_v002_a_flipped_byte() {
-    let set = Set::of_both_formats();
-    for name in [&set.kernels("gfx110x"), "rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"] {
-        let bytes = fs::read(set.path(name)).unwrap();
-        for at in (0..bytes.len()).step_by(bytes.len() / or_all(11, 23)) {
-            let mut flipped = bytes.clone();
-            flipped[at] ^= 0x20;
-            fs::write(set.path(name), flipped).unwrap();
-            let run = set.verify(&[]);
-            let noticed = ["V001", "V002"].iter().any(|code| run.codes().contains(&(*code).into()));
-            assert!(noticed && run.status == 1, "{at}: {}", run.text);
         }
         fs::write(set.path(name), bytes).unwrap();
     }
@@ -176,12 +159,8 @@ fn v041_a_name_that_is_too_long() {
 
 #[test]
 fn v002_a_receipt_that_lies() {
-    let lies: [fn(&mut PackageRecord); 4] = [
-        |record| record.sha256 = "0".repeat(64),
-        |record| record.size += 1,
-        |record| record.members.iter_mut().find(|m| m.kind == MemberKind::File).unwrap().mode ^= 1,
-        |record| drop(record.members.pop()),
-    ];
+    let lies: [fn(&mut PackageRecord); 2] =
+        [|record| record.sha256 = "0".repeat(64), |record| record.size += 1];
     for set in [Set::of_debs(), Set::of_rpms()] {
         for lie in lies {
             lie_of_kernels(&set, lie);
@@ -190,13 +169,12 @@ fn v002_a_receipt_that_lies() {
     }
 }
 
-/// A `.deb` says itself which archs it is for; what an `.rpm` has shows it.
+/// Only the receipt says which archs an `.rpm` is for.
 #[test]
-fn v002_or_v022_a_receipt_that_lies_about_archs() {
-    for (set, code) in [(Set::of_debs(), "V002"), (Set::of_rpms(), "V022")] {
-        lie_of_kernels(&set, |record| record.archs = vec!["gfx1100".to_owned()]);
-        set.fires(&[], &[code]);
-    }
+fn v022_a_receipt_that_lies_about_archs() {
+    let set = Set::of_rpms();
+    lie_of_kernels(&set, |record| record.archs = vec!["gfx1100".to_owned()]);
+    set.fires(&[], &["V022"]);
 }
 
 fn lie_of_kernels(set: &Set, lie: fn(&mut PackageRecord)) {
@@ -268,13 +246,8 @@ fn v010_a_row_is_dropped() {
 }
 
 #[test]
-fn v010_the_receipt_names_another_package() {
+fn v010_the_receipt_names_another_archive() {
     for set in [Set::of_debs(), Set::of_rpms()] {
-        set.edit_receipt(|receipt| {
-            receipt.code_objects[0].package = "rocm-blas-gfx120x".to_owned()
-        });
-        set.fires(&[], &["V010"]);
-        set.fresh_receipt();
         set.edit_receipt(|receipt| {
             let CodeObjectPlace::Archive { archive, .. } = &mut receipt.code_objects[0].place
             else {

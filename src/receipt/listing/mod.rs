@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use code_digest::{CodeRow, code_digest, code_digests};
 pub use owners::{OwnedMember, Owners};
-pub use package::{listed, payload_member, relations};
+pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 
 use crate::package::updates::{Offered, Wish};

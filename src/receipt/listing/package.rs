@@ -36,17 +36,6 @@ pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
     Ok(package)
 }
 
-/// The relations that a package file states, as a receipt records them.
-pub fn relations(reader: &PackageReader) -> Vec<RelationRecord> {
-    match reader {
-        PackageReader::Deb(deb) => deb_relations(deb),
-        PackageReader::Rpm(rpm) => {
-            let metadata = rpm.metadata();
-            rpm_relations(metadata, metadata.get_name().unwrap_or_default())
-        }
-    }
-}
-
 fn digest(bytes: &mut dyn Read) -> Result<String> {
     let mut hasher = Sha256::new();
     let mut window = vec![0; WINDOW];

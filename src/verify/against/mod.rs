@@ -15,7 +15,6 @@ mod host;
 pub(super) mod inputs;
 mod plain;
 pub(super) mod prefix;
-pub(super) mod receipts;
 pub(super) mod split_inputs;
 pub(super) mod wrapper_keys;
 

@@ -113,11 +113,8 @@ mod tests {
 
     #[test]
     fn code_objects_stand_under_the_numbers_of_their_own_binary() {
-        let facts = [0, 1].map(|byte| CodeObjectFacts {
-            size: 1,
-            sha256: [byte; 32],
-            nature: Nature::Neutral,
-        });
+        let facts =
+            [0, 1].map(|byte| CodeObjectFacts { sha256: [byte; 32], nature: Nature::Neutral });
         let mut rows = InstalledRows::new();
         for (key, facts) in [
             ("lib/a#0", &facts[0]),

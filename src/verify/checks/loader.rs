@@ -131,7 +131,7 @@ mod tests {
             let row = archive.rows.entry("k#0".to_owned()).or_default();
             row.insert((*target).to_owned(), ordinal);
             let nature = Nature::Compiled(own.parse().unwrap());
-            archive.code_objects.push(Some(CodeObjectFacts { size: 0, sha256: [0; 32], nature }));
+            archive.code_objects.push(Some(CodeObjectFacts { sha256: [0; 32], nature }));
         }
         let arch = rows[0].0.parse::<Target>().unwrap().base().clone();
         Loader::new(&archive, &arch).unwrap().faults("k#0")

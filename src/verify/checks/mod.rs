@@ -1,7 +1,6 @@
 //! The checks of packages: each by itself, those of a set among each other, and against their
 //! receipts and documents.
 
-pub(super) mod claims;
 pub(super) mod conflicts;
 pub(super) mod contents;
 pub(super) mod dependencies;
@@ -15,10 +14,9 @@ pub(super) mod markers;
 pub(super) mod needs;
 pub(super) mod ownership;
 pub(super) mod pairs;
-pub(super) mod recorded;
+pub(super) mod receipt;
 pub(super) mod scope;
 pub(super) mod set_archives;
-mod stated;
 mod transformed;
 pub(super) mod twice;
 

@@ -42,8 +42,10 @@ pub(super) fn check(
         }
         Subject::Prefix(path) => check_prefix(&path, budget, progress, report, problems),
         Subject::File(path) => check_file(&path, budget, report, problems),
-        Subject::Packages(_) => Err(Error::bug("packages are checked as a set")),
-        Subject::Wheels(_) => Err(Error::bug("wheels are checked together")),
+        Subject::Package(_) | Subject::Packages(_) => {
+            Err(Error::bug("packages are checked as a set"))
+        }
+        Subject::Wheel(_) | Subject::Wheels(_) => Err(Error::bug("wheels are checked together")),
         Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
     }
 }

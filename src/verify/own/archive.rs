@@ -31,7 +31,6 @@ pub(in crate::verify) struct ArchiveFacts {
 /// One distinct code object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct CodeObjectFacts {
-    pub(in crate::verify) size: u64,
     pub(in crate::verify) sha256: Sha,
     pub(in crate::verify) nature: Nature,
 }
@@ -108,7 +107,7 @@ pub(in crate::verify) fn read(content: &Content) -> Result<ArchiveFacts> {
 fn examine(content: &Content) -> Result<CodeObjectFacts> {
     let (sha256, head) = digest_and_head(content, ELF_HEADER)?;
     check_linked(&Content::of_bytes(head.clone()))?;
-    Ok(CodeObjectFacts { size: content.len(), sha256, nature: nature(head)? })
+    Ok(CodeObjectFacts { sha256, nature: nature(head)? })
 }
 
 /// Refuses a code object whose header loaders refuse; `content` begins with it. Unlinked objects, which

@@ -10,7 +10,6 @@ use super::facts::{Class, FileFacts};
 use super::index;
 use crate::package::bounds::Bound;
 use crate::package::{Comparison, Format};
-use crate::receipt::RelationRecord;
 use crate::verify::problem::PackagePath;
 
 /// A package: its files and its metadata.
@@ -39,9 +38,6 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) provides: Vec<Bound<'static>>,
     /// The packages that cannot be installed beside it.
     pub(in crate::verify) excludes: Vec<Against>,
-    /// All relations that it states, in the form of receipts, without those that follow from the package
-    /// itself.
-    pub(in crate::verify) relations: Vec<RelationRecord>,
     /// The archs that the package or the receipt states; `None` if neither does.
     pub(in crate::verify) stated_archs: Option<Vec<String>>,
     /// The side it must be on; `None` if that follows from its content.

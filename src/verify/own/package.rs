@@ -16,7 +16,6 @@ use super::installed::{Against, Installed, InstalledNode};
 use super::{facts, rpm_header};
 use crate::package::bounds::{Bound, deb_bounds};
 use crate::package::{Comparison, Format};
-use crate::receipt::listing;
 use crate::verify::problem::{DigestFault, PackagePath, PathConflict, Problem, Problems};
 
 /// The control field of a kernel `.deb` that names its archs.
@@ -43,7 +42,6 @@ pub(in crate::verify) fn read(
         argument,
         size: package.len(),
         sha256: package.sha256()?,
-        relations: listing::relations(&reader),
         ..said
     };
     let mut problems = Problems::default();

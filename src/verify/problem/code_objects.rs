@@ -60,45 +60,21 @@ impl CodeLoss {
 pub enum RecordFault {
     /// No package installs the file.
     NotInstalled,
-    /// The archive does not have the code object under this key.
-    NotAtKey { key: String },
-    /// The file is another.
-    NotTheFile,
-    /// The file is not for the target.
-    Target(String),
-    /// This entry of a bundle is another.
-    NotTheEntry { id: String, target: String },
-    /// The file cannot hold it.
-    OtherKind,
-    /// The receipt has it more often than the file.
-    TooOften,
-    /// The artifacts have it in other shards.
-    OtherShard { shards: Vec<String>, stated: String },
-    /// The file is in another package.
-    OtherPackage { package: String, stated: String },
+    /// The file does not have it, or not under this key or entry.
+    NotAtPlace { key: Option<String> },
 }
 
 impl RecordFault {
     fn message(&self, installed: &str, sha256: &str) -> String {
-        let fault = match self {
+        match self {
             Self::NotInstalled => {
-                return format!("{sha256} is said to be in {installed}, which no package installs");
+                format!("{sha256} is said to be in {installed}, which no package installs")
             }
-            Self::OtherPackage { package, stated } => {
-                return format!("{installed} is in {package}, not in {stated}");
+            Self::NotAtPlace { key: Some(key) } => {
+                format!("{sha256} is not at {key} in {installed}")
             }
-            Self::OtherShard { shards, stated } => {
-                let shards = few(shards, 5);
-                return format!("{sha256} is in {shards}, and the receipt says in {stated}");
-            }
-            Self::TooOften => "has more records than there are such code objects".to_owned(),
-            Self::NotAtKey { key } => format!("is not at {key}"),
-            Self::NotTheFile => "is not the file".to_owned(),
-            Self::Target(fault) => fault.clone(),
-            Self::NotTheEntry { id, target } => format!("is not the entry {id} for {target}"),
-            Self::OtherKind => "is not in a file of this kind".to_owned(),
-        };
-        format!("{sha256} {fault} in {installed}")
+            Self::NotAtPlace { key: None } => format!("{sha256} is not the file {installed}"),
+        }
     }
 }
 

@@ -140,9 +140,6 @@ pub struct Report {
     /// Indexes of repositories that were read.
     #[serde(skip_serializing_if = "is_zero")]
     pub indexes: usize,
-    /// Whether no signature of a repository was looked at, because no key was given.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub signatures_unchecked: bool,
     /// Fingerprints of keys that an index signed by a given key names, and that were not given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keys_beside: Vec<String>,
@@ -177,10 +174,9 @@ pub struct Report {
     /// Packages of earlier builds that were named and are in the set no more, which were not looked at.
     #[serde(skip_serializing_if = "is_zero")]
     pub superseded: usize,
-    /// Whether the relations of packages were not checked against the artifacts: only receipts have
-    /// them, and there is none.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub relations_unread: bool,
+    /// What nothing proves, because a key or a receipt was not given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unproved: Vec<Unproved>,
     /// Checks that cannot be decided of a part of a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<CheckCount>,
@@ -203,6 +199,20 @@ impl Report {
     pub fn failed(&self) -> usize {
         self.problems.len() + self.more.iter().map(|more| more.count).sum::<usize>()
     }
+}
+
+/// What a signed receipt proves of packages and wheels, and verification cannot find out by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unproved {
+    /// Who made the packages, the receipt or the repository: no signature was checked.
+    Origin,
+    /// What scripts of packages do.
+    Scripts,
+    /// Which packages are required, excluded or replaced, beyond what the files need.
+    Relations,
+    /// Whether all packages of the set are there.
+    Completeness,
 }
 
 /// How often something is to be said of a check.

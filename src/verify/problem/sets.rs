@@ -35,45 +35,6 @@ pub enum ProblemPlace {
     Disk(String),
 }
 
-/// The way in which a package and the receipt differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReceiptDifference {
-    /// The file is another.
-    #[display("its size or SHA-256 is not the receipt's")]
-    Bytes { size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String },
-    /// The package states other archs.
-    #[display("is for {}, and the receipt says {}", few(archs, 5), few(stated, 5))]
-    Archs { archs: Vec<String>, stated: Vec<String> },
-    /// The package has more or fewer code objects.
-    #[display("has {count} code objects, and the receipt says {stated}")]
-    CodeObjects { count: u64, stated: u64 },
-    /// The package states a relation that the receipt does not have.
-    #[display("states `{relation}`, which the receipt does not have")]
-    Relation { relation: String },
-    /// The receipt has a relation that it does not state.
-    #[display("does not state `{relation}`, which the receipt has")]
-    RelationLost { relation: String },
-    /// A path is missing or is something else.
-    #[display("is not what the receipt says, or is missing")]
-    Member,
-    /// The receipt does not have the path.
-    #[display("is not in the receipt")]
-    Unlisted,
-    /// A field of its record, or of the whole set, is another.
-    #[display("its {field} is `{own}`, and the receipt says `{stated}`")]
-    Field { field: String, own: String, stated: String },
-    /// The records of its two formats differ.
-    #[display("the receipt says another {field} of it than of {other}, which is the same package")]
-    OtherFormat { field: String, other: String },
-    /// No artifact has what the receipt leaves out.
-    #[display("the receipt says that it is left out, and no artifact has it")]
-    NothingLeftOut,
-    /// The receipt says that the path is in no package.
-    #[display("the receipt says that it is left out")]
-    LeftOut,
-}
-
 /// The missing one of a package and its record in the receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
@@ -84,6 +45,34 @@ pub enum ReceiptLack {
     /// The record.
     #[display("the receipt does not name it")]
     Record,
+}
+
+/// What is missing of a receipt and its signature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignatureLack {
+    /// The receipt.
+    #[display("is not there, so nothing is signed")]
+    Receipt,
+    /// Its detached signature.
+    #[display("is not signed: no .asc file is next to it")]
+    Signature,
+}
+
+/// Why a signature of a receipt does not count.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignerFault {
+    /// None of the keys given signed; the ids of the keys that the signatures name.
+    #[display("is signed by none of the keys given; its signatures name {}", key_ids(keys))]
+    Unknown { keys: Vec<String> },
+    /// A signature is of other bytes, or does not count: the rest of `has a signature that …`.
+    #[display("has a signature that {reason}")]
+    Bad { reason: String },
+}
+
+fn key_ids(keys: &[String]) -> String {
+    if keys.is_empty() { "no key".to_owned() } else { few(keys, 5) }
 }
 
 /// A fault of the digest that a package states for a file.

@@ -23,9 +23,10 @@ coded! {
 
     /// A package, or a file of an artifact or prefix, cannot be read.
     Unreadable = "V001" "unreadable" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
-    /// A package differs from its entry in the receipt.
-    ReceiptMismatch = "V002" "receipt-mismatch" { place: ProblemPlace, difference: ReceiptDifference }
-        ["{place}"] ["{difference}"];
+    /// A package, wheel or SPDX document is not the one of the receipt.
+    ReceiptMismatch = "V002" "receipt-mismatch"
+        { file: String, size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String }
+        ["{file}"] ["its size or SHA-256 is not the receipt's"];
     /// The receipt names a package that is not there, or the folder holds one it does not name.
     ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack }
         ["{package}"] ["{lack}"];
@@ -211,6 +212,12 @@ coded! {
     PackagesWithoutDigest = "V106" "rpm-without-digest"
         { file: String, packages: Vec<String>, missing: MissingDigest }
         ["{file}"] ["{}", without_digest(packages, *missing)];
+    /// Packages or wheels have no receipt, or nobody signed it. This fails with `--key` only.
+    ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, lack: SignatureLack }
+        ["{receipt}"] ["{lack}"];
+    /// None of the keys given has signed a receipt.
+    ReceiptSignature = "V108" "receipt-signature" { receipt: String, fault: SignerFault }
+        ["{receipt}"] ["{fault}"];
     /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
     StateMismatch = "V109" "state-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
 }

@@ -72,48 +72,21 @@ fn of_receipts() -> Vec<Problem> {
         Problem::Unreadable { place: deb_place(), reason: reason() },
         Problem::Unreadable { place: library_place(), reason: reason() },
         Problem::Unreadable { place: disk_place(), reason: text("its name is no UTF-8") },
-        receipt_mismatch(
-            deb_place(),
-            ReceiptDifference::Bytes {
-                size: 1,
-                sha256: digest(),
-                stated_size: 2,
-                stated_sha256: digest().to_string(),
-            },
-        ),
-        receipt_mismatch(
-            deb_place(),
-            ReceiptDifference::Archs {
-                archs: texts(["gfx1100", "gfx1101"]),
-                stated: texts(["gfx1100"]),
-            },
-        ),
-        receipt_mismatch(deb_place(), ReceiptDifference::CodeObjects { count: 2, stated: 3 }),
-        receipt_mismatch(library_place(), ReceiptDifference::Member),
-        receipt_mismatch(library_place(), ReceiptDifference::Unlisted),
-        receipt_mismatch(library_place(), ReceiptDifference::LeftOut),
-        receipt_mismatch(library_place(), ReceiptDifference::NothingLeftOut),
-        receipt_mismatch(
-            deb_place(),
-            ReceiptDifference::Field {
-                field: text("version"),
-                own: text("7.1.0-1"),
-                stated: text("7.1.0-2"),
-            },
-        ),
-        receipt_mismatch(
-            deb_place(),
-            ReceiptDifference::OtherFormat { field: text("role"), other: text(DEB) },
-        ),
+        of_size(1),
     ];
     let lacks = [ReceiptLack::Package, ReceiptLack::Record];
     all.extend(lacks.map(|lack| Problem::ReceiptIncomplete { package: text(DEB), lack }));
+    let receipt = || text("out/packages.json");
+    let lacks = [SignatureLack::Receipt, SignatureLack::Signature];
+    all.extend(lacks.map(|lack| Problem::ReceiptUnsigned { receipt: receipt(), lack }));
+    let faults = [
+        SignerFault::Unknown { keys: texts(["0123456789ABCDEF"]) },
+        SignerFault::Unknown { keys: Vec::new() },
+        SignerFault::Bad { reason: text("is of other bytes") },
+    ];
+    all.extend(faults.map(|fault| Problem::ReceiptSignature { receipt: receipt(), fault }));
     all.extend(digests.map(|fault| Problem::DigestMismatch { file: host(LIBRARY), fault }));
     all
-}
-
-fn receipt_mismatch(place: ProblemPlace, difference: ReceiptDifference) -> Problem {
-    Problem::ReceiptMismatch { place, difference }
 }
 
 fn deb_place() -> ProblemPlace {
@@ -131,17 +104,8 @@ fn disk_place() -> ProblemPlace {
 fn of_lost_code() -> Vec<Problem> {
     let faults = [
         RecordFault::NotInstalled,
-        RecordFault::NotAtKey { key: text(KEY) },
-        RecordFault::NotTheFile,
-        RecordFault::Target(text("its code object is for gfx1101")),
-        RecordFault::NotTheEntry {
-            id: text("hipv4-amdgcn-amd-amdhsa--gfx1100"),
-            target: text("gfx1100"),
-        },
-        RecordFault::OtherKind,
-        RecordFault::TooOften,
-        RecordFault::OtherShard { shards: vec![text("one-build")], stated: text("other-build") },
-        RecordFault::OtherPackage { package: text(DEB), stated: text("rocm-blas-gfx110x") },
+        RecordFault::NotAtPlace { key: Some(text(KEY)) },
+        RecordFault::NotAtPlace { key: None },
     ];
     let recorded =
         faults.map(|fault| lost_code(CodeLoss::Recorded { installed: text(ARCHIVE), fault }));
@@ -484,14 +448,6 @@ fn of_parts() -> Vec<Problem> {
 
 fn of_headers() -> Vec<Problem> {
     let mut all = vec![
-        Problem::ReceiptMismatch {
-            place: ProblemPlace::Package(text(DEB)),
-            difference: ReceiptDifference::Relation { relation: text("depends: rocm-core") },
-        },
-        Problem::ReceiptMismatch {
-            place: ProblemPlace::Package(text(DEB)),
-            difference: ReceiptDifference::RelationLost { relation: text("depends: rocm-core") },
-        },
         Problem::SetId { file: host("/opt/rocm/bin/tool"), mode: 0o4755 },
         Problem::FileForeign { file: host("/etc/cron.d/evil"), kind: text("file") },
     ];
@@ -582,13 +538,11 @@ fn problems_that_differ_in_what_the_text_leaves_out_are_kept_in_one_order() {
 /// The problem of a package that has `size` bytes and that a receipt states others of.
 fn of_size(size: u64) -> Problem {
     Problem::ReceiptMismatch {
-        place: ProblemPlace::Package(text(DEB)),
-        difference: ReceiptDifference::Bytes {
-            size,
-            sha256: digest(),
-            stated_size: 0,
-            stated_sha256: digest().to_string(),
-        },
+        file: text(DEB),
+        size,
+        sha256: digest(),
+        stated_size: 0,
+        stated_sha256: digest().to_string(),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{if_there, is_there, list, read_file, real_path};
+use rockpack_base::content::{is_there, list};
 use rockpack_base::error::{Error, Result};
 
+use super::receipts::ReceiptReader;
 use crate::package::Format;
 use crate::receipt::{self, Receipt, SetPart, file_name, part_of_sbom};
 
-/// One argument: a package, or a folder of packages.
+/// One argument: a folder of packages, or packages that are named one by one.
 #[derive(Default)]
 pub(in crate::verify) struct PackageArgument {
     pub(in crate::verify) packages: Vec<PathBuf>,
@@ -29,25 +30,41 @@ pub(in crate::verify) struct PackageArgument {
 }
 
 impl PackageArgument {
-    /// The package in a file.
-    pub(in crate::verify) fn of_package(path: PathBuf) -> Self {
-        Self { packages: vec![path], ..Self::default() }
+    /// The packages of a folder.
+    pub(in crate::verify) fn of_folder(
+        path: &Path,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
+        let own = Self::of(Some(path), packages(path)?, receipts)?;
+        Ok(Self { documents: files(path, |file| is_document(path, file))?, ..own })
     }
 
-    /// The packages of a folder.
-    pub(in crate::verify) fn of_folder(path: &Path) -> Result<Self> {
-        let packages = files(path, |file| Ok(Format::of_file_name(file).is_some()))?;
-        let documents = files(path, |file| is_document(path, file))?;
-        let mut own = Self { packages, documents, ..Self::default() };
-        match read_if_there(&path.join(receipt::FILE_NAME), Receipt::parse)? {
+    /// Packages with the receipts of their folder, if that counts.
+    pub(in crate::verify) fn of(
+        folder: Option<&Path>,
+        packages: Vec<PathBuf>,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
+        let mut own = Self { packages, ..Self::default() };
+        let Some(folder) = folder else { return Ok(own) };
+        let file = folder.join(receipt::FILE_NAME);
+        match receipts.read(&file, Receipt::parse)? {
             Some(part) if part.part.is_some() => {
                 own.misnamed = part.part.as_ref().map(|record| record.part);
                 own.parts = vec![part];
             }
             Some(receipt) => own.receipt = Some(receipt),
-            None => own.parts = parts(path)?,
+            None => own.parts = parts(folder, receipts)?,
+        }
+        if !own.has_receipt() && !own.packages.is_empty() {
+            receipts.miss(&file);
         }
         Ok(own)
+    }
+
+    /// Whether there is a receipt of the set, or of parts.
+    pub(in crate::verify) fn has_receipt(&self) -> bool {
+        self.receipt.is_some() || !self.parts.is_empty()
     }
 
     /// Whether a package called `file` is one of an earlier build that the receipt keeps.
@@ -63,25 +80,9 @@ impl PackageArgument {
     }
 }
 
-/// Counts a package that several of `arguments` name for the first of them.
-pub(in crate::verify) fn each_once(arguments: &mut [PackageArgument]) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    for argument in arguments {
-        // A broken link keeps its name: its reader reports that it cannot be read.
-        let own: Vec<_> = argument
-            .packages
-            .iter()
-            .map(|path| Ok(real_path(path)?.unwrap_or_else(|| path.clone())))
-            .collect::<Result<_>>()?;
-        // A folder keeps what an earlier argument named where something speaks of all of it.
-        let spoken_of = argument.receipt.is_some() || !argument.parts.is_empty();
-        if !spoken_of && argument.documents.is_empty() {
-            let mut own = own.iter();
-            argument.packages.retain(|_| own.next().is_some_and(|own| !seen.contains(own)));
-        }
-        seen.extend(own);
-    }
-    Ok(())
+/// The package files in a folder.
+pub(super) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
+    files(folder, |file| Ok(Format::of_file_name(file).is_some()))
 }
 
 /// The paths in a folder that are wanted, in name order.
@@ -100,17 +101,8 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// Reads and parses a file; `None` if it is not there.
-pub(super) fn read_if_there<T>(
-    file: &Path,
-    parse: impl Fn(&[u8]) -> Result<T>,
-) -> Result<Option<T>> {
-    let bytes = if_there(file, "read", read_file(file))?;
-    bytes.map(|bytes| parse(&bytes)).transpose().map_err(|error| error.file(file))
-}
-
 /// The receipts of parts in a folder, in their order.
-fn parts(folder: &Path) -> Result<Vec<Receipt>> {
+fn parts(folder: &Path, reader: &mut ReceiptReader<'_>) -> Result<Vec<Receipt>> {
     let mut found = Vec::new();
     for entry in list(folder)? {
         let entry = entry?;
@@ -121,7 +113,8 @@ fn parts(folder: &Path) -> Result<Vec<Receipt>> {
     found.sort();
     let mut receipts = Vec::new();
     for (part, path) in found {
-        let receipt = read_if_there(&path, Receipt::parse)?
+        let receipt = reader
+            .read(&path, Receipt::parse)?
             .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
         let message = "is not the receipt of the part that its name says";
         receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);

@@ -16,6 +16,7 @@
 pub(super) mod argument;
 pub(super) mod joined;
 pub(super) mod kept;
+pub(super) mod receipts;
 pub(super) mod wheels;
 
 use std::path::{Path, PathBuf};
@@ -27,12 +28,19 @@ use rockpack_base::formats::wheel::WheelName;
 use super::repository::is_index;
 use crate::input::artifact::{MANIFEST_NAME, is_artifact};
 use crate::package::Format;
-use argument::PackageArgument;
+use argument::{PackageArgument, packages};
+use receipts::ReceiptReader;
 use wheels::WheelArgument;
 
 /// A subject of verification.
 pub(super) enum Subject {
+    /// A package file.
+    Package(PathBuf),
+    /// A folder of packages.
     Packages(Box<PackageArgument>),
+    /// A wheel.
+    Wheel(PathBuf),
+    /// A folder of wheels.
     Wheels(WheelArgument),
     /// One artifact, as a folder or packed.
     Artifact(PathBuf),
@@ -59,14 +67,18 @@ const KERNEL_FOLDERS: [&str; 3] = ["lib/.kpack", "lib64/.kpack", ".kpack"];
 const REPOSITORY_FOLDERS: [&str; 2] = ["dists", "repodata"];
 
 impl Subject {
-    /// Looks what `path` is.
-    pub(super) fn of(path: &Path, folders: FolderMeaning) -> Result<Self> {
+    /// Looks what `path` is, and reads the receipts of a folder.
+    pub(super) fn of(
+        path: &Path,
+        folders: FolderMeaning,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
         let metadata = std::fs::metadata(path).map_err(|e| Error::io(path, "inspect", e))?;
         let path = path.to_path_buf();
         if !metadata.is_dir() {
             return match Format::of_file_name(&path) {
-                Some(_) => Ok(Self::Packages(Box::new(PackageArgument::of_package(path)))),
-                _ if WheelName::is_one(&path) => Ok(Self::Wheels(WheelArgument::of_wheel(path))),
+                Some(_) => Ok(Self::Package(path)),
+                _ if WheelName::is_one(&path) => Ok(Self::Wheel(path)),
                 _ if is_artifact(&path)? => Ok(Self::Artifact(path)),
                 _ => Ok(Self::File(path)),
             };
@@ -77,14 +89,13 @@ impl Subject {
         if has_one(&path, &REPOSITORY_FOLDERS)? || is_index(&path)? {
             return Ok(Self::Repository(path));
         }
-        let argument = PackageArgument::of_folder(&path)?;
-        let wheels = WheelArgument::of_folder(&path)?;
+        let argument = PackageArgument::of_folder(&path, receipts)?;
+        let wheels = WheelArgument::of_folder(&path, receipts)?;
         if !wheels.is_empty() {
             refuse_packages(&path, &argument)?;
             return Ok(Self::Wheels(wheels));
         }
-        let has_receipt = argument.receipt.is_some() || !argument.parts.is_empty();
-        if has_receipt || !argument.packages.is_empty() {
+        if argument.has_receipt() || !argument.packages.is_empty() {
             return Ok(Self::Packages(Box::new(argument)));
         }
         if is_there(&path.join(MANIFEST_NAME))? {
@@ -112,7 +123,7 @@ fn refuse_packages(path: &Path, argument: &PackageArgument) -> Result<()> {
 /// The subject of a folder that was named as an installed prefix; refuses folders of packages.
 fn prefix(path: PathBuf) -> Result<Subject> {
     refuse_empty(&path)?;
-    if PackageArgument::of_folder(&path)?.packages.is_empty() {
+    if packages(&path)?.is_empty() {
         return Ok(Subject::Prefix(path));
     }
     let message = "is a folder of packages, and no installed prefix";

@@ -1,14 +1,16 @@
 //! Wheels that an argument names, and the receipt beside them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rockpack_base::error::Result;
 use rockpack_base::formats::wheel::WheelName;
 
-use super::argument::{files, read_if_there};
+use super::argument::files;
+use super::receipts::ReceiptReader;
 use crate::receipt::wheels::{FILE_NAME, WheelReceipt};
 
-/// One argument: a wheel, or a folder of wheels.
+/// One argument: a folder of wheels, or wheels that are named one by one.
 #[derive(Default)]
 pub(in crate::verify) struct WheelArgument {
     /// Files, in name order.
@@ -17,16 +19,33 @@ pub(in crate::verify) struct WheelArgument {
 }
 
 impl WheelArgument {
-    /// The wheel in a file.
-    pub(in crate::verify) fn of_wheel(path: PathBuf) -> Self {
-        Self { wheels: vec![path], receipt: None }
+    /// The wheels of a folder.
+    pub(in crate::verify) fn of_folder(
+        folder: &Path,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
+        Self::of(Some(folder), files(folder, |file| Ok(WheelName::is_one(file)))?, receipts)
     }
 
-    /// The wheels of a folder.
-    pub(in crate::verify) fn of_folder(folder: &Path) -> Result<Self> {
-        let wheels = files(folder, |file| Ok(WheelName::is_one(file)))?;
-        let receipt = read_if_there(&folder.join(FILE_NAME), WheelReceipt::parse)?;
+    /// Wheels with the receipt of their folder, if that counts.
+    pub(in crate::verify) fn of(
+        folder: Option<&Path>,
+        wheels: Vec<PathBuf>,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
+        let Some(folder) = folder else { return Ok(Self { wheels, receipt: None }) };
+        let file = folder.join(FILE_NAME);
+        let receipt = receipts.read(&file, WheelReceipt::parse)?;
+        if receipt.is_none() && !wheels.is_empty() {
+            receipts.miss(&file);
+        }
         Ok(Self { wheels, receipt })
+    }
+
+    /// The file names of the wheels.
+    pub(in crate::verify) fn names(&self) -> BTreeSet<String> {
+        let names = self.wheels.iter().filter_map(|path| path.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).collect()
     }
 
     /// Whether neither wheels nor a receipt of some are there.

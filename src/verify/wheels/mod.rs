@@ -6,7 +6,6 @@
 
 mod against;
 mod between;
-mod claims;
 mod closed;
 mod set;
 
@@ -19,7 +18,7 @@ use rockpack_base::formats::wheel::{WheelName, normalized};
 
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
-use super::checks::{check_files, markers, ownership, twice};
+use super::checks::{check_files, markers, ownership, receipt, twice};
 use super::own::facts::{Class, FileFacts};
 use super::own::installed::Installed;
 use super::own::wheel::{self, Wheel};
@@ -63,7 +62,11 @@ pub(super) fn check(
     let read = |path: &PathBuf| wheel::read(path, &copies, &options.budget);
     let mut wheels = read_files(&paths, PathBuf::as_path, progress, read, &mut found);
     set::take_sides(&mut wheels);
-    arguments.iter().for_each(|argument| claims::check(argument, &mut wheels, &mut found));
+    for argument in arguments {
+        if let Some(receipt) = &argument.receipt {
+            receipt::check_wheels(receipt, &argument.names(), &mut wheels, &mut found);
+        }
+    }
     let host_requires = receipts.iter().flat_map(|receipt| &receipt.host_requires).collect();
     let findings: Vec<FindingRecord> =
         receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();

@@ -55,22 +55,6 @@ fn a_kept_package_that_was_changed_is_found() {
     assert!(said.contains(&format!("V002 receipt-mismatch: {file}: ")), "{said}");
 }
 
-/// Every package of an earlier build is rebuilt, kept, or listed as gone.
-#[test]
-fn a_package_that_the_receipt_lost_is_found() {
-    let case = Case::new(&[]);
-    case.change_blas();
-    tools::run(&mut case.hotfix("2", &["1"]));
-    let mut receipt = case.json("2");
-    let kept = receipt["kept"]["packages"].as_array_mut().unwrap();
-    kept.retain(|package| package["id"] != "rocm-hosts");
-    fs::write(case.receipt("2"), receipt.to_string()).unwrap();
-    let output = verify(&case, &["1", "2"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert_eq!(said.matches("rocm-hosts").count(), 2, "{said}");
-}
-
 /// The receipt accounts for packages of a family that is gone, and of a format that this build leaves out.
 #[test]
 fn what_goes_is_accounted_for() {

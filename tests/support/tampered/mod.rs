@@ -217,14 +217,6 @@ impl Set {
         edit(&mut receipt);
         fs::write(file, receipt.to_bytes().unwrap()).unwrap();
     }
-
-    /// Makes the receipt record the file or archive whose path ends with `path` in `package`.
-    pub fn record_in(&self, path: &str, package: &str) {
-        self.edit_receipt(|receipt| {
-            let there = receipt.code_objects.iter_mut().filter(|r| r.place.path().ends_with(path));
-            there.for_each(|record| record.package = package.to_owned());
-        });
-    }
 }
 
 /// Offset and size of a section in an ELF file.

@@ -10,6 +10,7 @@ use support::sweep;
 
 use super::against::written;
 use super::*;
+use crate::signed::Signer;
 
 /// The checks that fail in this process.
 fn failing(folder: &Path) -> BTreeSet<&'static str> {
@@ -54,4 +55,24 @@ fn a_byte_of_any_member_is_found() {
         wheel.write_as_is(&out);
     }
     assert_eq!(failing(&out), BTreeSet::new());
+}
+
+#[test]
+fn v107_and_single_bytes_of_signed_wheels() {
+    let own = Signer::new("own");
+    let (_folder, out) = written();
+    let (folder, receipt) = ([out.to_str().unwrap()], out.join("wheels.json"));
+    verify(&folder, &own.option()).fired(&["V107"]);
+    own.sign(&receipt);
+    verify(&folder, &own.option()).fired(&[]);
+    let wheel = out.join(file_name(&device("gfx1100")));
+    let original = fs::read(&wheel).unwrap();
+    let changed = |at: usize| {
+        let mut bytes = original.clone();
+        bytes[at] ^= 0x20;
+        bytes
+    };
+    own.finds_single_bytes(&wheel, changed, original.len());
+    fs::write(&receipt, fs::read_to_string(&receipt).unwrap() + "\n").unwrap();
+    verify(&folder, &own.option()).fired(&["V108"]);
 }

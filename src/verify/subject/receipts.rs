@@ -1,0 +1,103 @@
+//! Receipts next to packages and wheels, and their signatures.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rockpack_base::content::{
+    KEY_FILE_LIMIT, if_there, is_there, read_file, read_given, real_path,
+};
+use rockpack_base::error::Result;
+
+use crate::receipt::signature_name;
+use crate::signing::{ReceiptSignature, Trust};
+use crate::verify::problem::{Problem, Problems, Report, SignatureLack, SignerFault};
+
+/// Reads receipts, and checks their signatures if there are keys.
+pub(in crate::verify) struct ReceiptReader<'a> {
+    trust: &'a Trust,
+    problems: Problems,
+    /// Number of receipts that one of the keys signed.
+    signatures: usize,
+}
+
+impl<'a> ReceiptReader<'a> {
+    /// Trusts receipts by these keys.
+    pub(in crate::verify) fn new(trust: &'a Trust) -> Self {
+        Self { trust, problems: Problems::default(), signatures: 0 }
+    }
+
+    /// Whether every set needs a signed receipt.
+    fn has_keys(&self) -> bool {
+        !self.trust.keys.is_empty()
+    }
+
+    /// Makes sets of files that are named one by one. With keys, the receipt in their folder is theirs; without,
+    /// all are one set without a receipt.
+    pub(in crate::verify) fn sets_of<T>(
+        &mut self,
+        files: Vec<PathBuf>,
+        set: impl Fn(Option<&Path>, Vec<PathBuf>, &mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut folders: BTreeMap<Option<PathBuf>, Vec<PathBuf>> = BTreeMap::new();
+        for file in files {
+            let above = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = above.unwrap_or(Path::new("."));
+            let folder = if self.has_keys() { real_path(folder)? } else { None };
+            folders.entry(folder).or_default().push(file);
+        }
+        folders.into_iter().map(|(folder, files)| set(folder.as_deref(), files, self)).collect()
+    }
+
+    /// Reads, checks and parses a receipt; `None` if it is not there.
+    pub(super) fn read<T>(
+        &mut self,
+        file: &Path,
+        parse: impl Fn(&[u8]) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let Some(bytes) = if_there(file, "read", read_file(file))? else { return Ok(None) };
+        if self.has_keys() {
+            self.check_signature(file, &bytes)?;
+        }
+        parse(&bytes).map(Some).map_err(|error| error.file(file))
+    }
+
+    /// Notes that packages or wheels have no receipt, which would be this file.
+    pub(super) fn miss(&mut self, file: &Path) {
+        if self.has_keys() {
+            self.add_unsigned(file, SignatureLack::Receipt);
+        }
+    }
+
+    fn check_signature(&mut self, file: &Path, receipt: &[u8]) -> Result<()> {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let place = file.with_file_name(signature_name(&name));
+        if !is_there(&place)? {
+            self.add_unsigned(file, SignatureLack::Signature);
+            return Ok(());
+        }
+        let signatures = read_given(&place, KEY_FILE_LIMIT, "OpenPGP signature")?;
+        let fault = match self.trust.receipt_signature(&signatures, receipt) {
+            Ok(ReceiptSignature::Good) => {
+                self.signatures += 1;
+                return Ok(());
+            }
+            Ok(ReceiptSignature::Unknown(keys)) => SignerFault::Unknown { keys },
+            Ok(ReceiptSignature::Bad(reason)) => SignerFault::Bad { reason },
+            Err(error) => SignerFault::Bad { reason: error.message().to_owned() },
+        };
+        let receipt = file.display().to_string();
+        self.problems.add(Problem::ReceiptSignature { receipt, fault });
+        Ok(())
+    }
+
+    fn add_unsigned(&mut self, file: &Path, lack: SignatureLack) {
+        let receipt = file.display().to_string();
+        self.problems.add(Problem::ReceiptUnsigned { receipt, lack });
+    }
+
+    /// Reports what was found.
+    pub(in crate::verify) fn finish(self, report: &mut Report, problems: &mut Problems) {
+        report.signatures += self.signatures;
+        problems.extend(self.problems);
+    }
+}

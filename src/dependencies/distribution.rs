@@ -229,8 +229,8 @@ impl Library {
     }
 
     fn packages(&self) -> BTreeSet<String> {
-        let wishes = self.templates.iter().flat_map(|template| template.split([',', '|']));
-        let names = wishes.filter_map(|wish| wish.split_whitespace().next());
+        let texts = self.templates.iter().flat_map(|template| template.split([',', '|']));
+        let names = texts.filter_map(|text| text.split_whitespace().next());
         names.map(str::to_owned).collect()
     }
 

@@ -152,8 +152,8 @@ fn extras(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
         else {
             continue;
         };
-        let wish = text.split(';').next().unwrap_or_default().trim();
-        extras.entry(extra).or_default().push(wish.to_owned());
+        let line = text.split(';').next().unwrap_or_default().trim();
+        extras.entry(extra).or_default().push(line.to_owned());
     }
     extras
 }
@@ -165,9 +165,9 @@ fn role(
 ) -> WheelRole {
     let own = normalized(metadata.name());
     let mut own_extras = extras.iter().filter(|(extra, _)| extra.starts_with(EXTRA));
-    if own_extras.any(|(_, wishes)| wishes.iter().any(|wish| is_for_device_wheel(wish))) {
+    if own_extras.any(|(_, lines)| lines.iter().any(|line| is_for_device_wheel(line))) {
         WheelRole::Host
-    } else if metadata.all("Requires-Dist").any(|wish| pins_host(wish, &own)) {
+    } else if metadata.all("Requires-Dist").any(|line| pins_host(line, &own)) {
         WheelRole::Device
     } else if has_device(members, "transformed-binary") {
         WheelRole::Host
@@ -180,12 +180,12 @@ fn role(
     }
 }
 
-fn is_for_device_wheel(wish: &str) -> bool {
-    Requirement::parse(wish).is_ok_and(|it| group(&it.project).is_some())
+fn is_for_device_wheel(line: &str) -> bool {
+    Requirement::parse(line).is_ok_and(|it| group(&it.project).is_some())
 }
 
-fn pins_host(wish: &str, device_project: &str) -> bool {
-    Requirement::parse(wish).is_ok_and(|it| {
+fn pins_host(line: &str, device_project: &str) -> bool {
+    Requirement::parse(line).is_ok_and(|it| {
         let is_pin = it.exact().is_some() && it.condition == Condition::Always;
         is_pin && is_named_after(device_project, &it.project)
     })

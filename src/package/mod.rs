@@ -4,7 +4,6 @@
 //! files. `F` is a file at the current stage: a description of its source in the plan, final
 //! [`Content`](rockpack_base::content::Content) once packed.
 
-pub mod bounds;
 mod control;
 mod device_code;
 pub mod device_wheel;
@@ -12,10 +11,13 @@ pub mod differing_files;
 mod digest;
 pub mod indexed;
 pub mod lengths;
+pub mod offered;
 pub mod owners;
 mod relation;
 pub mod releases;
 pub mod required_paths;
+pub mod requirement;
+pub mod resolver;
 pub mod updates;
 pub mod vendors;
 mod version;
@@ -25,7 +27,7 @@ use serde::Serialize;
 pub use control::{ChangelogEntry, DebControl, RpmControl};
 pub use device_code::ARCH_FIELD;
 pub use digest::{Identity, Import, PathChange};
-pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind};
+pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind, deb_relation};
 pub use rockpack_base::formats::package_file::Format;
 pub use rockpack_base::tree::MemberKind;
 pub use version::{DistributionTag, Version};

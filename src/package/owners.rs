@@ -14,7 +14,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::bounds::{Bound, Relations};
+use super::offered::Offered;
+use super::requirement::{Bound, Requirement};
+use super::resolver::{for_all_machines, names_packages};
 use super::{Format, RelationKind};
 
 /// Owners of the same path that each owner is compared with, nearest version first: more than the versions
@@ -27,14 +29,8 @@ const TOLD: usize = 1000;
 /// A package of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Owner<'a> {
-    /// The name.
-    pub name: String,
-    /// The full version.
-    pub version: String,
-    /// The architecture.
-    pub arch: String,
-    /// The relations; only needs, exclusions, replacements and provisions count.
-    pub relations: Relations<'a>,
+    /// The package; only needs, exclusions, replacements and provisions count.
+    pub package: Offered<'a>,
     /// Numbers of the files and links that the package owns.
     pub paths: Vec<u64>,
     /// Numbers of the other paths of an `.rpm`, which several may have: directories and ghosts.
@@ -74,9 +70,9 @@ pub fn obstacles(
     // Packages of one version come together, because they are most likely installed together.
     let mut order: Vec<usize> = (0..owners.len()).collect();
     order.sort_by(|one, other| {
-        let (one, other) = (&owners[*one], &owners[*other]);
+        let (one, other) = (&owners[*one].package, &owners[*other].package);
         let versions = format.compare_versions(&one.version, &other.version);
-        versions.then_with(|| one.name.cmp(&other.name))
+        versions.then_with(|| one.name.cmp(other.name))
     });
     let judge = Judge::new(format, order.iter().map(|at| &owners[*at]).collect());
     let mut found: Vec<SharedPath> = judge
@@ -117,9 +113,10 @@ impl<'a> Judge<'a> {
     fn new(format: Format, owners: Vec<&'a Owner<'a>>) -> Self {
         let (mut by_name, mut highest) = (BTreeMap::<_, Vec<usize>>::new(), BTreeMap::new());
         for (at, owner) in owners.iter().enumerate() {
-            by_name.entry(owner.name.as_str()).or_default().push(at);
-            let best = highest.entry((owner.name.as_str(), owner.arch.as_str())).or_insert(at);
-            if format.compare_versions(&owner.version, &owners[*best].version).is_gt() {
+            let Offered { name, version, arch, .. } = &owner.package;
+            by_name.entry(*name).or_default().push(at);
+            let best = highest.entry((*name, *arch)).or_insert(at);
+            if format.compare_versions(version, &owners[*best].package.version).is_gt() {
                 *best = at;
             }
         }
@@ -150,7 +147,11 @@ impl<'a> Judge<'a> {
     }
 
     fn name(&self, at: usize) -> &'a str {
-        &self.owners[at].name
+        self.package(at).name
+    }
+
+    fn package(&self, at: usize) -> &'a Offered<'a> {
+        &self.owners[at].package
     }
 
     /// The obstacle that `path` is for two packages, if any. `run` has the positions of all its owners.
@@ -161,7 +162,7 @@ impl<'a> Judge<'a> {
         (one, other): (usize, usize),
         seen: &mut HashMap<(usize, usize), bool>,
     ) -> Option<SharedPath> {
-        let (a, b) = (self.owners[one], self.owners[other]);
+        let (a, b) = (self.package(one), self.package(other));
         if a.name == b.name || !self.is_for_one_machine(a, b) {
             return None;
         }
@@ -182,29 +183,26 @@ impl<'a> Judge<'a> {
         (!*excused).then_some(SharedPath { obstacle, first, second, path })
     }
 
-    fn highest_is_in(&self, run: &[usize], owner: &Owner<'_>) -> bool {
-        let best = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
+    fn highest_is_in(&self, run: &[usize], package: &Offered<'_>) -> bool {
+        let best = self.highest.get(&(package.name, package.arch));
         best.is_some_and(|best| run.binary_search(best).is_ok())
     }
 
     fn is_highest(&self, at: usize) -> bool {
-        let owner = self.owners[at];
-        let highest = self.highest.get(&(owner.name.as_str(), owner.arch.as_str()));
-        highest.is_some_and(|best| self.owners[*best].version == owner.version)
+        let own = self.package(at);
+        let highest = self.highest.get(&(own.name, own.arch));
+        highest.is_some_and(|best| self.package(*best).version == own.version)
     }
 
-    fn is_for_one_machine(&self, a: &Owner<'_>, b: &Owner<'_>) -> bool {
-        let all = match self.format {
-            Format::Deb => "all",
-            Format::Rpm => "noarch",
-        };
+    fn is_for_one_machine(&self, a: &Offered<'_>, b: &Offered<'_>) -> bool {
+        let all = for_all_machines(self.format);
         (a.arch == b.arch || a.arch == all || b.arch == all) && a.arch != "src" && b.arch != "src"
     }
 
     /// Whether an update succeeds in which a path moves from `former` to `new`.
     fn gives_way(&self, former: usize, new: usize) -> bool {
         use RelationKind::{Conflicts, Replaces};
-        let (former, new) = (self.owners[former], self.owners[new]);
+        let (former, new) = (self.package(former), self.package(new));
         self.format == Format::Rpm
             || self.has(new, former, &[Conflicts, Replaces])
             || self.has(former, new, &[Conflicts])
@@ -213,7 +211,7 @@ impl<'a> Judge<'a> {
     /// Whether two packages cannot be installed together, or one may overwrite the other.
     fn excludes(&self, one: usize, other: usize) -> bool {
         use RelationKind::{Breaks, Conflicts, Obsoletes, Replaces};
-        let (a, b) = (self.owners[one], self.owners[other]);
+        let (a, b) = (self.package(one), self.package(other));
         let direct = [Conflicts, Breaks, Obsoletes, Replaces];
         if self.has(a, b, &direct) || self.has(b, a, &direct) {
             return true;
@@ -236,10 +234,10 @@ impl<'a> Judge<'a> {
     }
 
     /// The packages with these names and versions.
-    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Owner<'a>> {
+    fn of(&self, needed: &BTreeMap<&str, &str>) -> Vec<&Offered<'a>> {
         let owners = needed.iter().flat_map(|(name, version)| {
             let named = self.by_name.get(*name).map_or(&[][..], Vec::as_slice).iter();
-            let owners = named.map(|at| self.owners[*at]);
+            let owners = named.map(|at| self.package(*at));
             let version = (*version).to_owned();
             owners.filter(move |it| self.format.compare_versions(&it.version, &version).is_eq())
         });
@@ -247,30 +245,25 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether `package` has a relation of one of these kinds to `other`, by its name or its provisions.
-    /// Obsoletes and Replaces apply to package names alone. For rpm, a capability without a version meets a
-    /// bound.
-    fn has(&self, package: &Owner<'_>, other: &Owner<'_>, kinds: &[RelationKind]) -> bool {
-        kinds.iter().any(|kind| {
-            let named = package.relations.named(*kind, &other.name).iter();
-            if named.into_iter().any(|(_, bound)| bound.admits(self.format, &other.version)) {
+    fn has(&self, package: &Offered<'_>, other: &Offered<'_>, kinds: &[RelationKind]) -> bool {
+        const PROVIDES: RelationKind = RelationKind::Provides;
+        let (relations, offered) = (&package.relations, &other.relations);
+        kinds.iter().copied().any(|kind| {
+            let mut named = relations.named(kind, other.name);
+            if named.any(|bound| bound.admits(self.format, &other.version)) {
                 return true;
             }
-            if matches!(kind, RelationKind::Obsoletes | RelationKind::Replaces) {
+            if names_packages(kind) {
                 return false;
             }
-            let (own, offered) =
-                (package.relations.of_kind(*kind), other.relations.of_kind(RelationKind::Provides));
             // Searches for each entry of the shorter list in the longer one.
-            if own.len() < offered.len() {
-                own.iter().any(|(_, bound)| {
-                    let mut offers =
-                        other.relations.named(RelationKind::Provides, &bound.name).iter();
-                    offers.any(|(_, offer)| self.meets(offer, bound))
+            if relations.of_kind(kind).len() < offered.of_kind(PROVIDES).len() {
+                relations.bounds(kind).any(|bound| {
+                    offered.named(PROVIDES, &bound.name).any(|offer| self.meets(offer, bound))
                 })
             } else {
-                offered.iter().any(|(_, offer)| {
-                    let mut own = package.relations.named(*kind, &offer.name).iter();
-                    own.any(|(_, bound)| self.meets(offer, bound))
+                offered.bounds(PROVIDES).any(|offer| {
+                    relations.named(kind, &offer.name).any(|bound| self.meets(offer, bound))
                 })
             }
         })
@@ -283,41 +276,37 @@ impl<'a> Judge<'a> {
 }
 
 /// The package's own version, and the versions that it needs exactly.
-fn needed<'o>(owner: &'o Owner<'_>) -> BTreeMap<&'o str, &'o str> {
-    let kinds = [RelationKind::PreDepends, RelationKind::Depends];
-    let bounds = kinds.iter().flat_map(|kind| owner.relations.of_kind(*kind));
-    let exact = bounds.filter_map(|(_, bound)| Some((&*bound.name, bound.exact()?)));
-    exact.chain([(owner.name.as_str(), owner.version.as_str())]).collect()
+fn needed<'o>(package: &'o Offered<'_>) -> BTreeMap<&'o str, &'o str> {
+    let bounds = package.relations.needs().filter_map(Requirement::bound);
+    let exact = bounds.filter_map(|bound| Some((&*bound.name, bound.exact()?)));
+    exact.chain([(package.name, &*package.version)]).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::bounds::deb_bounds;
+    use super::super::requirement::Relations;
     use super::*;
     use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Replaces};
 
-    fn owner(name: &str, version: &str, paths: &[u64]) -> Owner<'static> {
-        let [name, version, arch] = [name, version, "x"].map(str::to_owned);
-        Owner { name, version, arch, paths: paths.to_vec(), ..Owner::default() }
+    fn owner(name: &'static str, version: &'static str, paths: &[u64]) -> Owner<'static> {
+        let package = Offered { name, version: version.into(), arch: "x", ..Offered::default() };
+        Owner { package, paths: paths.to_vec(), shared: Vec::new() }
     }
 
-    fn with(owner: Owner<'static>, kind: RelationKind, list: &'static str) -> Owner<'static> {
-        let new = deb_bounds(list).map(|bound| (kind, bound));
-        let relations = owner.relations.into_iter().chain(new);
-        Owner { relations: Relations::of(relations), ..owner }
+    fn with(mut owner: Owner<'static>, kind: RelationKind, list: &'static str) -> Owner<'static> {
+        let new = Requirement::of_field(list).into_iter().map(|it| (kind, it));
+        let old = std::mem::take(&mut owner.package.relations);
+        owner.package.relations = Relations::of(old.into_iter().chain(new));
+        owner
     }
 
     fn told(format: Format, owners: &[Owner<'_>]) -> Vec<(Obstacle, String, String)> {
         let shared = obstacles(format, owners, |_, _| true).into_iter();
         let told = shared.map(|it| {
             let [first, second] = [it.first, it.second].map(|at| &owners[at]);
-            (it.obstacle, name_and_version(first), name_and_version(second))
+            (it.obstacle, first.package.name_and_version(), second.package.name_and_version())
         });
         told.collect()
-    }
-
-    fn name_and_version(owner: &Owner<'_>) -> String {
-        format!("{} {}", owner.name, owner.version)
     }
 
     #[test]
@@ -342,9 +331,10 @@ mod tests {
             let offers = with(b.clone(), Provides, "v");
             assert!(told(format, &[with(a.clone(), Conflicts, "v"), offers.clone()]).is_empty());
             assert_eq!(told(format, &[with(a.clone(), Replaces, "v"), offers]), expected);
-            let other_machine = Owner { arch: "y".to_owned(), ..b.clone() };
+            let mut other_machine = b.clone();
+            other_machine.package.arch = "y";
             assert!(told(format, &[a.clone(), other_machine]).is_empty());
-            let newer = Owner { version: "2-1".to_owned(), ..a.clone() };
+            let newer = owner("a", "2-1", &[1, 2, 3]);
             assert!(told(format, &[a.clone(), newer]).is_empty(), "one name");
         }
     }
@@ -398,7 +388,7 @@ mod tests {
     fn one_path_of_many_packages_takes_no_time() {
         let owners: Vec<Owner<'_>> = (0..2_000)
             .map(|at| {
-                let owner = owner(&format!("p{at}"), "1", &[1, 2, 3, 4]);
+                let owner = owner(format!("p{at}").leak(), "1", &[1, 2, 3, 4]);
                 with(owner, Conflicts, "other")
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use rockpack_base::formats::deb::{DebRelation, relations};
 use rockpack_base::named::named_enum;
 use serde::Serialize;
 
@@ -119,6 +120,23 @@ pub struct Relation {
     pub name: String,
     /// Version bound, in the format's version syntax.
     pub version: Option<(Comparison, String)>,
+}
+
+/// A relation of a control file, which both dpkg and apt accept; alternatives are kept whole.
+pub fn deb_relation(kind: RelationKind, text: &str) -> Relation {
+    let mut read = relations(text.trim()).map_while(Result::ok);
+    let version = match (read.next(), read.next()) {
+        (Some(one), None) => deb_bound(&one).map(|(sign, version)| (sign, version.to_owned())),
+        _ => None,
+    };
+    let name = version.as_ref().and_then(|_| text.split('(').next()).unwrap_or(text);
+    Relation { kind, name: name.trim().to_owned(), version }
+}
+
+/// The comparison and the version of a relation in a control file.
+pub(super) fn deb_bound<'a>(relation: &DebRelation<'a>) -> Option<(Comparison, &'a str)> {
+    let (sign, version) = relation.bound?;
+    Comparison::split(sign, Format::Deb).map(|(sign, _)| (sign, version))
 }
 
 #[cfg(test)]

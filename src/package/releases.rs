@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::formats::python_index::WheelPackage;
 use rockpack_base::formats::wheel::{Condition, Requirement, Tag, Version, WheelName};
 
-use super::device_wheel::{EXTRA, group};
+use super::device_wheel::{EXTRA, group, is_named_after};
 use crate::report::ExtraGap;
 
 /// Releases by project and version.
@@ -35,7 +35,7 @@ struct ReleaseWheel<'a> {
 pub struct OpenExtra {
     /// The release (`torch 2.13.0`), or the file name of a wheel.
     pub wheel: String,
-    /// The extra.
+    /// The extra; empty for a device wheel that requires its host.
     pub extra: String,
     /// The requirement, or the project.
     pub requires: String,
@@ -153,8 +153,8 @@ impl<'a> Releases<'a> {
             .any(|it| it.project == project && !it.condition.extras().is_empty())
     }
 
-    /// Extras that require a device wheel in one version, which the index does not have, or not for all tags, and the
-    /// gaps of releases. Other projects are on other indexes.
+    /// Extras that require a device wheel in one version, and device wheels that require their host in one, which the
+    /// index does not have, or not for all tags; and the gaps of releases. Other projects are on other indexes.
     pub fn open_extras(&self) -> BTreeSet<OpenExtra> {
         let mut open = BTreeSet::new();
         for (project, versions) in &self.0 {
@@ -162,8 +162,11 @@ impl<'a> Releases<'a> {
                 for wheel in &release.wheels {
                     self.add_gaps(project, wheel, &mut open);
                     for requirement in &wheel.requires {
-                        let Some(extra) = requirement.condition.extras().first() else { continue };
-                        if !self.is_open(requirement, version, wheel) {
+                        let extra = requirement.condition.extras().first();
+                        let is_judged = extra.is_some()
+                            || requirement.condition == Condition::Always
+                                && is_named_after(project, &requirement.project);
+                        if !is_judged || !self.is_open(requirement, version, wheel) {
                             continue;
                         }
                         let wheel = match self.chosen(requirement) {
@@ -171,7 +174,7 @@ impl<'a> Releases<'a> {
                             Some(_) => wheel.file.to_owned(),
                         };
                         let requires = format!("{} {}", requirement.project, requirement.versions);
-                        let (extra, gap) = (extra.clone(), ExtraGap::Absent);
+                        let (extra, gap) = (extra.cloned().unwrap_or_default(), ExtraGap::Absent);
                         open.insert(OpenExtra { wheel, extra, requires, gap });
                     }
                 }
@@ -180,12 +183,14 @@ impl<'a> Releases<'a> {
         open
     }
 
-    /// Tells if the index lacks a device wheel that a wheel of `own` version requires: a version of a project that it
-    /// has in others, or one as its own; or has it for other tags alone.
+    /// Tells if the index lacks a device wheel, or the host of one, that a wheel of `own` version requires: a version of
+    /// a project that it has in others, or one as its own; or has it for other tags alone.
     fn is_open(&self, requirement: &Requirement, own: &Version, wheel: &ReleaseWheel<'_>) -> bool {
         let Some(exact) = requirement.exact() else { return false };
-        let named = requirement.condition.extras().iter().any(|extra| extra.starts_with(EXTRA));
-        if !named && !self.has_device_release(&requirement.project) {
+        let mut extras = requirement.condition.extras().iter();
+        let is_host = requirement.condition == Condition::Always;
+        let is_named = is_host || extras.any(|extra| extra.starts_with(EXTRA));
+        if !is_named && !self.has_device_release(&requirement.project) {
             return false;
         }
         let is_here = self.0.contains_key(requirement.project.as_str())

@@ -5,20 +5,17 @@ use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 use rockpack_base::content::Content;
-use rockpack_base::formats::apt_index::DebPackage;
-use rockpack_base::formats::deb::parse_fields;
 use rockpack_base::formats::path_digests::path_digest;
-use rockpack_base::formats::rpm_md::{FileKind, IndexedDependency, RpmPackage};
+use rockpack_base::formats::rpm_md::{FileKind, RpmPackage};
 
 use super::catalog::Catalog;
 use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
-use crate::package::bounds::{Bound, Relations, deb_bounds};
 use crate::package::differing_files::DifferingFiles;
 use crate::package::indexed::{Facts, deb_path};
+use crate::package::offered::Offered;
 use crate::package::owners::{Obstacle, Owner, SharedPath, obstacles};
-use crate::package::updates::RPM_LISTS;
-use crate::package::{Comparison, DEB_FIELDS, Format, required_paths};
+use crate::package::{Format, required_paths};
 use crate::report::{Finding, Findings};
 
 /// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
@@ -43,15 +40,14 @@ pub(super) fn findings(
         obstacles(format, &owners, |pair, path| format == Format::Deb || files.differ(pair, path));
     for shared in shared_paths {
         let standing = as_it_stands(shared, staying, format, |at| {
-            at >= staying && !names.contains(owners[at].name.as_str())
+            at >= staying && !names.contains(owners[at].package.name)
         });
         let Some(shared) = standing else { continue };
         let SharedPath { obstacle, first, second, path: digest } = shared;
         let [one, other] = [first, second].map(|at| named(store, catalog, records[at], digest));
         // Numbers of two paths may be the same.
         let (Some(path), true) = (&one, one == other) else { continue };
-        let [first, second] =
-            [first, second].map(|at| format!("{} {}", owners[at].name, owners[at].version));
+        let [first, second] = [first, second].map(|at| owners[at].package.name_and_version());
         let path = format!("/{path}");
         findings.add(match obstacle {
             Obstacle::Together => Finding::PathOwnedTwice { path, format, first, second },
@@ -59,9 +55,10 @@ pub(super) fn findings(
         });
     }
     required_paths::each_hidden(&owners[..staying], |path, owner, requirers| {
-        let described = |at: &usize| format!("{} {}", owners[*at].name, owners[*at].version);
-        let (path, packages) = (path.to_owned(), requirers.iter().map(described).collect());
-        findings.add(Finding::RequiredPathUnlisted { path, owner: described(&owner), packages });
+        let described = |at: &usize| owners[*at].package.name_and_version();
+        let (packages, owner) = (requirers.iter().map(described).collect(), described(&owner));
+        let path = path.to_owned();
+        findings.add(Finding::RequiredPathUnlisted { path, owner, packages });
     });
     findings
 }
@@ -90,43 +87,16 @@ fn as_it_stands(
 }
 
 fn owner(facts: &Facts) -> Owner<'_> {
-    let (relations, paths) = match facts {
-        Facts::Deb(package) => (deb_relations(package), package.paths.as_slice().to_vec()),
+    let (paths, shared) = match facts {
+        Facts::Deb(package) => (package.paths.as_slice().to_vec(), Vec::new()),
         Facts::Rpm(package) => {
-            (rpm_relations(package), rpm_paths(package, true).map(path_digest).collect())
+            let [paths, shared] = [true, false].map(|plain| rpm_paths(package, plain));
+            (paths.map(path_digest).collect(), shared.map(path_digest).collect())
         }
         // Wheels are installed into environments, which a repository does not know.
-        Facts::Wheel(_) => (Relations::default(), Vec::new()),
+        Facts::Wheel(_) => (Vec::new(), Vec::new()),
     };
-    let shared = match facts {
-        Facts::Rpm(package) => rpm_paths(package, false).map(path_digest).collect(),
-        _ => Vec::new(),
-    };
-    let (name, arch) = (facts.name().to_owned(), facts.arch().to_owned());
-    Owner { name, version: facts.version(), arch, relations, paths, shared }
-}
-
-fn deb_relations(package: &DebPackage) -> Relations<'static> {
-    let Ok(fields) = parse_fields(&package.control) else { return Relations::default() };
-    let relations = DEB_FIELDS.into_iter().flat_map(|(kind, name)| {
-        let bounds = deb_bounds(fields.get(name).map_or("", String::as_str));
-        Relations::of(bounds.map(move |bound| (kind, bound)))
-    });
-    Relations::of(relations.map(|(kind, bound)| (kind, bound.into_owned())))
-}
-
-fn rpm_relations(package: &RpmPackage) -> Relations<'_> {
-    Relations::of(RPM_LISTS.into_iter().flat_map(|(kind, list)| {
-        package.list(list).iter().map(move |dependency| (kind, bound_of(dependency)))
-    }))
-}
-
-fn bound_of(dependency: &IndexedDependency) -> Bound<'_> {
-    let version = dependency
-        .bound
-        .as_ref()
-        .and_then(|(sign, evr)| Some((Comparison::of_index(sign)?, evr.text().into())));
-    Bound { name: dependency.name.as_str().into(), version }
+    Owner { package: Offered::from(facts), paths, shared }
 }
 
 /// The paths of files and links if `plain`, and of directories and ghosts otherwise.

@@ -12,7 +12,8 @@ use super::published::{ClientDownload, Download, GpuDownload};
 use super::state::{PoolRecord, PoolRecords};
 use crate::package::Format;
 use crate::package::indexed::Facts;
-use crate::package::updates::{Effect, Offered};
+use crate::package::offered::Offered;
+use crate::package::updates::Effect;
 use crate::package::vendors::VendorChanges;
 use crate::report::Finding;
 

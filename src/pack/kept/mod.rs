@@ -19,7 +19,7 @@ use rockpack_base::gfx::BaseArch;
 use rockpack_base::tree::Node;
 
 use super::{Sources, archive};
-use crate::package::bounds::Bound;
+use crate::package::requirement::Bound;
 use crate::package::{Comparison, Format, Package, RelationKind};
 use crate::plan::{FileSource, KeptArchive, Plan};
 use crate::receipt::{PackageRecord, RelationRecord};

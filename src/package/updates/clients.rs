@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{Table, There};
-use super::{Offered, Wish};
+use super::table::{PresentPackages, Table};
 use crate::package::Format;
+use crate::package::offered::Offered;
+use crate::package::requirement::Requirement;
 use crate::report::{Discord, Misfit};
 
 /// The versions of a name on a client, as positions in the table.
@@ -23,8 +24,8 @@ impl NameOnClient {
     fn is_newer(&self, table: &Table<'_, '_>) -> bool {
         let both = self.was.zip(self.gets);
         both.is_some_and(|(was, gets)| {
-            let [was, gets] = [was, gets].map(|at| &table.package(at).version);
-            table.format().compare_versions(gets, was).is_gt()
+            let [was, gets] = [was, gets].map(|at| &table.resolver.package(at).version);
+            table.resolver.format().compare_versions(gets, was).is_gt()
         })
     }
 }
@@ -33,11 +34,11 @@ impl NameOnClient {
 pub(super) struct Clients<'p, 'a> {
     table: Table<'p, 'a>,
     /// The packages of before, without those whose needs were not met.
-    had: There,
+    had: PresentPackages,
     /// Packages of before whose needs were not met, with the first such need.
-    lacked: BTreeMap<&'p str, &'p Wish<'a>>,
+    lacked: BTreeMap<&'p str, &'p Requirement<'a>>,
     /// The newest packages of afterwards.
-    offered: There,
+    offered: PresentPackages,
     places: BTreeMap<&'p str, NameOnClient>,
     /// The position of the first package of afterwards.
     older: usize,
@@ -45,7 +46,7 @@ pub(super) struct Clients<'p, 'a> {
 
 /// A package that excludes another, both as positions.
 struct Exclusion<'p, 'a> {
-    wish: &'p Wish<'a>,
+    relation: &'p Requirement<'a>,
     by: usize,
     other: usize,
 }
@@ -57,21 +58,21 @@ impl<'p, 'a> Clients<'p, 'a> {
     pub fn new(format: Format, before: Newest<'p, 'a>, after: Newest<'p, 'a>) -> Self {
         let (older, all) = (before.len(), before.len() + after.len());
         let table = Table::new(format, before.into_iter().chain(after).collect());
-        let mut had: There = (0..all).map(|at| at < older).collect();
+        let mut had: PresentPackages = (0..all).map(|at| at < older).collect();
         let offered = (0..all).map(|at| at >= older).collect();
         table.drop_replaced(&mut had);
         let lacked = table
             .drop_misfits(&mut had)
             .into_iter()
-            .map(|(at, wish)| (table.package(at).name, wish))
+            .map(|(at, relation)| (table.resolver.package(at).name, relation))
             .collect();
         let mut places: BTreeMap<&str, NameOnClient> = BTreeMap::new();
         for (at, has) in had.iter().enumerate().take(older) {
-            let place = places.entry(table.package(at).name).or_default();
+            let place = places.entry(table.resolver.package(at).name).or_default();
             (place.was, place.had) = (Some(at), has.then_some(at));
         }
         for at in older..all {
-            places.entry(table.package(at).name).or_default().gets = Some(at);
+            places.entry(table.resolver.package(at).name).or_default().gets = Some(at);
         }
         // Updates never downgrade.
         let stays =
@@ -81,12 +82,12 @@ impl<'p, 'a> Clients<'p, 'a> {
     }
 
     /// The newest version of every package, without replaced ones, on a client that had all of before.
-    fn updated(&self) -> There {
-        let mut there = vec![false; self.had.len()];
+    fn updated(&self) -> PresentPackages {
+        let mut present = vec![false; self.had.len()];
         let newest = self.places.values().filter_map(|place| place.gets.or(place.had));
-        newest.for_each(|at| there[at] = true);
-        self.table.drop_replaced(&mut there);
-        there
+        newest.for_each(|at| present[at] = true);
+        self.table.drop_replaced(&mut present);
+        present
     }
 
     /// Packages that cannot be installed together with the newest others, because of a change since before.
@@ -95,36 +96,48 @@ impl<'p, 'a> Clients<'p, 'a> {
         self.table.drop_replaced(&mut offered);
         let mut found = BTreeMap::new();
         let excluding = self.excluding(0..updated.len(), &updated);
-        let lacking = [&mut offered, &mut updated].map(|there| self.table.drop_misfits(there));
-        for (at, wish) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
-            found.entry(self.table.package(at).name).or_insert((Discord::Needs, at, wish));
+        let lacking = [&mut offered, &mut updated].map(|present| self.table.drop_misfits(present));
+        for (at, relation) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
+            found.entry(self.table.resolver.package(at).name).or_insert((
+                Discord::Needs,
+                at,
+                relation,
+            ));
         }
-        for Exclusion { wish, by, .. } in excluding {
-            found.entry(self.table.package(by).name).or_insert((Discord::Excludes, by, wish));
+        for Exclusion { relation, by, .. } in excluding {
+            found.entry(self.table.resolver.package(by).name).or_insert((
+                Discord::Excludes,
+                by,
+                relation,
+            ));
         }
-        found.into_values().map(|(discord, at, wish)| self.misfit(discord, at, wish)).collect()
+        found
+            .into_values()
+            .map(|(discord, at, relation)| self.misfit(discord, at, relation))
+            .collect()
     }
 
     /// Whether the package lacked the same need before.
     fn is_old(&self, at: usize) -> bool {
-        let package = self.table.package(at);
-        self.lacked.get(package.name).is_some_and(|wish| {
-            let asks = package.relations.iter().any(|(_, own)| own == *wish);
-            asks && self.table.holds(wish, &self.offered) == Some(false)
+        let package = self.table.resolver.package(at);
+        self.lacked.get(package.name).is_some_and(|relation| {
+            let asks = package.relations.needs().any(|own| own == *relation);
+            asks && self.table.holds(relation, &self.offered) == Some(false)
         })
     }
 
-    fn misfit(&self, discord: Discord, at: usize, wish: &Wish<'_>) -> Misfit {
-        let package = self.table.package(at);
+    fn misfit(&self, discord: Discord, at: usize, relation: &Requirement<'_>) -> Misfit {
+        let package = self.table.resolver.package(at);
         let had = self.places.get(package.name).and_then(|place| place.had);
         Misfit {
             package: package.name.into(),
             version: package.version.to_string(),
             architecture: package.arch.to_owned(),
-            installed: had.is_some_and(|had| self.table.package(had).version == package.version),
+            installed: had
+                .is_some_and(|had| self.table.resolver.package(had).version == package.version),
             discord,
-            relation: wish.to_string(),
-            offered: self.table.named(wish, &self.offered, discord),
+            relation: relation.to_string(),
+            offered: self.table.named(relation, &self.offered, discord),
         }
     }
 
@@ -132,66 +145,62 @@ impl<'p, 'a> Clients<'p, 'a> {
     fn excluding(
         &self,
         among: impl IntoIterator<Item = usize>,
-        there: &There,
+        present: &PresentPackages,
     ) -> Vec<Exclusion<'p, 'a>> {
-        let present = among.into_iter().filter(|at| there[*at]);
-        let all = present.flat_map(|by| {
-            self.table.excluded(by).map(move |(wish, other)| Exclusion { wish, by, other })
+        let among = among.into_iter().filter(|at| present[*at]);
+        let all = among.flat_map(|by| {
+            self.table.excluded(by).map(move |(relation, other)| Exclusion { relation, by, other })
         });
-        all.filter(|found| there[found.other] && self.is_new_exclusion(found.by, found.other))
+        all.filter(|found| present[found.other] && self.is_new_exclusion(found.by, found.other))
             .collect()
     }
 
     fn is_new_exclusion(&self, by: usize, at: usize) -> bool {
         let both = self.had_version(by).zip(self.had_version(at));
-        both.is_some_and(|(by, at)| !self.excludes(by, at) && !self.excludes(at, by))
+        both.is_some_and(|(by, at)| !self.table.excludes(by, at) && !self.table.excludes(at, by))
     }
 
     /// The version of this package's name that clients had.
     fn had_version(&self, at: usize) -> Option<usize> {
-        self.places.get(self.table.package(at).name)?.had
-    }
-
-    fn excludes(&self, by: usize, at: usize) -> bool {
-        self.table.excluded(by).any(|(_, other)| other == at)
+        self.places.get(self.table.resolver.package(at).name)?.had
     }
 
     /// Names of packages that an update leaves on clients although newer ones are offered.
     pub fn held_back(&self) -> impl Iterator<Item = &'p str> {
-        let mut there = self.updated();
-        let mut next: BTreeSet<usize> = (0..there.len()).collect();
+        let mut present = self.updated();
+        let mut next: BTreeSet<usize> = (0..present.len()).collect();
         while !next.is_empty() {
-            let before = there.clone();
-            self.hold_some(&next, &mut there);
-            let touched = (0..there.len()).filter(|at| before[*at] != there[*at]);
+            let before = present.clone();
+            self.hold_some(&next, &mut present);
+            let touched = (0..present.len()).filter(|at| before[*at] != present[*at]);
             next = touched.flat_map(|at| self.table.asking(at).chain([at])).collect();
         }
         let held = self.places.iter().filter(move |(_, place)| match (place.had, place.gets) {
-            (Some(had), Some(_)) => there[had],
+            (Some(had), Some(_)) => present[had],
             _ => false,
         });
         held.map(|(name, _)| *name)
     }
 
     /// Holds back packages of `among` whose needs are not met, or the others that would break them.
-    fn hold_some(&self, among: &BTreeSet<usize>, there: &mut There) {
+    fn hold_some(&self, among: &BTreeSet<usize>, present: &mut PresentPackages) {
         for at in among.iter().copied() {
-            while there[at]
-                && let Some(wish) = self.table.lacks(at, there)
+            while present[at]
+                && let Some(relation) = self.table.lacks(at, present)
             {
                 // A newer package waits. For one that stays, the packages that it needs stay, too.
-                let held = self.hold(at, there)
-                    || self.table.partners(wish).into_iter().any(|partner| {
-                        self.newer(partner, there).is_some_and(|newer| self.hold(newer, there))
+                let held = self.hold(at, present)
+                    || self.table.partners(relation).into_iter().any(|partner| {
+                        self.newer(partner, present).is_some_and(|newer| self.hold(newer, present))
                     });
                 if !held {
                     break;
                 }
             }
         }
-        for Exclusion { by, other, .. } in self.excluding(among.iter().copied(), there) {
-            if there[by] && there[other] && !self.hold(by, there) {
-                self.hold(other, there);
+        for Exclusion { by, other, .. } in self.excluding(among.iter().copied(), present) {
+            if present[by] && present[other] && !self.hold(by, present) {
+                self.hold(other, present);
             }
         }
     }
@@ -200,48 +209,52 @@ impl<'p, 'a> Clients<'p, 'a> {
     /// new packages that they need or that replace packages on clients.
     pub fn downloads(&self) -> Vec<usize> {
         let all = self.updated();
-        let mut there: There = vec![false; all.len()];
+        let mut present: PresentPackages = vec![false; all.len()];
         for (name, place) in &self.places {
             let (is_newer, is_new) = (place.is_newer(&self.table), place.was.is_none());
             let comes = place.gets.filter(|by| is_newer || is_new && self.takes_over(name, *by));
-            comes.or(place.had).into_iter().for_each(|at| there[at] = all[at]);
+            comes.or(place.had).into_iter().for_each(|at| present[at] = all[at]);
         }
-        let mut next: BTreeSet<usize> = (0..there.len()).collect();
+        let mut next: BTreeSet<usize> = (0..present.len()).collect();
         while let Some(at) = next.pop_first() {
-            while there[at]
-                && let Some(wish) = self.table.lacks(at, &there)
-                && let Some(new) =
-                    self.table.partners(wish).into_iter().find(|new| all[*new] && !there[*new])
+            while present[at]
+                && let Some(relation) = self.table.lacks(at, &present)
+                && let Some(new) = self
+                    .table
+                    .partners(relation)
+                    .into_iter()
+                    .find(|new| all[*new] && !present[*new])
             {
-                there[new] = true;
+                present[new] = true;
                 next.insert(new);
             }
         }
-        (self.older..there.len()).filter(|at| there[*at]).map(|at| at - self.older).collect()
+        (self.older..present.len()).filter(|at| present[*at]).map(|at| at - self.older).collect()
     }
 
     /// Whether rpm installs a new package in place of one that clients have.
     fn takes_over(&self, name: &str, by: usize) -> bool {
-        let replaced = self.table.replaced(by).into_iter();
-        let mut had = replaced.filter(|at| *at < self.older);
-        self.table.format() == Format::Rpm && had.any(|at| self.table.package(at).name != name)
+        let mut had = self.table.replaced(by).filter(|at| *at < self.older);
+        self.table.resolver.format() == Format::Rpm
+            && had.any(|at| self.table.resolver.package(at).name != name)
     }
 
     /// The newer package that is there in place of `at`, which clients had.
-    fn newer(&self, at: usize, there: &There) -> Option<usize> {
-        let place = self.places.get(self.table.package(at).name)?;
-        place.gets.filter(|gets| place.had == Some(at) && there[*gets])
+    fn newer(&self, at: usize, present: &PresentPackages) -> Option<usize> {
+        let place = self.places.get(self.table.resolver.package(at).name)?;
+        place.gets.filter(|gets| place.had == Some(at) && present[*gets])
     }
 
     /// Replaces the newer or new package `at` by the version that clients have, if any. Returns whether it
     /// did.
-    fn hold(&self, at: usize, there: &mut There) -> bool {
-        let place = self.places.get(self.table.package(at).name).copied().unwrap_or_default();
-        if place.gets != Some(at) || !there[at] {
+    fn hold(&self, at: usize, present: &mut PresentPackages) -> bool {
+        let place =
+            self.places.get(self.table.resolver.package(at).name).copied().unwrap_or_default();
+        if place.gets != Some(at) || !present[at] {
             return false;
         }
-        there[at] = false;
-        place.had.into_iter().for_each(|had| there[had] = true);
+        present[at] = false;
+        place.had.into_iter().for_each(|had| present[had] = true);
         true
     }
 }

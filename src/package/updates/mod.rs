@@ -15,34 +15,15 @@
 //! longer fits offers nothing to others. A name that is no longer offered stays on the clients.
 
 mod clients;
-mod facts;
 mod table;
-mod wish;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use facts::RPM_LISTS;
-pub use wish::Wish;
-
-use super::{Format, RelationKind};
+use super::Format;
+use super::offered::Offered;
+use super::resolver::{for_all_machines, machines};
 use crate::report::Misfit;
 use clients::Clients;
-
-/// A package that a repository offers to clients.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offered<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The full version.
-    pub version: Cow<'a, str>,
-    /// The architecture.
-    pub arch: &'a str,
-    /// The relations. The package's own name need not be among its provisions.
-    pub relations: Vec<(RelationKind, Wish<'a>)>,
-    /// The paths that it has. If they are given, a need for one that it does not provide is not met.
-    pub paths: Vec<&'a str>,
-}
 
 /// The effect of an update on clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,22 +40,11 @@ impl Effect {
     /// The effect that the newest of `after` have on clients with the newest of `before`. All packages are of
     /// `format`.
     pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
-        // The architecture of packages for all machines.
-        let all = match format {
-            Format::Deb => "all",
-            Format::Rpm => "noarch",
-        };
-        let archs = before.iter().chain(after).map(|package| package.arch);
-        // Source packages are never installed.
-        let mut machines: BTreeSet<&str> =
-            archs.filter(|arch| !["src", "nosrc"].contains(arch)).collect();
-        if machines.len() > 1 {
-            machines.remove(all);
-        }
         let mut misfits = BTreeMap::new();
         let mut effect = Self::default();
-        for machine in machines {
-            let archs = [machine, all];
+        let archs = before.iter().chain(after).map(|package| package.arch);
+        for machine in machines(format, archs) {
+            let archs = [machine, for_all_machines(format)];
             let older = newest(format, before, &archs);
             let newer = newest(format, after, &archs);
             let had = older.values().map(|at| &before[*at]).collect();

@@ -1,93 +1,72 @@
-//! Indexes packages by the names they offer, and finds which of them fit together.
+//! Finds which packages of before and afterwards fit together.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::super::bounds::Bound;
-use super::{Offered, Wish};
+use crate::package::offered::Offered;
+use crate::package::requirement::Requirement;
+use crate::package::resolver::Resolver;
 use crate::package::{Format, RelationKind};
 use crate::report::Discord;
 
-use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, PreDepends, Provides, Replaces};
+use RelationKind::{Breaks, Conflicts, Obsoletes, Provides, Replaces};
 
-/// Packages of one format, indexed by the names they offer.
+/// Packages of one format, with those that ask for each name.
 pub(super) struct Table<'p, 'a> {
-    format: Format,
-    packages: Vec<&'p Offered<'a>>,
-    /// Name → the packages that offer it, with the version they offer.
-    offers: HashMap<&'p str, Vec<(usize, Option<&'p str>)>>,
+    pub resolver: Resolver<'p, 'a>,
     /// Name → the packages that need or exclude it.
     asking: HashMap<&'p str, Vec<usize>>,
 }
 
 /// Whether each package of a table is present, by position.
-pub(super) type There = Vec<bool>;
+pub(super) type PresentPackages = Vec<bool>;
 
 impl<'p, 'a> Table<'p, 'a> {
     pub fn new(format: Format, packages: Vec<&'p Offered<'a>>) -> Self {
-        let (mut offers, mut asking) =
-            (HashMap::<&str, Vec<_>>::new(), HashMap::<_, Vec<_>>::new());
-        for (at, package) in packages.iter().enumerate() {
-            offers.entry(package.name).or_default().push((at, Some(&*package.version)));
-            for bound in bounds(package, &[Provides]).filter(|bound| bound.name != package.name) {
-                let version = bound.version.as_ref().map(|(_, version)| &**version);
-                offers.entry(&bound.name).or_default().push((at, version));
-            }
-            let asked = of_kinds(package, &[PreDepends, Depends, Conflicts, Breaks]);
-            for bound in asked.flat_map(Wish::bounds) {
+        let mut asking = HashMap::<_, Vec<_>>::new();
+        for (at, package) in packages.iter().copied().enumerate() {
+            let excluded = [Conflicts, Breaks].into_iter();
+            let excluded = excluded.flat_map(move |kind| package.relations.of_kind(kind));
+            for bound in package.relations.needs().chain(excluded).flat_map(Requirement::bounds) {
                 asking.entry(&*bound.name).or_default().push(at);
             }
         }
-        let paths = packages.iter().flat_map(|package| &package.paths);
-        for path in paths.filter(|path| asking.contains_key(**path)) {
-            offers.entry(path).or_default();
-        }
-        Self { format, packages, offers, asking }
+        Self { resolver: Resolver::new(format, packages), asking }
     }
 
-    pub fn format(&self) -> Format {
-        self.format
+    /// Positions of the packages that meet any part of `requirement`.
+    pub fn partners(&self, requirement: &Requirement<'_>) -> Vec<usize> {
+        requirement.bounds().into_iter().flat_map(|bound| self.resolver.met_by(bound)).collect()
     }
 
-    pub fn package(&self, at: usize) -> &'p Offered<'a> {
-        self.packages[at]
-    }
-
-    /// Packages that meet `bound`, present or not; `None` if no package offers the name.
-    fn met_by(&self, bound: &Bound<'_>) -> Option<impl Iterator<Item = usize>> {
-        let offers = self.offers.get(&*bound.name)?.iter();
-        let met = offers.filter(move |(_, version)| bound.is_met(self.format, *version));
-        Some(met.map(|(at, _)| *at))
-    }
-
-    /// Positions of the packages that meet any part of `wish`.
-    pub fn partners(&self, wish: &Wish<'_>) -> Vec<usize> {
-        wish.bounds().into_iter().filter_map(|bound| self.met_by(bound)).flatten().collect()
-    }
-
-    /// Whether the present packages meet a wish; `None` if that cannot be judged.
-    pub fn holds(&self, wish: &Wish<'_>, there: &There) -> Option<bool> {
-        wish.holds(&|bound| Some(self.met_by(bound)?.any(|at| there[at])))
+    /// Whether the present packages meet a requirement; `None` if that cannot be judged.
+    pub fn holds(&self, requirement: &Requirement<'_>, present: &PresentPackages) -> Option<bool> {
+        requirement.holds(&|bound| {
+            let is_met = self.resolver.met_by(bound).any(|at| present[at]);
+            (is_met || self.resolver.knows(&bound.name)).then_some(is_met)
+        })
     }
 
     /// The first need of a package that no present package meets.
-    pub fn lacks(&self, at: usize, there: &There) -> Option<&'p Wish<'a>> {
-        let package = self.packages[at];
-        of_kinds(package, &[PreDepends, Depends])
-            .find(|wish| self.holds(wish, there) == Some(false))
+    pub fn lacks(&self, at: usize, present: &PresentPackages) -> Option<&'p Requirement<'a>> {
+        let package = self.resolver.package(at);
+        package.relations.needs().find(|need| self.holds(need, present) == Some(false))
     }
 
     /// Removes packages until the needs of all that remain are met. Returns the removed packages with the
     /// need that was not met.
-    pub fn drop_misfits(&self, there: &mut There) -> BTreeMap<usize, &'p Wish<'a>> {
-        let (mut dropped, mut next) = (BTreeMap::new(), (0..there.len()).collect());
+    pub fn drop_misfits(
+        &self,
+        present: &mut PresentPackages,
+    ) -> BTreeMap<usize, &'p Requirement<'a>> {
+        let (mut dropped, mut next) = (BTreeMap::new(), (0..present.len()).collect());
         loop {
-            let present = BTreeSet::into_iter(next).filter(|at| there[*at]);
+            let all = BTreeSet::into_iter(next).filter(|at| present[*at]);
             let misfits: Vec<_> =
-                present.filter_map(|at| Some((at, self.lacks(at, there)?))).collect();
+                all.filter_map(|at| Some((at, self.lacks(at, present)?))).collect();
             if misfits.is_empty() {
                 return dropped;
             }
-            misfits.iter().for_each(|(at, _)| there[*at] = false);
+            misfits.iter().for_each(|(at, _)| present[*at] = false);
             next = misfits.iter().flat_map(|(at, _)| self.asking(*at)).collect();
             dropped.extend(misfits);
         }
@@ -95,78 +74,56 @@ impl<'p, 'a> Table<'p, 'a> {
 
     /// Packages with a relation to something that `at` offers.
     pub fn asking(&self, at: usize) -> impl Iterator<Item = usize> {
-        let package = self.packages[at];
-        let provided = bounds(package, &[Provides]).map(|bound| &*bound.name);
-        let names = provided.chain([package.name]);
+        let package = self.resolver.package(at);
+        let names = package.relations.bounds(Provides).map(|bound| &*bound.name);
+        let names = names.chain([package.name]);
         names.filter_map(|name| self.asking.get(name)).flatten().copied()
     }
 
     /// Removes packages that other present packages replace.
-    pub fn drop_replaced(&self, there: &mut There) {
-        let replaced: Vec<usize> = (0..there.len())
-            .filter(|at| there[*at])
-            .flat_map(|by| self.replaced(by).into_iter().map(move |at| (by, at)))
-            .filter(|(by, at)| {
-                self.format == Format::Rpm || self.excluded(*by).any(|(_, other)| other == *at)
-            })
+    pub fn drop_replaced(&self, present: &mut PresentPackages) {
+        let replaced: Vec<usize> = (0..present.len())
+            .filter(|at| present[*at])
+            .flat_map(|by| self.replaced(by).map(move |at| (by, at)))
+            .filter(|(by, at)| self.resolver.format() == Format::Rpm || self.excludes(*by, *at))
             .map(|(_, at)| at)
             .collect();
-        replaced.into_iter().for_each(|at| there[at] = false);
+        replaced.into_iter().for_each(|at| present[at] = false);
     }
 
-    /// Packages that `by` replaces, or takes files from. Only their own names count.
-    pub fn replaced(&self, by: usize) -> Vec<usize> {
-        let package = self.packages[by];
-        bounds(package, &[Obsoletes, Replaces])
-            .flat_map(|bound| self.replaced_through(bound, package))
-            .collect()
-    }
-
-    fn replaced_through(&self, bound: &Bound<'_>, package: &Offered<'_>) -> Vec<usize> {
-        let named = self.met_by(bound).into_iter().flatten().filter(|at| {
-            let other = self.packages[*at];
-            *bound.name == *other.name && package.name != other.name
-        });
-        named.filter(|at| bound.admits(self.format, &self.packages[*at].version)).collect()
+    /// Packages that `by` replaces, or takes files from.
+    pub fn replaced(&self, by: usize) -> impl Iterator<Item = usize> {
+        let related = move |kind| self.resolver.related(by, kind).flat_map(|(_, others)| others);
+        [Obsoletes, Replaces].into_iter().flat_map(related)
     }
 
     /// Packages that `by` excludes, each with the relation.
-    pub fn excluded(&self, by: usize) -> impl Iterator<Item = (&'p Wish<'a>, usize)> {
-        let package = self.packages[by];
-        of_kinds(package, &[Conflicts, Breaks]).flat_map(move |wish| {
-            let met = wish.bound().and_then(|bound| self.met_by(bound)).into_iter().flatten();
-            let others = met.filter(move |at| self.packages[*at].name != package.name);
-            others.map(move |at| (wish, at))
+    pub fn excluded(&self, by: usize) -> impl Iterator<Item = (&'p Requirement<'a>, usize)> {
+        [Conflicts, Breaks].into_iter().flat_map(move |kind| {
+            let related = self.resolver.related(by, kind);
+            related.flat_map(|(relation, others)| others.into_iter().map(move |at| (relation, at)))
         })
     }
 
-    /// Present packages that `wish` is about, as `name version`: those that meet a part of an excluding wish,
-    /// or those that fail a need.
-    pub fn named(&self, wish: &Wish<'_>, there: &There, discord: Discord) -> Vec<String> {
-        let partners = self.partners(wish);
-        let offers = wish.bounds().into_iter().filter_map(|bound| self.offers.get(&*bound.name));
-        let present = offers.flatten().map(|(at, _)| *at).filter(|at| there[*at]);
-        let told = present.filter(|at| partners.contains(at) == (discord == Discord::Excludes));
-        let mut named: Vec<String> = told
-            .map(|at| format!("{} {}", self.packages[at].name, self.packages[at].version))
-            .collect();
-        named.sort();
-        named.dedup();
-        named
+    /// Whether `by` excludes `at`.
+    pub fn excludes(&self, by: usize, at: usize) -> bool {
+        self.excluded(by).any(|(_, other)| other == at)
     }
-}
 
-fn of_kinds<'p, 'a>(
-    package: &'p Offered<'a>,
-    kinds: &'static [RelationKind],
-) -> impl Iterator<Item = &'p Wish<'a>> {
-    let relations = package.relations.iter();
-    relations.filter(|(kind, _)| kinds.contains(kind)).map(|(_, wish)| wish)
-}
-
-fn bounds<'p, 'a>(
-    package: &'p Offered<'a>,
-    kinds: &'static [RelationKind],
-) -> impl Iterator<Item = &'p Bound<'a>> {
-    of_kinds(package, kinds).filter_map(Wish::bound)
+    /// Present packages that `requirement` is about, as `name version`: those that meet a part of an excluding
+    /// one, or those that fail a need.
+    pub fn named(
+        &self,
+        requirement: &Requirement<'_>,
+        present: &PresentPackages,
+        discord: Discord,
+    ) -> Vec<String> {
+        let partners = self.partners(requirement);
+        let bounds = requirement.bounds().into_iter();
+        let offering = bounds.flat_map(|bound| self.resolver.offering(&bound.name));
+        let about = offering
+            .filter(|at| present[*at] && partners.contains(at) == (discord == Discord::Excludes));
+        let named = about.map(|at| self.resolver.package(at).name_and_version());
+        named.collect::<BTreeSet<String>>().into_iter().collect()
+    }
 }

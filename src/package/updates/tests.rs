@@ -1,13 +1,14 @@
 use super::*;
+use crate::package::RelationKind;
+use crate::package::requirement::{Relations, Requirement};
 use RelationKind::{Breaks, Conflicts, Depends, Obsoletes, Provides, Recommends, Replaces};
 
 /// Makes a package from `name version` and its relations in `.deb` syntax.
 fn package<'a>(text: &'a str, relations: &[(RelationKind, &'a str)]) -> Offered<'a> {
     let (name, version) = text.split_once(' ').unwrap();
-    let relations = relations
-        .iter()
-        .flat_map(|(kind, list)| Wish::of_field(list).map(move |wish| (*kind, wish)))
-        .collect();
+    let relations = Relations::of(relations.iter().flat_map(|(kind, list)| {
+        Requirement::of_field(list).into_iter().map(move |requirement| (*kind, requirement))
+    }));
     Offered { name, version: version.into(), arch: "amd64", relations, paths: Vec::new() }
 }
 
@@ -113,7 +114,7 @@ fn what_leaves_the_repository_stays_on_clients() {
 #[test]
 fn dependencies_of_the_distribution_are_not_judged() {
     let before = [needs("a 1", "libc6 (>= 2.36)"), plain("b 1")];
-    is_silent(&before, &[needs("a 2", "libc6 (>= 9), zlib | b (= 7), /bin/sh, b:i386 (= 9)")]);
+    is_silent(&before, &[needs("a 2", "libc6 (>= 9), zlib | b (= 7), b:i386 (= 9)")]);
     let recommends = package("a 2", &[(Recommends, "b (= 9)")]);
     is_silent(&before, &[recommends]);
     let (misfits, held) = told(Format::Deb, &before, &[needs("a 2", "b (= 7) | b (>> 1)")]);

@@ -8,6 +8,7 @@ use rockpack_base::tree::TreePath;
 
 use super::draft::Draft;
 use crate::config::{Config, nearest};
+use crate::package::requirement::Requirement;
 use crate::package::{Format, RelationKind, required_paths};
 use crate::plan::naming::place_of;
 use crate::plan::relations::plain;
@@ -79,8 +80,11 @@ fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
         others.iter().any(|other| other.kind == RelationKind::Provides && other.name == name)
     };
     let names = requires.into_iter().map(|relation| &relation.name);
-    let required: BTreeSet<String> =
-        names.flat_map(|name| required_paths::unmet(name, is_provided)).collect();
+    let required: BTreeSet<String> = names
+        .flat_map(|name| {
+            required_paths::unmet(&Requirement::of(Format::Rpm, name, None), is_provided)
+        })
+        .collect();
     for path in &required {
         let inside = path.strip_prefix(&format!("{}/", setting.prefix.absolute()));
         let Some(inside) = inside.and_then(|inside| TreePath::new(inside).ok()) else { continue };

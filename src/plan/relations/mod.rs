@@ -7,8 +7,7 @@ use rockpack_base::formats::deb::{check_relations, compare_versions};
 
 use super::naming::Naming;
 use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
-use crate::package::bounds::deb_relation;
-use crate::package::{Comparison, Format, Relation, RelationKind, Version};
+use crate::package::{Comparison, Format, Relation, RelationKind, Version, deb_relation};
 
 /// Whether one of `relations` is a dependency on the package `name` that versions before `version` do
 /// not satisfy.

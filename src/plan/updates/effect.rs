@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::package::updates::{Effect, Offered, Wish};
+use crate::package::offered::Offered;
+use crate::package::requirement::{Relations, Requirement};
+use crate::package::updates::Effect;
 use crate::package::{Format, Package};
 use crate::plan::outcome::Plan;
 use crate::plan::settings::PlanSettings;
@@ -50,11 +52,12 @@ fn offered(package: &Package<FileSource>, format: Format) -> Option<Offered<'_>>
         Format::Deb => &package.deb.as_ref()?.architecture,
         Format::Rpm => &package.rpm.as_ref()?.arch,
     };
-    let relations = package.all_relations(format)?.map(|relation| {
-        let bound = relation.version.as_ref().map(|(sign, version)| (*sign, version.as_str()));
-        (relation.kind, Wish::of(format, &relation.name, bound))
-    });
+    let relations = Relations::of(package.all_relations(format)?.map(|relation| {
+        let version = relation.version.as_ref();
+        let version = version.map(|(sign, version)| (*sign, version.as_str().into()));
+        (relation.kind, Requirement::of(format, &relation.name, version))
+    }));
     let version = Cow::Owned(package.full_version(format)?);
-    let (name, relations) = (package.name(format)?, relations.collect());
+    let name = package.name(format)?;
     Some(Offered { name, version, arch, relations, paths: Vec::new() })
 }

@@ -21,7 +21,8 @@ pub use owners::{OwnedMember, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 
-use crate::package::updates::{Offered, Wish};
+use crate::package::offered::Offered;
+use crate::package::requirement::{Relations, Requirement};
 use crate::package::{Format, MemberKind, RelationKind, RoleKind};
 use crate::receipt::{PackageRecord, Receipt, RelationRecord};
 use crate::report::ReceiptDoubt;
@@ -174,11 +175,11 @@ impl ListedPackage {
 
     /// The package as a repository offers it to clients.
     pub fn offered(&self) -> Offered<'_> {
-        let mut relations = Vec::with_capacity(self.relations.len());
-        for RelationRecord { kind, name, comparison, version } in &self.relations {
-            let version = comparison.zip(version.as_deref());
-            relations.push((*kind, Wish::of(self.format, name, version)));
-        }
+        let relations = Relations::of(self.relations.iter().map(|record| {
+            let RelationRecord { kind, name, comparison, version } = record;
+            let version = comparison.zip(version.as_deref().map(Into::into));
+            (*kind, Requirement::of(self.format, name, version))
+        }));
         let version = self.version.as_str().into();
         let paths = self.members.iter().map(|member| member.path.as_str()).collect();
         Offered { name: &self.name, version, arch: &self.architecture, relations, paths }

@@ -12,8 +12,7 @@ use rockpack_base::formats::{deb, rpm};
 use sha2::{Digest as _, Sha256};
 
 use super::{ListedMember, ListedPackage, Size};
-use crate::package::bounds::deb_relation;
-use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind};
+use crate::package::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind, deb_relation};
 use crate::receipt::RelationRecord;
 
 /// Lists the package file `content`, called `file_name`. Reads every file in it.

@@ -894,6 +894,12 @@ fn of_updates() -> Vec<Finding> {
             requires: text("amd-torch-device-gfx942 ==2.13.0"),
             gap: ExtraGap::Absent,
         },
+        Finding::WheelExtraOpen {
+            wheel: text("torch-device-gfx942 2.13.0"),
+            extra: text(""),
+            requires: text("torch ==2.13.0"),
+            gap: ExtraGap::Absent,
+        },
         wheel_gap("torchvision-0.28.0-cp312-cp312-linux_x86_64.whl", ExtraGap::NotBrought),
         wheel_gap("torchvision-0.28.0-cp312-cp312-linux_x86_64.whl", ExtraGap::NotOffered),
         wheel_gap("torch_device_gfx942-2.13.0-py3-none-linux_x86_64.whl", ExtraGap::NotByName),

@@ -38,7 +38,7 @@ pub enum PypiRefusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraGap {
-    /// The extra requires a wheel that is not there, or not for its tags.
+    /// The extra, or a device wheel, requires a wheel that is not there, or not for its tags.
     Absent,
     /// The extra does not bring the device code of a wheel that its own wheel requires.
     NotBrought,
@@ -52,6 +52,10 @@ impl ExtraGap {
     /// The text about the gap of `extra` at the required wheel.
     pub fn describe(self, extra: &str, required: &str) -> String {
         match self {
+            Self::Absent if extra.is_empty() => format!(
+                "requires {required}, which the index does not have, or not for its tags, so that nobody can \
+                 install it: publish that wheel, too"
+            ),
             Self::Absent => format!(
                 "its extra {extra} requires {required}, which the index does not have, or not for its tags, so \
                  nobody can install it with this extra: publish that wheel, too"

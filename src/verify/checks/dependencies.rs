@@ -8,6 +8,8 @@ use super::listings::listings;
 use super::set_archives::{archives, shipped};
 use super::transformed::transformed;
 use crate::package::required_paths;
+use crate::package::requirement::Bound;
+use crate::package::resolver::Resolver;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::Installed;
 use crate::verify::problem::{DependencyLack, ForeignCode, Problem, ProblemPlace, Problems};
@@ -18,10 +20,8 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
     let hosts = hosts(packages);
     let by_name: BTreeMap<&str, &Installed> =
         packages.iter().map(|package| (package.name.as_str(), *package)).collect();
+    check_relations(packages, &by_name, problems);
     for package in packages {
-        for lack in unmet(package, &by_name).into_iter().chain(unlisted(package, packages)) {
-            add(package, lack, problems);
-        }
         if !package.has_kernels() {
             continue;
         }
@@ -32,7 +32,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
         }
         let is_bound = packages.iter().any(|other| package.is_bound_to(other));
         let own = Some(package.version.as_str());
-        if !is_bound && !package.requires.iter().any(|r| r.exact() == own) {
+        if !is_bound && !package.requires().any(|r| r.exact() == own) {
             add(package, DependencyLack::OwnVersion, problems);
         }
         check_brought(package, &by_name, problems);
@@ -46,11 +46,12 @@ pub(in crate::verify) fn check(packages: &[&Installed], problems: &mut Problems)
 fn check_fallbacks(packages: &[&Installed], problems: &mut Problems) {
     let (archives, listings) = (archives(packages), listings(packages));
     let kernels = packages.iter().filter(|package| package.has_kernels());
-    let needs = kernels.flat_map(|package| package.requires.iter().map(move |r| (*package, r)));
+    let needs: Vec<(&Installed, &Bound<'_>)> =
+        kernels.flat_map(|package| package.requires().map(move |r| (*package, r))).collect();
     // Content that several groups share is in packages that their kernel packages need.
-    let exact = needs.clone().filter(|(_, r)| r.exact().is_some());
+    let exact = needs.iter().filter(|(_, r)| r.exact().is_some());
     let shared: BTreeSet<&str> = exact.map(|(_, r)| &*r.name).collect();
-    let own = needs.filter(|(package, _)| !shared.contains(package.name.as_str()));
+    let own = needs.iter().filter(|(package, _)| !shared.contains(package.name.as_str()));
     let mut by_host: BTreeMap<&str, Vec<&Installed>> = BTreeMap::new();
     own.for_each(|(package, r)| by_host.entry(&*r.name).or_default().push(package));
     let mut untied = BTreeMap::new();
@@ -121,28 +122,35 @@ fn hosts<'a>(packages: &[&'a Installed]) -> BTreeMap<&'a str, Vec<&'a Installed>
     hosts
 }
 
-/// Needs for versions of a package that the set has in another.
-fn unmet(package: &Installed, by_name: &BTreeMap<&str, &Installed>) -> Vec<DependencyLack> {
-    let lacks = package.requires.iter().filter_map(|requirement| {
-        let (comparison, wanted) = requirement.version.clone()?;
-        let there = by_name.get(&*requirement.name)?;
-        let format = package.format.filter(|it| !requirement.admits(*it, &there.version))?;
-        let (dependency, version) = (there.name.clone(), there.version.clone());
-        let (sign, wanted) = (comparison.sign(format).to_owned(), wanted.into_owned());
-        Some(DependencyLack::OtherVersion { dependency, sign, wanted, version })
-    });
-    lacks.collect()
-}
-
-/// Required paths of the set for which clients find no package.
-fn unlisted(package: &Installed, packages: &[&Installed]) -> impl Iterator<Item = DependencyLack> {
-    let offers = move || packages.iter().flat_map(|other| &other.provides);
-    let is_provided = move |name: &str| offers().any(|offer| offer.name == name);
-    let open = package.named.iter().flat_map(move |name| required_paths::unmet(name, is_provided));
-    open.filter_map(move |path| {
-        let owner = packages.iter().find(|other| other.paths.contains_key(&path))?;
-        Some(DependencyLack::PathUnlisted { path, owner: owner.file.clone() })
-    })
+/// Reports needs for versions of a package that the set has in another, and required paths of the set for
+/// which clients find no package.
+fn check_relations(
+    packages: &[&Installed],
+    by_name: &BTreeMap<&str, &Installed>,
+    problems: &mut Problems,
+) {
+    let Some(format) = packages.iter().find_map(|package| package.format) else { return };
+    let offered: Vec<_> = packages.iter().map(|package| package.offered()).collect();
+    let resolver = Resolver::new(format, offered.iter().collect());
+    for unmet in resolver.unmet(&resolver) {
+        let Some(bound) = unmet.requirement.bound() else { continue };
+        if let (Some(there), Some((sign, wanted))) = (by_name.get(&*bound.name), &bound.version) {
+            let (dependency, version) = (there.name.clone(), there.version.clone());
+            let (sign, wanted) = (sign.sign(format).to_owned(), wanted.to_string());
+            let lack = DependencyLack::OtherVersion { dependency, sign, wanted, version };
+            add(packages[unmet.package], lack, problems);
+        }
+    }
+    for (package, offered) in packages.iter().zip(&offered) {
+        let paths = offered.relations.needs();
+        for path in paths.flat_map(|need| required_paths::unmet(need, |name| resolver.knows(name)))
+        {
+            if let Some(owner) = packages.iter().find(|other| other.paths.contains_key(&path)) {
+                let owner = owner.file.clone();
+                add(package, DependencyLack::PathUnlisted { path, owner }, problems);
+            }
+        }
+    }
 }
 
 /// Nothing that comes with a kernel package is for other archs only.
@@ -155,7 +163,7 @@ fn check_brought(
     let mut brought = BTreeSet::new();
     let mut next = vec![package];
     while let Some(from) = next.pop() {
-        let needed = from.requires.iter().filter_map(|r| by_name.get(&*r.name));
+        let needed = from.requires().filter_map(|r| by_name.get(&*r.name));
         for needed in needed.filter(|needed| needed.file != package.file) {
             if brought.insert(needed.file.as_str()) {
                 next.push(needed);

@@ -8,9 +8,17 @@ use rockpack_base::gfx::BaseArch;
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use super::index;
-use crate::package::bounds::Bound;
-use crate::package::{Comparison, Format};
+use crate::package::offered::Offered;
+use crate::package::requirement::{Bound, Relations, Requirement};
+use crate::package::{Comparison, Format, RelationKind};
 use crate::verify::problem::PackagePath;
+
+/// The relations by which packages exclude each other, with their fields.
+pub(in crate::verify) const EXCLUSIONS: [(RelationKind, &str); 3] = [
+    (RelationKind::Breaks, "Breaks"),
+    (RelationKind::Conflicts, "Conflicts"),
+    (RelationKind::Obsoletes, "Obsoletes"),
+];
 
 /// A package: its files and its metadata.
 #[derive(Debug, Default)]
@@ -29,15 +37,10 @@ pub(in crate::verify) struct Installed {
     pub(in crate::verify) version: String,
     /// The machines that it is for, as its format calls them.
     pub(in crate::verify) arch: String,
-    pub(in crate::verify) requires: Vec<Bound<'static>>,
+    /// The relations that it declares.
+    pub(in crate::verify) declared: Relations<'static>,
     /// Names of packages that are always installed with it without being required.
     pub(in crate::verify) comes_with: BTreeSet<String>,
-    /// All names in its dependencies, including alternatives.
-    pub(in crate::verify) named: BTreeSet<String>,
-    /// The names that it provides besides its own.
-    pub(in crate::verify) provides: Vec<Bound<'static>>,
-    /// The packages that cannot be installed beside it.
-    pub(in crate::verify) excludes: Vec<Against>,
     /// The archs that the package or the receipt states; `None` if neither does.
     pub(in crate::verify) stated_archs: Option<Vec<String>>,
     /// The side it must be on; `None` if that follows from its content.
@@ -58,14 +61,6 @@ pub(in crate::verify) enum Side {
     Both,
     /// Host files of a wheel that is not split, and kernel archives of other projects.
     Plain,
-}
-
-/// A package that cannot be installed beside another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::verify) struct Against {
-    /// `Breaks`, `Conflicts` or `Obsoletes`.
-    pub(in crate::verify) field: &'static str,
-    pub(in crate::verify) what: Bound<'static>,
 }
 
 /// An entry of a package at a path.
@@ -197,18 +192,39 @@ impl Installed {
         own.is_some_and(|facts| facts.sha256 == *sha256)
     }
 
+    /// The package with its relations.
+    pub(in crate::verify) fn offered(&self) -> Offered<'_> {
+        Offered {
+            name: &self.name,
+            version: self.version.as_str().into(),
+            arch: &self.arch,
+            relations: self.declared.clone(),
+            paths: Vec::new(),
+        }
+    }
+
+    /// The bounds of its dependencies. Alternatives need none of their packages.
+    pub(in crate::verify) fn requires(&self) -> impl Iterator<Item = &Bound<'static>> {
+        self.declared.needs().filter_map(Requirement::bound)
+    }
+
+    /// All names in its dependencies, including alternatives.
+    pub(in crate::verify) fn named(&self) -> impl Iterator<Item = &str> {
+        self.declared.needs().flat_map(Requirement::bounds).map(|bound| &*bound.name)
+    }
+
     /// Whether a dependency of it names `other` and takes its version, or the two are installed together.
     pub(in crate::verify) fn depends_on(&self, other: &Installed) -> bool {
         if self.comes_with.contains(&other.name) {
             return true;
         }
         let Some(format) = self.format else { return false };
-        self.requires.iter().any(|r| r.name == other.name && r.admits(format, &other.version))
+        self.requires().any(|r| r.name == other.name && r.admits(format, &other.version))
     }
 
     /// Whether it needs exactly this version of `other`, or the two are bound to each other.
     pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
-        let mut requires = self.requires.iter();
+        let mut requires = self.requires();
         requires.any(|r| r.name == other.name && r.exact() == Some(other.version.as_str()))
             || self.is_bound_to(other)
     }
@@ -217,13 +233,14 @@ impl Installed {
     /// together from these versions on.
     pub(in crate::verify) fn is_bound_to(&self, other: &Installed) -> bool {
         let Some(format) = self.format else { return false };
-        let has_floor = self.requires.iter().any(|r| {
+        let has_floor = self.requires().any(|r| {
             let is_floor = matches!(r.version, Some((Comparison::GreaterEqual, _)));
             r.name == other.name && is_floor && r.admits(format, &other.version)
         });
         has_floor
-            && other.excludes.iter().any(|Against { what, .. }| {
-                what.name == self.name && matches!(what.version, Some((Comparison::Less, _)))
+            && EXCLUSIONS.iter().any(|(kind, _)| {
+                let mut bounds = other.declared.named(*kind, &self.name);
+                bounds.any(|bound| matches!(bound.version, Some((Comparison::Less, _))))
             })
     }
 

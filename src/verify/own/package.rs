@@ -12,10 +12,10 @@ use rockpack_base::formats::{deb, rpm};
 use rockpack_base::run::Budget;
 use sha2::Digest as _;
 
-use super::installed::{Against, Installed, InstalledNode};
+use super::installed::{Installed, InstalledNode};
 use super::{facts, rpm_header};
-use crate::package::bounds::{Bound, deb_bounds};
-use crate::package::{Comparison, Format};
+use crate::package::requirement::{Relations, Requirement};
+use crate::package::{Comparison, Format, RelationKind};
 use crate::verify::problem::{DigestFault, PackagePath, PathConflict, Problem, Problems};
 
 /// The control field of a kernel `.deb` that names its archs.
@@ -121,23 +121,14 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
 
 /// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
-    let depends = ["Pre-Depends", "Depends"].map(|name| field(deb, name).unwrap_or_default());
-    // Alternatives need none of their packages.
-    let requires = depends.into_iter().flat_map(deb_bounds).map(Bound::into_owned);
-    let named = depends.into_iter().flat_map(deb::relations).map_while(Result::ok);
-    let excludes = ["Breaks", "Conflicts"]
-        .into_iter()
-        .flat_map(|field| capabilities(deb, field).map(move |what| Against { field, what }));
+    let declared = Relations::of_control(|name| field(deb, name).unwrap_or_default());
     let archs = field(deb, ARCHS_FIELD);
     Ok(Installed {
         format: Some(Format::Deb),
         name: required_field(deb, "Package")?,
         version: required_field(deb, "Version")?,
         arch: field(deb, "Architecture").unwrap_or_default().to_owned(),
-        requires: requires.collect(),
-        named: named.map(|relation| relation.name.to_owned()).collect(),
-        provides: capabilities(deb, "Provides").collect(),
-        excludes: excludes.collect(),
+        declared: declared.into_owned(),
         stated_archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
         ..Installed::default()
     })
@@ -153,26 +144,21 @@ fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
         .ok_or_else(|| Error::malformed(format!("control has no {name}")))
 }
 
-/// The capabilities that a field lists.
-fn capabilities(deb: &deb::DebReader, name: &str) -> impl Iterator<Item = Bound<'static>> {
-    deb_bounds(field(deb, name).unwrap_or_default()).map(Bound::into_owned)
-}
-
 /// Reads the metadata of an `.rpm`.
 fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
     let metadata = rpm.metadata();
     let version = metadata.get_version().map_err(lacks_tag)?;
     let release = metadata.get_release().map_err(lacks_tag)?;
     let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
-    let requires: Vec<Bound<'_>> =
-        metadata.get_requires().map_err(lacks_tag)?.into_iter().map(rpm_bound).collect();
-    let provides = metadata.get_provides().map_err(lacks_tag)?.into_iter().map(rpm_bound);
-    let mut excludes = Vec::new();
-    for (field, found) in
-        [("Conflicts", metadata.get_conflicts()), ("Obsoletes", metadata.get_obsoletes())]
-    {
-        let found = found.map_err(lacks_tag)?.into_iter().map(rpm_bound);
-        excludes.extend(found.map(|what| Against { field, what }));
+    let mut declared = Vec::new();
+    for (kind, list) in [
+        (RelationKind::Depends, metadata.get_requires()),
+        (RelationKind::Provides, metadata.get_provides()),
+        (RelationKind::Conflicts, metadata.get_conflicts()),
+        (RelationKind::Obsoletes, metadata.get_obsoletes()),
+    ] {
+        let list = list.map_err(lacks_tag)?;
+        declared.extend(list.iter().map(|dependency| (kind, rpm_requirement(dependency))));
     }
     Ok(Installed {
         format: Some(Format::Rpm),
@@ -183,10 +169,7 @@ fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
         } else {
             metadata.get_arch().unwrap_or_default().to_owned()
         },
-        named: requires.iter().map(|requirement| requirement.name.to_string()).collect(),
-        requires,
-        provides: provides.collect(),
-        excludes,
+        declared: Relations::of(declared),
         ..Installed::default()
     })
 }
@@ -195,12 +178,12 @@ fn lacks_tag(error: ::rpm::Error) -> Error {
     Error::malformed("the header lacks a tag").cause(error)
 }
 
-/// The bound of a dependency; any version where its flags are no comparison.
-fn rpm_bound(dependency: ::rpm::Dependency) -> Bound<'static> {
+/// The requirement of a dependency; any version if its flags are no comparison.
+fn rpm_requirement(dependency: &::rpm::Dependency) -> Requirement<'static> {
     let sign = rpm::sign(dependency.flags);
     let comparison = Comparison::split(&sign, Format::Rpm).filter(|(_, rest)| rest.is_empty());
-    let version = comparison.map(|(comparison, _)| (comparison, dependency.version.into()));
-    Bound { name: dependency.name.into(), version }
+    let version = comparison.map(|(comparison, _)| (comparison, (&*dependency.version).into()));
+    Requirement::of(Format::Rpm, &dependency.name, version).into_owned()
 }
 
 /// The node that an entry installs at `path`, and the fault of its digest, if any.

@@ -12,10 +12,9 @@ use rockpack_base::formats::compression::{Decoder, Method};
 use rockpack_base::run::Budget;
 use sha2::{Digest, Sha256, Sha512};
 
-use super::closure::{OpenWish, OpenWishes};
 use super::states::State;
 use crate::signing::Trust;
-use crate::verify::problem::{Check, OpenDependency, Problem, Problems, Report};
+use crate::verify::problem::{Problem, Problems, Report};
 
 /// An index is held in memory; those of the largest distributions are below this.
 pub(super) const INDEX_MAX: u64 = 2 << 30;
@@ -132,27 +131,12 @@ impl<'a> Context<'a> {
         if read == most {
             let message =
                 format!("unpacks to {most} bytes and more, which no index of its size does");
-            return Err(Error::new(Kind::Limit, message).hint(
-                "whoever made it wants to use up memory, or repeats packages: publish it again",
-            ));
+            return Err(Error::new(Kind::Limit, message)
+                .hint("the index is corrupt or hostile: publish it again"));
         }
         self.aside = self.aside.saturating_sub(read.saturating_sub(own));
         decoder.finish()?;
         Ok(text)
-    }
-
-    /// Adds what is open as problems; `dependency` makes one of alternatives.
-    pub(super) fn open_wishes(
-        &mut self,
-        open: OpenWishes,
-        dependency: impl Fn(Vec<String>) -> OpenDependency,
-    ) {
-        self.report.elsewhere += open.elsewhere;
-        for OpenWish { path: file, alternatives } in open.told {
-            let dependency = dependency(alternatives);
-            self.problems.add(Problem::DependencyOpen { file, dependency });
-        }
-        self.problems.add_more(Check::DependencyOpen, open.more);
     }
 
     pub(super) fn bad_index(&mut self, file: &str, reason: impl Into<String>) {

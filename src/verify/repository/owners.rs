@@ -21,8 +21,8 @@ pub(super) fn check(
         let [one, other] = [shared.first, shared.second].map(|at| named(at, &is_it));
         // Numbers of two paths may be the same.
         let (Some(path), true) = (&one, one == other) else { continue };
-        let [first, second] = [shared.first, shared.second]
-            .map(|at| format!("{} {}", owners[at].name, owners[at].version));
+        let [first, second] =
+            [shared.first, shared.second].map(|at| owners[at].package.name_and_version());
         let reason = match shared.obstacle {
             Obstacle::Together => format!(
                 "is owned by {first} and {second} (.{format}), and no Conflicts, Breaks, Replaces or \

@@ -44,7 +44,7 @@ fn device_wheels_stay_as_long_as_their_host() {
 
 /// The wheels that pages list after a run that keeps this many versions.
 fn kept(wheels: &Path, versions: &str, out: &Path) -> BTreeSet<String> {
-    publish(repo(&[wheels], out).args(["--keep", versions]));
+    publish(repo(&[wheels], out).args(["--keep", versions, "--allow-unmet"]));
     listed(out)
 }
 
@@ -64,7 +64,7 @@ fn what_a_kept_wheel_requires_stays() {
     device(&wheels, "demo-device-gfx1201", "1.0", "Requires-Dist: demo-device-gfx12 == 1.0\n");
     device(&wheels, "demo-device-gfx12", "1.0", "");
     device(&wheels, "demo-device-gfx12", "1.5", "");
-    publish(repo(&[&wheels], &out).args(["--keep", "1"]));
+    publish(repo(&[&wheels], &out).args(["--keep", "1", "--allow-unmet"]));
     let expected = ["core-1.0", "core-3.0", "free-3.0", "demo-1.0", "demo_device_gfx1201-1.0"];
     let family = ["demo_device_gfx12-1.0", "demo_device_gfx12-1.5"];
     assert_eq!(listed(&out), names(&[&expected[..], &family].concat()));
@@ -126,6 +126,16 @@ fn extras_whose_wheels_are_not_there_are_named() {
         "demo 1.0: its extra device-gfx942 requires demo-device-gfx942 ==1.0, which the index does";
     assert!(told.contains("R130") && told.contains(text), "{told}");
     assert_eq!(failed_checks(&verify(&out)), ["V077"]);
+    // A device wheel without its host.
+    let without = room.path().join("without");
+    publish(repo(&[&wheels], &without).args(["--wheel", "--strict"]));
+    let text = "demo-device-gfx942 1.0: requires demo ==1.0, which the index does not have";
+    let (told, _) = refused(repo_at(&[], &without, 1).args(["--remove", "demo=1.0"]));
+    assert!(told.contains("requires demo ==1.0"), "{told}");
+    let all = ["--remove", "demo=1.0", "--allow-unmet"];
+    let told = publish(repo_at(&[], &without, 1).args(all));
+    assert!(told.contains("R130") && told.contains(text), "{told}");
+    assert_eq!(failed_checks(&verify(&without)), ["V077"]);
     // Of a project that is there in another version.
     Wheel::of("far", "1.0", "").write(&wheels);
     let before = contents(&out);

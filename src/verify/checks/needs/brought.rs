@@ -34,8 +34,8 @@ impl<'a> Brought<'a> {
         };
         let mut open = vec![package];
         while let Some(from) = open.pop() {
-            for name in &from.named {
-                let offering = set.offering.get(name.as_str());
+            for name in from.named() {
+                let offering = set.offering.get(name);
                 if offering.is_none() {
                     brought.outside.insert(name);
                 }
@@ -45,7 +45,7 @@ impl<'a> Brought<'a> {
                     }
                 }
             }
-            brought.is_cut |= from.requires.iter().any(|requirement| {
+            brought.is_cut |= from.requires().any(|requirement| {
                 let bound = requirement.version.as_ref();
                 bound.is_some_and(|(_, version)| set.has_version(version))
                     && !set.offering.contains_key(&*requirement.name)
@@ -76,7 +76,7 @@ impl<'a> Brought<'a> {
         if self.package.format == Some(Format::Rpm) {
             let is_known = CAPABILITY_STARTS.iter().any(|start| name.starts_with(start));
             let is_capability = is_known && name.contains(".so");
-            let mut ends = self.all_wishes().filter_map(|wish| wish.strip_prefix(name));
+            let mut ends = self.all_needs().filter_map(|need| need.strip_prefix(name));
             return !is_capability || ends.any(|end| end.starts_with('('));
         }
         let packages = self.set.tables.get(name);
@@ -87,15 +87,15 @@ impl<'a> Brought<'a> {
         let mut own: Box<dyn Iterator<Item = &str>> = if self.package.has_kernels() {
             Box::new(self.outside.iter().copied())
         } else {
-            Box::new(self.package.named.iter().map(String::as_str))
+            Box::new(self.package.named())
         };
-        packages.is_some_and(|packages| self.outside.iter().any(|wish| packages.contains(*wish)))
-            || own.any(|wish| self.outside.contains(wish) && !self.set.known.contains(wish))
+        packages.is_some_and(|packages| self.outside.iter().any(|need| packages.contains(*need)))
+            || own.any(|need| self.outside.contains(need) && !self.set.known.contains(need))
     }
 
-    /// Everything that the packages need.
-    fn all_wishes(&self) -> impl Iterator<Item = &str> {
+    /// The names in all dependencies of the packages.
+    fn all_needs(&self) -> impl Iterator<Item = &str> {
         let packages = self.set.packages.iter().filter(|package| self.has(package));
-        packages.flat_map(|package| package.named.iter().map(String::as_str))
+        packages.flat_map(|package| package.named())
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::LibraryTables;
+use crate::package::RelationKind;
 use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
@@ -40,7 +41,8 @@ impl<'a> InstalledSet<'a> {
     ) -> Self {
         let (mut offering, mut holders) = (BTreeMap::new(), BTreeMap::new());
         for &package in packages {
-            let provided = package.provides.iter().map(|offer| &*offer.name);
+            let provided = package.declared.bounds(RelationKind::Provides);
+            let provided = provided.map(|offer| &*offer.name);
             for name in provided.chain([package.name.as_str()]) {
                 offering.entry(name).or_insert_with(Vec::new).push(package);
             }

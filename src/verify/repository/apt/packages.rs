@@ -8,17 +8,18 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::apt_index;
 use rockpack_base::formats::deb::{
-    ControlFields, DebFront, DebRelation, FieldName, each_owned_path, parse_control, relations,
-    why_unread,
+    ControlFields, DebFront, FieldName, each_owned_path, parse_control, why_unread,
 };
 use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 
-use crate::package::bounds::{Relations, deb_bound, deb_bounds};
 use crate::package::indexed::deb_path;
+use crate::package::offered::Offered;
 use crate::package::owners::Owner;
+use crate::package::requirement::Relations;
+use crate::package::resolver::machines;
 use crate::package::{DEB_FIELDS, Format};
-use crate::verify::problem::{OpenDependency, Problem, UnreadData};
-use crate::verify::repository::closure::{self, KnownNames, PackageNode, RelationsLeft, Wish};
+use crate::verify::problem::{Problem, UnreadData};
+use crate::verify::repository::closure::{self, RelationsLeft};
 use crate::verify::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
 use crate::verify::repository::owners;
 use crate::verify::repository::places::{self, IndexedVersion, identity};
@@ -36,8 +37,9 @@ const SHORTEST: usize = 128;
 pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<String, String>) {
     let packages = packages(context, indexes);
     places::check(context, packages.iter().map(SuitePackage::place));
-    check_closure(context, &packages);
-    let owners = check_packages(context, &packages);
+    let offered: Vec<Offered<'_>> = packages.iter().map(SuitePackage::offered).collect();
+    check_closure(context, &packages, &offered);
+    let owners = check_packages(context, &packages, offered);
     let named = context.files;
     let differ = |_: (usize, usize), _: u64| true;
     owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
@@ -66,6 +68,16 @@ impl SuitePackage {
         let (name, arch) = (self.field("Package"), self.field("Architecture"));
         let identity = identity(name, arch, self.field("Version"));
         IndexedVersion { identity, path: &self.path, digest: self.field("SHA256") }
+    }
+
+    fn offered(&self) -> Offered<'_> {
+        Offered {
+            name: self.field("Package"),
+            version: self.field("Version").into(),
+            arch: self.field("Architecture"),
+            relations: Relations::of_control(|name| self.field(name)),
+            paths: Vec::new(),
+        }
     }
 
     /// The value of a field, or an empty text.
@@ -156,9 +168,14 @@ fn of_folder(arch: &str) -> Option<String> {
 }
 
 /// Holds packages against their index; each with the files that it owns.
-fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -> Vec<Owner<'p>> {
+fn check_packages<'p>(
+    context: &mut Context<'_>,
+    packages: &[SuitePackage],
+    offered: Vec<Offered<'p>>,
+) -> Vec<Owner<'p>> {
     let named = context.files;
     let mut owners = Vec::with_capacity(packages.len());
+    let mut offered = offered.into_iter();
     for together in packages.chunks(LOOKED_AT) {
         let found: Vec<_> = together
             .par_iter()
@@ -169,27 +186,16 @@ fn check_packages<'p>(context: &mut Context<'_>, packages: &'p [SuitePackage]) -
             .collect();
         for ((problems, data), package) in found.into_iter().zip(together) {
             problems.into_iter().for_each(|problem| context.problems.add(problem));
-            owners.push(owner(package, &data.paths));
+            owners.extend(offered.next().map(|offered| {
+                let paths = data.paths.as_slice().to_vec();
+                Owner { package: offered, paths, shared: Vec::new() }
+            }));
             if let Some(reason) = data.unread {
                 context.report.data_unread.push(UnreadData { file: package.path.clone(), reason });
             }
         }
     }
     owners
-}
-
-fn owner<'p>(package: &'p SuitePackage, paths: &PathDigests) -> Owner<'p> {
-    let relations = DEB_FIELDS
-        .into_iter()
-        .flat_map(|(kind, name)| deb_bounds(package.field(name)).map(move |bound| (kind, bound)));
-    Owner {
-        name: package.field("Package").to_owned(),
-        version: package.field("Version").to_owned(),
-        arch: package.field("Architecture").to_owned(),
-        relations: Relations::of(relations),
-        paths: paths.as_slice().to_vec(),
-        shared: Vec::new(),
-    }
 }
 
 /// The facts in the data archive of a package.
@@ -266,47 +272,14 @@ fn value_in_index<'f>(fields: &'f ControlFields, name: &str) -> Option<&'f Strin
     fields.get(name).filter(|value| !value.is_empty())
 }
 
-fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage]) {
-    let nodes: Vec<PackageNode<'_>> = packages.iter().map(node).collect();
-    let known = KnownNames::of(nodes.iter());
-    let mut archs: BTreeMap<&str, Vec<&PackageNode<'_>>> = BTreeMap::new();
-    for (package, node) in packages.iter().zip(&nodes) {
+fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage], offered: &[Offered<'_>]) {
+    let mut archs: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, package) in packages.iter().enumerate() {
         for arch in package.other_archs.iter().chain([&package.arch]) {
-            archs.entry(arch).or_default().push(node);
+            archs.entry(arch).or_default().push(at);
         }
     }
-    let several = archs.len() > 1;
-    for (arch, together) in archs.into_iter().filter(|(arch, _)| !several || *arch != "all") {
-        let open = closure::open(&together, &known, Format::Deb);
-        context.open_wishes(open, |alternatives| OpenDependency::Deb {
-            alternatives,
-            arch: of_folder(arch),
-        });
-    }
-}
-
-fn node(package: &SuitePackage) -> PackageNode<'_> {
-    let provided = relations(package.field("Provides")).map_while(Result::ok);
-    let mut offers: Vec<_> = provided
-        .map(|provided| (provided.name, provided.bound.map(|(_, version)| version)))
-        .collect();
-    offers.push((package.field("Package"), Some(package.field("Version"))));
-    offers.sort_unstable();
-    offers.dedup();
-    offers.shrink_to_fit();
-    let fields = [package.field("Pre-Depends"), package.field("Depends")];
-    let depends: Vec<DebRelation<'_>> =
-        fields.into_iter().flat_map(relations).map_while(Result::ok).collect();
-    let mut groups: Vec<&[DebRelation<'_>]> =
-        depends.chunk_by(|_, next| next.is_alternative).collect();
-    groups.sort_unstable();
-    groups.dedup();
-    let mut wishes: Vec<Wish<'_>> = groups.into_iter().flatten().map(wish).collect();
-    wishes.shrink_to_fit();
-    PackageNode { path: &package.path, offers, wishes }
-}
-
-fn wish<'a>(relation: &DebRelation<'a>) -> Wish<'a> {
-    let DebRelation { name, is_alternative, .. } = *relation;
-    Wish { name, bound: deb_bound(relation), is_alternative }
+    let machines = machines(Format::Deb, archs.keys().copied());
+    archs.retain(|arch, _| machines.contains(arch));
+    closure::check(context, Format::Deb, offered, archs, |at| packages[at].path.as_str());
 }

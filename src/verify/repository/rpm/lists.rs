@@ -9,6 +9,9 @@ use rockpack_base::formats::path_digests::{PathDigests, path_digest};
 use sha2::{Digest, Sha256};
 
 use super::names::evr;
+use crate::package::offered::{Offered, RPM_LISTS};
+use crate::package::requirement::{Relations, Requirement};
+use crate::package::{Comparison, Format};
 use crate::verify::repository::closure::RelationsLeft;
 use crate::verify::repository::xml::{self, Element};
 
@@ -49,11 +52,11 @@ pub(super) struct RpmEntry {
     /// The start and end of the header in the package.
     pub header_range: Option<[String; 2]>,
     /// The relations, by the positions of their lists in [`RELATIONS`].
-    relations: Relations,
+    relations: RelationLists,
 }
 
 /// Lines of relations by the places of their lists in [`RELATIONS`], each once.
-type Relations = [Vec<RelationEntry>; 8];
+type RelationLists = [Vec<RelationEntry>; 8];
 
 /// A line of a relation. There may be a million of them.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +95,22 @@ impl RpmEntry {
         at.and_then(|at| self.relations.get(at)).map_or(&[], Vec::as_slice)
     }
 
-    fn of(package: &Element, mut relations: Relations) -> Self {
+    /// The package with the relations that decide what is installed with it.
+    pub fn offered(&self) -> Offered<'_> {
+        let relations = RPM_LISTS.into_iter().flat_map(|(kind, list)| {
+            let lines = self.list(&format!("rpm:{list}")).iter();
+            lines.map(move |line| (kind, line.requirement()))
+        });
+        Offered {
+            name: &self.name,
+            version: self.evr().into(),
+            arch: &self.arch,
+            relations: Relations::of(relations),
+            paths: Vec::new(),
+        }
+    }
+
+    fn of(package: &Element, mut relations: RelationLists) -> Self {
         for list in &mut relations {
             list.sort_unstable();
             list.dedup();
@@ -128,12 +146,18 @@ impl RelationEntry {
             evr: evr.into(),
         }
     }
+
+    fn requirement(&self) -> Requirement<'_> {
+        let sign = Comparison::of_index(&self.flags);
+        let version = sign.map(|sign| (sign, (&*self.evr).into()));
+        Requirement::of(Format::Rpm, &self.name, version)
+    }
 }
 
 /// The packages of `primary`.
 pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
     let mut left = RelationsLeft::of(text.len());
-    let part = |relations: &mut Relations, around: &[Element], part: Element| {
+    let part = |relations: &mut RelationLists, around: &[Element], part: Element| {
         match around {
             [_, package, format, list] if format.name == "format" => {
                 let at = RELATIONS.iter().position(|own| *own == list.name);

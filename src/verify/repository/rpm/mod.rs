@@ -17,6 +17,7 @@ use super::context::{Context, LOOKED_AT, names_outside, place, sha256};
 use super::places::{self, IndexedVersion, identity};
 use super::states;
 use super::xml::Element;
+use crate::package::offered::Offered;
 use crate::verify::problem::Problem;
 use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;
@@ -82,9 +83,10 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
     });
     check_packages(context, primary, files.as_ref());
-    dependencies::check(context, primary);
+    let offered: Vec<Offered<'_>> = primary.iter().map(RpmEntry::offered).collect();
+    dependencies::check(context, primary, &offered);
     if let Some(files) = &files {
-        paths::check(context, primary, files);
+        paths::check(context, primary, offered, files);
     }
     let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
     states::compare(context, "rpm", listed.collect());

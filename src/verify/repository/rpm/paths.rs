@@ -5,32 +5,30 @@ use std::collections::BTreeMap;
 use rockpack_base::content::Content;
 use rockpack_base::formats::rpm::Front;
 
-use super::lists::{RelationEntry, RpmEntry, RpmFiles};
-use crate::package::bounds::{Bound, Relations};
+use super::lists::{RpmEntry, RpmFiles};
 use crate::package::differing_files::DifferingFiles;
+use crate::package::offered::Offered;
 use crate::package::owners::Owner;
-use crate::package::{Comparison, Format, RelationKind, required_paths};
+use crate::package::{Format, required_paths};
 use crate::verify::problem::{OpenDependency, Problem};
 use crate::verify::repository::context::{Context, NamedFiles};
 use crate::verify::repository::owners;
-
-/// The lists of `primary` that say what packages need, exclude and provide.
-const LISTS: [(&str, RelationKind); 4] = [
-    ("rpm:requires", RelationKind::Depends),
-    ("rpm:conflicts", RelationKind::Conflicts),
-    ("rpm:obsoletes", RelationKind::Obsoletes),
-    ("rpm:provides", RelationKind::Provides),
-];
 
 /// Reports every path at which two packages of `primary` conflict, and every required one that clients do not
 /// find. `files` has the files of each package by its digest.
 pub(super) fn check(
     context: &mut Context<'_>,
     primary: &[RpmEntry],
+    offered: Vec<Offered<'_>>,
     files: &BTreeMap<&str, &RpmFiles>,
 ) {
-    let owners: Vec<Owner<'_>> =
-        primary.iter().map(|package| owner(package, files.get(&*package.checksum))).collect();
+    let owners = primary.iter().zip(offered).map(|(entry, package)| {
+        let files = files.get(&*entry.checksum);
+        let paths = files.map_or(&[][..], |files| files.owned.as_slice()).to_vec();
+        let shared = files.map_or(&[][..], |files| files.shared.as_slice()).to_vec();
+        Owner { package, paths, shared }
+    });
+    let owners: Vec<Owner<'_>> = owners.collect();
     let named = context.files;
     let mut differing = DifferingFiles::new(|at| open_package(named, primary, at));
     let differ = |pair: (usize, usize), path: u64| differing.differ(pair, path);
@@ -50,24 +48,4 @@ pub(super) fn check(
 
 fn open_package(named: NamedFiles<'_>, primary: &[RpmEntry], at: usize) -> Option<Content> {
     named.open(&primary.get(at)?.path).ok()?
-}
-
-fn owner<'a>(package: &'a RpmEntry, files: Option<&&RpmFiles>) -> Owner<'a> {
-    let relations = LISTS
-        .into_iter()
-        .flat_map(|(list, kind)| package.list(list).iter().map(move |it| (kind, bound(it))));
-    Owner {
-        name: package.name.clone(),
-        version: package.evr(),
-        arch: package.arch.clone(),
-        relations: Relations::of(relations),
-        paths: files.map_or(&[][..], |files| files.owned.as_slice()).to_vec(),
-        shared: files.map_or(&[][..], |files| files.shared.as_slice()).to_vec(),
-    }
-}
-
-fn bound(entry: &RelationEntry) -> Bound<'_> {
-    let comparison = Comparison::of_index(&entry.flags);
-    let version = comparison.map(|comparison| (comparison, (&*entry.evr).into()));
-    Bound { name: (&*entry.name).into(), version }
 }

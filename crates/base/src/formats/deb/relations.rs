@@ -28,6 +28,8 @@ const TOO_FEW: usize = 3;
 pub struct DebRelation<'a> {
     /// The name of the package.
     pub name: &'a str,
+    /// The architecture after the name, such as `any`.
+    pub arch: Option<&'a str>,
     /// The sign (`<<`, `<=`, `=`, `>=` or `>>`) and the version to compare with; any version if unset.
     pub bound: Option<(&'static str, &'a str)>,
     /// Whether the package before it is an alternative.
@@ -60,15 +62,16 @@ pub fn relations(value: &str) -> impl Iterator<Item = Result<DebRelation<'_>, St
 /// Parses the relation at the beginning of `text`, and returns the rest, which is empty or a separator.
 fn relation(text: &str) -> Result<(DebRelation<'_>, &str), &'static str> {
     let (name, mut rest) = word(text, "+-._");
+    let mut arch = None;
     if !is_package_name(name) {
         return Err("a package name is expected at the beginning");
     }
     if let Some(qualified) = rest.strip_prefix(':') {
-        let (arch, after) = word(qualified, "-");
-        if !is_package_name(arch) {
+        let (word, after) = word(qualified, "-");
+        if !is_package_name(word) {
             return Err("an architecture is expected right after `:`");
         }
-        rest = after;
+        (arch, rest) = (Some(word), after);
     }
     rest = rest.trim_ascii_start();
     let mut bound = None;
@@ -98,7 +101,7 @@ fn relation(text: &str) -> Result<(DebRelation<'_>, &str), &'static str> {
             false => "only `,` or `|` may follow the name and its version",
         });
     }
-    Ok((DebRelation { name, bound, is_alternative: false }, rest))
+    Ok((DebRelation { name, arch, bound, is_alternative: false }, rest))
 }
 
 /// The letters, digits and characters of `others` at the beginning of `text`, and the rest.
@@ -121,7 +124,10 @@ mod tests {
     fn relations_are_taken_apart() {
         let text = "a, b:any (>= 1:2-1)|\n c(<3.0)\t| d (1.0),A_b (  =\n2 )";
         let read: Vec<_> = relations(text).map(Result::unwrap).collect();
-        let one = |name, bound, is_alternative| DebRelation { name, bound, is_alternative };
+        let one = |name, bound, is_alternative| {
+            let arch = (name == "b").then_some("any");
+            DebRelation { name, arch, bound, is_alternative }
+        };
         let expected = [
             one("a", None, false),
             one("b", Some((">=", "1:2-1")), false),

@@ -82,7 +82,7 @@ impl Requirement {
             name(text.trim()).ok_or_else(|| no_requirement(text, "it begins with no name"))?;
         let (extras, rest) =
             extras(rest).ok_or_else(|| no_requirement(text, "its extras are no names"))?;
-        let (wish, marker) = match rest.strip_prefix('@') {
+        let (bounds, marker) = match rest.strip_prefix('@') {
             // A URL may contain a semicolon.
             Some(rest) => {
                 let rest = rest.trim_start();
@@ -94,12 +94,12 @@ impl Requirement {
                 ("", marker.strip_prefix(';'))
             }
             None => match rest.split_once(';') {
-                Some((wish, marker)) => (wish, Some(marker)),
+                Some((bounds, marker)) => (bounds, Some(marker)),
                 None => (rest, None),
             },
         };
         let versions =
-            versions(wish.trim()).map_err(|cause| no_requirement(text, &cause.to_string()))?;
+            versions(bounds.trim()).map_err(|cause| no_requirement(text, &cause.to_string()))?;
         let parsed = match marker {
             Some(marker) if marker.trim().is_empty() => None,
             marker => Condition::parse(marker.unwrap_or_default()),

@@ -10,6 +10,7 @@ use rockpack::repo::{
     Body, Changes, Confirmed, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
 use rockpack::report::Silent;
+use rockpack::signing::Trust;
 use serde_json::Value;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
@@ -117,6 +118,8 @@ fn options() -> RepoOptions<'static> {
         settings: ChannelSettings::default(),
         changes: Changes { keep: Some(1), ..Changes::default() },
         check: false,
+        dry_run: false,
+        receipts: Trust::default(),
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: 1_800_000_000,

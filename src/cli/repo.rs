@@ -19,8 +19,8 @@ use crate::settings::{Environment, RepoArguments};
 /// REPO gets pool/ and dists/ for apt, packages/ and repodata/ for dnf and zypper, wheels/ and simple/ for
 /// pip and uv. It can be served while it is written: the file that makes a publication visible is put in
 /// place last, and files no longer in use stay for a while. Packages are added to the existing ones; files
-/// that were published before, by name, size and time, are not read again. SOURCE_DATE_EPOCH sets the time of
-/// the publication.
+/// that were published before, by name, size and time, are not read again. Packages next to a receipt, such as
+/// packages.json, have to be those that it names. SOURCE_DATE_EPOCH sets the time of the publication.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     #[command(flatten)]

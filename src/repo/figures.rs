@@ -1,5 +1,6 @@
 //! The report of a run about a channel that it is about to publish.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::body::Body;
@@ -8,7 +9,7 @@ use super::channel::Channel;
 use super::input::GivenPackage;
 use super::keyring;
 use super::published::{ChannelReport, ClientDownload, MirrorDownload};
-use super::state::ChannelState;
+use super::state::{ChannelState, PoolRecord};
 
 /// Files of a channel that are put in place.
 pub(super) struct Made<'a> {
@@ -24,7 +25,13 @@ pub(super) fn report(
     given: &[&GivenPackage],
     (catalog, made, clients): (&Catalog, Made<'_>, Vec<ClientDownload>),
 ) -> ChannelReport {
-    let gone = earlier.records.keys().filter(|path| !next.records.contains_key(*path));
+    let gone = earlier.records.iter().filter(|(path, _)| !next.records.contains_key(*path));
+    let key = |record: &PoolRecord| {
+        [record.indexed.facts.name(), record.indexed.facts.arch()].map(str::to_owned)
+    };
+    let added = catalog.added.keys().filter_map(|path| Some((key(next.records.get(path)?), path)));
+    let added: BTreeMap<_, _> = added.collect();
+    let replaced = gone.clone().filter_map(|(path, old)| Some((path, *added.get(&key(old))?)));
     let yanked = next.records.iter().filter(|(_, record)| record.yanked.is_some());
     ChannelReport {
         channel: channel.name(),
@@ -32,7 +39,9 @@ pub(super) fn report(
         packages: next.records.len(),
         bytes: next.records.values().map(|record| record.indexed.size).sum(),
         added: catalog.added.keys().cloned().collect(),
-        removed: gone.cloned().collect(),
+        removed: gone.map(|(path, _)| path.clone()).collect(),
+        replaced: replaced.map(|(old, new)| (old.clone(), new.clone())).collect(),
+        indexes: Vec::new(),
         read: given.iter().filter(|given| given.read).count(),
         yanked: yanked.map(|(path, _)| path.clone()).collect(),
         signed: next.signed,

@@ -15,6 +15,7 @@ use rockpack_base::run::Budget;
 use super::channels::Channels;
 use super::find::FoundFiles;
 use super::options::RepoOptions;
+use super::receipts::{self, Siblings};
 use super::stat::{Modified, Stat, stat_of};
 use super::state::{PoolRecord, PublishedFile};
 use crate::package::indexed::{Facts, Indexed, PackageKind};
@@ -32,6 +33,8 @@ pub(super) struct GivenPackage {
     pub read: bool,
     /// Whether the pool may have a hard link to the file, which was just written.
     pub link: bool,
+    /// The packages that the receipts of its folder name.
+    pub siblings: Arc<Siblings>,
 }
 
 impl GivenPackage {
@@ -130,7 +133,8 @@ pub(super) fn given(
         let reason = PackageLeftOut::Bad(why_unread(&error));
         findings.add(Finding::PackageFileLeftOut { file, reason });
     }
-    let packages = findings.explain(Faults::all(others))?;
+    let mut packages = findings.explain(Faults::all(others))?;
+    findings.extend(findings.explain(receipts::check(&mut packages, options))?);
     Ok(Given { packages, findings })
 }
 
@@ -186,11 +190,12 @@ fn given_of(
     options: &RepoOptions<'_>,
     budget: &Budget,
 ) -> Result<GivenPackage> {
-    let file = found.file.clone();
+    let (file, siblings) = (found.file.clone(), Arc::default());
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
         let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
-        return Ok(GivenPackage { file, content: None, source, indexed, read: false, link: false });
+        let (content, read, link) = (None, false, false);
+        return Ok(GivenPackage { file, content, source, indexed, read, link, siblings });
     }
     let mut inputs = Inputs::within(budget);
     let content = inputs.content(&file)?;
@@ -215,7 +220,7 @@ fn given_of(
     // A copy lies apart from everything that reading took. Between that, the metadata of 20,000 packages would
     // keep four times its own memory.
     let (content, indexed) = (Some(content), Arc::new(indexed.clone()));
-    signed(GivenPackage { file, content, source, indexed, read, link }, options)
+    signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
 }
 
 /// A package that was just written.
@@ -229,7 +234,8 @@ pub(super) fn written(
     let FoundPackage { file, name, size, modified } = look(file)?;
     let source = PublishedFile { name, size, modified, sha256: indexed.sha256.clone() };
     let (content, indexed) = (Some(content), Arc::new(indexed));
-    signed(GivenPackage { file, content, source, indexed, read: false, link: true }, options)
+    let (read, link, siblings) = (false, true, Arc::default());
+    signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
 }
 
 /// The package in its published form: with a signature, if packages are to be signed. A package that was

@@ -54,6 +54,7 @@ mod places;
 mod published;
 mod python;
 mod readable;
+mod receipts;
 mod recovery;
 mod releases;
 mod remarks;
@@ -63,6 +64,7 @@ mod stat;
 mod state;
 mod store;
 mod unchanged;
+mod unmet;
 mod updates;
 mod yank;
 
@@ -92,7 +94,7 @@ use channel::Channel;
 use channels::{Announcement, Channels};
 use next::NextChannel;
 
-/// Publishes packages, which are read within `budget`.
+/// Publishes packages, which are read within `budget`, or only computes that.
 pub fn publish(
     options: &RepoOptions<'_>,
     budget: &Budget,
@@ -100,7 +102,11 @@ pub fn publish(
 ) -> Result<Published> {
     check(options)?;
     threads::some(|| {
-        let store = LocalStore::open(&options.out, options.when_locked, budget)?;
+        let store = if options.dry_run {
+            LocalStore::open_dry(&options.out, options.when_locked, budget)?
+        } else {
+            LocalStore::open(&options.out, options.when_locked, budget)?
+        };
         publish_to(&store, options, progress)
             .context(|| format!("publishing {}", options.out.display()))
     })
@@ -148,10 +154,10 @@ pub fn publish_to(
     let input::Given { packages: mut given, findings: noticed } =
         input::given(options, &channels, store.budget(), progress)?;
     let published = publish_given(store, options, &mut channels, (&mut given, &noticed));
-    let Published { channels, mut findings } = noticed.explain(published)?;
+    let Published { channels, mut findings, .. } = noticed.explain(published)?;
     findings.extend(noticed);
     findings.sort();
-    Ok(Published { channels, findings })
+    Ok(Published { dry_run: options.dry_run, channels, findings })
 }
 
 /// Publishes the packages `given`, and those with the keys.

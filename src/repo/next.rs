@@ -29,6 +29,7 @@ use super::remarks;
 use super::stat::Modified;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::Store;
+use super::unmet;
 use super::updates;
 use crate::package::indexed::{Facts, PackageKind};
 use crate::report::Findings;
@@ -76,6 +77,7 @@ impl NextChannel {
         check_pool(store, earlier, &mut catalog, options.check)?;
         complete(store, &mut catalog);
         check_fields(&catalog.records)?;
+        unmet::check(channel, &earlier.records, &catalog.records, &own, options)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
         let mut next = next_state(channel, earlier, channels, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
@@ -103,7 +105,10 @@ impl NextChannel {
         let hidden = missing(store, earlier, files.hidden, options.check)?;
         let packages = packages(&catalog, &in_pool);
         let made = Made { packages: &packages, hidden: &hidden, visible: &files.visible };
-        let report = report(channel, (earlier, &next), &own, (&catalog, made, clients));
+        let mut report = report(channel, (earlier, &next), &own, (&catalog, made, clients));
+        if options.dry_run {
+            report.indexes = files.visible.iter().map(|(path, _)| path.clone()).collect();
+        }
         let outdated = outdated(&next, options.generations);
         let (hidden, visible) = bodies(hidden, files.visible);
         Ok(Self { packages, hidden, visible, shown, name, next, outdated, report, findings })

@@ -13,7 +13,7 @@ use super::store::WhenLocked;
 use super::yank::Yank;
 use crate::package::Package;
 use crate::package::indexed::{Indexed, PackageKind};
-use crate::signing::IndexSigner;
+use crate::signing::{IndexSigner, Trust};
 
 /// The packages to publish, and the way to do it.
 #[derive(Clone)]
@@ -36,6 +36,10 @@ pub struct RepoOptions<'a> {
     pub strict: bool,
     /// Whether all packages are read again.
     pub check: bool,
+    /// Whether the publication is only computed.
+    pub dry_run: bool,
+    /// The keys by which receipts are trusted, besides those of `signer`. With any, unsigned receipts are reported.
+    pub receipts: Trust,
     /// The reaction to another run that writes to the repository.
     pub when_locked: WhenLocked,
     /// Generations that indexes and packages stay after they went out of use, at least one.
@@ -66,6 +70,8 @@ pub struct Changes {
     pub remove: Vec<String>,
     /// Whether a package may come back in a lower version than the channel has.
     pub allow_downgrade: bool,
+    /// Whether packages may need what the repository does not have.
+    pub allow_unmet: bool,
     /// Whether damaged packages, and those that clients refuse, are left out; otherwise they are errors.
     pub skip_bad: bool,
     /// Wheels that nobody should install any more.

@@ -1,5 +1,7 @@
 //! The report of a run.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::report::Findings;
@@ -7,6 +9,9 @@ use crate::report::Findings;
 /// The publications of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Published {
+    /// Whether nothing was written.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     /// The channels that were published.
     pub channels: Vec<ChannelReport>,
     /// The findings.
@@ -28,6 +33,12 @@ pub struct ChannelReport {
     pub added: Vec<String>,
     /// Paths of packages that it has no longer.
     pub removed: Vec<String>,
+    /// Paths of removed packages → paths of the added packages of their names and architectures.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub replaced: BTreeMap<String, String>,
+    /// In a dry run: paths of the indexes and other files for clients that would be replaced.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
     /// Packages that had to be read.
     pub read: usize,
     /// Paths of wheels that nobody should install any more.

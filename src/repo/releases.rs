@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rockpack_base::error::{Error, Kind, Result};
+
 use super::state::{PoolRecord, PoolRecords};
+use super::unmet::UNMET_HINT;
 use crate::package::indexed::Facts;
 use crate::package::releases::{OpenExtra, Releases};
 use crate::report::{Finding, Findings};
@@ -23,6 +26,21 @@ pub(super) fn not_kept(records: &PoolRecords, keep: usize) -> BTreeSet<String> {
     let releases = releases_of(records);
     let kept = releases.kept(keep);
     records.keys().filter(|path| !kept.contains(path)).cloned().collect()
+}
+
+/// Fails if device wheels that stay found their host in `earlier`, and do not find it in `next`.
+pub(super) fn check_hosts(earlier: &PoolRecords, next: &PoolRecords) -> Result<()> {
+    let staying = next.iter().filter(|(path, _)| earlier.contains_key(*path));
+    let left = releases_of(staying).open_extras();
+    let [before, after] = [earlier, next].map(|records| releases_of(records).open_extras());
+    let lost = left
+        .iter()
+        .filter(|open| open.extra.is_empty() && after.contains(*open) && !before.contains(*open));
+    let faults = lost.map(|OpenExtra { wheel, extra, requires, gap }| {
+        let error = Error::new(Kind::Conflict, gap.describe(extra, requires));
+        error.structure(wheel.clone()).hint(UNMET_HINT)
+    });
+    Error::gather(faults.collect()).map_or(Ok(()), Err)
 }
 
 /// Findings about extras that do not bring all of a GPU, and about builds that nothing keeps apart.

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use rockpack_base::content::{Content, if_there, list};
+use rockpack_base::content::{Content, if_there, is_file, list};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::Budget;
 
@@ -75,8 +75,10 @@ pub enum WhenLocked {
 pub struct LocalStore {
     root: PathBuf,
     budget: Budget,
-    /// Held while the store is used for writing.
-    _lock: File,
+    /// Held while the store is used for writing. In a dry run it may be missing.
+    _lock: Option<File>,
+    /// Whether nothing is changed.
+    dry_run: bool,
 }
 
 impl LocalStore {
@@ -94,7 +96,19 @@ impl LocalStore {
         // Nobody touches this folder without the lock, so files in it need no locks of their own, and
         // may be any number.
         empty_folder(&root.join(UNFINISHED))?;
-        Ok(Self { root: root.to_path_buf(), budget: budget.clone(), _lock: lock })
+        let (root, budget) = (root.to_path_buf(), budget.clone());
+        Ok(Self { root, budget, _lock: Some(lock), dry_run: false })
+    }
+
+    /// Opens the folder `root` for a dry run, which writes nothing to it. Takes the lock if its file exists.
+    pub fn open_dry(root: &Path, when_locked: WhenLocked, budget: &Budget) -> Result<Self> {
+        places::check(root, &[LOCK])?;
+        refuse_open_to_all(root)?;
+        let path = root.join(LOCK);
+        let lock = is_file(&path)?.then(|| lock::open(&path)).transpose()?;
+        lock.iter().try_for_each(|lock| take(lock, &path, when_locked))?;
+        let (root, budget) = (root.to_path_buf(), budget.clone());
+        Ok(Self { root, budget, _lock: lock, dry_run: true })
     }
 
     fn path(&self, path: &str) -> Result<PathBuf> {
@@ -200,6 +214,9 @@ impl Store for LocalStore {
     }
 
     fn open_folders(&self, paths: &[&str]) -> Result<Option<Finding>> {
+        if self.dry_run {
+            return Ok(None);
+        }
         readable::open_folders(&self.root, paths)
     }
 
@@ -210,6 +227,9 @@ impl Store for LocalStore {
         });
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).chain(sources).collect();
         self.check(&paths)?;
+        if self.dry_run {
+            return Ok(());
+        }
         let written = self.write(&files)?;
         let mut folders = BTreeSet::new();
         for (path, _) in &files {
@@ -230,6 +250,9 @@ impl Store for LocalStore {
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
+        if self.dry_run {
+            return Ok(());
+        }
         let to = self.path(to)?;
         rename(&self.path(from)?, &to)?;
         sync_folder(to.parent().unwrap_or(&self.root))
@@ -238,6 +261,9 @@ impl Store for LocalStore {
     fn remove(&self, paths: &[String]) -> Result<()> {
         let all: Vec<&str> = paths.iter().map(String::as_str).collect();
         places::check_folders(&self.root, &all)?;
+        if self.dry_run {
+            return Ok(());
+        }
         for path in paths {
             let path = self.path(path)?;
             remove_file(&path)?;

@@ -74,7 +74,8 @@ fn vendor_changes(
     changes
 }
 
-fn offered<'a>(records: &[&'a PoolRecord]) -> Vec<Offered<'a>> {
+/// The packages as clients see them.
+pub(super) fn offered<'a>(records: &[&'a PoolRecord]) -> Vec<Offered<'a>> {
     records.par_iter().map(|record| Offered::from(&record.indexed.facts)).collect()
 }
 

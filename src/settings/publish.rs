@@ -13,7 +13,7 @@ use super::environment::{DAY, Now};
 use super::signing::Signers;
 use crate::package::indexed::PackageKind;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
-use crate::signing::{IndexSigner, read_key_file};
+use crate::signing::{IndexSigner, Trust, read_key_file};
 
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;
@@ -73,6 +73,12 @@ pub struct PublicationArguments {
     /// Publish packages of a lower version than REPO has
     #[arg(long)]
     allow_downgrade: bool,
+    /// Publish packages that need what REPO will not have
+    ///
+    /// Without this option, a package is refused if its build has what it needs and REPO does not, and a removal
+    /// if packages that stay need what is removed
+    #[arg(long, hide_short_help = true)]
+    allow_unmet: bool,
     /// Publish at a date far from the clock, or before the last one
     ///
     /// Allows dates more than a day ahead of the clock, or before the last publication. apt refuses a suite
@@ -182,9 +188,15 @@ impl PublicationArguments {
                 url: self.url,
                 pin: self.pin,
             },
-            changes: Changes { allow_downgrade: self.allow_downgrade, ..changes },
+            changes: Changes {
+                allow_downgrade: self.allow_downgrade,
+                allow_unmet: self.allow_unmet,
+                ..changes
+            },
             strict: false,
             check: false,
+            dry_run: false,
+            receipts: Trust::default(),
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
             date: now.map_or(0, |now| now.time),

@@ -7,14 +7,14 @@ use clap::Args;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::rpm::HeaderSigner;
 
-use super::environment::Environment;
+use super::environment::{Environment, Now};
 use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
-use super::signing::SigningArguments;
+use super::signing::{ReceiptKeyArguments, SigningArguments};
 use crate::config::{Keys, is_maintainer};
 use crate::package::indexed::PackageKind;
 use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, Yank, check_wheels, keyring};
-use crate::signing::{Signer, header_signer, header_signer_of};
+use crate::signing::{Signer, Trust, header_signer, header_signer_of};
 
 /// The options of `repo`.
 #[derive(Debug, Args)]
@@ -84,6 +84,11 @@ pub struct RepoArguments {
     /// Read all packages again, including those of REPO
     #[arg(long)]
     check: bool,
+    /// Show what would be published, and change nothing
+    #[arg(long, conflicts_with = "key_package")]
+    dry_run: bool,
+    #[command(flatten)]
+    receipts: ReceiptKeyArguments,
 }
 
 /// The settings of a publication, and its signers.
@@ -99,6 +104,8 @@ pub struct RepoSettings {
     maintainer: String,
     strict: bool,
     check: bool,
+    dry_run: bool,
+    receipts: Trust,
 }
 
 impl RepoSettings {
@@ -107,8 +114,10 @@ impl RepoSettings {
         let (strict, check, maintainer) = (self.strict, self.check, &self.maintainer);
         let key_package =
             self.key_version.as_deref().map(|version| KeyPackage { version, maintainer, write });
+        let (dry_run, receipts) = (self.dry_run, self.receipts.clone());
         let package_signer = self.package_signer.clone();
-        RepoOptions { strict, check, key_package, package_signer, ..self.publish.options() }
+        let publish = self.publish.options();
+        RepoOptions { strict, check, dry_run, receipts, key_package, package_signer, ..publish }
     }
 }
 
@@ -117,14 +126,16 @@ impl RepoArguments {
     pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
         let mut faults = Faults::default();
         self.refuse_without_key(&mut faults);
-        let (strict, check, maintainer) = (self.strict, self.check, self.maintainer);
-        let key_version = self.key_package;
+        let (strict, check, dry_run) = (self.strict, self.check, self.dry_run);
+        let (key_version, maintainer) = (self.key_package, self.maintainer);
         if let Some(version) = &key_version {
             faults.keep(keyring::check_version(version));
             faults.keep(check_maintainer(&maintainer));
         }
         let now = faults.keep(environment.now());
         let signers = faults.keep(self.signing.signers(environment, now));
+        let keys = faults.keep(self.receipts.keys()).unwrap_or_default();
+        let at = now.map(Now::moment).unwrap_or_default();
         let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
         let (deb, rpm) = ((self.deb, PackageKind::Deb), (self.rpm, PackageKind::Rpm));
         let asked = [deb, rpm, (self.wheel, PackageKind::Wheel)];
@@ -157,6 +168,8 @@ impl RepoArguments {
             maintainer,
             strict,
             check,
+            dry_run,
+            receipts: Trust { keys, at, strict: false },
         });
         faults.of_settings().settle(settings)
     }

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 use pgp::packet::Signature;
 use pgp::types::KeyDetails;
-use rockpack_base::content::{KEY_FILE_LIMIT, read_given};
+use rockpack_base::content::{KEY_FILE_LIMIT, is_there, read_given};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::armor;
 
 use super::IndexSigner;
 use super::judge::{self, Alive, Moment};
 use super::trusted::names_a_key;
+use crate::receipt::signature_path;
+use crate::report::ReceiptDoubt;
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
@@ -98,6 +100,28 @@ impl Trust {
     /// Without keys, each needs only be readable.
     pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
         self.check_taken(&detached(signatures)?, data, Alive::Now)
+    }
+
+    /// The reason for which no signature beside the receipt at `path` proves its `bytes`. Fails on a bad
+    /// signature.
+    pub fn receipt_doubt(&self, path: &Path, bytes: &[u8]) -> Result<Option<ReceiptDoubt>> {
+        let signature = signature_path(path);
+        if !is_there(&signature)? {
+            return Ok(Some(ReceiptDoubt::Unsigned));
+        }
+        let armored = read_given(&signature, KEY_FILE_LIMIT, "OpenPGP signature")?;
+        match self.receipt_signature(&armored, bytes).file(&signature)? {
+            ReceiptSignature::Good => Ok(None),
+            ReceiptSignature::Unknown(_) if self.keys.is_empty() => Ok(Some(ReceiptDoubt::NoKey)),
+            ReceiptSignature::Unknown(keys) => Ok(Some(ReceiptDoubt::OtherKeys(keys))),
+            ReceiptSignature::Bad(reason) => {
+                let message = format!("has a signature that {reason}");
+                Err(Error::new(Kind::Verify, message).file(&signature).hint(
+                    "the receipt was changed since, or the signature is of another one: get both again \
+                     from the build that wrote them",
+                ))
+            }
+        }
     }
 
     /// What the armoured detached signatures of a receipt prove. The key must have been alive when it signed,

@@ -14,7 +14,7 @@ use rockpack::repo::{
 };
 use rockpack::report::Silent;
 use rockpack::signing::judge::Moment;
-use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase};
+use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase, Trust};
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::formats::compression::Method;
@@ -168,6 +168,8 @@ impl Room {
             settings: ChannelSettings::default(),
             changes: Changes { keep: Some(1), ..Changes::default() },
             check: false,
+            dry_run: false,
+            receipts: Trust::default(),
             when_locked: WhenLocked::Fail,
             generations: 1,
             date: EPOCH + after,

@@ -29,6 +29,7 @@ mod parity_apt;
 mod parity_rpm;
 mod pool;
 mod python;
+mod receipts;
 mod refused;
 mod server;
 mod signed;

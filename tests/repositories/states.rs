@@ -4,10 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::example::files;
+use serde_json::Value;
+use support::example::{files, tree};
 use support::repo_fixture::{contents, failed_checks, publish, refused, verify};
 use support::sweep::or_all;
-use support::tools::{need, run};
+use support::tools::{need, run, succeed};
 
 use crate::broken_off::Room;
 use crate::pool::{as_earlier, state_text};
@@ -41,9 +42,14 @@ impl Repository {
 
     /// Adds the new packages to a copy.
     fn add(&self, out: &Path) -> Command {
-        let mut command = self.room.run(&[&self.more], out, 20);
+        let mut command = self.run(out);
         with_keys(&mut command);
         command
+    }
+
+    /// The same without a key package.
+    fn run(&self, out: &Path) -> Command {
+        self.room.run(&[&self.more], out, 20)
     }
 
     fn state(&self, channel: &str) -> PathBuf {
@@ -245,4 +251,34 @@ fn verify_compares_states_with_the_indexes() {
     fs::remove_dir_all(out.join("repodata")).unwrap();
     let said = verify(out);
     assert!(said.contains("V109 state-mismatch: .rockpack/rpm.json.zst: is the state"), "{said}");
+}
+
+#[test]
+fn a_dry_run_says_what_a_publication_does_and_changes_nothing() {
+    need(&["dpkg-deb", "rpmbuild", "gpg", "python3"]);
+    let repository = Repository::new();
+    let [fresh, out] = ["fresh", "published"].map(|name| repository.room.path(name));
+    let json = |command: &mut Command| -> Value {
+        serde_json::from_str(&succeed(command.arg("--json"))).unwrap()
+    };
+    let interrupted = repository.interrupted();
+    for base in [&interrupted, &repository.out, &fresh] {
+        let before = tree(base);
+        let mut planned = json(repository.run(base).arg("--dry-run"));
+        assert_eq!((tree(base), base.exists()), (before, *base != fresh));
+        assert_eq!(planned.as_object_mut().unwrap().remove("dry_run"), Some(true.into()));
+        // The pages that the interrupted run left behind are not those that the next run finds.
+        if *base == interrupted {
+            continue;
+        }
+        for channel in planned["channels"].as_array_mut().unwrap() {
+            let indexes = channel.as_object_mut().unwrap().remove("indexes").unwrap();
+            assert!(!indexes.as_array().unwrap().is_empty());
+        }
+        let _ = fs::remove_dir_all(&out);
+        if base.exists() {
+            copy(base, &out);
+        }
+        assert_eq!(planned, json(&mut repository.run(&out)), "{}", base.display());
+    }
 }

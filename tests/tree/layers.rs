@@ -79,7 +79,7 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // `formats::rpm` puts signatures of rpm headers in place.
-    ("signing", &["content", "formats"]),
+    ("signing", &["content", "formats", "receipt"]),
     // The writer collects a repository index's data on a package along with its digests. Artifact folders are
     // written from split and recombined artifacts.
     (
@@ -104,7 +104,11 @@ pub(crate) const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     // Files for clients name the path of the key, from the key package, which is named after the repository.
-    ("repo", &["content", "files", "formats", "once", "package", "run", "signing", "tree"]),
+    // Packages that are given are compared with the receipts next to them.
+    (
+        "repo",
+        &["content", "files", "formats", "once", "package", "receipt", "run", "signing", "tree"],
+    ),
     // From the input, the rules of databases: the files they have, not their destination. From the
     // dependencies, the tables of distributions (the owners of libraries and programs, not their users), and
     // the folders in which no loader finds a library by name. From signing, the keys and signatures that

@@ -20,6 +20,9 @@ pub fn published_end(published: &Published, folder: &Path) -> String {
     let packages: usize = published.channels.iter().map(|channel| channel.packages).sum();
     let (shown, command) = (folder.display(), verify_command(published, folder));
     let packages = counted(packages, "package");
+    if published.dry_run {
+        return format!("{packages} would be in {shown}; this dry run changed nothing");
+    }
     format!("{packages} in {shown}; check it by `{command}`, and serve it")
 }
 
@@ -32,6 +35,7 @@ pub(super) fn verify_command(published: &Published, folder: &Path) -> String {
 
 fn channel(report: &ChannelReport) -> String {
     let ChannelReport { channel, generation, packages, bytes: size, added, removed, .. } = report;
+    let ChannelReport { replaced, indexes, .. } = report;
     let packages = counted(*packages, "package");
     let signed = if report.signed { ", signed" } else { "" };
     let mut text = text_line!(
@@ -41,9 +45,10 @@ fn channel(report: &ChannelReport) -> String {
         removed.len(),
         report.read,
     );
-    for (sign, paths) in [("+", added), ("-", removed)] {
+    for (sign, paths) in [("+", added), ("-", removed), ("*", indexes)] {
         for path in paths.iter().take(SHOWN) {
-            text.push_str(&text_line!("  {sign} {path}"));
+            let by = replaced.get(path).map(|new| format!(", replaced by {new}"));
+            text.push_str(&text_line!("  {sign} {path}{}", by.unwrap_or_default()));
         }
         if paths.len() > SHOWN {
             text.push_str(&text_line!("  {sign} and {} more", paths.len() - SHOWN));

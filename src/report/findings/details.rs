@@ -465,24 +465,20 @@ impl NotNewer {
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptDoubt {
     /// It has no signature.
-    #[display(
-        "has no signature, so nothing proves the packages that this set keeps from it: sign each set \
-         (--sign-key)"
-    )]
+    #[display("has no signature")]
     Unsigned,
     /// No key is given to check its signature.
-    #[display(
-        "is signed, and no key is given to check that, so this set keeps none of its packages: give the \
-         public key by --receipt-key"
-    )]
+    #[display("is signed, and no key is given to check that (--receipt-key)")]
     NoKey,
     /// Other keys than those that are given signed it; their ids.
     #[display(
-        "is signed by another key ({}), so this set keeps none of its packages: give the public key by \
-         --receipt-key, if you trust it",
+        "is signed by another key ({}): give the public key by --receipt-key if you trust it",
         few(_0, 3)
     )]
     OtherKeys(Vec<String>),
+    /// It cannot be read.
+    #[display("cannot be read: {_0}")]
+    Unread(String),
 }
 
 /// The name for a code file of several archs.

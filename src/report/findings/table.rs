@@ -884,7 +884,16 @@ coded! {
     /// No signature by a trusted key proves the receipt of an earlier set of this version.
     ReceiptUnproved = "R137" "receipt-unproved" Warning
         { release: String, doubt: ReceiptDoubt }
-        ["{release}"] ["its receipt {doubt}"];
+        ["{release}"]
+        [
+            "its receipt {doubt}; {}",
+            match doubt {
+                ReceiptDoubt::Unsigned => {
+                    "nothing proves the packages that this set keeps from it: sign each set (--sign-key)"
+                }
+                _ => "this set keeps none of its packages, and makes them again",
+            }
+        ];
     /// The vendor of `.rpm` packages changes between two versions, so that zypper does not update them by
     /// itself.
     VendorChanged = "R138" "vendor-changed" Warning by "vendor"
@@ -943,6 +952,15 @@ coded! {
              you publish the wheels, or have users install from one index alone (`--index-url`, not \
              `--extra-index-url`)"
         ];
+    /// The receipts in a folder do not name packages in it.
+    PackagesNotInReceipt = "R146" "packages-not-in-receipt" Warning
+        { folder: String, packages: Vec<String> }
+        ["{folder}"]
+        [
+            "no receipt there names {} ({}): publish packages of other builds or tools from folders of \
+             their own",
+            counted(packages.len(), "package"), few(packages, 3)
+        ];
     /// A file of AOTriton for an arch family does not tell which archs it has code for.
     KernelImagesUnread = "R147" "kernel-images-unread" Note by "databases" { file: InputFile }
         ["{file}"]
@@ -950,6 +968,9 @@ coded! {
             "is like a file of AOTriton, but does not tell which architectures of its folder it has code for, so \
              that it goes to all of them: fetch it again if it is damaged"
         ];
+    /// The receipt of published packages has no signature by a key that the run trusts, or cannot be read.
+    ReceiptUntrusted = "R148" "receipt-untrusted" Warning { receipt: String, doubt: ReceiptDoubt }
+        ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
 }
 
 /// Names with invisible characters written out.

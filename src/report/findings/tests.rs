@@ -854,6 +854,13 @@ fn of_updates() -> Vec<Finding> {
             )),
         ),
         left_out("RENAMED.DEB", PackageLeftOut::Duplicate(text("pool/main/x/x/x_1_amd64.deb"))),
+        Finding::PackagesNotInReceipt {
+            folder: text("packages"),
+            packages: texts(["a_1_all.deb"]),
+        },
+        doubtful(ReceiptDoubt::Unsigned),
+        doubtful(ReceiptDoubt::OtherKeys(texts(["0123456789ABCDEF"]))),
+        doubtful(ReceiptDoubt::Unread(text("is not a receipt"))),
         Finding::VersionOrderDiffers {
             deb_newer: text("7.12.0~dev20260202"),
             rpm_newer: text("7.12.0~20260202"),
@@ -952,6 +959,10 @@ fn vendor_changed(from: &str, to: &str, packages: Vec<String>) -> Finding {
 
 fn placeholder(placeholder: &str, packages: Vec<String>, remedy: &str) -> Finding {
     Finding::PlaceholderPublished { placeholder: text(placeholder), packages, remedy: text(remedy) }
+}
+
+fn doubtful(doubt: ReceiptDoubt) -> Finding {
+    Finding::ReceiptUntrusted { receipt: text("packages/packages.json"), doubt }
 }
 
 fn earlier_package(package: &str) -> EarlierPackage {

@@ -66,8 +66,8 @@ pub enum SignerFault {
     /// None of the keys given signed; the ids of the keys that the signatures name.
     #[display("is signed by none of the keys given; its signatures name {}", key_ids(keys))]
     Unknown { keys: Vec<String> },
-    /// A signature is of other bytes, or does not count: the rest of `has a signature that …`.
-    #[display("has a signature that {reason}")]
+    /// The signature is of other bytes, does not count or cannot be read: the rest of a sentence about its file.
+    #[display("its .asc {reason}")]
     Bad { reason: String },
 }
 

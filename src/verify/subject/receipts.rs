@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{
-    KEY_FILE_LIMIT, if_there, is_there, read_file, read_given, real_path,
-};
-use rockpack_base::error::Result;
+use rockpack_base::content::{if_there, read_file, real_path};
+use rockpack_base::error::{Kind, Result};
 
-use crate::receipt::signature_name;
-use crate::signing::{ReceiptSignature, Trust};
+use crate::report::ReceiptDoubt;
+use crate::signing::Trust;
 use crate::verify::problem::{Problem, Problems, Report, SignatureLack, SignerFault};
 
 /// Reads receipts, and checks their signatures if there are keys.
@@ -69,21 +67,20 @@ impl<'a> ReceiptReader<'a> {
     }
 
     fn check_signature(&mut self, file: &Path, receipt: &[u8]) -> Result<()> {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let place = file.with_file_name(signature_name(&name));
-        if !is_there(&place)? {
-            self.add_unsigned(file, SignatureLack::Signature);
-            return Ok(());
-        }
-        let signatures = read_given(&place, KEY_FILE_LIMIT, "OpenPGP signature")?;
-        let fault = match self.trust.receipt_signature(&signatures, receipt) {
-            Ok(ReceiptSignature::Good) => {
+        let fault = match self.trust.receipt_doubt(file, receipt) {
+            Ok(None) => {
                 self.signatures += 1;
                 return Ok(());
             }
-            Ok(ReceiptSignature::Unknown(keys)) => SignerFault::Unknown { keys },
-            Ok(ReceiptSignature::Bad(reason)) => SignerFault::Bad { reason },
-            Err(error) => SignerFault::Bad { reason: error.message().to_owned() },
+            Ok(Some(ReceiptDoubt::OtherKeys(keys))) => SignerFault::Unknown { keys },
+            Ok(Some(_)) => {
+                self.add_unsigned(file, SignatureLack::Signature);
+                return Ok(());
+            }
+            Err(error) if error.is_of_format() || error.kind() == Kind::Verify => {
+                SignerFault::Bad { reason: error.message().to_owned() }
+            }
+            Err(error) => return Err(error),
         };
         let receipt = file.display().to_string();
         self.problems.add(Problem::ReceiptSignature { receipt, fault });

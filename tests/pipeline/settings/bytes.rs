@@ -106,7 +106,7 @@ const OPTIONS: &str = "
 - --sbom
 - --repo {repo} --suite s --component c --codename n --origin o --label l --description d --valid-days 9 \
   --url https://example.org --name n --pin 990 --rpm-md-compression zstd --generations 1 --allow-downgrade \
-  --allow-any-date --allow-releaseinfo-change --wait
+  --allow-unmet --allow-any-date --allow-releaseinfo-change --wait
 ";
 
 /// Options that name input and output, and keys that sign no packages.

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use rockpack::repo::{Changes, ChannelSettings, Confirmed, RepoOptions, WhenLocked, publish_to};
 use rockpack::report::Silent;
+use rockpack::signing::Trust;
 use rockpack_base::formats::compression::Method;
 use serde_json::Value;
 use support::repo_fixture::{EPOCH, contents, publish, repo, repo_at};
@@ -29,6 +30,8 @@ fn ends_after(steps: usize, packages: &Path, out: &Path, after: i64) -> bool {
         changes: Changes { keep: Some(1), ..Changes::default() },
         strict: false,
         check: false,
+        dry_run: false,
+        receipts: Trust::default(),
         when_locked: WhenLocked::Fail,
         generations: 1,
         date: EPOCH + after,

@@ -193,7 +193,7 @@ fn one_name_is_one_content_for_good() {
         assert_eq!(changes_nothing(&mut repo_at(&[&spelled], &out, 1), &out, &parts), 2, "{name}");
     }
     // Also where it was removed a moment ago.
-    publish(repo_at(&[], &out, 1).args(["--remove", "demo=1.0"]));
+    publish(repo_at(&[], &out, 1).args(["--remove", "demo=1.0", "--allow-unmet"]));
     let parts = ["differs from the wheels/demo/demo-1.0-py3-none-any.whl that the repository has"];
     changes_nothing(&mut repo_at(&[&same], &out, 2), &out, &parts);
     // And where its file is gone.

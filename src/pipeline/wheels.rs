@@ -102,12 +102,15 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
         let otherwise = "accept them by `accept` in the configuration, or split without it";
         findings.notes().explain(findings.refuse_warnings(otherwise))?;
     }
+    let keys = &settings.plan.config.keys.wheels;
+    let lists = keys.device_lists().into_iter();
     let receipt = WheelReceipt {
         schema: SCHEMA,
         rockpack_version: env!("CARGO_PKG_VERSION").to_owned(),
         content_date: settings.time,
         wheels,
-        host_requires: settings.plan.config.keys.wheels.host_requires.clone(),
+        host_requires: keys.host_requires.clone(),
+        device_requires: lists.flat_map(|(_, list)| list.clone()).collect(),
         code_objects,
         findings: FindingRecord::of(&findings),
     };

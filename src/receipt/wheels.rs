@@ -30,6 +30,9 @@ pub struct WheelReceipt {
     /// Requirements of the configuration that every host wheel has besides those of its input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_requires: Vec<String>,
+    /// Requirements of the configuration for device wheels, with `{group}` for the group of the wheel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_requires: Vec<String>,
     /// Every code object of the input that a device wheel holds.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Every finding. Findings that the configuration accepts have the reason in `accepted`.

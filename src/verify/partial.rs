@@ -108,7 +108,7 @@ fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
         Problem::WheelExtra { lack, .. } => matches!(lack, ExtraLack::WheelAbsent { .. }),
         Problem::ReceiptIncomplete { lack, .. } => *lack == ReceiptLack::Package,
         Problem::FileLost { loss, .. } => {
-            matches!(loss, FileLoss::Absent { .. } | FileLoss::BinaryAbsent)
+            matches!(loss, FileLoss::Absent | FileLoss::BinaryAbsent)
         }
         Problem::DatabaseUnpaired { lack, .. } => {
             matches!(lack, PartnerLack::Absent { .. } | PartnerLack::ReferenceAbsent { .. })

@@ -128,12 +128,10 @@ fn verified(bytes: Vec<u8>) -> Result<()> {
     verify::read_file("lib/x.so", &Content::of_bytes(bytes))
 }
 
-/// Each relocation may use a table of its own, of which one symbol is read.
+/// Relocations of wrappers go by the dynamic symbols, which are read once.
 #[test]
-fn symbols_of_relocations_are_read_one_by_one() {
-    verified(dense_verify::small_symbol_tables(17)).unwrap();
+fn dynamic_symbols_of_many_relocations_are_read() {
     verified(dense_verify::one_symbol_table(500)).unwrap();
-    verified(dense_verify::symbol_tables(4, 1 << 16)).unwrap();
     verified(dense_verify::wrapper_by_symbol()).unwrap();
 }
 

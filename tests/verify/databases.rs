@@ -153,26 +153,6 @@ fn code_objects_that_loaders_refuse_are_refused_and_found() {
     assert!(!output.status.success() && said.contains(expected), "{said}");
 }
 
-/// Files that cannot be taken apart are packaged unchanged, or the comparison says why not.
-#[test]
-fn an_input_that_cannot_be_read_is_named_with_the_reason() {
-    let artifacts = shards(&[]);
-    let set = build(artifacts.path());
-    let mut find = Command::new("find");
-    find.arg(artifacts.path().join("gfx110X-build")).args(["-name", "libexblas.so.1.2"]);
-    let library = PathBuf::from(tools::succeed(&mut find).trim());
-    let (offset, _) = support::tampered::section(&fs::read(&library).unwrap(), ".hip_fatbin");
-    // More entries than the bundle has room for.
-    support::tampered::patch(&library, offset + 24, &[0xff; 8]);
-    let run = set.verify(&["--against", artifacts.path().to_str().unwrap()]);
-    let said = "is in a package with other content; that of the artifacts";
-    let is_told = |problem: &serde_json::Value| {
-        let text = problem.to_string();
-        text.contains("libexblas.so.1.2") && text.contains(said)
-    };
-    assert!(run.problems().iter().any(is_told), "{}", run.text);
-}
-
 #[test]
 fn a_library_of_one_arch_is_found_whole() {
     let plugin = "lib/libMIOpenCKGroupedConv_gfx1100.so.1.0";

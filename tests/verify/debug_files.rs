@@ -78,11 +78,11 @@ fn debug_files_of_one_build_id_are_in_both_packages() {
     ] {
         let whole = fs::read(set.path(&package)).unwrap();
         set.edit(&package, |root| {
-            let mode = fs::Permissions::from_mode(0o644);
+            let mode = fs::Permissions::from_mode(0o666);
             fs::set_permissions(root.join(&path), mode).unwrap();
         });
         let run = set.verify(&against);
-        let said = "is in a package with mode 644, and has to have 755";
+        let said = "is in a package with mode 666, and has to have 644";
         assert!(run.text.contains(said) && run.text.contains(&path), "{}", run.text);
         fs::write(set.path(&package), whole).unwrap();
         set.fresh_receipt();

@@ -5,7 +5,7 @@
 //! code for, other builds may have some, so nothing is said of these.
 //!
 //! Host packages have the binary without its device code. Where its machine code is that of the file,
-//! each of its bytes has to follow from the file. Other machine code is that of another build, which a
+//! it has to have the form of the file. Other machine code is that of another build, which a
 //! set with kernels may have been made of; in packages without kernels it is a failed check.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
-use super::account::{self, SearchRewrite};
+use super::host_form;
 use super::inputs::{self, ExaminedInput};
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::excuses::Excuses;
@@ -81,7 +81,10 @@ impl GivenBinary {
         let installed = self.installed(packages);
         let (binary, rows) = match self.own_rows(packages) {
             Some((binary, rows)) => (binary.to_owned(), rows),
-            None => (installed_name(&installed).ok_or_else(|| self.refusal())?, Vec::new()),
+            None => {
+                let first = installed.first().ok_or_else(|| self.refusal())?;
+                (first.kernel_name().to_owned(), Vec::new())
+            }
         };
         self.check_host(&installed, rows.is_empty(), excuses, problems)?;
         let has: BTreeSet<(&str, &Sha)> = rows.iter().map(|row| (row.target, row.sha256)).collect();
@@ -159,10 +162,8 @@ impl GivenBinary {
     ) -> Result<()> {
         let build = &self.build;
         for binary in installed.iter().filter(|binary| build.is_of(&binary.host.elf)) {
-            let (prefix, path) = binary.place()?;
-            let rewritten = excuses.rewritten.contains(&path);
-            let place = SearchRewrite { path: &path, prefix: &prefix, rewritten };
-            let parts = account::unaccounted(build, binary.facts, place)?;
+            let path = TreePath::new(binary.kernel_name())?;
+            let parts = host_form::other_parts(build, binary.facts, &path, excuses)?;
             if !parts.is_empty() {
                 let loss = FileLoss::OtherBytes { shard: build.shard.clone(), parts };
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
@@ -187,26 +188,11 @@ struct HostBinary<'a> {
 }
 
 impl HostBinary<'_> {
-    /// The path by which archives name its code, where its marker says it.
-    fn kernel_name(&self) -> Option<&str> {
-        self.host.marker.as_ref().map(|marker| marker.kernel_name.as_str())
+    /// The path by which archives name its code, as its marker says it, or its own.
+    fn kernel_name(&self) -> &str {
+        let name = self.host.marker.as_ref().map(|marker| marker.kernel_name.as_str());
+        name.unwrap_or(self.path.trim_start_matches('/'))
     }
-
-    /// The install prefix, and the path below it.
-    fn place(&self) -> Result<(String, TreePath)> {
-        let below = self.kernel_name().and_then(|name| {
-            let prefix = self.path.strip_suffix(name)?.strip_suffix('/')?;
-            Some((prefix, name))
-        });
-        let (prefix, path) = below.unwrap_or(("", self.path.trim_start_matches('/')));
-        Ok((prefix.to_owned(), TreePath::new(path)?))
-    }
-}
-
-/// The path by which archives would name the code of installed binaries.
-fn installed_name(installed: &[HostBinary<'_>]) -> Option<String> {
-    let first = installed.first()?;
-    Some(first.kernel_name().unwrap_or(first.path).to_owned())
 }
 
 fn file_name(path: &Path) -> String {

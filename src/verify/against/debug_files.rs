@@ -2,7 +2,7 @@
 //!
 //! A file may lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
 //! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
-//! installed file. A folder that held nothing else may be missing.
+//! installed file.
 
 use rockpack_base::tree::TreePath;
 
@@ -27,7 +27,7 @@ impl SetComparison<'_> {
                 let mut places = self.packages.iter().flat_map(|package| debug_files(package));
                 places.any(|file| file.by_id == name)
             }),
-            Plain::Directory => self.is_emptied(path),
+            Plain::Directory => false,
         }
     }
 
@@ -39,22 +39,6 @@ impl SetComparison<'_> {
         let all = self.packages.iter().flat_map(|package| debug_files(package));
         let like = all.filter(move |file| same(plain, file.node));
         like.map(|file| (file.path, file.node))
-    }
-
-    /// Whether a folder had something in it, and nothing but debug files.
-    fn is_emptied(&self, folder: &TreePath) -> bool {
-        let start = format!("{folder}/");
-        let inside = self.inputs.plain.iter().filter(|(path, _)| path.as_str().starts_with(&start));
-        let mut files = inside.flat_map(|(path, variants)| {
-            let files = variants.iter().filter(|plain| !matches!(plain, Plain::Directory));
-            files.map(move |plain| (path, plain))
-        });
-        let mut some = false;
-        let all = files.all(|(path, plain)| {
-            some = true;
-            self.is_debug_file(path, plain)
-        });
-        some && all
     }
 }
 

@@ -4,8 +4,7 @@ use rockpack_base::error::Result;
 use rockpack_base::tree::TreePath;
 
 use super::SetComparison;
-use super::account::{self, SearchRewrite};
-use super::plain::other_than_unread;
+use super::host_form;
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::twice;
 use crate::verify::own::facts::{Class, FileFacts};
@@ -14,8 +13,7 @@ use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{FileLoss, Problem, Problems};
 
 impl<'a> SetComparison<'a> {
-    /// A transformed binary has the machine code and the wrappers of one of the builds, and every byte of
-    /// it is that build's or follows from taking the device code out.
+    /// A transformed binary has the machine code, the wrappers and the form of one of the builds.
     pub(super) fn check_host(
         &self,
         path: &TreePath,
@@ -31,9 +29,7 @@ impl<'a> SetComparison<'a> {
         for (facts, elf) in installed {
             let own: Vec<&BinaryBuild> = builds.iter().filter(|build| build.is_of(elf)).collect();
             if own.is_empty() {
-                // The build of another shard may be one that cannot be taken apart.
-                let unread = self.inputs.plain.get(path).and_then(|all| other_than_unread(all));
-                self.add_loss(path, unread.unwrap_or(FileLoss::OtherBinary), problems);
+                self.add_loss(path, FileLoss::OtherBinary, problems);
             } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
                 self.add_loss(path, loss, problems);
             }
@@ -46,19 +42,17 @@ impl<'a> SetComparison<'a> {
         problems.add(Problem::FileLost { path, loss });
     }
 
-    /// The parts of the installed file that no build accounts for. Of several builds, the one that leaves the
-    /// least counts.
+    /// The parts of the installed file that are those of no build. Of several builds, the one with most parts in
+    /// common counts.
     fn other_bytes(
         &self,
         path: &TreePath,
         facts: &FileFacts,
         builds: &[&BinaryBuild],
     ) -> Result<Option<FileLoss>> {
-        let rewritten = self.excuses.rewritten.contains(path);
-        let place = SearchRewrite { path, prefix: self.prefix, rewritten };
         let mut least: Option<(&BinaryBuild, Vec<String>)> = None;
         for build in builds {
-            let parts = account::unaccounted(build, facts, place)?;
+            let parts = host_form::other_parts(build, facts, path, self.excuses)?;
             if parts.is_empty() {
                 return Ok(None);
             }

@@ -1,11 +1,11 @@
 //! The content of the artifacts, by install-relative path.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 use rockpack_base::formats::kpm;
-use rockpack_base::tree::{Node, TreePath, emptied_folders};
+use rockpack_base::tree::{Node, TreePath};
 
 use super::split_inputs::{
     self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
@@ -24,8 +24,6 @@ pub(in crate::verify) struct ArtifactInputs {
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
     pub(in crate::verify) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
-    /// Folders that go with archives which packages have of their own, elsewhere.
-    pub(in crate::verify) emptied: BTreeSet<TreePath>,
     /// Code objects of kernel archives that belong to no binary.
     unclaimed: Vec<UnclaimedCode>,
 }
@@ -40,8 +38,6 @@ pub(in crate::verify) enum Plain {
         /// The mode in the artifact.
         mode: u32,
         content: Content,
-        /// Why it cannot be read as what it claims to be, if it cannot.
-        unread: Option<String>,
     },
     Link {
         target: String,
@@ -109,16 +105,13 @@ impl ArtifactInputs {
         for (shard, archive) in split.take_shipped(inputs.fat.keys()) {
             let ArchiveInput { path, rows, mode, content } = archive;
             let device = rows.into_values().flatten().collect();
-            inputs.add(&path, plain(&shard, (&content, mode), device, None)?);
+            inputs.add(&path, plain(&shard, (&content, mode), device)?);
         }
-        let made_anew = split.made_anew();
         let (builds, unclaimed) = split.builds();
         for (path, build) in builds {
             inputs.fat.entry(path).or_default().push(build);
         }
-        let paths = inputs.plain.keys().chain(inputs.fat.keys());
-        let emptied = emptied_folders(&made_anew, paths);
-        Ok(Self { unclaimed, emptied, ..inputs })
+        Ok(Self { unclaimed, ..inputs })
     }
 
     fn add(&mut self, path: &TreePath, plain: Plain) {
@@ -171,21 +164,15 @@ fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
     let InputFile { path, shard, content, mode } = *file;
     match examine(path, shard, (content, mode)) {
         Err(error) if error.is_of_format() => {
-            let unread = Some(error.to_string());
-            Ok(ExaminedInput::Plain(plain(shard, (content, mode), Vec::new(), unread)?))
+            Ok(ExaminedInput::Plain(plain(shard, (content, mode), Vec::new())?))
         }
         examined => examined,
     }
 }
 
-fn plain(
-    shard: &str,
-    (content, mode): (&Content, u32),
-    device: Vec<DeviceEntry>,
-    unread: Option<String>,
-) -> Result<Plain> {
+fn plain(shard: &str, (content, mode): (&Content, u32), device: Vec<DeviceEntry>) -> Result<Plain> {
     let (shard, sha256, content) = (shard.to_owned(), content.sha256()?, content.clone());
-    Ok(Plain::File { shard, sha256, device, mode, content, unread })
+    Ok(Plain::File { shard, sha256, device, mode, content })
 }
 
 /// Examines the file `content` with `mode` at an install-relative path. Fails if it cannot be read as the
@@ -215,5 +202,5 @@ pub(in crate::verify) fn examine(
         let files = manifest.archives.into_values().map(|archive| archive.file);
         return Ok(ExaminedInput::Manifest(files.collect()));
     }
-    Ok(ExaminedInput::Plain(plain(shard, (content, mode), originals::loose(content)?, None)?))
+    Ok(ExaminedInput::Plain(plain(shard, (content, mode), originals::loose(content)?)?))
 }

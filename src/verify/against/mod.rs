@@ -1,17 +1,16 @@
 //! Packages against the artifacts they were made from.
 //!
 //! Every file of the artifacts has to be in a package with the same bytes and the mode that packages
-//! have, every byte of a binary with device code has to be that of a build or follow from taking that
-//! code out ([`account`]), every code object has to be in an archive under the wrapper and target it
-//! had, or all of these be named by a finding of the receipt; and no package may hold what the
-//! artifacts do not hold and no rule makes.
+//! have, a binary with device code has to have the form of a build without that code ([`host_form`]), every code
+//! object has to be in an archive under the wrapper and target it had, or all of these be named by a finding of the
+//! receipt; and no package may hold what the artifacts do not hold and no rule makes.
 
-pub(super) mod account;
 pub(super) mod binaries;
 pub(super) mod builds;
 pub(super) mod debug_files;
 pub(super) mod foreign;
 mod host;
+mod host_form;
 pub(super) mod inputs;
 mod plain;
 pub(super) mod prefix;
@@ -53,9 +52,7 @@ impl<'a> SetComparison<'a> {
         twice::check_versions(self.packages, problems);
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
-            let is_elsewhere =
-                self.inputs.fat.contains_key(path) || self.inputs.emptied.contains(path);
-            if !is_elsewhere && !self.is_left_out(path) {
+            if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
                 self.check_plain(path, variants, problems)?;
             }
         }

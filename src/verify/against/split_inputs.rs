@@ -80,7 +80,6 @@ pub(in crate::verify) struct SplitInputs {
     archives: BTreeMap<String, Vec<ArchiveInput>>,
     /// Shard → paths of archives that its manifests list.
     listed: BTreeMap<String, BTreeSet<TreePath>>,
-    manifests: BTreeSet<TreePath>,
 }
 
 /// The host ELF `content` as a transformed binary, if it is one.
@@ -166,13 +165,6 @@ impl SplitInputs {
             None => TreePath::new(file).ok(),
         });
         self.listed.entry(shard.to_owned()).or_default().extend(beside);
-        self.manifests.insert(path.clone());
-    }
-
-    /// The paths of archives and manifests, which packages have of their own.
-    pub(in crate::verify) fn made_anew(&self) -> BTreeSet<TreePath> {
-        let archives = self.archives.values().flatten().map(|archive| &archive.path);
-        archives.chain(&self.manifests).cloned().collect()
     }
 
     /// Takes out the archives that components ship, each with its shard. `fat` are the paths of

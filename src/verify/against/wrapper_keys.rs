@@ -34,7 +34,13 @@ impl<'a> WrapperKeys<'a> {
                 keys.entry((*target, &found.sha256)).or_default().insert(number);
             }
         }
-        Self(keys.into_iter().map(|(entry, numbers)| (entry, Arc::new(numbers))).collect())
+        // Code objects of the same wrappers share one set.
+        let mut sets: BTreeMap<BTreeSet<usize>, Numbers> = BTreeMap::new();
+        let keys = keys.into_iter().map(|(entry, numbers)| {
+            let shared = sets.entry(numbers).or_insert_with_key(|all| Arc::new(all.clone()));
+            (entry, shared.clone())
+        });
+        Self(keys.collect())
     }
 
     /// The numbers of `entry`; `None` if it is not packed.
@@ -48,37 +54,13 @@ impl<'a> WrapperKeys<'a> {
         &self,
         wrappers: &[Arc<Vec<DeviceEntry>>],
     ) -> Vec<Option<Numbers>> {
-        let mut shared = Shared::default();
         by_bundle(wrappers, |_, entries| {
             let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
-            packed.reduce(|one, other| shared.of(one, other))
+            packed.reduce(|one, other| match Arc::ptr_eq(&one, &other) {
+                true => one,
+                false => Arc::new(one.intersection(&other).copied().collect()),
+            })
         })
-    }
-}
-
-/// Intersections of sets, computed once per pair: many bundles may have the same code objects.
-#[derive(Default)]
-struct Shared {
-    /// The intersections by the addresses of both sets.
-    known: BTreeMap<[*const BTreeSet<usize>; 2], Numbers>,
-    /// Keeps them where they lie.
-    asked: Vec<Numbers>,
-}
-
-impl Shared {
-    fn of(&mut self, one: Numbers, other: Numbers) -> Numbers {
-        if Arc::ptr_eq(&one, &other) {
-            return one;
-        }
-        if let Some(found) = self.known.get(&[Arc::as_ptr(&one), Arc::as_ptr(&other)]) {
-            return found.clone();
-        }
-        let common: BTreeSet<usize> = one.intersection(&other).copied().collect();
-        let same = [&one, &other].into_iter().find(|set| set.len() == common.len());
-        let found = same.cloned().unwrap_or_else(|| Arc::new(common));
-        self.known.insert([Arc::as_ptr(&one), Arc::as_ptr(&other)], found.clone());
-        self.asked.extend([one, other]);
-        found
     }
 }
 
@@ -133,21 +115,6 @@ mod tests {
             keys.common(&[vec![entry(1)], vec![entry(1), entry(0), entry(0)]].map(Arc::new));
         let [None, Some(common)] = common.as_slice() else { panic!("{common:?}") };
         assert!(Arc::ptr_eq(common, keys.get(&entry(0)).unwrap()));
-    }
-
-    #[test]
-    fn what_two_sets_have_in_common_is_found_once() {
-        let (one, other) = (numbers([1, 2, 3]), numbers([2, 3, 4]));
-        let mut shared = Shared::default();
-        let first = shared.of(one.clone(), other.clone());
-        assert_eq!(*first, BTreeSet::from([2, 3]));
-        assert!(Arc::ptr_eq(&first, &shared.of(one.clone(), other)));
-        assert!(Arc::ptr_eq(&first, &shared.of(first.clone(), one)));
-        assert_eq!(shared.known.len(), 2);
-    }
-
-    fn numbers(all: [usize; 3]) -> Numbers {
-        Numbers::new(BTreeSet::from(all))
     }
 
     /// A file full of wrappers may have one bundle for all of them.

@@ -53,8 +53,8 @@ pub(in crate::verify) struct Excuses {
     pub(in crate::verify) moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
     whole: BTreeSet<TreePath>,
-    /// Install-relative paths of files whose library search paths were written anew.
-    pub(in crate::verify) rewritten: BTreeSet<TreePath>,
+    /// The library search paths that were written anew, before and after, by the install-relative path of the file.
+    pub(in crate::verify) rewritten: BTreeMap<TreePath, BTreeMap<String, String>>,
     /// The interpreters that scripts start with in place of their own, by install-relative path.
     pub(in crate::verify) settled: BTreeMap<TreePath, BTreeSet<String>>,
     /// Absolute paths that are in no package.
@@ -109,7 +109,11 @@ impl Excuses {
             Finding::DatabaseMoved { folder, .. } => (&mut self.moved, &folder.path),
             Finding::DatabaseUnresolved { file, .. } => (&mut self.unresolved, &file.path),
             Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
-            Finding::RunpathRewritten { file, .. } => (&mut self.rewritten, &file.path),
+            Finding::RunpathRewritten { file, before, after } => {
+                let known = self.rewritten.entry(file.path.clone()).or_default();
+                known.insert(before.clone(), after.clone());
+                return;
+            }
             Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
             Finding::DeviceCodeEmbedded { file, .. } | Finding::FatDevelopmentFile { file, .. } => {
                 (&mut self.embedded, &file.path)
@@ -190,12 +194,6 @@ impl Excuses {
         let (folder, _arch) = folder.rsplit_once('/')?;
         let is_moved = is_one_of(&self.moved, folder);
         is_moved.then(|| format!("{folder}/{name}"))
-    }
-
-    /// Whether something is in no package on purpose below this directory, which ends in a slash.
-    pub(in crate::verify) fn leaves_out_below(&self, directory: &str) -> bool {
-        let next = self.left_out.range(directory.to_owned()..).next();
-        next.is_some_and(|path| path.starts_with(directory))
     }
 
     /// Whether a package of that format need not depend on what has the library `name`, which its

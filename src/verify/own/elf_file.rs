@@ -10,14 +10,14 @@ use std::cell::Cell;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use object::elf::{FileHeader64, SectionHeader64};
+use object::elf::{self, FileHeader64, SectionHeader64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable};
 use object::{LittleEndian, ReadCache};
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 
 /// Longest table of the names of sections.
-pub(super) const NAMES_LIMIT: u64 = 256 << 20;
+const NAMES_LIMIT: u64 = 256 << 20;
 
 /// A section's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(in crate::verify) struct Section {
 }
 
 pub(in crate::verify) type ElfCache = ReadCache<ContentCursor>;
-pub(in crate::verify) type ElfHeader = FileHeader64<LittleEndian>;
+type ElfHeader = FileHeader64<LittleEndian>;
 type Sections<'a> = SectionTable<'a, ElfHeader, &'a ElfCache>;
 
 /// The file while it is read.
@@ -42,8 +42,41 @@ pub(in crate::verify) struct HostElfFile<'a> {
     pub(in crate::verify) names: Vec<u8>,
 }
 
+/// Calls `read` with the linked host ELF `content`; `None` for other machines than x86-64, and for object files.
+pub(super) fn with_file<T>(
+    content: &Content,
+    read: impl FnOnce(&HostElfFile<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    if content.len() < 64 {
+        return Ok(None);
+    }
+    let ident: [u8; 20] = content.read_array(0)?;
+    let (kind, machine) = (u16_at(&ident, 16), u16_at(&ident, 18));
+    let linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
+    if !ident.starts_with(b"\x7fELF\x02\x01") || machine != elf::EM_X86_64.0 || !linked {
+        return Ok(None);
+    }
+    let cursor = ContentCursor { content: content.clone(), position: 0, failed: Failed::default() };
+    let failed = Rc::clone(&cursor.failed);
+    let found = parse(content, cursor, read);
+    // `object` takes what cannot be read for what is not there: a fat binary for a plain one.
+    failed.take().map_or(found.map(Some), Err)
+}
+
+fn parse<T>(
+    content: &Content,
+    cursor: ContentCursor,
+    read: impl FnOnce(&HostElfFile<'_>) -> Result<T>,
+) -> Result<T> {
+    let cache = ReadCache::new(cursor);
+    let header = ElfHeader::parse(&cache).map_err(|error| fault(content, error))?;
+    let sections = header.sections(LittleEndian, &cache).map_err(|error| fault(content, error))?;
+    let names = names(content, header, &sections, &cache)?;
+    read(&HostElfFile { content, cache: &cache, header, sections, names })
+}
+
 /// The table of section names; empty without one.
-pub(in crate::verify) fn names(
+fn names(
     content: &Content,
     header: &ElfHeader,
     sections: &Sections<'_>,
@@ -108,13 +141,13 @@ impl<'a> HostElfFile<'a> {
 
 /// `Read + Seek` over content, as the `object` crate's cache wants it.
 pub(in crate::verify) struct ContentCursor {
-    pub(in crate::verify) content: Content,
-    pub(in crate::verify) position: u64,
-    pub(in crate::verify) failed: Failed,
+    content: Content,
+    position: u64,
+    failed: Failed,
 }
 
 /// The first reading that failed.
-pub(in crate::verify) type Failed = Rc<Cell<Option<Error>>>;
+type Failed = Rc<Cell<Option<Error>>>;
 
 impl Read for ContentCursor {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -14,10 +14,10 @@ use super::archive::{self, ArchiveFacts, Nature};
 use super::digest::{Sha, hash};
 use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
 use super::host_elf::{self, HostElf};
+use super::host_form::HostForm;
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::originals::{self, DeviceEntry};
 use super::script::{self, Script};
-use super::tables::Shape;
 use crate::verify::problem::CodePosition;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
@@ -114,8 +114,8 @@ pub(in crate::verify) struct HostFacts {
     pub(in crate::verify) device_code: Option<String>,
     /// The device code found elsewhere.
     pub(in crate::verify) embedded: Option<String>,
-    /// The form of a transformed binary, where its headers can be read.
-    pub(in crate::verify) shape: Option<Box<Shape>>,
+    /// The form of a transformed binary, where it can be read.
+    pub(in crate::verify) form: Option<Box<HostForm>>,
 }
 
 impl HostFacts {
@@ -311,17 +311,15 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
     let embedded = outside.map(|Embedded { form, offset }| {
         format!("has {form} at offset {offset:#x}, and no finding keeps it there")
     });
-    let shape = shape(content, &elf)?.map(Box::new);
-    Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, shape })
+    let form = form(content, &elf)?.map(Box::new);
+    Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, form })
 }
 
-/// The form of a transformed binary; none of what has no marker, or headers that cannot be read.
-fn shape(content: &Content, elf: &HostElf) -> Result<Option<Shape>> {
-    let place = elf.marker.and_then(|section| Some((section.offset?, section.size)));
-    let Some((start, size)) = place else { return Ok(None) };
-    match Shape::read(content, start..start.saturating_add(size)) {
-        Err(error) if error.is_of_reading() => Err(error),
-        read => Ok(read.ok()),
+/// The form of a transformed binary; none of a binary without marker, or one whose headers cannot be read.
+fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
+    match elf.marker.map(|_| HostForm::read(content)) {
+        Some(Err(error)) if error.is_of_reading() => Err(error),
+        read => Ok(read.and_then(Result::ok)),
     }
 }
 

@@ -8,18 +8,14 @@
 //! names of libraries than any file has ([`linked`]), and relocation sections that share bytes
 //! ([`relocated`](super::relocated)).
 
-use std::rc::Rc;
-
+use object::LittleEndian;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
-use object::{LittleEndian, ReadCache};
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 
 use super::digest::Sha;
-use super::elf_file::{
-    ContentCursor, ElfHeader, Failed, HostElfFile, Section, fault, names, u16_at,
-};
+use super::elf_file::{HostElfFile, Section, fault, with_file};
 use super::linked::{self, Linked};
 use super::relocated::Relocated;
 
@@ -30,7 +26,8 @@ pub(in crate::verify) const HIPK: u32 = 0x4B50_4948;
 /// Bytes of one wrapper: magic, version, pointer, reserved.
 pub(in crate::verify) const WRAPPER_LEN: usize = 24;
 /// Most bytes that `.hipFatBinSegment` may have; the largest ROCm library has a few thousand wrappers.
-const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
+pub(super) const WRAPPER_SECTION_LIMIT: u64 = 64 << 20;
+
 /// One record of `.hipFatBinSegment`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::verify) struct WrapperRecord {
@@ -81,36 +78,16 @@ impl HostElf {
 
 /// Reads the linked host ELF `content`; `None` for other machines than x86-64, and for object files.
 pub(in crate::verify) fn read(content: &Content) -> Result<Option<HostElf>> {
-    if content.len() < 64 {
-        return Ok(None);
-    }
-    let ident: [u8; 20] = content.read_array(0)?;
-    let (kind, machine) = (u16_at(&ident, 16), u16_at(&ident, 18));
-    let linked = [elf::ET_EXEC.0, elf::ET_DYN.0].contains(&kind);
-    if !ident.starts_with(b"\x7fELF\x02\x01") || machine != elf::EM_X86_64.0 || !linked {
-        return Ok(None);
-    }
-    let cursor = ContentCursor { content: content.clone(), position: 0, failed: Failed::default() };
-    let failed = Rc::clone(&cursor.failed);
-    let elf = parse(content, cursor, kind == elf::ET_EXEC.0);
-    // `object` takes what cannot be read for what is not there: a fat binary for a plain one.
-    failed.take().map_or(elf.map(Some), Err)
-}
-
-fn parse(content: &Content, cursor: ContentCursor, fixed: bool) -> Result<HostElf> {
-    let cache = ReadCache::new(cursor);
-    let header = ElfHeader::parse(&cache).map_err(|error| fault(content, error))?;
-    let sections = header.sections(LittleEndian, &cache).map_err(|error| fault(content, error))?;
-    let names = names(content, header, &sections, &cache)?;
-    let file = HostElfFile { content, cache: &cache, header, sections, names };
-    Ok(HostElf {
-        fatbin: file.section(".hip_fatbin")?,
-        marker: file.section(".rocm_kpack_ref")?,
-        wrappers: file.wrappers()?,
-        fixed,
-        code: file.code()?,
-        linked: linked::read(&file)?,
-        loads: file.loads()?,
+    with_file(content, |file| {
+        Ok(HostElf {
+            fatbin: file.section(".hip_fatbin")?,
+            marker: file.section(".rocm_kpack_ref")?,
+            wrappers: file.wrappers()?,
+            fixed: file.header.e_type(LittleEndian) == elf::ET_EXEC,
+            code: file.code()?,
+            linked: linked::read(file)?,
+            loads: file.loads()?,
+        })
     })
 }
 

@@ -9,7 +9,7 @@ use rockpack_base::formats::hold::fault;
 use super::digest::{Sha, hash};
 
 /// The bytes that start a script.
-pub(super) const MAGIC: &[u8] = b"#!";
+pub(in crate::verify) const MAGIC: &[u8] = b"#!";
 
 /// Bytes of the first line that are kept.
 const LINE_MAX: u64 = 4096;

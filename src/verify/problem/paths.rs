@@ -11,15 +11,11 @@ use crate::report::words::few;
 #[serde(rename_all = "kebab-case")]
 pub enum FileLoss {
     /// No package has the path.
-    #[display("{was} is in no package")]
-    Absent { was: InputVariant },
+    #[display("is in no package")]
+    Absent,
     /// A package has something else there.
-    #[display("{was} is in a package with other content")]
-    OtherContent { was: InputVariant },
-    /// A package has other content than the artifacts, whose file cannot be read as the kind that it claims
-    /// to be.
-    #[display("{was} is in a package with other content; that of the artifacts {reason}")]
-    OtherThanUnread { was: InputVariant, reason: String },
+    #[display("is in a package with other content")]
+    OtherContent,
     /// No package has the binary.
     #[display("a binary with device code is in no package as a host binary")]
     BinaryAbsent,
@@ -36,21 +32,6 @@ pub enum FileLoss {
     /// A package has it with another mode than packages have.
     #[display("is in a package with mode {mode:o}, and has to have {wanted:o}")]
     OtherMode { mode: u32, wanted: u32 },
-}
-
-/// The files of the shards at a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum InputVariant {
-    /// A file.
-    #[display("a file of {}", few(shards, 5))]
-    File { shards: Vec<String> },
-    /// A link.
-    #[display("a link to {target}")]
-    Link { target: String },
-    /// A directory.
-    #[display("a directory")]
-    Directory,
 }
 
 /// A contradiction to the owner of a path.

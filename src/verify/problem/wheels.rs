@@ -88,9 +88,6 @@ pub enum MemberFault {
     /// A link, no regular file, or a place where nothing is installed.
     #[display("cannot be installed: {reason}")]
     Refused { reason: String },
-    /// A PE file.
-    #[display("is a PE file, a program or library for Windows, and wheels with one are not split")]
-    Windows,
     /// A file of a device wheel that is run.
     #[display("is run by Python or a shell, and device wheels have device code alone")]
     Run,

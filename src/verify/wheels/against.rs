@@ -3,17 +3,19 @@
 //! A fat wheel is one artifact whose prefix is the root of site-packages, so that what holds of packages
 //! beside artifacts holds here. Of its metadata, RECORD is written anew, and so is WHEEL where it does not say
 //! what the file name says; METADATA has more fields. All else is in the host wheel as it was, and licences
-//! in the device wheels, too.
+//! in the device wheels, too. METADATA of these has fields of the fat wheel, and requirements that tie the set together
+//! or that the receipt names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::wheel::{Place, Requirement, normalized, place};
+use rockpack_base::formats::wheel::{Condition, Place, Requirement, Version, normalized, place};
 use rockpack_base::tree::{Node, TreePath};
 
-use super::set::{Sets, WheelSet, requirements};
+use super::set::{Sets, WheelSet};
 use crate::input::artifact::ScanOptions;
 use crate::input::wheel::{self, Wheel as FatWheel, always_required};
 use crate::package::device_wheel::EXTRA;
@@ -25,13 +27,17 @@ use crate::verify::checks::excuses::Excuses;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::installed::Installed;
 use crate::verify::own::wheel::{DATA, Wheel};
-use crate::verify::problem::{FileLoss, InputVariant, Problem, Problems};
+use crate::verify::problem::{FileLoss, Problem, Problems};
 
 /// Texts that a split writes anew.
 const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
 
-/// The starts of names of licence files.
-const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
+/// Fields of METADATA that a device wheel has of its own.
+const OF_DEVICE: [&str; 5] =
+    ["Metadata-Version", "Name", "Version", "Summary", "Description-Content-Type"];
+
+/// The word for the group in requirements of the configuration.
+const GROUP: &str = "{group}";
 
 /// A comparison of sets with their fat wheels; `excuses` explain what is not in them.
 pub(super) struct Comparison<'a> {
@@ -42,6 +48,8 @@ pub(super) struct Comparison<'a> {
     pub(super) paths: &'a [PathBuf],
     /// Further requirements of every host wheel, by the receipts.
     pub(super) host_requires: BTreeSet<&'a String>,
+    /// Further requirements of device wheels.
+    pub(super) device_requires: BTreeSet<&'a String>,
 }
 
 impl Comparison<'_> {
@@ -98,7 +106,7 @@ impl Comparison<'_> {
     ) -> Result<u64> {
         let scan = ScanOptions::within(&self.options.budget);
         let mut fat = wheel::read(path, &scan, progress)?;
-        Texts { set, fat: &fat, host_requires: &self.host_requires }.check(problems);
+        Texts { set, fat: &fat, receipts: self }.check(problems);
         add_elsewhere(&mut fat)?;
         let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
         let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
@@ -137,7 +145,7 @@ fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
 struct Texts<'a> {
     set: &'a WheelSet<'a>,
     fat: &'a FatWheel,
-    host_requires: &'a BTreeSet<&'a String>,
+    receipts: &'a Comparison<'a>,
 }
 
 impl Texts<'_> {
@@ -151,31 +159,24 @@ impl Texts<'_> {
             let Some(file) = name.strip_prefix(&fat.dist_info) else { continue };
             let Some(file) = file.strip_prefix('/') else { continue };
             let is_anew = WRITTEN_ANEW.contains(&file) && !(file == "WHEEL" && keeps_wheel);
-            let (path, was) = (format!("/{name}"), self.was());
+            let path = format!("/{name}");
             let loss = match set.host.texts.get(&path) {
                 _ if is_anew => continue,
                 Some(own) if *own == member.sha256 => continue,
-                Some(_) => FileLoss::OtherContent { was },
-                None => FileLoss::Absent { was },
+                Some(_) => FileLoss::OtherContent,
+                None => FileLoss::Absent,
             };
             problems.add(Problem::FileLost { path, loss });
         }
         if set.host.headers.is_purelib() != fat.wheel_file.is_purelib() && !keeps_wheel {
-            let (path, was) = (format!("/{}/WHEEL", fat.dist_info), self.was());
-            problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent { was } });
+            let path = format!("/{}/WHEEL", fat.dist_info);
+            problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent });
         }
         check_foreign(set.host, |file, _| self.of_fat(file).is_some(), problems);
         for device in &set.devices {
-            check_foreign(
-                device,
-                |file, own| is_licence(file, fat) && self.of_fat(file) == Some(own),
-                problems,
-            );
+            self.check_device_metadata(device, problems);
+            check_foreign(device, |file, own| self.of_fat(file) == Some(own), problems);
         }
-    }
-
-    fn was(&self) -> InputVariant {
-        InputVariant::File { shards: vec![self.fat.name.to_string()] }
     }
 
     /// The digest of a file in `dist-info` of the fat wheel.
@@ -189,38 +190,91 @@ impl Texts<'_> {
         let (before, after) = (self.fat.metadata.with(""), self.set.host.metadata.with(""));
         let path = format!("/{}/METADATA", self.fat.dist_info);
         let Some(added) = added_to(&before, &after) else {
-            let loss = FileLoss::OtherContent { was: self.was() };
-            return problems.add(Problem::FileLost { path, loss });
+            return problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent });
         };
         for line in added.lines().filter(|line| !self.is_made(line)) {
-            let kind = format!("line `{}`", line.escape_debug());
-            let file = self.set.host.installed.at(&path);
-            problems.add(Problem::FileForeign { file, kind });
+            add_line(self.set.host, line, problems);
         }
+    }
+
+    /// METADATA of a device wheel has the fields of the fat wheel as they are there, and nothing requires anything but
+    /// the set and what the receipt names.
+    fn check_device_metadata(&self, device: &Wheel, problems: &mut Problems) {
+        let (fields, _) = parted(device.metadata.text());
+        let names = fields.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+        let names: BTreeSet<&str> = names.filter(|name| !name.starts_with([' ', '\t'])).collect();
+        for name in names.into_iter().filter(|name| !OF_DEVICE.contains(name)) {
+            let lines = device.metadata.lines(name);
+            if name.eq_ignore_ascii_case("Requires-Dist") {
+                let all = device.metadata.all(name);
+                let others = all.filter(|text| !self.is_of_device(text, device));
+                others.for_each(|text| add_line(device, &format!("{name}: {text}"), problems));
+            } else if lines != self.fat.metadata.lines(name) {
+                add_line(device, lines.trim_end(), problems);
+            }
+        }
+    }
+
+    /// Tells if a requirement of a device wheel is the host, a device wheel of the same extras, such an extra of another
+    /// wheel, or what the receipt names.
+    fn is_of_device(&self, text: &str, device: &Wheel) -> bool {
+        let (host, Ok(it)) = (self.set.host, Requirement::parse(text)) else { return false };
+        let version = Version::from_str(host.metadata.version()).ok();
+        let is_pin = it.extras.is_empty() && it.condition == Condition::Always;
+        let mut devices = host.extras.values().flatten();
+        let is_of_set =
+            it.project == host.installed.name || devices.any(|device| device.project == it.project);
+        if is_of_set && is_pin && it.exact().is_some() && it.exact() == version.as_ref() {
+            return true;
+        }
+        let own = host.extras.iter().filter(|(_, brought)| {
+            brought.iter().any(|wheel| wheel.project == device.installed.name)
+        });
+        let groups: Vec<&str> = own.filter_map(|(extra, _)| extra.strip_prefix(EXTRA)).collect();
+        self.is_chained(text, &it)
+            || self.receipts.device_requires.iter().any(|line| {
+                let mut lines = groups.iter().map(|group| line.replace(GROUP, group));
+                line.trim() == text || lines.any(|line| line.trim() == text)
+            })
+    }
+
+    /// Tells if a requirement is an extra for devices of another wheel that the host requires, from where it is installed.
+    fn is_chained(&self, text: &str, it: &Requirement) -> bool {
+        let further = self.receipts.host_requires.iter().copied();
+        let mut required = always_required(&self.fat.metadata, further);
+        !text.contains('@')
+            && matches!(&it.extras[..], [asked] if asked.starts_with(EXTRA))
+            && required.any(|own| own.project == it.project && own.versions == it.versions)
     }
 
     /// Tells if a split adds a line to METADATA: an extra that brings device wheels, one of these, the
     /// same extra of another wheel, or what the receipt names.
     fn is_made(&self, line: &str) -> bool {
         if let Some(extra) = line.strip_prefix("Provides-Extra: ").map(normalized) {
-            let mut made = requirements(self.set.host).filter(|it| self.is_of_extra(it));
+            let all = self.set.host.metadata.all("Requires-Dist");
+            let mut made = all.filter_map(|text| {
+                Requirement::parse(text).ok().filter(|it| self.is_of_extra(text, it))
+            });
             return made.any(|it| it.condition.extras().contains(&extra));
         }
         let Some(text) = line.strip_prefix("Requires-Dist: ") else { return false };
-        self.host_requires.iter().any(|own| *own == text)
-            || Requirement::parse(text).is_ok_and(|it| self.is_of_extra(&it))
+        self.receipts.host_requires.iter().any(|own| *own == text)
+            || Requirement::parse(text).is_ok_and(|it| self.is_of_extra(text, &it))
     }
 
     /// Tells if an extra requires a device wheel, or such an extra of another wheel that the wheel itself requires.
-    fn is_of_extra(&self, it: &Requirement) -> bool {
+    fn is_of_extra(&self, text: &str, it: &Requirement) -> bool {
         let [extra] = it.condition.extras() else { return false };
-        let mut required = always_required(&self.fat.metadata, self.host_requires.iter().copied());
         let mut devices = self.set.host.extras.get(extra).into_iter().flatten();
         it.exact().is_some() && devices.any(|device| device == it)
-            || matches!(&it.extras[..], [asked] if asked.starts_with(EXTRA))
-                && extra.starts_with(EXTRA)
-                && required.any(|own| own.project == it.project)
+            || extra.starts_with(EXTRA) && self.is_chained(text, it)
     }
+}
+
+/// Names a line of METADATA that nothing explains.
+fn add_line(wheel: &Wheel, line: &str, problems: &mut Problems) {
+    let (wheel, line) = (wheel.installed.file.clone(), line.escape_debug().to_string());
+    problems.add(Problem::WheelMetadata { wheel, line });
 }
 
 /// Names the files of `dist-info` that neither a split writes nor `is_known` knows.
@@ -232,15 +286,6 @@ fn check_foreign(wheel: &Wheel, is_known: impl Fn(&str, &Sha) -> bool, problems:
             problems.add(Problem::FileForeign { file, kind: "file".to_owned() });
         }
     }
-}
-
-/// Tells if a file in `dist-info` is a licence: METADATA names it, or its name or folder says so.
-fn is_licence(file: &str, fat: &FatWheel) -> bool {
-    let plain = file.strip_prefix("licenses/");
-    let name = plain.unwrap_or(file);
-    plain.is_some()
-        || fat.metadata.all("License-File").any(|stated| stated == name)
-        || LICENCES.iter().any(|start| name.to_ascii_uppercase().starts_with(start))
 }
 
 /// The fields that METADATA have behind those of others, if all else is the same.

@@ -68,6 +68,7 @@ pub(super) fn check(
         }
     }
     let host_requires = receipts.iter().flat_map(|receipt| &receipt.host_requires).collect();
+    let device_requires = receipts.iter().flat_map(|receipt| &receipt.device_requires).collect();
     let findings: Vec<FindingRecord> =
         receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
     let excuses = Excuses::of_wheels(&findings);
@@ -92,7 +93,8 @@ pub(super) fn check(
         wheels.iter_mut().for_each(Wheel::drop_texts);
         let mut found = Problems::default();
         let (excuses, wheels, paths) = (&excuses, wheels.as_slice(), paths.as_slice());
-        let compared = Comparison { options, excuses, wheels, paths, host_requires };
+        let compared =
+            Comparison { options, excuses, wheels, paths, host_requires, device_requires };
         let count = compared.check(&Sets::of(wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
         problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));

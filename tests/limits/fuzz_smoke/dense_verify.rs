@@ -12,8 +12,6 @@ use super::dense_elf::{File, HEADERS, one_string, symbols, words};
 pub fn inputs(target: &str) -> Vec<Vec<u8>> {
     match target {
         "verify_file" => vec![
-            symbol_tables(LEN / 4 / (HEADERS[2] + 24), LEN / 2),
-            small_symbol_tables(LEN / 2 / (2 * HEADERS[2] + 48)),
             one_symbol_table(LEN / 2 / (HEADERS[2] + 24)),
             names_of_the_library(LEN / 2 / 16, LEN / 2),
             names_of_sections(LEN / 2 / HEADERS[2], LEN / 2),
@@ -38,31 +36,6 @@ fn wrapped() -> (File, (u64, u64)) {
 /// A relocation of the wrapper's pointer, with symbol 0.
 fn relocation(wrapper: (u64, u64)) -> Vec<u8> {
     words(&[wrapper.0 + 8, elf::R_X86_64_64.0.into(), 0])
-}
-
-/// Sections of one relocation each, with as many symbol tables, which share `size` bytes.
-pub fn symbol_tables(count: usize, size: usize) -> Vec<u8> {
-    let (mut file, wrapper) = wrapped();
-    let size = (size / 24 * 24) as u64;
-    let shared = file.put(&vec![0; size as usize + count * 24]);
-    for n in 0..count as u64 {
-        file.section(0, (elf::SHT_SYMTAB, 0), (shared.0 + n * 24, size), 1);
-        let one = file.put(&relocation(wrapper));
-        file.section(0, (elf::SHT_RELA, 2), one, 3 + 2 * n as u32);
-    }
-    file.finish(1)
-}
-
-/// Sections like those of [`symbol_tables`], with tables of one symbol each that share nothing.
-pub fn small_symbol_tables(count: usize) -> Vec<u8> {
-    let (mut file, wrapper) = wrapped();
-    for n in 0..count as u32 {
-        let table = file.put(&symbols(1, 0, 1));
-        file.section(0, (elf::SHT_SYMTAB, 0), table, 1);
-        let one = file.put(&relocation(wrapper));
-        file.section(0, (elf::SHT_RELA, 2), one, 3 + 2 * n);
-    }
-    file.finish(1)
 }
 
 /// Sections of one relocation each, all with the same symbol table.

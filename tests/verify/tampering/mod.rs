@@ -192,7 +192,6 @@ fn v013_one_byte_of_any_part_of_a_library() {
         ".got.plt",
         ".data",
         ".comment",
-        ".shstrtab",
     ];
     for name in sections {
         let run = set.judge(
@@ -205,26 +204,64 @@ fn v013_one_byte_of_any_part_of_a_library() {
         assert!(run.codes().contains(&"V013".to_owned()), "{name}: {}", run.text);
         assert!(run.text.contains(name), "{name}: {}", run.text);
     }
-    let headers: [(&str, &str, Change); 7] = [
+}
+
+/// What an attacker does to a library whose bytes of code and data stay as they are.
+#[test]
+fn v013_attacks_on_the_headers_of_a_library() {
+    let attacks: [(&str, &str, Change); 14] = [
         ("entry", "the ELF header", |bytes| bytes[24] ^= 0x10),
         ("flags", "the ELF header", |bytes| bytes[48] ^= 1),
-        ("a segment's flags", "the program headers", |bytes| bytes[64 + 4] ^= 2),
-        ("a section's flags", "the section headers", |bytes| {
+        ("a writable segment", "the load segments", |bytes| flip(bytes, LOAD, 4, 2)),
+        ("an executable segment", "the load segments", |bytes| flip(bytes, LOAD, 4, 1)),
+        ("code that is not executable", ".init", |bytes| flip(bytes, LOAD, 56 + 4, 1)),
+        ("other bytes at the address", ".gnu.hash", |bytes| flip(bytes, LOAD, 9, 16)),
+        ("a note that is loaded", "the program headers", |bytes| flip(bytes, NOTE, 0, NOTE ^ LOAD)),
+        ("an executable stack", "the program headers", |bytes| flip(bytes, STACK, 4, 1)),
+        ("a further library", ".dynamic", |bytes| add_tag(bytes, 1, 1)),
+        ("a further search path", ".dynamic", |bytes| add_tag(bytes, 29, 1)),
+        ("other symbols", ".dynamic", |bytes| {
+            let at = tag(bytes, 6);
+            bytes[at + 8] ^= 24;
+        }),
+        ("a section's flags", ".init", |bytes| {
             let table = usize::from_le_bytes(bytes[40..48].try_into().unwrap());
             bytes[table + 9 * 64 + 8] ^= 1;
         }),
-        ("bytes at the end", "its length", |bytes| bytes.extend([7; 64])),
-        ("zeros at the end", "its length", |bytes| bytes.extend([0; 8])),
+        ("bytes at the end", "bytes of no section", |bytes| bytes.extend([7; 64])),
         ("a gap", "bytes of no section", |bytes| {
             let (offset, size) = section(bytes, ".rela.plt");
             bytes[offset + size + 8] = 1;
         }),
     ];
-    for (name, part, change) in headers {
-        let run = set.judge("header.deb", &changed(change));
+    for (name, part, change) in attacks {
+        let run = set_of_a_library().judge("header.deb", &changed(change));
         assert!(run.codes().contains(&"V013".to_owned()), "{name}: {}", run.text);
         assert!(run.text.contains(part), "{name}: {}", run.text);
     }
+}
+
+/// Types of program headers.
+const LOAD: u8 = 1;
+const NOTE: u8 = 4;
+const STACK: u8 = 0x51;
+
+/// Changes a byte behind the start of the first program header with this lowest byte of its type.
+fn flip(bytes: &mut [u8], kind: u8, field: usize, bits: u8) {
+    let at = (64..).step_by(56).find(|at| bytes[*at] == kind).unwrap();
+    bytes[at + field] ^= bits;
+}
+
+/// The offset of the first entry of the dynamic section with a tag.
+fn tag(bytes: &[u8], tag: u8) -> usize {
+    let (offset, _) = section(bytes, ".dynamic");
+    (offset..).step_by(16).find(|at| bytes[*at] == tag && bytes[at + 1..at + 8] == [0; 7]).unwrap()
+}
+
+/// Adds an entry to the dynamic section in place of its end, which has zeros behind it.
+fn add_tag(bytes: &mut [u8], kind: u8, value: u8) {
+    let at = tag(bytes, 0);
+    (bytes[at], bytes[at + 8]) = (kind, value);
 }
 
 #[test]
@@ -237,7 +274,7 @@ fn v013_or_v090_other_files_their_modes_owners_and_links() {
         ("V013", set.host.with_field(LINK, 157, b"libother.so.1")),
         ("V013", set.host.with_field(TOOL, 100, b"0000644\0")),
         ("V013", set.host.with_field(TEXT, 100, b"0000666\0")),
-        ("V013", set.host.with_field(SMALL, 100, b"0000755\0")),
+        ("V013", set.host.with_field(SMALL, 100, b"0000777\0")),
         ("V013", set.host.with_field("opt/rocm-7.1/share/x", 100, b"0000777\0")),
         ("V090", set.host.with_field(TOOL, 108, b"0001750\0")),
         ("V090", set.host.with_field(TEXT, 265, b"games\0")),
@@ -282,7 +319,7 @@ fn add_binaries(shard: &Shard) {
 
 /// Fat artifacts, and the same split before.
 #[test]
-fn every_byte_of_binaries_of_many_shapes_is_accounted_for() {
+fn binaries_of_many_shapes_have_the_form_of_their_builds() {
     let shard = Shard::new();
     add_binaries(&shard);
     shard.build("shards", "of-fat");

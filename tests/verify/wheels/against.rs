@@ -127,22 +127,28 @@ fn v101_what_no_fat_wheel_has() {
 }
 
 #[test]
-fn v101_and_v013_texts_are_those_of_the_fat_wheel() {
+fn v101_v111_and_v013_texts_are_those_of_the_fat_wheel() {
     let device = device("gfx1100");
     for (distribution, file, old, new, codes) in [
         (HOST, "direct_url.json", "", "{}", ["V101"].as_slice()),
         (&device, "entry_points.txt", "", "[console_scripts]", &["V098", "V101"]),
         (&device, "top_level.txt", "", "x", &["V101"]),
-        (HOST, "METADATA", "", "Requires-Dist: evil\n", &["V101"]),
-        (HOST, "METADATA", "", "Requires-Dist: evil == 1; extra == 'device-gfx906'\n", &["V101"]),
+        (HOST, "METADATA", "", "Requires-Dist: evil\n", &["V111"]),
+        (HOST, "METADATA", "", "Requires-Dist: evil == 1; extra == 'device-gfx906'\n", &["V111"]),
+        (&device, "METADATA", "", "Requires-Dist: evil\n", &["V111"]),
+        (&device, "METADATA", "", "Requires-Dist: evil[device-gfx1100]\n", &["V111"]),
+        (&device, "METADATA", "", "requires-dist: evil == 1; extra == 'x'\n", &["V111"]),
+        (&device, "METADATA", "", "Requires-Dist: evil @ https://evil.example/e.whl\n", &["V111"]),
+        (&device, "METADATA", "", "Provides-Extra: more\n", &["V111"]),
+        (&device, "METADATA", "", "Home-page: https://evil.example\n", &["V111"]),
         (
             HOST,
             "METADATA",
             "",
             "Requires-Dist: evil[device-gfx906]; extra == 'device-gfx906'\n",
-            &["V101"],
+            &["V111"],
         ),
-        (HOST, "METADATA", "", "Provides-Extra: more\n", &["V101"]),
+        (HOST, "METADATA", "", "Provides-Extra: more\n", &["V111"]),
         (HOST, "METADATA", "", "\nRequires-Dist: evil\n", &["V013"]),
         (HOST, "METADATA", "\nVersion:", "\nRequires-Dist: evil\nVersion:", &["V013"]),
         (HOST, "WHEEL", "", "Generator: x\n", &["V013"]),
@@ -220,14 +226,18 @@ fn what_wheel_writes_passes() {
 
 #[test]
 fn what_the_configuration_adds_is_in_the_receipt() {
-    let (_folder, out) = written_by("[wheels]\nhost_requires = ['numpy>=2']\n");
+    let config = "[wheels]\nhost_requires = ['numpy>=2']\ndevice_requires = ['x-{group}', 'y']\n";
+    let (_folder, out) = written_by(config);
     let fat = fat();
     let against = ["--against", fat.to_str().unwrap()];
     let wheels = [out.to_str().unwrap()];
     verify(&wheels, &against).fired(&[]);
     fs::remove_file(out.join("wheels.json")).unwrap();
-    verify(&wheels, &against).fired(&["V101"]);
-    says(&verify(&wheels, &against), &["METADATA", "line `Requires-Dist: numpy>=2`"]);
+    let run = verify(&wheels, &against);
+    run.fired(&["V111"]);
+    for line in ["numpy>=2", "x-gfx1100", "y"] {
+        says(&run, &[&format!("METADATA has `Requires-Dist: {line}`")]);
+    }
 }
 
 #[test]

@@ -91,15 +91,6 @@ fn v098_members_that_nobody_can_install() {
         wheels.edit(HOST, |host| host.add(name, ""));
         wheels.fires(&["V098"], &["more.py", "by which nothing is installed"]);
     }
-    let wheels = Wheels::new();
-    wheels.edit(HOST, |host| {
-        let mut file = vec![0; 128];
-        file[..2].copy_from_slice(b"MZ");
-        file[60] = 64;
-        file[64..66].copy_from_slice(b"PE");
-        host.add("lib/a.dll", file);
-    });
-    wheels.fires(&["V098"], &["/lib/a.dll", "is a PE file"]);
 }
 
 #[test]

@@ -178,7 +178,7 @@ impl Reading<'_> {
 
     fn member(&mut self, member: &ZipMember, found: Result<Found>) -> Result<()> {
         let name = member.name.as_str();
-        let Found { node, digest, is_windows } = match found {
+        let Found { node, digest } = match found {
             Ok(found) => found,
             // The disk fails, or the run ends.
             Err(error) if error.is_of_reading() => return Err(error),
@@ -187,10 +187,6 @@ impl Reading<'_> {
                 return Ok(());
             }
         };
-        if is_windows {
-            let (file, fault) = (self.at(name), MemberFault::Windows);
-            self.if_split.push(Problem::WheelMember { file, fault });
-        }
         if let Some(fault) = self.archive.listing_fault(member, Some(&digest)) {
             self.listing(name, fault);
         }

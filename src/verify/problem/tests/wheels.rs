@@ -11,11 +11,7 @@ pub(super) fn examples() -> Vec<Problem> {
         let file = PackagePath::new(HOST, "/torch/lib/libtorch_hip.so");
         Problem::WheelRecord { file, fault }
     }));
-    let members = [
-        MemberFault::Refused { reason: text("is a symbolic link") },
-        MemberFault::Windows,
-        MemberFault::Run,
-    ];
+    let members = [MemberFault::Refused { reason: text("is a symbolic link") }, MemberFault::Run];
     all.extend(members.map(|fault| Problem::WheelMember {
         file: PackagePath::new(HOST, "/torch/lib/c10.dll"),
         fault,
@@ -29,6 +25,7 @@ pub(super) fn examples() -> Vec<Problem> {
         [PinFault::Absent { host: host.clone() }, other_pin(None), other_pin(Some(text("2.9.0")))];
     all.extend(pins.map(|fault| Problem::WheelPin { wheel: text(DEVICE), fault }));
     all.push(Problem::WheelHostMissing { wheel: text(DEVICE), host });
+    all.push(Problem::WheelMetadata { wheel: text(DEVICE), line: text("Requires-Dist: evil") });
     all
 }
 

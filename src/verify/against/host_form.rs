@@ -1,0 +1,159 @@
+//! Host binaries beside those that they were made from: their forms, and search paths that findings name.
+
+use object::LittleEndian as LE;
+use object::elf;
+use object::pod;
+use object::read::elf::ProgramHeader as _;
+use rockpack_base::content::Content;
+use rockpack_base::error::{Result, abridged};
+use rockpack_base::tree::TreePath;
+
+use super::split_inputs::BinaryBuild;
+use crate::verify::checks::excuses::Excuses;
+use crate::verify::own::facts::{Class, FileFacts};
+use crate::verify::own::host_elf;
+use crate::verify::own::host_form::{HostForm, Segment, end_of};
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Most parts of a file that a message names.
+const MOST_NAMED: usize = 16;
+
+/// The names of the parts of the file installed at `path` that are not those of `build` without its device code.
+pub(super) fn other_parts(
+    build: &BinaryBuild,
+    facts: &FileFacts,
+    path: &TreePath,
+    excuses: &Excuses,
+) -> Result<Vec<String>> {
+    let found = with_search_paths(&build.content, facts, path, excuses)
+        .and_then(|content| parts(&content, facts));
+    match found {
+        Err(error) if !error.is_of_reading() => Ok(vec![error.message().to_owned()]),
+        found => found,
+    }
+}
+
+fn parts(content: &Content, facts: &FileFacts) -> Result<Vec<String>> {
+    if content.len() == facts.size && content.sha256()? == facts.sha256 {
+        return Ok(Vec::new());
+    }
+    let _open = content.pin()?;
+    let found = match &facts.class {
+        Class::Host(host) => host.form.as_deref(),
+        _ => None,
+    };
+    match found {
+        Some(found) => Ok(differing(&HostForm::read(content)?, found)),
+        None => Ok(vec!["all of it".to_owned()]),
+    }
+}
+
+fn differing(expected: &HostForm, found: &HostForm) -> Vec<String> {
+    let loads = (!has_loads(expected, found)).then(|| "the load segments".to_owned());
+    let (own, other) = (found.parts.len(), expected.parts.len());
+    let count = (own != other).then(|| format!("the number of sections, {own} and not {other}"));
+    let parts = expected.parts.iter().zip(&found.parts);
+    let parts = parts.filter(|(one, other)| one != other).map(|((name, _), _)| name.clone());
+    let gaps = (expected.gaps != found.gaps).then(|| "bytes of no section".to_owned());
+    loads.into_iter().chain(count).chain(gaps).chain(parts).take(MOST_NAMED).collect()
+}
+
+/// Whether the load segments are the same, or that with the device code is in two parts, or shorter.
+fn has_loads(expected: &HostForm, found: &HostForm) -> bool {
+    let holds = |it: &Segment| it.p_vaddr(LE) <= expected.code && expected.code < end_of(it);
+    let Some(at) = expected.loads.iter().position(holds) else { return false };
+    let (whole, behind) = (&expected.loads[at], expected.loads.len() - at - 1);
+    let end = found.loads.len().checked_sub(behind);
+    let Some(end) = end.filter(|end| (at + 1..=at + 2).contains(end)) else { return false };
+    let (before, rest) = found.loads.split_at(at);
+    let (parts, after) = rest.split_at(end - at);
+    let others = expected.loads[..at].iter().chain(&expected.loads[at + 1..]);
+    let mut pairs = others.zip(before.iter().chain(after));
+    pairs.all(|(one, other)| is_same(one, other))
+        && parts[0].p_vaddr(LE) == whole.p_vaddr(LE)
+        && parts.windows(2).all(|it| end_of(&it[0]) <= it[1].p_vaddr(LE) / PAGE * PAGE)
+        && parts.iter().all(|part| end_of(part) <= end_of(whole) && is_part(whole, part))
+}
+
+/// Whether a load segment is another one, apart from a smaller alignment.
+fn is_same(one: &Segment, other: &Segment) -> bool {
+    let (before, after) = (one.p_align(LE), other.p_align(LE));
+    let is_smaller = (PAGE..before).contains(&after) && after.is_power_of_two();
+    let mut row = *other;
+    row.p_align.set(LE, before);
+    pod::bytes_of(&row) == pod::bytes_of(one) && (before == after || is_smaller)
+}
+
+/// Whether a load segment may be a part of another one: nothing but its addresses differ, and perhaps it has no code.
+fn is_part(whole: &Segment, part: &Segment) -> bool {
+    let mut row = *part;
+    row.p_vaddr = whole.p_vaddr;
+    row.p_filesz = whole.p_filesz;
+    row.p_memsz = whole.p_memsz;
+    let without = whole.p_flags(LE).0 & !elf::PF_X.0;
+    if part.p_flags(LE).0 == without {
+        row.p_flags = whole.p_flags;
+    }
+    is_same(whole, &row)
+}
+
+/// Whether the file installed at `path` is `content` with the search paths that findings name.
+pub(super) fn is_rewritten(
+    content: &Content,
+    facts: &FileFacts,
+    path: &TreePath,
+    excuses: &Excuses,
+) -> Result<bool> {
+    let written = with_search_paths(content, facts, path, excuses);
+    match written.and_then(|written| written.sha256()) {
+        Err(error) if !error.is_of_reading() => Ok(false),
+        sha256 => Ok(sha256? == facts.sha256),
+    }
+}
+
+/// `content` with the search paths that findings name for the file installed at `path`: they may lead to folders
+/// below the prefix alone, or where they led before.
+fn with_search_paths(
+    content: &Content,
+    facts: &FileFacts,
+    path: &TreePath,
+    excuses: &Excuses,
+) -> Result<Content> {
+    let mut written = content.clone();
+    let Some(findings) = excuses.rewritten.get(path) else { return Ok(written) };
+    let installed = match &facts.class {
+        Class::Host(host) => host.elf.linked.search(),
+        _ => "",
+    };
+    let elf = host_elf::read(content)?.unwrap_or_default();
+    for before in elf.linked.search_paths {
+        let Some(after) = findings.get(&*abridged(&before.text)) else { continue };
+        // Findings have the beginning of a long one.
+        let after = if abridged(installed) == *after { installed } else { after.as_str() };
+        let is_known = |part: &str| before.text.split(':').any(|own| own == part);
+        let mut parts = after.split(':').filter(|_| !after.is_empty());
+        if after.len() <= before.text.len()
+            && parts.all(|part| is_known(part) || is_inside(part, path))
+        {
+            let mut bytes = after.as_bytes().to_vec();
+            bytes.resize(before.text.len(), 0);
+            written = written.patched(before.offset, bytes)?;
+        }
+    }
+    Ok(written)
+}
+
+/// Whether a part of a search path leads from the file at `path` to a folder below the prefix, or to the prefix.
+fn is_inside(part: &str, path: &TreePath) -> bool {
+    let Some(way) = part.strip_prefix("$ORIGIN") else { return false };
+    let mut depth = Some(path.components().count() - 1);
+    for name in way.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        depth = match name {
+            ".." => depth.and_then(|depth| depth.checked_sub(1)),
+            _ => depth.map(|depth| depth + 1),
+        };
+    }
+    depth.is_some() && (way.is_empty() || way.starts_with('/'))
+}

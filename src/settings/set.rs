@@ -153,8 +153,9 @@ impl SetArguments {
             }
         }
         let Self { artifacts, since, strict, .. } = self;
-        // A fault of the time is reported with the changelog date.
-        let at = environment.now().map(Now::moment).unwrap_or_default();
+        // Only receipts are judged at a time. A fault of it is reported with the changelog date.
+        let now = (!since.is_empty()).then(|| environment.now());
+        let at = now.and_then(Result::ok).map(Now::moment).unwrap_or_default();
         let trust = Trust { keys: keys?, at, strict: false };
         Some(SetSettings { artifacts, plan, grouping, packages, since, trust, jobs, strict, scope })
     }

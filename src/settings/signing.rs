@@ -21,7 +21,7 @@ const READ_BY_OTHERS: u32 = 0o044;
 /// The options for signing keys.
 #[derive(Debug, Args)]
 pub struct SigningArguments {
-    /// OpenPGP secret key that signs the receipt, .rpm headers and indexes
+    /// OpenPGP secret key that signs receipts, .rpm headers and indexes
     ///
     /// Armored or binary, RSA or Ed25519; its passphrase comes from --sign-passphrase-file or the
     /// environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the
@@ -34,7 +34,7 @@ pub struct SigningArguments {
     /// Give one file for all keys, or one for each --sign-key, in the same order
     #[arg(long, value_name = "FILE", requires = "sign_key")]
     sign_passphrase_file: Vec<PathBuf>,
-    /// Sign the receipt and indexes by this key of gpg's own keyring and agent instead
+    /// Sign receipts and indexes by this key of gpg's agent instead
     #[arg(long, value_name = "ID", conflicts_with = "sign_key")]
     gpg_key_id: Option<String>,
     /// Sign the receipt and indexes by this program instead
@@ -56,7 +56,7 @@ pub struct ReceiptKeyArguments {
     /// Public key that receipts are trusted by, besides those that this run signs with
     ///
     /// May be given several times
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     receipt_key: Vec<PathBuf>,
 }
 

@@ -76,7 +76,7 @@ fn it_belongs_into_the_package_of_its_arch() {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, archive()).unwrap();
         });
-        set.fires(&[], &["V010", code]);
+        set.fires(&[], &[code]);
     }
 }
 

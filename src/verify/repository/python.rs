@@ -86,9 +86,16 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         let files = files.into_iter();
         listed.extend(files.filter_map(|file| Some((path_of(&file.url)?, file.hashes.sha256))));
     }
+    let listed_count = listed.len();
     let listed = listed.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str()));
     states::compare(context, "python", listed.collect());
-    for OpenExtra { wheel: file, extra, requires, gap } in Releases::of(&wheels).open_extras() {
+    // A wheel that cannot be read is named, and may be the one that others require.
+    let extras = if wheels.len() < listed_count {
+        BTreeSet::new()
+    } else {
+        Releases::of(&wheels).open_extras()
+    };
+    for OpenExtra { wheel: file, extra, requires, gap } in extras {
         let dependency = OpenDependency::Wheel { extra, requires, gap };
         context.problems.add(Problem::DependencyOpen { file, dependency });
     }

@@ -163,7 +163,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
         (
             "project-gone",
             |out| fs::remove_dir_all(out.join("simple/demo")).unwrap(),
-            &["V071", "V076"],
+            &["V071", "V076", "V077"],
         ),
         (
             "list",
@@ -203,7 +203,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
         (
             "outside",
             |out| changed(&out.join("simple/demo/index.json"), "../../wheels", "../../../wheels"),
-            &["V070", "V071", "V076"],
+            &["V070", "V071", "V076", "V077"],
         ),
         (
             "base",

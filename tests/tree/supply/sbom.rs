@@ -321,7 +321,7 @@ fn the_document_goes_with_its_set_and_no_other_is_touched() {
     fs::write(other.join(NAME), &first).unwrap();
     for sbom in [&["--sbom"][..], &[]] {
         let told = tools::told(&mut builds.command("other", sbom));
-        assert!(told.contains("of a set whose packages.json is not there"), "{told}");
+        assert!(told.contains("and its packages.json is not there"), "{told}");
         assert!(told.contains("exit status: 64"), "{told}");
         assert_eq!(contents(&other), BTreeMap::from([(NAME.to_owned(), first.clone())]));
     }

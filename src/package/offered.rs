@@ -8,6 +8,7 @@ use rockpack_base::formats::rpm_md::IndexedDependency;
 
 use super::indexed::Facts;
 use super::requirement::{Relations, Requirement};
+use super::resolver::names_packages;
 use super::{Comparison, Format, RelationKind};
 
 /// The lists of `primary` that say what packages need, exclude and provide.
@@ -37,6 +38,22 @@ impl Offered<'_> {
     /// The name and the version, as messages name a package.
     pub fn name_and_version(&self) -> String {
         format!("{} {}", self.name, self.version)
+    }
+
+    /// Whether a relation of one of these kinds is about `other`, by its name or what it provides.
+    pub fn relates_to(&self, format: Format, kinds: &[RelationKind], other: &Offered<'_>) -> bool {
+        kinds.iter().any(|kind| {
+            let mut named = self.relations.named(*kind, other.name);
+            let is_named = named.any(|bound| bound.admits(format, &other.version));
+            let mut provided = other.relations.bounds(RelationKind::Provides);
+            is_named
+                || !names_packages(*kind)
+                    && provided.any(|offer| {
+                        let version = offer.version.as_ref().map(|(_, version)| &**version);
+                        let mut named = self.relations.named(*kind, &offer.name);
+                        named.any(|bound| bound.is_met(format, version))
+                    })
+        })
     }
 }
 

@@ -15,8 +15,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::offered::Offered;
-use super::requirement::{Bound, Requirement};
-use super::resolver::{for_all_machines, names_packages};
+use super::requirement::Requirement;
+use super::resolver::for_all_machines;
 use super::{Format, RelationKind};
 
 /// Owners of the same path that each owner is compared with, nearest version first: more than the versions
@@ -204,8 +204,8 @@ impl<'a> Judge<'a> {
         use RelationKind::{Conflicts, Replaces};
         let (former, new) = (self.package(former), self.package(new));
         self.format == Format::Rpm
-            || self.has(new, former, &[Conflicts, Replaces])
-            || self.has(former, new, &[Conflicts])
+            || new.relates_to(self.format, &[Conflicts, Replaces], former)
+            || former.relates_to(self.format, &[Conflicts], new)
     }
 
     /// Whether two packages cannot be installed together, or one may overwrite the other.
@@ -213,7 +213,10 @@ impl<'a> Judge<'a> {
         use RelationKind::{Breaks, Conflicts, Obsoletes, Replaces};
         let (a, b) = (self.package(one), self.package(other));
         let direct = [Conflicts, Breaks, Obsoletes, Replaces];
-        if self.has(a, b, &direct) || self.has(b, a, &direct) {
+        let relate = |one: &Offered<'_>, other: &Offered<'_>, kinds: &[RelationKind]| {
+            one.relates_to(self.format, kinds, other) || other.relates_to(self.format, kinds, one)
+        };
+        if relate(a, b, &direct) {
             return true;
         }
         let (needed_a, needed_b) = (needed(a), needed(b));
@@ -228,9 +231,7 @@ impl<'a> Judge<'a> {
         let kinds = [Conflicts, Breaks, Obsoletes];
         let (with_a, with_b) = (self.of(&needed_a), self.of(&needed_b));
         let mut pairs = with_a.iter().flat_map(|one| with_b.iter().map(move |other| (one, other)));
-        pairs.any(|(one, other)| {
-            one.name != other.name && (self.has(one, other, &kinds) || self.has(other, one, &kinds))
-        })
+        pairs.any(|(&one, &other)| one.name != other.name && relate(one, other, &kinds))
     }
 
     /// The packages with these names and versions.
@@ -242,36 +243,6 @@ impl<'a> Judge<'a> {
             owners.filter(move |it| self.format.compare_versions(&it.version, &version).is_eq())
         });
         owners.collect()
-    }
-
-    /// Whether `package` has a relation of one of these kinds to `other`, by its name or its provisions.
-    fn has(&self, package: &Offered<'_>, other: &Offered<'_>, kinds: &[RelationKind]) -> bool {
-        const PROVIDES: RelationKind = RelationKind::Provides;
-        let (relations, offered) = (&package.relations, &other.relations);
-        kinds.iter().copied().any(|kind| {
-            let mut named = relations.named(kind, other.name);
-            if named.any(|bound| bound.admits(self.format, &other.version)) {
-                return true;
-            }
-            if names_packages(kind) {
-                return false;
-            }
-            // Searches for each entry of the shorter list in the longer one.
-            if relations.of_kind(kind).len() < offered.of_kind(PROVIDES).len() {
-                relations.bounds(kind).any(|bound| {
-                    offered.named(PROVIDES, &bound.name).any(|offer| self.meets(offer, bound))
-                })
-            } else {
-                offered.bounds(PROVIDES).any(|offer| {
-                    relations.named(kind, &offer.name).any(|bound| self.meets(offer, bound))
-                })
-            }
-        })
-    }
-
-    fn meets(&self, offer: &Bound<'_>, bound: &Bound<'_>) -> bool {
-        let version = offer.version.as_ref().map(|(_, version)| &**version);
-        bound.is_met(self.format, version)
     }
 }
 

@@ -75,21 +75,31 @@ pub struct Unmet<'p, 'a> {
     pub origin: Origin,
 }
 
-/// The requirements that no package of a repository meets, each once, by the positions of the packages.
-pub fn unmet<'p, 'a>(format: Format, packages: &'p [Offered<'a>]) -> Vec<Unmet<'p, 'a>> {
+/// Calls `found` with the requirements that no package of a repository meets, for each of the machines with the
+/// positions of the packages that it can install.
+pub fn each_unmet<'p, 'a>(
+    format: Format,
+    packages: &'p [Offered<'a>],
+    machines: &BTreeMap<&str, Vec<usize>>,
+    mut found: impl FnMut(&str, Unmet<'p, 'a>),
+) {
     let repository = Resolver::new(format, packages.iter().collect());
-    let mut unmet = BTreeMap::new();
-    for machine in machines(format, packages.iter().map(|package| package.arch)) {
-        let archs = [machine, for_all_machines(format)];
-        let positions: Vec<usize> =
-            (0..packages.len()).filter(|at| archs.contains(&packages[*at].arch)).collect();
+    for (&machine, positions) in machines {
         let together = Resolver::new(format, positions.iter().map(|at| &packages[*at]).collect());
-        for found in together.unmet(&repository) {
-            let package = positions[found.package];
-            unmet.insert((package, found.requirement), Unmet { package, ..found });
+        for unmet in together.unmet(&repository) {
+            found(machine, Unmet { package: positions[unmet.package], ..unmet });
         }
     }
-    unmet.into_values().collect()
+}
+
+/// The positions of the packages that each machine can install.
+pub fn by_machine<'a>(format: Format, packages: &[Offered<'a>]) -> BTreeMap<&'a str, Vec<usize>> {
+    let machines = machines(format, packages.iter().map(|package| package.arch));
+    let positions = |machine: &str| {
+        let archs = [machine, for_all_machines(format)];
+        (0..packages.len()).filter(|at| archs.contains(&packages[*at].arch)).collect()
+    };
+    machines.into_iter().map(|machine| (machine, positions(machine))).collect()
 }
 
 /// The architecture of packages for all machines.
@@ -153,6 +163,31 @@ impl<'p, 'a> Resolver<'p, 'a> {
         self.meeting(bound).into_iter().flatten().map(|offer| offer.package)
     }
 
+    /// Whether present packages meet a requirement; `None` if that depends on names that none of the packages
+    /// offers.
+    pub fn holds(
+        &self,
+        requirement: &Requirement<'_>,
+        is_present: &dyn Fn(usize) -> bool,
+    ) -> Option<bool> {
+        requirement.holds(&|bound| {
+            let is_met = self.met_by(bound).any(is_present);
+            (is_met || self.knows(&bound.name)).then_some(is_met)
+        })
+    }
+
+    /// The packages that offer a name of `requirement` and are meant, as `name version`.
+    pub fn offering_any(
+        &self,
+        requirement: &Requirement<'_>,
+        is_meant: impl Fn(usize) -> bool,
+    ) -> Vec<String> {
+        let bounds = requirement.bounds().into_iter();
+        let meant = bounds.flat_map(|bound| self.offering(&bound.name)).filter(|at| is_meant(*at));
+        let named = meant.map(|at| self.packages[at].name_and_version());
+        named.collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
     /// Whether a package meets `bound`.
     fn meets(&self, bound: &Bound<'_>) -> bool {
         self.meeting(bound).iter().any(|offers| !offers.is_empty())
@@ -179,7 +214,7 @@ impl<'p, 'a> Resolver<'p, 'a> {
 
     /// The requirements of the packages that none of them meets. `repository` has all packages that may be
     /// known, for other architectures, too. Required paths are left out.
-    pub fn unmet(&self, repository: &Self) -> impl Iterator<Item = Unmet<'p, 'a>> {
+    fn unmet(&self, repository: &Self) -> impl Iterator<Item = Unmet<'p, 'a>> {
         self.packages.iter().copied().enumerate().flat_map(move |(package, offered)| {
             offered.relations.needs().filter_map(move |requirement| {
                 let origin = self.origin(requirement, offered, repository)?;
@@ -334,10 +369,11 @@ mod tests {
             Offered { arch: "y", ..package("e", "1", ["b", ""]) },
             Offered { arch: "all", ..package("f", "1", ["b, a:y", ""]) },
         ];
-        let told: Vec<String> = unmet(Format::Deb, &packages)
-            .into_iter()
-            .map(|it| format!("{} {} {:?}", packages[it.package].name, it.requirement, it.origin))
-            .collect();
+        let (machines, mut told) = (by_machine(Format::Deb, &packages), Vec::new());
+        each_unmet(Format::Deb, &packages, &machines, |_, it| {
+            let Unmet { package, requirement, origin } = it;
+            told.push(format!("{} {requirement} {origin:?}", packages[package].name));
+        });
         let expected = [
             "a a = 2 SameSource",
             "a absent = 1-1 SameSource",

@@ -11,7 +11,8 @@ use super::options::RepoOptions;
 use super::releases;
 use super::state::PoolRecords;
 use super::updates::offered;
-use crate::package::resolver::{Origin, unmet};
+use crate::package::requirement::Bound;
+use crate::package::resolver::{Origin, Resolver, by_machine, each_unmet};
 use crate::report::words::{counted, few};
 
 /// The hint for requirements that nothing meets.
@@ -39,26 +40,33 @@ pub(super) fn check(
     let [before, after] = [earlier, next]
         .map(|records| offered(&records.values().map(Arc::as_ref).collect::<Vec<_>>()));
     let [old, new] = [earlier, next].map(|records| records.keys().collect::<Vec<_>>());
-    let open = unmet(format, &before);
-    let open: BTreeSet<_> = open.iter().map(|it| (old[it.package], it.requirement)).collect();
-    let mut needed: BTreeMap<(String, Option<&String>), Vec<String>> = BTreeMap::new();
-    for it in unmet(format, &after) {
+    let had = Resolver::new(format, before.iter().collect());
+    let mut open = BTreeSet::new();
+    each_unmet(format, &before, &by_machine(format, &before), |_, it| {
+        open.insert((old[it.package], it.requirement));
+    });
+    let mut needed: BTreeMap<(String, Option<&String>), BTreeSet<String>> = BTreeMap::new();
+    each_unmet(format, &after, &by_machine(format, &after), |_, it| {
         let (path, package) = (new[it.package], &after[it.package]);
         let named = siblings.get(path);
-        let mut bounds = it.requirement.bounds().into_iter();
-        let sibling = bounds.find_map(|bound| named?.get(&(format, bound.name.to_string())));
+        let sibling_of = |bound: &Bound<'_>| named?.get(&(format, bound.name.to_string()));
+        let is_own = |bound: &Bound<'_>| sibling_of(bound).is_some() || had.knows(&bound.name);
+        // Another alternative may be in the distribution.
+        let asks_others = it.requirement.holds(&|bound| is_own(bound).then_some(false)).is_none();
+        let sibling = it.requirement.bounds().into_iter().find_map(sibling_of);
         let is_fault = if earlier.contains_key(path) {
-            removes && !open.contains(&(path, it.requirement))
+            removes && !asks_others && !open.contains(&(path, it.requirement))
         } else {
-            it.origin == Origin::SameSource || sibling.is_some()
+            it.origin == Origin::SameSource || sibling.is_some() && !asks_others
         };
         if is_fault {
-            let needer = format!("{} {}", package.name, package.version);
-            needed.entry((it.requirement.to_string(), sibling)).or_default().push(needer);
+            let by = needed.entry((it.requirement.to_string(), sibling)).or_default();
+            by.insert(package.name_and_version());
         }
-    }
+    });
     let faults = needed.into_iter().map(|((requirement, sibling), by)| {
         let file = sibling.map(|file| format!("; {file} is not given")).unwrap_or_default();
+        let by: Vec<String> = by.into_iter().collect();
         let (count, by) = (counted(by.len(), "package"), few(&by, 3));
         let message = format!(
             "{requirement} is needed by {count} ({by}), and the repository would not have it{file}"

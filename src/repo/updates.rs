@@ -34,7 +34,7 @@ pub(super) fn of(
 ) -> Update {
     let (before, after) = (newest(earlier), newest(next));
     let effect = Effect::of(format, &offered(&before), &offered(&after));
-    let held_back = (!effect.is_none()).then(|| Finding::UpdateHeldBack {
+    let held_back = (!effect.misfits.is_empty()).then(|| Finding::UpdateHeldBack {
         channel: channel.name(),
         format,
         misfits: effect.misfits,

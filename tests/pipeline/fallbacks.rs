@@ -226,31 +226,20 @@ fn generic_code_that_is_left_out_is_told_with_its_wrappers() {
 }
 
 #[test]
-fn verify_finds_missing_copies_and_dependencies() {
+fn verify_finds_missing_copies() {
     need(&["dpkg-deb", "clang++-19", "ld.lld-19", "clang-offload-bundler-19"]);
     let case = Case::new();
     run(&mut case.build("shards", "out", ACCEPTED));
     let packages = ["rocm-blas", "rocm-blas-gfx120x", "rocm-blas-gfx12-generic"];
     let prefix = case.unpack(&packages, "root");
-    let verify =
-        |argument: &str, path: &Path| told(rockpack().args(["verify", argument]).arg(path));
-    let said = verify("--installed", &prefix);
+    let verify = || told(rockpack().args(["verify", "--installed"]).arg(&prefix));
+    let said = verify();
     assert!(said.contains("all checks passed"), "{said}");
     let archive = prefix.join("lib/.kpack/blas_lib_gfx1201.kpack");
     Archive::edit(&archive, |archive| archive.drop_row("lib/librocblas.so.5#1", "gfx1201"));
-    let said = verify("--installed", &prefix);
+    let said = verify();
     let lack = "lib/librocblas.so.5#1: gfx1201 has no row, and loaders stop here with an error";
     assert!(said.contains("V031 row-missing"), "{said}");
-    assert!(said.contains(lack), "{said}");
-
-    let (deb, tree) = (case.at("out/rocm-blas-gfx120x_7.1.0-1_amd64.deb"), case.at("tree"));
-    run(Command::new("dpkg-deb").arg("-R").args([&deb, &tree]));
-    let control = fs::read_to_string(tree.join("DEBIAN/control")).unwrap();
-    let needed = ", rocm-blas-gfx12-generic (= 7.1.0-1)";
-    fs::write(tree.join("DEBIAN/control"), control.replace(needed, "")).unwrap();
-    run(Command::new("dpkg-deb").arg("-b").args([&tree, &deb]));
-    let said = verify("--quiet", &case.at("out"));
-    let lack = "does not depend on rocm-blas-gfx12-generic (= 7.1.0-1)";
     assert!(said.contains(lack), "{said}");
 }
 

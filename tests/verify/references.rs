@@ -163,18 +163,6 @@ fn v050_a_kernel_package_without_its_host() {
 }
 
 #[test]
-fn v051_a_kernel_package_that_brings_another_group() {
-    for set in Set::of_each_format() {
-        let exact = "= 7.1.0-1";
-        let on = [("rocm-blas", exact), ("rocm-blas-gfx115x", exact)];
-        set.depend(&set.kernels("gfx110x"), &on);
-        set.fires(&[], &["V051"]);
-        set.remove_receipt();
-        set.fires(&[], &["V051"]);
-    }
-}
-
-#[test]
 fn v061_a_package_that_excludes_another_of_its_set() {
     tools::need(&["dpkg-deb"]);
     let set = Set::of_debs();

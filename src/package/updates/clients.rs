@@ -61,18 +61,15 @@ impl<'p, 'a> Clients<'p, 'a> {
         let mut had: PresentPackages = (0..all).map(|at| at < older).collect();
         let offered = (0..all).map(|at| at >= older).collect();
         table.drop_replaced(&mut had);
-        let lacked = table
-            .drop_misfits(&mut had)
-            .into_iter()
-            .map(|(at, relation)| (table.resolver.package(at).name, relation))
-            .collect();
+        let lacked = table.drop_misfits(&mut had).into_iter();
+        let lacked = lacked.map(|(at, relation)| (table.name(at), relation)).collect();
         let mut places: BTreeMap<&str, NameOnClient> = BTreeMap::new();
         for (at, has) in had.iter().enumerate().take(older) {
-            let place = places.entry(table.resolver.package(at).name).or_default();
+            let place = places.entry(table.name(at)).or_default();
             (place.was, place.had) = (Some(at), has.then_some(at));
         }
         for at in older..all {
-            places.entry(table.resolver.package(at).name).or_default().gets = Some(at);
+            places.entry(table.name(at)).or_default().gets = Some(at);
         }
         // Updates never downgrade.
         let stays =
@@ -98,18 +95,10 @@ impl<'p, 'a> Clients<'p, 'a> {
         let excluding = self.excluding(0..updated.len(), &updated);
         let lacking = [&mut offered, &mut updated].map(|present| self.table.drop_misfits(present));
         for (at, relation) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
-            found.entry(self.table.resolver.package(at).name).or_insert((
-                Discord::Needs,
-                at,
-                relation,
-            ));
+            found.entry(self.table.name(at)).or_insert((Discord::Needs, at, relation));
         }
         for Exclusion { relation, by, .. } in excluding {
-            found.entry(self.table.resolver.package(by).name).or_insert((
-                Discord::Excludes,
-                by,
-                relation,
-            ));
+            found.entry(self.table.name(by)).or_insert((Discord::Excludes, by, relation));
         }
         found
             .into_values()
@@ -162,7 +151,7 @@ impl<'p, 'a> Clients<'p, 'a> {
 
     /// The version of this package's name that clients had.
     fn had_version(&self, at: usize) -> Option<usize> {
-        self.places.get(self.table.resolver.package(at).name)?.had
+        self.places.get(self.table.name(at))?.had
     }
 
     /// Names of packages that an update leaves on clients although newer ones are offered.
@@ -235,21 +224,19 @@ impl<'p, 'a> Clients<'p, 'a> {
     /// Whether rpm installs a new package in place of one that clients have.
     fn takes_over(&self, name: &str, by: usize) -> bool {
         let mut had = self.table.replaced(by).filter(|at| *at < self.older);
-        self.table.resolver.format() == Format::Rpm
-            && had.any(|at| self.table.resolver.package(at).name != name)
+        self.table.resolver.format() == Format::Rpm && had.any(|at| self.table.name(at) != name)
     }
 
     /// The newer package that is there in place of `at`, which clients had.
     fn newer(&self, at: usize, present: &PresentPackages) -> Option<usize> {
-        let place = self.places.get(self.table.resolver.package(at).name)?;
+        let place = self.places.get(self.table.name(at))?;
         place.gets.filter(|gets| place.had == Some(at) && present[*gets])
     }
 
     /// Replaces the newer or new package `at` by the version that clients have, if any. Returns whether it
     /// did.
     fn hold(&self, at: usize, present: &mut PresentPackages) -> bool {
-        let place =
-            self.places.get(self.table.resolver.package(at).name).copied().unwrap_or_default();
+        let place = self.places.get(self.table.name(at)).copied().unwrap_or_default();
         if place.gets != Some(at) || !present[at] {
             return false;
         }

@@ -59,11 +59,6 @@ impl Effect {
         }
         Self { misfits: misfits.into_values().collect(), ..effect }
     }
-
-    /// Whether every package can be updated.
-    pub fn is_none(&self) -> bool {
-        self.misfits.is_empty()
-    }
 }
 
 /// Positions of the newest package of each name, among those for `archs`.

@@ -33,6 +33,11 @@ impl<'p, 'a> Table<'p, 'a> {
         Self { resolver: Resolver::new(format, packages), asking }
     }
 
+    /// The name of the package at a position.
+    pub fn name(&self, at: usize) -> &'p str {
+        self.resolver.package(at).name
+    }
+
     /// Positions of the packages that meet any part of `requirement`.
     pub fn partners(&self, requirement: &Requirement<'_>) -> Vec<usize> {
         requirement.bounds().into_iter().flat_map(|bound| self.resolver.met_by(bound)).collect()
@@ -40,10 +45,7 @@ impl<'p, 'a> Table<'p, 'a> {
 
     /// Whether the present packages meet a requirement; `None` if that cannot be judged.
     pub fn holds(&self, requirement: &Requirement<'_>, present: &PresentPackages) -> Option<bool> {
-        requirement.holds(&|bound| {
-            let is_met = self.resolver.met_by(bound).any(|at| present[at]);
-            (is_met || self.resolver.knows(&bound.name)).then_some(is_met)
-        })
+        self.resolver.holds(requirement, &|at| present[at])
     }
 
     /// The first need of a package that no present package meets.
@@ -107,7 +109,8 @@ impl<'p, 'a> Table<'p, 'a> {
 
     /// Whether `by` excludes `at`.
     pub fn excludes(&self, by: usize, at: usize) -> bool {
-        self.excluded(by).any(|(_, other)| other == at)
+        let [by, at] = [by, at].map(|at| self.resolver.package(at));
+        by.relates_to(self.resolver.format(), &[Conflicts, Breaks], at)
     }
 
     /// Present packages that `requirement` is about, as `name version`: those that meet a part of an excluding
@@ -119,11 +122,8 @@ impl<'p, 'a> Table<'p, 'a> {
         discord: Discord,
     ) -> Vec<String> {
         let partners = self.partners(requirement);
-        let bounds = requirement.bounds().into_iter();
-        let offering = bounds.flat_map(|bound| self.resolver.offering(&bound.name));
-        let about = offering
-            .filter(|at| present[*at] && partners.contains(at) == (discord == Discord::Excludes));
-        let named = about.map(|at| self.resolver.package(at).name_and_version());
-        named.collect::<BTreeSet<String>>().into_iter().collect()
+        self.resolver.offering_any(requirement, |at| {
+            present[at] && partners.contains(&at) == (discord == Discord::Excludes)
+        })
     }
 }

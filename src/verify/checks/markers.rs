@@ -17,7 +17,7 @@ use crate::verify::problem::{PackagePath, Problem, Problems, RowLack};
 
 impl TransformedBinary<'_> {
     /// The paths of the archives that the marker leads to, each with the arch in its name.
-    pub(in crate::verify) fn finds<'b>(
+    fn finds<'b>(
         &self,
         archives: &Archives<'b>,
         listings: &[ManifestListing<'_>],
@@ -31,11 +31,6 @@ impl TransformedBinary<'_> {
         let mut wrappers = 0..self.host.elf.wrappers.len();
         excuses.keeps_file(self.path)
             || wrappers.all(|wrapper| excuses.has_no_code(self.path, wrapper))
-    }
-
-    /// Whether `key` is that of one of its wrappers.
-    pub(in crate::verify) fn has_key(&self, key: &str) -> bool {
-        key.rsplit_once('#').is_some_and(|(name, _)| name == self.marker.kernel_name)
     }
 
     fn key(&self, wrapper: usize) -> String {

@@ -1,9 +1,7 @@
 //! The checks of packages: each by itself, those of a set among each other, and against their
 //! receipts and documents.
 
-pub(super) mod conflicts;
 pub(super) mod contents;
-pub(super) mod dependencies;
 pub(super) mod documents;
 pub(super) mod excuses;
 pub(super) mod lengths;
@@ -15,6 +13,7 @@ pub(super) mod needs;
 pub(super) mod ownership;
 pub(super) mod pairs;
 pub(super) mod receipt;
+mod relations;
 pub(super) mod scope;
 pub(super) mod set_archives;
 mod transformed;
@@ -24,6 +23,7 @@ use rockpack_base::error::Result;
 
 use super::own::installed::Installed;
 use super::problem::Problems;
+use crate::package::resolver::Resolver;
 use contents::Together;
 use excuses::Excuses;
 use scope::Scope;
@@ -41,9 +41,12 @@ pub(super) fn check_set(
     ownership::check(packages, Scope::Set, problems);
     markers::check(packages, excuses, Scope::Set, problems);
     manifests::check(packages, Scope::Set, problems);
-    dependencies::check(packages, problems);
-    conflicts::check(packages, problems);
-    needs::check(packages, excuses, problems)?;
+    if let Some(format) = packages.iter().find_map(|package| package.format) {
+        let offered: Vec<_> = packages.iter().map(|package| package.offered()).collect();
+        let resolver = Resolver::new(format, offered.iter().collect());
+        relations::check(packages, &resolver, problems);
+        needs::check(packages, &resolver, excuses, problems)?;
+    }
     check_files(packages, excuses, problems)
 }
 

@@ -8,17 +8,10 @@ use rockpack_base::gfx::BaseArch;
 use super::digest::Sha;
 use super::facts::{Class, FileFacts};
 use super::index;
+use crate::package::Format;
 use crate::package::offered::Offered;
 use crate::package::requirement::{Bound, Relations, Requirement};
-use crate::package::{Comparison, Format, RelationKind};
 use crate::verify::problem::PackagePath;
-
-/// The relations by which packages exclude each other, with their fields.
-pub(in crate::verify) const EXCLUSIONS: [(RelationKind, &str); 3] = [
-    (RelationKind::Breaks, "Breaks"),
-    (RelationKind::Conflicts, "Conflicts"),
-    (RelationKind::Obsoletes, "Obsoletes"),
-];
 
 /// A package: its files and its metadata.
 #[derive(Debug, Default)]
@@ -220,28 +213,6 @@ impl Installed {
         }
         let Some(format) = self.format else { return false };
         self.requires().any(|r| r.name == other.name && r.admits(format, &other.version))
-    }
-
-    /// Whether it needs exactly this version of `other`, or the two are bound to each other.
-    pub(in crate::verify) fn is_tied_to(&self, other: &Installed) -> bool {
-        let mut requires = self.requires();
-        requires.any(|r| r.name == other.name && r.exact() == Some(other.version.as_str()))
-            || self.is_bound_to(other)
-    }
-
-    /// Whether it takes no host before one version, and `other` no kernels before another: the two belong
-    /// together from these versions on.
-    pub(in crate::verify) fn is_bound_to(&self, other: &Installed) -> bool {
-        let Some(format) = self.format else { return false };
-        let has_floor = self.requires().any(|r| {
-            let is_floor = matches!(r.version, Some((Comparison::GreaterEqual, _)));
-            r.name == other.name && is_floor && r.admits(format, &other.version)
-        });
-        has_floor
-            && EXCLUSIONS.iter().any(|(kind, _)| {
-                let mut bounds = other.declared.named(*kind, &self.name);
-                bounds.any(|bound| matches!(bound.version, Some((Comparison::Less, _))))
-            })
     }
 
     /// How messages name one of its files.

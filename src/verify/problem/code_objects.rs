@@ -150,7 +150,7 @@ impl Misplacement {
     }
 }
 
-/// Device code of an arch that its package is not for, or that two packages of one host have.
+/// Device code of an arch that its package is not for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForeignCode {
@@ -163,7 +163,4 @@ pub enum ForeignCode {
     /// A bundle that `other`, the package for `arch`, does not have, too.
     #[display("is a bundle for {} and {arch}, and {other} has no equal file", few(archs, 5))]
     Bundle { arch: BaseArch, archs: Vec<String>, other: String },
-    /// Archives for `arch`; the package `other` also has archives for it, of the same host package.
-    #[display("has archives for {arch}, and so has {other}")]
-    SecondGroup { arch: String, other: String },
 }

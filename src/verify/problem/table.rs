@@ -87,19 +87,15 @@ coded! {
     /// The package manager cannot unpack a name or path, because it is too long.
     PathTooLong = "V041" "path-too-long" { file: PackagePath, reason: String }
         ["{file}"] ["{reason}"];
-    /// A kernel package does not depend on exactly its host's version, another package does not depend on the
-    /// version of a package that it belongs to, or a package requires a path that clients do not find.
+    /// A kernel package depends on no package of exactly its own version, a package depends on versions that
+    /// the set does not have, or it requires a path that clients do not find.
     DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
         ["{package}"] ["{lack}"];
-    /// Installing a kernel package brings the kernels of another group.
-    OtherGroupNeeded = "V051" "other-group-needed"
-        { package: String, brought: String, archs: Vec<String> }
-        ["{package}"] ["brings {brought}, which is for {}", few(archs, 5)];
     /// An artifact has no valid manifest, or cannot be read as an artifact.
     BadArtifact = "V060" "bad-artifact" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
     SetConflict = "V061" "set-conflict"
-        { package: String, exclusion: Exclusion, other: String }
+        { package: String, exclusion: String, other: String }
         ["{package}"] ["{exclusion}, which {other} of the same set is"];
     /// A program or library needs a library that no dependency of its package brings.
     LibraryMissing = "V063" "library-missing"

@@ -181,10 +181,6 @@ fn of_places() -> Vec<Problem> {
         let place = ProblemPlace::File(kernels(ARCHIVE));
         Problem::ForeignArch { place, found }
     }));
-    all.push(Problem::ForeignArch {
-        place: ProblemPlace::Package(text(KERNELS)),
-        found: ForeignCode::SecondGroup { arch: text("gfx1100"), other: text(DEB) },
-    });
     all
 }
 
@@ -280,30 +276,21 @@ fn of_paths() -> Vec<Problem> {
 }
 
 fn of_dependencies() -> Vec<Problem> {
-    let bound = ExclusionBound { sign: text("<<"), version: text("7.2") };
     vec![
-        dependency_missing(DependencyLack::Host {
-            host: text("rocm-blas"),
-            version: text("7.1.0-1"),
-        }),
         dependency_missing(DependencyLack::OwnVersion),
         dependency_missing(DependencyLack::OtherVersion {
-            dependency: text("rocm-blas"),
-            sign: text("="),
-            wanted: text("7.1.0-2"),
-            version: text("7.1.0-1"),
+            requirement: text("rocm-blas = 7.1.0-2"),
+            offered: texts(["rocm-blas 7.1.0-1"]),
         }),
         dependency_missing(DependencyLack::PathUnlisted {
             path: text("/opt/rocm/libexec/runner"),
             owner: text("rocm-core-7.1.0-1.x86_64.rpm"),
         }),
-        Problem::OtherGroupNeeded {
-            package: text(KERNELS),
-            brought: text("rocm-blas-gfx120x_7.1.0-1_amd64.deb"),
-            archs: texts(["gfx1200", "gfx1201"]),
+        Problem::SetConflict {
+            package: text(DEB),
+            exclusion: text("Breaks: rocm-fft < 7.2"),
+            other: text("rocm-fft_7.1.0-1_amd64.deb"),
         },
-        set_conflict(Some(bound)),
-        set_conflict(None),
         library_missing(LibraryLack::NotBrought(PackagePath::new("hip.deb", "/opt/rocm/lib/x"))),
         library_missing(LibraryLack::NoDependency),
         Problem::PackageTwice { package: text(DEB), identity: identity(), other: text("b.deb") },
@@ -313,14 +300,6 @@ fn of_dependencies() -> Vec<Problem> {
             other: text("b.deb"),
         },
     ]
-}
-
-fn set_conflict(bound: Option<ExclusionBound>) -> Problem {
-    Problem::SetConflict {
-        package: text(DEB),
-        exclusion: Exclusion { field: text("Breaks"), excluded: text("rocm-fft"), bound },
-        other: text("rocm-fft_7.1.0-1_amd64.deb"),
-    }
 }
 
 fn dependency_missing(lack: DependencyLack) -> Problem {

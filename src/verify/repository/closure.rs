@@ -12,7 +12,7 @@ use rockpack_base::error::{Error, Kind, Result};
 use super::context::Context;
 use crate::package::Format;
 use crate::package::offered::Offered;
-use crate::package::resolver::{Origin, Resolver};
+use crate::package::resolver::{Origin, each_unmet};
 use crate::verify::problem::{OpenDependency, Problem};
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
@@ -51,30 +51,25 @@ pub(super) fn check<'p>(
     context: &mut Context<'_>,
     format: Format,
     offered: &[Offered<'_>],
-    machines: BTreeMap<&str, Vec<usize>>,
+    machines: &BTreeMap<&str, Vec<usize>>,
     path: impl Fn(usize) -> &'p str,
 ) {
-    let repository = Resolver::new(format, offered.iter().collect());
-    for (machine, positions) in machines {
-        let together = positions.iter().map(|at| &offered[*at]).collect();
-        for unmet in Resolver::new(format, together).unmet(&repository) {
-            if unmet.origin == Origin::Elsewhere {
-                context.report.elsewhere += 1;
-                continue;
-            }
-            let alternatives = unmet.requirement.alternatives().iter().take(ALTERNATIVES_TOLD);
-            let alternatives = alternatives.map(ToString::to_string).collect();
-            let file = path(positions[unmet.package]).to_owned();
-            let arch = machine.to_owned();
-            let dependency = match format {
-                Format::Rpm => OpenDependency::Rpm { alternatives, arch },
-                // An index that is in no architecture's folder is for none.
-                Format::Deb => {
-                    let arch = Some(arch).filter(|arch| !arch.is_empty());
-                    OpenDependency::Deb { alternatives, arch }
-                }
-            };
-            context.problems.add(Problem::DependencyOpen { file, dependency });
+    each_unmet(format, offered, machines, |machine, unmet| {
+        if unmet.origin == Origin::Elsewhere {
+            context.report.elsewhere += 1;
+            return;
         }
-    }
+        let alternatives = unmet.requirement.alternatives().iter().take(ALTERNATIVES_TOLD);
+        let alternatives = alternatives.map(ToString::to_string).collect();
+        let (file, arch) = (path(unmet.package).to_owned(), machine.to_owned());
+        let dependency = match format {
+            Format::Rpm => OpenDependency::Rpm { alternatives, arch },
+            // An index that is in no architecture's folder is for none.
+            Format::Deb => {
+                let arch = Some(arch).filter(|arch| !arch.is_empty());
+                OpenDependency::Deb { alternatives, arch }
+            }
+        };
+        context.problems.add(Problem::DependencyOpen { file, dependency });
+    });
 }

@@ -194,7 +194,7 @@ fn v061_fires_for_an_rpm_that_excludes_another_of_its_set() {
     tools::need(&TOOLS);
     let case = needs("lib", "");
     build_with(&case, "conflicts = ['rocm-other < 7.1.0-2']");
-    let conflict = "V061 rocm-user-7.1.0-1.x86_64.rpm: Conflicts: rocm-other (< 7.1.0-2), which \
+    let conflict = "V061 rocm-user-7.1.0-1.x86_64.rpm: Conflicts: rocm-other < 7.1.0-2, which \
                     rocm-other-7.1.0-1.x86_64.rpm of the same set is";
     assert_fails(&case, &[conflict]);
     build_with(&case, "obsoletes = ['rocm-other < 7.1.0-2']");

@@ -19,7 +19,6 @@
 //! ask (`R093`).
 
 mod brought;
-mod set;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -29,62 +28,114 @@ use rockpack_base::error::Result;
 use super::excuses::Excuses;
 use crate::dependencies::Distribution;
 use crate::package::Format;
-use crate::verify::own::installed::Installed;
+use crate::package::resolver::Resolver;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::own::linked::Linked;
+use crate::verify::paths::name_of;
 use crate::verify::problem::{Problem, Problems};
 use brought::Brought;
-use set::{InstalledSet, LinkedFile};
 
 /// Library → the packages that have it, in all distributions with a table.
 type LibraryTables = BTreeMap<String, BTreeSet<String>>;
 
-/// Checks the packages of a set, all of one format.
-pub(in crate::verify) fn check(
-    packages: &[&Installed],
+/// All packages, and who has what.
+struct InstalledSet<'a> {
+    packages: &'a [&'a Installed],
+    /// The same packages.
+    resolver: &'a Resolver<'a, 'a>,
+    tables: &'a LibraryTables,
+    /// Every package that some table names.
+    known: BTreeSet<&'a str>,
+    /// File name, or soname → the positions of the packages with such a file, and its path.
+    holders: BTreeMap<&'a str, Vec<(usize, &'a str)>>,
+    /// Versions of the packages, without their releases.
+    versions: BTreeSet<&'a str>,
+}
+
+/// Checks the packages of a set, all of one format; `resolver` has the same.
+pub(super) fn check<'a>(
+    packages: &'a [&'a Installed],
+    resolver: &'a Resolver<'a, 'a>,
     excuses: &Excuses,
     problems: &mut Problems,
 ) -> Result<()> {
-    let is_deb = packages.iter().any(|package| package.format == Some(Format::Deb));
     let no_tables = LibraryTables::new();
-    let tables = if is_deb { tables()? } else { &no_tables };
-    let set = InstalledSet::new(packages, tables, excuses);
-    let mut by_package: BTreeMap<&str, Vec<&LinkedFile<'_>>> = BTreeMap::new();
-    for file in &set.linked {
-        by_package.entry(&file.package.file).or_default().push(file);
-    }
-    for files in by_package.values() {
-        let Some(package) = files.first().map(|file| file.package) else { continue };
-        let brought = Brought::of(&set, package);
-        check_libraries(&brought, files, excuses, problems);
+    let tables = if resolver.format() == Format::Deb { tables()? } else { &no_tables };
+    let set = InstalledSet::new(packages, resolver, tables);
+    for (at, package) in packages.iter().enumerate() {
+        let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (path, linked) in linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path)) {
+            linked.needed.iter().for_each(|name| users.entry(name).or_default().push(path));
+        }
+        if users.is_empty() {
+            continue;
+        }
+        let brought = Brought::of(&set, at);
+        for (name, mut users) in users {
+            users.retain(|path| !excuses.leaves_open(name, package.format, path));
+            let user = users.first().copied();
+            if let Some((path, lack)) = user.and_then(|path| Some((path, brought.lack(name)?))) {
+                let (package, path) = (package.file.clone(), path.to_owned());
+                let library = name.into();
+                problems.add(Problem::LibraryMissing { package, path, library, lack });
+            }
+        }
     }
     Ok(())
 }
 
-/// Checks that the libraries that these files of a package need come along.
-fn check_libraries(
-    brought: &Brought<'_>,
-    files: &[&LinkedFile<'_>],
-    excuses: &Excuses,
-    problems: &mut Problems,
-) {
-    let mut needs: BTreeMap<&str, Vec<&LinkedFile<'_>>> = BTreeMap::new();
-    for file in files {
-        for name in &file.linked.needed {
-            needs.entry(name).or_default().push(file);
-        }
-    }
-    for (name, users) in needs {
-        let lack = users.iter().find_map(|user| {
-            if excuses.leaves_open(name, user.package.format, user.path) {
-                return None;
+impl<'a> InstalledSet<'a> {
+    fn new(
+        packages: &'a [&'a Installed],
+        resolver: &'a Resolver<'a, 'a>,
+        tables: &'a LibraryTables,
+    ) -> Self {
+        let mut holders: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+        for (at, package) in packages.iter().enumerate() {
+            for (path, node) in &package.paths {
+                for name in names_of(path, node) {
+                    holders.entry(name).or_default().push((at, path.as_str()));
+                }
             }
-            Some((user, brought.lack(name)?))
-        });
-        if let Some((user, lack)) = lack {
-            let (package, path) = (user.package.file.clone(), user.path.to_owned());
-            let library = name.into();
-            problems.add(Problem::LibraryMissing { package, path, library, lack });
         }
+        let known = tables.values().flatten().map(String::as_str).collect();
+        let versions = packages.iter().map(|package| upstream(&package.version)).collect();
+        Self { packages, resolver, tables, known, holders, versions }
     }
+
+    /// Whether `version`, which has a release, is that of some package of the set, whatever its release.
+    fn has_version(&self, version: &str) -> bool {
+        version.contains('-') && self.versions.contains(upstream(version))
+    }
+}
+
+/// The file name, unless it is that of a folder, and the soname of what is at `path`.
+fn names_of<'a>(path: &'a str, node: &'a InstalledNode) -> impl Iterator<Item = &'a str> {
+    let file_name = (!matches!(node, InstalledNode::Directory { .. })).then(|| name_of(path));
+    let soname = node.facts().and_then(|facts| match &facts.class {
+        Class::Host(host) => host.elf.linked.soname.as_deref(),
+        _ => None,
+    });
+    file_name.into_iter().chain(soname)
+}
+
+/// A version without its release.
+fn upstream(version: &str) -> &str {
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
+}
+
+/// The programs and libraries of a package with their paths. A program that nobody may run is data.
+fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
+    package.paths.iter().filter_map(|(path, node)| match node {
+        InstalledNode::File { mode, facts } => match &facts.class {
+            Class::Host(host) if !host.elf.linked.is_program || mode & 0o111 != 0 => {
+                Some((path.as_str(), &host.elf.linked))
+            }
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 /// The tables of all distributions, parsed once.

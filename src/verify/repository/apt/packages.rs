@@ -281,5 +281,5 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage], offered: 
     }
     let machines = machines(Format::Deb, archs.keys().copied());
     archs.retain(|arch, _| machines.contains(arch));
-    closure::check(context, Format::Deb, offered, archs, |at| packages[at].path.as_str());
+    closure::check(context, Format::Deb, offered, &archs, |at| packages[at].path.as_str());
 }

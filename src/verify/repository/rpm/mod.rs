@@ -1,6 +1,5 @@
 //! The rpm repository.
 
-mod dependencies;
 mod lists;
 mod names;
 mod package;
@@ -13,11 +12,14 @@ use rockpack_base::content::is_file;
 use rockpack_base::error::Result;
 use rockpack_base::formats::rpm::MissingDigest;
 
+use super::closure;
 use super::context::{Context, LOOKED_AT, names_outside, place, sha256};
 use super::places::{self, IndexedVersion, identity};
 use super::states;
 use super::xml::Element;
+use crate::package::Format;
 use crate::package::offered::Offered;
+use crate::package::resolver::{by_machine, machines};
 use crate::verify::problem::Problem;
 use lists::{RpmEntry, RpmFiles};
 use names::REPOMD;
@@ -29,6 +31,9 @@ const LISTS: [&str; 3] = ["primary", "filelists", "other"];
 
 /// Lists that are read; createrepo_c makes some ten, and each may be as large as `primary`.
 const LISTS_MAX: usize = 100;
+
+/// Most machines; packages for all of them are checked with those of each.
+const MACHINES_MAX: usize = 64;
 
 /// The lists as far as they are looked at.
 #[derive(Default)]
@@ -84,7 +89,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     });
     check_packages(context, primary, files.as_ref());
     let offered: Vec<Offered<'_>> = primary.iter().map(RpmEntry::offered).collect();
-    dependencies::check(context, primary, &offered);
+    check_dependencies(context, primary, &offered);
     if let Some(files) = &files {
         paths::check(context, primary, offered, files);
     }
@@ -213,6 +218,16 @@ fn check_places(context: &mut Context<'_>, primary: &[RpmEntry]) {
         digest: &package.checksum,
     });
     places::check(context, places);
+}
+
+fn check_dependencies(context: &mut Context<'_>, primary: &[RpmEntry], offered: &[Offered<'_>]) {
+    let count = machines(Format::Rpm, offered.iter().map(|package| package.arch)).len();
+    if count > MACHINES_MAX {
+        let reason = format!("has packages for {count} architectures, more than {MACHINES_MAX}");
+        return context.bad_index(REPOMD, reason);
+    }
+    let machines = by_machine(Format::Rpm, offered);
+    closure::check(context, Format::Rpm, offered, &machines, |at| primary[at].path.as_str());
 }
 
 fn check_packages(

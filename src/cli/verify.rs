@@ -13,10 +13,10 @@ use super::{Outcome, memory};
 use crate::cli::render;
 use crate::files::new_file::{self, WriteOutcome};
 use crate::input::artifact::{self, ScanOptions};
-use crate::receipt::signature_path;
+use crate::receipt::{Receipt, signature_path};
 use crate::report::Progress;
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
-use crate::signing::IndexSigner;
+use crate::signing::judge::Moment;
 use crate::verify::{self, Options, Report};
 
 /// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
@@ -42,11 +42,12 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
     let exposed = arguments.verify.signing.exposed();
-    let settings = arguments.verify.resolve(&Environment::of_process())?;
+    let environment = Environment::of_process();
+    let settings = arguments.verify.resolve(&environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
     let VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, .. } =
         settings;
-    let budget = memory::by_default();
+    let (budget, at) = (memory::by_default(), trust.at);
     let scan = if artifacts.is_empty() {
         None
     } else {
@@ -59,7 +60,13 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     interrupt::check()?;
     scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
     if let Some(file) = &settings.join {
-        write_joined(&mut report, file, settings.signer.as_deref())?;
+        let epoch = environment.epoch()?;
+        write_joined(&mut report, file, |receipt| {
+            // The same bytes are signed with the same signature, as a build of the whole set makes it.
+            let time = epoch.unwrap_or(receipt.content_date);
+            let signer = settings.signers.texts(Moment { time, ..at }, &[])?;
+            signer.map(|signer| signer.sign_detached(&receipt.to_bytes()?)).transpose()
+        })?;
     }
     progress.recorded(&report.warnings);
     progress.problems(&report.problems);
@@ -68,7 +75,11 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
 }
 
 /// Writes the receipt of the whole set and its signature, unless a check failed.
-fn write_joined(report: &mut Report, file: &Path, signer: Option<&dyn IndexSigner>) -> Result<()> {
+fn write_joined(
+    report: &mut Report,
+    file: &Path,
+    sign: impl Fn(&Receipt) -> Result<Option<String>>,
+) -> Result<()> {
     let Some(joined) = &mut report.joined else {
         if !report.problems.is_empty() {
             return Ok(());
@@ -76,10 +87,9 @@ fn write_joined(report: &mut Report, file: &Path, signer: Option<&dyn IndexSigne
         let error = Error::new(Kind::Usage, "no parts of a set are named, so none are joined");
         return Err(error.hint("name the folders that `build --partition` wrote"));
     };
-    let receipt = joined.receipt.to_bytes()?;
-    joined.signed = Some(signer.is_some());
-    let signature = signer.map(|signer| signer.sign_detached(&receipt)).transpose()?;
-    let (receipt, beside) = (Content::of_bytes(receipt), signature_path(file));
+    let signature = sign(&joined.receipt)?;
+    joined.signed = Some(signature.is_some());
+    let (receipt, beside) = (Content::of_bytes(joined.receipt.to_bytes()?), signature_path(file));
     let Some(signature) = signature else {
         if is_there(&beside)? {
             let message = "is there already, and this run signs nothing";

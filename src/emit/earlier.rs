@@ -46,25 +46,19 @@ fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
 
 /// A file that appears and disappears with its receipt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
-pub enum Companion {
+pub(super) enum Companion {
     /// The SPDX document of the set.
     #[display("SPDX document of rockpack")]
     SpdxDocument,
     /// The detached signature of the receipt.
-    #[display("OpenPGP signature")]
+    #[display("armored OpenPGP signature")]
     Signature,
 }
 
 impl Companion {
     pub(super) const ALL: [Self; 2] = [Self::SpdxDocument, Self::Signature];
 
-    /// Those of a set that has a document or a signature.
-    pub fn of(document: bool, signature: bool) -> Vec<Self> {
-        let each = Self::ALL.into_iter().zip([document, signature]);
-        each.filter_map(|(companion, is_there)| is_there.then_some(companion)).collect()
-    }
-
-    /// Its name beside the receipt that is called `receipt`.
+    /// The name beside the receipt that is called `receipt`.
     pub(super) fn name(self, receipt: &str) -> String {
         match self {
             Self::SpdxDocument => receipt::sbom_name(receipt),
@@ -92,13 +86,15 @@ impl Companion {
     }
 }
 
-/// Fails if a file that is no companion has the name of one of `companions`, which the new set has, or if the
-/// receipt of a companion is missing.
-pub(super) fn refuse_companions(out: &Path, receipt: &str, companions: &[Companion]) -> Result<()> {
+/// Fails if another file has the name of a companion, or if the receipt of a companion is missing. Documents of
+/// other programs may lie beside a set without one; next to a receipt, no file but its signature can.
+pub(super) fn refuse_companions(out: &Path, receipt: &str, has_document: bool) -> Result<()> {
     for companion in Companion::ALL {
         let path = out.join(companion.name(receipt));
         let message = match companion.is_own(&path)? {
-            Some(false) if companions.contains(&companion) => format!("is no {companion}"),
+            Some(false) if has_document || companion == Companion::Signature => {
+                format!("is no {companion}")
+            }
             Some(true) if !is_there(&out.join(receipt))? => {
                 format!("is an {companion}, and its {receipt} is not there")
             }
@@ -176,7 +172,7 @@ pub(super) fn change(
         elsewhere.extend(all_packages(out, other)?);
     }
     refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
-    refuse_companions(out, receipt, companions)?;
+    refuse_companions(out, receipt, companions.contains(&Companion::SpdxDocument))?;
     let mut goes = &earlier - &elsewhere;
     for companion in Companion::ALL {
         let name = companion.name(receipt);

@@ -30,7 +30,6 @@ mod unsealed;
 pub mod wheels;
 
 pub use compressor::{Compression, Contexts};
-pub use earlier::Companion;
 pub use emitted::{Emitted, EmittedMember, file_digests};
 pub use options::EmitOptions;
 pub use receipt::{WholeSet, WrittenPackage, receipt};

@@ -56,13 +56,13 @@ impl Staging {
     /// Begins a whole set: makes a staging directory inside `out`, which is made too if it does not exist,
     /// and removes orphaned ones of dead runs.
     pub fn begin(out: &Path) -> Result<Self> {
-        Self::begin_with(out, receipt::FILE_NAME, &[])
+        Self::begin_with(out, receipt::FILE_NAME, false)
     }
 
-    /// Begins a set with this receipt and these companions. A part of a set has a receipt of its own, and so
-    /// have wheels: all fit into one folder.
-    pub fn begin_with(out: &Path, receipt: &str, companions: &[Companion]) -> Result<Self> {
-        let swap = Swap::begin(&PACKAGES, out, || refuse_foreign(out, receipt, companions))?;
+    /// Begins a set with this receipt, and an SPDX document if it `has_document`. A part of a set has a receipt
+    /// of its own, and so have wheels: all fit into one folder.
+    pub fn begin_with(out: &Path, receipt: &str, has_document: bool) -> Result<Self> {
+        let swap = Swap::begin(&PACKAGES, out, || refuse_foreign(out, receipt, has_document))?;
         Ok(Self { swap, names: Mutex::default(), receipt: receipt.to_owned(), signer: None })
     }
 
@@ -71,10 +71,9 @@ impl Staging {
         Self { signer, ..self }
     }
 
-    /// Refuses a folder that no set with this receipt and these companions can be written into, whatever its
-    /// content. Creates and changes nothing.
-    pub fn check_ahead(out: &Path, receipt: &str, companions: &[Companion]) -> Result<()> {
-        Swap::check_ahead(&PACKAGES, out, || refuse_foreign(out, receipt, companions))
+    /// Refuses a folder that [`Self::begin_with`] refuses. Creates and changes nothing.
+    pub fn check_ahead(out: &Path, receipt: &str, has_document: bool) -> Result<()> {
+        Swap::check_ahead(&PACKAGES, out, || refuse_foreign(out, receipt, has_document))
     }
 
     /// Creates an empty file for a package; each name can be used once.
@@ -161,8 +160,8 @@ fn sign(swap: &Swap, receipt: &str, signer: &dyn IndexSigner) -> Result<()> {
 }
 
 /// Refuses receipts and companions in `out` that the set with `receipt` can neither replace nor lie beside.
-fn refuse_foreign(out: &Path, receipt: &str, companions: &[Companion]) -> Result<()> {
+fn refuse_foreign(out: &Path, receipt: &str, has_document: bool) -> Result<()> {
     earlier::refuse_mixed(out, receipt)?;
     earlier::listed(out, receipt)?;
-    earlier::refuse_companions(out, receipt, companions)
+    earlier::refuse_companions(out, receipt, has_document)
 }

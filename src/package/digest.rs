@@ -66,7 +66,7 @@ impl Import {
 }
 
 /// A path at which a folder becomes something else in an update, or the reverse.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathChange {
     /// Absolute path.
     pub path: String,
@@ -75,10 +75,13 @@ pub struct PathChange {
     /// The kind of entry in this set.
     pub is: MemberKind,
     /// The target of the old or new link; `None` if it is not known or differed between earlier sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// Whether another package had the path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_shared: bool,
     /// Paths below the old folder in earlier versions, relative to the folder.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub members: BTreeSet<String>,
 }
 

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::config::Grouping;
-use crate::emit::{self, Companion, Staging, sbom};
+use crate::emit::{self, Staging, sbom};
 use crate::input::artifact::{self, Scan, ScanOptions};
 use crate::input::database::DatabaseRules;
 use crate::inspect::discover;
@@ -193,10 +193,9 @@ fn write_set(
     let part = output.part.map(|part| decided.keep_part(part, settings)).transpose()?;
     let Decided { scan, recombined, plan, findings } = &decided;
     let signer = settings.receipt_signer.clone();
-    let companions = Companion::of(output.sbom, signer.is_some());
     let receipt_name = receipt::file_name(output.part);
     let staging =
-        Staging::begin_with(&output.folder, &receipt_name, &companions)?.signed_by(signer);
+        Staging::begin_with(&output.folder, &receipt_name, output.sbom)?.signed_by(signer);
     let write_options = WriteOptions { settings, budget, staging: &staging, cache };
     let written = write(recombined, plan, &write_options, progress)?;
     scan.inputs.recheck()?;

@@ -30,6 +30,11 @@ impl NameParts {
     }
 }
 
+/// The format and the name of the package with this file name; `None` if it is not that of a package.
+pub fn package_of_file(file_name: &str) -> Option<(Format, String)> {
+    Format::ALL.into_iter().find_map(|it| Some((it, NameParts::of(it, file_name)?.name)))
+}
+
 impl PackageRecord {
     /// The name of the package in its format, taken from its file name; `None` if that is not the file name
     /// of a package.

@@ -17,10 +17,10 @@ use serde::{Serialize, Serializer};
 use super::MemberRecord;
 use crate::package::MemberKind;
 
-/// Bytes of joined paths allowed for each byte that states them. Any number of entries can share a long
-/// folder, and would take far more memory than the receipt. Files with paths of 1,100 bytes are accepted in
-/// any number, folders and links with paths of 490.
-const PATHS_PER_BYTE: usize = 16;
+/// Bytes of joined paths allowed for each byte that states them. Any number of entries can share a folder,
+/// and would take far more memory than the receipt. Entries of at least 30 bytes below a folder of PATH_MAX
+/// bytes are accepted in any number.
+const PATHS_PER_BYTE: usize = 4096 / 30 + 1;
 
 pub(super) fn serialize<S: Serializer>(
     members: &[MemberRecord],
@@ -35,13 +35,14 @@ pub(super) fn serialize<S: Serializer>(
     folders.serialize(serializer)
 }
 
-/// Reads the entries, and sorts them by path.
+/// Reads the entries, each path once, and sorts them by path.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<MemberRecord>, D::Error> {
     let mut members = deserializer.deserialize_any(Folders)?;
     members.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(members)
+    let is_once = members.is_sorted_by(|a, b| a.path < b.path);
+    if is_once { Ok(members) } else { Err(D::Error::custom("a path is given twice")) }
 }
 
 struct Folders;

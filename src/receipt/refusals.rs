@@ -1,99 +1,56 @@
-//! Refuses receipts that no build writes: with names that nobody could install, or with duplicate records. Of
-//! two records for one thing, one would be believed and the other ignored.
-
-use std::collections::BTreeSet;
+//! Refuses receipts with texts that no package can have: they would go into relations, scripts and messages of
+//! later packages.
 
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::spelling::{is_name, is_rpm_part, is_version};
 use rockpack_base::tree::TreePath;
 
-use super::{
-    CodeObjectPlace, PackageRecord, PathChangeRecord, Receipt, RelationRecord, UpdateRecord,
-};
-use crate::package::{Comparison, Format, RelationKind};
+use super::{PackageRecord, Receipt, RelationRecord, UpdateRecord};
+use crate::package::{Comparison, Format, PathChange, RelationKind};
+
+/// The kinds of relations to packages that had paths.
+const OF_UPDATES: [RelationKind; 4] = [
+    RelationKind::Breaks,
+    RelationKind::Replaces,
+    RelationKind::Conflicts,
+    RelationKind::Obsoletes,
+];
 
 impl Receipt {
     /// Refuses a receipt whose prefix, versions, names, or means of updates are not spelt as a build spells
     /// them.
-    pub(super) fn says_what_packages_can(&self) -> Result<()> {
+    pub(super) fn refuse_odd(&self) -> Result<()> {
         refuse_prefix(&self.prefix)?;
-        let of_set = [&self.version, &self.release].into_iter().filter(|text| !is_rpm_part(text));
-        let odd_packages = self.all_packages().filter(|it| !is_version(it.format, &it.version));
-        let versions = of_set.chain(odd_packages.map(|package| &package.version));
-        let names = self.names().filter(|text| !is_plain_name(text));
-        let versions = versions.map(|text| (text, "version"));
-        if let Some((text, what)) = versions.chain(names.map(|text| (text, "name"))).next() {
-            return Err(odd(text, what));
+        for text in [&self.version, &self.release] {
+            require(is_rpm_part(text), text, "version")?;
         }
-        let updates = self.all_packages().map(|package| (package.format, &package.update));
-        let mut updates = updates.filter_map(|(format, update)| Some((format, update.as_ref()?)));
-        updates.try_for_each(|(format, update)| update.refuse_odd(format))
-    }
-
-    /// The names of packages, files, groups and archs.
-    fn names(&self) -> impl Iterator<Item = &String> {
-        let of_packages = self.all_packages().flat_map(|package| {
-            let names = [&package.id, &package.file_name].into_iter();
-            names.chain(&package.group).chain(&package.archs)
-        });
+        for package in self.all_packages() {
+            let PackageRecord { format, id, file_name, version, group, archs, .. } = package;
+            require(is_version(*format, version), version, "version")?;
+            let mut names = [id, file_name].into_iter().chain(group).chain(archs);
+            names.try_for_each(|text| require_name(text))?;
+            package.update.iter().try_for_each(|update| update.refuse_odd(*format))?;
+        }
         let of_part = self.part.iter().flat_map(|part| part.packages.keys());
         let documents = self.spdx.iter().map(|document| &document.file_name);
         let code_objects = self.all_code_objects().map(|record| &record.package);
-        of_packages.chain(of_part).chain(documents).chain(code_objects)
-    }
-
-    /// Refuses a receipt that has a package, a path of a package, or a code object twice. Entries of offload
-    /// bundles may share a name.
-    pub(super) fn names_each_once(&self) -> Result<()> {
-        let (mut files, mut packages) = (BTreeSet::new(), BTreeSet::new());
-        for package in self.all_packages() {
-            let PackageRecord { file_name, format, id, members, .. } = package;
-            let mut paths = BTreeSet::new();
-            let repeated = members.iter().find(|member| !paths.insert(&member.path));
-            let path = repeated.map(|member| member.path.escape_debug());
-            let what = match (files.insert(file_name), packages.insert((format, id)), path) {
-                (true, true, None) => continue,
-                (true, true, Some(path)) => format!("the path {path} of {file_name}"),
-                (false, _, _) => format!("the file {file_name}"),
-                (true, false, _) => format!("the {format} package {id}"),
-            };
-            return Err(twice(&what));
-        }
-        let mut places = BTreeSet::new();
-        let mut single = self
-            .all_code_objects()
-            .filter(|record| !matches!(record.place, CodeObjectPlace::File { entry: Some(_), .. }));
-        let repeated = single.find(|record| !places.insert((&record.place, &record.target)));
-        repeated.map_or(Ok(()), |record| {
-            let [target, path] =
-                [record.target.as_str(), record.place.path()].map(str::escape_debug);
-            Err(twice(&format!("a code object for {target} in {path}")))
-        })
+        of_part.chain(documents).chain(code_objects).try_for_each(|text| require_name(text))
     }
 }
 
 impl UpdateRecord {
-    /// Refuses texts that no build writes: they go into relations and scripts.
     fn refuse_odd(&self, format: Format) -> Result<()> {
-        let kinds = [
-            RelationKind::Breaks,
-            RelationKind::Replaces,
-            RelationKind::Conflicts,
-            RelationKind::Obsoletes,
-        ];
         for RelationRecord { kind, name, comparison, version } in &self.relations {
             let has_version = version.as_ref().is_some_and(|text| is_version(format, text));
-            let is_bound = *comparison == Some(Comparison::Less) && kinds.contains(kind);
-            if !(is_bound && has_version && is_name(format, name)) {
-                return Err(odd(name, "relation to a package that had paths"));
-            }
+            let is_bound = *comparison == Some(Comparison::Less) && OF_UPDATES.contains(kind);
+            let is_good = is_bound && has_version && is_name(format, name);
+            require(is_good, name, "relation to a package that had paths")?;
         }
-        for PathChangeRecord { path, target, members, .. } in &self.paths {
-            let is_absolute = path.strip_prefix('/').is_some_and(is_tree_path);
-            let odd_member = members.iter().find(|member| !is_tree_path(member));
-            let odd_target = target.as_ref().filter(|text| text.contains(char::is_control));
-            let odd_path = Some(path).filter(|_| !is_absolute).or(odd_member).or(odd_target);
-            odd_path.map_or(Ok(()), |text| Err(odd(text, "path")))?;
+        for PathChange { path, target, members, .. } in &self.paths {
+            require(path.strip_prefix('/').is_some_and(is_tree_path), path, "path")?;
+            members.iter().try_for_each(|text| require(is_tree_path(text), text, "path"))?;
+            let mut target = target.iter();
+            target.try_for_each(|text| require(!text.contains(char::is_control), text, "path"))?;
         }
         Ok(())
     }
@@ -104,10 +61,11 @@ pub(super) fn is_tree_path(text: &str) -> bool {
     TreePath::new(text).is_ok()
 }
 
-/// Whether a text consists of letters, digits and `+-._~^`, and starts with a letter, a digit or `_`.
-fn is_plain_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c))
+/// Refuses a name unless it consists of letters, digits and `+-._~^`, and starts with a letter, a digit or `_`.
+fn require_name(text: &str) -> Result<()> {
+    let is_good = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
+    require(is_good, text, "name")
 }
 
 /// Refuses a prefix that is not an absolute path in normal form, or has characters that tools could read
@@ -115,22 +73,18 @@ fn is_plain_name(text: &str) -> bool {
 pub(super) fn refuse_prefix(prefix: &str) -> Result<()> {
     let is_plain = prefix.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
     let is_path = prefix.strip_prefix('/').is_some_and(is_tree_path);
-    if is_path && is_plain { Ok(()) } else { Err(odd(prefix, "prefix")) }
+    require(is_path && is_plain, prefix, "prefix")
 }
 
-fn odd(text: &str, what: &str) -> Error {
-    unreal(format!("`{}` is no {what} of packages", text.escape_debug()))
-}
-
-fn twice(what: &str) -> Error {
-    unreal(format!("names {what} twice"))
-}
-
-/// The error for a receipt or plan that no build wrote.
-fn unreal(message: String) -> Error {
+/// Refuses `text`, a `what` of packages, unless it `is_good`.
+fn require(is_good: bool, text: &str, what: &str) -> Result<()> {
+    if is_good {
+        return Ok(());
+    }
+    let message = format!("`{}` is no {what} of packages", text.escape_debug());
     let hint = "no build writes that, and nothing of it is taken over: build the set again, or restore \
                 its receipt";
-    Error::malformed(message).structure("receipt").hint(hint)
+    Err(Error::malformed(message).structure("receipt").hint(hint))
 }
 
 #[cfg(test)]
@@ -204,29 +158,15 @@ mod tests {
         parsed(&package, r#""code_objects":[]"#)
     }
 
+    /// Of two records for one path, one would be believed and the other ignored.
     #[test]
-    fn a_code_object_and_a_path_are_there_once() {
-        let archive = r#""binary":"a","archive":"/x/a","key":"a#0""#;
-        parsed_in_one_place(archive, ["gfx90a", "gfx942"]).unwrap();
-        let error = parsed_in_one_place(archive, ["gfx90a", "gfx90a"]).unwrap_err();
-        assert!(error.contains("names a code object for gfx90a in /x/a twice"), "{error}");
-        parsed_in_one_place(r#""file":"/x/a""#, ["gfx90a", "gfx90a"]).unwrap_err();
-        // Entries of offload bundles may share a name.
-        parsed_in_one_place(r#""file":"/x/a","entry":"b""#, ["gfx90a", "gfx90a"]).unwrap();
+    fn a_path_is_there_once() {
         let folder = r#""/":{"x":{}}"#;
         let package = format!(
             r#"{{"id":"x","format":"rpm","file_name":"x.rpm","size":1,"installed_size":2,"sha256":"",
             "role":"host","version":"1-1","relations":[],"folders":{{{folder},{folder}}}}}"#
         );
         let error = parsed(&package, r#""code_objects":[]"#).unwrap_err();
-        assert!(error.contains("names the path /x of x.rpm twice"), "{error}");
-    }
-
-    /// Parses a receipt with a code object for each of `targets` in one place.
-    fn parsed_in_one_place(place: &str, targets: [&str; 2]) -> Result<Receipt, String> {
-        let records = targets.map(|target| {
-            format!(r#"{{"sha256":"","size":1,"target":"{target}","package":"x",{place}}}"#)
-        });
-        parsed("", &format!(r#""code_objects":[{}]"#, records.join(",")))
+        assert!(error.contains("a path is given twice"), "{error}");
     }
 }

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::RelationRecord;
-use crate::package::{Format, MemberKind, Package, PathChange};
+use crate::package::{Format, Package, PathChange};
 
 /// The means by which a package replaces contents of earlier sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,27 +14,7 @@ pub struct UpdateRecord {
     pub relations: Vec<RelationRecord>,
     /// Paths at which a folder was replaced by something else, or the reverse.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<PathChangeRecord>,
-}
-
-/// A path whose kind of entry differs from that in an earlier set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PathChangeRecord {
-    /// Absolute path.
-    pub path: String,
-    /// The kind of entry in the earlier set.
-    pub was: MemberKind,
-    /// The kind of entry in this set.
-    pub is: MemberKind,
-    /// The target of the old or new link, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// Whether another package had the path.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_shared: bool,
-    /// Paths below the old folder in earlier versions, relative to the folder.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<String>,
+    pub paths: Vec<PathChange>,
 }
 
 impl UpdateRecord {
@@ -49,27 +29,13 @@ impl UpdateRecord {
             .collect();
         relations.sort();
         relations.dedup();
-        let paths: Vec<PathChangeRecord> = package
+        let paths: Vec<PathChange> = package
             .identity
             .changed
             .iter()
             .filter(|(of, _)| *of == format)
-            .map(|(_, change)| change.into())
+            .map(|(_, change)| change.clone())
             .collect();
         (!relations.is_empty() || !paths.is_empty()).then_some(Self { relations, paths })
-    }
-}
-
-impl From<&PathChange> for PathChangeRecord {
-    fn from(change: &PathChange) -> Self {
-        let PathChange { path, was, is, target, is_shared, members } = change.clone();
-        Self { path, was, is, target, is_shared, members: members.into_iter().collect() }
-    }
-}
-
-impl From<&PathChangeRecord> for PathChange {
-    fn from(record: &PathChangeRecord) -> Self {
-        let PathChangeRecord { path, was, is, target, is_shared, members } = record.clone();
-        Self { path, was, is, target, is_shared, members: members.into_iter().collect() }
     }
 }

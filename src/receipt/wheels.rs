@@ -64,10 +64,10 @@ pub struct WheelRecord {
     pub distribution: String,
     /// The version of the distribution.
     pub version: String,
-    /// For device wheels: the names of the groups that use it.
+    /// The names of the groups that use a device wheel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// For device wheels: the base archs inside.
+    /// The base archs in a device wheel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
     /// Size of the file in bytes.

@@ -15,8 +15,10 @@ use rockpack_base::formats::compression::Method;
 use rockpack_base::formats::deb;
 use sha2::{Digest, Sha256, Sha512};
 
+use super::channel_files::ChannelFiles;
 use super::compress::{compress, ending};
 use super::index_paths::apt_index_paths;
+use super::listed_indexes::ListedIndexes;
 use super::state::ChannelState;
 use crate::package::indexed::Facts;
 
@@ -28,60 +30,48 @@ const SECONDS_PER_DAY: i64 = 86_400;
 /// every apt that does not read `.zst` reads that.
 const METHODS: [Method; 3] = [Method::Stored, Method::Gzip, Method::Zstd];
 
-/// Files of a suite, ready to be put in place.
-#[derive(Debug, Default)]
-pub(super) struct Suite {
-    /// The indexes, under names that say their content.
-    pub by_hash: Vec<(String, Arc<[u8]>)>,
-    /// The indexes under the names that `Release` lists.
-    pub named: Vec<(String, Arc<[u8]>)>,
-    /// All indexes.
-    pub listed: Vec<IndexFile>,
-    /// `Release`, without a signature.
-    pub release: String,
+/// Adds the indexes of `state`, which has packages, settings and date, to `files`, unless those that are `listed` can
+/// stay. Returns `Release`, without a signature.
+pub(super) fn add_indexes(
+    suite: &str,
+    state: &ChannelState,
+    listed: Option<&ListedIndexes>,
+    files: &mut ChannelFiles,
+) -> Result<String> {
+    let made = if listed.is_some() { Vec::new() } else { indexes(state)? };
+    let mut entries: Vec<IndexFile> = made.iter().map(|(file, _)| file.clone()).collect();
+    entries.sort();
+    for (file, bytes) in made {
+        let mut names = apt_index_paths(suite, &file);
+        files.visible.extend(names.pop().map(|name| (name, bytes.clone())));
+        files.hidden.extend(names.into_iter().map(|name| (name, bytes.clone())));
+    }
+    let entries = listed.map_or(entries, |listed| listed.release.clone());
+    let fields = fields(suite, state, &components(state), &archs(state))?;
+    let release = Release { fields, files: entries };
+    let text = release.render()?;
+    files.listed.release = release.files;
+    Ok(text)
 }
 
-impl Suite {
-    /// Writes the indexes of `state`, which has packages, settings and date.
-    pub fn of_state(suite: &str, state: &ChannelState) -> Result<Self> {
-        let archs = archs(state);
-        let components = components(state);
-        let pairs: Vec<(&str, &str)> =
-            components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
-        let texts: Vec<Arc<[u8]>> = pairs
-            .par_iter()
-            .map(|(component, arch)| text(state, component, arch).into_bytes().into())
-            .collect();
-        let mut jobs: Vec<(Method, String, &Arc<[u8]>)> = Vec::new();
-        for ((component, arch), text) in pairs.iter().zip(&texts) {
-            let path = format!("{component}/binary-{arch}/Packages");
-            jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
-        }
-        let files: Vec<Result<_>> =
-            jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
-        let files: Vec<(IndexFile, Arc<[u8]>)> = files.into_iter().collect::<Result<_>>()?;
-        let mut listed: Vec<IndexFile> = files.iter().map(|(file, _)| file.clone()).collect();
-        listed.sort();
-        let mut made = Self::of_lists(suite, state, listed)?;
-        for (file, bytes) in files {
-            made.add(suite, &file, bytes);
-        }
-        Ok(made)
+/// All indexes, in all forms.
+fn indexes(state: &ChannelState) -> Result<Vec<(IndexFile, Arc<[u8]>)>> {
+    let archs = archs(state);
+    let components = components(state);
+    let pairs: Vec<(&str, &str)> =
+        components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
+    let texts: Vec<Arc<[u8]>> = pairs
+        .par_iter()
+        .map(|(component, arch)| text(state, component, arch).into_bytes().into())
+        .collect();
+    let mut jobs: Vec<(Method, String, &Arc<[u8]>)> = Vec::new();
+    for ((component, arch), text) in pairs.iter().zip(&texts) {
+        let path = format!("{component}/binary-{arch}/Packages");
+        jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
     }
-
-    /// The indexes of `state`, which has the packages whose indexes are `listed`.
-    pub fn of_lists(suite: &str, state: &ChannelState, listed: Vec<IndexFile>) -> Result<Self> {
-        let fields = fields(suite, state, &components(state), &archs(state))?;
-        let release = Release { fields, files: listed };
-        let text = release.render()?;
-        Ok(Self { release: text, listed: release.files, ..Self::default() })
-    }
-
-    fn add(&mut self, suite: &str, file: &IndexFile, bytes: Arc<[u8]>) {
-        let mut names = apt_index_paths(suite, file);
-        self.named.extend(names.pop().map(|name| (name, bytes.clone())));
-        self.by_hash.extend(names.into_iter().map(|name| (name, bytes.clone())));
-    }
+    let files: Vec<Result<_>> =
+        jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
+    files.into_iter().collect()
 }
 
 /// One form of an index, and its line in `Release`.

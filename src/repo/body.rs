@@ -21,11 +21,9 @@ pub enum Body {
     /// The content of another file of the repository, which has these bytes: a hard link to it where that is
     /// possible. No file of a repository is ever written to again.
     Same(String, Arc<[u8]>),
-    /// A copy of this content.
-    Copy(Content, KnownFile),
-    /// The file with this content itself, by a hard link where that is possible, which nobody will
-    /// write to.
-    Link(PathBuf, Content, KnownFile),
+    /// A package: a copy of this content, or a hard link to the file at the path, which has it and is never written
+    /// to again.
+    Package(Content, KnownFile, Option<PathBuf>),
 }
 
 /// The known facts about a file that is published unchanged. If they differ when the file is
@@ -41,7 +39,7 @@ pub struct KnownFile {
 impl Body {
     /// Writes it to a new file at `path`.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
-        if let Self::Link(source, _, known) = self
+        if let Self::Package(_, known, Some(source)) = self
             && link(source, path)
         {
             return check_link(source, known, path);
@@ -50,9 +48,7 @@ impl Body {
             Self::Bytes(bytes) | Self::Same(_, bytes) => {
                 file.write_all(bytes).map_err(|e| Error::io(path, "write", e))
             }
-            Self::Copy(content, known) | Self::Link(_, content, known) => {
-                copy(content, known, file, path)
-            }
+            Self::Package(content, known, _) => copy(content, known, file, path),
         })
     }
 }

@@ -11,6 +11,7 @@ use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::wheel::WheelIdentity;
 use rockpack_base::run::Budget;
 
+use super::channel::Channel;
 use super::channels::Channels;
 use super::input::GivenPackage;
 use super::options::RepoOptions;
@@ -42,17 +43,18 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    /// The packages of a channel of this kind that had those of `earlier` and is given `given`, which are
-    /// read within `budget`.
+    /// The packages of one of `channels` that is given `given`, which are read within `budget`.
     pub fn merge(
-        kind: PackageKind,
-        earlier: &PoolRecords,
+        channel: &Channel,
+        channels: &Channels,
         given: &[&GivenPackage],
         options: &RepoOptions<'_>,
         budget: &Budget,
     ) -> Result<Self> {
         let RepoOptions { component, changes, .. } = options;
-        let mut catalog = Self { records: earlier.clone(), ..Self::default() };
+        let kind = channel.kind();
+        let earlier = channels.0.get(&channel.name()).map(|state| &state.records);
+        let mut catalog = Self { records: earlier.cloned().unwrap_or_default(), ..Self::default() };
         let mut faults = Faults::default();
         catalog.remove(&changes.remove);
         // What is installed of wheels, requirements choose among all versions that are listed.
@@ -70,8 +72,8 @@ impl Catalog {
         if let Some(keep) = changes.keep {
             catalog.keep(kind, keep);
         }
-        catalog.refuse_changed(earlier)?;
-        catalog.added.retain(|path, _| !earlier.contains_key(path));
+        catalog.refuse_other_content(channels)?;
+        catalog.added.retain(|path, _| earlier.is_none_or(|earlier| !earlier.contains_key(path)));
         Ok(catalog)
     }
 
@@ -128,21 +130,16 @@ impl Catalog {
         Ok(())
     }
 
-    /// Refuses a package that is removed and given in one run, unless it is the file in the pool.
-    fn refuse_changed(&self, earlier: &PoolRecords) -> Result<()> {
+    /// Refuses added packages that a channel has, or had a short time ago, under the same path with other
+    /// content: clients with the index of that time would get the wrong file.
+    fn refuse_other_content(&self, channels: &Channels) -> Result<()> {
         let mut faults = Faults::default();
         for (path, addition) in &self.added {
-            let (Some(held), Some(own)) = (earlier.get(path), self.records.get(path)) else {
-                continue;
-            };
-            if held.indexed.sha256 != own.indexed.sha256 {
-                let facts = &own.indexed.facts;
-                faults.add(other_content(
-                    path,
-                    addition,
-                    facts,
-                    Some(&held.indexed.facts.version()),
-                ));
+            // Of the files as they are published: signing while publishing makes another one.
+            let Some(own) = self.records.get(path).map(|record| &record.indexed) else { continue };
+            let mut held = channels.0.values().filter_map(|state| held(state, path));
+            if let Some((_, version)) = held.find(|(sha256, _)| *sha256 != own.sha256) {
+                faults.add(other_content(path, addition, &own.facts, version.as_deref()));
             }
         }
         faults.finish()
@@ -222,25 +219,17 @@ impl Catalog {
 
     /// Paths of all but the highest versions of each package.
     fn lower_versions(&self, keep: usize) -> BTreeSet<String> {
-        let mut versions: BTreeMap<(String, String, String), Vec<String>> = BTreeMap::new();
+        let mut packages: BTreeMap<_, Vec<(&String, &Facts)>> = BTreeMap::new();
         for (path, record) in &self.records {
             let facts = &record.indexed.facts;
-            let key = (record.component.clone(), facts.name().to_owned(), facts.arch().to_owned());
-            versions.entry(key).or_default().push(path.clone());
+            let key = (&record.component, facts.name(), facts.arch());
+            packages.entry(key).or_default().push((path, facts));
         }
-        let mut dropped = BTreeSet::new();
-        for mut paths in versions.into_values().filter(|paths| paths.len() > keep) {
-            paths.sort_by(|a, b| match (self.facts(a), self.facts(b)) {
-                (Some(a), Some(b)) => b.compare_versions(a),
-                _ => Ordering::Equal,
-            });
-            dropped.extend(paths.into_iter().skip(keep));
-        }
-        dropped
-    }
-
-    fn facts(&self, path: &str) -> Option<&Facts> {
-        self.records.get(path).map(|record| &record.indexed.facts)
+        let lower = packages.into_values().flat_map(|mut versions| {
+            versions.sort_by(|(_, a), (_, b)| b.compare_versions(a));
+            versions.into_iter().skip(keep)
+        });
+        lower.map(|(path, _)| path.clone()).collect()
     }
 }
 
@@ -286,18 +275,11 @@ fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
     if let Some(error) = epoch_alone(path, facts, &there.indexed.facts.version()) {
         return error.file(&given.file);
     }
+    let other = if there.source.name == given.source.name { path } else { &there.source.name };
+    let [own, others] = [&given.source.sha256, &there.source.sha256].map(|sha256| short(sha256));
+    let (name, version, arch) = (facts.name(), facts.version(), facts.arch());
     let message = format!(
-        "is another package {} {} for {} than {} (SHA-256 {} and {})",
-        facts.name(),
-        facts.version(),
-        facts.arch(),
-        if there.source.name == given.source.name {
-            path.to_owned()
-        } else {
-            there.source.name.clone()
-        },
-        short(&given.source.sha256),
-        short(&there.source.sha256),
+        "is another package {name} {version} for {arch} than {other} (SHA-256 {own} and {others})"
     );
     Error::new(Kind::Conflict, message).file(&given.file).hint(TWINS_HINT)
 }
@@ -321,21 +303,6 @@ fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
 
 fn short(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
-}
-
-/// Refuses added packages that another channel has, or some channel had a short time ago, under the
-/// same path with other content: clients with the index of that time would get the wrong file.
-pub(super) fn refuse_other_content(catalog: &Catalog, channels: &Channels) -> Result<()> {
-    let mut faults = Faults::default();
-    for (path, addition) in &catalog.added {
-        // Of the files as they are published: signing while publishing makes another one.
-        let Some(own) = catalog.records.get(path).map(|record| &record.indexed) else { continue };
-        let other = channels.0.values().filter_map(|state| held(state, path));
-        if let Some((_, version)) = other.into_iter().find(|(sha256, _)| *sha256 != own.sha256) {
-            faults.add(other_content(path, addition, &own.facts, version.as_deref()));
-        }
-    }
-    faults.finish()
 }
 
 /// The digest of the file that a channel has at `path`, or had, and its version if that is known.

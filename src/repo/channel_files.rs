@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rockpack_base::error::Result;
 
-use super::apt::Suite;
+use super::apt;
 use super::catalog::Catalog;
 use super::channel::Channel;
 use super::channels::Channels;
@@ -15,10 +15,9 @@ use super::listed_indexes::ListedIndexes;
 use super::options::RepoOptions;
 use super::python;
 use super::releases;
-use super::rpm::RpmIndexes;
+use super::rpm;
 use super::state::ChannelState;
 use super::store::Store;
-use super::unchanged::unchanged;
 use crate::repo::keyring;
 use crate::report::{Finding, Findings};
 
@@ -52,45 +51,32 @@ pub(super) struct Making<'a> {
 impl Making<'_> {
     /// The files of the channel as it becomes `next`.
     pub fn files(&self, next: &ChannelState, findings: &mut Findings) -> Result<ChannelFiles> {
-        let Self { channel, options, .. } = self;
-        match channel {
-            Channel::Apt(suite) => {
-                of_clients(channel, next, options, findings)?;
-                apt_files(suite, next, self.unchanged(next)?, options)
-            }
-            Channel::Rpm => {
-                of_clients(channel, next, options, findings)?;
-                rpm_files(next, self.unchanged(next)?, options)
-            }
-            Channel::Python => {
-                findings.extend(releases::findings(&next.records));
-                self.python_files(next)
-            }
+        let Self { store, channels, channel, earlier, options, .. } = self;
+        if **channel == Channel::Python {
+            findings.extend(releases::findings(&next.records));
+            return python::files(*store, channels, earlier, (self.catalog, options.check));
         }
+        of_clients(channel, next, options, findings)?;
+        index_files(channel, next, self.unchanged(next)?, options)
     }
 
-    /// The indexes that need no rewriting.
+    /// The earlier indexes, if they can stay: packages and compression are the same, and all are in place.
     fn unchanged(&self, next: &ChannelState) -> Result<Option<&ListedIndexes>> {
-        if self.options.check {
+        let Self { store, channel, earlier, options, .. } = self;
+        let listed = &earlier.listed;
+        let files = listed.files(channel);
+        let is_same =
+            earlier.records == next.records && listed.is_compressed_by(options.list_method);
+        if options.check || files.is_empty() || !is_same {
             return Ok(None);
         }
-        unchanged(self.store, self.channel, self.earlier, next, self.options.list_method)
-    }
-
-    fn python_files(&self, next: &ChannelState) -> Result<ChannelFiles> {
-        let Self { store, channels, earlier, .. } = self;
-        let of = (self.catalog, self.options.check);
-        let metadata = python::metadata_files(*store, channels, earlier, of)?;
-        let pages = python::pages(*store, earlier, &next.records)?;
-        let beside = next.records.keys().map(|wheel| index_paths::metadata_path(wheel));
-        Ok(ChannelFiles {
-            hidden: metadata.missing,
-            visible: pages.changed,
-            unsigned: pages.all,
-            indexes: pages.paths.into_iter().chain(beside).collect(),
-            found: metadata.found,
-            ..ChannelFiles::default()
-        })
+        for (path, size) in files {
+            let there = store.stat(&path)?.is_some_and(|stat| stat.size == size);
+            if !there || !earlier.indexes.contains(&path) {
+                return Ok(None);
+            }
+        }
+        Ok(Some(listed))
     }
 }
 
@@ -114,60 +100,43 @@ fn of_clients(
     Ok(())
 }
 
-fn apt_files(
-    suite: &str,
+/// The files of an apt suite or the rpm repository, whose indexes `listed` can stay.
+fn index_files(
+    channel: &Channel,
     next: &ChannelState,
     listed: Option<&ListedIndexes>,
     options: &RepoOptions<'_>,
 ) -> Result<ChannelFiles> {
-    let made = match listed {
-        Some(listed) => Suite::of_lists(suite, next, listed.release.clone())?,
-        None => Suite::of_state(suite, next)?,
-    };
-    let listed = ListedIndexes { release: made.listed, ..ListedIndexes::default() };
-    let sources = clients::sources(suite, next);
-    let files = sources.into_iter().chain(clients::preferences(suite, next));
-    let mut visible = client_files(files, next, options)?;
+    let visible = client_files(channel, next, options)?;
     let unsigned = visible.iter().cloned().collect();
-    visible.extend(made.named);
-    let folder = index_paths::suite_folder(suite);
-    if let Some(signer) = options.signer {
-        let signed = signer.sign_detached(made.release.as_bytes())?;
-        visible.push((format!("{folder}/Release.gpg"), signed.into_bytes().into()));
+    let mut files = ChannelFiles { visible, unsigned, ..ChannelFiles::default() };
+    if let Channel::Apt(suite) = channel {
+        let release = apt::add_indexes(suite, next, listed, &mut files)?;
+        let path = |name: &str| format!("{}/{name}", index_paths::suite_folder(suite));
+        if let Some(signer) = options.signer {
+            let signed = signer.sign_detached(release.as_bytes())?;
+            files.visible.push((path("Release.gpg"), signed.into_bytes().into()));
+        }
+        files.visible.push((path("Release"), release.as_bytes().into()));
+        if let Some(signer) = options.signer {
+            let signed = signer.sign_clear(&release)?;
+            files.visible.push((path("InRelease"), signed.into_bytes().into()));
+        }
+    } else {
+        let repomd = rpm::add_indexes(next, listed, options.list_method, &mut files)?;
+        if let Some(signer) = options.signer {
+            let signed = signer.sign_detached(&repomd)?;
+            files.visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
+        }
+        files.visible.push((REPOMD.to_owned(), repomd.into()));
     }
-    visible.push((format!("{folder}/Release"), made.release.as_bytes().into()));
-    if let Some(signer) = options.signer {
-        let signed = signer.sign_clear(&made.release)?;
-        visible.push((format!("{folder}/InRelease"), signed.into_bytes().into()));
-    }
-    let indexes = listed.paths(&Channel::Apt(suite.to_owned()));
-    Ok(ChannelFiles { hidden: made.by_hash, visible, unsigned, listed, indexes, found: Vec::new() })
-}
-
-fn rpm_files(
-    next: &ChannelState,
-    listed: Option<&ListedIndexes>,
-    options: &RepoOptions<'_>,
-) -> Result<ChannelFiles> {
-    let made = match listed {
-        Some(listed) => RpmIndexes::of_lists(next, listed.repomd.clone())?,
-        None => RpmIndexes::of_state(next, options.list_method)?,
-    };
-    let listed = ListedIndexes { repomd: made.data, ..ListedIndexes::default() };
-    let mut visible = client_files(clients::repo(next), next, options)?;
-    let unsigned = visible.iter().cloned().collect();
-    if let Some(signer) = options.signer {
-        let signed = signer.sign_detached(&made.repomd)?;
-        visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
-    }
-    visible.push((REPOMD.to_owned(), made.repomd.into()));
-    let indexes = listed.paths(&Channel::Rpm);
-    Ok(ChannelFiles { hidden: made.lists, visible, unsigned, listed, indexes, found: Vec::new() })
+    files.indexes = files.listed.paths(channel);
+    Ok(files)
 }
 
 /// The key, and the files that make the repository known.
 fn client_files(
-    made: impl IntoIterator<Item = (String, Arc<[u8]>)>,
+    channel: &Channel,
     next: &ChannelState,
     options: &RepoOptions<'_>,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
@@ -176,6 +145,11 @@ fn client_files(
         let key = signer.public_keys()?;
         files.push((keyring::file_name(next.settings.name.as_deref()), key.into_bytes().into()));
     }
-    files.extend(made);
+    if let Channel::Apt(suite) = channel {
+        files.extend(clients::sources(suite, next));
+        files.extend(clients::preferences(suite, next));
+    } else {
+        files.extend(clients::repo(next));
+    }
     Ok(files)
 }

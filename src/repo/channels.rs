@@ -6,11 +6,10 @@
 //! .rockpack/next-apt-<suite>.json.zst, …                    the one that is being published
 //! ```
 //!
-//! The next state is written before the first of its files, and is renamed to the state when they are
-//! all in place. A run that finds a next state finds an interrupted run, and finishes it or takes it back
-//! (`recovery`) before it does anything else, but not before all files were read: each has a checksum
-//! ([`checked_json`]). Those of earlier versions have none, and may be plain JSON in a file that ends with
-//! `.json`; the next publication replaces them.
+//! The next state is written before the first of its files, and renamed to the state when all are in place. A run
+//! that finds a next state completes or undoes it (`recovery`) when it has read all states. Each has a checksum
+//! ([`checked_json`]). States of earlier versions have none, and may be plain JSON in a file that ends with `.json`;
+//! the next publication replaces them.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +18,7 @@ use rockpack_base::error::{Result, ResultExt};
 use rockpack_base::formats::checked_json;
 
 use super::channel::Channel;
+use super::next::NextChannel;
 use super::recovery::{self, ShownFile};
 use super::settings::ChannelSettings;
 use super::state::{ChannelState, body};
@@ -34,9 +34,8 @@ const ENDINGS: [&str; 2] = [".json.zst", ".json"];
 
 /// The hint for a state that cannot be used.
 const RESTORE_HINT: &str = "restore the file from a backup made after the last publication, and compare it with the \
-     indexes by `rockpack verify`; without a backup, remove it, move the packages out of the \
-     repository, remove the indexes, and publish all packages again: what only this file has is lost, \
-     which are yanked wheels, digests of removed wheels, settings and the time of the last publication";
+     indexes by `rockpack verify`; without a backup, remove it, move the packages out of the repository, remove the \
+     indexes, and publish all packages again: yanked wheels, settings and digests of removed wheels are lost";
 
 /// The hint for a file of an interrupted publication that cannot be used.
 const INTERRUPTED_HINT: &str = "remove the files next-… and shown-… of this publication, and publish its packages again: it was \
@@ -115,19 +114,16 @@ impl Channels {
 
     /// Paths of all files that the channels have, or had and have not removed yet.
     pub fn paths(&self) -> Vec<&str> {
-        let packages = self.0.values().flat_map(|state| state.records.keys());
-        let indexes = self.0.values().flat_map(|state| &state.indexes);
-        let retired = self.0.values().flat_map(|state| state.retired.keys());
-        packages.chain(indexes).chain(retired).map(String::as_str).collect()
+        self.0.values().flat_map(ChannelState::files).map(String::as_str).collect()
     }
 
     /// Writes the states that channels are about to have.
-    pub fn announce(store: &dyn Store, next: &[Announcement<'_>]) -> Result<()> {
-        let bodies: Vec<_> = next.par_iter().map(|next| body(next.state)).collect();
+    pub fn announce(store: &dyn Store, next: &[NextChannel]) -> Result<()> {
+        let bodies: Vec<_> = next.par_iter().map(|channel| body(&channel.next)).collect();
         let mut files = Vec::new();
-        for (next, state) in next.iter().zip(bodies) {
-            files.push((path(SHOWN, next.channel), body(&next.shown)?));
-            files.push((path(NEXT, next.channel), state?));
+        for (channel, state) in next.iter().zip(bodies) {
+            files.push((path(SHOWN, &channel.name), body(&channel.shown)?));
+            files.push((path(NEXT, &channel.name), state?));
         }
         store.put(files)
     }
@@ -157,16 +153,6 @@ impl Channels {
         self.0.extend(states);
         Ok(())
     }
-}
-
-/// The announced publication of a channel.
-pub(super) struct Announcement<'a> {
-    /// The channel's name.
-    pub channel: &'a str,
-    /// The state that it will have.
-    pub state: &'a ChannelState,
-    /// The files that clients will read.
-    pub shown: &'a [ShownFile],
 }
 
 /// Reads the files whose names begin with `which`, by their channels.

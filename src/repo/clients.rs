@@ -118,9 +118,7 @@ fn signed_by_others(
     Ok(findings.collect())
 }
 
-/// Findings about digests and signatures of packages: clients of the rpm repository are not told to require
-/// signatures, although the indexes have one; clients must require them, and do not get the key of some; or
-/// some versions of rpm refuse packages for a digest or a signature.
+/// Findings about digests and signatures of packages, for which clients do not require signatures or refuse packages.
 pub(super) fn of_signatures(
     channel: &str,
     state: &ChannelState,

@@ -7,7 +7,7 @@ use flate2::GzBuilder;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::compression::{Compression, Encoder, Method, Workers};
 
-/// Levels at which an index of thousands of packages takes a fraction of a second.
+/// Levels at which thousands of packages take a fraction of a second.
 const GZIP_LEVEL: u32 = 6;
 const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
 
@@ -40,8 +40,8 @@ pub(super) fn ending(method: Method) -> &'static str {
     match method {
         Method::Stored => "",
         Method::Gzip => ".gz",
-        Method::Xz => ".xz",
         Method::Zstd => ".zst",
-        Method::Lzma => ".lzma",
+        // Not written.
+        Method::Xz | Method::Lzma => "",
     }
 }

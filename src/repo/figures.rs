@@ -8,22 +8,15 @@ use super::catalog::Catalog;
 use super::channel::Channel;
 use super::input::GivenPackage;
 use super::keyring;
-use super::published::{ChannelReport, ClientDownload, MirrorDownload};
+use super::published::{ChannelReport, ClientDownload, Download, MirrorDownload};
 use super::state::{ChannelState, PoolRecord};
-
-/// Files of a channel that are put in place.
-pub(super) struct Made<'a> {
-    pub packages: &'a [(String, Body)],
-    pub hidden: &'a [(String, Arc<[u8]>)],
-    pub visible: &'a [(String, Arc<[u8]>)],
-}
 
 /// The report about `channel` as it becomes `next`.
 pub(super) fn report(
     channel: &Channel,
     (earlier, next): (&ChannelState, &ChannelState),
     given: &[&GivenPackage],
-    (catalog, made, clients): (&Catalog, Made<'_>, Vec<ClientDownload>),
+    (catalog, mirror, clients): (&Catalog, MirrorDownload, Vec<ClientDownload>),
 ) -> ChannelReport {
     let gone = earlier.records.iter().filter(|(path, _)| !next.records.contains_key(*path));
     let key = |record: &PoolRecord| {
@@ -46,17 +39,19 @@ pub(super) fn report(
         yanked: yanked.map(|(path, _)| path.clone()).collect(),
         signed: next.signed,
         keyring: next.signed.then(|| keyring::file_name(next.settings.name.as_deref())),
-        mirror: mirror(next, &made),
+        mirror,
         clients,
     }
 }
 
-fn mirror(next: &ChannelState, made: &Made<'_>) -> MirrorDownload {
-    let new = made.packages.iter().filter_map(|(path, _)| next.records.get(path));
-    let indexes = made.hidden.iter().chain(made.visible);
-    MirrorDownload {
-        packages: made.packages.len(),
-        bytes: new.map(|record| record.indexed.size).sum(),
-        index_bytes: indexes.map(|(_, bytes)| bytes.len() as u64).sum(),
-    }
+/// The download of a mirror that gets these files of a channel.
+pub(super) fn mirror<'a>(
+    next: &ChannelState,
+    packages: &[(String, Body)],
+    indexes: impl Iterator<Item = &'a (String, Arc<[u8]>)>,
+) -> MirrorDownload {
+    let records = packages.iter().filter_map(|(path, _)| next.records.get(path));
+    let mut new = Download::default();
+    records.for_each(|record| new.add(record.indexed.size));
+    MirrorDownload { new, index_bytes: indexes.map(|(_, bytes)| bytes.len() as u64).sum() }
 }

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use rockpack_base::content::list;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::ar;
 use rockpack_base::formats::rpm::LEAD_MAGIC;
 
 use crate::package::Format;
 use crate::package::indexed::PackageKind;
+use crate::receipt::part_of_file;
 use crate::report::{Finding, Findings, PackageLeftOut};
 
 /// How the names of packages of Debian's installer end.
@@ -38,7 +39,7 @@ impl FoundFiles {
         }
         let before = self.files.len();
         self.walk(path, path)?;
-        if self.files.len() > before {
+        if self.files.len() > before || is_part(path)? {
             return Ok(());
         }
         let error = Error::new(Kind::Usage, "there is no package in this folder").file(path);
@@ -82,6 +83,12 @@ impl FoundFiles {
             }
         }
     }
+}
+
+/// Whether a folder has the receipt of a part of a set. A part may have no packages.
+fn is_part(folder: &Path) -> Result<bool> {
+    let names = Faults::all(list(folder)?.map(|entry| Ok(entry?.file_name())))?;
+    Ok(names.iter().any(|name| part_of_file(&name.to_string_lossy()).is_some()))
 }
 
 /// The finding about a file without the name of a package. `None` for one that cannot be examined, and for

@@ -1,9 +1,5 @@
-//! Files in the folder of a repository that no state knows. They are somebody else's and stay as
-//! they are.
-//!
-//! Indexes that no state knows were made by another tool, or by rockpack before `.rockpack` was
-//! lost. Nobody then knows which packages they name, when they were published and whether they were
-//! signed.
+//! Files in the folder of a repository that no state knows: of another tool, or of rockpack before `.rockpack` was
+//! lost. They stay as they are.
 
 use rockpack_base::error::{Error, Kind, Result};
 

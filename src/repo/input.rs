@@ -100,22 +100,23 @@ struct FoundPackage {
     modified: Modified,
 }
 
-/// The packages that a run is given.
-#[derive(Debug, Default)]
-pub(super) struct Given {
-    pub packages: Vec<GivenPackage>,
-    /// Files of the folders that are left out.
-    pub findings: Findings,
+impl FoundPackage {
+    /// The file with the digest of its content.
+    fn source(&self, indexed: &Indexed) -> PublishedFile {
+        let (name, sha256) = (self.name.clone(), indexed.sha256.clone());
+        PublishedFile { name, size: self.size, modified: self.modified, sha256 }
+    }
 }
 
-/// The packages of a run, which are packages or folders of packages, in the order of their
-/// paths. Files that a channel knows by name, size and time are not read, unless the run checks all.
+/// The packages of a run, which are packages or folders of packages, in the order of their paths, and findings
+/// about files that are left out. Files that a channel knows by name, size and time are not read, unless the run
+/// checks all.
 pub(super) fn given(
     options: &RepoOptions<'_>,
     channels: &Channels,
     budget: &Budget,
     progress: &dyn Progress,
-) -> Result<Given> {
+) -> Result<(Vec<GivenPackage>, Findings)> {
     let mut found = FoundFiles::default();
     let mut faults = Faults::default();
     for path in &options.packages {
@@ -135,7 +136,7 @@ pub(super) fn given(
     }
     let mut packages = findings.explain(Faults::all(others))?;
     findings.extend(findings.explain(receipts::check(&mut packages, options))?);
-    Ok(Given { packages, findings })
+    Ok((packages, findings))
 }
 
 fn read(
@@ -210,12 +211,7 @@ fn given_of(
             read.map_err(|error| if is_named { error.of_named() } else { error })?
         }
     };
-    let source = PublishedFile {
-        name: found.name.clone(),
-        size: found.size,
-        modified: found.modified,
-        sha256: indexed.sha256.clone(),
-    };
+    let source = found.source(&indexed);
     let (read, link) = (built.is_none(), built.is_some());
     // A copy lies apart from everything that reading took. Between that, the metadata of 20,000 packages would
     // keep four times its own memory.
@@ -231,8 +227,7 @@ pub(super) fn written(
     budget: &Budget,
 ) -> Result<GivenPackage> {
     let content = Content::open(&file, budget)?;
-    let FoundPackage { file, name, size, modified } = look(file)?;
-    let source = PublishedFile { name, size, modified, sha256: indexed.sha256.clone() };
+    let source = look(file.clone())?.source(&indexed);
     let (content, indexed) = (Some(content), Arc::new(indexed));
     let (read, link, siblings) = (false, true, Arc::default());
     signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)

@@ -26,15 +26,17 @@ pub(super) fn given(
     let Some(wanted) = options.key_package else {
         return Ok(Vec::new());
     };
-    let Some(signer) = options.signer else {
-        let error = Error::new(Kind::Usage, "a key package needs a key");
-        return Err(error.hint("give --sign-key, --gpg-key-id or --sign-command"));
-    };
+    // The settings refuse a key package without a key.
+    let signer = options.signer.ok_or_else(|| Error::bug("a key package has no key"))?;
     let keys = signer.public_keys()?;
     let names: Vec<(Channel, String)> = Channel::all(&options.suite)
         .into_iter()
-        .filter(|channel| channel.format().is_some())
-        .filter(|channel| is_for(channel, options, channels, packages))
+        .filter(|channel| channel.format().is_some() && options.asks_for(channel.kind()))
+        // The package alone makes no channel.
+        .filter(|channel| {
+            let is_its = |given: &GivenPackage| given.indexed.facts.kind() == channel.kind();
+            channels.0.contains_key(&channel.name()) || packages.iter().any(is_its)
+        })
         .map(|channel| {
             let settings = channels.settings(&channel, &options.settings);
             Ok((channel, settings.name.ok_or_else(unnamed)?))
@@ -59,17 +61,4 @@ pub(super) fn given(
 fn unnamed() -> Error {
     Error::new(Kind::Usage, "a key package needs a name, and the repository has none")
         .hint("give --name, or --url: its host makes the name")
-}
-
-/// Whether the channel gets the package: it alone makes no channel.
-fn is_for(
-    channel: &Channel,
-    options: &RepoOptions<'_>,
-    channels: &Channels,
-    packages: &[GivenPackage],
-) -> bool {
-    let kind = channel.kind();
-    options.asks_for(kind)
-        && (channels.0.contains_key(&channel.name())
-            || packages.iter().any(|given| given.indexed.facts.kind() == kind))
 }

@@ -5,8 +5,7 @@
 //!                           .rpm   /etc/pki/rpm-gpg/RPM-GPG-KEY-<name>
 //! ```
 //!
-//! To change the key: publish a package with the old and the new one, signed by the old; when it
-//! has reached everybody, sign by the new one; then publish a package without the old.
+//! `docs/guides/repository.md` says how to change the key.
 
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result};
@@ -40,22 +39,18 @@ pub fn package(
 ) -> Result<Package<Content>> {
     check_version(version)?;
     let id = format!("{}-archive-keyring", name.to_lowercase());
-    let mut entries = Vec::new();
-    folder(&mut entries, Format::Deb, &["usr", "usr/share", "usr/share/keyrings"])?;
-    let files = [
-        (Format::Deb, installed_path(name)),
-        (Format::Rpm, format!("etc/pki/rpm-gpg/RPM-GPG-KEY-{name}")),
-    ];
-    for (format, path) in files {
-        let data = Content::of_bytes(keys.as_bytes());
-        entries.push(PackageEntry {
-            path: TreePath::new(path)?,
-            node: Node::File { data, mode: 0o644 },
-            treatment: Treatment::Plain,
-            formats: Formats::Only(format),
-        });
-    }
-    entries.sort_by(|a, b| a.path.cmp(&b.path));
+    let file = || Node::File { data: Content::of_bytes(keys.as_bytes()), mode: 0o644 };
+    let folders = ["usr", "usr/share", "usr/share/keyrings"];
+    let folders = folders.map(|path| (path.to_owned(), Node::Directory { mode: 0o755 }));
+    let deb_files = folders.into_iter().chain([(installed_path(name), file())]);
+    let rpm_file = (format!("etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"), file());
+    // The path of the `.rpm` is the first by name.
+    let all =
+        [(Format::Rpm, rpm_file)].into_iter().chain(deb_files.map(|entry| (Format::Deb, entry)));
+    let entries = all.map(|(format, (path, node))| {
+        let (path, formats) = (TreePath::new(path)?, Formats::Only(format));
+        Ok(PackageEntry { path, node, treatment: Treatment::Plain, formats })
+    });
     Ok(Package {
         role: Role::Support,
         summary: format!("Keys of the {name} package repository"),
@@ -68,7 +63,7 @@ pub fn package(
         rpm: Some(rpm(&id, version, maintainer)),
         id,
         identity: Identity::default(),
-        entries,
+        entries: entries.collect::<Result<_>>()?,
     })
 }
 
@@ -80,18 +75,6 @@ pub fn check_version(version: &str) -> Result<()> {
     }
     let message = format!("`{}` is no version of a key package", version.escape_debug());
     Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"))
-}
-
-fn folder(entries: &mut Vec<PackageEntry<Content>>, format: Format, paths: &[&str]) -> Result<()> {
-    for path in paths {
-        entries.push(PackageEntry {
-            path: TreePath::new(*path)?,
-            node: Node::Directory { mode: 0o755 },
-            treatment: Treatment::Plain,
-            formats: Formats::Only(format),
-        });
-    }
-    Ok(())
 }
 
 fn deb(id: &str, version: &str, maintainer: &str) -> DebControl {

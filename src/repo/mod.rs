@@ -11,23 +11,12 @@
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```
 //!
-//! A run computes everything first (`next`), then puts files in place in an order that never
-//! leaves an index without its files: packages, indexes under names that nobody knows yet
-//! (by-hash, checksummed lists), the plain-named ones, and last the one file that clients begin
-//! with: `InRelease` (`Release` where nothing is signed) or `repomd.xml`; pages of wheels, several of which
-//! clients read, in an order of their own (`python`). Unused files
-//! stay for some generations and an hour at least, for clients that have the earlier index. A run
-//! that ends early is finished or taken back by the next one (`recovery`).
-//!
-//! apt reads `InRelease` and then by-hash files: it sees either publication whole. `Release` and
-//! `Release.gpg`, and `repomd.xml` and `repomd.xml.asc`, are two files each that no rename changes
-//! at once: a client between whose two requests both were renamed gets a bad signature and has to
-//! ask again. They are written beforehand and renamed one right after the other.
-//!
-//! It refuses files that are no packages, two contents with the same name, version and architecture, downgrades
-//! that are not asked for, changed packages of the pool, packages that change meanwhile,
-//! publications that clients of the last one would refuse (`follows`), and foreign files at the paths that
-//! it writes (`foreign`, `places`).
+//! A run computes everything first (`next`), then puts files in place in an order that never leaves an index
+//! without its files: packages, indexes under names that say their content, those with plain names, and last the
+//! file that clients begin with: `InRelease` (`Release` if nothing is signed) or `repomd.xml`. Pages of wheels have
+//! an order of their own (`python`). Unused files stay for some generations, and an hour at least. The next run
+//! completes or undoes a run that was interrupted (`recovery`). `docs/reference/repository.md` says what clients
+//! see meanwhile, and what is refused.
 
 mod apt;
 mod body;
@@ -63,7 +52,6 @@ mod settings;
 mod stat;
 mod state;
 mod store;
-mod unchanged;
 mod unmet;
 mod updates;
 mod yank;
@@ -91,7 +79,7 @@ use crate::files::check_folder;
 use crate::report::{Findings, Progress};
 use crate::signing::IndexSigner;
 use channel::Channel;
-use channels::{Announcement, Channels};
+use channels::Channels;
 use next::NextChannel;
 
 /// Publishes packages, which are read within `budget`, or only computes that.
@@ -102,11 +90,8 @@ pub fn publish(
 ) -> Result<Published> {
     check(options)?;
     threads::some(|| {
-        let store = if options.dry_run {
-            LocalStore::open_dry(&options.out, options.when_locked, budget)?
-        } else {
-            LocalStore::open(&options.out, options.when_locked, budget)?
-        };
+        let open = if options.dry_run { LocalStore::open_dry } else { LocalStore::open };
+        let store = open(&options.out, options.when_locked, budget)?;
         publish_to(&store, options, progress)
             .context(|| format!("publishing {}", options.out.display()))
     })
@@ -151,8 +136,7 @@ pub fn publish_to(
     progress: &dyn Progress,
 ) -> Result<Published> {
     let mut channels = Channels::load(store)?;
-    let input::Given { packages: mut given, findings: noticed } =
-        input::given(options, &channels, store.budget(), progress)?;
+    let (mut given, noticed) = input::given(options, &channels, store.budget(), progress)?;
     let published = publish_given(store, options, &mut channels, (&mut given, &noticed));
     let Published { channels, mut findings, .. } = noticed.explain(published)?;
     findings.extend(noticed);
@@ -263,8 +247,7 @@ fn active(
 
 /// Puts everything in place; see the module for the order.
 fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> Result<Published> {
-    let announced: Vec<Announcement<'_>> = next.iter().map(NextChannel::announced).collect();
-    Channels::announce(store, &announced)?;
+    Channels::announce(store, &next)?;
     let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
     let (mut states, mut published) = (Vec::new(), Published::default());
     for channel in next {

@@ -13,11 +13,11 @@ use rockpack_base::formats::rpm_md::RpmPackage;
 use sha2::{Digest, Sha256};
 
 use super::body::{Body, KnownFile};
-use super::catalog::{Catalog, refuse_other_content};
+use super::catalog::Catalog;
 use super::channel::Channel;
 use super::channel_files::Making;
-use super::channels::{Announcement, Channels};
-use super::figures::{Made, report};
+use super::channels::Channels;
+use super::figures::{mirror, report};
 use super::follows;
 use super::foreign::other_file;
 use super::input::GivenPackage;
@@ -71,9 +71,7 @@ impl NextChannel {
         let earlier = channels.0.get(&name).unwrap_or(&nothing);
         let own: Vec<&GivenPackage> =
             given.iter().filter(|g| g.indexed.facts.kind() == channel.kind()).collect();
-        let mut catalog =
-            Catalog::merge(channel.kind(), &earlier.records, &own, options, store.budget())?;
-        refuse_other_content(&catalog, channels)?;
+        let mut catalog = Catalog::merge(channel, channels, &own, options, store.budget())?;
         check_pool(store, earlier, &mut catalog, options.check)?;
         complete(store, &mut catalog);
         check_fields(&catalog.records)?;
@@ -87,9 +85,9 @@ impl NextChannel {
             Some(format) => {
                 let earlier = &earlier.records;
                 findings.extend(owners::findings(store, format, earlier, &catalog));
-                let update = updates::of(channel, format, earlier, &next.records);
-                update.findings.into_iter().for_each(|finding| findings.add(finding));
-                update.clients
+                let (noticed, clients) = updates::of(channel, format, earlier, &next.records);
+                noticed.into_iter().for_each(|finding| findings.add(finding));
+                clients
             }
             None => Vec::new(),
         };
@@ -104,19 +102,14 @@ impl NextChannel {
         let shown = shown(&files.visible, &files.hidden)?;
         let hidden = missing(store, earlier, files.hidden, options.check)?;
         let packages = packages(&catalog, &in_pool);
-        let made = Made { packages: &packages, hidden: &hidden, visible: &files.visible };
-        let mut report = report(channel, (earlier, &next), &own, (&catalog, made, clients));
+        let mirror = mirror(&next, &packages, hidden.iter().chain(&files.visible));
+        let mut report = report(channel, (earlier, &next), &own, (&catalog, mirror, clients));
         if options.dry_run {
             report.indexes = files.visible.iter().map(|(path, _)| path.clone()).collect();
         }
         let outdated = outdated(&next, options.generations);
-        let (hidden, visible) = bodies(hidden, files.visible);
+        let [hidden, visible] = bodies([hidden, files.visible]);
         Ok(Self { packages, hidden, visible, shown, name, next, outdated, report, findings })
-    }
-
-    /// The announcement that is written before anything of the publication.
-    pub fn announced(&self) -> Announcement<'_> {
-        Announcement { channel: &self.name, state: &self.next, shown: &self.shown }
     }
 
     /// Paths of all files that are put in place or removed.
@@ -126,9 +119,9 @@ impl NextChannel {
     }
 }
 
-/// The bodies of indexes: `hidden`, which are put in place first, and then `visible`. Bytes that several files
-/// share are those of the first.
-fn bodies(hidden: PathsWithBytes, visible: PathsWithBytes) -> (PathsWithBodies, PathsWithBodies) {
+/// Makes the bodies of indexes, in the order in which they are put in place. Bytes that several files share are
+/// those of the first.
+fn bodies<const N: usize>(files: [Vec<(String, Arc<[u8]>)>; N]) -> [Vec<(String, Body)>; N] {
     let mut first: HashMap<*const u8, String> = HashMap::new();
     let mut body = |(path, bytes): (String, Arc<[u8]>)| match first.entry(bytes.as_ptr()) {
         Entry::Occupied(other) => (path, Body::Same(other.get().clone(), bytes)),
@@ -137,12 +130,8 @@ fn bodies(hidden: PathsWithBytes, visible: PathsWithBytes) -> (PathsWithBodies, 
             (path, Body::Bytes(bytes))
         }
     };
-    let hidden = hidden.into_iter().map(&mut body).collect();
-    (hidden, visible.into_iter().map(body).collect())
+    files.map(|files| files.into_iter().map(&mut body).collect())
 }
-
-type PathsWithBytes = Vec<(String, Arc<[u8]>)>;
-type PathsWithBodies = Vec<(String, Body)>;
 
 /// The pool has every package that stays, unchanged; notes the times of those that were read, so
 /// that the next run need not read them.
@@ -221,10 +210,8 @@ fn check_pool_file(
     }
 }
 
-/// Added packages whose file the pool has, for another channel, of an earlier generation, or from
-/// somebody else; it keeps its time. One that a channel only remembers may be gone: a run that ended
-/// while it removed outdated files had no time to record that. A changed file is rewritten,
-/// and refused if it is not rockpack's own.
+/// Added packages whose file the pool has already; it keeps its time. A file that a channel only remembers may be
+/// gone. A changed file is rewritten, and refused if no channel knows it.
 fn in_pool(
     store: &dyn Store,
     channels: &Channels,
@@ -337,13 +324,8 @@ fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)
     let bodies = new.filter_map(|(path, addition)| {
         let record = catalog.records.get(path)?;
         let known = KnownFile { sha256: record.indexed.sha256.clone(), modified: record.modified };
-        let content = addition.content.clone();
-        let body = if addition.link {
-            Body::Link(addition.file.clone(), content, known)
-        } else {
-            Body::Copy(content, known)
-        };
-        Some((path.clone(), body))
+        let link = addition.link.then(|| addition.file.clone());
+        Some((path.clone(), Body::Package(addition.content.clone(), known, link)))
     });
     bodies.collect()
 }

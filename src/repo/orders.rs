@@ -17,15 +17,12 @@ use crate::report::{Finding, Findings};
 /// Versions of a package, whole.
 type Versions = BTreeSet<String>;
 
-/// Packages of one format by name.
-type ByName<'a> = BTreeMap<&'a str, Versions>;
-
 /// A finding for any two versions that the two formats order differently and that `all`, the channels
 /// of a repository, have of one package before anything is removed from them.
 pub(super) fn findings(all: &[Channel], channels: &Channels, given: &[GivenPackage]) -> Findings {
     let states = all.iter().filter_map(|channel| channels.0.get(&channel.name()));
     let there = states.flat_map(|state| state.records.values()).map(|record| &record.indexed);
-    let mut named: BTreeMap<PackageKind, ByName<'_>> = BTreeMap::new();
+    let mut named: BTreeMap<PackageKind, BTreeMap<&str, Versions>> = BTreeMap::new();
     for indexed in there.chain(given.iter().map(|given| &given.indexed)) {
         let facts: &Facts = &indexed.facts;
         let by_name = named.entry(facts.kind()).or_default();

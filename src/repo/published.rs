@@ -36,7 +36,7 @@ pub struct ChannelReport {
     /// Paths of removed packages → paths of the added packages of their names and architectures.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub replaced: BTreeMap<String, String>,
-    /// In a dry run: paths of the indexes and other files for clients that would be replaced.
+    /// Paths of the indexes and other files for clients that a dry run would replace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<String>,
     /// Packages that had to be read.
@@ -59,10 +59,9 @@ pub struct ChannelReport {
 /// The files that a publication adds to a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MirrorDownload {
-    /// Package files that are new there.
-    pub packages: usize,
-    /// Bytes of them.
-    pub bytes: u64,
+    /// The package files that are new there.
+    #[serde(flatten)]
+    pub new: Download,
     /// Bytes of indexes, in all their forms, and of other files for clients.
     pub index_bytes: u64,
 }
@@ -72,10 +71,9 @@ pub struct MirrorDownload {
 pub struct ClientDownload {
     /// The client's architecture.
     pub architecture: String,
-    /// Packages.
-    pub packages: usize,
-    /// Bytes of them.
-    pub bytes: u64,
+    /// All of them.
+    #[serde(flatten)]
+    pub all: Download,
     /// The part of them that has no device code.
     pub without_gpu_code: Download,
     /// The part with device code for the arch that gets most of it.
@@ -97,10 +95,9 @@ pub struct Download {
 pub struct GpuDownload {
     /// The arch, e.g. `gfx1100`.
     pub arch: String,
-    /// Packages.
-    pub packages: usize,
-    /// Bytes of them.
-    pub bytes: u64,
+    /// The packages.
+    #[serde(flatten)]
+    pub own: Download,
 }
 
 impl Download {

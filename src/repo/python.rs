@@ -1,17 +1,15 @@
 //! The pages of the index of wheels, and the order in which they are replaced.
 //!
-//! An installer reads the page of each project by itself, so it may see pages of two publications. Pages
-//! are therefore replaced so that each wheel that a page lists finds the wheels of the index that it requires
-//! on theirs, at any moment:
+//! An installer reads the page of each project by itself, so it may see pages of two publications. At any moment,
+//! a listed wheel finds the wheels that it requires on their pages:
 //!
-//! 1. pages that list what is new beside what they listed; those of device wheels before those of hosts
+//! 1. pages that list the new wheels beside the old ones; those of device wheels before those of hosts
 //! 2. the lists of projects
-//! 3. pages without what goes; those of hosts before those of device wheels
+//! 3. pages without the old wheels; those of hosts before those of device wheels
 //!
-//! Unchanged pages are not written. The page of a removed project becomes empty, and is removed
-//! later: an installer that reads it then reports that it finds no wheel.
+//! Unchanged pages are not written. The page of a removed project becomes empty, and is removed later.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rockpack_base::content::Content;
@@ -22,6 +20,7 @@ use rockpack_base::formats::python_index::{
 
 use super::catalog::{Addition, Catalog};
 use super::channel::Channel;
+use super::channel_files::ChannelFiles;
 use super::channels::Channels;
 use super::foreign::{other_file, unknown_index};
 use super::index_paths::{PROJECT_LISTS, metadata_path, project_pages};
@@ -30,29 +29,18 @@ use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::store::Store;
 use crate::package::indexed::Facts;
 
-/// Path and content of a file.
-type NamedBytes = (String, Arc<[u8]>);
-
-/// METADATA beside wheels.
-#[derive(Default)]
-pub(super) struct MetadataFiles {
-    /// Files that are not in place.
-    pub missing: Vec<NamedBytes>,
-    /// Paths of those that somebody else put there.
-    pub found: Vec<String>,
-}
-
-/// The files with METADATA of all wheels of `catalog`; all of them are made anew if the run checks.
-pub(super) fn metadata_files(
+/// The files beside the wheels of `catalog`. If the run checks, all METADATA is written anew.
+pub(super) fn files(
     store: &dyn Store,
     channels: &Channels,
     earlier: &ChannelState,
     (catalog, check): (&Catalog, bool),
-) -> Result<MetadataFiles> {
-    let mut files = MetadataFiles::default();
+) -> Result<ChannelFiles> {
+    let mut files = pages(store, earlier, &catalog.records)?;
     for (wheel, record) in &catalog.records {
         let Facts::Wheel(package) = &record.indexed.facts else { continue };
         let path = metadata_path(wheel);
+        files.indexes.insert(path.clone());
         let stat = store.stat(&path)?;
         let is_there = stat.is_some_and(|stat| stat.size == package.metadata.size);
         if is_there && !check && earlier.indexes.contains(&path) {
@@ -61,7 +49,7 @@ pub(super) fn metadata_files(
         let addition = catalog.added.get(wheel);
         let bytes = metadata(store, wheel, addition)?;
         if stat.is_none() || channels.uses(&path) {
-            files.missing.push((path, bytes.into()));
+            files.hidden.push((path, bytes.into()));
         } else if store.read(&path)?.is_some_and(|there| there == bytes) {
             files.found.push(path);
         } else {
@@ -83,34 +71,17 @@ fn metadata(store: &dyn Store, wheel: &str, addition: Option<&Addition>) -> Resu
     metadata_of(&content).file(wheel)
 }
 
-/// Pages of the index.
-pub(super) struct Pages {
-    /// Pages that change, in the order in which they are replaced; some of them twice.
-    pub changed: Vec<NamedBytes>,
-    /// These and those that stay as they are.
-    pub all: BTreeMap<String, Arc<[u8]>>,
-    /// Paths of all pages of the index as it will be.
-    pub paths: BTreeSet<String>,
-}
-
-/// The pages of the index that had the wheels of `earlier` and will have those of `next`.
-pub(super) fn pages(
-    store: &dyn Store,
-    earlier: &ChannelState,
-    next: &PoolRecords,
-) -> Result<Pages> {
+/// The pages of the index that had the wheels of `earlier` and will have those of `next`. Some are replaced twice.
+fn pages(store: &dyn Store, earlier: &ChannelState, next: &PoolRecords) -> Result<ChannelFiles> {
     let (before, after) = (by_project(&earlier.records), by_project(next));
     let in_both = || earlier.records.iter().chain(next);
     let all = by_project(in_both());
     let order = releases_of(in_both()).in_order();
     let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
-        let gains = after
-            .get(project)
-            .is_some_and(|wheels| wheels.keys().any(|path| !has(&before, project, path)));
-        let loses = all.get(project).map(BTreeMap::len) != after.get(project).map(BTreeMap::len);
-        // What only loses waits for those that need it.
-        if gains || !loses {
+        let counts = [&before, &all, &after].map(|it| it.get(project).map_or(0, BTreeMap::len));
+        // A page that only loses wheels waits for those that need them.
+        if counts[0] != counts[1] || counts[1] == counts[2] {
             index.put_page(project, all.get(project))?;
         }
     }
@@ -120,12 +91,10 @@ pub(super) fn pages(
     for project in order.iter().rev() {
         index.put_page(project, after.get(project))?;
     }
-    let paths = after
-        .keys()
-        .flat_map(|project| project_pages(project))
-        .chain(PROJECT_LISTS.map(str::to_owned))
-        .collect();
-    Ok(Pages { changed: index.changed, all: index.there, paths })
+    let paths = after.keys().flat_map(|project| project_pages(project));
+    let indexes = paths.chain(PROJECT_LISTS.map(str::to_owned)).collect();
+    let (visible, unsigned) = (index.changed, index.there);
+    Ok(ChannelFiles { visible, unsigned, indexes, ..ChannelFiles::default() })
 }
 
 /// The wheels of a project by their paths.
@@ -141,17 +110,13 @@ fn by_project<'a>(
     projects
 }
 
-fn has(projects: &BTreeMap<&str, Wheels<'_>>, project: &str, path: &String) -> bool {
-    projects.get(project).is_some_and(|wheels| wheels.contains_key(path))
-}
-
 /// The pages as they are, and as they become.
 struct Index<'a> {
     store: &'a dyn Store,
     earlier: &'a ChannelState,
     /// The last content of each page that was looked at.
     there: BTreeMap<String, Arc<[u8]>>,
-    changed: Vec<NamedBytes>,
+    changed: Vec<(String, Arc<[u8]>)>,
 }
 
 impl Index<'_> {

@@ -12,7 +12,7 @@ use super::input::GivenPackage;
 use super::options::RepoOptions;
 use crate::package::Format;
 use crate::receipt::wheels::{self, WheelReceipt};
-use crate::receipt::{FILE_NAME, Receipt, part_of_file};
+use crate::receipt::{FILE_NAME, Receipt, package_of_file, part_of_file};
 use crate::report::{Finding, Findings, ReceiptDoubt};
 use crate::signing::{PublicKeys, Trust};
 
@@ -31,14 +31,14 @@ struct FolderReceipts {
 }
 
 /// Compares the packages `given` with the receipts in their folders, and notes their siblings. Reports all faults
-/// together. Packages that this run built are left out.
+/// together.
 pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Result<Findings> {
     let mut trust = options.receipts.clone();
     if let Some(signer) = options.signer {
         trust.keys = trust.keys.and(PublicKeys::of_signer(signer)?);
     }
     let mut folders: BTreeMap<PathBuf, Vec<&mut GivenPackage>> = BTreeMap::new();
-    for given in given.iter_mut().filter(|given| !options.built.contains_key(&given.file)) {
+    for given in given {
         let folder = given.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         folders.entry(folder.unwrap_or(Path::new(".")).to_path_buf()).or_default().push(given);
     }
@@ -117,10 +117,13 @@ impl FolderReceipts {
             receipt.wheels.iter().for_each(|wheel| add(&wheel.file_name, &wheel.sha256));
             return Ok(());
         }
-        for record in Receipt::parse(bytes)?.all_packages() {
-            let words = format!("{} of {}", record.file_name, path.display());
-            self.siblings.extend(record.name().map(|name| ((record.format, name), words)));
-            add(&record.file_name, &record.sha256);
+        let receipt = Receipt::parse(bytes)?;
+        receipt.all_packages().for_each(|record| add(&record.file_name, &record.sha256));
+        // The receipt of a part names the packages of all parts.
+        let of_parts = receipt.part.iter().flat_map(|part| part.packages.keys());
+        for file in receipt.all_packages().map(|record| &record.file_name).chain(of_parts) {
+            let words = format!("{file} of {}", path.display());
+            self.siblings.extend(package_of_file(file).map(|package| (package, words)));
         }
         Ok(())
     }

@@ -5,11 +5,9 @@
 //! .rockpack/next-<channel>.json.zst    the state as it will be (see `channels`)
 //! ```
 //!
-//! A publication writes both before anything else. Then it writes packages, and indexes under names
-//! that say their content. It touches nothing that clients read before all of these are in place.
-//! So a run that finds the two files knows what to do. If everything is in place, it puts all that
-//! clients read in place again, and the publication is done. If anything is missing, nothing that
-//! clients read was touched, and it removes what the publication wrote.
+//! A publication writes both before anything else, then packages and indexes under names that say their content,
+//! and then what clients read. A run that finds the two files completes the publication if all of the former are in
+//! place. Otherwise clients have seen nothing of it, and the run removes what it wrote.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -28,14 +28,10 @@ pub(super) fn not_kept(records: &PoolRecords, keep: usize) -> BTreeSet<String> {
     records.keys().filter(|path| !kept.contains(path)).cloned().collect()
 }
 
-/// Fails if device wheels that stay found their host in `earlier`, and do not find it in `next`.
+/// Fails if device wheels of `next` do not find their host, and are not known for that from `earlier`.
 pub(super) fn check_hosts(earlier: &PoolRecords, next: &PoolRecords) -> Result<()> {
-    let staying = next.iter().filter(|(path, _)| earlier.contains_key(*path));
-    let left = releases_of(staying).open_extras();
     let [before, after] = [earlier, next].map(|records| releases_of(records).open_extras());
-    let lost = left
-        .iter()
-        .filter(|open| open.extra.is_empty() && after.contains(*open) && !before.contains(*open));
+    let lost = after.iter().filter(|open| open.extra.is_empty() && !before.contains(*open));
     let faults = lost.map(|OpenExtra { wheel, extra, requires, gap }| {
         let error = Error::new(Kind::Conflict, gap.describe(extra, requires));
         error.structure(wheel.clone()).hint(UNMET_HINT)

@@ -14,21 +14,15 @@ use crate::report::{Finding, Findings};
 pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
     let mut findings = Findings::default();
     for given in given {
-        match &given.indexed.facts {
-            Facts::Deb(package) => {
-                if let Some(reason) = package.unread.clone() {
-                    findings.add(Finding::DataUnread { file: given.source.name.clone(), reason });
-                }
-            }
-            Facts::Rpm(package) => {
-                if !package.replaced.is_empty() {
-                    findings.add(Finding::TextsReplaced {
-                        file: given.source.name.clone(),
-                        fields: package.replaced.clone(),
-                    });
-                }
-            }
-            Facts::Wheel(_) => {}
+        let (file, facts) = (given.source.name.clone(), &given.indexed.facts);
+        if let Facts::Deb(package) = facts
+            && let Some(reason) = package.unread.clone()
+        {
+            findings.add(Finding::DataUnread { file, reason });
+        } else if let Facts::Rpm(package) = facts
+            && !package.replaced.is_empty()
+        {
+            findings.add(Finding::TextsReplaced { file, fields: package.replaced.clone() });
         }
     }
     findings

@@ -9,45 +9,42 @@ use rockpack_base::formats::compression::Method;
 use rockpack_base::formats::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
 use sha2::{Digest, Sha256};
 
+use super::channel_files::ChannelFiles;
 use super::compress::{compress, ending};
+use super::listed_indexes::ListedIndexes;
 use super::state::{ChannelState, PoolRecord};
 use crate::package::indexed::Facts;
 
-/// Files of the rpm repository, ready to be put in place.
-#[derive(Debug, Default)]
-pub(super) struct RpmIndexes {
-    /// The lists that were made, under names that say their content.
-    pub lists: Vec<(String, Arc<[u8]>)>,
-    /// All lists.
-    pub data: Vec<DataFile>,
-    /// `repomd.xml`.
-    pub repomd: Vec<u8>,
-}
-
 type WriteList = fn(&[RepositoryRpm<'_>]) -> Result<Vec<u8>>;
 
-impl RpmIndexes {
-    /// Writes the indexes of `state`, which has packages and date.
-    pub fn of_state(state: &ChannelState, method: Method) -> Result<Self> {
-        let places = places(state);
-        let write: [(&str, WriteList); 3] =
-            [("primary", primary), ("filelists", filelists), ("other", other)];
-        let made: Vec<Result<_>> =
-            write.par_iter().map(|(kind, write)| list(kind, &write(&places)?, method)).collect();
-        let (mut data, mut lists) = (Vec::new(), Vec::new());
-        for made in made {
-            let (file, bytes): (DataFile, Arc<[u8]>) = made?;
-            lists.push((file.path.clone(), bytes));
-            data.push(file);
-        }
-        Ok(Self { lists, ..Self::of_lists(state, data)? })
+/// Adds the lists of `state`, which has packages and date, to `files`, unless those that are `listed` can stay.
+/// Returns `repomd.xml`.
+pub(super) fn add_indexes(
+    state: &ChannelState,
+    listed: Option<&ListedIndexes>,
+    method: Method,
+    files: &mut ChannelFiles,
+) -> Result<Vec<u8>> {
+    let mut data = listed.map(|listed| listed.repomd.clone()).unwrap_or_default();
+    let made = if listed.is_some() { Vec::new() } else { lists(state, method)? };
+    for (file, bytes) in made {
+        files.hidden.push((file.path.clone(), bytes));
+        data.push(file);
     }
+    let repomd = Repomd { revision: state.date, keys: state.keys.clone(), data };
+    let text = repomd.render()?;
+    files.listed.repomd = repomd.data;
+    Ok(text)
+}
 
-    /// The indexes of `state`, which has the packages whose lists `data` names.
-    pub fn of_lists(state: &ChannelState, data: Vec<DataFile>) -> Result<Self> {
-        let repomd = Repomd { revision: state.date, keys: state.keys.clone(), data };
-        Ok(Self { lists: Vec::new(), repomd: repomd.render()?, data: repomd.data })
-    }
+/// All lists, whose names say their content.
+fn lists(state: &ChannelState, method: Method) -> Result<Vec<(DataFile, Arc<[u8]>)>> {
+    let places = places(state);
+    let write: [(&str, WriteList); 3] =
+        [("primary", primary), ("filelists", filelists), ("other", other)];
+    let made: Vec<Result<_>> =
+        write.par_iter().map(|(kind, write)| list(kind, &write(&places)?, method)).collect();
+    made.into_iter().collect()
 }
 
 fn list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Arc<[u8]>)> {

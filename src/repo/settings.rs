@@ -15,28 +15,21 @@ pub const DEFAULT_COMPONENT: &str = "main";
 #[serde(default)]
 pub struct ChannelSettings {
     /// Field `Origin` of `Release`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
     /// Field `Label`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Field `Codename`; the suite's name if unset.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub codename: Option<String>,
     /// Field `Description`, and the name in the `.repo` file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Days until `Valid-Until`; without it, the field is absent. 0 removes it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_days: Option<u32>,
     /// The name of the files for clients; the first URL decides it if no run does.
     #[serde(default = "earlier_name")]
     pub name: Option<String>,
     /// The URL of the repository in the files for clients.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// The priority of the repository for apt; without it, clients get no priorities.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pin: Option<u16>,
 }
 

@@ -98,7 +98,7 @@ pub(super) struct Retired {
     pub generation: u64,
     /// When that was published, in seconds since 1970.
     pub date: i64,
-    /// For packages: SHA-256 of the file that was published, in hex.
+    /// The SHA-256 of the package file that was published, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// The version, of packages.

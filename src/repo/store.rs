@@ -1,9 +1,10 @@
 //! The storage of a repository. Everything is read and written through [`Store`]. [`LocalStore`] keeps
 //! its promises on a file system; an object store could keep them, too.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 use rockpack_base::content::{Content, if_there, is_file, list};
@@ -77,9 +78,12 @@ pub struct LocalStore {
     budget: Budget,
     /// Held while the store is used for writing. In a dry run it may be missing.
     _lock: Option<File>,
-    /// Whether nothing is changed.
-    dry_run: bool,
+    /// In a dry run: the files that a run would have written or removed (`None`) until now.
+    planned: Option<Mutex<BTreeMap<String, PlannedFile>>>,
 }
+
+/// The bytes of a file that would be written; `None` for one that would be removed.
+type PlannedFile = Option<Arc<[u8]>>;
 
 impl LocalStore {
     /// Opens the folder `root` for writing, and makes it where it is missing.
@@ -97,7 +101,7 @@ impl LocalStore {
         // may be any number.
         empty_folder(&root.join(UNFINISHED))?;
         let (root, budget) = (root.to_path_buf(), budget.clone());
-        Ok(Self { root, budget, _lock: Some(lock), dry_run: false })
+        Ok(Self { root, budget, _lock: Some(lock), planned: None })
     }
 
     /// Opens the folder `root` for a dry run, which writes nothing to it. Takes the lock if its file exists.
@@ -108,7 +112,20 @@ impl LocalStore {
         let lock = is_file(&path)?.then(|| lock::open(&path)).transpose()?;
         lock.iter().try_for_each(|lock| take(lock, &path, when_locked))?;
         let (root, budget) = (root.to_path_buf(), budget.clone());
-        Ok(Self { root, budget, _lock: lock, dry_run: true })
+        Ok(Self { root, budget, _lock: lock, planned: Some(Mutex::default()) })
+    }
+
+    /// Notes changes if this is a dry run, and tells whether it is one.
+    fn plans(&self, changes: impl IntoIterator<Item = (String, PlannedFile)>) -> bool {
+        let Some(planned) = &self.planned else { return false };
+        planned.lock().unwrap_or_else(PoisonError::into_inner).extend(changes);
+        true
+    }
+
+    /// The file at `path` if this dry run would have changed it.
+    fn planned(&self, path: &str) -> Option<PlannedFile> {
+        let planned = self.planned.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        planned.get(path).cloned()
     }
 
     fn path(&self, path: &str) -> Result<PathBuf> {
@@ -169,6 +186,9 @@ fn take(file: &File, path: &Path, when_locked: WhenLocked) -> Result<()> {
 
 impl Store for LocalStore {
     fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        if let Some(planned) = self.planned(path) {
+            return Ok(planned.map(|bytes| bytes.to_vec()));
+        }
         let path = self.path(path)?;
         match kind_of(&path)? {
             None => Ok(None),
@@ -192,6 +212,9 @@ impl Store for LocalStore {
     }
 
     fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        if let Some(planned) = self.planned(path) {
+            return Ok(planned.map(|bytes| Stat { size: bytes.len() as u64, modified: 0 }));
+        }
         let path = self.path(path)?;
         let metadata = if_there(&path, "inspect", fs::metadata(&path))?;
         Ok(metadata.map(|metadata| stat_of(&metadata)))
@@ -214,9 +237,8 @@ impl Store for LocalStore {
     }
 
     fn open_folders(&self, paths: &[&str]) -> Result<Option<Finding>> {
-        if self.dry_run {
-            return Ok(None);
-        }
+        // A dry run opens no folder; that of the repository is never opened.
+        let paths: &[&str] = if self.planned.is_some() { &[] } else { paths };
         readable::open_folders(&self.root, paths)
     }
 
@@ -227,7 +249,14 @@ impl Store for LocalStore {
         });
         let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).chain(sources).collect();
         self.check(&paths)?;
-        if self.dry_run {
+        let changes = files.iter().filter_map(|(path, body)| match body {
+            Body::Bytes(bytes) | Body::Same(_, bytes) => {
+                Some((path.clone(), Some(Arc::clone(bytes))))
+            }
+            // Packages are put in place last, and not read again.
+            Body::Package(..) => None,
+        });
+        if self.plans(changes) {
             return Ok(());
         }
         let written = self.write(&files)?;
@@ -250,7 +279,7 @@ impl Store for LocalStore {
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<()> {
-        if self.dry_run {
+        if self.planned.is_some() {
             return Ok(());
         }
         let to = self.path(to)?;
@@ -261,7 +290,7 @@ impl Store for LocalStore {
     fn remove(&self, paths: &[String]) -> Result<()> {
         let all: Vec<&str> = paths.iter().map(String::as_str).collect();
         places::check_folders(&self.root, &all)?;
-        if self.dry_run {
+        if self.plans(paths.iter().map(|path| (path.clone(), None))) {
             return Ok(());
         }
         for path in paths {

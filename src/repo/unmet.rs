@@ -16,8 +16,11 @@ use crate::package::resolver::{Origin, Resolver, by_machine, each_unmet};
 use crate::report::words::{counted, few};
 
 /// The hint for requirements that nothing meets.
-pub(super) const UNMET_HINT: &str = "publish what is needed in the same run, or remove what needs it as well (--remove NAME, for each); \
+pub(super) const UNMET_HINT: &str = "give what is needed to the same run of `repo`, or take out what needs it, too (--remove NAME, for each); \
      --allow-unmet publishes all the same";
+
+/// The packages that have a requirement, by the requirement and the package of their receipt that it is on.
+type Needed<'a> = BTreeMap<(String, Option<&'a String>), BTreeSet<String>>;
 
 /// Fails if packages of `next` have requirements that no package of the channel meets and that only this
 /// repository can meet: new packages on their own source or on a member of their receipt, packages that stay on
@@ -45,7 +48,7 @@ pub(super) fn check(
     each_unmet(format, &before, &by_machine(format, &before), |_, it| {
         open.insert((old[it.package], it.requirement));
     });
-    let mut needed: BTreeMap<(String, Option<&String>), BTreeSet<String>> = BTreeMap::new();
+    let mut needed = Needed::new();
     each_unmet(format, &after, &by_machine(format, &after), |_, it| {
         let (path, package) = (new[it.package], &after[it.package]);
         let named = siblings.get(path);
@@ -64,14 +67,23 @@ pub(super) fn check(
             by.insert(package.name_and_version());
         }
     });
-    let faults = needed.into_iter().map(|((requirement, sibling), by)| {
+    Error::gather(faults(channel, needed)).map_or(Ok(()), Err)
+}
+
+/// One error for all requirements that the same packages have on the same package.
+fn faults(channel: &Channel, needed: Needed<'_>) -> Vec<Error> {
+    let mut together: BTreeMap<(Option<&String>, BTreeSet<String>), Vec<String>> = BTreeMap::new();
+    for ((requirement, sibling), by) in needed {
+        together.entry((sibling, by)).or_default().push(requirement);
+    }
+    let faults = together.into_iter().map(|((sibling, by), requirements)| {
         let file = sibling.map(|file| format!("; {file} is not given")).unwrap_or_default();
         let by: Vec<String> = by.into_iter().collect();
         let (count, by) = (counted(by.len(), "package"), few(&by, 3));
-        let message = format!(
-            "{requirement} is needed by {count} ({by}), and the repository would not have it{file}"
-        );
+        let needed = requirements.join(" and ");
+        let message =
+            format!("the repository would not have {needed}, needed by {count} ({by}){file}");
         Error::new(Kind::Conflict, message).structure(channel.name()).hint(UNMET_HINT)
     });
-    Error::gather(faults.collect()).map_or(Ok(()), Err)
+    faults.collect()
 }

@@ -17,21 +17,14 @@ use crate::package::updates::Effect;
 use crate::package::vendors::VendorChanges;
 use crate::report::Finding;
 
-/// The effect of a publication on clients.
-pub(super) struct Update {
-    /// The findings about updates that are held back.
-    pub findings: Vec<Finding>,
-    /// The packages that clients download, for each architecture.
-    pub clients: Vec<ClientDownload>,
-}
-
-/// The effect of `next` on clients that have the newest of `earlier`.
+/// The effect of `next` on clients that have the newest of `earlier`: findings about updates that are held back, and
+/// the downloads for each architecture.
 pub(super) fn of(
     channel: &Channel,
     format: Format,
     earlier: &PoolRecords,
     next: &PoolRecords,
-) -> Update {
+) -> (Vec<Finding>, Vec<ClientDownload>) {
     let (before, after) = (newest(earlier), newest(next));
     let effect = Effect::of(format, &offered(&before), &offered(&after));
     let held_back = (!effect.misfits.is_empty()).then(|| Finding::UpdateHeldBack {
@@ -45,8 +38,7 @@ pub(super) fn of(
         client(architecture, records)
     });
     let vendors = vendor_changes(earlier, next, &after).into_findings();
-    let findings = held_back.into_iter().chain(vendors).collect();
-    Update { findings, clients: clients.collect() }
+    (held_back.into_iter().chain(vendors).collect(), clients.collect())
 }
 
 /// The packages of `newest` with another vendor than an older version, which clients may have. An update may change
@@ -109,11 +101,6 @@ fn client<'a>(
         archs.into_iter().for_each(|arch| by_arch.entry(arch).or_default().add(size));
     }
     let most = by_arch.into_iter().min_by_key(|(_, download)| Reverse(download.bytes));
-    let largest_gpu = most.map(|(arch, Download { packages, bytes })| GpuDownload {
-        arch: arch.to_owned(),
-        packages,
-        bytes,
-    });
-    let Download { packages, bytes } = all;
-    ClientDownload { architecture, packages, bytes, without_gpu_code: without, largest_gpu }
+    let largest_gpu = most.map(|(arch, own)| GpuDownload { arch: arch.to_owned(), own });
+    ClientDownload { architecture, all, without_gpu_code: without, largest_gpu }
 }

@@ -105,10 +105,7 @@ fn no_wheel(doing: &str, wheels: &str) -> Error {
 
 /// Refuses wheels that are to be marked where no index is published.
 pub(super) fn refuse_without_index(changes: &Changes) -> Result<()> {
-    let mut faults = Faults::default();
-    changes.yank.iter().for_each(|it| faults.add(no_wheel("yank", &it.wheels)));
-    changes.unyank.iter().for_each(|it| faults.add(no_wheel("unyank", it)));
-    faults.finish()
+    mark(&mut PoolRecords::new(), changes)
 }
 
 #[cfg(test)]

@@ -16,12 +16,12 @@ use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::set::{SetArguments, SetSettings};
 use super::signing::SigningArguments;
 use crate::cache::Cache;
-use crate::emit::{Companion, Staging};
+use crate::emit::Staging;
 use crate::input::artifact;
 use crate::package::Format;
 use crate::package::indexed::PackageKind;
 use crate::receipt::{self, SetPart};
-use crate::repo::{self, Changes};
+use crate::repo;
 use crate::signing::{IndexSigner, PASSPHRASE_VARIABLE, PublicKeys, Signer};
 
 /// The options of a build.
@@ -134,7 +134,7 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.settings();
-        output.check(signing.is_given(), &mut gathered.faults);
+        output.check(&mut gathered.faults);
         output.refuse_inside(&set.artifacts, &mut gathered.faults);
         if let Some(repo) = &repo {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
@@ -157,13 +157,8 @@ impl BuildArguments {
         let signs_headers = formats.contains(&Format::Rpm);
         let publish = match repo {
             Some(repo) => {
-                let request = PublishRequest {
-                    packages: Vec::new(),
-                    out: repo,
-                    kinds: formats.into_iter().map(PackageKind::from).collect(),
-                    changes: Changes::default(),
-                    now,
-                };
+                let kinds = formats.into_iter().map(PackageKind::from).collect();
+                let request = PublishRequest { out: repo, kinds, now, ..Default::default() };
                 publication.resolve(request, &signers, &mut gathered.faults)
             }
             None => {
@@ -216,12 +211,11 @@ impl OutputArguments {
 
 impl OutputSettings {
     /// Refuses an output folder or cache that cannot be written, before the build spends time.
-    fn check(&self, is_signed: bool, faults: &mut Faults) {
+    fn check(&self, faults: &mut Faults) {
         // `config show` may lack an output folder.
         if !self.folder.as_os_str().is_empty() {
             let receipt = receipt::file_name(self.part);
-            let companions = Companion::of(self.sbom, is_signed);
-            faults.keep(Staging::check_ahead(&self.folder, &receipt, &companions));
+            faults.keep(Staging::check_ahead(&self.folder, &receipt, self.sbom));
         }
         if let Some(cache) = &self.cache {
             faults.keep(Cache::check_ahead(&cache.folder));

@@ -109,6 +109,7 @@ enum ListCompression {
 }
 
 /// A publication without its options.
+#[derive(Default)]
 pub struct PublishRequest {
     /// Packages, and folders of packages.
     pub packages: Vec<PathBuf>,
@@ -118,26 +119,29 @@ pub struct PublishRequest {
     pub kinds: Vec<PackageKind>,
     /// Changes to packages in the repository.
     pub changes: Changes,
+    /// Whether a publication with a warning is refused.
+    pub strict: bool,
+    /// Whether all packages are read again.
+    pub check: bool,
+    /// Whether the publication is only computed.
+    pub dry_run: bool,
+    /// The keys by which receipts are trusted, besides those of the signer.
+    pub receipts: Trust,
     /// The time of the publication and of the clock. `None` if it is unknown, which has been reported.
     pub now: Option<Now>,
 }
 
 /// Settings of a publication.
 pub struct PublishSettings {
-    options: RepoOptions<'static>,
+    pub(super) options: RepoOptions<'static>,
     /// The signer of the indexes; `None` if they are not signed.
-    signer: Option<Arc<dyn IndexSigner>>,
+    pub(super) signer: Option<Arc<dyn IndexSigner>>,
 }
 
 impl PublishSettings {
     /// The options of the publication, with the signer of its indexes.
     pub fn options(&self) -> RepoOptions<'_> {
         RepoOptions { signer: self.signer.as_deref(), ..self.options.clone() }
-    }
-
-    /// The signer of the indexes; `None` if they are not signed.
-    pub fn index_signer(&self) -> Option<&Arc<dyn IndexSigner>> {
-        self.signer.as_ref()
     }
 }
 
@@ -171,11 +175,10 @@ impl PublicationArguments {
 
     /// The options of the publication, without signers.
     fn options(self, request: PublishRequest) -> RepoOptions<'static> {
-        let PublishRequest { packages, out, kinds, changes, now } = request;
         RepoOptions {
-            packages,
-            out,
-            kinds,
+            packages: request.packages,
+            out: request.out,
+            kinds: request.kinds,
             suite: self.suite,
             component: self.component,
             settings: repo::ChannelSettings {
@@ -191,15 +194,15 @@ impl PublicationArguments {
             changes: Changes {
                 allow_downgrade: self.allow_downgrade,
                 allow_unmet: self.allow_unmet,
-                ..changes
+                ..request.changes
             },
-            strict: false,
-            check: false,
-            dry_run: false,
-            receipts: Trust::default(),
+            strict: request.strict,
+            check: request.check,
+            dry_run: request.dry_run,
+            receipts: request.receipts,
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
-            date: now.map_or(0, |now| now.time),
+            date: request.now.map_or(0, |now| now.time),
             confirmed: Confirmed {
                 any_date: self.allow_any_date,
                 release_info: self.allow_releaseinfo_change,

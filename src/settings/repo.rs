@@ -96,28 +96,18 @@ pub struct RepoSettings {
     publish: PublishSettings,
     /// The first key file, which signs packages.
     pub signer: Option<Arc<dyn Signer>>,
-    /// The signer of added packages, if they are to be signed.
-    package_signer: Option<HeaderSigner>,
     /// The version of the package with the public keys, if one is published.
     key_version: Option<String>,
     /// The maintainer of that package.
     maintainer: String,
-    strict: bool,
-    check: bool,
-    dry_run: bool,
-    receipts: Trust,
 }
 
 impl RepoSettings {
     /// The options of the publication. `write` writes the package with the public keys.
     pub fn options<'a>(&'a self, write: &'a WriteKeyPackage<'a>) -> RepoOptions<'a> {
-        let (strict, check, maintainer) = (self.strict, self.check, &self.maintainer);
-        let key_package =
-            self.key_version.as_deref().map(|version| KeyPackage { version, maintainer, write });
-        let (dry_run, receipts) = (self.dry_run, self.receipts.clone());
-        let package_signer = self.package_signer.clone();
-        let publish = self.publish.options();
-        RepoOptions { strict, check, dry_run, receipts, key_package, package_signer, ..publish }
+        let (version, maintainer) = (self.key_version.as_deref(), &self.maintainer);
+        let key_package = version.map(|version| KeyPackage { version, maintainer, write });
+        RepoOptions { key_package, ..self.publish.options() }
     }
 }
 
@@ -126,7 +116,6 @@ impl RepoArguments {
     pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
         let mut faults = Faults::default();
         self.refuse_without_key(&mut faults);
-        let (strict, check, dry_run) = (self.strict, self.check, self.dry_run);
         let (key_version, maintainer) = (self.key_package, self.maintainer);
         if let Some(version) = &key_version {
             faults.keep(keyring::check_version(version));
@@ -150,27 +139,21 @@ impl RepoArguments {
             out: self.out,
             kinds: asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect(),
             changes,
+            strict: self.strict,
+            check: self.check,
+            dry_run: self.dry_run,
+            receipts: Trust { keys, at, strict: false },
             now,
         };
         let signers = signers.unwrap_or_default();
-        let publish = self.publication.resolve(request, &signers, &mut faults);
-        let package_signer = match &publish {
-            Some(publish) if self.sign_packages => {
-                faults.keep(package_signer(signers.keys.first(), publish))
-            }
-            _ => None,
-        };
-        let settings = publish.map(|publish| RepoSettings {
-            publish,
-            signer: signers.keys.into_iter().next(),
-            package_signer: package_signer.flatten(),
-            key_version,
-            maintainer,
-            strict,
-            check,
-            dry_run,
-            receipts: Trust { keys, at, strict: false },
-        });
+        let mut publish = self.publication.resolve(request, &signers, &mut faults);
+        let signer = signers.keys.into_iter().next();
+        if let Some(publish) = publish.as_mut().filter(|_| self.sign_packages) {
+            let package_signer = faults.keep(package_signer(signer.as_ref(), publish));
+            publish.options.package_signer = package_signer.flatten();
+        }
+        let settings =
+            publish.map(|publish| RepoSettings { publish, signer, key_version, maintainer });
         faults.of_settings().settle(settings)
     }
 
@@ -204,8 +187,8 @@ fn package_signer(
     key: Option<&Arc<dyn Signer>>,
     publish: &PublishSettings,
 ) -> Result<Option<HeaderSigner>> {
-    match (key, publish.index_signer()) {
-        (Some(key), _) => header_signer(key, publish.options().date).map(Some),
-        (None, other) => Ok(other.map(|other| header_signer_of(Arc::clone(other)))),
+    match key {
+        Some(key) => header_signer(key, publish.options.date).map(Some),
+        None => Ok(publish.signer.clone().map(header_signer_of)),
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rockpack_base::error::{Error, Kind, Result};
 use rockpack_base::run::threads;
 use serde_json::Value;
@@ -13,8 +14,9 @@ use super::named::{distribution, named};
 use super::origin::{Gathered, Origin, Resolved};
 use super::signing::ReceiptKeyArguments;
 use crate::config::{Config, Grouping, KeyOptions, SetScope};
-use crate::package::{Format, Relation};
+use crate::package::Format;
 use crate::plan::{Choices, PackageList, PlanSettings};
+use crate::receipt::RelationRecord;
 use crate::signing::Trust;
 
 /// The options of every command that makes a package set.
@@ -42,8 +44,8 @@ pub struct SetArguments {
     #[command(flatten)]
     keys: KeyOptions,
     /// Package formats
-    #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT")]
-    format: Vec<FormatArgument>,
+    #[arg(long, value_delimiter = ',', default_value = "deb,rpm", value_name = "FORMAT", value_parser = format())]
+    format: Vec<Format>,
     /// Only these artifacts, components or packages
     ///
     /// A name means an artifact (blas), a component (blas_lib) or a package (rocm-blas); the set then has
@@ -70,19 +72,10 @@ pub struct SetArguments {
     strict: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FormatArgument {
-    Deb,
-    Rpm,
-}
-
-impl From<FormatArgument> for Format {
-    fn from(argument: FormatArgument) -> Self {
-        match argument {
-            FormatArgument::Deb => Format::Deb,
-            FormatArgument::Rpm => Format::Rpm,
-        }
-    }
+/// The parser of formats.
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::as_str))
+        .map(|name| if name == Format::Deb.as_str() { Format::Deb } else { Format::Rpm })
 }
 
 /// The settings of a package set.
@@ -175,8 +168,7 @@ impl SetArguments {
 
     /// Package formats, in order.
     pub(super) fn formats(&self) -> Vec<Format> {
-        let formats: BTreeSet<Format> = self.format.iter().copied().map(Format::from).collect();
-        formats.into_iter().collect()
+        BTreeSet::from_iter(&self.format).into_iter().copied().collect()
     }
 
     fn choices(
@@ -207,19 +199,10 @@ fn note_settled(plan: &PlanSettings, gathered: &mut Gathered) {
     let kernels = plan.kpackdir().to_string();
     gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
     for format in &plan.formats {
-        let relation = plan.runtime(*format).map(text);
+        let relation = plan.runtime(*format).map(|it| RelationRecord::from(it).to_string());
         let default = relation.as_ref().map_or(Origin::Default, |_| Origin::Scheme);
         let keys = ["runtime_relation", format.as_str()];
         gathered.note_key(&plan.config, &keys, relation, default);
-    }
-}
-
-fn text(relation: &Relation) -> String {
-    match &relation.version {
-        Some((comparison, version)) => {
-            format!("{} {} {version}", relation.name, comparison.as_str())
-        }
-        None => relation.name.clone(),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use rockpack_base::content::{is_file, is_folder, list};
@@ -11,10 +10,10 @@ use rockpack_base::formats::wheel::WheelName;
 
 use super::environment::Environment;
 use super::output_path::output_path;
-use super::signing::SigningArguments;
+use super::signing::{Signers, SigningArguments};
 use crate::files::new_file;
 use crate::input::{artifact, wheel};
-use crate::signing::{IndexSigner, PublicKeys, Trust};
+use crate::signing::{PublicKeys, Trust};
 use crate::verify::{Extent, FolderMeaning};
 
 /// The options of `verify`.
@@ -79,8 +78,8 @@ pub struct VerifySettings {
     pub trust: Trust,
     /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,
-    /// The signer of that receipt, if it is to be signed.
-    pub signer: Option<Arc<dyn IndexSigner>>,
+    /// The signers of that receipt.
+    pub signers: Signers,
 }
 
 impl VerifyArguments {
@@ -96,8 +95,11 @@ impl VerifyArguments {
             let message = "a signer is named, but only the receipt that --join writes is signed";
             faults.add(Error::new(Kind::Usage, message).hint("give --join, or no signer"));
         }
-        let signers = faults.keep(self.signing.signers(environment, now));
-        let signer = signers.and_then(|it| it.receipts(now?.time, now, &mut faults));
+        let signers = faults.keep(self.signing.signers(environment, now)).unwrap_or_default();
+        // A signer that fails is reported before the packages are read.
+        if let Some(at) = now {
+            signers.receipts(at.time, now, &mut faults);
+        }
         refuse_absent(&self.paths, "what is to be verified", &mut faults);
         refuse_absent(&self.against, "the artifacts of --against", &mut faults);
         let folders =
@@ -129,7 +131,7 @@ impl VerifyArguments {
             wheels,
             trust,
             join,
-            signer,
+            signers,
         })
     }
 }

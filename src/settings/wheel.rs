@@ -16,7 +16,7 @@ use super::output_path::output_path;
 use super::signing::SigningArguments;
 use crate::cache::Cache;
 use crate::config::Config;
-use crate::emit::{Companion, Staging};
+use crate::emit::Staging;
 use crate::input::{artifact, wheel};
 use crate::pack;
 use crate::plan::wheels::{self as plan, DeviceName};
@@ -123,9 +123,7 @@ impl WheelArguments {
         let is_read = found.is_some();
         let config = found.or_else(|| faults.keep(Config::none()))?;
         faults.keep(wheel::refuse_among(&self.wheels, &self.out));
-        let is_signed = self.signing.is_given();
-        let companions = Companion::of(false, is_signed);
-        faults.keep(Staging::check_ahead(&self.out, FILE_NAME, &companions));
+        faults.keep(Staging::check_ahead(&self.out, FILE_NAME, false));
         if let Some(cache) = &self.cache {
             faults.keep(Cache::check_ahead(cache));
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
@@ -146,7 +144,7 @@ impl WheelArguments {
             ..limits
         });
         let time = epoch?.unwrap_or(config.content_date.into());
-        let now = faults.keep(is_signed.then(|| environment.now()).transpose())?;
+        let now = faults.keep(self.signing.is_given().then(|| environment.now()).transpose())?;
         let signers = faults.keep(self.signing.signers(environment, now))?;
         let signer = signers.receipts(time, now, faults);
         let limit = self.cache_size;

@@ -14,7 +14,6 @@ use pgp::composed::{
     ArmorOptions, CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey,
 };
 use pgp::packet::{PacketTrait, Signature, SignatureVersion};
-use pgp::types::KeyDetails;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 
 use super::armored::{armored, failed};
@@ -149,9 +148,9 @@ impl CommandSigner {
             };
             return Err(Error::new(Kind::Usage, message).hint(hint));
         }
-        let by = self.checked.iter().find(|key| is_by(signature, key));
+        let by = self.checked.iter().find(|key| trusted::is_by(signature, key));
         let refusal = by.and_then(|key| {
-            let by = key.public_subkeys.iter().find(|sub| is_of(signature, &sub.key));
+            let by = key.public_subkeys.iter().find(|sub| trusted::is_of(signature, &sub.key));
             judge::key_refusal(key, by, self.at)
         });
         refusal.map_or(Ok(()), |refusal| Err(refusal.error()))
@@ -166,19 +165,6 @@ fn signatures(signed: &str, mode: &str) -> pgp::errors::Result<Vec<Signature>> {
     }
     let (found, _) = DetachedSignature::from_armor_many(signed.as_bytes())?;
     found.map(|found| found.map(|found| found.signature)).collect()
-}
-
-/// Tells whether a signature names the key or a subkey of it as its issuer.
-fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
-    let mut subkeys = key.public_subkeys.iter();
-    is_of(signature, &key.primary_key) || subkeys.any(|sub| is_of(signature, &sub.key))
-}
-
-/// Tells whether a signature names the key or subkey as its issuer.
-fn is_of(signature: &Signature, part: &impl KeyDetails) -> bool {
-    let (id, fingerprint) = (part.legacy_key_id(), part.fingerprint());
-    signature.issuer_key_id().contains(&&id)
-        || signature.issuer_fingerprint().contains(&&fingerprint)
 }
 
 impl IndexSigner for CommandSigner {

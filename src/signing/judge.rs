@@ -73,9 +73,31 @@ fn stays(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
     checked.is_ok() || !own::is_strong(signature)
 }
 
-/// Tells whether clients accept `signature` of `data` by `key`, which is [`checked`]; the error is the
-/// reason, as the rest of a sentence. `None` if the signature is by another key, or of other data.
-pub fn taken(
+/// Fails unless clients accept one of the signatures `found` of `data` by one of the `keys`, which are
+/// [`checked`]. The error is the reason for which they refuse one, as the rest of a sentence; `None` if all are
+/// by other keys, or of other data.
+pub(super) fn one_is_taken(
+    found: &[Signature],
+    data: &[u8],
+    (keys, at): (&[SignedPublicKey], Moment),
+    alive: Alive,
+) -> Result<(), Option<String>> {
+    let mut refused = None;
+    for key in keys {
+        for signature in found {
+            match taken(signature, data, key, at, alive) {
+                None => {}
+                Some(Ok(())) => return Ok(()),
+                Some(Err(fault)) => refused = Some(fault),
+            }
+        }
+    }
+    Err(refused)
+}
+
+/// Tells whether clients accept `signature` of `data` by `key`; the error is the reason. `None` if the signature
+/// is by another key, or of other data.
+fn taken(
     signature: &Signature,
     data: &[u8],
     key: &SignedPublicKey,

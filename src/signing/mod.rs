@@ -26,7 +26,7 @@ pub use index::{IndexSigner, KeySigner};
 pub use key::{OpenPgpKey, read_key_file};
 pub use passphrase::{PASSPHRASE_VARIABLE, Passphrase};
 pub use public::{fingerprints, signer_ids};
-pub use trust::{PublicKeys, ReceiptSignature, Trust};
+pub use trust::{PublicKeys, Trust};
 
 use rockpack_base::error::Result;
 

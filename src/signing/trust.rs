@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
 use pgp::packet::Signature;
 use pgp::types::KeyDetails;
-use rockpack_base::content::{KEY_FILE_LIMIT, is_there, read_given};
+use rockpack_base::content::{KEY_FILE_LIMIT, is_there, read_given, read_small};
 use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_base::formats::armor;
 
@@ -18,6 +18,10 @@ use crate::report::ReceiptDoubt;
 
 /// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
 const SIGNATURES_MAX: usize = 16;
+
+/// The hint for a signature that is not of the receipt next to it.
+const NOT_ITS_SIGNATURE: &str = "the receipt or its signature was changed since, or is of another build: get both \
+     again from the build that wrote them";
 
 /// The keys by which repositories and receipts are trusted.
 #[derive(Debug, Default, Clone)]
@@ -83,18 +87,6 @@ impl PublicKeys {
     }
 }
 
-/// What detached signatures of a receipt prove.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReceiptSignature {
-    /// One of the keys signed these bytes.
-    Good,
-    /// None of the keys signed; the ids of the keys that signatures name.
-    Unknown(Vec<String>),
-    /// One of the keys is named, and it signed other bytes or does not count: the reason, as the rest of
-    /// `has a signature that …`.
-    Bad(String),
-}
-
 impl Trust {
     /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
     /// Without keys, each needs only be readable.
@@ -109,44 +101,31 @@ impl Trust {
         if !is_there(&signature)? {
             return Ok(Some(ReceiptDoubt::Unsigned));
         }
-        let armored = read_given(&signature, KEY_FILE_LIMIT, "OpenPGP signature")?;
-        match self.receipt_signature(&armored, bytes).file(&signature)? {
-            ReceiptSignature::Good => Ok(None),
-            ReceiptSignature::Unknown(_) if self.keys.is_empty() => Ok(Some(ReceiptDoubt::NoKey)),
-            ReceiptSignature::Unknown(keys) => Ok(Some(ReceiptDoubt::OtherKeys(keys))),
-            ReceiptSignature::Bad(reason) => {
-                let message = format!("has a signature that {reason}");
-                Err(Error::new(Kind::Verify, message).file(&signature).hint(
-                    "the receipt was changed since, or the signature is of another one: get both again \
-                     from the build that wrote them",
-                ))
-            }
-        }
+        let armored = read_small(&signature, KEY_FILE_LIMIT, "OpenPGP signature")?;
+        let judged = self.doubt_of(&armored, bytes).file(&signature);
+        judged.map_err(|error| error.hint(NOT_ITS_SIGNATURE))
     }
 
-    /// What the armoured detached signatures of a receipt prove. The key must have been alive when it signed,
-    /// as for packages.
-    pub fn receipt_signature(&self, signatures: &[u8], receipt: &[u8]) -> Result<ReceiptSignature> {
-        let found = detached(signatures)?;
+    /// What detached signatures prove. The key must have been alive when it signed, as for packages.
+    fn doubt_of(&self, armored: &[u8], receipt: &[u8]) -> Result<Option<ReceiptDoubt>> {
+        let found = detached(armored)?;
         if found.is_empty() {
             return Err(Error::malformed("is no signature of OpenPGP"));
         }
-        if !found.iter().any(|signature| names_a_key(signature, &self.keys.0)) {
+        if self.keys.is_empty() {
+            return Ok(Some(ReceiptDoubt::NoKey));
+        }
+        let keys = (self.keys.0.as_slice(), self.at);
+        let Err(refused) = judge::one_is_taken(&found, receipt, keys, Alive::WhenSigned) else {
+            return Ok(None);
+        };
+        if refused.is_none() && !found.iter().any(|it| names_a_key(it, &self.keys.0)) {
             let ids = found.iter().flat_map(Signature::issuer_key_id);
             let ids: BTreeSet<String> = ids.map(|id| id.to_string().to_uppercase()).collect();
-            return Ok(ReceiptSignature::Unknown(ids.into_iter().collect()));
+            return Ok(Some(ReceiptDoubt::OtherKeys(ids.into_iter().collect())));
         }
-        let mut refused = None;
-        for (key, signature) in
-            self.keys.0.iter().flat_map(|key| found.iter().map(move |it| (key, it)))
-        {
-            match judge::taken(signature, receipt, key, self.at, Alive::WhenSigned) {
-                None => {}
-                Some(Ok(())) => return Ok(ReceiptSignature::Good),
-                Some(Err(fault)) => refused = Some(fault),
-            }
-        }
-        Ok(ReceiptSignature::Bad(refused.unwrap_or_else(|| "is of other bytes".to_owned())))
+        let reason = refused.unwrap_or_else(|| "is of other bytes".to_owned());
+        Err(Error::new(Kind::Verify, format!("has a signature that {reason}")))
     }
 
     /// Fails unless clients take one of the signatures, of `data`, by one of the keys.
@@ -155,16 +134,8 @@ impl Trust {
         if self.keys.is_empty() {
             return Ok(());
         }
-        let mut refused = None;
-        for key in &self.keys.0 {
-            for signature in found {
-                match judge::taken(signature, data, key, self.at, alive) {
-                    None => {}
-                    Some(Ok(())) => return Ok(()),
-                    Some(Err(fault)) => refused = Some(fault),
-                }
-            }
-        }
+        let keys = (self.keys.0.as_slice(), self.at);
+        let Err(refused) = judge::one_is_taken(found, data, keys, alive) else { return Ok(()) };
         let message = match refused {
             Some(fault) => format!(
                 "has a signature that {fault}, which apt of Debian 13 and others refuse: have it \

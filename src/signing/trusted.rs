@@ -1,5 +1,7 @@
 //! The judgement whether clients accept a signature of another program, by their public keys.
 
+use std::slice::from_ref;
+
 use derive_more::Display;
 use pgp::composed::SignedPublicKey;
 use pgp::packet::{Signature, SignatureType};
@@ -50,24 +52,26 @@ pub(super) fn check(
     if signature.typ() != Some(wanted) {
         return Err(unknown(signature, keys));
     }
-    let judged = keys.iter().filter_map(|key| judge::taken(signature, data, key, at, Alive::Now));
-    let mut refused = None;
-    for taken in judged {
-        match taken {
-            Ok(()) => return Ok(()),
-            Err(reason) => refused = Some(Distrust::Refused(reason)),
-        }
-    }
-    Err(refused.unwrap_or_else(|| unknown(signature, keys)))
+    let taken = judge::one_is_taken(from_ref(signature), data, (keys, at), Alive::Now);
+    taken.map_err(|refused| refused.map_or_else(|| unknown(signature, keys), Distrust::Refused))
 }
 
 /// Whether a signature names one of the keys, or a subkey of one, as its maker.
 pub(super) fn names_a_key(signature: &Signature, keys: &[SignedPublicKey]) -> bool {
-    let issuers = signature.issuer_key_id();
-    keys.iter().any(|key| {
-        let subkeys = key.public_subkeys.iter().map(KeyDetails::legacy_key_id);
-        subkeys.chain([key.primary_key.legacy_key_id()]).any(|id| issuers.contains(&&id))
-    })
+    keys.iter().any(|key| is_by(signature, key))
+}
+
+/// Whether a signature names the key or a subkey of it as its maker.
+pub(super) fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
+    let mut subkeys = key.public_subkeys.iter();
+    is_of(signature, &key.primary_key) || subkeys.any(|sub| is_of(signature, &sub.key))
+}
+
+/// Whether a signature names the key or subkey as its maker.
+pub(super) fn is_of(signature: &Signature, part: &impl KeyDetails) -> bool {
+    let (id, fingerprint) = (part.legacy_key_id(), part.fingerprint());
+    signature.issuer_key_id().contains(&&id)
+        || signature.issuer_fingerprint().contains(&&fingerprint)
 }
 
 fn unknown(signature: &Signature, keys: &[SignedPublicKey]) -> Distrust {

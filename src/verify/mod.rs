@@ -42,8 +42,9 @@ use crate::signing::Trust;
 use against::SetComparison;
 use against::binaries::GivenBinary;
 use against::inputs::{self, ArtifactInputs};
+use against::split_inputs::InputFile;
 use checks::excuses::Excuses;
-use checks::{documents, listings, receipt};
+use checks::{listings, receipt};
 use own::facts::{self, Class};
 use own::installed::Installed;
 use own::package;
@@ -90,11 +91,13 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     if is_signable && report.signatures == 0 {
         report.unproved.push(Unproved::Origin);
     }
+    let has_sets = !wheels.is_empty() || arguments.iter().any(|it| !it.packages.is_empty());
     let has_no_receipt = wheels.iter().any(|argument| argument.receipt.is_none())
         || arguments.iter().any(|it| it.receipt.is_none() && !it.packages.is_empty());
-    if has_no_receipt {
-        report.unproved.extend([Unproved::Scripts, Unproved::Relations, Unproved::Completeness]);
+    if has_no_receipt || has_sets && report.signatures == 0 {
+        report.unproved.extend([Unproved::Scripts, Unproved::Relations]);
     }
+    report.unproved.extend(has_no_receipt.then_some(Unproved::Completeness));
     wheels::check(&wheels, options, progress, &mut report, &mut problems)?;
     let (more, problems) = (problems.more(), problems.finish());
     // Parts are the set only if nothing at all is wrong with them.
@@ -128,6 +131,8 @@ fn sort_paths(
             subject => others::check(subject, budget, progress, report, problems)?,
         }
     }
+    // With a key, packages that are named have the receipt of their folder, and may still be a part.
+    report.may_be_part = !packages.is_empty();
     arguments.extend(receipts.sets_of(packages, PackageArgument::of)?);
     wheels.extend(receipts.sets_of(wheel_files, WheelArgument::of)?);
     receipts.finish(report, problems);
@@ -165,12 +170,12 @@ fn verify_packages(
     }
     let mut packages = read_all(arguments, &options.budget, progress, problems);
     for (position, argument) in arguments.iter().enumerate() {
-        if let Some(receipt) = &argument.receipt {
-            let own = packages.iter_mut().filter(|package| package.argument == position);
-            receipt::apply(receipt, &mut own.collect::<Vec<_>>());
-        }
+        let Some(receipt) = &argument.receipt else { continue };
+        let own = packages.iter_mut().filter(|package| package.argument == position);
+        receipt::apply(receipt, &mut own.collect::<Vec<_>>());
         let own = packages.iter().filter(|package| package.argument == position);
-        check_argument(argument, &own.collect::<Vec<_>>(), &options.budget, problems)?;
+        receipt::check(receipt, &argument.names(), &own.collect::<Vec<_>>(), problems);
+        receipt::check_documents(receipt, &argument.documents, &options.budget, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());
@@ -184,12 +189,9 @@ fn verify_packages(
     let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
     let mut sieve = Sieve::new(extent);
     *problems = sieve.sift(std::mem::take(problems), packages.iter());
-    let named: usize =
-        arguments.iter().map(|argument| argument.packages.len() + argument.kept.len()).sum();
-    let all_read = packages.len() == named;
-    let origins = Origins { receipts: &receipts, excuses: &excuses, options, extent, all_read };
+    let origins = Origins { receipts: &receipts, excuses: &excuses, options };
     problems.extend(origins.compare(&sets, progress, &mut sieve, report)?);
-    report.may_be_part = receipts.is_empty() && sieve.has_open();
+    report.may_be_part = (receipts.is_empty() || report.may_be_part) && sieve.has_open();
     report.undecided = sieve.undecided();
     others::count(&packages, report);
     let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
@@ -203,10 +205,6 @@ struct Origins<'a> {
     receipts: &'a [&'a Receipt],
     excuses: &'a Excuses,
     options: &'a Options<'a>,
-    /// How much of the set is there.
-    extent: Extent,
-    /// Whether every package that was named could be read.
-    all_read: bool,
 }
 
 impl Origins<'_> {
@@ -219,18 +217,14 @@ impl Origins<'_> {
         sieve: &mut Sieve,
         report: &mut Report,
     ) -> Result<Problems> {
-        let Self { receipts, excuses, options, extent, all_read } = *self;
+        let Self { receipts, excuses, options } = *self;
         let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
         let mut problems = Problems::default();
         if let Some(scan) = options.against {
             let stated = prefix(receipts, &sets);
-            // What could not be read may be what states it, and has been told.
-            if all_read {
-                refuse_unknown(stated.as_ref(), extent)?;
-            }
             let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
             let all = sets.iter().copied().flatten().copied();
-            let prefix = stated.unwrap_or_else(|| against::prefix::likely(all, &inputs));
+            let prefix = stated.unwrap_or_else(|| against::foreign::likely_prefix(all, &inputs));
             for packages in &sets {
                 let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
                 let comparison = SetComparison { packages, prefix, excuses, inputs };
@@ -260,16 +254,6 @@ impl Origins<'_> {
     }
 }
 
-/// Refuses to compare the paths of a whole set without its prefix.
-fn refuse_unknown(prefix: Option<&String>, extent: Extent) -> Result<()> {
-    if prefix.is_some() || extent == Extent::Part {
-        return Ok(());
-    }
-    Err(Error::new(Kind::Usage, "the install prefix of these packages is not known").hint(
-        "verify the folder that holds packages.json, or give --partial where that is not there",
-    ))
-}
-
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
 /// it claims to hold device code, or references to it, and cannot be read.
 pub fn read_file(path: &str, content: &Content) -> Result<()> {
@@ -278,7 +262,8 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
         return Err(error);
     }
     let path = TreePath::new(path.trim_start_matches('/'))?;
-    inputs::examine(&path, "", (content, 0)).map(drop)
+    let file = InputFile { shard: String::new(), content: content.clone(), mode: 0 };
+    inputs::examine(&path, &file).map(drop)
 }
 
 fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
@@ -350,24 +335,6 @@ fn read_each<F: Sync, R: Send>(
 
 fn file_size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// Compares the packages of an argument with its receipt and its documents.
-fn check_argument(
-    argument: &PackageArgument,
-    own: &[&Installed],
-    budget: &Budget,
-    problems: &mut Problems,
-) -> Result<()> {
-    if !argument.documents.is_empty() {
-        let packages = own.iter().filter(|package| !argument.keeps(&package.file)).copied();
-        documents::check(argument, &packages.collect::<Vec<_>>(), problems)?;
-    }
-    if let Some(receipt) = &argument.receipt {
-        receipt::check(receipt, &argument.names(), own, problems);
-        receipt::check_documents(receipt, &argument.documents, budget, problems)?;
-    }
-    Ok(())
 }
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.

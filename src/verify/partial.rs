@@ -10,10 +10,7 @@ use rockpack_base::gfx::{BaseArch, Target};
 
 use super::own::facts::Class;
 use super::own::installed::Installed;
-use super::problem::{
-    Check, CheckCount, CodeLoss, DocumentFault, ExtraLack, FileLoss, ManifestFault, PartnerLack,
-    Problem, Problems, ReceiptLack, RecordFault, RowLack,
-};
+use super::problem::{Check, CheckCount, CodeLoss, FileLoss, Problem, Problems, ReceiptLack};
 
 /// How much of a package set is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,37 +99,21 @@ fn is_open(problem: &Problem, held: &BTreeSet<(String, BaseArch)>) -> bool {
         | Problem::WheelHostMissing { .. }
         | Problem::LibraryMissing { .. }
         | Problem::PartMissing { .. } => true,
-        Problem::CodeObjectLost { path, target, loss, .. } => is_lost_elsewhere(loss, || {
-            base_of(target).is_some_and(|arch| held.contains(&(path.clone(), arch)))
-        }),
-        Problem::WheelExtra { lack, .. } => matches!(lack, ExtraLack::WheelAbsent { .. }),
+        Problem::CodeObjectLost { path, target, loss, .. } => match loss {
+            CodeLoss::NotAtPlace { .. } => false,
+            CodeLoss::OfWrapper { .. } => {
+                !base_of(target).is_some_and(|arch| held.contains(&(path.clone(), arch)))
+            }
+            _ => true,
+        },
         Problem::ReceiptIncomplete { lack, .. } => *lack == ReceiptLack::Package,
         Problem::FileLost { loss, .. } => {
             matches!(loss, FileLoss::Absent | FileLoss::BinaryAbsent)
         }
-        Problem::DatabaseUnpaired { lack, .. } => {
-            matches!(lack, PartnerLack::Absent { .. } | PartnerLack::ReferenceAbsent { .. })
-        }
-        Problem::RowMissing { lack, .. } => {
-            matches!(lack, RowLack::Everywhere | RowLack::NotListed { .. })
-        }
-        Problem::BadManifest { fault, .. } => matches!(
-            fault,
-            ManifestFault::ArchGone { .. }
-                | ManifestFault::ArchiveAbsent { .. }
-                | ManifestFault::NotListed
-        ),
-        Problem::DocumentMismatch { fault, .. } => *fault == DocumentFault::PackageAbsent,
+        Problem::DatabaseUnpaired { fault, .. }
+        | Problem::RowMissing { fault, .. }
+        | Problem::BadManifest { fault, .. }
+        | Problem::WheelExtra { fault, .. } => fault.may_be_elsewhere,
         _ => false,
-    }
-}
-
-/// Whether a code object may be in a package that is not there, if `is_held` says whether the code of
-/// its binary for its arch is in those that are.
-fn is_lost_elsewhere(loss: &CodeLoss, is_held: impl FnOnce() -> bool) -> bool {
-    match loss {
-        CodeLoss::Recorded { fault, .. } => *fault == RecordFault::NotInstalled,
-        CodeLoss::OfWrapper { .. } => !is_held(),
-        CodeLoss::WithoutWrapper { .. } | CodeLoss::OfFile { .. } => true,
     }
 }

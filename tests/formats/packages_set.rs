@@ -150,7 +150,7 @@ fn a_package_that_changes_its_part_stays_once() {
 /// Builds a part of two, and returns the names of the files that were removed.
 fn build_part(out: &Path, index: u32, packages: &[&str]) -> BTreeSet<String> {
     let receipt_name = file_name(Some(SetPart { index, of: 2 }));
-    let staging = Staging::begin_with(out, &receipt_name, &[]).unwrap();
+    let staging = Staging::begin_with(out, &receipt_name, false).unwrap();
     let options = options(1, Compression::default());
     let emit = |name: &&str| emit_package(&small(name, "1"), &staging, &options).unwrap();
     let emitted: Vec<_> = packages.iter().flat_map(emit).collect();
@@ -204,7 +204,7 @@ fn a_commit_that_was_killed_is_undone_by_the_next_run() {
         for (from, to) in &steps[..killed_after] {
             fs::rename(path_at(out.path(), part, from), path_at(out.path(), part, to)).unwrap();
         }
-        drop(Staging::begin_with(out.path(), &file_name(part), &[]).unwrap());
+        drop(Staging::begin_with(out.path(), &file_name(part), false).unwrap());
         let found = listing(out.path());
         let wanted = files[..4].iter().map(|(name, text)| {
             (name.replace("packages.json", &file_name(part)), text.as_bytes().to_vec())

@@ -146,7 +146,7 @@ fn relations_as_many_as_may_be_are_held_in_short() {
         let told = said.matches("which no package").count();
         let expected = if field == "Depends" { 1000 } else { 0 };
         assert_eq!(told, expected, "{field}");
-        let more = "V077 dependency-open: 39000 more, which are not told";
+        let more = "V077 dependency-open: 39000 more, which are not listed";
         assert_eq!(said.contains(more), field == "Depends");
     }
 }

@@ -70,7 +70,7 @@ fn pipes_in_the_place_of_files_are_refused_at_once() {
 }
 
 #[test]
-fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
+fn a_pipe_in_the_place_of_a_receipt_or_its_signature_is_refused_at_once() {
     need(&["mkfifo", "timeout"]);
     let folder = tempfile::tempdir().unwrap();
     let room = folder.path();
@@ -78,6 +78,11 @@ fn a_pipe_in_the_place_of_a_receipt_is_refused_at_once() {
     std::os::unix::fs::symlink(shard, room.join("s")).unwrap();
     pipe(&room.join("out/packages.json"));
     ends(room, "build --version 7.1.0 --artifacts {}/s --out {}/out", "packages.json");
+    pipe(&room.join("earlier/packages.json.asc"));
+    let receipt = "tests/fixtures/schema_3/packages.json";
+    fs::copy(receipt, room.join("earlier/packages.json")).unwrap();
+    let since = "--artifacts {}/s --since {}/earlier/packages.json";
+    ends(room, &["plan --version 7.1.0", since].join(" "), "packages.json.asc");
 }
 
 /// A process that holds a lease on `file`, as servers do, until another one opens it.

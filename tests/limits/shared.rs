@@ -110,11 +110,10 @@ fn tables_that_share_bytes_are_refused() {
     assert!(error.hint_text().is_some());
 }
 
-/// Each one counts: the loader may use any of them.
 #[test]
 fn more_dynamic_sections_than_any_file_has_are_refused() {
-    verified(dense_elf::dynamic_sections(4)).unwrap();
-    limit(verified(dense_elf::dynamic_sections(5)));
+    verified(dense_elf::dynamic_sections(1)).unwrap();
+    limit(verified(dense_elf::dynamic_sections(2)));
 }
 
 #[test]

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::example::{Set, deb_name, files};
+use support::example::{Set, build_of, deb_name, files, shards};
 use support::gpg_keys::{Key, key};
 use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at};
 use support::tools::{need, run};
 
-use crate::python::wheels::family;
+use crate::python::wheels::{device, family};
 
 const RECEIPT: &str = "packages.json";
 
@@ -95,7 +95,9 @@ fn a_package_that_its_receipt_does_not_have_is_refused() {
     folder.refuses(&mut folder.repo(&swapped.join(&kernels)), &[&stated]);
     let missing = folder.changed("missing", |copy| fs::remove_file(copy.join(&common)).unwrap());
     let absent = format!("{common} of {}", missing.join(RECEIPT).display());
-    let parts = ["rocm-common >= 7.1.0-1 is needed by", &absent, "--allow-unmet"];
+    let needs =
+        "would not have rocm-common < 7.1.1~ and rocm-common >= 7.1.0-1, needed by 2 packages";
+    let parts = [needs, &absent, "--allow-unmet"];
     folder.refuses(&mut folder.repo(&missing), &parts);
     folder.refuses(folder.repo(&missing).arg("--dry-run"), &parts);
     // The others of a family need nothing else.
@@ -106,6 +108,28 @@ fn a_package_that_its_receipt_does_not_have_is_refused() {
     ]));
     assert!(!said.contains("R146"), "{said}");
     publish(folder.repo(&missing).arg("--allow-unmet"));
+}
+
+/// The receipt of a part names the packages of all parts.
+#[test]
+fn a_part_that_needs_packages_of_another_part_is_refused() {
+    let room = tempfile::tempdir().unwrap();
+    let [first, second, out] = ["first", "second", "repo"].map(|name| room.path().join(name));
+    let build = |part: &str, folder: &Path| {
+        let mut build = build_of(&shards(), folder);
+        build.args(["--partition", part]);
+        build
+    };
+    let absent = "rocm-common_7.1.0-1_all.deb of";
+    let (said, _) = refused(build("1/2", &first).arg("--repo").arg(&out));
+    assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(absent), "{said}");
+    let (said, _) = refused(&mut repo(&[&first], &out));
+    assert!(said.split_whitespace().collect::<Vec<_>>().join(" ").contains(absent), "{said}");
+    run(&mut build("2/2", &second));
+    // A part without packages is published like the others.
+    let empty = room.path().join("empty");
+    run(&mut build("20/20", &empty));
+    publish(&mut repo(&[&first, &second, &empty], &out));
 }
 
 #[test]
@@ -162,11 +186,15 @@ fn a_removal_that_leaves_packages_without_what_they_need_is_refused() {
     }
     family(&packages, "1.0");
     publish(&mut repo(&[&packages], &out));
+    let alone = device(&room.path().join("alone"), "demo-device-gfx942", "2.0", "");
+    let alone = alone.display().to_string();
     let before = contents(&out);
     for (options, parts) in [
-        (&["--remove", "base"][..], &["base = 1 is needed by", "exact 1", "range 1"][..]),
+        (&["--remove", "base"][..], &["base = 1, needed by 1 package (exact 1)", "range 1"][..]),
         (&["--remove", "base", "--remove", "exact"], &["range 1"]),
         (&["--remove", "demo"], &["demo-device-gfx942 1.0: requires demo ==1.0"]),
+        // A new device wheel needs its host, too.
+        (&["--wheel", &alone], &["demo-device-gfx942 2.0: requires demo"]),
     ] {
         let (said, code) = refused(repo_at(&[], &out, 1).args(options));
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -267,10 +267,6 @@ fn a_dry_run_says_what_a_publication_does_and_changes_nothing() {
         let mut planned = json(repository.run(base).arg("--dry-run"));
         assert_eq!((tree(base), base.exists()), (before, *base != fresh));
         assert_eq!(planned.as_object_mut().unwrap().remove("dry_run"), Some(true.into()));
-        // The pages that the interrupted run left behind are not those that the next run finds.
-        if *base == interrupted {
-            continue;
-        }
         for channel in planned["channels"].as_array_mut().unwrap() {
             let indexes = channel.as_object_mut().unwrap().remove("indexes").unwrap();
             assert!(!indexes.as_array().unwrap().is_empty());

@@ -319,9 +319,9 @@ const SHARED_WITH_WRITERS: [&str; 13] = [
     "zip",
 ];
 
-/// Further formats that its checks read: repository indexes and states, numbered paths and SPDX documents.
-const OF_CHECKS: [&str; 7] =
-    ["apt_index", "checked_json", "compression", "path_digests", "python_index", "rpm_md", "spdx"];
+/// Further formats that its checks read: repository indexes and states, and numbered paths.
+const OF_CHECKS: [&str; 6] =
+    ["apt_index", "checked_json", "compression", "path_digests", "python_index", "rpm_md"];
 
 /// The modules of `room`, after `door`, that files below `folder` name.
 fn modules_of(door: &str, room: &str, folder: &str) -> BTreeSet<String> {

@@ -256,23 +256,11 @@ fn v040_two_stage_prefixes_that_differ_at_one_path() {
     assert!(run.text.contains("differs between the prefixes p/stage and q/stage"), "{}", run.text);
     fs::copy(&one, &other).unwrap();
     fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).unwrap();
-    let run = two.verify();
-    run.fired(&["V040"]);
-    assert!(
-        run.text.contains("has mode 644 in the prefix p/stage, 755 in q/stage"),
-        "{}",
-        run.text
-    );
+    two.verify().fired(&["V040"]);
     fs::remove_file(&other).unwrap();
     symlink("y.txt", &other).unwrap();
     fs::write(two.at("q", "lib/y.txt"), "text").unwrap();
-    let run = two.verify();
-    run.fired(&["V040"]);
-    assert!(
-        run.text.contains("is a file in the prefix p/stage and a link in q/stage"),
-        "{}",
-        run.text
-    );
+    two.verify().fired(&["V040"]);
     // A folder that has to hold what lies in the other prefix.
     fs::remove_file(&other).unwrap();
     fs::create_dir(&other).unwrap();

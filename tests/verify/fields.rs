@@ -32,15 +32,14 @@ fn device_code_in_the_wrong_package_names_package_path_and_archs() {
         set.edit(&from, |root| fs::remove_file(root.join(ARCHIVE)).unwrap());
         set.edit(&to, |root| fs::write(root.join(ARCHIVE), bytes).unwrap());
         let problem = only(&set, &[], "V022");
-        assert_eq!(names(&problem), ["code", "found", "message", "name", "place", "subject"]);
+        assert_eq!(names(&problem), ["code", "message", "name", "place", "reason", "subject"]);
         let file = json!({ "package": to, "path": format!("/{ARCHIVE}") });
         assert_eq!(problem["place"], json!({ "file": file }));
-        let archs = ["gfx1100", "gfx1101", "gfx1102"];
-        assert_eq!(problem["found"], json!({ "code": { "arch": "gfx1151", "archs": archs } }));
         assert_eq!(problem["name"], "foreign-arch");
         assert_eq!(problem["subject"], format!("{to}:/{ARCHIVE}"));
         let message = "holds code for gfx1151; the package is for gfx1100, gfx1101, gfx1102";
         assert_eq!(problem["message"], message);
+        assert_eq!(problem["reason"], message);
     }
 }
 

@@ -81,7 +81,7 @@ fn json_has_a_stable_shape() {
         "archive_rows": 24,
         "code_objects": 24,
         "input_code_objects": 45,
-        "unproved": ["origin"],
+        "unproved": ["origin", "scripts", "relations"],
         "problems": [{
             "code": "V003",
             "name": "receipt-incomplete",
@@ -110,8 +110,9 @@ fn text_says_what_failed_and_what_was_read() {
         lines[1].ends_with(" files, kernel archives with 24 code objects and 24 rows"),
         "{text}"
     );
-    let warned = "the build warned of 3 things, which no check fails for";
-    let unproved = "not proved: the origin, because no signature was checked (--key)";
+    let warned = "3 build warnings (they do not fail the verification)";
+    let unproved = "not proved: the origin, scripts and relations (no good signature: give the public key by \
+                    --key)";
     let explain = "`rockpack explain CODE` says what a code means and what solves it";
     assert_eq!(lines[2..], [warned, unproved, explain, "1 check failed"]);
     let noted = rockpack().arg("verify").arg(set.path("")).output().unwrap().stderr;

@@ -258,27 +258,3 @@ fn only_set(only: &str) -> Set {
     build_with(Path::new("examples/shards"), &set.path(""), &arguments);
     set.reopen()
 }
-
-#[test]
-fn a_receipt_that_names_a_package_twice_is_refused() {
-    let set = Set::of_debs();
-    set.edit_receipt(|receipt| {
-        let mut lie = receipt.packages[0].clone();
-        lie.sha256 = "0".repeat(64);
-        lie.members.truncate(1);
-        lie.members[0].path = "/etc/shadow".to_owned();
-        receipt.packages.insert(0, lie);
-    });
-    let run = set.verify(&[]);
-    assert_eq!(run.status, 2, "{}", run.text);
-    assert!(run.text.contains("names the file "), "{}", run.text);
-    set.fresh_receipt();
-    set.edit_receipt(|receipt| {
-        let mut lie = receipt.packages[0].clone();
-        lie.file_name = "other.deb".to_owned();
-        receipt.packages.push(lie);
-    });
-    let run = set.verify(&[]);
-    assert_eq!(run.status, 2, "{}", run.text);
-    assert!(run.text.contains("names the deb package "), "{}", run.text);
-}

@@ -105,8 +105,8 @@ fn v107_and_v108_a_set_needs_a_receipt_that_the_key_signed() {
     assert!(run.text.contains("\"signatures\": 1"), "{}", run.text);
     let run = set.verify(&[]);
     run.fired(&[]);
-    assert_eq!(unproved(&run), ["origin"]);
-    assert!(set.verify_text().contains("not proved: the origin, because no signature was checked"));
+    assert_eq!(unproved(&run), ["origin", "scripts", "relations"]);
+    assert!(set.verify_text().contains("not proved: the origin, scripts and relations (no good"));
     set.verify(&other.option()).fired(&["V108"]);
     // Packages that are named have the receipt of their folder.
     let packages = set.packages();
@@ -116,6 +116,7 @@ fn v107_and_v108_a_set_needs_a_receipt_that_the_key_signed() {
     set.verify_paths(&packages[..1], &part).fired(&[]);
     let run = set.verify_paths(&packages[..1], &own.option());
     assert!(run.codes().contains(&"V003".to_owned()), "{}", run.text);
+    assert!(run.text.contains("\"may_be_part\": true"), "{}", run.text);
     // The signature of other bytes.
     set.edit_receipt(|receipt| receipt.left_out.push("/opt/rocm-7.1/other".to_owned()));
     set.verify(&own.option()).fired(&["V108"]);
@@ -132,7 +133,36 @@ fn v107_and_v108_a_set_needs_a_receipt_that_the_key_signed() {
     run.fired(&["V107"]);
     assert_eq!(unproved(&run), ["origin", "scripts", "relations", "completeness"]);
     let text = set.verify_text();
-    assert!(text.contains("not proved: scripts, relations, and that nothing is missing"), "{text}");
+    assert!(text.contains("not proved: that no package is missing"), "{text}");
+}
+
+/// Anyone can change the part of a signature that it does not cover, and some programs leave it empty.
+#[test]
+fn the_unsigned_part_of_a_signature_need_not_name_the_key() {
+    need(&["base64"]);
+    let own = Signer::new("own");
+    let set = Set::of_debs();
+    let (receipt, signature) = (set.path("packages.json"), set.path("packages.json.asc"));
+    own.sign(&receipt);
+    let binary = set.path("signature");
+    let mut gpg = Command::new("gpg");
+    gpg.env("GNUPGHOME", &own.key.home).arg("--output").arg(&binary);
+    tools::run(gpg.arg("--dearmor").arg(&signature));
+    // A packet with a length of one byte; in it, the lengths of both parts are before them (RFC 9580, 5.2.3).
+    let packet = fs::read(&binary).unwrap();
+    let body = &packet[2..];
+    let length = |at: usize| usize::from(u16::from_be_bytes([body[at], body[at + 1]]));
+    let unsigned = 6 + length(4);
+    let rest = &body[unsigned + 2 + length(unsigned)..];
+    let body = [&body[..unsigned], &[0, 0], rest].concat();
+    let head = [packet[0], u8::try_from(body.len()).unwrap()];
+    fs::write(&binary, [&head[..], &body].concat()).unwrap();
+    let text = tools::run(Command::new("base64").arg(&binary)).stdout;
+    let text = String::from_utf8(text).unwrap();
+    let [begin, end] = ["BEGIN", "END"].map(|side| format!("-----{side} PGP SIGNATURE-----\n"));
+    fs::write(&signature, format!("{begin}\n{text}{end}")).unwrap();
+    fs::remove_file(&binary).unwrap();
+    set.verify(&own.option()).fired(&[]);
 }
 
 #[test]
@@ -268,7 +298,7 @@ fn a_set_of_an_earlier_version_verifies() {
     let paths = [folder.path().to_str().unwrap()];
     let run = tampered::verify(&paths, &[]);
     run.fired(&[]);
-    assert_eq!(unproved(&run), ["origin"]);
+    assert_eq!(unproved(&run), ["origin", "scripts", "relations"]);
     tampered::verify(&paths, &own.option()).fired(&["V107"]);
     own.sign(&folder.path().join("packages.json"));
     tampered::verify(&paths, &own.option()).fired(&[]);

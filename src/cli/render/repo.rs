@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::command::shell_word;
 use super::units::bytes;
-use crate::repo::{ChannelReport, ClientDownload, GpuDownload, MirrorDownload, Published};
+use crate::repo::{
+    ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
+};
 use crate::report::words::counted;
 
 /// Most paths shown of each list; the JSON has all.
@@ -64,33 +66,32 @@ fn channel(report: &ChannelReport) -> String {
 
 /// The line about mirrors, if there is a package to copy.
 fn mirror(download: &MirrorDownload) -> String {
-    let MirrorDownload { packages, bytes: size, index_bytes } = download;
-    if *packages == 0 {
+    let MirrorDownload { new, index_bytes } = download;
+    if new.packages == 0 {
         return String::new();
     }
-    let packages = counted(*packages, "package");
-    text_line!("  new for mirrors: {packages}, {}; indexes, {}", bytes(*size), bytes(*index_bytes))
+    text_line!("  new for mirrors: {}; indexes, {}", sizes(new), bytes(*index_bytes))
 }
 
 /// The line about an update of clients, if there is anything to download.
 fn update(download: &ClientDownload) -> String {
-    let ClientDownload { architecture, packages, bytes: size, .. } = download;
-    if *packages == 0 {
+    let ClientDownload { architecture, all, without_gpu_code: without, largest_gpu } = download;
+    if all.packages == 0 {
         return String::new();
     }
-    let mut text = format!(
-        "  an update for {architecture}: {}, {}",
-        counted(*packages, "package"),
-        bytes(*size)
-    );
-    let without = download.without_gpu_code;
-    if let Some(GpuDownload { arch, packages, bytes: size }) = &download.largest_gpu {
+    let mut text = format!("  an update for {architecture}: {}", sizes(all));
+    if let Some(GpuDownload { arch, own }) = largest_gpu {
         text.push_str(&format!(
-            "; {} without GPU code, {}; {packages} for {arch}, which gets most, {}",
+            "; {} without GPU code, {}; {} for {arch}, which gets most, {}",
             without.packages,
             bytes(without.bytes),
-            bytes(*size)
+            own.packages,
+            bytes(own.bytes)
         ));
     }
     text_line!("{text}")
+}
+
+fn sizes(download: &Download) -> String {
+    format!("{}, {}", counted(download.packages, "package"), bytes(download.bytes))
 }

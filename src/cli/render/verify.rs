@@ -10,7 +10,7 @@ pub fn verify_text(report: &Report) -> String {
     text.extend(report.tolerated.iter().map(|problem| text_line!("warning: {problem}")));
     text.extend(report.problems.iter().map(|problem| text_line!("failed: {problem}")));
     for CheckCount { code, name, count } in &report.more {
-        text.push_str(&text_line!("failed: {code} {name}: {count} more, which are not told"));
+        text.push_str(&text_line!("failed: {code} {name}: {count} more, which are not listed"));
     }
     text.push_str(&read_text(report));
     text.push_str(&repository_text(report));
@@ -24,8 +24,8 @@ pub fn verify_text(report: &Report) -> String {
         text.push_str(&text_line!("{paths} of the artifacts left out on purpose (--only)"));
     }
     if !report.warnings.is_empty() {
-        let count = counted(report.warnings.len() as u64, "thing");
-        text.push_str(&text_line!("the build warned of {count}, which no check fails for"));
+        let count = counted(report.warnings.len() as u64, "build warning");
+        text.push_str(&text_line!("{count} (they do not fail the verification)"));
     }
     if report.wheels_without_digests > 0 {
         let wheels = counted(report.wheels_without_digests as u64, "wheel");
@@ -114,16 +114,18 @@ fn compared_text(report: &Report) -> String {
     text
 }
 
-/// What keys and receipts that were not given would prove.
+/// The lines about what was not proved.
 fn unproved_text(report: &Report) -> String {
     let mut text = String::new();
-    if report.unproved.contains(&Unproved::Origin) {
-        text.push_str("not proved: the origin, because no signature was checked (--key)\n");
+    let is_unproved = |what: Unproved| report.unproved.contains(&what);
+    if is_unproved(Unproved::Origin) {
+        let more = if is_unproved(Unproved::Scripts) { ", scripts and relations" } else { "" };
+        text.push_str(&text_line!(
+            "not proved: the origin{more} (no good signature: give the public key by --key)"
+        ));
     }
-    if report.unproved.contains(&Unproved::Relations) {
-        text.push_str(
-            "not proved: scripts, relations, and that nothing is missing, because there is no receipt\n",
-        );
+    if is_unproved(Unproved::Completeness) {
+        text.push_str("not proved: that no package is missing (there is no receipt)\n");
     }
     text
 }

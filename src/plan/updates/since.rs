@@ -71,7 +71,7 @@ fn inherit(
         for format in &setting.formats {
             let record = standing.get(*format, &package.id).and_then(|it| it.update.as_ref());
             for change in record.into_iter().flat_map(|record| &record.paths) {
-                changes.inherit((index, *format), package, change.into());
+                changes.inherit((index, *format), package, change.clone());
             }
             let inherited: Vec<Relation> = record
                 .into_iter()

@@ -58,10 +58,10 @@ pub struct ListedPackage {
     /// The role of the package in the set, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<RoleKind>,
-    /// For kernel packages: the name of the architecture group.
+    /// The architecture group of a kernel package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// For kernel packages: the base archs inside.
+    /// The base archs in a kernel package.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub archs: Vec<String>,
     /// The vendor of an `.rpm`, empty for none. Absent if it is not known, and for a `.deb`.
@@ -97,16 +97,16 @@ pub struct ListedMember {
     pub kind: MemberKind,
     /// Permission bits.
     pub mode: u32,
-    /// For files: the size.
+    /// The size of a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
-    /// For files: SHA-256 in hex, if it is known.
+    /// The SHA-256 of a file in hex, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// For kernel archives: the digest of their code objects, see [`code_digest`], if it is known.
+    /// The digest of a kernel archive's code objects, see [`code_digest`], if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code_sha256: Option<String>,
-    /// For links: the target.
+    /// The target of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Reads a set from a receipt, a plan, a folder of packages, or one package.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -101,9 +101,13 @@ pub fn parse(name: String, bytes: &[u8]) -> Result<Listing> {
 /// which one counts.
 fn in_order(mut listing: Listing) -> Result<Listing> {
     listing.packages.iter().try_for_each(refuse_odd)?;
-    listing.packages.iter_mut().for_each(|package| drop_folders_again(&mut package.members));
+    listing.packages.iter_mut().try_for_each(refuse_paths_twice)?;
     listing = listing.sorted();
-    drop_packages_again(&mut listing.packages);
+    // Symbolic links, and copies under other file names.
+    listing.packages.dedup_by(|one, other| {
+        one.order(other).is_eq()
+            && *other == ListedPackage { file_name: other.file_name.clone(), ..one.clone() }
+    });
     let mut neighbours = listing.packages.iter().zip(listing.packages.iter().skip(1));
     if let Some((other, package)) = neighbours.find(|(one, other)| one.order(other).is_eq()) {
         let ListedPackage { version, architecture, file_name, .. } = package;
@@ -114,7 +118,6 @@ fn in_order(mut listing: Listing) -> Result<Listing> {
         let hint = "name a set with each package once";
         return Err(Error::malformed(message).structure(place).hint(hint));
     }
-    listing.packages.iter().try_for_each(refuse_paths_twice)?;
     Ok(listing)
 }
 
@@ -144,37 +147,19 @@ fn is_absolute_path(path: &str) -> bool {
     path == "/" || path.strip_prefix('/').is_some_and(is_tree_path)
 }
 
-fn refuse_paths_twice(package: &ListedPackage) -> Result<()> {
-    let mut paths = HashSet::new();
-    let twice = package.members.iter().find(|member| !paths.insert(&member.path));
-    let Some(member) = twice else { return Ok(()) };
-    let ListedPackage { format, name, version, architecture, .. } = package;
-    let message = format!("has the path {} twice", member.path.escape_debug());
+/// Sorts the paths of a package, and refuses duplicates. Drops repeated entries of a folder that are equal: some
+/// packers state a folder again when they are given a list of paths.
+fn refuse_paths_twice(package: &mut ListedPackage) -> Result<()> {
+    let ListedPackage { format, name, version, architecture, members, .. } = package;
+    members.sort_by(|a, b| a.path.cmp(&b.path));
+    members.dedup_by(|one, other| one.is_directory() && one == other);
+    let Some(twice) = members.windows(2).find(|pair| pair[0].path == pair[1].path) else {
+        return Ok(());
+    };
+    let message = format!("has the path {} twice", twice[0].path.escape_debug());
     let place = format!("{format} {name} {version} for {architecture}");
     let hint = "nobody can say which of them is installed: make the package again";
     Err(Error::malformed(message).structure(place).hint(hint))
-}
-
-/// Drops duplicates of a package: a symbolic link, or a copy under another file name. Duplicates are
-/// neighbours in a sorted listing.
-fn drop_packages_again(packages: &mut Vec<ListedPackage>) {
-    packages.dedup_by(|one, other| {
-        one.order(other).is_eq()
-            && *other == ListedPackage { file_name: other.file_name.clone(), ..one.clone() }
-    });
-}
-
-/// Drops repeated entries of a folder that are equal. Some packers state a folder again when they are given a
-/// list of paths.
-fn drop_folders_again(members: &mut Vec<ListedMember>) {
-    let mut first: HashMap<&str, &ListedMember> = HashMap::new();
-    let mut repeats = Vec::with_capacity(members.len());
-    for member in members.iter() {
-        let earlier = first.insert(&member.path, member);
-        repeats.push(member.is_directory() && earlier == Some(member));
-    }
-    let mut again = repeats.into_iter();
-    members.retain(|_| !again.next().unwrap_or_default());
 }
 
 fn of_plan(name: String, bytes: &[u8]) -> Result<Listing> {

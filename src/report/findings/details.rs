@@ -464,7 +464,7 @@ impl NotNewer {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptDoubt {
-    /// It has no signature.
+    /// No signature is next to it.
     #[display("has no signature")]
     Unsigned,
     /// No key is given to check its signature.
@@ -476,7 +476,7 @@ pub enum ReceiptDoubt {
         few(_0, 3)
     )]
     OtherKeys(Vec<String>),
-    /// It cannot be read.
+    /// The signature cannot be read.
     #[display("cannot be read: {_0}")]
     Unread(String),
 }

@@ -11,23 +11,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{Content, hex};
+use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Kind, Result, ResultExt};
 use rockpack_base::gfx::{BaseArch, Target};
 use rockpack_base::run::Budget;
 use rockpack_base::tree::TreePath;
 
-use super::host_form;
 use super::inputs::{self, ExaminedInput};
-use super::split_inputs::BinaryBuild;
+use super::split_inputs::{BinaryBuild, InputFile};
+use super::{host_form, lost_code};
 use crate::verify::checks::excuses::Excuses;
+use crate::verify::checks::set_archives::kernel_name;
+use crate::verify::checks::transformed::{TransformedBinary, transformed};
 use crate::verify::checks::twice;
 use crate::verify::own::archive::ArchiveRow;
 use crate::verify::own::digest::Sha;
-use crate::verify::own::facts::{Class, FileFacts, HostFacts};
-use crate::verify::own::installed::Installed;
+use crate::verify::own::facts::Class;
+use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{
-    CodeLoss, CodePosition, CodeWitness, FileLoss, PackagePath, Problem, Problems,
+    ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, Problem, Problems,
 };
 
 /// A host binary with device code.
@@ -53,8 +55,8 @@ impl GivenBinary {
     pub(in crate::verify) fn open(path: &Path, budget: &Budget) -> Result<Self> {
         let content = Content::open(path, budget).map_err(Error::of_named)?;
         let place = TreePath::new(file_name(path)).file(path)?;
-        let shard = path.display().to_string();
-        match inputs::examine(&place, &shard, (&content, 0)).file(path)? {
+        let file = InputFile { shard: path.display().to_string(), content, mode: 0 };
+        match inputs::examine(&place, &file).file(path)? {
             ExaminedInput::Fat(build) => Ok(Self { path: path.to_owned(), build }),
             _ => {
                 let message = "is neither an artifact nor a host binary with device code";
@@ -83,11 +85,15 @@ impl GivenBinary {
             Some((binary, rows)) => (binary.to_owned(), rows),
             None => {
                 let first = installed.first().ok_or_else(|| self.refusal())?;
-                (first.kernel_name().to_owned(), Vec::new())
+                (first.marker.kernel_name.clone(), Vec::new())
             }
         };
         self.check_host(&installed, rows.is_empty(), excuses, problems)?;
-        let has: BTreeSet<(&str, &Sha)> = rows.iter().map(|row| (row.target, row.sha256)).collect();
+        // Archives have the numbers of the build that is installed; of others, wrappers may have other ones.
+        let is_own = installed.iter().any(|it| self.build.is_of(&it.host.elf));
+        let keyed = |key: &str| if is_own { key.to_owned() } else { String::new() };
+        let has: BTreeSet<(String, &str, &Sha)> =
+            rows.iter().map(|row| (keyed(row.key), row.target, row.sha256)).collect();
         let device = &self.build.device;
         let mut archs: BTreeSet<BaseArch> = BTreeSet::new();
         let mut known: BTreeSet<&Sha> = BTreeSet::new();
@@ -95,12 +101,11 @@ impl GivenBinary {
             for entry in entries.iter() {
                 archs.extend(base_of(&entry.target));
                 known.insert(&entry.sha256);
-                let is_there = has.contains(&(entry.target.as_str(), &entry.sha256));
+                let key = keyed(&format!("{binary}#{wrapper}"));
+                let is_there = has.contains(&(key, entry.target.as_str(), &entry.sha256));
                 if !is_there && !excuses.absence(&entry.sha256) {
-                    let loss = CodeLoss::OfWrapper { shard: self.build.shard.clone(), wrapper };
-                    let (path, target) = (binary.clone(), entry.target.clone());
-                    let sha256 = hex(&entry.sha256);
-                    problems.add(Problem::CodeObjectLost { path, target, sha256, loss });
+                    let loss = CodeLoss::OfWrapper { shard: self.shard(), wrapper };
+                    problems.add(lost_code(&binary, entry, loss));
                 }
             }
         }
@@ -114,7 +119,7 @@ impl GivenBinary {
                 file: row.archive,
                 position: CodePosition::row(row.key, row.target),
                 sha256: (*row.sha256).into(),
-                unknown_to: CodeWitness::Artifacts,
+                unknown_to: ARTIFACTS,
             });
         }
         Ok(())
@@ -124,9 +129,7 @@ impl GivenBinary {
     fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, Vec<Row<'a>>)> {
         let name = file_name(&self.path);
         let known: BTreeSet<&Sha> = self.build.device.entries().map(|it| &it.sha256).collect();
-        let named = rows(packages)
-            .into_iter()
-            .filter(|(binary, _)| binary.rsplit('/').next() == Some(name.as_str()));
+        let named = rows(packages).into_iter().filter(|(binary, _)| is_called(binary, &name));
         named.max_by_key(|(_, rows)| rows.iter().filter(|row| known.contains(row.sha256)).count())
     }
 
@@ -138,34 +141,32 @@ impl GivenBinary {
     }
 
     /// The binaries of its file name in host packages, without their device code.
-    fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<HostBinary<'a>> {
-        let name = file_name(&self.path);
-        let newest = twice::newest(packages);
-        let files = newest.into_iter().flat_map(Installed::files);
-        let named = files.filter(|(path, _)| path.rsplit('/').next() == Some(name.as_str()));
-        let host = named.filter_map(|(path, facts)| match &facts.class {
-            Class::Host(host) if host.claims_to_be_transformed() => {
-                Some(HostBinary { path, facts, host })
-            }
-            _ => None,
-        });
-        host.collect()
+    fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
+        let (name, mut found) = (file_name(&self.path), transformed(&twice::newest(packages)));
+        found.retain(|binary| is_called(binary.path, &name));
+        found
+    }
+
+    fn shard(&self) -> String {
+        self.build.file.shard.clone()
     }
 
     /// Holds host binaries against the file; with `is_alone` also those with other machine code.
     fn check_host(
         &self,
-        installed: &[HostBinary<'_>],
+        installed: &[TransformedBinary<'_>],
         is_alone: bool,
         excuses: &Excuses,
         problems: &mut Problems,
     ) -> Result<()> {
         let build = &self.build;
         for binary in installed.iter().filter(|binary| build.is_of(&binary.host.elf)) {
-            let path = TreePath::new(binary.kernel_name())?;
-            let parts = host_form::other_parts(build, binary.facts, &path, excuses)?;
+            let node = binary.package.paths.get(binary.path);
+            let Some(facts) = node.and_then(InstalledNode::facts) else { continue };
+            let path = TreePath::new(&*binary.marker.kernel_name)?;
+            let parts = host_form::other_parts(build, facts, &path, excuses)?;
             if !parts.is_empty() {
-                let loss = FileLoss::OtherBytes { shard: build.shard.clone(), parts };
+                let loss = FileLoss::OtherBytes { shard: self.shard(), parts };
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
             }
         }
@@ -179,24 +180,13 @@ impl GivenBinary {
     }
 }
 
-/// A host binary of a package whose device code was taken out.
-struct HostBinary<'a> {
-    /// Absolute path.
-    path: &'a str,
-    facts: &'a FileFacts,
-    host: &'a HostFacts,
-}
-
-impl HostBinary<'_> {
-    /// The path by which archives name its code, as its marker says it, or its own.
-    fn kernel_name(&self) -> &str {
-        let name = self.host.marker.as_ref().map(|marker| marker.kernel_name.as_str());
-        name.unwrap_or(self.path.trim_start_matches('/'))
-    }
-}
-
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether the file at `path` has the name.
+fn is_called(path: &str, name: &str) -> bool {
+    path.rsplit('/').next() == Some(name)
 }
 
 fn base_of(target: &str) -> Option<BaseArch> {
@@ -210,9 +200,9 @@ fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
         for (path, facts) in package.files() {
             let Class::Archive(archive) = &facts.class else { continue };
             for ArchiveRow { key, target, facts: found } in archive.entries() {
-                let binary = key.rsplit_once('#').map_or(key, |(binary, _)| binary);
                 let (archive, sha256) = (package.at(path), &found.sha256);
-                rows.entry(binary).or_default().push(Row { archive, key, target, sha256 });
+                let row = Row { archive, key, target, sha256 };
+                rows.entry(kernel_name(key)).or_default().push(row);
             }
         }
     }

@@ -1,19 +1,36 @@
-//! Files of packages that no artifact has and no rule makes.
+//! Files of packages that no artifact has and no rule makes, and modes of files.
 //!
 //! Rules make kernel archives and their manifests, documents, and the loader's file. These are
 //! recognised by their place, and those that run or configure something also by their content.
+//!
+//! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
+//! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
+//! installed file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_base::tree::TreePath;
 
-use super::inputs::Plain;
+use super::SetComparison;
+use super::inputs::{ArtifactInputs, Plain};
 use super::plain::same;
-use super::{SetComparison, debug_files};
+use crate::package::Format;
 use crate::verify::own::digest::{self, Sha};
 use crate::verify::own::facts::{Claimed, Class};
 use crate::verify::own::installed::{Installed, InstalledNode};
 use crate::verify::problem::{FileLoss, Problem, Problems};
+
+/// The mode of folders, and of files that somebody may run.
+const EXECUTABLE: u32 = 0o755;
+/// The mode of other files.
+const READABLE: u32 = 0o644;
+
+/// The folder in which debuggers look for debug files.
+const DEBUG_FOLDER: &str = "/usr/lib/debug/";
+
+/// The folder in which builds put split debug files, relative to the prefix, and its name in the folder
+/// of debuggers.
+const BUILD_ID_FOLDER: &str = ".build-id/";
 
 /// The known files, independent of their place.
 struct KnownFiles<'a> {
@@ -39,24 +56,50 @@ impl SetComparison<'_> {
         }
     }
 
-    /// How the mode of a folder, or of a file that a rule makes, is another one than rules give.
+    /// How the mode of a file or folder is another one than that of the artifacts, or of what rules make. Packages have
+    /// two modes, and libraries that of their format. Wheels have the modes of the wheel that they are made from.
     fn other_mode(&self, path: &str, node: &InstalledNode) -> Option<FileLoss> {
-        let is_of_input = self.is_of_inputs(path);
-        let (mode, wanted) = match node {
-            InstalledNode::Directory { mode } => (*mode, 0o755),
-            // Modes of files of the artifacts, and of debug files, are held against those.
-            InstalledNode::File { mode, .. } if !is_of_input && !debug_files::is_place(path) => {
-                (*mode, 0o644)
-            }
+        let (mode, modes) = match node {
+            InstalledNode::Directory { mode } => (*mode, vec![EXECUTABLE]),
+            InstalledNode::File { mode, .. } => (*mode, self.modes_at(path, node)),
             _ => return None,
         };
-        (mode != wanted).then_some(FileLoss::OtherMode { mode, wanted })
+        let wanted = *modes.first().filter(|_| !modes.contains(&mode))?;
+        Some(FileLoss::OtherMode { mode, wanted })
     }
 
-    /// Whether the artifacts have something at an absolute path.
-    fn is_of_inputs(&self, path: &str) -> bool {
+    /// The modes that a file of a package may have.
+    fn modes_at(&self, path: &str, node: &InstalledNode) -> Vec<u32> {
         let inside = path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/'));
-        inside.and_then(|path| TreePath::new(path).ok()).is_some_and(|it| self.inputs.has(&it))
+        let inside = inside.and_then(|path| TreePath::new(path).ok());
+        let modes = inside.iter().flat_map(|path| self.inputs.modes(path));
+        let normal = |mode: u32| if mode & 0o111 == 0 { READABLE } else { EXECUTABLE };
+        let mut modes: Vec<u32> = modes.map(normal).collect();
+        let is_moved = || inside.as_ref().is_some_and(|path| self.is_moved_here(path, node));
+        if modes.is_empty() {
+            modes.push(READABLE);
+            modes.extend((is_debug_place(path) || is_moved()).then_some(EXECUTABLE));
+        } else if is_library(path) {
+            let formats = self.packages.iter().filter_map(|package| package.format);
+            modes.extend(formats.take(1).map(|format| match format {
+                Format::Deb => READABLE,
+                Format::Rpm => EXECUTABLE,
+            }));
+        }
+        modes
+    }
+
+    /// Whether what the artifacts have at `path` is among the installed debug files.
+    pub(in crate::verify) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
+        let mut all = self.packages.iter().flat_map(|package| debug_files(package));
+        match plain {
+            Plain::File { .. } => all.any(|file| same(plain, file.node)),
+            Plain::Link { .. } => path
+                .as_str()
+                .strip_prefix(BUILD_ID_FOLDER)
+                .is_some_and(|name| all.any(|file| file.by_id == name)),
+            Plain::Directory => false,
+        }
     }
 
     fn known_files(&self) -> KnownFiles<'_> {
@@ -127,7 +170,7 @@ impl SetComparison<'_> {
                     format!("/usr/share/licenses/{name}/copyright"),
                 ];
                 let is_text = matches!(facts.class, Class::Other);
-                let is_debug = debug_files::is_place(path) && known.contains(&facts.sha256);
+                let is_debug = is_debug_place(path) && known.contains(&facts.sha256);
                 let is_loader = match &facts.class {
                     Class::LoaderFolders(folders) => self.is_loader_file(folders, &facts.sha256),
                     _ => false,
@@ -135,7 +178,7 @@ impl SetComparison<'_> {
                 is_debug || is_loader || (is_text && texts.iter().any(|text| text == path))
             }
             InstalledNode::File { facts, .. } => {
-                debug_files::is_place(path) && known.contains(&facts.sha256)
+                is_debug_place(path) && known.contains(&facts.sha256)
             }
             // The documents of another package of the set.
             InstalledNode::Link { target } => path == documents && !target.contains('/'),
@@ -153,6 +196,13 @@ impl SetComparison<'_> {
     }
 }
 
+/// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
+fn is_library(path: &str) -> bool {
+    let version = path.rsplit_once(".so.").map(|(_, version)| version);
+    path.ends_with(".so")
+        || version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
 fn has_below(package: &Installed, folder: &str) -> bool {
     let below = format!("{}/", folder.trim_end_matches('/'));
     let next = package.paths.range(below.clone()..).next();
@@ -162,4 +212,54 @@ fn has_below(package: &Installed, folder: &str) -> bool {
 /// Whether a folder is the prefix, or above it.
 fn is_above(folder: &str, prefix: &str) -> bool {
     prefix.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The folder below which the most files of `packages` have the paths that they have in the artifacts;
+/// empty if no file has. Without such a file no path is compared.
+pub(in crate::verify) fn likely_prefix<'a>(
+    packages: impl Iterator<Item = &'a Installed>,
+    inputs: &ArtifactInputs,
+) -> String {
+    let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
+    let nodes = packages.flat_map(|package| &package.paths);
+    let files = nodes.filter(|(_, node)| !matches!(node, InstalledNode::Directory { .. }));
+    for (path, _) in files {
+        let folders = path.match_indices('/').map(|(at, _)| path.split_at(at));
+        let mut named = folders.filter(|(above, _)| !above.is_empty());
+        let input = named.find(|(_, below)| {
+            TreePath::new(below.trim_start_matches('/')).is_ok_and(|below| inputs.has(&below))
+        });
+        if let Some((above, _)) = input {
+            *votes.entry(above).or_default() += 1;
+        }
+    }
+    let most = votes.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or(String::new(), |(prefix, _)| prefix.to_owned())
+}
+
+/// Whether debuggers look for a file by its build-id at an absolute path.
+fn is_debug_place(path: &str) -> bool {
+    path.strip_prefix(DEBUG_FOLDER).and_then(place_in).is_some()
+}
+
+/// The part of a path below the debug folder that begins behind `.build-id`: at the top, or in the
+/// folder of a package.
+fn place_in(path: &str) -> Option<&str> {
+    let (folder, name) = path.split_once(BUILD_ID_FOLDER)?;
+    (folder.matches('/').count() <= 1).then_some(name)
+}
+
+/// A debug file of a package.
+struct DebugFile<'a> {
+    /// `xx/yyyy.debug` of its build-id.
+    by_id: &'a str,
+    node: &'a InstalledNode,
+}
+
+fn debug_files(package: &Installed) -> impl Iterator<Item = DebugFile<'_>> {
+    let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
+    let inside = all.take_while(|(path, _)| path.starts_with(DEBUG_FOLDER));
+    inside.filter_map(|(path, node)| {
+        Some(DebugFile { by_id: place_in(path.strip_prefix(DEBUG_FOLDER)?)?, node })
+    })
 }

@@ -1,4 +1,4 @@
-//! Host binaries beside those that they were made from: their forms, and search paths that findings name.
+//! Host binaries beside the builds that they were made from: their forms, and search paths that findings name.
 
 use object::LittleEndian as LE;
 use object::elf;
@@ -8,17 +8,86 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Result, abridged};
 use rockpack_base::tree::TreePath;
 
+use super::SetComparison;
 use super::split_inputs::BinaryBuild;
 use crate::verify::checks::excuses::Excuses;
+use crate::verify::checks::twice;
+use crate::verify::own::elf_file::Segment;
 use crate::verify::own::facts::{Class, FileFacts};
-use crate::verify::own::host_elf;
-use crate::verify::own::host_form::{HostForm, Segment, end_of};
+use crate::verify::own::host_elf::{self, HostElf};
+use crate::verify::own::host_form::{HostForm, end_of};
+use crate::verify::own::installed::{Installed, InstalledNode};
+use crate::verify::problem::{FileLoss, Problem, Problems};
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
 /// Most parts of a file that a message names.
 const MOST_NAMED: usize = 16;
+
+impl<'a> SetComparison<'a> {
+    /// A transformed binary has the machine code, the wrappers and the form of one of the builds.
+    pub(super) fn check_host(
+        &self,
+        path: &TreePath,
+        builds: &[BinaryBuild],
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let installed = self.binaries(path);
+        if installed.is_empty() {
+            self.add_loss(path, FileLoss::BinaryAbsent, problems);
+        }
+        for (facts, elf) in installed {
+            let own: Vec<&BinaryBuild> = builds.iter().filter(|build| build.is_of(elf)).collect();
+            if own.is_empty() {
+                self.add_loss(path, FileLoss::OtherBinary, problems);
+            } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
+                self.add_loss(path, loss, problems);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_loss(&self, path: &TreePath, loss: FileLoss, problems: &mut Problems) {
+        let path = format!("{}/{path}", self.prefix);
+        problems.add(Problem::FileLost { path, loss });
+    }
+
+    /// The parts of the installed file that are those of no build. Of several builds, the one with most parts in
+    /// common counts.
+    fn other_bytes(
+        &self,
+        path: &TreePath,
+        facts: &FileFacts,
+        builds: &[&BinaryBuild],
+    ) -> Result<Option<FileLoss>> {
+        let mut least: Option<(&BinaryBuild, Vec<String>)> = None;
+        for build in builds {
+            let parts = other_parts(build, facts, path, self.excuses)?;
+            if parts.is_empty() {
+                return Ok(None);
+            }
+            if least.as_ref().is_none_or(|(_, known)| parts.len() < known.len()) {
+                least = Some((build, parts));
+            }
+        }
+        let shard = |build: &BinaryBuild| build.file.shard.clone();
+        Ok(least.map(|(build, parts)| FileLoss::OtherBytes { shard: shard(build), parts }))
+    }
+
+    /// The host binaries installed at `path`, of several versions of a package those of the newest.
+    fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, &'a HostElf)> {
+        let absolute = format!("{}/{path}", self.prefix);
+        let packages = twice::newest(self.packages).into_iter();
+        let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
+        let facts = nodes.filter_map(InstalledNode::facts);
+        let host = facts.filter_map(|facts| match &facts.class {
+            Class::Host(host) => Some((facts, &host.elf)),
+            _ => None,
+        });
+        host.collect()
+    }
+}
 
 /// The names of the parts of the file installed at `path` that are not those of `build` without its device code.
 pub(super) fn other_parts(
@@ -27,7 +96,7 @@ pub(super) fn other_parts(
     path: &TreePath,
     excuses: &Excuses,
 ) -> Result<Vec<String>> {
-    let found = with_search_paths(&build.content, facts, path, excuses)
+    let found = with_search_paths(&build.file.content, facts, path, excuses)
         .and_then(|content| parts(&content, facts));
     match found {
         Err(error) if !error.is_of_reading() => Ok(vec![error.message().to_owned()]),

@@ -8,7 +8,7 @@ use rockpack_base::formats::kpm;
 use rockpack_base::tree::{Node, TreePath};
 
 use super::split_inputs::{
-    self, ArchiveInput, ArchiveRows, BinaryBuild, SplitInputs, TransformedInput, UnclaimedCode,
+    self, ArchiveInput, ArchiveRows, BinaryBuild, InputFile, SplitInputs, TransformedInput,
 };
 use crate::input::artifact::Scan;
 use crate::report::Progress;
@@ -24,20 +24,17 @@ pub(in crate::verify) struct ArtifactInputs {
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
     pub(in crate::verify) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
-    /// Code objects of kernel archives that belong to no binary.
-    unclaimed: Vec<UnclaimedCode>,
+    /// Kernel archives with the code objects that belong to no binary.
+    unclaimed: Vec<ArchiveInput>,
 }
 
 /// The file of one shard at a path.
 pub(in crate::verify) enum Plain {
     /// A file, and the code objects of one that is device code: itself, or those of its bundles.
     File {
-        shard: String,
+        file: InputFile,
         sha256: Sha,
         device: Vec<DeviceEntry>,
-        /// The mode in the artifact.
-        mode: u32,
-        content: Content,
     },
     Link {
         target: String,
@@ -45,13 +42,17 @@ pub(in crate::verify) enum Plain {
     Directory,
 }
 
-/// A file of a shard.
-#[derive(Clone, Copy)]
-struct InputFile<'a> {
-    path: &'a TreePath,
-    shard: &'a str,
-    content: &'a Content,
-    mode: u32,
+impl Plain {
+    fn file(&self) -> Option<&InputFile> {
+        match self {
+            Self::File { file, .. } => Some(file),
+            Self::Link { .. } | Self::Directory => None,
+        }
+    }
+
+    pub(super) fn content(&self) -> Option<&Content> {
+        self.file().map(|file| &file.content)
+    }
 }
 
 /// A file and what was found in it.
@@ -68,7 +69,7 @@ impl ArtifactInputs {
     /// Reads all artifacts.
     pub(in crate::verify) fn read(scan: &Scan, progress: &dyn Progress) -> Result<Self> {
         let mut inputs = Self::default();
-        let mut files: Vec<InputFile<'_>> = Vec::new();
+        let mut files: Vec<(&TreePath, InputFile)> = Vec::new();
         for shard in &scan.shards {
             let prefixes = shard.artifacts.iter().flat_map(|artifact| &artifact.prefixes);
             for (path, node) in prefixes.flat_map(|prefix| &prefix.tree) {
@@ -80,32 +81,30 @@ impl ArtifactInputs {
                         inputs.add(path, Plain::Link { target: target.clone() })
                     }
                     Node::File { data, mode } => {
-                        let (shard, content, mode) = (shard.name.as_str(), data, *mode);
-                        files.push(InputFile { path, shard, content, mode });
+                        let (shard, content) = (shard.name.clone(), data.clone());
+                        files.push((path, InputFile { shard, content, mode: *mode }));
                     }
                 }
             }
         }
-        let found = read_each(&files, |file| file.content.len(), progress, examine_any);
+        let found = read_each(&files, |(_, file)| file.content.len(), progress, examine_any);
         let mut split = SplitInputs::default();
-        for (InputFile { path, shard, content, mode }, found) in files.iter().zip(found) {
+        for ((path, file), found) in files.into_iter().zip(found) {
             match found? {
                 ExaminedInput::Transformed(binary) => split.binary(path, binary),
                 ExaminedInput::Archive(rows) => {
-                    let (path, content, mode) = ((*path).clone(), (*content).clone(), *mode);
-                    split.archive(shard, ArchiveInput { path, rows, mode, content });
+                    split.archive(ArchiveInput { path: path.clone(), file, rows });
                 }
-                ExaminedInput::Manifest(listed) => split.manifest(shard, path, &listed),
+                ExaminedInput::Manifest(listed) => split.manifest(&file.shard, path, &listed),
                 ExaminedInput::Plain(plain) => inputs.add(path, plain),
                 ExaminedInput::Fat(build) => {
-                    inputs.fat.entry((*path).clone()).or_default().push(build)
+                    inputs.fat.entry(path.clone()).or_default().push(build);
                 }
             }
         }
-        for (shard, archive) in split.take_shipped(inputs.fat.keys()) {
-            let ArchiveInput { path, rows, mode, content } = archive;
+        for ArchiveInput { path, file, rows } in split.take_shipped(inputs.fat.keys()) {
             let device = rows.into_values().flatten().collect();
-            inputs.add(&path, plain(&shard, (&content, mode), device)?);
+            inputs.add(&path, plain(&file, device)?);
         }
         let (builds, unclaimed) = split.builds();
         for (path, build) in builds {
@@ -123,6 +122,13 @@ impl ArtifactInputs {
         self.plain.contains_key(path) || self.fat.contains_key(path)
     }
 
+    /// The modes of the files at an install-relative path.
+    pub(super) fn modes(&self, path: &TreePath) -> impl Iterator<Item = u32> {
+        let plain = self.plain.get(path).into_iter().flatten().filter_map(Plain::file);
+        let fat = self.fat.get(path).into_iter().flatten().map(|build| &build.file);
+        plain.chain(fat).map(|file| file.mode)
+    }
+
     /// The code objects of all builds of binaries.
     pub(in crate::verify) fn in_binaries(&self) -> impl Iterator<Item = &DeviceEntry> {
         self.fat.values().flatten().flat_map(|build| build.device.entries())
@@ -131,23 +137,19 @@ impl ArtifactInputs {
     /// The code objects of all files that are device code, and those of archives that belong to no
     /// binary.
     pub(in crate::verify) fn in_files(&self) -> impl Iterator<Item = CodeInFile<'_>> {
-        let files = self
-            .plain
-            .iter()
-            .flat_map(|(path, found)| found.iter().map(move |f| (path, f)))
-            .flat_map(|(path, found)| {
-                let (shard, device) = match found {
-                    Plain::File { shard, device, .. } => (shard.as_str(), device.as_slice()),
-                    Plain::Link { .. } | Plain::Directory => ("", [].as_slice()),
-                };
-                device.iter().map(move |entry| CodeInFile { path, shard, entry })
+        let files = self.plain.iter().flat_map(|(path, found)| {
+            let files = found.iter().filter_map(|plain| match plain {
+                Plain::File { file, device, .. } => Some((file, device)),
+                Plain::Link { .. } | Plain::Directory => None,
             });
-        let unclaimed = self.unclaimed.iter();
-        files.chain(unclaimed.map(|left| CodeInFile {
-            path: &left.path,
-            shard: &left.shard,
-            entry: &left.entry,
-        }))
+            let entries = files.flat_map(|(file, device)| device.iter().map(move |it| (file, it)));
+            entries.map(move |(file, entry)| CodeInFile { path, shard: &file.shard, entry })
+        });
+        let unclaimed = self.unclaimed.iter().flat_map(|ArchiveInput { path, file, rows }| {
+            let entries = rows.values().flatten();
+            entries.map(move |entry| CodeInFile { path, shard: &file.shard, entry })
+        });
+        files.chain(unclaimed)
     }
 }
 
@@ -160,36 +162,27 @@ pub(in crate::verify) struct CodeInFile<'a> {
 
 /// Examines a file of a shard. A build may package a file unchanged that this reader cannot take apart, such
 /// as an odd ELF file: a package must have it with the same bytes.
-fn examine_any(file: &InputFile<'_>) -> Result<ExaminedInput> {
-    let InputFile { path, shard, content, mode } = *file;
-    match examine(path, shard, (content, mode)) {
-        Err(error) if error.is_of_format() => {
-            Ok(ExaminedInput::Plain(plain(shard, (content, mode), Vec::new())?))
-        }
+fn examine_any((path, file): &(&TreePath, InputFile)) -> Result<ExaminedInput> {
+    match examine(path, file) {
+        Err(error) if error.is_of_format() => Ok(ExaminedInput::Plain(plain(file, Vec::new())?)),
         examined => examined,
     }
 }
 
-fn plain(shard: &str, (content, mode): (&Content, u32), device: Vec<DeviceEntry>) -> Result<Plain> {
-    let (shard, sha256, content) = (shard.to_owned(), content.sha256()?, content.clone());
-    Ok(Plain::File { shard, sha256, device, mode, content })
+fn plain(file: &InputFile, device: Vec<DeviceEntry>) -> Result<Plain> {
+    Ok(Plain::File { file: file.clone(), sha256: file.content.sha256()?, device })
 }
 
-/// Examines the file `content` with `mode` at an install-relative path. Fails if it cannot be read as the
-/// kind that it claims to be.
-pub(in crate::verify) fn examine(
-    path: &TreePath,
-    shard: &str,
-    (content, mode): (&Content, u32),
-) -> Result<ExaminedInput> {
+/// Examines a file at an install-relative path. Fails if it cannot be read as the kind that it claims to be.
+pub(in crate::verify) fn examine(path: &TreePath, file: &InputFile) -> Result<ExaminedInput> {
+    let content = &file.content;
     let _open = content.pin()?;
     if let Some(elf) = host_elf::read(content)? {
         if let Some(device) = originals::read(content, &elf)? {
-            let (shard, content) = (shard.to_owned(), content.clone());
-            let build = BinaryBuild { shard, device, code: elf.code, mode, content };
+            let build = BinaryBuild { file: file.clone(), device, code: elf.code };
             return Ok(ExaminedInput::Fat(build));
         }
-        if let Some(binary) = split_inputs::transformed(shard, (content, mode), &elf)? {
+        if let Some(binary) = split_inputs::transformed(file, &elf)? {
             return Ok(ExaminedInput::Transformed(binary));
         }
     }
@@ -202,5 +195,5 @@ pub(in crate::verify) fn examine(
         let files = manifest.archives.into_values().map(|archive| archive.file);
         return Ok(ExaminedInput::Manifest(files.collect()));
     }
-    Ok(ExaminedInput::Plain(plain(shard, (content, mode), originals::loose(content)?)?))
+    Ok(ExaminedInput::Plain(plain(file, originals::loose(content)?)?))
 }

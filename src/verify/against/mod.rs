@@ -6,16 +6,12 @@
 //! receipt; and no package may hold what the artifacts do not hold and no rule makes.
 
 pub(super) mod binaries;
-pub(super) mod builds;
-pub(super) mod debug_files;
+mod builds;
 pub(super) mod foreign;
-mod host;
 mod host_form;
 pub(super) mod inputs;
 mod plain;
-pub(super) mod prefix;
 pub(super) mod split_inputs;
-pub(super) mod wrapper_keys;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,11 +27,10 @@ use super::own::digest::Sha;
 use super::own::facts::{Class, FileFacts};
 use super::own::installed::{Installed, InstalledNode};
 use super::own::originals::DeviceEntry;
-use super::problem::{CodeLoss, CodeWitness, Misplacement, PackagePath, Problem, Problems};
-use builds::{Wrappers, check_builds};
+use super::problem::{ARTIFACTS, CodeLoss, PackagePath, Problem, Problems};
+use builds::{InstalledRows, WrapperKeys, check_builds};
 use inputs::{ArtifactInputs, CodeInFile};
 use split_inputs::BinaryBuild;
-use wrapper_keys::{InstalledRows, WrapperKeys};
 
 /// The packages of one format beside the artifacts.
 pub(super) struct SetComparison<'a> {
@@ -64,8 +59,7 @@ impl<'a> SetComparison<'a> {
                 continue;
             }
             self.check_host(path, builds, problems)?;
-            let installed = self.installed_code(path).map(|(code, _)| code);
-            check_builds(&Wrappers { path, keys: &keys, installed }, builds, problems);
+            check_builds(path, &keys, self.installed_code(path), builds, problems);
         }
         self.check_files_lost(problems);
         self.check_foreign(problems);
@@ -97,10 +91,10 @@ impl<'a> SetComparison<'a> {
         self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()
     }
 
-    /// Machine code and number of wrappers of the host binary installed at `path`.
-    pub(super) fn installed_code(&self, path: &TreePath) -> Option<(Sha, usize)> {
+    /// Machine code of the host binary installed at `path`.
+    fn installed_code(&self, path: &TreePath) -> Option<Sha> {
         self.at(path).into_iter().find_map(|node| match &node.facts()?.class {
-            Class::Host(host) => Some((host.elf.code, host.elf.wrappers.len())),
+            Class::Host(host) => Some(host.elf.code),
             _ => None,
         })
     }
@@ -128,8 +122,8 @@ impl<'a> SetComparison<'a> {
             }
         }
         for ((archive, other), count) in others {
-            let misplacement = Misplacement::Contradiction { archive, other, count };
-            problems.add(Problem::CodeObjectMisplaced { misplacement });
+            let reason = format!("has other code than {other} under {count} of its keys");
+            problems.add(Problem::CodeObjectMisplaced { place: archive.to_string(), reason });
         }
         rows
     }
@@ -148,15 +142,15 @@ impl<'a> SetComparison<'a> {
                     keys.get(entry).is_none() && !self.excuses.absence(&entry.sha256)
                 });
                 for entry in lost {
-                    let shard = build.shard.clone();
+                    let shard = build.file.shard.clone();
                     let loss = CodeLoss::OfWrapper { shard, wrapper: index };
-                    problems.add(lost_code(path, entry, loss));
+                    problems.add(lost_code(path.as_str(), entry, loss));
                 }
             }
             let unreferenced = build.device.unreferenced.iter();
             for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
-                let loss = CodeLoss::WithoutWrapper { shard: build.shard.clone() };
-                problems.add(lost_code(path, entry, loss));
+                let loss = CodeLoss::WithoutWrapper { shard: build.file.shard.clone() };
+                problems.add(lost_code(path.as_str(), entry, loss));
             }
         }
     }
@@ -173,7 +167,7 @@ impl<'a> SetComparison<'a> {
         for CodeInFile { path, shard, entry } in self.inputs.in_files() {
             if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
                 let loss = CodeLoss::OfFile { shard: shard.to_owned() };
-                problems.add(lost_code(path, entry, loss));
+                problems.add(lost_code(path.as_str(), entry, loss));
             }
         }
     }
@@ -190,7 +184,8 @@ impl<'a> SetComparison<'a> {
             }
             _ => None,
         });
-        all_kept && fat.is_some_and(|sha256| build.content.sha256().is_ok_and(|own| own == sha256))
+        let is_build = |sha256: Sha| build.file.content.sha256().is_ok_and(|own| own == sha256);
+        all_kept && fat.is_some_and(is_build)
     }
 
     /// All device code of the packages comes from the artifacts.
@@ -206,7 +201,7 @@ impl<'a> SetComparison<'a> {
                         file: package.at(path),
                         position,
                         sha256: (*sha256).into(),
-                        unknown_to: CodeWitness::Artifacts,
+                        unknown_to: ARTIFACTS,
                     });
                 }
             }
@@ -214,7 +209,7 @@ impl<'a> SetComparison<'a> {
     }
 }
 
-fn lost_code(path: &TreePath, entry: &DeviceEntry, loss: CodeLoss) -> Problem {
-    let (path, target) = (path.to_string(), entry.target.clone());
+fn lost_code(path: &str, entry: &DeviceEntry, loss: CodeLoss) -> Problem {
+    let (path, target) = (path.to_owned(), entry.target.clone());
     Problem::CodeObjectLost { path, target, sha256: hex(&entry.sha256), loss }
 }

@@ -22,15 +22,21 @@ use crate::verify::own::digest::Sha;
 use crate::verify::own::host_elf::{HIPK, HostElf};
 use crate::verify::own::originals::{self, DeviceCode, DeviceEntry};
 
+/// A file of a shard.
+#[derive(Clone)]
+pub(in crate::verify) struct InputFile {
+    pub(in crate::verify) shard: String,
+    pub(in crate::verify) content: Content,
+    /// The mode in the artifact.
+    pub(in crate::verify) mode: u32,
+}
+
 /// One shard's build of a binary.
 pub(in crate::verify) struct BinaryBuild {
-    pub(in crate::verify) shard: String,
+    pub(in crate::verify) file: InputFile,
     pub(in crate::verify) device: DeviceCode,
     /// SHA-256 of its machine code.
     pub(in crate::verify) code: Sha,
-    /// The mode in the artifact.
-    pub(in crate::verify) mode: u32,
-    pub(in crate::verify) content: Content,
 }
 
 impl BinaryBuild {
@@ -42,34 +48,21 @@ impl BinaryBuild {
 
 /// A transformed binary of a shard.
 pub(in crate::verify) struct TransformedInput {
-    pub(in crate::verify) shard: String,
-    pub(in crate::verify) kernel_name: String,
-    pub(in crate::verify) wrappers: usize,
-    /// SHA-256 of its machine code.
-    pub(in crate::verify) code: Sha,
-    /// The mode in the artifact.
-    pub(in crate::verify) mode: u32,
-    pub(in crate::verify) content: Content,
+    kernel_name: String,
+    wrappers: usize,
+    /// The build, whose device code is in archives.
+    build: BinaryBuild,
 }
 
 /// The rows of an archive: `<kernel_name>#<co_index>` → its code objects.
 pub(in crate::verify) type ArchiveRows = BTreeMap<String, Vec<DeviceEntry>>;
 
-/// A code object of an archive that no binary of its shard claims.
-pub(in crate::verify) struct UnclaimedCode {
-    pub(in crate::verify) shard: String,
-    /// Install-relative path of the archive.
-    pub(in crate::verify) path: TreePath,
-    pub(in crate::verify) entry: DeviceEntry,
-}
-
 /// A kernel archive of a shard.
 pub(in crate::verify) struct ArchiveInput {
+    /// The install-relative path.
     pub(in crate::verify) path: TreePath,
+    pub(in crate::verify) file: InputFile,
     pub(in crate::verify) rows: ArchiveRows,
-    /// The mode in the artifact.
-    pub(in crate::verify) mode: u32,
-    pub(in crate::verify) content: Content,
 }
 
 /// The archives and transformed binaries of all shards.
@@ -82,22 +75,16 @@ pub(in crate::verify) struct SplitInputs {
     listed: BTreeMap<String, BTreeSet<TreePath>>,
 }
 
-/// The host ELF `content` as a transformed binary, if it is one.
+/// A host ELF as a transformed binary, if it is one.
 pub(in crate::verify) fn transformed(
-    shard: &str,
-    (content, mode): (&Content, u32),
+    file: &InputFile,
     elf: &HostElf,
 ) -> Result<Option<TransformedInput>> {
     let wrappers = elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPK).count();
-    let marker = crate::verify::own::facts::marker(content, elf)?;
-    Ok(marker.map(|marker| TransformedInput {
-        shard: shard.to_owned(),
-        kernel_name: marker.kernel_name,
-        wrappers,
-        code: elf.code,
-        mode,
-        content: content.clone(),
-    }))
+    let marker = crate::verify::own::facts::marker(&file.content, elf)?;
+    let (file, device, code) = (file.clone(), DeviceCode::default(), elf.code);
+    let build = BinaryBuild { file, device, code };
+    Ok(marker.map(|it| TransformedInput { kernel_name: it.kernel_name, wrappers, build }))
 }
 
 /// The rows of the archive that fills `content`; `None` if it is no archive.
@@ -153,9 +140,9 @@ impl SplitInputs {
         self.binaries.push((path.clone(), binary));
     }
 
-    /// Adds an archive of a shard.
-    pub(in crate::verify) fn archive(&mut self, shard: &str, archive: ArchiveInput) {
-        self.archives.entry(shard.to_owned()).or_default().push(archive);
+    /// Adds an archive.
+    pub(in crate::verify) fn archive(&mut self, archive: ArchiveInput) {
+        self.archives.entry(archive.file.shard.clone()).or_default().push(archive);
     }
 
     /// Adds the manifest at `path` of a shard, which lists `files` beside it.
@@ -167,12 +154,11 @@ impl SplitInputs {
         self.listed.entry(shard.to_owned()).or_default().extend(beside);
     }
 
-    /// Takes out the archives that components ship, each with its shard. `fat` are the paths of
-    /// binaries that were not split.
+    /// Takes out the archives that components ship. `fat` are the paths of binaries that were not split.
     pub(in crate::verify) fn take_shipped<'a>(
         &'a mut self,
         fat: impl Iterator<Item = &'a TreePath>,
-    ) -> Vec<(String, ArchiveInput)> {
+    ) -> Vec<ArchiveInput> {
         let Self { binaries, archives, listed, .. } = self;
         let names = binaries.iter().flat_map(|(path, it)| [path.as_str(), &it.kernel_name]);
         let mut asked: BTreeSet<&str> = names.collect();
@@ -184,36 +170,24 @@ impl SplitInputs {
                 let is_split_off = is_listed || is_in_kernel_folder(archive.path.as_str());
                 !is_split_off && !archive.rows.keys().any(|key| asked.contains(kernel_name(key)))
             });
-            shipped.extend(found.map(|archive| (shard.clone(), archive)));
+            shipped.extend(found);
         }
         shipped
     }
 
-    /// The builds that the binaries were made from, and the code objects that are left.
-    pub(in crate::verify) fn builds(
-        mut self,
-    ) -> (Vec<(TreePath, BinaryBuild)>, Vec<UnclaimedCode>) {
+    /// The builds that the binaries were made from, and the archives with the code objects that are left.
+    pub(in crate::verify) fn builds(mut self) -> (Vec<(TreePath, BinaryBuild)>, Vec<ArchiveInput>) {
         let mut builds = Vec::new();
-        for (path, binary) in std::mem::take(&mut self.binaries) {
-            let by_wrapper = (0..binary.wrappers)
-                .map(|index| self.take(&binary.shard, &format!("{}#{index}", binary.kernel_name)))
+        for (path, TransformedInput { kernel_name, wrappers, mut build }) in
+            std::mem::take(&mut self.binaries)
+        {
+            let by_wrapper = (0..wrappers)
+                .map(|index| self.take(&build.file.shard, &format!("{kernel_name}#{index}")))
                 .map(Arc::new);
-            let device = DeviceCode { by_wrapper: by_wrapper.collect(), unreferenced: Vec::new() };
-            let TransformedInput { shard, code, mode, content, .. } = binary;
-            builds.push((path, BinaryBuild { shard, device, code, mode, content }));
+            build.device.by_wrapper = by_wrapper.collect();
+            builds.push((path, build));
         }
-        let archives = self.archives.into_iter().flat_map(|(shard, archives)| {
-            archives.into_iter().map(move |archive| (shard.clone(), archive))
-        });
-        let left = archives.flat_map(|(shard, ArchiveInput { path, rows, .. })| {
-            let entries = rows.into_values().flatten();
-            entries.map(move |entry| UnclaimedCode {
-                shard: shard.clone(),
-                path: path.clone(),
-                entry,
-            })
-        });
-        (builds, left.collect())
+        (builds, self.archives.into_values().flatten().collect())
     }
 
     fn take(&mut self, shard: &str, key: &str) -> Vec<DeviceEntry> {

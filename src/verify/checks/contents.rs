@@ -7,15 +7,14 @@ use rockpack_base::gfx::{BaseArch, Target};
 
 use super::excuses::Excuses;
 use super::set_archives::shipped;
+use crate::report::words::few;
 use crate::verify::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::verify::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::verify::own::index::{arch_family_at, serves_all};
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{
-    ForeignCode, ManifestFault, PackagePath, Problem, ProblemPlace, Problems,
-};
+use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems, SetFault};
 
 /// Packages that belong together, and what a single one does not tell.
 pub(in crate::verify) struct Together<'a> {
@@ -81,8 +80,8 @@ impl CheckedFile<'_> {
         self.problems.add(Problem::BadArchive { file: self.place(), reason });
     }
 
-    fn foreign(&mut self, found: ForeignCode) {
-        self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), found });
+    fn foreign(&mut self, reason: String) {
+        self.problems.add(Problem::ForeignArch { place: ProblemPlace::File(self.place()), reason });
     }
 
     fn hosted(&mut self, reason: impl Into<String>) {
@@ -160,11 +159,11 @@ impl CheckedFile<'_> {
         for arch in archs.iter().filter(|arch| !self.serves(arch)).collect::<Vec<_>>() {
             let others = self.set.iter().filter(|other| other.says_it_is_for(arch));
             for other in others.filter(|other| !other.has_file(self.path, sha256)) {
-                self.foreign(ForeignCode::Bundle {
-                    arch: arch.clone(),
-                    archs: self.package.stated_archs.clone().unwrap_or_default(),
-                    other: other.file.clone(),
-                });
+                let own = few(self.package.stated_archs.as_deref().unwrap_or_default(), 5);
+                let other = &other.file;
+                self.foreign(format!(
+                    "is a bundle for {own} and {arch}, and {other} has no equal file"
+                ));
             }
         }
     }
@@ -175,7 +174,7 @@ impl CheckedFile<'_> {
             && !self.package.states(arch)
             && !self.serves_family(arch)
         {
-            self.foreign(ForeignCode::Code { arch: arch.clone(), archs: own.clone() });
+            self.foreign(format!("holds code for {arch}; the package is for {}", few(own, 5)));
         }
     }
 
@@ -194,8 +193,9 @@ impl CheckedFile<'_> {
         if let Some(own) = &self.package.stated_archs
             && !archs.iter().any(|arch| own.iter().any(|own| own == arch.as_str()))
         {
-            let indexed = archs.iter().cloned().collect();
-            self.foreign(ForeignCode::Index { indexed, archs: own.clone() });
+            let indexed: Vec<&BaseArch> = archs.iter().collect();
+            let (indexed, own) = (few(&indexed, 5), few(own, 5));
+            self.foreign(format!("is an index for {indexed}; the package is for {own}"));
         }
     }
 
@@ -267,8 +267,7 @@ impl CheckedFile<'_> {
             Claimed::Device | Claimed::Archive => self.bad_archive(reason),
             Claimed::Database => self.problems.add(Problem::BadDatabase { file, reason }),
             Claimed::Manifest => {
-                let fault = ManifestFault::Wrong { reason };
-                self.problems.add(Problem::BadManifest { file, fault });
+                self.problems.add(Problem::BadManifest { file, fault: SetFault::wrong(reason) });
             }
         }
     }

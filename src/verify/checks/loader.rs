@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_base::gfx::{BaseArch, Target};
 
 use crate::verify::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
-use crate::verify::problem::RowLack;
+use crate::verify::problem::SetFault;
 
 /// Most features of one arch that are tried in all combinations; two exist.
 const FEATURE_LIMIT: usize = 8;
@@ -62,7 +62,7 @@ impl<'a> Loader<'a> {
 
     /// The faults of the wrapper with this key: devices that can run its code, but find
     /// none or a less specific one.
-    pub(in crate::verify) fn faults(&self, key: &str) -> Vec<RowLack> {
+    pub(in crate::verify) fn faults(&self, key: &str) -> Vec<SetFault> {
         let Some(rows) = self.archive.rows.get(key) else {
             return Vec::new();
         };
@@ -92,19 +92,24 @@ fn fault(
     device: &Target,
     listed: &Option<Target>,
     code: &BTreeMap<&str, &CodeObjectFacts>,
-) -> Option<RowLack> {
+) -> Option<SetFault> {
     let running = code.iter().filter(|(target, facts)| {
         let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
         row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
     });
     let best = running.map(|(_, facts)| fixed(facts)).max()?;
     let Some(listed) = listed else {
-        return Some(RowLack::NotListed { device: device.clone() });
+        return Some(SetFault::absent(format!(
+            "{device} finds nothing that is listed, although there is code for it"
+        )));
     };
-    let (device, listed) = (device.clone(), listed.clone());
     match code.get(listed.to_string().as_str()) {
-        None => Some(RowLack::WithoutRow { device, listed }),
-        Some(found) if fixed(found) < best => Some(RowLack::LessSpecific { device, listed }),
+        None => {
+            Some(SetFault::wrong(format!("{device} looks for {listed}, for which there is no row")))
+        }
+        Some(found) if fixed(found) < best => Some(SetFault::wrong(format!(
+            "{device} finds the code of {listed}, and there is more specific code"
+        ))),
         Some(_) => None,
     }
 }
@@ -122,7 +127,7 @@ mod tests {
     use super::*;
 
     /// An archive with one wrapper: row → target in the header of its code object.
-    fn faults(rows: &[(&str, &str)], listed: &[&str]) -> Vec<RowLack> {
+    fn faults(rows: &[(&str, &str)], listed: &[&str]) -> Vec<SetFault> {
         let mut archive = ArchiveFacts {
             listed: listed.iter().map(|t| (*t).to_owned()).collect(),
             ..ArchiveFacts::default()
@@ -158,9 +163,8 @@ mod tests {
         let listed = ["gfx90a:xnack+", "gfx90a"];
         let found = faults(&[("gfx90a", "gfx90a")], &listed);
         assert_eq!(found.len(), 2, "both devices with XNACK: {found:?}");
-        for lack in &found {
-            let RowLack::WithoutRow { listed, .. } = lack else { panic!("{found:?}") };
-            assert_eq!(listed.to_string(), "gfx90a:xnack+", "{found:?}");
+        for fault in &found {
+            assert!(fault.reason.ends_with("looks for gfx90a:xnack+, for which there is no row"));
         }
     }
 

@@ -8,10 +8,10 @@ use super::listings::{ManifestListing, listings};
 use super::scope::Scope;
 use super::set_archives::{Archives, archives, damaged};
 use crate::report::words::few;
-use crate::verify::own::archive::{ArchiveFacts, Nature};
+use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, InstalledNode};
-use crate::verify::problem::{ManifestFault, Problem, Problems};
+use crate::verify::problem::{Problem, Problems, SetFault};
 
 /// Whether every archive that a manifest lists is there.
 pub(in crate::verify) fn are_complete(packages: &[&Installed]) -> bool {
@@ -30,7 +30,7 @@ impl ManifestListing<'_> {
         packages: &[&Installed],
         archives: &Archives<'_>,
         damaged: &BTreeSet<&str>,
-    ) -> Vec<ManifestFault> {
+    ) -> Vec<SetFault> {
         let mut faults = Vec::new();
         for (arch, stated) in &self.manifest.archives {
             let archive = format!("_{arch}.kpack");
@@ -40,8 +40,9 @@ impl ManifestListing<'_> {
             let mut files = packages.iter().flat_map(|package| package.files());
             if let Some((path, _)) = files.find(|(_, facts)| is_code_for(&facts.class, arch)) {
                 let archive = self.beside(&stated.file);
-                let (arch, path) = (arch.clone(), path.to_owned());
-                faults.push(ManifestFault::ArchGone { archive, arch, path });
+                faults.push(SetFault::absent(format!(
+                    "lists {archive}, which is not there, and {path} is for {arch}"
+                )));
             }
         }
         faults
@@ -56,7 +57,7 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
         if listing.prefix().is_none() {
             let Manifest { component_name, prefix, .. } = listing.manifest;
             let reason = format!("says it is {component_name}.kpm in a folder of {prefix}");
-            add(&listing, ManifestFault::Wrong { reason }, problems);
+            add(&listing, SetFault::wrong(reason), problems);
         }
         if scope == Scope::Prefix {
             for fault in listing.unserved(packages, &archives, &damaged) {
@@ -78,12 +79,13 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
         return;
     }
     for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
-        let (file, fault) = (package.at(path), ManifestFault::NotListed);
+        let fault = SetFault::absent("no manifest of the set lists it");
+        let file = package.at(path);
         problems.add(Problem::BadManifest { file, fault });
     }
 }
 
-fn add(listing: &ManifestListing<'_>, fault: ManifestFault, problems: &mut Problems) {
+fn add(listing: &ManifestListing<'_>, fault: SetFault, problems: &mut Problems) {
     let file = listing.package.at(listing.path);
     problems.add(Problem::BadManifest { file, fault });
 }
@@ -97,9 +99,9 @@ fn faults(
     stated: &ManifestArchive,
     path: &str,
     archives: &Archives<'_>,
-) -> Vec<ManifestFault> {
+) -> Vec<SetFault> {
     let Some((package, archive)) = archives.get(path) else {
-        return vec![ManifestFault::ArchiveAbsent { archive: path.to_owned() }];
+        return vec![SetFault::absent(format!("lists {path}, which is not there"))];
     };
     let mut reasons = Vec::new();
     if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)
@@ -108,26 +110,9 @@ fn faults(
         let (size, stated) = (facts.size, stated.size);
         reasons.push(format!("says that {path} has {stated} bytes, and it has {size}"));
     }
-    let count = stated.kernel_count;
-    if !kernel_counts(archive).contains(&count) {
-        reasons.push(format!("says that {path} has {count} kernels, and it has other rows"));
-    }
     if !archive.listed.iter().all(|target| target.split(':').next() == Some(arch)) {
         let targets = few(&archive.listed, 5);
         reasons.push(format!("lists {path} for {arch}, and it is for {targets}"));
     }
-    reasons.into_iter().map(|reason| ManifestFault::Wrong { reason }).collect()
-}
-
-/// How many code objects wrappers name in an archive, without copies of generic code. Rows for full target IDs
-/// may repeat another row's code object, so there is a least and a greatest count.
-fn kernel_counts(archive: &ArchiveFacts) -> std::ops::RangeInclusive<u64> {
-    let copied = archive.entries().filter(|row| row.is_copy());
-    let copied: BTreeSet<(&str, &str)> = copied.map(|row| (row.key, row.target)).collect();
-    let own = archive.rows.iter().flat_map(|(key, targets)| {
-        let own = targets.iter().filter(|(target, _)| !copied.contains(&(key, target)));
-        own.map(move |(_, ordinal)| (key, ordinal))
-    });
-    let distinct: BTreeSet<_> = own.clone().collect();
-    distinct.len() as u64..=own.count() as u64
+    reasons.into_iter().map(SetFault::wrong).collect()
 }

@@ -13,7 +13,7 @@ use super::set_archives::{Archives, archives, damaged};
 use super::transformed::{TransformedBinary, transformed};
 use crate::verify::own::archive::ArchiveFacts;
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{PackagePath, Problem, Problems, RowLack};
+use crate::verify::problem::{PackagePath, Problem, Problems, SetFault};
 
 impl TransformedBinary<'_> {
     /// The paths of the archives that the marker leads to, each with the arch in its name.
@@ -126,8 +126,8 @@ fn check_archive(
     };
     for wrapper in 0..binary.host.elf.wrappers.len() {
         let key = binary.key(wrapper);
-        for lack in loader.faults(&key) {
-            problems.add(Problem::RowMissing { file: at.clone(), key: key.clone(), lack });
+        for fault in loader.faults(&key) {
+            problems.add(Problem::RowMissing { file: at.clone(), key: key.clone(), fault });
         }
     }
 }
@@ -153,8 +153,11 @@ fn check_copies(
         let Ok(loader) = Loader::new(own, arch) else { continue };
         for key in (0..binary.host.elf.wrappers.len()).map(|wrapper| binary.key(wrapper)) {
             if loader.hides(general, &key) {
-                let lack = RowLack::OnlyGeneric { arch: arch.clone(), generic: generic.clone() };
-                problems.add(Problem::RowMissing { file: package.at(path), key, lack });
+                let fault = SetFault::wrong(format!(
+                    "{arch} has no row, and loaders stop here with an error, although there is code for \
+                     {generic}: build the set again, which copies it here"
+                ));
+                problems.add(Problem::RowMissing { file: package.at(path), key, fault });
             }
         }
     }
@@ -171,8 +174,8 @@ fn check_served(
     for wrapper in wrappers.filter(|wrapper| !excuses.has_no_code(binary.path, *wrapper)) {
         let key = binary.key(wrapper);
         if !found.iter().any(|archive| archive.rows.contains_key(&key)) {
-            let (file, lack) = (binary.package.at(binary.path), RowLack::Everywhere);
-            problems.add(Problem::RowMissing { file, key, lack });
+            let fault = SetFault::absent("no archive has a row for it, and no finding says why");
+            problems.add(Problem::RowMissing { file: binary.package.at(binary.path), key, fault });
         }
     }
 }

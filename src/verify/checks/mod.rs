@@ -1,8 +1,7 @@
 //! The checks of packages: each by itself, those of a set among each other, and against their
-//! receipts and documents.
+//! receipts.
 
 pub(super) mod contents;
-pub(super) mod documents;
 pub(super) mod excuses;
 pub(super) mod lengths;
 pub(super) mod listings;
@@ -16,7 +15,7 @@ pub(super) mod receipt;
 mod relations;
 pub(super) mod scope;
 pub(super) mod set_archives;
-mod transformed;
+pub(super) mod transformed;
 pub(super) mod twice;
 
 use rockpack_base::error::Result;

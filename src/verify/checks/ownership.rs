@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scope::Scope;
 use crate::package::Format;
 use crate::verify::own::installed::{Installed, InstalledNode, Side};
-use crate::verify::problem::{OWNED_TWICE, PathConflict, Problem, Problems};
+use crate::verify::problem::{OWNED_TWICE, Problem, Problems};
 
 /// The folder in which rpm's packages of debug files share files.
 const SHARED: &str = "/usr/lib/debug/.build-id/";
@@ -30,9 +30,9 @@ pub(in crate::verify) fn check(packages: &[&Installed], scope: Scope, problems: 
                 Some(first) if first.package.name == package.name => {}
                 Some(first) => {
                     if let Some(sharing) = bad_sharing(path, first, &owner, scope) {
-                        let (first, second) = (first.package.file.clone(), package.file.clone());
-                        let conflict = PathConflict::Owners { sharing, first, second };
-                        problems.add(Problem::PathOwnedTwice { path: path.clone(), conflict });
+                        let (path, first) = (path.clone(), &first.package.file);
+                        let reason = format!("{sharing}: {first} and {}", package.file);
+                        problems.add(Problem::PathOwnedTwice { path, reason });
                     }
                 }
             }
@@ -74,12 +74,11 @@ fn check_above(owners: &BTreeMap<&str, PathOwner<'_>>, problems: &mut Problems) 
         let owned = above.filter_map(|above| Some((above, owners.get(above)?)));
         for (above, other) in owned {
             if !is_directory(other.node) {
-                let conflict = PathConflict::BelowFile {
-                    above: above.to_owned(),
-                    other: other.package.file.clone(),
-                    package: owner.package.file.clone(),
-                };
-                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), conflict });
+                let (package, other) = (&owner.package.file, &other.package.file);
+                let reason = format!(
+                    "lies below {above}, which is no directory in {other}; it comes with {package}"
+                );
+                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), reason });
             }
         }
     }

@@ -15,11 +15,12 @@ use rockpack_base::tree::TreePath;
 
 use super::excuses::Excuses;
 use crate::input::database::DatabaseRole;
+use crate::report::words::few;
 use crate::verify::own::archive::Nature;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::index::{self, DatabaseFileKind};
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{PartnerLack, Problem, Problems};
+use crate::verify::problem::{Problem, Problems, SetFault};
 
 /// Code or an index of a database.
 struct Single<'a> {
@@ -67,22 +68,22 @@ pub(in crate::verify) fn check(
         if !is_open
             && !single.is_standalone()?
             && !excuses.leaves_unpaired(single.path)
-            && let Some(lack) = single.partner_lack(&partners)
+            && let Some(fault) = single.partner_fault(&partners)
         {
-            add(single, lack, problems);
+            add(single, fault, problems);
         }
         if !excuses.leaves_unresolved(single.path) {
-            for lack in single.reference_lacks(&beside) {
-                add(single, lack, problems);
+            for fault in single.reference_faults(&beside) {
+                add(single, fault, problems);
             }
         }
     }
     Ok(())
 }
 
-fn add(single: &Single<'_>, lack: PartnerLack, problems: &mut Problems) {
+fn add(single: &Single<'_>, fault: SetFault, problems: &mut Problems) {
     let file = single.package.at(single.path);
-    problems.add(Problem::DatabaseUnpaired { file, lack });
+    problems.add(Problem::DatabaseUnpaired { file, fault });
 }
 
 /// The file at `path` with its kind, if it is code or an index.
@@ -148,7 +149,7 @@ impl Single<'_> {
         reaches(self.package, other.package)
     }
 
-    fn partner_lack(&self, partners: &Partners<'_>) -> Option<PartnerLack> {
+    fn partner_fault(&self, partners: &Partners<'_>) -> Option<SetFault> {
         let (kind, wanted) = match self.kind {
             DatabaseFileKind::Code => (DatabaseFileKind::Index, "index"),
             DatabaseFileKind::Index => (DatabaseFileKind::Code, "code object"),
@@ -160,15 +161,20 @@ impl Single<'_> {
             .filter(|other| other.stem == self.stem || self.serves_with(other))
             .collect();
         match holders.first() {
-            None if all.is_none() => Some(PartnerLack::Absent { wanted, archs: Vec::new() }),
             None => {
-                let archs = self.archs.iter().cloned().collect();
-                Some(PartnerLack::Absent { wanted, archs })
+                let archs: Vec<&BaseArch> = self.archs.iter().filter(|_| all.is_some()).collect();
+                let archs = match archs.as_slice() {
+                    [] => String::new(),
+                    archs => format!(" for {}", few(archs, 5)),
+                };
+                Some(SetFault::absent(format!("has no {wanted} of its name{archs} beside it")))
             }
             Some(_) if holders.iter().any(|holder| self.reaches(holder)) => None,
             Some(holder) => {
-                let package = holder.package.file.clone();
-                Some(PartnerLack::Elsewhere { wanted, package })
+                let package = &holder.package.file;
+                Some(SetFault::wrong(format!(
+                    "its {wanted} is in {package}, which it does not need"
+                )))
             }
         }
     }
@@ -182,7 +188,7 @@ impl Single<'_> {
     }
 
     /// Files that an index refers to and that are not beside it.
-    fn reference_lacks(&self, beside: &Beside<'_>) -> Vec<PartnerLack> {
+    fn reference_faults(&self, beside: &Beside<'_>) -> Vec<SetFault> {
         let Class::Index(index) = self.class else {
             return Vec::new();
         };
@@ -190,10 +196,10 @@ impl Single<'_> {
             let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
             self.expects(&archs)
         });
-        expected.filter_map(|names| self.reference_lack(&names, beside)).collect()
+        expected.filter_map(|names| self.reference_fault(&names, beside)).collect()
     }
 
-    fn reference_lack(&self, names: &[String], beside: &Beside<'_>) -> Option<PartnerLack> {
+    fn reference_fault(&self, names: &[String], beside: &Beside<'_>) -> Option<SetFault> {
         let found: Vec<_> = names
             .iter()
             .filter_map(|name| beside.get(&(self.folder, name.as_str())))
@@ -201,11 +207,15 @@ impl Single<'_> {
             .collect();
         let reference = names.first().cloned().unwrap_or_default();
         match found.first() {
-            None => Some(PartnerLack::ReferenceAbsent { reference }),
+            None => {
+                Some(SetFault::absent(format!("refers to {reference}, which is not beside it")))
+            }
             Some(_) if found.iter().any(|other| self.reaches(other)) => None,
             Some(other) => {
-                let package = other.package.file.clone();
-                Some(PartnerLack::ReferenceElsewhere { reference, package })
+                let package = &other.package.file;
+                Some(SetFault::wrong(format!(
+                    "refers to {reference}, which is in {package}, which it does not need"
+                )))
             }
         }
     }

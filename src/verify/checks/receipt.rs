@@ -1,4 +1,4 @@
-//! What a receipt proves: all packages or wheels that it names are there, with its digests, no others are, and
+//! Compares packages and wheels with their receipt: all that it names are there, with its digests, no others are, and
 //! every code object is at its place.
 //!
 //! A file with the digest of the receipt is the recorded one, so nothing in it is compared field by field.
@@ -18,7 +18,7 @@ use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::installed::{Installed, Side};
 use crate::verify::own::wheel::Wheel;
-use crate::verify::problem::{CodeLoss, CodeWitness, Problem, Problems, ReceiptLack, RecordFault};
+use crate::verify::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
 /// package that states none is for host files, though all its code may be device code that stays there.
@@ -62,7 +62,7 @@ pub(in crate::verify) fn check(
     }
 }
 
-/// Compares SPDX documents with the digests that the receipt states of them.
+/// Compares SPDX documents next to the packages with those of the receipt. Receipts of schema 3 name none.
 pub(in crate::verify) fn check_documents(
     receipt: &Receipt,
     documents: &[PathBuf],
@@ -72,6 +72,8 @@ pub(in crate::verify) fn check_documents(
     for path in documents {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let Some(record) = receipt.spdx.iter().find(|record| record.file_name == file) else {
+            let unknown = [&file].into_iter().filter(|_| !receipt.spdx.is_empty());
+            add_lacks(unknown, ReceiptLack::Record, problems);
             continue;
         };
         let content = Content::open(path, budget)?;
@@ -147,18 +149,19 @@ fn check_code(receipt: &Receipt, set: &[&Installed], problems: &mut Problems) {
     let files: BTreeMap<&str, &FileFacts> =
         set.iter().flat_map(|package| package.files()).collect();
     for record in receipt.all_code_objects() {
-        let fault = match files.get(record.place.path()) {
-            None => RecordFault::NotInstalled,
-            Some(facts) if is_at_its_place(record, facts) => continue,
-            Some(_) => RecordFault::NotAtPlace { key: key(&record.place).map(str::to_owned) },
-        };
         let installed = record.place.path().to_owned();
+        let loss = match files.get(record.place.path()) {
+            None => CodeLoss::NotInstalled { installed },
+            Some(facts) if is_at_its_place(record, facts) => continue,
+            Some(_) => {
+                CodeLoss::NotAtPlace { installed, key: key(&record.place).map(str::to_owned) }
+            }
+        };
         let path = match &record.place {
             CodeObjectPlace::Archive { binary, .. } => binary.clone(),
             CodeObjectPlace::File { file, .. } => file.clone(),
         };
         let (target, sha256) = (record.target.clone(), record.sha256.clone());
-        let loss = CodeLoss::Recorded { installed, fault };
         problems.add(Problem::CodeObjectLost { path, target, sha256, loss });
     }
     let known: BTreeSet<&str> =
@@ -168,7 +171,7 @@ fn check_code(receipt: &Receipt, set: &[&Installed], problems: &mut Problems) {
             for (position, sha256) in facts.code_objects() {
                 let sha256 = Sha256Digest::from(*sha256);
                 if !known.contains(sha256.to_string().as_str()) {
-                    let (file, unknown_to) = (package.at(path), CodeWitness::Receipt);
+                    let (file, unknown_to) = (package.at(path), RECEIPT);
                     problems.add(Problem::CodeObjectForeign { file, position, sha256, unknown_to });
                 }
             }

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 
 use crate::package::resolver::Resolver;
 use crate::package::{Comparison, RelationKind, required_paths};
+use crate::report::words::few;
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{DependencyLack, Problem, Problems};
+use crate::verify::problem::{Problem, Problems};
 
 /// The relations by which packages exclude each other, with their fields.
 const EXCLUSIONS: [(RelationKind, &str); 3] = [
@@ -21,8 +22,8 @@ const EXCLUSIONS: [(RelationKind, &str); 3] = [
 /// Checks the packages of one format; `set` has the same.
 pub(super) fn check(packages: &[&Installed], set: &Resolver<'_, '_>, problems: &mut Problems) {
     for (at, package) in packages.iter().enumerate() {
-        for lack in lacks(package, packages, set) {
-            problems.add(Problem::DependencyMissing { package: package.file.clone(), lack });
+        for reason in lacks(package, packages, set) {
+            problems.add(Problem::DependencyMissing { package: package.file.clone(), reason });
         }
         check_exclusions(at, packages, set, problems);
     }
@@ -30,27 +31,24 @@ pub(super) fn check(packages: &[&Installed], set: &Resolver<'_, '_>, problems: &
 
 /// Dependencies that the set has in other versions, required paths that clients do not find, and that a kernel
 /// package is not tied to its host.
-fn lacks(
-    package: &Installed,
-    packages: &[&Installed],
-    set: &Resolver<'_, '_>,
-) -> Vec<DependencyLack> {
+fn lacks(package: &Installed, packages: &[&Installed], set: &Resolver<'_, '_>) -> Vec<String> {
     let mut lacks = Vec::new();
     for requirement in package.declared.needs() {
         if set.holds(requirement, &|_| true) == Some(false) {
-            let offered = set.offering_any(requirement, |_| true);
-            let requirement = requirement.to_string();
-            lacks.push(DependencyLack::OtherVersion { requirement, offered });
+            let offered = few(&set.offering_any(requirement, |_| true), 3);
+            lacks.push(format!("depends on {requirement}, and the set has {offered}"));
         }
         for path in required_paths::unmet(requirement, |name| set.knows(name)) {
             if let Some(owner) = packages.iter().find(|other| other.paths.contains_key(&path)) {
-                let owner = owner.file.clone();
-                lacks.push(DependencyLack::PathUnlisted { path, owner });
+                let owner = &owner.file;
+                lacks.push(format!(
+                    "requires {path} of {owner}, which no package provides and primary does not list"
+                ));
             }
         }
     }
     if package.has_kernels() && !is_tied(package, packages, set) {
-        lacks.push(DependencyLack::OwnVersion);
+        lacks.push("depends on no package of exactly its own version".to_owned());
     }
     lacks
 }

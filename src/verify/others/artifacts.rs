@@ -33,7 +33,7 @@ use crate::verify::checks::scope::Scope;
 use crate::verify::checks::set_archives::shipped;
 use crate::verify::own::facts::Class;
 use crate::verify::own::installed::{Installed, Side};
-use crate::verify::problem::{PackagePath, PathConflict, Problem, ProblemPlace, Problems};
+use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems};
 
 /// The family of artifacts that hold host code alone.
 const GENERIC: &str = "generic";
@@ -95,44 +95,32 @@ fn flattened(artifact: &Artifact, name: &str, problems: &mut Problems) -> FilesB
             if std::ptr::eq(own, node) {
                 continue;
             }
-            let path = format!("/{path}");
-            match difference((first, own), (&prefix.path, node)) {
-                Ok(None) => {}
-                Ok(Some(difference)) => {
-                    let artifact = name.to_owned();
-                    let conflict = PathConflict::InPrefixes { artifact, difference };
-                    problems.add(Problem::PathOwnedTwice { path, conflict });
+            let file = PackagePath::new(name, format!("/{path}"));
+            match is_same(own, node) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let second = &prefix.path;
+                    let reason = format!("differs between the prefixes {first} and {second}");
+                    problems.add(Problem::PathOwnedTwice { path: file.to_string(), reason });
                 }
-                Err(error) => {
-                    problems.add_unread(ProblemPlace::File(PackagePath::new(name, path)), &error);
-                }
+                Err(error) => problems.add_unread(ProblemPlace::File(file), &error),
             }
         }
     }
     from.into_iter().map(|(path, (_, node))| (format!("/{path}"), node.clone())).collect()
 }
 
-/// The way in which the nodes that two stage prefixes have at one path differ; one of them is installed.
-/// It is not what `split` compares by, which would not see its own mistakes.
-fn difference(
-    (first, own): (&str, &Node<Content>),
-    (second, other): (&str, &Node<Content>),
-) -> Result<Option<String>> {
-    let same = match (own, other) {
-        (Node::Directory { .. }, Node::Directory { .. }) => true,
-        (Node::Link { target }, Node::Link { target: other }) => target == other,
-        (Node::File { mode, .. }, Node::File { mode: other, .. }) if mode != other => {
-            return Ok(Some(format!(
-                "has mode {mode:o} in the prefix {first}, {other:o} in {second}"
-            )));
+/// Whether nodes of two stage prefixes at one path are the same; one of them is installed. It is not what
+/// `split` compares by, which would not see its own mistakes.
+fn is_same(own: &Node<Content>, other: &Node<Content>) -> Result<bool> {
+    match (own, other) {
+        (Node::Directory { .. }, Node::Directory { .. }) => Ok(true),
+        (Node::Link { target }, Node::Link { target: other }) => Ok(target == other),
+        (Node::File { data, mode }, Node::File { data: other, mode: other_mode }) => {
+            Ok(mode == other_mode && data.same_bytes(other)?)
         }
-        (Node::File { data, .. }, Node::File { data: other, .. }) => data.same_bytes(other)?,
-        _ => {
-            let (own, other) = (own.kind(), other.kind());
-            return Ok(Some(format!("is a {own} in the prefix {first} and a {other} in {second}")));
-        }
-    };
-    Ok((!same).then(|| format!("differs between the prefixes {first} and {second}")))
+        _ => Ok(false),
+    }
 }
 
 /// Whether the artifacts of a component were split.

@@ -53,15 +53,6 @@ pub(in crate::verify) struct ArchiveRow<'a> {
     pub(in crate::verify) facts: &'a CodeObjectFacts,
 }
 
-impl ArchiveRow<'_> {
-    /// Whether it repeats code of a generic target for another arch.
-    pub(in crate::verify) fn is_copy(&self) -> bool {
-        let row = self.target.split(':').next();
-        matches!(&self.facts.nature, Nature::Compiled(own)
-            if own.base().is_generic() && row != Some(own.base().as_str()))
-    }
-}
-
 impl ArchiveFacts {
     /// The code object in the row of `target` under `key`.
     pub(in crate::verify) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {

@@ -41,18 +41,18 @@ fn malformed(bundle: &Content, message: &str) -> Error {
 }
 
 /// The fields of a compressed bundle's header.
-struct CompressedHeader {
-    method: u16,
+pub(super) struct CompressedHeader {
+    pub(super) method: u16,
     /// Bytes of the header.
-    header: u64,
+    pub(super) header: u64,
     /// Bytes of header and stream, where they are stated.
-    total: Option<u64>,
+    pub(super) total: Option<u64>,
     /// Bytes of the bundle inside.
     size: u64,
 }
 
 impl CompressedHeader {
-    fn read(bundle: &Content) -> Result<Self> {
+    pub(super) fn read(bundle: &Content) -> Result<Self> {
         let [v0, v1, m0, m1] = bundle.read_array(4)?;
         let (version, method) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([m0, m1]));
         let (header, total, size) = match version {

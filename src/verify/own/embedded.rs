@@ -12,6 +12,7 @@ use object::elf;
 use rockpack_base::content::{Content, WINDOW};
 use rockpack_base::error::Result;
 
+use super::compressed::CompressedHeader;
 use super::elf_file::u16_at;
 use crate::report::EmbeddedForm;
 
@@ -111,22 +112,19 @@ fn is_plain(bundle: &Content) -> Result<bool> {
 
 /// Whether a known version, method and sizes follow, and a stream of that method.
 fn is_compressed(bundle: &Content) -> Result<bool> {
-    let Some([version, 0, method, 0]) = array::<4>(bundle, 4)? else {
-        return Ok(false);
+    let fields = match CompressedHeader::read(bundle) {
+        Err(error) if error.is_of_reading() => return Err(error),
+        Err(_) => return Ok(false),
+        Ok(fields) => fields,
     };
-    let (header, total) = match version {
-        1 => (20, Some(bundle.len())),
-        2 => (24, array::<4>(bundle, 8)?.map(|b| u64::from(u32::from_le_bytes(b)))),
-        3 => (32, array::<8>(bundle, 8)?.map(u64::from_le_bytes)),
-        _ => return Ok(false),
-    };
-    let begins = match (method, array::<4>(bundle, header)?) {
+    let begins = match (fields.method, array::<4>(bundle, fields.header)?) {
         // The second byte makes a number that 31 divides of both.
         (0, Some([0x78, second, ..])) => (0x7800 + u16::from(second)).is_multiple_of(31),
         (1, Some(magic)) => magic == ZSTD_MAGIC || is_skippable(magic),
         _ => false,
     };
-    Ok(begins && total.is_some_and(|total| total > header && total <= bundle.len()))
+    let total = fields.total.unwrap_or(bundle.len());
+    Ok(begins && total > fields.header && total <= bundle.len())
 }
 
 /// Whether these are the first bytes of a skippable zstd frame.

@@ -17,7 +17,6 @@ use super::host_elf::{self, HostElf};
 use super::host_form::HostForm;
 use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
 use super::originals::{self, DeviceEntry};
-use super::script::{self, Script};
 use crate::verify::problem::CodePosition;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
@@ -31,6 +30,12 @@ const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
 
 /// Longest file of it that is read, in bytes: it has a line or two.
 const LOADER_FILE_LIMIT: u64 = 64 << 10;
+
+/// The bytes that start a script.
+pub(in crate::verify) const SCRIPT: &[u8] = b"#!";
+
+/// Bytes of the first line that are kept.
+const LINE_MAX: u64 = 4096;
 
 /// An installed file.
 #[derive(Debug)]
@@ -63,8 +68,8 @@ impl FileFacts {
 pub(in crate::verify) enum Class {
     /// Nothing that concerns device code.
     Other,
-    /// A script.
-    Script(Script),
+    /// A script: its first line with the line feed.
+    Script(Vec<u8>),
     /// A linked x86-64 ELF file.
     Host(Box<HostFacts>),
     /// An AMDGPU ELF file.
@@ -137,12 +142,17 @@ pub(in crate::verify) fn examine_content(path: &str, content: &Content) -> Resul
             let bytes = content.read_vec(0..content.len(), LOADER_FILE_LIMIT, "loader file")?;
             Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)))
         }
-        None => match script::read(content)? {
-            Some(script) => Class::Script(script),
-            None => unclaimed(head),
-        },
+        None => first_line(content)?.map_or_else(|| unclaimed(head), Class::Script),
     };
     Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
+}
+
+/// The first line of a script, as far as anything reads it; none of other files.
+pub(in crate::verify) fn first_line(content: &Content) -> Result<Option<Vec<u8>>> {
+    let mut line = content.read_vec(0..content.len().min(LINE_MAX), LINE_MAX, "first line")?;
+    let end = line.iter().position(|byte| *byte == b'\n');
+    line.truncate(end.map_or(line.len(), |end| end + 1));
+    Ok(line.starts_with(SCRIPT).then_some(line))
 }
 
 /// Reads the file installed at `path`, of `size` bytes, to its end. Only files that are read at will are
@@ -156,9 +166,8 @@ pub(in crate::verify) fn examine(
     let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
     reader.read_exact(&mut head).map_err(fault)?;
     let mut whole = head.as_slice().chain(reader);
-    let is_held = head.starts_with(script::MAGIC)
-        || is_loader_file(path, size)
-        || claimed(path, &head)?.is_some();
+    let is_held =
+        head.starts_with(SCRIPT) || is_loader_file(path, size) || claimed(path, &head)?.is_some();
     if is_held {
         return examine_content(path, &hold(&mut whole, size)?.within(budget));
     }

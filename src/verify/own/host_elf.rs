@@ -1,23 +1,23 @@
-//! The device code of a host binary, read through the `object` crate.
+//! The device code of a host binary.
 //!
 //! Verification must not trust the code that made the output, so nothing here is shared with the
 //! transform: sections and relocations are looked up by their section headers, where the transform
 //! goes by the dynamic table.
 //!
-//! Refused: executable sections that have more bytes together than the file, more dynamic sections or
-//! names of libraries than any file has ([`linked`]), and relocation sections that share bytes
-//! ([`relocated`](super::relocated)).
+//! Refused: executable or relocation sections that have more bytes together than the file, and more dynamic
+//! sections or names of libraries than any file has ([`linked`]).
 
-use object::LittleEndian;
+use std::collections::BTreeMap;
+
+use object::LittleEndian as LE;
 use object::elf;
-use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
+use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
 
 use super::digest::Sha;
-use super::elf_file::{HostElfFile, Section, fault, with_file};
+use super::elf_file::{self, HostElfFile, Section, Segment, bytes_of, has, word};
 use super::linked::{self, Linked};
-use super::relocated::Relocated;
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(in crate::verify) const HIPF: u32 = 0x4849_5046;
@@ -42,16 +42,8 @@ pub(in crate::verify) struct WrapperRecord {
     pub(in crate::verify) co_index: u32,
 }
 
-/// A load segment, as far as the file fills it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Load {
-    address: u64,
-    offset: u64,
-    size: u64,
-}
-
 /// The device-code side of a host ELF.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub(in crate::verify) struct HostElf {
     pub(in crate::verify) fatbin: Option<Section>,
     pub(in crate::verify) marker: Option<Section>,
@@ -62,59 +54,43 @@ pub(in crate::verify) struct HostElf {
     pub(in crate::verify) code: Sha,
     /// The entries for the dynamic linker.
     pub(in crate::verify) linked: Linked,
-    loads: Vec<Load>,
+    loads: Vec<Segment>,
 }
 
 impl HostElf {
     /// The file offset of what is loaded at `section`, if all of it is.
     pub(in crate::verify) fn loaded_at(&self, section: Section) -> Option<u64> {
         self.loads.iter().find_map(|load| {
-            let from = section.address.checked_sub(load.address)?;
+            let from = section.address.checked_sub(load.p_vaddr(LE))?;
             let end = from.checked_add(section.size)?;
-            (end <= load.size).then(|| load.offset.checked_add(from)).flatten()
+            (end <= load.p_filesz(LE)).then(|| load.p_offset(LE).checked_add(from)).flatten()
         })
     }
 }
 
 /// Reads the linked host ELF `content`; `None` for other machines than x86-64, and for object files.
 pub(in crate::verify) fn read(content: &Content) -> Result<Option<HostElf>> {
-    with_file(content, |file| {
-        Ok(HostElf {
-            fatbin: file.section(".hip_fatbin")?,
-            marker: file.section(".rocm_kpack_ref")?,
-            wrappers: file.wrappers()?,
-            fixed: file.header.e_type(LittleEndian) == elf::ET_EXEC,
-            code: file.code()?,
-            linked: linked::read(file)?,
-            loads: file.loads()?,
-        })
-    })
+    let Some(file) = elf_file::open(content)? else { return Ok(None) };
+    let loads = file.segments.iter().filter(|header| header.p_type(LE) == elf::PT_LOAD);
+    Ok(Some(HostElf {
+        fatbin: file.section(".hip_fatbin")?,
+        marker: file.section(".rocm_kpack_ref")?,
+        wrappers: file.wrappers()?,
+        fixed: file.header.e_type(LE) == elf::ET_EXEC,
+        code: file.code()?,
+        linked: linked::read(&file)?,
+        loads: loads.copied().collect(),
+    }))
 }
 
-impl<'a> HostElfFile<'a> {
-    fn loads(&self) -> Result<Vec<Load>> {
-        let headers = self
-            .header
-            .program_headers(LittleEndian, self.cache)
-            .map_err(|error| fault(self.content, error))?;
-        let segments = headers.iter().filter(|h| h.p_type(LittleEndian) == elf::PT_LOAD);
-        let loads = segments.map(|header| Load {
-            address: header.p_vaddr(LittleEndian),
-            offset: header.p_offset(LittleEndian),
-            size: header.p_filesz(LittleEndian),
-        });
-        Ok(loads.collect())
-    }
-
+impl HostElfFile<'_> {
     fn code(&self) -> Result<Sha> {
         let mut parts = Vec::new();
         let mut left = self.content.len();
-        for section in self.sections.iter() {
-            let executable = section.sh_flags(LittleEndian).0 & elf::SHF_EXECINSTR.0 != 0;
-            if let Some((offset, size)) = section.file_range(LittleEndian).filter(|_| executable) {
-                self.take(&mut left, size, "executable sections")?;
-                parts.push(self.content.slice(offset..offset.saturating_add(size))?);
-            }
+        for section in self.sections.iter().filter(|it| has(it, elf::SHF_EXECINSTR)) {
+            let range = bytes_of(section);
+            self.take(&mut left, range.end - range.start, "executable sections")?;
+            parts.push(self.content.slice(range)?);
         }
         Content::concat(&parts).sha256()
     }
@@ -134,21 +110,78 @@ impl<'a> HostElfFile<'a> {
         let mut found = Vec::new();
         let mut rest = bytes.as_slice();
         while let Some((record, _)) = rest.split_first_chunk::<WRAPPER_LEN>() {
-            let [magic, version, _, _, co_index, _] = words(record);
+            let [magic, version, low, high, co_index, _] = words(record);
             if magic != HIPF && magic != HIPK {
                 rest = &rest[8..];
                 continue;
             }
             let at = section.address.wrapping_add((bytes.len() - rest.len()) as u64 + 8);
-            let (moves, pointer) = match relocated.get(&at) {
-                Some(Relocated::To(value)) => (true, *value),
-                Some(Relocated::InPlace) => (true, pointer(record)),
-                None => (false, pointer(record)),
-            };
+            let (stored, loaded) = (u64::from(high) << 32 | u64::from(low), relocated.get(&at));
+            let (moves, pointer) = (loaded.is_some(), loaded.copied().flatten().unwrap_or(stored));
             found.push(WrapperRecord { magic, version, pointer, moves, co_index });
             rest = &rest[WRAPPER_LEN..];
         }
         Ok(found)
+    }
+
+    /// The words of `within` that the dynamic loader relocates, by address, with the value that it stores; none where
+    /// that is the stored one and the load address (RELR).
+    fn relocated(&self, within: Section) -> Result<BTreeMap<u64, Option<u64>>> {
+        let range = within.address..within.address.saturating_add(within.size);
+        let mut values = BTreeMap::new();
+        let mut left = self.content.len();
+        // What linkers keep beside them (`--emit-relocs`) is for linkers.
+        for section in self.sections.iter().filter(|section| has(section, elf::SHF_ALLOC)) {
+            let kind = section.sh_type(LE);
+            if ![elf::SHT_RELR, elf::SHT_RELA].contains(&kind) {
+                continue;
+            }
+            self.take(&mut left, section.sh_size(LE), "sections of relocations")?;
+            if kind == elf::SHT_RELA {
+                let mut own: Vec<[u8; 24]> = Vec::new();
+                let mut add = |entry: &mut [u8; 24]| {
+                    if range.contains(&word(entry, 0)) {
+                        own.push(*entry);
+                    }
+                };
+                self.each_record(section, &mut add, &mut |_| ())?;
+                for entry in own {
+                    if let Some(value) = self.value(&entry)? {
+                        values.insert(word(&entry, 0), Some(value));
+                    }
+                }
+                continue;
+            }
+            let mut base = 0_u64;
+            let mut add = |bytes: &mut [u8; 8]| {
+                let entry = u64::from_le_bytes(*bytes);
+                // An address, or a bit for each of the 63 words behind the last one.
+                let bits = if entry & 1 == 0 { 1 } else { entry >> 1 };
+                let start = if entry & 1 == 0 { entry } else { base };
+                let words = (0..63).filter(|bit| bits >> bit & 1 == 1);
+                let own = words.map(|bit| start.wrapping_add(bit * 8));
+                values.extend(own.filter(|at| range.contains(at)).map(|at| (at, None)));
+                base = start.wrapping_add(if entry & 1 == 0 { 8 } else { 63 * 8 });
+            };
+            self.each_record(section, &mut add, &mut |_| ())?;
+        }
+        Ok(values)
+    }
+
+    /// The value that a relocation of a kind found in wrappers stores, by the dynamic symbols.
+    fn value(&self, entry: &[u8; 24]) -> Result<Option<u64>> {
+        let (info, addend) = (word(entry, 8), word(entry, 16));
+        let (symbol, kind) = (info >> 32, info & u64::from(u32::MAX));
+        if kind == u64::from(elf::R_X86_64_RELATIVE.0) {
+            return Ok(Some(addend));
+        }
+        let symbols = self.of_type(elf::SHT_DYNSYM).next().map(bytes_of).unwrap_or_default();
+        let at = symbols.start.saturating_add(symbol * 24 + 8);
+        if kind != u64::from(elf::R_X86_64_64.0) || at.saturating_add(8) > symbols.end {
+            return Ok(None);
+        }
+        let value = u64::from_le_bytes(self.content.read_array(at)?);
+        Ok(Some(value.wrapping_add(addend)))
     }
 }
 
@@ -158,10 +191,4 @@ fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
         let word = &record[at * 4..at * 4 + 4];
         u32::from_le_bytes([word[0], word[1], word[2], word[3]])
     })
-}
-
-/// The pointer as stored in the file.
-fn pointer(record: &[u8; WRAPPER_LEN]) -> u64 {
-    let [_, _, low, high, _, _] = words(record);
-    u64::from(high) << 32 | u64::from(low)
 }

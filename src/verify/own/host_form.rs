@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use object::LittleEndian as LE;
-use object::elf::{self, ProgramHeader64, SectionHeader64};
+use object::elf;
 use object::pod;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use rockpack_base::content::Content;
@@ -28,12 +28,8 @@ use rockpack_base::error::{Error, Result};
 use sha2::{Digest, Sha256};
 
 use super::digest::Sha;
-use super::elf_file::{HostElfFile, fault, with_file};
+use super::elf_file::{self, HostElfFile, SectionRow, Segment, bytes_of, has, word};
 use super::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT};
-
-/// A program header.
-pub(in crate::verify) type Segment = ProgramHeader64<LE>;
-type SectionRow = SectionHeader64<LE>;
 
 const FATBIN: &[u8] = b".hip_fatbin";
 const MARKER: &[u8] = b".rocm_kpack_ref";
@@ -43,10 +39,6 @@ const WRAPPERS: &[u8] = b".hipFatBinSegment";
 const FILLERS: &[u8] = b"\0XZ";
 /// Most load segments of a file.
 const MOST_LOADS: usize = 256;
-/// Records that are read at once.
-const AT_ONCE: usize = 4096;
-/// Most bytes of a section's name that are read: many sections may have the ends of one name.
-const LONGEST_NAME: usize = 256;
 
 /// Sections that may make room for program headers, as notes may: code and data do not lead to them.
 const MOVABLE: &str =
@@ -69,16 +61,15 @@ pub(in crate::verify) struct HostForm {
 impl HostForm {
     /// Reads the linked host ELF `content`.
     pub(in crate::verify) fn read(content: &Content) -> Result<Self> {
-        let form = with_file(content, |file| Reader::of(file)?.form())?;
-        form.ok_or_else(|| Error::malformed("is no linked program or library for x86-64"))
+        let file = elf_file::open(content)?
+            .ok_or_else(|| Error::malformed("is no linked program or library for x86-64"))?;
+        Reader::of(&file)?.form()
     }
 }
 
 /// A file whose form is read.
-struct Reader<'f, 'a> {
-    file: &'f HostElfFile<'a>,
-    segments: &'a [Segment],
-    sections: Vec<SectionRow>,
+struct Reader<'a> {
+    file: &'a HostElfFile<'a>,
     /// The index of the section with device code or the marker, and its address.
     code: (usize, u64),
     /// Whether that is device code.
@@ -89,30 +80,25 @@ struct Reader<'f, 'a> {
     starts: BTreeMap<u64, usize>,
 }
 
-impl<'f, 'a> Reader<'f, 'a> {
-    fn of(file: &'f HostElfFile<'a>) -> Result<Self> {
-        let segments = file.header.program_headers(LE, file.cache);
-        let segments = segments.map_err(|error| fault(file.content, error))?;
-        let sections: Vec<SectionRow> = file.sections.iter().copied().collect();
-        let named = |name: &[u8]| sections.iter().position(|it| name_of(it, &file.names) == name);
+impl<'a> Reader<'a> {
+    fn of(file: &'a HostElfFile<'a>) -> Result<Self> {
+        let sections = &file.sections;
+        let named = |name: &[u8]| sections.iter().position(|it| file.name(it) == name);
         let marker = named(MARKER);
         let code = marker.or_else(|| named(FATBIN));
         let code = code.ok_or_else(|| Error::malformed("has no section of device code"))?;
         let is_movable = |it: &SectionRow| {
             let mut named = MOVABLE.split(' ').map(str::as_bytes);
             let is_note = it.sh_type(LE) == elf::SHT_NOTE;
-            has(it, elf::SHF_ALLOC)
-                && (is_note || named.any(|name| name == name_of(it, &file.names)))
+            has(it, elf::SHF_ALLOC) && (is_note || named.any(|name| name == file.name(it)))
         };
         let loaded = sections.iter().enumerate().rev().filter(|(_, it)| takes_addresses(it));
         let reader = Self {
             file,
-            segments,
             code: (code, sections[code].sh_addr(LE)),
             has_code: marker.is_none(),
             movable: sections.iter().map(is_movable).collect(),
             starts: loaded.map(|(index, it)| (it.sh_addr(LE), index)).collect(),
-            sections,
         };
         if reader.loads().count() > MOST_LOADS {
             return Err(Error::malformed(format!("has more than {MOST_LOADS} load segments")));
@@ -121,7 +107,7 @@ impl<'f, 'a> Reader<'f, 'a> {
     }
 
     fn form(&self) -> Result<HostForm> {
-        let mut header = *self.file.header;
+        let mut header = self.file.header;
         header.e_shoff.set(LE, 0);
         header.e_phnum.set(LE, 0);
         let mut parts: Vec<(String, Sha)> = vec![
@@ -129,7 +115,7 @@ impl<'f, 'a> Reader<'f, 'a> {
             ("the program headers".to_owned(), Sha256::digest(self.other_segments()).into()),
         ];
         let mut left = self.file.content.len().saturating_mul(2);
-        for (index, section) in self.sections.iter().enumerate() {
+        for (index, section) in self.file.sections.iter().enumerate() {
             let Range { start, end } = bytes_of(section);
             self.file.take(&mut left, end - start, "sections")?;
             parts.push(self.section(index, section)?);
@@ -146,22 +132,27 @@ impl<'f, 'a> Reader<'f, 'a> {
     }
 
     fn loads(&self) -> impl Iterator<Item = &'a Segment> {
-        self.segments.iter().filter(|segment| segment.p_type(LE) == elf::PT_LOAD)
+        self.file.segments.iter().filter(|segment| segment.p_type(LE) == elf::PT_LOAD)
     }
 
-    /// The program headers without those of load segments, and without a right one for themselves, which a library
-    /// can do without.
+    /// The program headers without those of load segments. A right one for themselves has no size, and a library can do
+    /// without.
     fn other_segments(&self) -> Vec<u8> {
-        let (own, mut bytes) = (self.own_table(), Vec::new());
-        for segment in self.segments.iter().filter(|it| it.p_type(LE) != elf::PT_LOAD) {
+        let (own, segments, mut bytes) = (self.own_table(), &self.file.segments, Vec::new());
+        let is_program = segments.iter().any(|it| it.p_type(LE) == elf::PT_INTERP);
+        for segment in segments.iter().filter(|it| it.p_type(LE) != elf::PT_LOAD) {
             let (address, size) = (segment.p_vaddr(LE), segment.p_filesz(LE));
             let is_loaded = self.is_loaded(address, size, Some(segment.p_offset(LE)), false);
             let is_own = segment.p_offset(LE) == own.start
                 && [size, segment.p_memsz(LE)].iter().all(|it| *it == own.end - own.start);
-            if segment.p_type(LE) == elf::PT_PHDR && is_loaded && is_own {
-                continue;
-            }
             let mut row = *segment;
+            if segment.p_type(LE) == elf::PT_PHDR && is_loaded && is_own {
+                if !is_program {
+                    continue;
+                }
+                row.p_filesz.set(LE, 0);
+                row.p_memsz.set(LE, 0);
+            }
             row.p_offset.set(LE, u64::from(is_loaded));
             row.p_paddr.set(LE, segment.p_paddr(LE).wrapping_sub(address));
             if let Some(index) = self.starts.get(&address).filter(|_| size > 0) {
@@ -174,7 +165,7 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     fn own_table(&self) -> Range<u64> {
         let start = self.file.header.e_phoff(LE);
-        start..start.saturating_add(size_of_val(self.segments) as u64)
+        start..start.saturating_add(size_of_val(&*self.file.segments) as u64)
     }
 
     /// Whether a load segment has all of `size` bytes at `address`: those from `offset` of the file on, or room.
@@ -190,9 +181,9 @@ impl<'f, 'a> Reader<'f, 'a> {
 
     fn section(&self, index: usize, section: &SectionRow) -> Result<(String, Sha)> {
         let (mut row, mut hash) = (*section, Sha256::new());
-        let is_names = index == self.names_index();
+        let is_names = index == self.file.names_index();
         let is_code = index == self.code.0;
-        let name = if is_code { MARKER } else { name_of(section, &self.file.names) };
+        let name = if is_code { MARKER } else { self.file.name(section) };
         let (address, size) = (section.sh_addr(LE), section.sh_size(LE));
         let offset = section.file_range(LE).map(|(offset, _)| offset);
         let is_loaded = !takes_addresses(section)
@@ -217,48 +208,47 @@ impl<'f, 'a> Reader<'f, 'a> {
         Ok((String::from_utf8_lossy(name).into_owned(), hash.finalize().into()))
     }
 
-    fn names_index(&self) -> usize {
-        usize::from(self.file.header.e_shstrndx(LE).0)
-    }
-
     /// Adds the bytes of a section as the form has them.
     fn hash_content(&self, section: &SectionRow, name: &[u8], hash: &mut Sha256) -> Result<()> {
         let (content, (code, target)) = (self.file.content, self.code);
+        let mut read = |bytes: &[u8]| hash.update(bytes);
         match section.sh_type(LE) {
             _ if self.has_code && name == WRAPPERS => {
                 let range = bytes_of(section);
                 let mut bytes = content.read_vec(range, WRAPPER_SECTION_LIMIT, "wrappers")?;
                 lead_wrappers(&mut bytes, target);
-                hash.update(&bytes);
+                read(&bytes);
                 Ok(())
             }
             elf::SHT_RELA if self.has_code && has(section, elf::SHF_ALLOC) => {
-                let all = self.sections.iter().filter(|it| takes_addresses(it));
-                let wrappers = all.filter(|it| name_of(it, &self.file.names) == WRAPPERS);
+                let all = self.file.sections.iter().filter(|it| takes_addresses(it));
+                let wrappers = all.filter(|it| self.file.name(it) == WRAPPERS);
                 let wrappers = wrappers.map(addresses_of).next().unwrap_or_default();
-                self.hash_records::<24>(section, hash, &mut |entry| {
+                let mut lead = |entry: &mut [u8; 24]| {
                     if wrappers.contains(&word(entry, 0)) {
                         put(entry, 8, elf::R_X86_64_RELATIVE.0.into());
                         put(entry, 16, target);
                     }
-                })
+                };
+                self.file.each_record(section, &mut lead, &mut read)
             }
             elf::SHT_DYNAMIC => {
                 let mut ended = false;
-                self.hash_records::<16>(section, hash, &mut |entry| {
+                let mut name = |entry: &mut [u8; 16]| {
                     let tag = elf::DynamicTag(word(entry, 0).cast_signed());
                     ended |= tag == elf::DT_NULL;
                     let leads_to = self.starts.get(&word(entry, 8)).filter(|_| !ended);
                     if let (Some(index), true) = (leads_to, leads_to_section(tag)) {
                         put(entry, 8, !(*index as u64));
                     }
-                })
+                };
+                self.file.each_record(section, &mut name, &mut read)
             }
             elf::SHT_SYMTAB | elf::SHT_DYNSYM => {
-                self.hash_records::<24>(section, hash, &mut |symbol| {
+                let mut lead = |symbol: &mut [u8; 24]| {
                     let index = usize::from(u16::from_le_bytes([symbol[6], symbol[7]]));
                     let value = word(symbol, 8);
-                    let own = self.sections.get(index).map(addresses_of).unwrap_or_default();
+                    let own = self.file.sections.get(index).map(addresses_of).unwrap_or_default();
                     if index == code {
                         put(symbol, 8, if self.has_code { target } else { value });
                         put(symbol, 16, 0);
@@ -267,45 +257,25 @@ impl<'f, 'a> Reader<'f, 'a> {
                     {
                         put(symbol, 8, value - own.start);
                     }
-                })
+                };
+                self.file.each_record(section, &mut lead, &mut read)
             }
-            _ => content.slice(bytes_of(section))?.each_window(|bytes| hash.update(bytes)),
-        }
-    }
-
-    /// Digests a section of records of `N` bytes after `change` of each.
-    fn hash_records<const N: usize>(
-        &self,
-        section: &SectionRow,
-        hash: &mut Sha256,
-        change: &mut dyn FnMut(&mut [u8; N]),
-    ) -> Result<()> {
-        let mut reader = self.file.content.slice(bytes_of(section))?.reader();
-        let mut window = vec![0; N * AT_ONCE];
-        loop {
-            let len = reader.read_window(&mut window)?;
-            let (records, _) = window[..len].as_chunks_mut::<N>();
-            for record in records {
-                change(record);
-            }
-            hash.update(&window[..len]);
-            if len < window.len() {
-                return Ok(());
-            }
+            _ => content.slice(bytes_of(section))?.each_window(read),
         }
     }
 
     /// Digests what lies between sections and header tables. The names and headers of sections are at another place,
     /// and where the old ones are loaded, they stay.
     fn gaps(&self) -> Result<BTreeSet<Sha>> {
-        let (header, content) = (self.file.header, self.file.content);
+        let (header, content) = (&self.file.header, self.file.content);
         let table = header.e_shoff(LE);
-        let table = table..table.saturating_add(size_of_val(&self.sections[..]) as u64);
-        let names = self.sections.get(self.names_index()).map(bytes_of).unwrap_or_default();
+        let table = table..table.saturating_add(size_of_val(&self.file.sections[..]) as u64);
+        let names = self.file.sections.get(self.file.names_index());
+        let names = names.map(bytes_of).unwrap_or_default();
         let mut taken = vec![0..size_of_val(header) as u64, self.own_table()];
         taken.push(content.len()..content.len());
-        let sections = self.sections.iter().enumerate();
-        let others = sections.filter(|(index, _)| *index != self.names_index());
+        let sections = self.file.sections.iter().enumerate();
+        let others = sections.filter(|(index, _)| *index != self.file.names_index());
         taken.extend(others.map(|(_, section)| bytes_of(section)));
         for table in [names, table] {
             let loads = self.loads().map(|load| load.file_range(LE));
@@ -388,40 +358,15 @@ pub(in crate::verify) fn end_of(load: &Segment) -> u64 {
     load.p_vaddr(LE).saturating_add(load.p_memsz(LE))
 }
 
-fn name_of<'n>(section: &SectionRow, names: &'n [u8]) -> &'n [u8] {
-    let at = usize::try_from(section.sh_name(LE)).unwrap_or(usize::MAX);
-    let rest = names.get(at..).unwrap_or_default();
-    let rest = rest.get(..LONGEST_NAME).unwrap_or(rest);
-    rest.split(|byte| *byte == 0).next().unwrap_or_default()
-}
-
-fn has(section: &SectionRow, flag: elf::SectionFlags) -> bool {
-    section.sh_flags(LE).0 & flag.0 != 0
-}
-
 /// Whether a section takes addresses of the process: a thread-local template without bytes does not.
 fn takes_addresses(section: &SectionRow) -> bool {
     let template = section.sh_type(LE) == elf::SHT_NOBITS && has(section, elf::SHF_TLS);
     has(section, elf::SHF_ALLOC) && section.sh_size(LE) > 0 && !template
 }
 
-/// The bytes of a section in the file.
-fn bytes_of(section: &SectionRow) -> Range<u64> {
-    let range = section.file_range(LE).filter(|(_, size)| *size > 0);
-    let range = range.filter(|_| section.sh_type(LE) != elf::SHT_NULL);
-    let (start, size) = range.unwrap_or_default();
-    start..start.saturating_add(size)
-}
-
 fn addresses_of(section: &SectionRow) -> Range<u64> {
     let start = section.sh_addr(LE);
     start..start.saturating_add(section.sh_size(LE))
-}
-
-/// The little-endian number at `at`, which must be inside of `bytes`.
-fn word(bytes: &[u8], at: usize) -> u64 {
-    let (words, _) = bytes[at..].as_chunks::<8>();
-    u64::from_le_bytes(words[0])
 }
 
 fn put(bytes: &mut [u8], at: usize, value: u64) {

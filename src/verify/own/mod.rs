@@ -21,7 +21,5 @@ pub(super) mod installed;
 pub(super) mod linked;
 pub(super) mod originals;
 pub(super) mod package;
-pub(super) mod relocated;
 mod rpm_header;
-pub(super) mod script;
 pub(super) mod wheel;

@@ -16,7 +16,7 @@ use super::installed::{Installed, InstalledNode};
 use super::{facts, rpm_header};
 use crate::package::requirement::{Relations, Requirement};
 use crate::package::{Comparison, Format, RelationKind};
-use crate::verify::problem::{DigestFault, PackagePath, PathConflict, Problem, Problems};
+use crate::verify::problem::{PackagePath, Problem, Problems, twice_in_package};
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
@@ -49,8 +49,8 @@ pub(in crate::verify) fn read(
     match &reader {
         PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
         PackageReader::Rpm(rpm) => {
-            for fault in rpm_header::faults(rpm, &installed) {
-                problems.add(Problem::BadHeader { package: installed.file.clone(), fault });
+            for reason in rpm_header::faults(rpm, &installed) {
+                problems.add(Problem::BadHeader { package: installed.file.clone(), reason });
             }
         }
     }
@@ -67,18 +67,14 @@ fn read_payload(
         let path = format!("/{}", entry.entry.path);
         check_entry(entry, &installed.at(&path), problems);
         let (node, fault) = node(&path, entry, content, budget)?;
-        if let Some(fault) = fault {
-            problems.add(Problem::DigestMismatch { file: installed.at(&path), fault });
+        if let Some(reason) = fault {
+            problems.add(Problem::DigestMismatch { file: installed.at(&path), reason });
         }
         if let Some(earlier) = installed.paths.get(&path)
             && !is_folder_again(earlier, &node)
         {
-            let conflict = PathConflict::InPackage {
-                package: installed.file.clone(),
-                earlier: earlier.kind().to_owned(),
-                later: node.kind().to_owned(),
-            };
-            problems.add(Problem::PathOwnedTwice { path: path.clone(), conflict });
+            let file = installed.at(&path);
+            problems.add(twice_in_package(&file, earlier.kind(), node.kind()));
         }
         installed.paths.insert(path, node);
         Ok(())
@@ -114,8 +110,8 @@ fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
 fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Problems) {
     let listed = deb.md5sums().map(|path| format!("/{path}"));
     for path in listed.filter(|path| !installed.paths.contains_key(path)) {
-        let (file, fault) = (installed.at(&path), DigestFault::WithoutFile);
-        problems.add(Problem::DigestMismatch { file, fault });
+        let (file, reason) = (installed.at(&path), "md5sums lists it, but it is not there");
+        problems.add(Problem::DigestMismatch { file, reason });
     }
 }
 
@@ -192,7 +188,7 @@ fn node(
     entry: &ReadEntry,
     content: &mut dyn Read,
     budget: &Budget,
-) -> Result<(InstalledNode, Option<DigestFault>)> {
+) -> Result<(InstalledNode, Option<&'static str>)> {
     let mode = entry.entry.mode;
     match &entry.entry.kind {
         PayloadEntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
@@ -207,12 +203,14 @@ fn node(
             let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
             let md5 = <[u8; 16]>::from(digesting.digest.finalize());
             let fault = match entry.declared {
-                Some(Digest::Md5(sum)) if sum != md5 => Some(DigestFault::Md5),
-                Some(Digest::Sha256(sum)) if sum != facts.sha256 => Some(DigestFault::Sha256),
+                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
+                Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
+                    Some("its SHA-256 is not the one of the header")
+                }
                 Some(_) => None,
                 // dpkg keeps the sums of configuration files itself.
                 None if entry.entry.marking == Marking::Config => None,
-                None => Some(DigestFault::Unstated),
+                None => Some("the package states no digest of it"),
             };
             Ok((InstalledNode::File { mode, facts }, fault))
         }

@@ -7,7 +7,6 @@ use rockpack_base::formats::rpm;
 
 use super::facts::Class;
 use super::installed::{Installed, InstalledNode};
-use crate::verify::problem::HeaderFault;
 
 const OS: u32 = 1021;
 const ARCH: u32 = 1022;
@@ -34,7 +33,7 @@ const FEATURES: &str = "BuiltinLuaScripts CaretInVersions CompressedFileNames Co
     PayloadIsZstd RichDependencies ScriptletInterpreterArgs TildeInVersions";
 
 /// The faults of the header of a package whose files are known.
-pub(super) fn faults(rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
+pub(super) fn faults(rpm: &rpm::RpmReader, installed: &Installed) -> Vec<String> {
     let header = Tags(rpm.metadata());
     let mut faults = header.refused();
     faults.extend(header.left_out(rpm, installed));
@@ -64,29 +63,32 @@ impl Tags<'_> {
     }
 
     /// Everything for which rpm refuses the package.
-    fn refused(&self) -> Vec<HeaderFault> {
+    fn refused(&self) -> Vec<String> {
         let missing = rpm::missing_digest(self.0).into_iter();
-        let mut faults: Vec<_> = missing.map(|missing| HeaderFault::NoDigest { missing }).collect();
+        let without = |digest: rpm::MissingDigest| {
+            format!("states no SHA-256 of the {digest}, and rpm 6 refuses such packages")
+        };
+        let mut faults: Vec<_> = missing.map(without).collect();
         let [os, arch, format] = [OS, ARCH, PAYLOAD_FORMAT].map(|tag| self.text(tag));
         if !os.eq_ignore_ascii_case("linux") {
-            faults.push(HeaderFault::System { os });
+            faults.push(format!("its header is for the system `{os}`; rpm of Linux refuses it"));
         }
         if !["x86_64", "noarch"].contains(&arch.as_str()) {
-            faults.push(HeaderFault::Machine { arch });
+            faults.push(format!("its header is for `{arch}`, and rpm of x86-64 refuses it"));
         }
         if format != "cpio" {
-            faults.push(HeaderFault::PayloadFormat { format });
+            faults.push(format!("its payload is `{format}`, which rpm does not read"));
         }
         let unknown = self.texts(REQUIRE_NAME).into_iter().filter(|name| {
             let feature = name.strip_prefix("rpmlib(").and_then(|name| name.strip_suffix(')'));
             feature.is_some_and(|feature| !FEATURES.split(' ').any(|known| known == feature))
         });
-        faults.extend(unknown.map(|feature| HeaderFault::Feature { feature }));
+        faults.extend(unknown.map(|feature| format!("needs {feature}, which no rpm has")));
         faults
     }
 
     /// Files with code that rpm may leave out.
-    fn left_out(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<HeaderFault> {
+    fn left_out(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<String> {
         let (flags, colors) = (self.numbers(FILE_FLAGS), self.numbers(FILE_COLORS));
         let langs = self.texts(FILE_LANGS);
         let mut faults = Vec::new();
@@ -102,7 +104,9 @@ impl Tags<'_> {
             let all = marks
                 .chain(lang.then_some("for one language (%lang)"))
                 .chain(color.then_some("of another word size (its colour)"));
-            faults.extend(all.map(|how| HeaderFault::LeftOut { path: path.clone(), how }));
+            faults.extend(all.map(|how| {
+                format!("its header marks {path} as {how}, so that rpm may leave it out")
+            }));
         }
         faults
     }

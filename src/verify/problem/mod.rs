@@ -1,29 +1,20 @@
 //! The problems that verification reports.
 //!
 //! The [table](table) declares each check with its stable code, its typed fields and the text that is
-//! made of them, as that of findings does. Checks report typed facts, never texts.
+//! made of them, as that of findings does. A fault is an enum if something depends on its kind, and otherwise a
+//! `reason` in words.
 
 #![allow(missing_docs, reason = "fields of faults are called what they hold")]
 
-mod archives;
 mod code_objects;
-mod headers;
 mod paths;
-mod relations;
-mod repositories;
 mod sets;
 mod table;
-mod wheels;
 
-pub use archives::*;
 pub use code_objects::*;
-pub use headers::*;
 pub use paths::*;
-pub use relations::*;
-pub use repositories::*;
 pub use sets::*;
 pub use table::{Check, Problem};
-pub use wheels::*;
 
 use std::collections::BTreeMap;
 
@@ -108,6 +99,15 @@ impl Problems {
     }
 }
 
+/// The problem of a package that has `file` as an `earlier` and a `later` kind of node.
+pub(super) fn twice_in_package(file: &PackagePath, earlier: &str, later: &str) -> Problem {
+    let reason = format!(
+        "stands in the package twice, as a {earlier} and as a {later}: what is installed is the last, and \
+         the digests are of one"
+    );
+    Problem::PathOwnedTwice { path: file.to_string(), reason }
+}
+
 /// The outcome of a verification.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Report {
@@ -174,13 +174,13 @@ pub struct Report {
     /// Packages of earlier builds that were named and are in the set no more, which were not looked at.
     #[serde(skip_serializing_if = "is_zero")]
     pub superseded: usize,
-    /// What nothing proves, because a key or a receipt was not given.
+    /// The properties that nothing proves, because a key or a receipt was not given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unproved: Vec<Unproved>,
     /// Checks that cannot be decided of a part of a set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<CheckCount>,
-    /// Whether there is no receipt, and checks failed that packages which are not named may settle.
+    /// Whether checks failed that other packages may settle, and no folder with a receipt was named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub may_be_part: bool,
     /// Failed checks, in the order of check and subject.
@@ -201,15 +201,15 @@ impl Report {
     }
 }
 
-/// What a signed receipt proves of packages and wheels, and verification cannot find out by itself.
+/// A property that a signed receipt proves, and that verification cannot find out by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unproved {
-    /// Who made the packages, the receipt or the repository: no signature was checked.
+    /// The maker of the packages, the receipt or the repository: no signature was checked.
     Origin,
-    /// What scripts of packages do.
+    /// The scripts of packages.
     Scripts,
-    /// Which packages are required, excluded or replaced, beyond what the files need.
+    /// The packages that are required, excluded or replaced, beyond what the files need.
     Relations,
     /// Whether all packages of the set are there.
     Completeness,

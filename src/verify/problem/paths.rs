@@ -1,9 +1,8 @@
-//! Paths that are lost or have two owners, and the words for it.
+//! Files that are lost, and the words for it.
 
 use derive_more::Display;
 use serde::Serialize;
 
-use super::sets::PackagePath;
 use crate::report::words::few;
 
 /// How a file of the artifacts is lost.
@@ -32,38 +31,6 @@ pub enum FileLoss {
     /// A package has it with another mode than packages have.
     #[display("is in a package with mode {mode:o}, and has to have {wanted:o}")]
     OtherMode { mode: u32, wanted: u32 },
-}
-
-/// A contradiction to the owner of a path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathConflict {
-    /// Another owner.
-    #[display("{sharing}: {first} and {second}")]
-    Owners { sharing: &'static str, first: String, second: String },
-    /// `package` has the path below one that is no directory in `other`.
-    #[display("lies below {above}, which is no directory in {other}; it comes with {package}")]
-    BelowFile { above: String, other: String, package: String },
-    /// One package has it twice.
-    #[display(
-        "stands in the package twice, as a {earlier} and as a {later}: what is installed is the \
-         last, and the digests are of one"
-    )]
-    InPackage { package: String, earlier: String, later: String },
-    /// One artifact has it in two stage prefixes.
-    #[display("{difference}")]
-    InPrefixes { artifact: String, difference: String },
-}
-
-impl PathConflict {
-    pub(super) fn subject(&self, path: &str) -> String {
-        match self {
-            Self::Owners { .. } | Self::BelowFile { .. } => path.to_owned(),
-            Self::InPackage { package: holder, .. } | Self::InPrefixes { artifact: holder, .. } => {
-                PackagePath::new(holder, path).to_string()
-            }
-        }
-    }
 }
 
 /// How two packages share a path that is no directory.

@@ -2,15 +2,11 @@
 
 use rockpack_base::content::Sha256Digest;
 use rockpack_base::formats::rpm::MissingDigest;
+use rockpack_base::formats::wheel::ListingFault;
 
-use super::archives::*;
 use super::code_objects::*;
-use super::headers::*;
 use super::paths::*;
-use super::relations::*;
-use super::repositories::*;
 use super::sets::*;
-use super::wheels::*;
 use crate::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use crate::report::words::few;
 use crate::report::{Soname, coded, without_digest};
@@ -27,24 +23,25 @@ coded! {
     ReceiptMismatch = "V002" "receipt-mismatch"
         { file: String, size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String }
         ["{file}"] ["its size or SHA-256 is not the receipt's"];
-    /// The receipt names a package that is not there, or the folder holds one it does not name.
+    /// The receipt names a package that is not there, or the folder has a package or SPDX document that it does
+    /// not name.
     ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack }
         ["{package}"] ["{lack}"];
     /// A digest inside a package does not match its content.
-    DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, fault: DigestFault }
-        ["{file}"] ["{fault}"];
+    DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, reason: &'static str }
+        ["{file}"] ["{reason}"];
     /// A code object of the receipt or of the artifacts is not where it should be, and no finding names it.
     CodeObjectLost = "V010" "code-object-lost"
         { path: String, target: String, sha256: String, loss: CodeLoss }
-        ["{}", loss.subject(path, target)] ["{}", loss.message(target, sha256)];
+        ["{path} [{target}]"] ["{loss} ({sha256})"];
     /// A package holds device code that no input holds, or that the receipt does not name.
     CodeObjectForeign = "V011" "code-object-foreign"
-        { file: PackagePath, position: CodePosition, sha256: Sha256Digest, unknown_to: CodeWitness }
-        ["{file}"] ["{position}{}", unknown_to.words(sha256)];
+        { file: PackagePath, position: CodePosition, sha256: Sha256Digest, unknown_to: &'static str }
+        ["{file}"] ["{position}is device code that is not in the {unknown_to} ({sha256})"];
     /// A code object stands under another wrapper than in its binary, or archives have different code under
-    /// one key.
-    CodeObjectMisplaced = "V012" "code-object-misplaced" { misplacement: Misplacement }
-        ["{}", misplacement.subject()] ["{misplacement}"];
+    /// one key. The place is a binary with its shard and wrapper, or an archive.
+    CodeObjectMisplaced = "V012" "code-object-misplaced" { place: String, reason: String }
+        ["{place}"] ["{reason}"];
     /// A file of the artifacts is in no package, or with other content or another mode.
     FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
     /// A host package contains device code.
@@ -55,12 +52,12 @@ coded! {
         ["{file}"] ["a kernel package installs x86-64 code"];
     /// A kernel package contains device code of an arch that is not its own, or that another kernel package
     /// of the same host has.
-    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, found: ForeignCode } ["{place}"] ["{found}"];
+    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
     /// A kernel archive is damaged or its rows contradict its code objects.
     BadArchive = "V023" "bad-archive" { file: PackagePath, reason: String } ["{file}"] ["{reason}"];
     /// An index or code object of a kernel database is without its partner.
-    DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, lack: PartnerLack }
-        ["{file}"] ["{lack}"];
+    DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, fault: SetFault }
+        ["{file}"] ["{fault}"];
     /// A file of a kernel database cannot be read as what its name claims.
     BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String }
         ["{file}"] ["{reason}"];
@@ -68,13 +65,13 @@ coded! {
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
         ["{file}"] ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
     /// A device that a wrapper has code for finds no row, or a less specific code object.
-    RowMissing = "V031" "row-missing" { file: PackagePath, key: String, lack: RowLack }
-        ["{file}"] ["{}", lack.message(key)];
+    RowMissing = "V031" "row-missing" { file: PackagePath, key: String, fault: SetFault }
+        ["{file}"] ["{key}: {fault}"];
     /// A transformed binary is inconsistent.
     BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, reason: String }
         ["{file}"] ["{reason}"];
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
-    BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: ManifestFault }
+    BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: SetFault }
         ["{file}"] ["{fault}"];
     /// In an installed prefix or beside device wheels, binaries are missing that a kernel archive has code of,
     /// or they do not find it.
@@ -82,15 +79,15 @@ coded! {
         ["{file}"] ["has code of {}, which is not there or does not find it", few(binaries, 5)];
     /// Two packages of one set own a path, one package has it twice, the path lies below a file
     /// or link, or two stage prefixes of one artifact differ there.
-    PathOwnedTwice = "V040" "path-owned-twice" { path: String, conflict: PathConflict }
-        ["{}", conflict.subject(path)] ["{conflict}"];
+    PathOwnedTwice = "V040" "path-owned-twice" { path: String, reason: String }
+        ["{path}"] ["{reason}"];
     /// The package manager cannot unpack a name or path, because it is too long.
     PathTooLong = "V041" "path-too-long" { file: PackagePath, reason: String }
         ["{file}"] ["{reason}"];
     /// A kernel package depends on no package of exactly its own version, a package depends on versions that
     /// the set does not have, or it requires a path that clients do not find.
-    DependencyMissing = "V050" "dependency-missing" { package: String, lack: DependencyLack }
-        ["{package}"] ["{lack}"];
+    DependencyMissing = "V050" "dependency-missing" { package: String, reason: String }
+        ["{package}"] ["{reason}"];
     /// An artifact has no valid manifest, or cannot be read as an artifact.
     BadArtifact = "V060" "bad-artifact" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
@@ -99,12 +96,8 @@ coded! {
         ["{package}"] ["{exclusion}, which {other} of the same set is"];
     /// A program or library needs a library that no dependency of its package brings.
     LibraryMissing = "V063" "library-missing"
-        { package: String, path: String, library: Soname, lack: LibraryLack }
-        ["{package}"] ["{path} needs {library}, {lack}"];
-    /// An SPDX document does not describe the packages beside it as they are. The file is a document,
-    /// or the package that is described wrongly.
-    DocumentMismatch = "V064" "document-mismatch" { file: String, fault: DocumentFault }
-        ["{file}"] ["{fault}"];
+        { package: String, path: String, library: Soname, reason: String }
+        ["{package}"] ["{path} needs {library}, {reason}"];
     /// Two files are one package by format, name, version and architecture.
     PackageTwice = "V065" "package-twice"
         { package: String, identity: NamedVersion, other: String }
@@ -128,8 +121,8 @@ coded! {
     OrphanFile = "V076" "orphan-file" { file: String } ["{file}"] ["is named by no index"];
     /// A package of a repository depends on one that the repository has in no fitting version, or requires a
     /// path that clients do not find.
-    DependencyOpen = "V077" "dependency-open" { file: String, dependency: OpenDependency }
-        ["{file}"] ["{dependency}"];
+    DependencyOpen = "V077" "dependency-open" { file: String, reason: String }
+        ["{file}"] ["{reason}"];
     /// An index describes a package for another architecture, or twice, or not in all lists. The file
     /// is an index, or the package that is described.
     IndexInconsistent = "V078" "index-inconsistent" { file: String, reason: String }
@@ -174,20 +167,20 @@ coded! {
     WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault }
         ["{file}"] ["{fault}"];
     /// METADATA or WHEEL says something else than the file name of the wheel, or than its host.
-    WheelHeaders = "V094" "wheel-headers-differ" { wheel: String, difference: HeaderDifference }
-        ["{wheel}"] ["{difference}"];
+    WheelHeaders = "V094" "wheel-headers-differ" { wheel: String, reason: String }
+        ["{wheel}"] ["{reason}"];
     /// An extra is without its device wheel, or a device wheel without its extra. The wheel is the host,
     /// or the device wheel that lacks something.
-    WheelExtra = "V095" "wheel-extra-open" { wheel: String, lack: ExtraLack } ["{wheel}"] ["{lack}"];
+    WheelExtra = "V095" "wheel-extra-open" { wheel: String, fault: SetFault } ["{wheel}"] ["{fault}"];
     /// A host and a device wheel do not require each other in exactly this version.
-    WheelPin = "V096" "wheel-not-pinned" { wheel: String, fault: PinFault } ["{wheel}"] ["{fault}"];
+    WheelPin = "V096" "wheel-not-pinned" { wheel: String, reason: String } ["{wheel}"] ["{reason}"];
     /// A device wheel is there without the host that it belongs to.
     WheelHostMissing = "V097" "wheel-host-missing" { wheel: String, host: String }
         ["{wheel}"]
         ["is a device wheel of {host}, of which no host wheel is there: name it, too"];
     /// A member of a wheel cannot be installed, or has device code that is not looked into.
-    WheelMember = "V098" "bad-wheel-member" { file: PackagePath, fault: MemberFault }
-        ["{file}"] ["{fault}"];
+    WheelMember = "V098" "bad-wheel-member" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
         ["{file}"]
@@ -199,8 +192,8 @@ coded! {
     FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
         ["{file}"] ["is a {kind} that no artifact has and no rule of the set makes"];
     /// The header of an `.rpm` has rpm refuse the package, or leave files with code out.
-    BadHeader = "V103" "bad-rpm-header" { package: String, fault: HeaderFault }
-        ["{package}"] ["{fault}"];
+    BadHeader = "V103" "bad-rpm-header" { package: String, reason: String }
+        ["{package}"] ["{reason}"];
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.
     ClientFile = "V104" "client-file" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// Packages of a repository state no digest of their header or payload that rpm 6 takes. This fails
@@ -209,11 +202,11 @@ coded! {
         { file: String, packages: Vec<String>, missing: MissingDigest }
         ["{file}"] ["{}", without_digest(packages, *missing)];
     /// Packages or wheels have no receipt, or nobody signed it. This fails with `--key` only.
-    ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, lack: SignatureLack }
-        ["{receipt}"] ["{lack}"];
-    /// None of the keys given has signed a receipt.
-    ReceiptSignature = "V108" "receipt-signature" { receipt: String, fault: SignerFault }
-        ["{receipt}"] ["{fault}"];
+    ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, reason: &'static str }
+        ["{receipt}"] ["{reason}"];
+    /// A receipt is signed by none of the keys given.
+    ReceiptSignature = "V108" "receipt-signature" { receipt: String, reason: String }
+        ["{receipt}"] ["{reason}"];
     /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
     StateMismatch = "V109" "state-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
     /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor the receipt explains.

@@ -8,13 +8,12 @@ use std::collections::BTreeSet;
 
 use rockpack_base::content::Sha256Digest;
 use rockpack_base::formats::rpm::MissingDigest;
-use rockpack_base::gfx::{BaseArch, Target};
-use rockpack_base::tree::TreePath;
+use rockpack_base::formats::wheel::ListingFault;
 
 use super::*;
 use crate::receipt::{DifferentParts, PlanBreach, SetPart};
+use crate::report::Soname;
 use crate::report::fixture::{compare, own_fields};
-use crate::report::{ExtraGap, Soname};
 
 const DEB: &str = "rocm-blas_7.1.0-1_amd64.deb";
 const KERNELS: &str = "rocm-blas-gfx110x_7.1.0-1_amd64.deb";
@@ -31,14 +30,6 @@ fn text(text: &str) -> String {
 
 fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
-}
-
-fn arch(text: &str) -> BaseArch {
-    text.parse().unwrap()
-}
-
-fn target(text: &str) -> Target {
-    text.parse().unwrap()
 }
 
 fn digest() -> Sha256Digest {
@@ -66,8 +57,6 @@ fn identity() -> NamedVersion {
 }
 
 fn of_receipts() -> Vec<Problem> {
-    let digests =
-        [DigestFault::Md5, DigestFault::Sha256, DigestFault::Unstated, DigestFault::WithoutFile];
     let mut all = vec![
         Problem::Unreadable { place: deb_place(), reason: reason() },
         Problem::Unreadable { place: library_place(), reason: reason() },
@@ -77,15 +66,9 @@ fn of_receipts() -> Vec<Problem> {
     let lacks = [ReceiptLack::Package, ReceiptLack::Record];
     all.extend(lacks.map(|lack| Problem::ReceiptIncomplete { package: text(DEB), lack }));
     let receipt = || text("out/packages.json");
-    let lacks = [SignatureLack::Receipt, SignatureLack::Signature];
-    all.extend(lacks.map(|lack| Problem::ReceiptUnsigned { receipt: receipt(), lack }));
-    let faults = [
-        SignerFault::Unknown { keys: texts(["0123456789ABCDEF"]) },
-        SignerFault::Unknown { keys: Vec::new() },
-        SignerFault::Bad { reason: text("is of other bytes") },
-    ];
-    all.extend(faults.map(|fault| Problem::ReceiptSignature { receipt: receipt(), fault }));
-    all.extend(digests.map(|fault| Problem::DigestMismatch { file: host(LIBRARY), fault }));
+    all.push(Problem::ReceiptUnsigned { receipt: receipt(), reason: "is not signed" });
+    all.push(Problem::ReceiptSignature { receipt: receipt(), reason: text("its .asc is damaged") });
+    all.push(Problem::DigestMismatch { file: host(LIBRARY), reason: "its MD5 is another" });
     all
 }
 
@@ -102,20 +85,16 @@ fn disk_place() -> ProblemPlace {
 }
 
 fn of_lost_code() -> Vec<Problem> {
-    let faults = [
-        RecordFault::NotInstalled,
-        RecordFault::NotAtPlace { key: Some(text(KEY)) },
-        RecordFault::NotAtPlace { key: None },
+    let (installed, shard) = (|| text(ARCHIVE), || text("one"));
+    let losses = [
+        CodeLoss::NotInstalled { installed: installed() },
+        CodeLoss::NotAtPlace { installed: installed(), key: Some(text(KEY)) },
+        CodeLoss::NotAtPlace { installed: installed(), key: None },
+        CodeLoss::OfWrapper { shard: shard(), wrapper: 1 },
+        CodeLoss::WithoutWrapper { shard: shard() },
+        CodeLoss::OfFile { shard: shard() },
     ];
-    let recorded =
-        faults.map(|fault| lost_code(CodeLoss::Recorded { installed: text(ARCHIVE), fault }));
-    let mut all = recorded.to_vec();
-    all.extend([
-        lost_code(CodeLoss::OfWrapper { shard: text("one"), wrapper: 1 }),
-        lost_code(CodeLoss::WithoutWrapper { shard: text("one") }),
-        lost_code(CodeLoss::OfFile { shard: text("one") }),
-    ]);
-    all
+    losses.map(lost_code).to_vec()
 }
 
 fn lost_code(loss: CodeLoss) -> Problem {
@@ -129,9 +108,9 @@ fn lost_code(loss: CodeLoss) -> Problem {
 
 fn of_misplaced_code() -> Vec<Problem> {
     let positions = [
-        (CodePosition::row(KEY, "gfx1100"), CodeWitness::Artifacts),
-        (CodePosition::File, CodeWitness::Artifacts),
-        (CodePosition::Entry { id: text("host-x86_64") }, CodeWitness::Receipt),
+        (CodePosition::row(KEY, "gfx1100"), ARTIFACTS),
+        (CodePosition::File, ARTIFACTS),
+        (CodePosition::Entry { id: text("host-x86_64") }, RECEIPT),
     ];
     let foreign = positions.map(|(position, unknown_to)| Problem::CodeObjectForeign {
         file: kernels(ARCHIVE),
@@ -140,18 +119,9 @@ fn of_misplaced_code() -> Vec<Problem> {
         unknown_to,
     });
     let mut all = foreign.to_vec();
-    let misplacements = [
-        Misplacement::Scattered { path: library_path(), shard: text("one"), wrapper: 1 },
-        Misplacement::NoOwnBuild { path: library_path() },
-        Misplacement::OtherKernels {
-            path: library_path(),
-            shard: text("one"),
-            wrapper: 1,
-            primary: text("two"),
-        },
-        Misplacement::Contradiction { archive: kernels(ARCHIVE), other: host(ARCHIVE), count: 2 },
-    ];
-    all.extend(misplacements.map(|misplacement| Problem::CodeObjectMisplaced { misplacement }));
+    let (place, reason) =
+        (text("lib/libexblas.so.1.2 of one, wrapper 1"), text("has other kernels"));
+    all.push(Problem::CodeObjectMisplaced { place, reason });
     let losses = [
         FileLoss::Absent,
         FileLoss::OtherContent,
@@ -164,44 +134,20 @@ fn of_misplaced_code() -> Vec<Problem> {
     all
 }
 
-fn library_path() -> TreePath {
-    TreePath::new("lib/libexblas.so.1.2").unwrap()
-}
-
 fn of_places() -> Vec<Problem> {
     let reason = text("still has a .hip_fatbin with content");
     let mut all = vec![Problem::DeviceCodeInHost { file: host(LIBRARY), reason }];
     all.push(Problem::HostCodeInKernels { file: kernels(LIBRARY) });
-    let foreign = [
-        ForeignCode::Code { arch: arch("gfx906"), archs: own_archs() },
-        ForeignCode::Index { indexed: vec![arch("gfx906"), arch("gfx908")], archs: own_archs() },
-        ForeignCode::Bundle { arch: arch("gfx906"), archs: own_archs(), other: text(DEB) },
-    ];
-    all.extend(foreign.map(|found| {
-        let place = ProblemPlace::File(kernels(ARCHIVE));
-        Problem::ForeignArch { place, found }
-    }));
+    let (place, reason) = (ProblemPlace::File(kernels(ARCHIVE)), text("holds code for gfx906"));
+    all.push(Problem::ForeignArch { place, reason });
     all
-}
-
-fn own_archs() -> Vec<String> {
-    texts(["gfx1100", "gfx1101"])
 }
 
 fn of_archives() -> Vec<Problem> {
     let row = text("libexblas.so.1#0 [gfx1100]: its code object is for gfx1101");
     let mut all = vec![Problem::BadArchive { file: kernels(ARCHIVE), reason: row }];
-    let lacks = [
-        PartnerLack::Absent { wanted: "index", archs: Vec::new() },
-        PartnerLack::Absent {
-            wanted: "code object",
-            archs: vec![arch("gfx1100"), arch("gfx1101")],
-        },
-        PartnerLack::Elsewhere { wanted: "index", package: text(DEB) },
-        PartnerLack::ReferenceAbsent { reference: text("T.co") },
-        PartnerLack::ReferenceElsewhere { reference: text("T.co"), package: text(DEB) },
-    ];
-    all.extend(lacks.map(|lack| Problem::DatabaseUnpaired { file: database(), lack }));
+    let fault = SetFault::absent("has no index of its name beside it");
+    all.push(Problem::DatabaseUnpaired { file: database(), fault });
     all.push(Problem::BadDatabase { file: database(), reason: reason() });
     let patterns = texts([".kpack/blas_lib_@GFXARCH@.kpack", "../.kpack"]);
     all.push(Problem::MarkerUnresolved { file: host(LIBRARY), patterns });
@@ -212,18 +158,9 @@ fn of_archives() -> Vec<Problem> {
         file: archive,
         binaries: texts(["lib/libexblas.so.1.2", "bin/bench"]),
     });
-    let (device, listed) = (|| target("gfx90a:xnack+"), || target("gfx90a"));
-    let lacks = [
-        RowLack::Everywhere,
-        RowLack::NotListed { device: device() },
-        RowLack::WithoutRow { device: device(), listed: listed() },
-        RowLack::LessSpecific { device: device(), listed: listed() },
-        RowLack::OnlyGeneric { arch: arch("gfx1201"), generic: arch("gfx12-generic") },
-    ];
-    all.extend(lacks.map(|lack| {
-        let (file, key) = (kernels(ARCHIVE), text(KEY));
-        Problem::RowMissing { file, key, lack }
-    }));
+    let (file, key) = (kernels(ARCHIVE), text(KEY));
+    let fault = SetFault::wrong("gfx90a:xnack+ looks for gfx90a, for which there is no row");
+    all.push(Problem::RowMissing { file, key, fault });
     all
 }
 
@@ -234,101 +171,48 @@ fn database() -> PackagePath {
 fn of_hosts_and_manifests() -> Vec<Problem> {
     let partly = text("1 of 2 wrappers are transformed");
     let mut all = vec![Problem::BadHostBinary { file: host(LIBRARY), reason: partly }];
-    let faults = [
-        ManifestFault::Wrong { reason: reason() },
-        ManifestFault::ArchGone {
-            archive: text(ARCHIVE),
-            arch: text("gfx1100"),
-            path: text("/opt/rocm/lib/rocblas/library/T.co"),
-        },
-        ManifestFault::ArchiveAbsent { archive: text(ARCHIVE) },
-        ManifestFault::NotListed,
-    ];
-    all.extend(faults.map(|fault| {
-        let file = host("/opt/rocm/lib/.kpack/blas_lib.kpm");
-        Problem::BadManifest { file, fault }
-    }));
+    let file = host("/opt/rocm/lib/.kpack/blas_lib.kpm");
+    all.push(Problem::BadManifest { file, fault: SetFault::wrong(reason()) });
     all
 }
 
 fn of_paths() -> Vec<Problem> {
-    let conflicts = [
-        PathConflict::Owners { sharing: OWNED_TWICE, first: text(DEB), second: text(KERNELS) },
-        PathConflict::BelowFile {
-            above: text("/opt/rocm/lib"),
-            other: text(DEB),
-            package: text(KERNELS),
-        },
-        PathConflict::InPackage { package: text(DEB), earlier: text("file"), later: text("link") },
-        PathConflict::InPrefixes {
-            artifact: text("one/blas_lib_all"),
-            difference: text("differs between the prefixes a/stage and b/stage"),
-        },
-    ];
-    let conflicts =
-        conflicts.map(|conflict| Problem::PathOwnedTwice { path: text(LIBRARY), conflict });
+    let reason = format!("{OWNED_TWICE}: {DEB} and {KERNELS}");
+    let owned = Problem::PathOwnedTwice { path: text(LIBRARY), reason };
+    let twice = twice_in_package(&host(LIBRARY), "file", "link");
     let length = Problem::PathTooLong {
         file: host(LIBRARY),
         reason: text("the name has 250 bytes, and the package manager unpacks 246 at most"),
     };
     let owner = Problem::ForeignOwner { file: host(LIBRARY), owner: text("builder:users") };
-    conflicts.into_iter().chain([length, owner]).collect()
+    vec![owned, twice, length, owner]
 }
 
 fn of_dependencies() -> Vec<Problem> {
     vec![
-        dependency_missing(DependencyLack::OwnVersion),
-        dependency_missing(DependencyLack::OtherVersion {
-            requirement: text("rocm-blas = 7.1.0-2"),
-            offered: texts(["rocm-blas 7.1.0-1"]),
-        }),
-        dependency_missing(DependencyLack::PathUnlisted {
-            path: text("/opt/rocm/libexec/runner"),
-            owner: text("rocm-core-7.1.0-1.x86_64.rpm"),
-        }),
+        Problem::DependencyMissing {
+            package: text(KERNELS),
+            reason: text("depends on no package of exactly its own version"),
+        },
         Problem::SetConflict {
             package: text(DEB),
             exclusion: text("Breaks: rocm-fft < 7.2"),
             other: text("rocm-fft_7.1.0-1_amd64.deb"),
         },
-        library_missing(LibraryLack::NotBrought(PackagePath::new("hip.deb", "/opt/rocm/lib/x"))),
-        library_missing(LibraryLack::NoDependency),
+        Problem::LibraryMissing {
+            package: text(DEB),
+            path: text(LIBRARY),
+            library: Soname::from("libamdhip64.so.7"),
+            reason: text("and no dependency is on anything that has it"),
+        },
         Problem::PackageTwice { package: text(DEB), identity: identity(), other: text("b.deb") },
         Problem::PackageOfOtherSet {
             package: text(DEB),
             identity: identity(),
             other: text("b.deb"),
         },
+        Problem::BadArtifact { file: text("one/blas_lib_all"), reason: reason() },
     ]
-}
-
-fn dependency_missing(lack: DependencyLack) -> Problem {
-    Problem::DependencyMissing { package: text(KERNELS), lack }
-}
-
-fn library_missing(lack: LibraryLack) -> Problem {
-    Problem::LibraryMissing {
-        package: text(DEB),
-        path: text(LIBRARY),
-        library: Soname::from("libamdhip64.so.7"),
-        lack,
-    }
-}
-
-fn of_documents() -> Vec<Problem> {
-    let faults = [
-        DocumentFault::Unreadable { reason: reason() },
-        DocumentFault::OtherDigest { package: text(DEB), sha256: digest() },
-    ];
-    let mut all = faults.map(|fault| document_mismatch("packages.spdx.json", fault)).to_vec();
-    all.push(document_mismatch(DEB, DocumentFault::PackageAbsent));
-    all.push(document_mismatch(DEB, DocumentFault::NotDescribed));
-    all.push(Problem::BadArtifact { file: text("one/blas_lib_all"), reason: reason() });
-    all
-}
-
-fn document_mismatch(file: &str, fault: DocumentFault) -> Problem {
-    Problem::DocumentMismatch { file: text(file), fault }
 }
 
 fn of_indexes() -> Vec<Problem> {
@@ -344,7 +228,6 @@ fn of_indexes() -> Vec<Problem> {
 }
 
 fn of_indexed_packages() -> Vec<Problem> {
-    let alternatives = texts(["a >= 1", "b"]);
     vec![
         Problem::PackageMissing { file: text(POOL) },
         Problem::PackageMismatch {
@@ -371,33 +254,11 @@ fn of_indexed_packages() -> Vec<Problem> {
             packages: texts(["packages/a.rpm", "packages/b.rpm"]),
             missing: MissingDigest::Payload,
         },
-        open_dependency(OpenDependency::Deb {
-            alternatives: alternatives.clone(),
-            arch: Some(text("x86_64")),
-        }),
-        open_dependency(OpenDependency::Deb { alternatives, arch: None }),
-        open_dependency(OpenDependency::Rpm {
-            alternatives: texts(["a = 1"]),
-            arch: text("x86_64"),
-        }),
-        open_dependency(OpenDependency::Path {
-            path: text("/opt/rocm/libexec/runner"),
-            owner: text("packages/r/rocm-core-7.1.0-1.x86_64.rpm"),
-        }),
-        open_dependency(OpenDependency::Wheel {
-            extra: "device-gfx942".to_owned(),
-            requires: "torch-device-gfx942 ==2.13.0".to_owned(),
-            gap: ExtraGap::Absent,
-        }),
-        open_dependency(OpenDependency::Rpm {
-            alternatives: texts(["a", "b", "c", "d", "e", "f"]),
-            arch: text("x86_64"),
-        }),
+        Problem::DependencyOpen {
+            file: text(POOL),
+            reason: text("depends on a >= 1 or b, which no package is"),
+        },
     ]
-}
-
-fn open_dependency(dependency: OpenDependency) -> Problem {
-    Problem::DependencyOpen { file: text(POOL), dependency }
 }
 
 fn of_parts() -> Vec<Problem> {
@@ -425,24 +286,16 @@ fn of_headers() -> Vec<Problem> {
         Problem::SetId { file: host("/opt/rocm/bin/tool"), mode: 0o4755 },
         Problem::FileForeign { file: host("/etc/cron.d/evil"), kind: text("file") },
     ];
-    let faults = [
-        HeaderFault::NoDigest { missing: MissingDigest::Payload },
-        HeaderFault::System { os: text("windows") },
-        HeaderFault::Machine { arch: text("s390x") },
-        HeaderFault::PayloadFormat { format: text("tar") },
-        HeaderFault::Feature { feature: text("rpmlib(Nothing)") },
-        HeaderFault::LeftOut { path: text(ARCHIVE), how: "a document (%doc)" },
-    ];
     let reason = text("was changed or removed since the publication");
     all.push(Problem::ClientFile { file: text("rocm.repo"), reason });
     all.push(Problem::StateMismatch {
         file: text(".rockpack/apt-stable.json.zst"),
         reason: text("is the state of indexes that are not there"),
     });
-    all.extend(faults.map(|fault| {
-        let package = text("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm");
-        Problem::BadHeader { package, fault }
-    }));
+    all.push(Problem::BadHeader {
+        package: text("rocm-blas-gfx110x-7.1.0-1.x86_64.rpm"),
+        reason: text("needs rpmlib(Nothing), which no rpm has"),
+    });
     all
 }
 
@@ -457,7 +310,6 @@ fn examples() -> Vec<Problem> {
         of_hosts_and_manifests(),
         of_paths(),
         of_dependencies(),
-        of_documents(),
         of_indexes(),
         of_indexed_packages(),
         of_parts(),

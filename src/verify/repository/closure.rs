@@ -13,7 +13,8 @@ use super::context::Context;
 use crate::package::Format;
 use crate::package::offered::Offered;
 use crate::package::resolver::{Origin, each_unmet};
-use crate::verify::problem::{OpenDependency, Problem};
+use crate::report::words::either;
+use crate::verify::problem::Problem;
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
 /// have more than a hundred. In memory it takes some hundred.
@@ -21,9 +22,6 @@ const SHORTEST: usize = 32;
 
 /// Relations that any list may have, and those of one package: ten and more times what packages have.
 const ASIDE: usize = 100_000;
-
-/// Most alternatives of a dependency that are reported.
-const ALTERNATIVES_TOLD: usize = 100;
 
 /// Relations that a list of packages can still have.
 pub(super) struct RelationsLeft(usize);
@@ -59,17 +57,14 @@ pub(super) fn check<'p>(
             context.report.elsewhere += 1;
             return;
         }
-        let alternatives = unmet.requirement.alternatives().iter().take(ALTERNATIVES_TOLD);
-        let alternatives = alternatives.map(ToString::to_string).collect();
-        let (file, arch) = (path(unmet.package).to_owned(), machine.to_owned());
-        let dependency = match format {
-            Format::Rpm => OpenDependency::Rpm { alternatives, arch },
-            // An index that is in no architecture's folder is for none.
-            Format::Deb => {
-                let arch = Some(arch).filter(|arch| !arch.is_empty());
-                OpenDependency::Deb { alternatives, arch }
-            }
+        let wanted = either(unmet.requirement.alternatives(), 5);
+        let file = path(unmet.package).to_owned();
+        // An index that is in no architecture's folder is for none.
+        let machine = match machine {
+            "" => String::new(),
+            machine => format!(" for {machine}"),
         };
-        context.problems.add(Problem::DependencyOpen { file, dependency });
+        let reason = format!("depends on {wanted}, which no package{machine} is");
+        context.problems.add(Problem::DependencyOpen { file, reason });
     });
 }

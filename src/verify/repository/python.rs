@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::context::{Context, NamedFiles, has_plain_parts, names_outside, not_as_indexed};
 use super::states;
 use crate::package::releases::{OpenExtra, Releases};
-use crate::verify::problem::{OpenDependency, Problem};
+use crate::verify::problem::Problem;
 
 /// The list of projects, by which an index is known.
 const LIST: &str = "simple/index.json";
@@ -96,8 +96,8 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         Releases::of(&wheels).open_extras()
     };
     for OpenExtra { wheel: file, extra, requires, gap } in extras {
-        let dependency = OpenDependency::Wheel { extra, requires, gap };
-        context.problems.add(Problem::DependencyOpen { file, dependency });
+        let reason = gap.describe(&extra, &requires);
+        context.problems.add(Problem::DependencyOpen { file, reason });
     }
     Ok(())
 }

@@ -30,15 +30,6 @@ pub(in crate::verify) struct PackageArgument {
 }
 
 impl PackageArgument {
-    /// The packages of a folder.
-    pub(in crate::verify) fn of_folder(
-        path: &Path,
-        receipts: &mut ReceiptReader<'_>,
-    ) -> Result<Self> {
-        let own = Self::of(Some(path), packages(path)?, receipts)?;
-        Ok(Self { documents: files(path, |file| is_document(path, file))?, ..own })
-    }
-
     /// Packages with the receipts of their folder, if that counts.
     pub(in crate::verify) fn of(
         folder: Option<&Path>,
@@ -59,18 +50,13 @@ impl PackageArgument {
         if !own.has_receipt() && !own.packages.is_empty() {
             receipts.miss(&file);
         }
+        own.documents = files(folder, |file| is_document(folder, file))?;
         Ok(own)
     }
 
     /// Whether there is a receipt of the set, or of parts.
     pub(in crate::verify) fn has_receipt(&self) -> bool {
         self.receipt.is_some() || !self.parts.is_empty()
-    }
-
-    /// Whether a package called `file` is one of an earlier build that the receipt keeps.
-    pub(in crate::verify) fn keeps(&self, file: &str) -> bool {
-        let kept = self.receipt.iter().filter_map(|receipt| receipt.kept.as_ref());
-        kept.flat_map(|kept| &kept.packages).any(|record| record.file_name == file)
     }
 
     /// The file names of the packages of this build.
@@ -124,13 +110,8 @@ fn parts(folder: &Path, reader: &mut ReceiptReader<'_>) -> Result<Vec<Receipt>> 
 
 /// Whether a file in a folder is the document of a set, or of a part that is there.
 fn is_document(folder: &Path, file: &Path) -> Result<bool> {
-    match part_described(file) {
+    match file.file_name().and_then(|name| part_of_sbom(name.to_str()?)) {
         Some(Some(part)) => is_there(&folder.join(file_name(Some(part)))),
         whole => Ok(whole.is_some()),
     }
-}
-
-/// The part of a set whose SPDX document has this name.
-pub(in crate::verify) fn part_described(path: &Path) -> Option<Option<SetPart>> {
-    part_of_sbom(path.file_name()?.to_str()?)
 }

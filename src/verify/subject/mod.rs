@@ -89,7 +89,7 @@ impl Subject {
         if has_one(&path, &REPOSITORY_FOLDERS)? || is_index(&path)? {
             return Ok(Self::Repository(path));
         }
-        let argument = PackageArgument::of_folder(&path, receipts)?;
+        let argument = PackageArgument::of(Some(&path), packages(&path)?, receipts)?;
         let wheels = WheelArgument::of_folder(&path, receipts)?;
         if !wheels.is_empty() {
             refuse_packages(&path, &argument)?;

@@ -7,8 +7,9 @@ use rockpack_base::content::{if_there, read_file, real_path};
 use rockpack_base::error::{Kind, Result};
 
 use crate::report::ReceiptDoubt;
+use crate::report::words::few;
 use crate::signing::Trust;
-use crate::verify::problem::{Problem, Problems, Report, SignatureLack, SignerFault};
+use crate::verify::problem::{Problem, Problems, Report};
 
 /// Reads receipts, and checks their signatures if there are keys.
 pub(in crate::verify) struct ReceiptReader<'a> {
@@ -62,34 +63,37 @@ impl<'a> ReceiptReader<'a> {
     /// Notes that packages or wheels have no receipt, which would be this file.
     pub(super) fn miss(&mut self, file: &Path) {
         if self.has_keys() {
-            self.add_unsigned(file, SignatureLack::Receipt);
+            self.add_unsigned(file, "is not there, so nothing is signed");
         }
     }
 
     fn check_signature(&mut self, file: &Path, receipt: &[u8]) -> Result<()> {
-        let fault = match self.trust.receipt_doubt(file, receipt) {
+        let reason = match self.trust.receipt_doubt(file, receipt) {
             Ok(None) => {
                 self.signatures += 1;
                 return Ok(());
             }
-            Ok(Some(ReceiptDoubt::OtherKeys(keys))) => SignerFault::Unknown { keys },
+            Ok(Some(ReceiptDoubt::OtherKeys(keys))) => {
+                let keys = if keys.is_empty() { "no key".to_owned() } else { few(&keys, 5) };
+                format!("is signed by none of the keys given; its signatures name {keys}")
+            }
             Ok(Some(_)) => {
-                self.add_unsigned(file, SignatureLack::Signature);
+                self.add_unsigned(file, "is not signed: no .asc file is next to it");
                 return Ok(());
             }
             Err(error) if error.is_of_format() || error.kind() == Kind::Verify => {
-                SignerFault::Bad { reason: error.message().to_owned() }
+                format!("its .asc {}", error.message())
             }
             Err(error) => return Err(error),
         };
         let receipt = file.display().to_string();
-        self.problems.add(Problem::ReceiptSignature { receipt, fault });
+        self.problems.add(Problem::ReceiptSignature { receipt, reason });
         Ok(())
     }
 
-    fn add_unsigned(&mut self, file: &Path, lack: SignatureLack) {
+    fn add_unsigned(&mut self, file: &Path, reason: &'static str) {
         let receipt = file.display().to_string();
-        self.problems.add(Problem::ReceiptUnsigned { receipt, lack });
+        self.problems.add(Problem::ReceiptUnsigned { receipt, reason });
     }
 
     /// Reports what was found.

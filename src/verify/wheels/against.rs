@@ -60,27 +60,29 @@ impl Comparison<'_> {
         progress: &dyn Progress,
         problems: &mut Problems,
     ) -> Result<u64> {
-        let mut left: Vec<&WheelSet<'_>> = sets.sets.iter().collect();
         let mut count = 0;
         for path in self.options.wheels {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let own = left.iter().position(|set| set.host.installed.file == *name);
-            let set = own.map(|own| left.remove(own));
             let wheel = self.wheels.iter().find(|wheel| wheel.installed.file == *name);
-            if let Some(wheel) = wheel
-                && self.is_same(wheel, path)?
-            {
+            let Some(host) = wheel else {
+                // That a wheel cannot be read was told.
+                if self.paths.iter().any(|given| given.file_name() == path.file_name()) {
+                    continue;
+                }
+                return Err(no_host(path));
+            };
+            if self.is_same(host, path)? {
                 continue;
             }
-            let alone = wheel.map(|host| WheelSet { host, devices: Vec::new() });
-            if let Some(set) = set.or(alone.as_ref()) {
-                count += self.compare(set, path, progress, problems)?;
-            } else if !self.paths.iter().any(|given| given.file_name() == path.file_name()) {
-                return Err(no_host(path));
-            }
-            // That a wheel cannot be read was told.
+            let alone = WheelSet { host, devices: Vec::new() };
+            let set = sets.sets.iter().find(|set| set.host.installed.file == *name);
+            count += self.compare(set.unwrap_or(&alone), path, progress, problems)?;
         }
-        match left.first() {
+        let is_given = |file: &str| {
+            let mut given = self.options.wheels.iter();
+            given.any(|path| path.file_name().is_some_and(|name| name == file))
+        };
+        match sets.sets.iter().find(|set| !is_given(&set.host.installed.file)) {
             Some(set) => {
                 let file = &set.host.installed.file;
                 Err(Error::new(Kind::Usage, format!("no fat wheel of --against is called {file}"))

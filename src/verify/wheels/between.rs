@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::set::Sets;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::wheel::Wheel;
-use crate::verify::problem::{OWNED_TWICE, PathConflict, Problem, Problems};
+use crate::verify::problem::{OWNED_TWICE, Problem, Problems};
 
 /// The contents of a file in the wheels of a project, each with the first wheel that has it.
 type Contents<'a> = BTreeMap<Sha, &'a str>;
@@ -42,9 +42,8 @@ pub(super) fn check(sets: &Sets<'_>, copies: &BTreeSet<&str>, problems: &mut Pro
                 && !(copies.contains(first_file) && copies.contains(second_file))
                 && told.insert([*first, *project])
             {
-                let (first, second) = (first_file.to_owned(), second_file.to_owned());
-                let conflict = PathConflict::Owners { sharing: OWNED_TWICE, first, second };
-                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), conflict });
+                let reason = format!("{OWNED_TWICE}: {first_file} and {second_file}");
+                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), reason });
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::package::releases::{OpenExtra, Releases};
 use crate::report::ExtraGap;
 use crate::verify::checks::pairs;
 use crate::verify::own::wheel::{Wheel, spaced};
-use crate::verify::problem::{ExtraLack, HeaderDifference, PinFault, Problem, Problems};
+use crate::verify::problem::{Problem, Problems, SetFault};
 
 /// The field with the Pythons that a wheel is for.
 const PYTHONS: &str = "Requires-Python";
@@ -43,13 +43,14 @@ pub(super) fn check_gaps(wheels: &[Wheel], copies: &BTreeSet<&str>, problems: &m
     let mut open = Releases::of(&packages).open_extras();
     open.retain(|it| it.gap != ExtraGap::Absent && !copies.contains(&*it.wheel));
     for OpenExtra { wheel, extra, requires, gap } in open {
-        let lack = ExtraLack::Gap { extra, wheel: requires, gap };
-        problems.add(Problem::WheelExtra { wheel, lack });
+        let fault = SetFault::wrong(gap.describe(&extra, &requires));
+        problems.add(Problem::WheelExtra { wheel, fault });
     }
 }
 
-fn add_lack(wheel: &Wheel, lack: ExtraLack, problems: &mut Problems) {
-    problems.add(Problem::WheelExtra { wheel: wheel.installed.file.clone(), lack });
+fn add_lack(wheel: &Wheel, reason: String, problems: &mut Problems) {
+    let (wheel, fault) = (wheel.installed.file.clone(), SetFault::wrong(reason));
+    problems.add(Problem::WheelExtra { wheel, fault });
 }
 
 /// The extras that a host offers for device wheels.
@@ -70,7 +71,7 @@ fn check_extras(
     let required: Vec<Requirement> = requirements(set.host).collect();
     let asked: BTreeSet<&String> = required.iter().flat_map(|it| it.condition.extras()).collect();
     for extra in offered.iter().filter(|extra| !asked.contains(extra)) {
-        add_lack(set.host, ExtraLack::Nothing { extra: extra.clone() }, problems);
+        add_lack(set.host, format!("its extra {extra} brings no device wheel"), problems);
     }
     for (extra, needed) in &set.host.extras {
         for requirement in needed {
@@ -79,9 +80,15 @@ fn check_extras(
                 || unread.contains(&wheel)
                 || sets.is_in_another(&wheel, &host.name);
             if !offered.contains(&extra) {
-                add_lack(set.host, ExtraLack::NotOffered { extra, wheel }, problems);
+                let reason = format!(
+                    "needs {wheel} with the extra {extra}, and no `Provides-Extra` offers it"
+                );
+                add_lack(set.host, reason, problems);
             } else if !is_there {
-                add_lack(set.host, ExtraLack::WheelAbsent { extra, wheel }, problems);
+                let fault = SetFault::absent(format!(
+                    "its extra {extra} needs {wheel}, which is not there for its tags"
+                ));
+                problems.add(Problem::WheelExtra { wheel: host.file.clone(), fault });
             }
             check_pin(set.host, requirement, set.host.metadata.version(), problems);
         }
@@ -89,7 +96,9 @@ fn check_extras(
     for Requirement { project: wheel, condition, extras, .. } in required {
         let brings_all = wheel == host.name && extras.iter().any(|extra| extra.starts_with(EXTRA));
         if condition.extras().is_empty() && (there.contains(wheel.as_str()) || brings_all) {
-            add_lack(set.host, ExtraLack::WithoutExtra { wheel }, problems);
+            let reason =
+                format!("requires {wheel} without an extra, so that everybody gets its kernels");
+            add_lack(set.host, reason, problems);
         }
     }
 }
@@ -107,17 +116,22 @@ fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut P
     if by.is_empty() && sets.is_brought_by_another(name, &host.installed.name) {
         return;
     }
-    let file = host.installed.file.clone();
+    let file = &host.installed.file;
     if by.iter().all(|extra| *extra == ALL) {
-        add_lack(device, ExtraLack::NotBrought { host: file.clone() }, problems);
+        add_lack(device, format!("no extra of its host {file} brings it"), problems);
     }
     if !by.iter().any(|extra| *extra == ALL) {
-        let lack = ExtraLack::NotInAll { extra: ALL.to_owned(), host: file.clone() };
-        add_lack(device, lack, problems);
+        let reason = format!(
+            "the extra {ALL} of its host {file} is to bring all device wheels, and not this one"
+        );
+        add_lack(device, reason, problems);
     }
     for extra in of_its_archs(host, device) {
         if !by.contains(&&extra) {
-            add_lack(device, ExtraLack::NotOwn { extra, host: file.clone() }, problems);
+            let reason = format!(
+                "the extra {extra} of its host {file} has the name of its group, and does not bring it"
+            );
+            add_lack(device, reason, problems);
         }
     }
 }
@@ -148,7 +162,7 @@ fn is_for_some_of(archs: &[String], extra: &str) -> bool {
 
 /// A device wheel is installed with its host and in no other way.
 fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: &mut Problems) {
-    let (wheel, name) = (device.installed.file.clone(), host.installed.file.clone());
+    let (wheel, name) = (device.installed.file.clone(), &host.installed.file);
     let tied: Vec<Requirement> = requirements(device)
         .filter(|it| it.project == host.installed.name || there.contains(&*it.project))
         .collect();
@@ -159,27 +173,40 @@ fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: 
         .iter()
         .any(|it| it.project == host.installed.name && it.condition == Condition::Always);
     if !is_pinned {
-        let fault = PinFault::Absent { host: host.installed.name.clone() };
-        problems.add(Problem::WheelPin { wheel, fault });
+        let reason = format!(
+            "does not require {}, its host: pip installs it alone or beside another version",
+            host.installed.name
+        );
+        problems.add(Problem::WheelPin { wheel, reason });
     }
     let (own, hosts) = (device.tags(), host.tags());
     if own != hosts {
         let (own, hosts) = (spaced(&own), spaced(&hosts));
-        let difference = HeaderDifference::HostTags { host: name.clone(), own, hosts };
-        add_difference(device, difference, problems);
+        let reason = format!(
+            "is tagged {own}, and its host {name} {hosts}: pip installs one without the other"
+        );
+        add_difference(device, reason, problems);
     }
     let own = device.headers.is_purelib();
     if own != host.headers.is_purelib() {
-        add_difference(device, HeaderDifference::Purelib { host: name.clone(), own }, problems);
+        let reason = format!(
+            "says `Root-Is-Purelib: {own}`, and its host {name} the contrary: where the two folders \
+             differ, the host does not find its kernels"
+        );
+        add_difference(device, reason, problems);
     }
     let (own, hosts) = (pythons_of(device), pythons_of(host));
     if own != hosts {
-        add_difference(device, HeaderDifference::Pythons { host: name, own, hosts }, problems);
+        let reason = format!(
+            "says `Requires-Python: {own}`, and its host {name} {hosts}: pip refuses the extra where \
+             they differ"
+        );
+        add_difference(device, reason, problems);
     }
 }
 
-fn add_difference(wheel: &Wheel, difference: HeaderDifference, problems: &mut Problems) {
-    problems.add(Problem::WheelHeaders { wheel: wheel.installed.file.clone(), difference });
+fn add_difference(wheel: &Wheel, reason: String, problems: &mut Problems) {
+    problems.add(Problem::WheelHeaders { wheel: wheel.installed.file.clone(), reason });
 }
 
 fn pythons_of(wheel: &Wheel) -> String {
@@ -190,8 +217,9 @@ fn pythons_of(wheel: &Wheel) -> String {
 fn check_pin(wheel: &Wheel, requirement: &Requirement, version: &str, problems: &mut Problems) {
     let pin = requirement.exact();
     if pin.is_none() || pin != Version::from_str(version).ok().as_ref() {
-        let (required, pin) = (requirement.project.clone(), pin.map(ToString::to_string));
-        let fault = PinFault::Other { wheel: required, pin, version: version.to_owned() };
-        problems.add(Problem::WheelPin { wheel: wheel.installed.file.clone(), fault });
+        let pin = pin.map_or_else(|| " in no one version".to_owned(), |pin| format!(" == {pin}"));
+        let required = &requirement.project;
+        let reason = format!("requires {required}{pin}, and has to require == {version}");
+        problems.add(Problem::WheelPin { wheel: wheel.installed.file.clone(), reason });
     }
 }

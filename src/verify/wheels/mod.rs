@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use rockpack_base::content::real_path;
 use rockpack_base::error::Result;
-use rockpack_base::formats::wheel::{WheelName, normalized};
+use rockpack_base::formats::wheel::{ListingFault, WheelName, normalized};
 
 use super::checks::excuses::Excuses;
 use super::checks::scope::Scope;
@@ -23,7 +23,7 @@ use super::own::facts::{Class, FileFacts};
 use super::own::installed::Installed;
 use super::own::wheel::{self, Wheel};
 use super::partial::{Extent, Sieve};
-use super::problem::{ListingFault, MemberFault, Problem, Problems, Report};
+use super::problem::{Problem, Problems, Report};
 use super::subject::wheels::WheelArgument;
 use super::{Options, others, read_files};
 use crate::receipt::FindingRecord;
@@ -172,8 +172,9 @@ fn check_members(device: &Wheel, problems: &mut Problems) {
     let is_text = |path: &str| device.texts.contains_key(path) && !path.ends_with(ENTRY_POINTS);
     let run = device.installed.files().filter(|(path, facts)| is_run(path, facts));
     for (path, _) in run.filter(|(path, _)| !is_text(path)) {
-        let (file, fault) = (device.installed.at(path), MemberFault::Run);
-        problems.add(Problem::WheelMember { file, fault });
+        let reason = "is run by Python or a shell, and device wheels have device code alone";
+        let file = device.installed.at(path);
+        problems.add(Problem::WheelMember { file, reason: reason.to_owned() });
     }
 }
 

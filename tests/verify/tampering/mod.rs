@@ -409,3 +409,22 @@ fn v013_a_byte_of_a_library_whose_search_path_was_written_anew() {
         assert!(run.codes().contains(&"V013".to_owned()), "{at}: {}", run.text);
     }
 }
+
+/// The loader finds where a program lies by this header.
+#[test]
+fn v013_a_program_without_the_header_of_its_program_headers() {
+    let shard = Shard::new();
+    shard.add("bin/program", &fixture("bfd_pie"), 0o755);
+    let set = SmallSet::build(shard);
+    set.judge("same.deb", &set.host).fired(&[]);
+    let path = "opt/rocm-7.1/bin/program";
+    let mut bytes = set.host.content(path).to_vec();
+    let end = 64 + usize::from(bytes[56]) * 56;
+    assert_eq!(bytes[64], 6, "the first header is that of the program headers");
+    bytes.copy_within(64 + 56..end, 64);
+    bytes[end - 56..end].fill(0);
+    bytes[56] -= 1;
+    let run = set.judge("header.deb", &set.host.with(path, &bytes));
+    run.fired(&["V013"]);
+    assert!(run.text.contains("the program headers"), "{}", run.text);
+}

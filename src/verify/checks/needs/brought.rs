@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::InstalledSet;
 use crate::package::Format;
 use crate::verify::own::installed::Installed;
-use crate::verify::problem::{LibraryLack, PackagePath};
 
 /// How the names of libraries begin that rpm makes capabilities of.
 const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
@@ -42,7 +41,7 @@ impl<'a> Brought<'a> {
     }
 
     /// Why the package does not get the library `name`.
-    pub(super) fn lack(&self, name: &str) -> Option<LibraryLack> {
+    pub(super) fn lack(&self, name: &str) -> Option<String> {
         let holders = self.set.holders.get(name).map(Vec::as_slice).unwrap_or_default();
         let comes_along = holders.iter().any(|(at, _)| self.packages.contains(at));
         if comes_along || self.is_cut || self.leads_outside(name, !holders.is_empty()) {
@@ -50,9 +49,10 @@ impl<'a> Brought<'a> {
         }
         Some(match holders.first() {
             Some((at, path)) => {
-                LibraryLack::NotBrought(PackagePath::new(&self.set.packages[*at].file, *path))
+                let file = &self.set.packages[*at].file;
+                format!("which is {path} of {file}, and no dependency brings that")
             }
-            None => LibraryLack::NoDependency,
+            None => "and no dependency is on anything that has it".to_owned(),
         })
     }
 

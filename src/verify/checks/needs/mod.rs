@@ -75,10 +75,10 @@ pub(super) fn check<'a>(
         for (name, mut users) in users {
             users.retain(|path| !excuses.leaves_open(name, package.format, path));
             let user = users.first().copied();
-            if let Some((path, lack)) = user.and_then(|path| Some((path, brought.lack(name)?))) {
+            if let Some((path, reason)) = user.and_then(|path| Some((path, brought.lack(name)?))) {
                 let (package, path) = (package.file.clone(), path.to_owned());
                 let library = name.into();
-                problems.add(Problem::LibraryMissing { package, path, library, lack });
+                problems.add(Problem::LibraryMissing { package, path, library, reason });
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::package::differing_files::DifferingFiles;
 use crate::package::offered::Offered;
 use crate::package::owners::Owner;
 use crate::package::{Format, required_paths};
-use crate::verify::problem::{OpenDependency, Problem};
+use crate::verify::problem::Problem;
 use crate::verify::repository::context::{Context, NamedFiles};
 use crate::verify::repository::owners;
 
@@ -40,8 +40,11 @@ pub(super) fn check(
     required_paths::each_hidden(&owners, |path, owner, requirers| {
         for at in requirers {
             let [file, owner] = [*at, owner].map(|at| primary[at].path.clone());
-            let dependency = OpenDependency::Path { path: path.to_owned(), owner };
-            context.problems.add(Problem::DependencyOpen { file, dependency });
+            let reason = format!(
+                "requires {path}, which is in {owner}, but no package provides it and primary does not \
+                 list it"
+            );
+            context.problems.add(Problem::DependencyOpen { file, reason });
         }
     });
 }

@@ -4,27 +4,25 @@
 //! its root. What installers put elsewhere (scripts, headers, data) lies below `/.data` here, so that the
 //! wheels of a set have one name for it.
 
-mod member;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
 use std::path::Path;
 
 use rayon::prelude::*;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result, ResultExt};
+use rockpack_base::formats::hold::fault;
 use rockpack_base::formats::wheel::{
-    InfoFault, Metadata, Place, Requirement, WheelArchive, WheelFile, WheelName, normalized, place,
+    InfoFault, ListingFault, Metadata, Place, RecordHasher, Requirement, WheelArchive, WheelFile,
+    WheelName, normalized, place,
 };
 use rockpack_base::formats::zip::ZipMember;
 use rockpack_base::run::Budget;
 
 use super::digest::Sha;
-use super::installed::Installed;
-use crate::verify::problem::{
-    HeaderDifference, ListingFault, MemberFault, PackagePath, PathConflict, Problem, ProblemPlace,
-    Problems,
-};
-use member::{Found, found};
+use super::facts;
+use super::installed::{Installed, InstalledNode};
+use crate::verify::problem::{PackagePath, Problem, ProblemPlace, Problems, twice_in_package};
 
 /// The folder of what is installed elsewhere than in site-packages, whatever the wheel is called.
 pub(in crate::verify) const DATA: &str = ".data";
@@ -131,9 +129,9 @@ impl Reading<'_> {
                 Ok(_) if member.name.ends_with('/') => {}
                 Ok(_) => files.push(member),
                 Err(error) => {
-                    let (file, reason) = (self.at(&member.name), error.to_string());
-                    let fault = MemberFault::Refused { reason };
-                    self.problems.add(Problem::WheelMember { file, fault });
+                    let reason = format!("cannot be installed: {error}");
+                    let file = self.at(&member.name);
+                    self.problems.add(Problem::WheelMember { file, reason });
                 }
             }
         }
@@ -148,10 +146,9 @@ impl Reading<'_> {
             self.listing(name, ListingFault::WithoutMember);
         }
         for [name, other] in archive.conflicts() {
-            let (path, package) = (self.path(name), self.installed.file.clone());
-            let later = if self.path(other) == path { "file" } else { "folder" }.to_owned();
-            let conflict = PathConflict::InPackage { package, earlier: "file".to_owned(), later };
-            self.problems.add(Problem::PathOwnedTwice { path, conflict });
+            let later = if self.path(other) == self.path(name) { "file" } else { "folder" };
+            let problem = twice_in_package(&self.at(name), "file", later);
+            self.problems.add(problem);
         }
         Ok(())
     }
@@ -197,9 +194,9 @@ impl Reading<'_> {
     /// Compares METADATA and WHEEL with the file name.
     fn headers(&mut self, name: &WheelName) {
         let wheel = &self.installed.file;
-        let problem = |fault| {
-            let (wheel, difference) = (wheel.clone(), HeaderDifference::Own(fault));
-            Problem::WheelHeaders { wheel, difference }
+        let problem = |fault: InfoFault| {
+            let (wheel, reason) = (wheel.clone(), fault.to_string());
+            Problem::WheelHeaders { wheel, reason }
         };
         let faults = self.archive.header_faults(name).into_iter();
         faults.for_each(|fault| self.problems.add(problem(fault)));
@@ -225,4 +222,45 @@ impl Reading<'_> {
 /// Tags with blanks between them.
 pub(in crate::verify) fn spaced(tags: &BTreeSet<String>) -> String {
     tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// A member that was read.
+struct Found {
+    node: InstalledNode,
+    /// The digest, by the hash function that RECORD uses.
+    digest: Vec<u8>,
+}
+
+/// Reads a member that is installed at `path`.
+fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) -> Result<Found> {
+    let hasher = wheel.hasher(&member.name).filter(|it| !matches!(it, RecordHasher::Sha256(_)));
+    let mut reader = MemberReading { source: wheel.zip.reader(member)?, hasher };
+    let facts = facts::examine(path, &mut reader, member.size, budget)?;
+    // At its end, the bytes are compared with the header.
+    io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
+    let digest = match reader.hasher {
+        Some(hasher) => hasher.finish(),
+        None => facts.sha256.to_vec(),
+    };
+    // pip and uv give such modes to what has none.
+    let mode = member.mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644);
+    Ok(Found { node: InstalledNode::File { mode, facts }, digest })
+}
+
+/// The bytes of a member while they are read.
+struct MemberReading<R> {
+    source: R,
+    /// Digests them by what RECORD has beside SHA-256.
+    hasher: Option<RecordHasher>,
+}
+
+impl<R: Read> Read for MemberReading<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.source.read(buffer)?;
+        let bytes = buffer.get(..len).unwrap_or_default();
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes);
+        }
+        Ok(len)
+    }
 }

@@ -175,7 +175,7 @@ fn verify_packages(
         receipt::apply(receipt, &mut own.collect::<Vec<_>>());
         let own = packages.iter().filter(|package| package.argument == position);
         receipt::check(receipt, &argument.names(), &own.collect::<Vec<_>>(), problems);
-        receipt::check_documents(receipt, &argument.documents, &options.budget, problems)?;
+        receipt::check_documents(receipt, &argument.documents, options, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
     let excuses = Excuses::of(receipts.iter().copied());

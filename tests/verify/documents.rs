@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use support::program::{repository, rockpack};
 use support::tampered::{Run, verify};
 use tempfile::TempDir;
+
+use crate::signed::Signer;
 
 /// Builds the packages of an example shard with their documents in parts, one for each of `partitions`, which
 /// has its options.
@@ -38,9 +41,22 @@ fn v002_v003_documents_are_those_of_the_receipt() {
     verify_folder(&set, &[]).fired(&[]);
     change(&file);
     verify_folder(&set, &[]).fired(&["V002"]);
-    // Nobody is bound to pass a document on.
     fs::remove_file(&file).unwrap();
+    verify_folder(&set, &[]).fired(&["V003"]);
+    verify_folder(&set, &["--partial"]).fired(&[]);
+}
+
+/// Receipts of earlier versions name no documents, and then a key does not vouch for one.
+#[test]
+fn v003_a_signed_receipt_names_all_documents() {
+    let (own, set) = (Signer::new("own"), described(&[&[]]));
+    let file = set.path().join("packages.json");
+    let mut receipt: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    receipt.as_object_mut().unwrap().remove("spdx").unwrap();
+    fs::write(&file, receipt.to_string()).unwrap();
+    own.sign(&file);
     verify_folder(&set, &[]).fired(&[]);
+    verify_folder(&set, &own.option()).fired(&["V003"]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod documents;
 mod fields;
 mod folders;
 mod foreign;
+mod forged;
 mod integrity;
 mod packages;
 mod partial;

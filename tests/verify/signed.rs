@@ -233,6 +233,15 @@ fn attackers_who_make_every_digest_again_are_found() {
     }
 }
 
+/// A folder of packages that looks like a repository is none: its packages would not be read.
+#[test]
+fn v070_and_v076_a_set_is_no_repository() {
+    let (own, set) = (Signer::new("own"), Set::of_debs());
+    own.sign(&set.path("packages.json"));
+    fs::create_dir(set.path("dists")).unwrap();
+    set.verify(&own.option()).fired(&["V070", "V076"]);
+}
+
 #[test]
 fn single_bytes_of_signed_packages_are_found() {
     need(&["dpkg-deb"]);

@@ -94,22 +94,26 @@ impl GivenBinary {
         let keyed = |key: &str| if is_own { key.to_owned() } else { String::new() };
         let has: BTreeSet<(String, &str, &Sha)> =
             rows.iter().map(|row| (keyed(row.key), row.target, row.sha256)).collect();
+        let packed: BTreeSet<BaseArch> =
+            rows.iter().filter_map(|row| base_of(row.target)).collect();
         let device = &self.build.device;
         let mut archs: BTreeSet<BaseArch> = BTreeSet::new();
         let mut known: BTreeSet<&Sha> = BTreeSet::new();
         for (wrapper, entries) in device.by_wrapper.iter().enumerate() {
             for entry in entries.iter() {
-                archs.extend(base_of(&entry.target));
+                let arch = base_of(&entry.target);
+                // Findings leave out all code of the binary for an arch.
+                let is_packed = arch.as_ref().is_some_and(|arch| packed.contains(arch));
+                archs.extend(arch);
                 known.insert(&entry.sha256);
                 let key = keyed(&format!("{binary}#{wrapper}"));
                 let is_there = has.contains(&(key, entry.target.as_str(), &entry.sha256));
-                if !is_there && !excuses.absence(&entry.sha256) {
+                if !is_there && (is_packed || !excuses.absence(&entry.sha256)) {
                     let loss = CodeLoss::OfWrapper { shard: self.shard(), wrapper };
                     problems.add(lost_code(&binary, entry, loss));
                 }
             }
         }
-        known.extend(device.unreferenced.iter().map(|entry| &entry.sha256));
         let foreign = rows.into_iter().filter(|row| {
             let of_arch = base_of(row.target).is_some_and(|arch| archs.contains(&arch));
             of_arch && !known.contains(row.sha256)

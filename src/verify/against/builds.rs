@@ -2,7 +2,8 @@
 //!
 //! The installed binary is one shard's build with that build's numbers. All code objects of a
 //! wrapper must have one number. In the build that is installed, it is the wrapper's own;
-//! in others, that of a wrapper of the installed build that has kernels in common with it.
+//! in others, that of a wrapper of the installed build that has kernels in common with it. No row has other code
+//! under a number.
 //!
 //! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked up once.
 
@@ -37,6 +38,7 @@ pub(super) fn check_builds(
         }
         numbered.push((build, numbers));
     }
+    check_rows(path, keys, &numbered, problems);
     let own = numbered.iter().find(|(build, numbers)| {
         installed.is_none_or(|code| build.code == code) && is_own(numbers)
     });
@@ -52,6 +54,31 @@ pub(super) fn check_builds(
             let reason =
                 format!("its code objects are under a wrapper of {shard} that has other kernels");
             problems.add(misplaced(path, build, index, reason));
+        }
+    }
+}
+
+/// Adds the rows that have code under a number under which no build has it.
+fn check_rows(
+    path: &TreePath,
+    keys: &WrapperKeys<'_>,
+    numbered: &[(&BinaryBuild, Vec<Option<Numbers>>)],
+    problems: &mut Problems,
+) {
+    let (mut seen, mut known) = (BTreeSet::new(), BTreeMap::<Sha, BTreeSet<usize>>::new());
+    for (build, numbers) in numbered {
+        for (entries, own) in build.device.by_wrapper.iter().zip(numbers) {
+            let Some(own) = own else { continue };
+            for entry in entries.iter().filter(|it| seen.insert((Arc::as_ptr(own), it.sha256))) {
+                known.entry(entry.sha256).or_default().extend(own.iter());
+            }
+        }
+    }
+    for ((target, sha256), numbers) in &keys.0 {
+        if known.get(*sha256).is_none_or(|known| !numbers.is_subset(known)) {
+            let place = path.to_string();
+            let reason = format!("a row for {target} has code that no build has for its wrapper");
+            problems.add(Problem::CodeObjectMisplaced { place, reason });
         }
     }
 }
@@ -131,6 +158,22 @@ impl<'a> WrapperKeys<'a> {
     /// The numbers of `entry`; `None` if it is not packed.
     pub(super) fn get<'k>(&'k self, entry: &'k DeviceEntry) -> Option<&'k Numbers> {
         self.0.get(&(entry.target.as_str(), &entry.sha256))
+    }
+
+    /// Whether a finding may say that code of `build` for `target` is dropped: the binary has none for this arch, or
+    /// as many wrappers have some, and all that one of the builds has is there.
+    pub(super) fn may_lack(&self, target: &str, build: &BinaryBuild, all: &[BinaryBuild]) -> bool {
+        let arch = target.split(':').next();
+        let has_arch = |target: &str| target.split(':').next() == arch;
+        let own = self.0.iter().filter(|((target, _), _)| has_arch(target));
+        let there: BTreeSet<&usize> = own.flat_map(|(_, numbers)| numbers.iter()).collect();
+        let wrappers = build.device.by_wrapper.iter();
+        let wanted = wrappers.filter(|it| it.iter().any(|entry| has_arch(&entry.target))).count();
+        let is_whole = |build: &BinaryBuild| {
+            let own = build.device.entries().filter(|entry| has_arch(&entry.target));
+            own.map(|entry| self.get(entry).is_some()).min() == Some(true)
+        };
+        there.is_empty() || there.len() >= wanted && all.iter().any(is_whole)
     }
 
     /// For each wrapper, those under which all of its code objects stand that are packed; `None` if

@@ -146,10 +146,10 @@ impl SetComparison<'_> {
         let mut above = std::iter::successors(path.parent(), TreePath::parent);
         above.any(|folder| {
             let Ok(from) = folder.join(path.name()) else { return false };
-            let variants = self.inputs.plain.get(&from);
-            let is_same = variants.is_some_and(|all| all.iter().any(|plain| same(plain, node)));
-            let is_merged = variants.is_some() && self.excuses.merged.contains(&from);
-            self.excuses.moved.contains(&folder) && (is_same || is_merged)
+            let mut variants = self.inputs.plain.get(&from).into_iter().flatten();
+            self.excuses.moved.contains(&folder)
+                && (variants.any(|plain| same(plain, node))
+                    || self.is_merged(&from, node).unwrap_or(false))
         })
     }
 

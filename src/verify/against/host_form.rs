@@ -6,6 +6,7 @@ use object::pod;
 use object::read::elf::ProgramHeader as _;
 use rockpack_base::content::Content;
 use rockpack_base::error::{Result, abridged};
+use rockpack_base::formats::marker::Marker;
 use rockpack_base::tree::TreePath;
 
 use super::SetComparison;
@@ -97,26 +98,30 @@ pub(super) fn other_parts(
     excuses: &Excuses,
 ) -> Result<Vec<String>> {
     let found = with_search_paths(&build.file.content, facts, path, excuses)
-        .and_then(|content| parts(&content, facts));
+        .and_then(|content| parts(&content, facts, path));
     match found {
         Err(error) if !error.is_of_reading() => Ok(vec![error.message().to_owned()]),
         found => found,
     }
 }
 
-fn parts(content: &Content, facts: &FileFacts) -> Result<Vec<String>> {
+fn parts(content: &Content, facts: &FileFacts, path: &TreePath) -> Result<Vec<String>> {
     if content.len() == facts.size && content.sha256()? == facts.sha256 {
         return Ok(Vec::new());
     }
     let _open = content.pin()?;
-    let found = match &facts.class {
-        Class::Host(host) => host.form.as_deref(),
-        _ => None,
+    let Class::Host(host) = &facts.class else { return Ok(vec!["all of it".to_owned()]) };
+    let Some(found) = host.form.as_deref() else { return Ok(vec!["all of it".to_owned()]) };
+    let mut parts = differing(&HostForm::read(content)?, found);
+    // Loaders must look for the code of this binary, and below the prefix alone.
+    let is_other = |marker: &Marker| {
+        let mut ways = marker.kpack_search_paths.iter();
+        marker.kernel_name != path.as_str() || ways.any(|way| path.resolve_link(way).is_none())
     };
-    match found {
-        Some(found) => Ok(differing(&HostForm::read(content)?, found)),
-        None => Ok(vec!["all of it".to_owned()]),
+    if host.marker.as_ref().is_some_and(is_other) {
+        parts.push("the marker".to_owned());
     }
+    Ok(parts)
 }
 
 fn differing(expected: &HostForm, found: &HostForm) -> Vec<String> {

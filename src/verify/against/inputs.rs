@@ -24,8 +24,6 @@ pub(in crate::verify) struct ArtifactInputs {
     pub(in crate::verify) plain: BTreeMap<TreePath, Vec<Plain>>,
     /// Builds of binaries with device code.
     pub(in crate::verify) fat: BTreeMap<TreePath, Vec<BinaryBuild>>,
-    /// Kernel archives with the code objects that belong to no binary.
-    unclaimed: Vec<ArchiveInput>,
 }
 
 /// The file of one shard at a path.
@@ -106,11 +104,10 @@ impl ArtifactInputs {
             let device = rows.into_values().flatten().collect();
             inputs.add(&path, plain(&file, device)?);
         }
-        let (builds, unclaimed) = split.builds();
-        for (path, build) in builds {
+        for (path, build) in split.builds() {
             inputs.fat.entry(path).or_default().push(build);
         }
-        Ok(Self { unclaimed, ..inputs })
+        Ok(inputs)
     }
 
     fn add(&mut self, path: &TreePath, plain: Plain) {
@@ -134,26 +131,20 @@ impl ArtifactInputs {
         self.fat.values().flatten().flat_map(|build| build.device.entries())
     }
 
-    /// The code objects of all files that are device code, and those of archives that belong to no
-    /// binary.
+    /// The code objects of all files that are device code.
     pub(in crate::verify) fn in_files(&self) -> impl Iterator<Item = CodeInFile<'_>> {
-        let files = self.plain.iter().flat_map(|(path, found)| {
+        self.plain.iter().flat_map(|(path, found)| {
             let files = found.iter().filter_map(|plain| match plain {
                 Plain::File { file, device, .. } => Some((file, device)),
                 Plain::Link { .. } | Plain::Directory => None,
             });
             let entries = files.flat_map(|(file, device)| device.iter().map(move |it| (file, it)));
             entries.map(move |(file, entry)| CodeInFile { path, shard: &file.shard, entry })
-        });
-        let unclaimed = self.unclaimed.iter().flat_map(|ArchiveInput { path, file, rows }| {
-            let entries = rows.values().flatten();
-            entries.map(move |entry| CodeInFile { path, shard: &file.shard, entry })
-        });
-        files.chain(unclaimed)
+        })
     }
 }
 
-/// A code object of a file that is device code, or of an archive that belongs to no binary.
+/// A code object of a file that is device code.
 pub(in crate::verify) struct CodeInFile<'a> {
     pub(in crate::verify) path: &'a TreePath,
     pub(in crate::verify) shard: &'a str,

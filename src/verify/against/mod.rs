@@ -81,8 +81,10 @@ impl<'a> SetComparison<'a> {
         shipped
     }
 
+    /// Whether the receipt says that no package has the path, and none has.
     fn is_left_out(&self, path: &TreePath) -> bool {
         self.excuses.left_out.contains(&format!("{}/{path}", self.prefix))
+            && self.at(path).is_empty()
     }
 
     /// The nodes at an install-relative path, in any package.
@@ -125,6 +127,9 @@ impl<'a> SetComparison<'a> {
             let reason = format!("has other code than {other} under {count} of its keys");
             problems.add(Problem::CodeObjectMisplaced { place: archive.to_string(), reason });
         }
+        // Foreign code is a problem of its own, under whatever key.
+        let known = self.known();
+        rows.values_mut().for_each(|row| row.retain(|_, facts| known.contains(&facts.sha256)));
         rows
     }
 
@@ -137,20 +142,19 @@ impl<'a> SetComparison<'a> {
         problems: &mut Problems,
     ) {
         for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
+            let mut dropped = BTreeMap::new();
             for (index, entries) in build.device.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
-                    keys.get(entry).is_none() && !self.excuses.absence(&entry.sha256)
+                    let may_be_dropped = || keys.may_lack(&entry.target, build, builds);
+                    keys.get(entry).is_none()
+                        && !(self.excuses.absence(&entry.sha256)
+                            && *dropped.entry(&entry.target).or_insert_with(may_be_dropped))
                 });
                 for entry in lost {
                     let shard = build.file.shard.clone();
                     let loss = CodeLoss::OfWrapper { shard, wrapper: index };
                     problems.add(lost_code(path.as_str(), entry, loss));
                 }
-            }
-            let unreferenced = build.device.unreferenced.iter();
-            for entry in unreferenced.filter(|entry| !self.excuses.absence(&entry.sha256)) {
-                let loss = CodeLoss::WithoutWrapper { shard: build.file.shard.clone() };
-                problems.add(lost_code(path.as_str(), entry, loss));
             }
         }
     }
@@ -188,11 +192,16 @@ impl<'a> SetComparison<'a> {
         all_kept && fat.is_some_and(is_build)
     }
 
-    /// All device code of the packages comes from the artifacts.
-    fn check_foreign(&self, problems: &mut Problems) {
+    /// The digests of all code objects of the artifacts.
+    fn known(&self) -> BTreeSet<&'a Sha> {
         let in_files = self.inputs.in_files().map(|code| code.entry);
         let entries = self.inputs.in_binaries().chain(in_files);
-        let known: BTreeSet<&Sha> = entries.map(|entry| &entry.sha256).collect();
+        entries.map(|entry| &entry.sha256).collect()
+    }
+
+    /// All device code of the packages comes from the artifacts.
+    fn check_foreign(&self, problems: &mut Problems) {
+        let known = self.known();
         for package in self.packages {
             for (path, facts) in package.files() {
                 let found = facts.code_objects().into_iter();

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use object::elf::EM_X86_64;
 use rockpack_base::content::Content;
 use rockpack_base::error::Result;
+use rockpack_base::gfx::archs_in;
 use rockpack_base::tree::TreePath;
 
 use super::SetComparison;
@@ -31,37 +33,44 @@ impl SetComparison<'_> {
         };
         let all_elsewhere =
             || variants.iter().all(|it| self.is_moved(path, it) || self.is_debug_file(path, it));
-        if found
-            || self.is_merged(path, variants)?
-            || self.is_rewritten(path, variants)?
-            || all_elsewhere()
-        {
+        let merged = nodes.iter().map(|node| self.is_merged(path, node));
+        let found = found || merged.collect::<Result<Vec<bool>>>()?.contains(&true);
+        if found || self.is_rewritten(path, variants)? || all_elsewhere() {
             return Ok(());
         }
-        let all_excused = variants.iter().all(|plain| match plain {
-            Plain::File { sha256, .. } => self.excuses.absence(sha256),
-            Plain::Link { .. } | Plain::Directory => false,
-        });
-        if !all_excused {
+        if !nodes.is_empty() || !self.is_dropped(path, variants)? {
             let loss = if nodes.is_empty() { FileLoss::Absent } else { FileLoss::OtherContent };
             problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
         }
         Ok(())
     }
 
-    /// Whether a finding says that the file at `path` is the union of those of the shards, and it is.
-    fn is_merged(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
-        if !self.excuses.merged.contains(path) {
-            return Ok(false);
+    /// Whether findings say that all files at `path` are dropped. They may say so of what is for an arch: no host
+    /// binary that names none is.
+    fn is_dropped(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+        let names_arch = !archs_in(path.as_str()).is_empty();
+        for plain in variants {
+            let Plain::File { file, sha256, .. } = plain else { return Ok(false) };
+            let head =
+                if file.content.len() < 20 { [0; 20] } else { file.content.read_array(0)? };
+            let is_for_all = !names_arch && facts::is_elf(&head, EM_X86_64);
+            if is_for_all || !self.excuses.absence(sha256) {
+                return Ok(false);
+            }
         }
+        Ok(true)
+    }
+
+    /// Whether a finding says that the shards' files at `path` are merged, and the node is their union.
+    pub(super) fn is_merged(&self, path: &TreePath, node: &InstalledNode) -> Result<bool> {
+        let variants = self.inputs.plain.get(path).filter(|_| self.excuses.merged.contains(path));
+        let (Some(variants), Some(facts)) = (variants, node.facts()) else { return Ok(false) };
         let contents: Vec<Content> = variants.iter().filter_map(Plain::content).cloned().collect();
-        let merged = match union(&contents) {
-            Ok(Union::Merged(merged)) => merged.sha256()?,
-            Err(error) if error.is_of_reading() => return Err(error),
-            Ok(Union::None(_)) | Err(_) => return Ok(false),
-        };
-        let mut facts = self.at(path).into_iter().filter_map(InstalledNode::facts);
-        Ok(facts.any(|facts| facts.sha256 == merged))
+        match union(&contents) {
+            Ok(Union::Merged(merged)) => Ok(merged.sha256()? == facts.sha256),
+            Err(error) if error.is_of_reading() => Err(error),
+            Ok(Union::None(_)) | Err(_) => Ok(false),
+        }
     }
 
     /// Whether a finding says that the search paths or the first line of the file at `path` were written

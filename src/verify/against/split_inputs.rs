@@ -175,8 +175,8 @@ impl SplitInputs {
         shipped
     }
 
-    /// The builds that the binaries were made from, and the archives with the code objects that are left.
-    pub(in crate::verify) fn builds(mut self) -> (Vec<(TreePath, BinaryBuild)>, Vec<ArchiveInput>) {
+    /// The builds that the binaries were made from. Nothing loads the rows that are left.
+    pub(in crate::verify) fn builds(mut self) -> Vec<(TreePath, BinaryBuild)> {
         let mut builds = Vec::new();
         for (path, TransformedInput { kernel_name, wrappers, mut build }) in
             std::mem::take(&mut self.binaries)
@@ -187,7 +187,7 @@ impl SplitInputs {
             build.device.by_wrapper = by_wrapper.collect();
             builds.push((path, build));
         }
-        (builds, self.archives.into_values().flatten().collect())
+        builds
     }
 
     fn take(&mut self, shard: &str, key: &str) -> Vec<DeviceEntry> {

@@ -16,13 +16,10 @@ const KEPT: [Code; 4] =
 
 /// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
 /// one would think, and excuse no absence.
-const LEAVING_OUT: [Code; 10] = [
+const LEAVING_OUT: [Code; 7] = [
     Code::ArchNotGrouped,
-    Code::BundleUnreferenced,
     Code::DuplicateDropped,
-    Code::EmptyCodeObject,
     Code::KeptFatDropped,
-    Code::KernelsUnclaimed,
     Code::ArchExcluded,
     Code::ArchDropped,
     Code::ComponentLeftOut,

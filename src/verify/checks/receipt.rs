@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use rockpack_base::content::{Content, Sha256Digest, hex};
 use rockpack_base::error::Result;
-use rockpack_base::run::Budget;
 
 use crate::package::Format;
 use crate::receipt::wheels::{WheelKind, WheelReceipt, WheelRecord};
-use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt, part_of_sbom};
+use crate::verify::Options;
 use crate::verify::own::digest::Sha;
 use crate::verify::own::facts::{Class, FileFacts};
 use crate::verify::own::installed::{Installed, Side};
@@ -62,24 +62,31 @@ pub(in crate::verify) fn check(
     }
 }
 
-/// Compares SPDX documents next to the packages with those of the receipt. Receipts of schema 3 name none.
+/// Compares SPDX documents with the digests that the receipt states of them. Receipts of earlier versions name none,
+/// which fails with a key.
 pub(in crate::verify) fn check_documents(
     receipt: &Receipt,
     documents: &[PathBuf],
-    budget: &Budget,
+    options: &Options<'_>,
     problems: &mut Problems,
 ) -> Result<()> {
+    let stated = receipt.spdx.iter().map(|record| (record.file_name.as_str(), record));
+    let mut stated: BTreeMap<&str, _> = stated.collect();
     for path in documents {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Some(record) = receipt.spdx.iter().find(|record| record.file_name == file) else {
-            let unknown = [&file].into_iter().filter(|_| !receipt.spdx.is_empty());
-            add_lacks(unknown, ReceiptLack::Record, problems);
+        let Some(record) = stated.remove(file.as_str()) else {
+            if !options.trust.keys.is_empty() || !receipt.spdx.is_empty() {
+                add_lacks([&file].into_iter(), ReceiptLack::Record, problems);
+            }
             continue;
         };
-        let content = Content::open(path, budget)?;
+        let content = Content::open(path, &options.budget)?;
         let size = content.len();
         check_bytes(&file, (size, content.sha256()?), (size, &record.sha256), problems);
     }
+    // Next to the receipt of joined parts, those of the parts need not be.
+    let whole = stated.values().filter(|record| part_of_sbom(&record.file_name) == Some(None));
+    add_lacks(whole.map(|record| &record.file_name), ReceiptLack::Package, problems);
     Ok(())
 }
 

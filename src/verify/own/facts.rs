@@ -185,7 +185,7 @@ fn unclaimed(head: Vec<u8>) -> Class {
     nature.map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
 }
 
-fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
+pub(in crate::verify) fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
     head.starts_with(b"\x7fELF") && head.get(18..20) == Some(machine.0.to_le_bytes().as_slice())
 }
 

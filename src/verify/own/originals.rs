@@ -59,17 +59,14 @@ pub(in crate::verify) struct DeviceEntry {
 /// The device code of one binary.
 #[derive(Debug, Default)]
 pub(in crate::verify) struct DeviceCode {
-    /// Entries by wrapper index; wrappers may share a bundle.
+    /// Entries by wrapper index; wrappers may share a bundle. Nothing loads a bundle without a wrapper.
     pub(in crate::verify) by_wrapper: Vec<Arc<Vec<DeviceEntry>>>,
-    /// Entries of bundles without a wrapper.
-    pub(in crate::verify) unreferenced: Vec<DeviceEntry>,
 }
 
 impl DeviceCode {
     /// All entries; those of a bundle with several wrappers several times.
     pub(in crate::verify) fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
-        let of_wrappers = self.by_wrapper.iter().flat_map(|entries| entries.iter());
-        of_wrappers.chain(&self.unreferenced)
+        self.by_wrapper.iter().flat_map(|entries| entries.iter())
     }
 }
 
@@ -84,7 +81,7 @@ pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option
     if walked.is_empty() {
         return Ok(None);
     }
-    let mut bundles: BTreeMap<u64, Arc<Vec<DeviceEntry>>> =
+    let bundles: BTreeMap<u64, Arc<Vec<DeviceEntry>>> =
         walked.into_iter().map(|(at, entries)| (at, Arc::new(entries))).collect();
     let mut device = DeviceCode::default();
     let mut used = BTreeSet::new();
@@ -105,17 +102,12 @@ pub(in crate::verify) fn read(content: &Content, elf: &HostElf) -> Result<Option
             return Err(Error::new(Kind::Limit, message).at(&content.place(offset)).hint(hint));
         }
     }
-    bundles.retain(|at, _| !used.contains(at));
-    let unreferenced = bundles.into_values().filter_map(Arc::into_inner);
-    device.unreferenced = unreferenced.flatten().collect();
     Ok(Some(device))
 }
 
-/// The code objects of a file that consists of bundles. An entry without bytes does not count: libraries
-/// load nothing from it, and the file is packed unchanged. Where bundles are taken apart, a finding names it.
+/// The code objects of a file that consists of bundles.
 pub(in crate::verify) fn bundles(content: &Content) -> Result<Vec<DeviceEntry>> {
-    let entries = walk(content)?.into_values().flatten();
-    Ok(entries.filter(|entry| entry.size > 0).collect())
+    Ok(walk(content)?.into_values().flatten().collect())
 }
 
 /// The code objects of a file that is no host binary: the file itself, or those of the bundles
@@ -134,14 +126,15 @@ pub(in crate::verify) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
     }
 }
 
-/// The entries of every bundle by its offset.
+/// The entries of every bundle by its offset. One without bytes does not count: libraries load nothing from it.
 fn walk(fatbin: &Content) -> Result<BTreeMap<u64, Vec<DeviceEntry>>> {
     let mut bundles = BTreeMap::new();
     let mut at = 0;
     // Padding is zero: a bundle starts where zeros end.
     while let Some(start) = next_non_zero(fatbin, at)? {
         let rest = fatbin.slice(start..fatbin.len())?;
-        let (entries, extent) = bundle(&rest)?;
+        let (mut entries, extent) = bundle(&rest)?;
+        entries.retain(|entry| entry.size > 0);
         bundles.insert(start, entries);
         at = start.saturating_add(extent.max(1));
     }

@@ -19,9 +19,6 @@ pub enum CodeLoss {
     /// A wrapper of a shard's build has the code, and no archive has it.
     #[display("wrapper {wrapper} of shard {shard} has it, and no archive or finding")]
     OfWrapper { shard: String, wrapper: usize },
-    /// A shard's build has the code without a wrapper, and no finding names it.
-    #[display("shard {shard} has it without a wrapper, and no finding names it")]
-    WithoutWrapper { shard: String },
     /// A file of a shard contains the code, and no package does.
     #[display("shard {shard} has it, and no package or finding")]
     OfFile { shard: String },

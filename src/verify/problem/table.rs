@@ -209,11 +209,11 @@ coded! {
         ["{receipt}"] ["{reason}"];
     /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
     StateMismatch = "V109" "state-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
-    /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor the receipt explains.
+    /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor a signed receipt explains.
     WheelMetadata = "V111" "wheel-metadata-foreign" { wheel: String, line: String }
         ["{wheel}"]
         [
-            "METADATA has `{line}`, which neither the fat wheel has nor a split adds, and no \
-             wheels.json names"
+            "METADATA has `{line}`, which neither the fat wheel has nor a split adds; that the \
+             configuration adds it is proved only by a signed wheels.json and --key"
         ];
 }

@@ -91,7 +91,6 @@ fn of_lost_code() -> Vec<Problem> {
         CodeLoss::NotAtPlace { installed: installed(), key: Some(text(KEY)) },
         CodeLoss::NotAtPlace { installed: installed(), key: None },
         CodeLoss::OfWrapper { shard: shard(), wrapper: 1 },
-        CodeLoss::WithoutWrapper { shard: shard() },
         CodeLoss::OfFile { shard: shard() },
     ];
     losses.map(lost_code).to_vec()

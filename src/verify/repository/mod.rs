@@ -46,14 +46,17 @@ pub(super) fn check(
     let takes = Trust { keys: trust.keys.clone().and(vouched), ..*trust };
     let mut context = Context::new(files, (trust, &takes), report, problems);
     states::read(&mut context)?;
-    for suite in suites(root)? {
-        apt::check(&mut context, &suite)?;
+    let (suites, has_rpms) = (suites(root)?, is_folder(&root.join("repodata"))?);
+    for suite in &suites {
+        apt::check(&mut context, suite)?;
     }
-    if is_folder(&root.join("repodata"))? {
+    if has_rpms {
         rpm::check(&mut context)?;
     }
     if is_index(root)? {
         python::check(&mut context)?;
+    } else if suites.is_empty() && !has_rpms {
+        context.bad_index("dists", "has no suite, and there is no other index".to_owned());
     }
     clients::check(&mut context)?;
     orphans::check(&mut context)

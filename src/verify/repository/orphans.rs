@@ -10,14 +10,23 @@ use serde_json::Value;
 use super::context::{self, Context, NOT_ITS_NAME};
 use super::python;
 use super::states::{self, State};
+use crate::package::indexed::PackageKind;
 use crate::verify::problem::Problem;
 
 /// Folders of packages and indexes, which hold nothing else.
 const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 
 /// Looks for files that are neither named nor about to be removed. Which earlier indexes another
-/// writer keeps for clients under their digests, only that knows.
+/// writer keeps for clients under their digests, only that knows. Packages next to the folders are not named, either,
+/// if they are a set that somebody put there.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
+    for entry in list(context.root)? {
+        let file = entry?.file_name().to_string_lossy().into_owned();
+        let kind = PackageKind::of_file_name(Path::new(&file));
+        if kind.is_some() && !context.named.contains(&file) {
+            context.problems.add(Problem::OrphanFile { file });
+        }
+    }
     let waiting = waiting(&context.states);
     let remembers = states::are_kept(context.root)?;
     let wheels = if python::is_index(context.root)? { &python::FOLDERS[..] } else { &[] };

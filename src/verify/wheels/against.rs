@@ -4,7 +4,7 @@
 //! beside artifacts holds here. Of its metadata, RECORD is written anew, and so is WHEEL where it does not say
 //! what the file name says; METADATA has more fields. All else is in the host wheel as it was, and licences
 //! in the device wheels, too. METADATA of these has fields of the fat wheel, and requirements that tie the set together
-//! or that the receipt names.
+//! or that a signed receipt names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(super) struct Comparison<'a> {
     pub(super) wheels: &'a [Wheel],
     /// The wheels that are verified, those included that cannot be read.
     pub(super) paths: &'a [PathBuf],
-    /// Further requirements of every host wheel, by the receipts.
+    /// Further requirements of every host wheel, by receipts that a key signed.
     pub(super) host_requires: BTreeSet<&'a String>,
     /// Further requirements of device wheels.
     pub(super) device_requires: BTreeSet<&'a String>,
@@ -60,6 +60,9 @@ impl Comparison<'_> {
         progress: &dyn Progress,
         problems: &mut Problems,
     ) -> Result<u64> {
+        // That the host of a device wheel is not there is told.
+        let told = sets.alone.iter().map(|(wheel, _)| *wheel).filter(|wheel| !wheel.is_copy);
+        let mut done: BTreeSet<&str> = told.map(|wheel| &*wheel.installed.file).collect();
         let mut count = 0;
         for path in self.options.wheels {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -71,22 +74,21 @@ impl Comparison<'_> {
                 }
                 return Err(no_host(path));
             };
+            done.insert(&host.installed.file);
             if self.is_same(host, path)? {
                 continue;
             }
             let alone = WheelSet { host, devices: Vec::new() };
             let set = sets.sets.iter().find(|set| set.host.installed.file == *name);
-            count += self.compare(set.unwrap_or(&alone), path, progress, problems)?;
+            let set = set.unwrap_or(&alone);
+            done.extend(set.wheels().map(|wheel| &*wheel.installed.file));
+            count += self.compare(set, path, progress, problems)?;
         }
-        let is_given = |file: &str| {
-            let mut given = self.options.wheels.iter();
-            given.any(|path| path.file_name().is_some_and(|name| name == file))
-        };
-        match sets.sets.iter().find(|set| !is_given(&set.host.installed.file)) {
-            Some(set) => {
-                let file = &set.host.installed.file;
+        let mut files = self.wheels.iter().map(|wheel| &wheel.installed.file);
+        match files.find(|file| !done.contains(file.as_str())) {
+            Some(file) => {
                 Err(Error::new(Kind::Usage, format!("no fat wheel of --against is called {file}"))
-                    .hint("give the fat wheel of each host wheel, which has the same file name"))
+                    .hint("give the input of each host wheel and copy, which has its file name"))
             }
             None => Ok(count),
         }
@@ -268,7 +270,8 @@ impl Texts<'_> {
     fn is_of_extra(&self, text: &str, it: &Requirement) -> bool {
         let [extra] = it.condition.extras() else { return false };
         let mut devices = self.set.host.extras.get(extra).into_iter().flatten();
-        it.exact().is_some() && devices.any(|device| device == it)
+        let is_plain = matches!(it.condition, Condition::Extra(_)) && it.exact().is_some();
+        is_plain && devices.any(|device| device == it)
             || extra.starts_with(EXTRA) && self.is_chained(text, it)
     }
 }

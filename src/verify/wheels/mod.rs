@@ -27,7 +27,7 @@ use super::problem::{Problem, Problems, Report};
 use super::subject::wheels::WheelArgument;
 use super::{Options, others, read_files};
 use crate::receipt::FindingRecord;
-use crate::receipt::wheels::WheelKind;
+use crate::receipt::wheels::{WheelKind, WheelReceipt};
 use crate::report::Progress;
 use against::Comparison;
 use set::{Sets, WheelSet};
@@ -54,7 +54,7 @@ pub(super) fn check(
     }
     let mut found = Problems::default();
     let paths = each_once(arguments.iter().flat_map(|argument| &argument.wheels))?;
-    let receipts: Vec<_> =
+    let receipts: Vec<&WheelReceipt> =
         arguments.iter().filter_map(|argument| argument.receipt.as_ref()).collect();
     let records = receipts.iter().flat_map(|receipt| &receipt.wheels);
     let copied = records.filter(|record| record.role == WheelKind::Copy);
@@ -67,8 +67,10 @@ pub(super) fn check(
             receipt::check_wheels(receipt, &argument.names(), &mut wheels, &mut found);
         }
     }
-    let host_requires = receipts.iter().flat_map(|receipt| &receipt.host_requires).collect();
-    let device_requires = receipts.iter().flat_map(|receipt| &receipt.device_requires).collect();
+    // Without a key, anyone may have written them.
+    let signed: &[&WheelReceipt] = if options.trust.keys.is_empty() { &[] } else { &receipts };
+    let host_requires = signed.iter().flat_map(|receipt| &receipt.host_requires).collect();
+    let device_requires = signed.iter().flat_map(|receipt| &receipt.device_requires).collect();
     let findings: Vec<FindingRecord> =
         receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
     let excuses = Excuses::of_wheels(&findings);

@@ -6,6 +6,7 @@ use support::tools;
 use support::wheels::WheelFile;
 
 use super::*;
+use crate::signed::Signer;
 
 /// The set beside the fat wheel.
 #[track_caller]
@@ -149,6 +150,13 @@ fn v101_v111_and_v013_texts_are_those_of_the_fat_wheel() {
             &["V111"],
         ),
         (HOST, "METADATA", "", "Provides-Extra: more\n", &["V111"]),
+        (
+            HOST,
+            "METADATA",
+            "extra == \"device-gfx1100\"",
+            "extra == \"device-gfx1100\" or os_name == \"posix\"",
+            &["V111"],
+        ),
         (HOST, "METADATA", "", "\nRequires-Dist: evil\n", &["V013"]),
         (HOST, "METADATA", "\nVersion:", "\nRequires-Dist: evil\nVersion:", &["V013"]),
         (HOST, "WHEEL", "", "Generator: x\n", &["V013"]),
@@ -225,19 +233,20 @@ fn what_wheel_writes_passes() {
 }
 
 #[test]
-fn what_the_configuration_adds_is_in_the_receipt() {
+fn what_the_configuration_adds_is_in_a_signed_receipt() {
     let config = "[wheels]\nhost_requires = ['numpy>=2']\ndevice_requires = ['x-{group}', 'y']\n";
     let (_folder, out) = written_by(config);
     let fat = fat();
     let against = ["--against", fat.to_str().unwrap()];
     let wheels = [out.to_str().unwrap()];
-    verify(&wheels, &against).fired(&[]);
-    fs::remove_file(out.join("wheels.json")).unwrap();
     let run = verify(&wheels, &against);
     run.fired(&["V111"]);
     for line in ["numpy>=2", "x-gfx1100", "y"] {
         says(&run, &[&format!("METADATA has `Requires-Dist: {line}`")]);
     }
+    let own = Signer::new("own");
+    own.sign(&out.join("wheels.json"));
+    verify(&wheels, &[against, own.option()].concat()).fired(&[]);
 }
 
 #[test]
@@ -271,6 +280,13 @@ fn a_wheel_that_was_copied_is_compared() {
     plain.add("plain.py", "input()\n");
     plain.write(&out);
     verify(&wheels, &against).fired(&["V013"]);
+    plain.write(&input);
+    verify(&wheels, &against).fired(&[]);
+    // Nobody knows where another wheel is from.
+    LooseWheel::new("other-1-py3-none-any.whl", "").write(&out);
+    let run = verify(&wheels, &against);
+    assert_eq!(run.status, 64, "{}", run.text);
+    assert!(run.text.contains("is called other-1-py3-none-any.whl"), "{}", run.text);
 }
 
 #[test]

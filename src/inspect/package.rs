@@ -52,8 +52,11 @@ pub struct PackageReport {
 pub struct PackageMember {
     /// The absolute path.
     pub path: String,
-    /// The kind of the entry.
-    pub kind: ShownKind,
+    /// The kind of the entry, e.g. `file` or `hard-link`.
+    pub kind: &'static str,
+    /// The words for a kind that rockpack never writes.
+    #[serde(skip)]
+    pub special: Option<&'static str>,
     /// Permission bits, in octal.
     pub mode: String,
     /// Owner and group, e.g. `root/root`.
@@ -69,51 +72,6 @@ pub struct PackageMember {
     /// The reason why a file with device code cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-}
-
-/// The kinds of entries of a payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ShownKind {
-    /// A directory.
-    Directory,
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
-    /// A further name of a file.
-    HardLink,
-    /// A named pipe.
-    Pipe,
-    /// A character device.
-    CharacterDevice,
-    /// A block device.
-    BlockDevice,
-}
-
-impl ShownKind {
-    fn of(kind: &PayloadEntryKind) -> Self {
-        match kind {
-            PayloadEntryKind::Directory => Self::Directory,
-            PayloadEntryKind::File => Self::File,
-            PayloadEntryKind::Link { .. } => Self::Link,
-            PayloadEntryKind::Special(SpecialKind::HardLink { .. }) => Self::HardLink,
-            PayloadEntryKind::Special(SpecialKind::Pipe) => Self::Pipe,
-            PayloadEntryKind::Special(SpecialKind::CharacterDevice) => Self::CharacterDevice,
-            PayloadEntryKind::Special(SpecialKind::BlockDevice) => Self::BlockDevice,
-        }
-    }
-
-    /// The name of the kind in texts; `None` of directories, files and symbolic links.
-    pub fn special(self) -> Option<&'static str> {
-        match self {
-            Self::Directory | Self::File | Self::Link => None,
-            Self::HardLink => Some("hard link"),
-            Self::Pipe => Some("named pipe"),
-            Self::CharacterDevice => Some("character device"),
-            Self::BlockDevice => Some("block device"),
-        }
-    }
 }
 
 /// The device code of a file, or its references to some.
@@ -162,10 +120,26 @@ pub(super) fn package(content: &Content) -> Result<PackageReport> {
 
 fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<PackageMember> {
     let entry = &read.entry;
-    let target = match &entry.kind {
-        PayloadEntryKind::Link { target } => Some(target.clone()),
-        PayloadEntryKind::Special(SpecialKind::HardLink { target }) => Some(format!("/{target}")),
-        PayloadEntryKind::Directory | PayloadEntryKind::File | PayloadEntryKind::Special(_) => None,
+    let (mut target, mut special) = (None, None);
+    let kind = match &entry.kind {
+        PayloadEntryKind::Directory => "directory",
+        PayloadEntryKind::File => "file",
+        PayloadEntryKind::Link { target: to } => {
+            target = Some(to.clone());
+            "link"
+        }
+        PayloadEntryKind::Special(kind) => {
+            special = Some(kind.as_str());
+            match kind {
+                SpecialKind::HardLink { target: to } => {
+                    target = Some(format!("/{to}"));
+                    "hard-link"
+                }
+                SpecialKind::Pipe => "pipe",
+                SpecialKind::CharacterDevice => "character-device",
+                SpecialKind::BlockDevice => "block-device",
+            }
+        }
     };
     let found = match entry.is_file() {
         true => look_into(&entry.path, entry.size, content, budget)?,
@@ -177,7 +151,8 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
     };
     Ok(PackageMember {
         path: format!("/{}", entry.path),
-        kind: ShownKind::of(&entry.kind),
+        kind,
+        special,
         mode: format!("{:04o}", entry.mode),
         owner: format!("{}/{}", read.user, read.group),
         size: entry.size,

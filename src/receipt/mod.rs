@@ -21,6 +21,7 @@ pub mod wheels;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 pub use file_name::package_of_file;
 pub use finding::{AcceptedFinding, FindingRecord, UnreadFinding};
@@ -238,6 +239,33 @@ impl Receipt {
         receipt.refuse_odd().map(|()| receipt)
     }
 
+    /// Parses a receipt of any schema from the oldest on. Of later ones it takes the fields that all schemas have,
+    /// and the findings that it can read; the rest is empty.
+    pub fn parse_any(bytes: &[u8]) -> Result<Self> {
+        let Version { schema } = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        if schema <= SCHEMA {
+            return Self::parse(bytes);
+        }
+        let read: Value = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let packages = |read: &Value| read.as_array().into_iter().flatten().map(promised).collect();
+        let (own, kept): (Vec<Value>, Vec<Value>) =
+            (packages(&read["packages"]), packages(&read["kept"]["packages"]));
+        let known = json!({
+            "schema": schema, "rockpack_version": "", "version": "", "release": "", "prefix": "",
+            "content_date": 0, "packages": own, "code_objects": [], "findings": [],
+            "kept": { "packages": kept, "code_objects": [] },
+        });
+        let receipt: Self = serde_json::from_value(known).map_err(no_receipt)?;
+        let findings = serde_json::from_value(read["findings"].clone()).unwrap_or_default();
+        let kept = receipt.kept.filter(|kept| !kept.is_empty());
+        Ok(Self { findings, kept, ..receipt })
+    }
+
+    /// Whether it is of a later schema, and says nothing but the digests of packages.
+    pub fn is_later(&self) -> bool {
+        self.schema > SCHEMA
+    }
+
     /// The full version: `{version}-{release}`.
     pub fn release(&self) -> String {
         format!("{}-{}", self.version, self.release)
@@ -265,6 +293,16 @@ impl Receipt {
         }
         findings
     }
+}
+
+/// The record of a package of a later schema, by the fields that all schemas have.
+fn promised(package: &Value) -> Value {
+    let format = package["file_name"].as_str().and_then(|name| name.rsplit_once('.'));
+    json!({
+        "id": package["file_name"], "format": format.map(|(_, format)| format), "role": "host",
+        "file_name": package["file_name"], "size": package["size"], "sha256": package["sha256"],
+        "installed_size": 0, "version": "", "relations": [], "folders": {},
+    })
 }
 
 fn no_receipt(error: serde_json::Error) -> Error {

@@ -60,7 +60,11 @@ impl Join<'_> {
             let repeated = RepeatedCode::Database { component, archs, count, first, other };
             self.findings.add(Finding::DuplicateCode { repeated });
         }
-        files.into_values().map(|found| of_grouped(found.file, grouping)).collect()
+        let grouped = files.into_values().map(|found| {
+            let archs = found.file.archs.iter().filter(|arch| grouping.has(arch));
+            DatabaseFile { archs: archs.cloned().collect(), ..found.file.clone() }
+        });
+        grouped.collect()
     }
 
     /// Tells whether two files at one path are the same; otherwise adds a fault.
@@ -100,10 +104,4 @@ impl Join<'_> {
             .structure(format!("{}/{}", self.component, file.path))
             .hint("build the shards with the same version of the library")
     }
-}
-
-/// Returns the file with only its grouped archs.
-fn of_grouped(file: &DatabaseFile, grouping: &ArchGrouping) -> DatabaseFile {
-    let archs = file.archs.iter().filter(|arch| grouping.has(arch)).cloned().collect();
-    DatabaseFile { archs, ..file.clone() }
 }

@@ -102,8 +102,8 @@ impl FolderReceipts {
     /// Adds a receipt, and returns the reason for which it proves nothing.
     fn add(&mut self, path: &Path, trust: &Trust) -> Result<Option<ReceiptDoubt>> {
         let bytes = read_small(path, RECEIPT_LIMIT, "receipt")?;
-        let doubt = trust.receipt_doubt(path, &bytes)?;
         let added = self.add_files(path, &bytes);
+        let doubt = trust.receipt_doubt(path, &bytes)?;
         Ok(added.map_or_else(|error| Some(ReceiptDoubt::Unread(error.to_string())), |()| doubt))
     }
 
@@ -117,7 +117,7 @@ impl FolderReceipts {
             receipt.wheels.iter().for_each(|wheel| add(&wheel.file_name, &wheel.sha256));
             return Ok(());
         }
-        let receipt = Receipt::parse(bytes)?;
+        let receipt = Receipt::parse_any(bytes)?;
         receipt.all_packages().for_each(|record| add(&record.file_name, &record.sha256));
         // The receipt of a part names the packages of all parts.
         let of_parts = receipt.part.iter().flat_map(|part| part.packages.keys());

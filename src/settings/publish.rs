@@ -13,7 +13,7 @@ use super::environment::{DAY, Now};
 use super::signing::Signers;
 use crate::package::indexed::PackageKind;
 use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
-use crate::signing::{IndexSigner, Trust, read_key_file};
+use crate::signing::{IndexSigner, PublicKeys, Trust, read_key_file};
 
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;
@@ -126,7 +126,7 @@ pub struct PublishRequest {
     /// Whether the publication is only computed.
     pub dry_run: bool,
     /// The keys by which receipts are trusted, besides those of the signer.
-    pub receipts: Trust,
+    pub receipt_keys: PublicKeys,
     /// The time of the publication and of the clock. `None` if it is unknown, which has been reported.
     pub now: Option<Now>,
 }
@@ -199,7 +199,11 @@ impl PublicationArguments {
             strict: request.strict,
             check: request.check,
             dry_run: request.dry_run,
-            receipts: request.receipts,
+            receipts: Trust {
+                keys: request.receipt_keys,
+                at: request.now.map(Now::moment).unwrap_or_default(),
+                strict: false,
+            },
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
             date: request.now.map_or(0, |now| now.time),

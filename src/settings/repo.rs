@@ -7,14 +7,14 @@ use clap::Args;
 use rockpack_base::error::{Error, Faults, Kind, Result};
 use rockpack_base::formats::rpm::HeaderSigner;
 
-use super::environment::{Environment, Now};
+use super::environment::Environment;
 use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::signing::{ReceiptKeyArguments, SigningArguments};
 use crate::config::{Keys, is_maintainer};
 use crate::package::indexed::PackageKind;
 use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, Yank, check_wheels, keyring};
-use crate::signing::{Signer, Trust, header_signer, header_signer_of};
+use crate::signing::{Signer, header_signer, header_signer_of};
 
 /// The options of `repo`.
 #[derive(Debug, Args)]
@@ -124,7 +124,6 @@ impl RepoArguments {
         let now = faults.keep(environment.now());
         let signers = faults.keep(self.signing.signers(environment, now));
         let keys = faults.keep(self.receipts.keys()).unwrap_or_default();
-        let at = now.map(Now::moment).unwrap_or_default();
         let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
         let (deb, rpm) = ((self.deb, PackageKind::Deb), (self.rpm, PackageKind::Rpm));
         let asked = [deb, rpm, (self.wheel, PackageKind::Wheel)];
@@ -142,7 +141,7 @@ impl RepoArguments {
             strict: self.strict,
             check: self.check,
             dry_run: self.dry_run,
-            receipts: Trust { keys, at, strict: false },
+            receipt_keys: keys,
             now,
         };
         let signers = signers.unwrap_or_default();

@@ -21,7 +21,7 @@ const READ_BY_OTHERS: u32 = 0o044;
 /// The options for signing keys.
 #[derive(Debug, Args)]
 pub struct SigningArguments {
-    /// OpenPGP secret key that signs receipts, .rpm headers and indexes
+    /// OpenPGP secret key for receipts, .rpm headers and indexes
     ///
     /// Armored or binary, RSA or Ed25519; its passphrase comes from --sign-passphrase-file or the
     /// environment variable ROCKPACK_SIGN_PASSPHRASE. Given several times, each key signs the

@@ -109,7 +109,7 @@ fn classify(
     let sniffed = sniff(&file.content)?;
     machines::judge(path, &file.content, sniffed, options, notes)?;
     let is_member = matches!(sniffed, Sniffed::Development(_))
-        && static_archive::is_archive(&file.content)?
+        && file.content.starts_with(static_archive::MAGIC)?
         && static_archive::has_thin_member(&file.content)?;
     if is_member || sniffed == Sniffed::ThinArchive {
         notes.add(Finding::ThinArchive { file: notes.file(path), is_member });

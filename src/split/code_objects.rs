@@ -25,7 +25,11 @@ pub(super) fn code_objects(
     for entry in &bundle.entries {
         match code_object(entry, path, notes) {
             Ok(Some(code)) => match known(&found, &code, bundle) {
-                Ok(true) => note_twice(&code, path, notes),
+                Ok(true) => {
+                    let (file, target) = (notes.file(path), code.target);
+                    let repeated = RepeatedCode::Bundle { file, target };
+                    notes.add(Finding::DuplicateCode { repeated });
+                }
                 Ok(false) => {
                     if let Err(fault) = entry.content.budget().charge_code_object(0) {
                         faults.push(fault);
@@ -54,11 +58,6 @@ fn known(found: &[CodeObject], code: &CodeObject, bundle: &Bundle) -> Result<boo
             Err(Error::new(Kind::Conflict, message).at(&code.content.place(0)))
         }
     }
-}
-
-fn note_twice(code: &CodeObject, path: &TreePath, notes: &mut Notes) {
-    let (file, target) = (notes.file(path), code.target.clone());
-    notes.add(Finding::DuplicateCode { repeated: RepeatedCode::Bundle { file, target } });
 }
 
 /// The code object in an entry; `None` for the empty entry of the host.

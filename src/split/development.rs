@@ -11,9 +11,12 @@ use rockpack_base::formats::kpack;
 use rockpack_base::formats::offload_bundle::{BundleEntry, BundleEntryKind};
 use rockpack_base::gfx::BaseArch;
 
-use super::elf_machine::other_machine;
+use super::machines::other_machine;
 use super::static_archive::{self, Members};
 use crate::report::{DevelopmentFile, ElfMachine};
+
+/// The first bytes of LLVM bitcode.
+const BITCODE: &[u8; 4] = b"BC\xc0\xde";
 
 /// The type of a file by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +56,14 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
             .at(&content.place(0))
             .hint("kernel archives are called {component}_{arch}.kpack"));
     }
-    if static_archive::is_thin(content)? {
+    if content.starts_with(static_archive::THIN_MAGIC)? {
         return Ok(Sniffed::ThinArchive);
     }
-    if static_archive::is_archive(content)? {
+    if content.starts_with(static_archive::MAGIC)? {
         let fat = archive_has_device_code(content)?;
         return Ok(Sniffed::Development(fat.then_some(DevelopmentFile::StaticArchive)));
     }
-    if magic.starts_with(b"BC\xc0\xde") {
+    if magic.starts_with(BITCODE) {
         return Ok(Sniffed::Development(Some(DevelopmentFile::Bitcode)));
     }
     if !fatbin::starts_bundle(content)? {
@@ -93,7 +96,7 @@ fn is_other_image(entry: &BundleEntry) -> Result<bool> {
     }
     match FileHeader::read(&entry.content)? {
         Some(header) => Ok(header.e_type() == elf::ET_REL),
-        None => is_bitcode(&entry.content),
+        None => entry.content.starts_with(BITCODE),
     }
 }
 
@@ -201,12 +204,8 @@ fn carries_device_code(member: &Content) -> Result<bool> {
     }
     match FileHeader::read(member)? {
         Some(header) => Ok(object_device_code(member, header)?.is_some()),
-        None => is_bitcode(member),
+        None => member.starts_with(BITCODE),
     }
-}
-
-fn is_bitcode(content: &Content) -> Result<bool> {
-    Ok(content.len() >= 4 && content.read_array(0)? == *b"BC\xc0\xde")
 }
 
 #[cfg(test)]

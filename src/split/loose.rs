@@ -62,7 +62,7 @@ pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<Loos
                 found.push(entry_code(entry)?);
             }
         }
-    } else if kpack::starts_archive(content)? {
+    } else if content.starts_with(&kpack::MAGIC)? {
         found = archived_code(content)?;
     }
     Ok(found)

@@ -14,12 +14,27 @@ use rockpack_base::formats::offload_bundle::BundleEntryKind;
 use rockpack_base::tree::TreePath;
 
 use super::development::Sniffed;
-use super::elf_machine::other_machine;
 use super::notes::Notes;
 use super::parts::SplitPolicy;
 use super::static_archive::{self, Members};
 use crate::report::ElfMachine;
 use crate::report::words::list;
+
+/// Bytes of an ELF file up to and including `e_machine`.
+const IDENTIFICATION: usize = 20;
+
+/// The machine of the ELF file `content`, if packages are not for it.
+pub(super) fn other_machine(content: &Content) -> Result<Option<ElfMachine>> {
+    if content.len() < IDENTIFICATION as u64 {
+        return Ok(None);
+    }
+    let head: [u8; IDENTIFICATION] = content.read_array(0)?;
+    if !head.starts_with(b"\x7fELF") {
+        return Ok(None);
+    }
+    let machine = ElfMachine::new(head[4], head[5], [head[18], head[19]]);
+    Ok(machine.filter(|machine| !machine.is_packaged()))
+}
 
 /// Refuses the file at `path` if it has code for another machine; if the policy allows it, notes it instead.
 pub(super) fn judge(
@@ -31,7 +46,7 @@ pub(super) fn judge(
 ) -> Result<()> {
     let (holder, machines) = match sniffed {
         Sniffed::OtherMachine(machine) => ("is an ELF file", [machine].into()),
-        Sniffed::Development(_) if static_archive::is_archive(content)? => {
+        Sniffed::Development(_) if content.starts_with(static_archive::MAGIC)? => {
             ("is a static archive with members", of_members(content)?)
         }
         Sniffed::UnlinkedBundle => ("is an offload bundle with host code", of_bundles(content)?),

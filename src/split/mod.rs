@@ -13,7 +13,6 @@ mod code_objects;
 mod data_file;
 mod databases;
 mod development;
-mod elf_machine;
 mod fat_binary;
 mod flatten;
 pub mod host_binary;

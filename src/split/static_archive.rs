@@ -14,10 +14,10 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 
 /// The first bytes of a static archive.
-const MAGIC: &[u8; 8] = b"!<arch>\n";
+pub(super) const MAGIC: &[u8; 8] = b"!<arch>\n";
 
 /// The first bytes of a thin one, which names its members and does not hold them.
-const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
+pub(super) const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
 
 /// Length of a member header in bytes.
 const MEMBER_HEADER: u64 = 60;
@@ -25,28 +25,14 @@ const MEMBER_HEADER: u64 = 60;
 /// Prefix of a member's name if the long name precedes its content.
 const BSD_NAME: &[u8] = b"#1/";
 
-/// Whether `content` begins as a static archive does.
-pub(super) fn is_archive(content: &Content) -> Result<bool> {
-    starts_with(content, MAGIC)
-}
-
-/// Whether `content` begins as a thin static archive does.
-pub(super) fn is_thin(content: &Content) -> Result<bool> {
-    starts_with(content, THIN_MAGIC)
-}
-
 /// Whether a member of the static archive is a thin one.
 pub(super) fn has_thin_member(archive: &Content) -> Result<bool> {
     for member in Members::of(archive) {
-        if is_thin(&member?)? {
+        if member?.starts_with(THIN_MAGIC)? {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-fn starts_with(content: &Content, magic: &[u8; 8]) -> Result<bool> {
-    Ok(content.len() >= magic.len() as u64 && content.read_array(0)? == *magic)
 }
 
 /// The members of a static archive.

@@ -91,7 +91,8 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
     if is_signable && report.signatures == 0 {
         report.unproved.push(Unproved::Origin);
     }
-    let has_sets = !wheels.is_empty() || arguments.iter().any(|it| !it.packages.is_empty());
+    let has_packages = |it: &PackageArgument| !it.packages.is_empty() || !it.kept.is_empty();
+    let has_sets = !wheels.is_empty() || arguments.iter().any(has_packages);
     let has_no_receipt = wheels.iter().any(|argument| argument.receipt.is_none())
         || arguments.iter().any(|it| it.receipt.is_none() && !it.packages.is_empty());
     if has_no_receipt || has_sets && report.signatures == 0 {
@@ -339,7 +340,7 @@ fn file_size(path: &Path) -> u64 {
 
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
 fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
-    if let Some(receipt) = receipts.first() {
+    if let Some(receipt) = receipts.first().filter(|receipt| !receipt.is_later()) {
         return Some(receipt.prefix.clone());
     }
     sets.iter().find_map(|set| {

@@ -267,10 +267,10 @@ fn a_dry_run_says_what_a_publication_does_and_changes_nothing() {
         let mut planned = json(repository.run(base).arg("--dry-run"));
         assert_eq!((tree(base), base.exists()), (before, *base != fresh));
         assert_eq!(planned.as_object_mut().unwrap().remove("dry_run"), Some(true.into()));
-        for channel in planned["channels"].as_array_mut().unwrap() {
-            let indexes = channel.as_object_mut().unwrap().remove("indexes").unwrap();
-            assert!(!indexes.as_array().unwrap().is_empty());
-        }
+        // Pages of wheels that stay as they are are not written again.
+        let channels = planned["channels"].as_array_mut().unwrap().iter_mut();
+        let indexes = channels.filter_map(|it| it.as_object_mut().unwrap().remove("indexes"));
+        assert!(indexes.count() >= 2);
         let _ = fs::remove_dir_all(&out);
         if base.exists() {
             copy(base, &out);

@@ -80,7 +80,7 @@ fn files_that_were_merged_or_moved_are_found() {
     }
     set.fresh_receipt();
     set.fires(SHARDS, &["V010", "V013", "V101"]);
-    // Where a file was moved to, its mode is that of the artifacts.
+    // Where a file was moved to, nobody but root may write to it.
     set.fresh_receipt();
     let path = |package: &String| {
         let mut list = Command::new("dpkg-deb");
@@ -93,12 +93,12 @@ fn files_that_were_merged_or_moved_are_found() {
     assert!(!moved.contains(fallback), "{moved}");
     let whole = fs::read(set.path(&kernels)).unwrap();
     set.edit(&kernels, |root| {
-        fs::set_permissions(root.join(&moved), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(root.join(&moved), fs::Permissions::from_mode(0o777)).unwrap();
     });
     let run = set.verify(&against);
     run.fired(&["V013"]);
     assert!(
-        run.text.contains("is in a package with mode 755, and has to have 644"),
+        run.text.contains("is in a package with mode 777, and has to have 644"),
         "{}",
         run.text
     );

@@ -111,8 +111,8 @@ fn text_says_what_failed_and_what_was_read() {
         "{text}"
     );
     let warned = "3 build warnings (they do not fail the verification)";
-    let unproved = "not proved: the origin, scripts and relations (no good signature: give the public key by \
-                    --key)";
+    let unproved = "not proved: the origin, scripts and relations (no good signature, or no --key to \
+                    check it)";
     let explain = "`rockpack explain CODE` says what a code means and what solves it";
     assert_eq!(lines[2..], [warned, unproved, explain, "1 check failed"]);
     let noted = rockpack().arg("verify").arg(set.path("")).output().unwrap().stderr;

@@ -242,6 +242,33 @@ fn v070_and_v076_a_set_is_no_repository() {
     set.verify(&own.option()).fired(&["V070", "V076"]);
 }
 
+/// Of a later schema, only the fields are known that keep their names.
+#[test]
+fn digests_of_a_receipt_of_a_later_schema_are_compared() {
+    need(&["dpkg-deb"]);
+    let (own, set) = (Signer::new("own"), Set::of_debs());
+    let receipt = set.path("packages.json");
+    let written: serde_json::Value = serde_json::from_slice(&fs::read(&receipt).unwrap()).unwrap();
+    let packages = written["packages"].as_array().unwrap().iter().map(|package| {
+        let [name, size, sha256] = ["file_name", "size", "sha256"].map(|field| &package[field]);
+        serde_json::json!({ "file_name": name, "size": size, "sha256": sha256, "role": "later" })
+    });
+    let later = serde_json::json!({
+        "schema": 99, "packages": packages.collect::<Vec<_>>(), "findings": written["findings"],
+    });
+    fs::write(&receipt, later.to_string()).unwrap();
+    own.sign(&receipt);
+    set.verify(&own.option()).fired(&[]);
+    let mut package = fs::read(set.path(META)).unwrap();
+    // Of the time of the first member of ar.
+    package[24] ^= 1;
+    fs::write(set.path(META), package).unwrap();
+    set.verify(&own.option()).fired(&["V002"]);
+    fs::remove_file(set.path(META)).unwrap();
+    let found = set.verify(&own.option()).codes();
+    assert!(found.contains(&"V003".to_owned()), "{found:?}");
+}
+
 #[test]
 fn single_bytes_of_signed_packages_are_found() {
     need(&["dpkg-deb"]);

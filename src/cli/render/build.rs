@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::command::shell_word;
 use super::repo::verify_command;
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use super::units::bytes;
 use crate::receipt::Receipt;
 use crate::repo::Published;
@@ -33,13 +33,7 @@ pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
 }
 
 fn package_table(receipt: &Receipt) -> String {
-    let mut table = TextTable::new(&[
-        ("package", Align::Left),
-        ("size", Align::Right),
-        ("installed", Align::Right),
-        ("code objects", Align::Right),
-        ("archs", Align::Left),
-    ]);
+    let mut table = TextTable::new(["package", ">size", ">installed", ">code objects", "archs"]);
     for package in &receipt.packages {
         let own = receipt.code_objects.iter().filter(|code| code.package == package.id);
         let count = match own.filter(|code| code.place.path().ends_with(".kpack")).count() {

@@ -4,7 +4,7 @@ use rockpack_base::error::Error;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use super::units::bytes;
 use crate::emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
 use crate::report::Findings;
@@ -60,11 +60,7 @@ fn remarks(error: &Error) -> Vec<Value> {
 
 /// Artifacts as a table, then those of an earlier run that were removed.
 pub fn directories_text(artifacts: &[WrittenArtifact], removed: &[String]) -> String {
-    let mut table = TextTable::new(&[
-        ("artifact", Align::Left),
-        ("files", Align::Right),
-        ("size", Align::Right),
-    ]);
+    let mut table = TextTable::new(["artifact", ">files", ">size"]);
     for written in artifacts {
         let shard = written.shard.iter().map(|shard| format!("{shard}/"));
         let name: String = shard.chain([written.artifact.clone()]).collect();

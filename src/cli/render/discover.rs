@@ -2,7 +2,7 @@
 
 use rockpack_base::error::printable;
 
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use super::units::bytes;
 use crate::inspect::discover::{
     Amount, ArchFound, ArtifactContents, Discovery, Proposal, ShardContents,
@@ -10,14 +10,14 @@ use crate::inspect::discover::{
 
 /// A table of the artifacts, one of the archs, and the archs that were shipped unintentionally.
 pub fn discovery_text(found: &Discovery) -> String {
-    let mut table = TextTable::new(&[
-        ("shard", Align::Left),
-        ("artifact", Align::Left),
-        ("target", Align::Left),
-        ("code objects", Align::Right),
-        ("bytes", Align::Right),
-        ("database files", Align::Right),
-        ("bytes", Align::Right),
+    let mut table = TextTable::new([
+        "shard",
+        "artifact",
+        "target",
+        ">code objects",
+        ">bytes",
+        ">database files",
+        ">bytes",
     ]);
     for shard in &found.shards {
         shard.artifacts.iter().for_each(|artifact| artifact_rows(&mut table, shard, artifact));
@@ -71,13 +71,8 @@ fn cells(amount: Amount) -> [String; 2] {
 }
 
 fn architectures_text(architectures: &[ArchFound]) -> String {
-    let mut table = TextTable::new(&[
-        ("arch", Align::Left),
-        ("generation", Align::Left),
-        ("shards", Align::Left),
-        ("code objects", Align::Right),
-        ("database files", Align::Right),
-    ]);
+    let columns = ["arch", "generation", "shards", ">code objects", ">database files"];
+    let mut table = TextTable::new(columns);
     for found in architectures {
         let generation = match found.generation.as_str() {
             "" => "-".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use super::units::size;
 use crate::pack::planned::{GroupSum, Planned};
 use crate::package::RelationKind;
@@ -24,14 +24,8 @@ pub fn plan_text(planned: &Planned, details: bool) -> String {
 }
 
 fn packages_text(planned: &Planned) -> String {
-    let mut table = TextTable::new(&[
-        ("package", Align::Left),
-        ("download", Align::Right),
-        ("installed", Align::Right),
-        ("files", Align::Right),
-        ("needs", Align::Right),
-        ("archs", Align::Left),
-    ]);
+    let columns = ["package", ">download", ">installed", ">files", ">needs", "archs"];
+    let mut table = TextTable::new(columns);
     for package in &planned.packages {
         let files = package.members.iter().filter(|member| !member.is_directory()).count();
         let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
@@ -53,13 +47,7 @@ fn packages_text(planned: &Planned) -> String {
 }
 
 fn groups_text(groups: &[GroupSum]) -> String {
-    let mut table = TextTable::new(&[
-        ("group", Align::Left),
-        ("format", Align::Left),
-        ("packages", Align::Right),
-        ("download", Align::Right),
-        ("installed", Align::Right),
-    ]);
+    let mut table = TextTable::new(["group", "format", ">packages", ">download", ">installed"]);
     for group in groups {
         table.row([
             group.group.clone(),

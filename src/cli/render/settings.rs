@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use crate::settings::Resolved;
 
 /// One line for each setting: its key, its value, the origin of the value.
 pub fn settings_text(settings: &[Resolved]) -> String {
-    let columns = [("key", Align::Left), ("value", Align::Left), ("from", Align::Left)];
-    let mut table = TextTable::new(&columns);
+    let mut table = TextTable::new(["key", "value", "from"]);
     for Resolved { key, value, unset, origin } in settings {
         let value = unset.as_ref().map_or_else(|| text(value), |words| format!("({words})"));
         table.row([key.clone(), value, origin.to_string()]);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use super::units::bytes;
 use crate::report::words::counted;
 use crate::report::{StageSummary, Sum, Summary, WorkSummary};
@@ -50,13 +50,7 @@ pub fn summary_text(summary: &Summary) -> String {
 }
 
 fn stage_table(stages: &[StageSummary]) -> String {
-    let columns = [
-        ("stage", Align::Left),
-        ("time", Align::Right),
-        ("bytes", Align::Right),
-        ("rate", Align::Right),
-    ];
-    let mut table = TextTable::new(&columns);
+    let mut table = TextTable::new(["stage", ">time", ">bytes", ">rate"]);
     for StageSummary { stage, seconds, bytes: count } in stages {
         let rate = rate(*count, Duration::from_secs_f64(*seconds));
         table.row([
@@ -70,14 +64,8 @@ fn stage_table(stages: &[StageSummary]) -> String {
 }
 
 fn work_table(compressed: &[WorkSummary]) -> String {
-    let mut table = TextTable::new(&[
-        ("compressed", Align::Left),
-        ("count", Align::Right),
-        ("before", Align::Right),
-        ("after", Align::Right),
-        ("from the cache", Align::Right),
-        ("after", Align::Right),
-    ]);
+    let columns = ["compressed", ">count", ">before", ">after", ">from the cache", ">after"];
+    let mut table = TextTable::new(columns);
     for WorkSummary { work, made, reused } in compressed {
         table.row([
             work.to_string(),

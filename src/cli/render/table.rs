@@ -2,27 +2,18 @@
 
 use rockpack_base::error::printable;
 
-/// The alignment of cells in a column.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
-    /// Aligns to the left.
-    Left,
-    /// Aligns to the right, for numbers.
-    Right,
-}
-
 /// Rows under a header, columns as wide as their widest cell.
 #[derive(Debug)]
 pub struct TextTable<const N: usize> {
-    align: [Align; N],
+    is_right: [bool; N],
     rows: Vec<[String; N]>,
 }
 
 impl<const N: usize> TextTable<N> {
-    /// A table with these columns.
-    pub fn new(columns: &[(&str, Align); N]) -> Self {
-        let header = columns.map(|(name, _)| name.to_owned());
-        Self { align: columns.map(|(_, align)| align), rows: vec![header] }
+    /// A table with these columns. A leading `>` aligns a column to the right, for numbers.
+    pub fn new(columns: [&str; N]) -> Self {
+        let header = columns.map(|name| name.trim_start_matches('>').to_owned());
+        Self { is_right: columns.map(|name| name.starts_with('>')), rows: vec![header] }
     }
 
     /// Adds a row, whose cells are one line each.
@@ -42,10 +33,8 @@ impl<const N: usize> TextTable<N> {
             let mut line = String::new();
             for (column, cell) in row.iter().enumerate() {
                 let pad = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
-                match self.align[column] {
-                    Align::Left => line.push_str(&format!("{cell}{pad}  ")),
-                    Align::Right => line.push_str(&format!("{pad}{cell}  ")),
-                }
+                let [before, after] = if self.is_right[column] { [&*pad, ""] } else { ["", &*pad] };
+                line.push_str(&format!("{before}{cell}{after}  "));
             }
             text.push_str(line.trim_end());
             text.push('\n');
@@ -60,7 +49,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let mut table = TextTable::new(&[("name", Align::Left), ("n", Align::Right)]);
+        let mut table = TextTable::new(["name", ">n"]);
         table.row(["a".into(), "100".into()]);
         assert_eq!(table.render(), "name    n\na     100\n");
     }

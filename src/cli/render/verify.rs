@@ -121,7 +121,7 @@ fn unproved_text(report: &Report) -> String {
     if is_unproved(Unproved::Origin) {
         let more = if is_unproved(Unproved::Scripts) { ", scripts and relations" } else { "" };
         text.push_str(&text_line!(
-            "not proved: the origin{more} (no good signature: give the public key by --key)"
+            "not proved: the origin{more} (no good signature, or no --key to check it)"
         ));
     }
     if is_unproved(Unproved::Completeness) {

@@ -1,6 +1,6 @@
 //! The result of `wheel`, for people.
 
-use super::table::{Align, TextTable};
+use super::table::TextTable;
 use super::units::bytes;
 use crate::pipeline::WheelsMade;
 use crate::receipt::wheels::{WheelKind, WheelReceipt};
@@ -24,14 +24,8 @@ pub fn wheels_text(made: &WheelsMade) -> String {
 }
 
 fn table(receipt: &WheelReceipt) -> String {
-    let mut table = TextTable::new(&[
-        ("wheel", Align::Left),
-        ("role", Align::Left),
-        ("size", Align::Right),
-        ("installed", Align::Right),
-        ("code objects", Align::Right),
-        ("archs", Align::Left),
-    ]);
+    let columns = ["wheel", "role", ">size", ">installed", ">code objects", "archs"];
+    let mut table = TextTable::new(columns);
     for wheel in &receipt.wheels {
         let own = receipt.code_objects.iter().filter(|code| code.package == wheel.file_name);
         let count = own.count();

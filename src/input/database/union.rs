@@ -22,7 +22,7 @@ use rockpack_base::content::Content;
 use rockpack_base::error::{Error, Result};
 use rockpack_base::formats::fatbin::{self, Bundles};
 use rockpack_base::formats::message_pack::{encode, is_text};
-use rockpack_base::formats::offload_binary::starts_binary;
+use rockpack_base::formats::offload_binary;
 use rockpack_base::formats::offload_bundle::{self, BundleEntryKind};
 
 use super::index::{DEPTH_LIMIT, is_zlib};
@@ -45,7 +45,8 @@ pub enum Union {
 pub fn union(files: &[Content]) -> Result<Union> {
     let mut bundles = 0;
     for file in files {
-        bundles += usize::from(fatbin::starts_bundle(file)? && !starts_binary(file)?);
+        let is_binary = file.starts_with(offload_binary::MAGIC)?;
+        bundles += usize::from(!is_binary && fatbin::starts_bundle(file)?);
     }
     match bundles {
         0 => union_of_maps(files),

@@ -7,7 +7,7 @@ use rockpack_base::tree::Node;
 
 use super::fallback;
 use super::found::{Amount, ArchFound, ArtifactContents, ShardContents};
-use crate::split::{FatBinary, HostBinary, HostKind, KernelArchive, SplitArtifact};
+use crate::split::{HostBinary, HostKind, KernelArchive, SplitArtifact};
 
 /// Counts the content of the artifacts of a shard.
 pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {
@@ -35,7 +35,10 @@ fn artifact(split: &SplitArtifact) -> ArtifactContents {
                 found.host_files.add(fat.binary.output_len());
                 // The code of what was transformed before is counted where its archives lie.
                 if let HostBinary::Fat(_) = fat.binary {
-                    count_code(fat, &mut found.code_objects);
+                    for code in fat.code_objects() {
+                        let target = code.target.clone();
+                        found.code_objects.entry(target).or_default().add(code.content.len());
+                    }
                 }
             }
         }
@@ -49,12 +52,6 @@ fn artifact(split: &SplitArtifact) -> ArtifactContents {
         }
     }
     found
-}
-
-fn count_code(fat: &FatBinary, code_objects: &mut BTreeMap<Target, Amount>) {
-    for code in fat.code_objects() {
-        code_objects.entry(code.target.clone()).or_default().add(code.content.len());
-    }
 }
 
 /// The code objects of an archive, each once for every key.

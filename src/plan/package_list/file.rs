@@ -262,6 +262,7 @@ impl<'a> Checker<'a> {
     }
 
     fn unknown(&mut self, name: &str, place: &str, others: &BTreeMap<String, Value>) {
+        let is_never_done = |key: &str| NEVER_DONE.iter().any(|it| it.eq_ignore_ascii_case(key));
         for key in others.keys().filter(|key| !place.is_empty() || !is_never_done(key)) {
             let (entry, key) = (name.to_owned(), format!("{place}{key}"));
             self.findings.add(Finding::ListKeyUnknown { entry, key });
@@ -377,8 +378,4 @@ impl<'a> Checker<'a> {
 fn said(text: Option<String>) -> Option<String> {
     let text = text?.trim().to_owned();
     (!text.is_empty()).then_some(text)
-}
-
-fn is_never_done(key: &str) -> bool {
-    NEVER_DONE.iter().any(|known| known.eq_ignore_ascii_case(key))
 }

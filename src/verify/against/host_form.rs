@@ -134,7 +134,8 @@ fn differing(expected: &HostForm, found: &HostForm) -> Vec<String> {
     loads.into_iter().chain(count).chain(gaps).chain(parts).take(MOST_NAMED).collect()
 }
 
-/// Whether the load segments are the same, or that with the device code is in two parts, or shorter.
+/// Whether the load segments are the same, or that with the device code is in two parts, or shorter. Zeros follow the
+/// bytes of a part only up to its old end.
 fn has_loads(expected: &HostForm, found: &HostForm) -> bool {
     let holds = |it: &Segment| it.p_vaddr(LE) <= expected.code && expected.code < end_of(it);
     let Some(at) = expected.loads.iter().position(holds) else { return false };
@@ -145,10 +146,14 @@ fn has_loads(expected: &HostForm, found: &HostForm) -> bool {
     let (parts, after) = rest.split_at(end - at);
     let others = expected.loads[..at].iter().chain(&expected.loads[at + 1..]);
     let mut pairs = others.zip(before.iter().chain(after));
+    let is_filled = |part: &Segment| part.p_filesz(LE) == part.p_memsz(LE);
+    let is_zeroed =
+        |part: &Segment| part.p_filesz(LE) < part.p_memsz(LE) && end_of(part) == end_of(whole);
     pairs.all(|(one, other)| is_same(one, other))
         && parts[0].p_vaddr(LE) == whole.p_vaddr(LE)
         && parts.windows(2).all(|it| end_of(&it[0]) <= it[1].p_vaddr(LE) / PAGE * PAGE)
         && parts.iter().all(|part| end_of(part) <= end_of(whole) && is_part(whole, part))
+        && parts.iter().all(|part| is_filled(part) || is_zeroed(part))
 }
 
 /// Whether a load segment is another one, apart from a smaller alignment.

@@ -27,7 +27,7 @@ use super::own::digest::Sha;
 use super::own::facts::{Class, FileFacts};
 use super::own::installed::{Installed, InstalledNode};
 use super::own::originals::DeviceEntry;
-use super::problem::{ARTIFACTS, CodeLoss, PackagePath, Problem, Problems};
+use super::problem::{ARTIFACTS, CodeLoss, CodePosition, PackagePath, Problem, Problems};
 use builds::{InstalledRows, WrapperKeys, check_builds};
 use inputs::{ArtifactInputs, CodeInFile};
 use split_inputs::BinaryBuild;
@@ -201,11 +201,20 @@ impl<'a> SetComparison<'a> {
 
     /// All device code of the packages comes from the artifacts.
     fn check_foreign(&self, problems: &mut Problems) {
-        let known = self.known();
+        let (known, shipped) = (self.known(), self.shipped());
         for package in self.packages {
             for (path, facts) in package.files() {
-                let found = facts.code_objects().into_iter();
-                for (position, sha256) in found.filter(|(_, sha256)| !known.contains(sha256)) {
+                let mut found = facts.code_objects();
+                if let Class::Archive(archive) = &facts.class
+                    && !shipped.contains(path)
+                {
+                    let named: BTreeSet<&Sha> = found.iter().map(|(_, sha256)| *sha256).collect();
+                    let all = archive.code_objects.iter().flatten().map(|code| &code.sha256);
+                    let of_no_row = all.filter(|sha256| !named.contains(sha256));
+                    found.extend(of_no_row.map(|sha256| (CodePosition::File, sha256)));
+                }
+                found.retain(|(_, sha256)| !known.contains(sha256));
+                for (position, sha256) in found {
                     problems.add(Problem::CodeObjectForeign {
                         file: package.at(path),
                         position,

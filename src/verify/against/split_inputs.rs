@@ -89,7 +89,7 @@ pub(in crate::verify) fn transformed(
 
 /// The rows of the archive that fills `content`; `None` if it is no archive.
 pub(in crate::verify) fn rows(content: &Content) -> Result<Option<ArchiveRows>> {
-    if content.len() < 4 || content.read_array(0)? != *b"KPAK" {
+    if !content.starts_with(b"KPAK")? {
         return Ok(None);
     }
     let reader = kpack::KpackReader::open(content.clone())?;

@@ -118,7 +118,7 @@ pub(in crate::verify) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
     }
     let len = content.len().min(BUNDLE_MAGIC.len() as u64);
     let magic = content.read_vec(0..len, len, "magic")?;
-    let is_binary = offload_binary::starts_binary(content)?;
+    let is_binary = content.starts_with(offload_binary::MAGIC)?;
     if is_binary || magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
         bundles(content)
     } else {
@@ -169,7 +169,7 @@ fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
         Ok((plain(&bundle)?.0, extent))
     } else if magic == BUNDLE_MAGIC {
         plain(rest)
-    } else if offload_binary::starts_binary(rest)? {
+    } else if rest.starts_with(offload_binary::MAGIC)? {
         let binary = offload_binary::parse(rest)?;
         let images = binary.entries.iter().filter(|image| !image.id.text.starts_with("host-"));
         let entries: Result<_> = images.map(|it| entry(&it.id.text, &it.content)).collect();

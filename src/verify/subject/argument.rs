@@ -39,7 +39,7 @@ impl PackageArgument {
         let mut own = Self { packages, ..Self::default() };
         let Some(folder) = folder else { return Ok(own) };
         let file = folder.join(receipt::FILE_NAME);
-        match receipts.read(&file, Receipt::parse)? {
+        match receipts.read(&file, Receipt::parse_any)? {
             Some(part) if part.part.is_some() => {
                 own.misnamed = part.part.as_ref().map(|record| record.part);
                 own.parts = vec![part];
@@ -100,7 +100,7 @@ fn parts(folder: &Path, reader: &mut ReceiptReader<'_>) -> Result<Vec<Receipt>> 
     let mut receipts = Vec::new();
     for (part, path) in found {
         let receipt = reader
-            .read(&path, Receipt::parse)?
+            .read(&path, Receipt::parse_any)?
             .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
         let message = "is not the receipt of the part that its name says";
         receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);

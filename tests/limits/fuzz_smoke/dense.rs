@@ -161,11 +161,16 @@ fn xml(unit: &str) -> Vec<u8> {
 
 /// A bundle of empty entries; readers accept at most 4,096.
 pub fn bundle(count: usize) -> Vec<u8> {
+    bundle_of(count, 0)
+}
+
+/// A bundle of entries that have this many bytes of its start.
+pub fn bundle_of(count: usize, size: u64) -> Vec<u8> {
     let mut bytes = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
     bytes.extend((count as u64).to_le_bytes());
     for n in 0..count {
         let id = format!("hip-x--gfx906:{n}");
-        for number in [0, 0, id.len() as u64] {
+        for number in [0, size, id.len() as u64] {
             bytes.extend(number.to_le_bytes());
         }
         bytes.extend(id.bytes());

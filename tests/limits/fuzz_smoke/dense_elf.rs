@@ -390,7 +390,7 @@ pub fn tables_of_relocations() -> Vec<u8> {
 pub fn wrappers() -> Vec<u8> {
     let mut file = File::new(elf::EM_X86_64, 1);
     let names = file.put(b"\0.hip_fatbin\0.hipFatBinSegment\0");
-    let bundle = file.put(&super::dense::bundle(LEN / 2 / 40));
+    let bundle = file.put(&super::dense::bundle_of(LEN / 2 / 40, 1));
     let wrapper = words(&[0x1_4849_5046, bundle.0, 0]);
     let wrappers = file.put(&wrapper.repeat(LEN / 2 / wrapper.len()));
     file.segment(elf::PT_LOAD, (0, wrappers.0 + wrappers.1));

@@ -77,6 +77,7 @@ fn plan(mut packages: Vec<ListedPackage>, words: [String; 3], groups: Vec<GroupS
     for package in &mut packages {
         let mut paths = BTreeSet::new();
         package.members.retain(|member| paths.insert(member.path.clone()));
+        package.members.sort_by(|one, other| one.path.cmp(&other.path));
     }
     let [version, release, left_out] = words;
     Planned {

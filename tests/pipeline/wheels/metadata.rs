@@ -237,7 +237,8 @@ fn device_wheels_have_an_owners_prefix() {
     assert_eq!(host.requires("device-all").len(), ARCHS.len() + 1);
     let device = made.wheel("acme-x-device-gfx1100");
     assert!(device.requires("").is_superset(&["sdk-gfx1100 == 7.1", "x == 1.0"].into()));
-    said(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+    // Beside the fat wheel, only a signed receipt explains requirements of the configuration.
+    said(rockpack().arg("verify").arg(made.out()));
     let again = said(&mut wheel_command(&[&made.out()], &room.path().join("again")));
     assert_eq!(again.matches("R123").count(), ARCHS.len() + 2, "{again}");
     let index = room.path().join("index");

@@ -209,11 +209,12 @@ fn v013_one_byte_of_any_part_of_a_library() {
 /// What an attacker does to a library whose bytes of code and data stay as they are.
 #[test]
 fn v013_attacks_on_the_headers_of_a_library() {
-    let attacks: [(&str, &str, Change); 14] = [
+    let attacks: [(&str, &str, Change); 15] = [
         ("entry", "the ELF header", |bytes| bytes[24] ^= 0x10),
         ("flags", "the ELF header", |bytes| bytes[48] ^= 1),
         ("a writable segment", "the load segments", |bytes| flip(bytes, LOAD, 4, 2)),
         ("an executable segment", "the load segments", |bytes| flip(bytes, LOAD, 4, 1)),
+        ("more memory than bytes", "the load segments", |bytes| flip(bytes, LOAD, 40, 8)),
         ("code that is not executable", ".init", |bytes| flip(bytes, LOAD, 56 + 4, 1)),
         ("other bytes at the address", ".gnu.hash", |bytes| flip(bytes, LOAD, 9, 16)),
         ("a note that is loaded", "the program headers", |bytes| flip(bytes, NOTE, 0, NOTE ^ LOAD)),

@@ -235,6 +235,11 @@ impl Content {
         Ok(buffer)
     }
 
+    /// Whether the content starts with `magic`.
+    pub fn starts_with<const N: usize>(&self, magic: &[u8; N]) -> Result<bool> {
+        Ok(self.len >= N as u64 && self.read_array(0)? == *magic)
+    }
+
     /// Reads the bytes of `range` into a buffer; refused, with the name `what`, if longer than `limit`.
     pub fn read_vec(&self, range: Range<u64>, limit: u64, what: &str) -> Result<Vec<u8>> {
         let part = self.slice(range)?;

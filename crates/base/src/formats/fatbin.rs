@@ -94,13 +94,13 @@ pub fn starts_bundle(content: &Content) -> Result<bool> {
 
 fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
     let rest = section.slice(offset..section.len())?;
-    let is_binary = offload_binary::starts_binary(&rest)?;
+    let is_binary = rest.starts_with(offload_binary::MAGIC)?;
     let is_aligned = is_binary || offset.is_multiple_of(ALIGNMENT as u64);
     if !is_aligned || !starts_bundle(&rest)? {
         let message = "neither zero padding nor the start of an aligned offload bundle";
         return Err(Error::malformed(message).structure(".hip_fatbin").at(&section.place(offset)));
     }
-    if rest.read_array(0)? == *ccob::MAGIC {
+    if rest.starts_with(ccob::MAGIC)? {
         return compressed(&rest, offset);
     }
     let parse = if is_binary { offload_binary::parse } else { offload_bundle::parse };

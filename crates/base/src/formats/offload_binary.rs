@@ -37,11 +37,6 @@ const ROW_LIMIT: u64 = 32;
 /// Bytes of an entry.
 const ENTRY_LEN: u64 = 40;
 
-/// Whether `content` starts with the magic of an offload binary.
-pub fn starts_binary(content: &Content) -> Result<bool> {
-    Ok(content.len() >= 4 && content.read_array(0)? == *MAGIC)
-}
-
 /// Reads the offload binary at the start of `content`, which may extend beyond it, as a bundle of at least
 /// one image, each with an id as compilers write it in a bundle: `hip-amdgcn-amd-amdhsa--gfx1100`.
 pub fn parse(content: &Content) -> Result<Bundle> {
@@ -50,7 +45,7 @@ pub fn parse(content: &Content) -> Result<Bundle> {
 }
 
 fn parse_inner(content: &Content) -> Result<Bundle> {
-    if !starts_binary(content)? {
+    if !content.starts_with(MAGIC)? {
         return Err(Error::malformed("the magic is missing"));
     }
     let version = u32::from_le_bytes(content.read_array(4)?);

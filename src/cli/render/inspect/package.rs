@@ -1,6 +1,6 @@
 //! Packages: fields, members, and their device code.
 
-use crate::cli::render::table::{Align, TextTable};
+use crate::cli::render::table::TextTable;
 use crate::cli::render::units::bytes;
 use crate::inspect::{Device, PackageReport};
 use crate::report::words::list;
@@ -34,16 +34,10 @@ pub(super) fn package_text(package: &PackageReport) -> String {
 }
 
 fn members_text(package: &PackageReport) -> String {
-    let mut table = TextTable::new(&[
-        ("mode", Align::Left),
-        ("owner", Align::Left),
-        ("size", Align::Right),
-        ("path", Align::Left),
-        ("device code", Align::Left),
-    ]);
+    let mut table = TextTable::new(["mode", "owner", ">size", "path", "device code"]);
     for member in &package.members {
         let link = member.target.as_ref().map(|target| format!(" -> {target}"));
-        let kind = member.kind.special().map(|kind| format!(" ({kind})"));
+        let kind = member.special.map(|kind| format!(" ({kind})"));
         let device = match (&member.device, &member.fault) {
             (Some(device), _) => device_text(device),
             (None, Some(fault)) => format!("unreadable: {fault}"),

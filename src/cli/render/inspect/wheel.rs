@@ -1,7 +1,7 @@
 //! Python wheels: metadata, members, and their device code.
 
 use super::package::device_text;
-use crate::cli::render::table::{Align, TextTable};
+use crate::cli::render::table::TextTable;
 use crate::cli::render::units::bytes;
 use crate::inspect::{WheelMember, WheelReport};
 use crate::report::words::counted;
@@ -34,13 +34,7 @@ pub(super) fn wheel_text(wheel: &WheelReport) -> String {
 }
 
 fn members_text(members: &[WheelMember]) -> String {
-    let mut table = TextTable::new(&[
-        ("mode", Align::Left),
-        ("size", Align::Right),
-        ("stored", Align::Right),
-        ("path", Align::Left),
-        ("device code", Align::Left),
-    ]);
+    let mut table = TextTable::new(["mode", ">size", ">stored", "path", "device code"]);
     for member in members {
         table.row([
             member.mode.clone().unwrap_or_default(),

@@ -296,23 +296,15 @@ impl Library {
 /// The meaning of a map's key for its value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum ValueKey {
-    /// `operationIdentifier`.
     Operation,
-    /// `solutions`.
     Solutions,
-    /// `solutions_index`.
     SolutionsIndex,
-    /// `solutions_blob`.
     SolutionsBlob,
-    /// `format_version`.
     FormatVersion,
-    /// `type`.
     Type,
-    /// `value`.
     Value,
     /// A number, or a text of digits.
     Number,
-    /// An arch.
     Arch,
     /// Any other key, or no key.
     #[default]

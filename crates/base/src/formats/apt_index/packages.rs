@@ -83,14 +83,10 @@ impl DebPackage {
         Error::gather(faults).map_or(Ok(()), Err)
     }
 
-    /// The version without its epoch, as in file names.
-    pub fn without_epoch(&self) -> &str {
-        self.version.split_once(':').map_or(&self.version, |(_, rest)| rest)
-    }
-
-    /// The file name, `<name>_<version>_<architecture>.deb`.
+    /// The file name, `<name>_<version>_<architecture>.deb`, without the epoch.
     pub fn file_name(&self) -> String {
-        format!("{}_{}_{}.deb", self.name, self.without_epoch(), self.architecture)
+        let version = self.version.split_once(':').map_or(&*self.version, |(_, rest)| rest);
+        format!("{}_{version}_{}.deb", self.name, self.architecture)
     }
 }
 

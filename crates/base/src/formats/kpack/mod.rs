@@ -21,11 +21,6 @@ use rockpack_kpack::ReadAt;
 use crate::content::Content;
 use crate::error::{Error, Result};
 
-/// Whether `content` starts with the magic of an archive.
-pub fn starts_archive(content: &Content) -> Result<bool> {
-    Ok(content.len() >= MAGIC.len() as u64 && content.read_array(0)? == MAGIC)
-}
-
 impl ReadAt for Content {
     type Error = Error;
 

@@ -34,7 +34,7 @@ pub use relation::RelationRecord;
 pub use standing::{KeptRecord, Standing};
 pub use update::UpdateRecord;
 
-use refusals::refuse_prefix;
+use refusals::{refuse_prefix, require_name};
 use rockpack_base::error::{Error, Kind, Result};
 
 use crate::package::{Format, Import, MemberKind, RoleKind};
@@ -247,6 +247,9 @@ impl Receipt {
             return Self::parse(bytes);
         }
         let read: Value = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        if !read["packages"].is_array() {
+            return Err(Error::malformed("is no receipt of rockpack").structure("receipt"));
+        }
         let packages = |read: &Value| read.as_array().into_iter().flatten().map(promised).collect();
         let (own, kept): (Vec<Value>, Vec<Value>) =
             (packages(&read["packages"]), packages(&read["kept"]["packages"]));
@@ -256,6 +259,7 @@ impl Receipt {
             "kept": { "packages": kept, "code_objects": [] },
         });
         let receipt: Self = serde_json::from_value(known).map_err(no_receipt)?;
+        receipt.all_packages().try_for_each(|record| require_name(&record.file_name))?;
         let findings = serde_json::from_value(read["findings"].clone()).unwrap_or_default();
         let kept = receipt.kept.filter(|kept| !kept.is_empty());
         Ok(Self { findings, kept, ..receipt })
@@ -326,6 +330,21 @@ mod tests {
         let known = text.replace('9', &SCHEMA.to_string());
         let receipt = Receipt::parse(known.as_bytes()).unwrap();
         assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
+    }
+
+    #[test]
+    fn of_a_later_schema_the_fields_that_stay_are_read() {
+        let text = r#"{"schema":9,"packages":[{"file_name":"a_1_all.deb","size":1,"sha256":"x","role":"new"}],
+            "kept":{"packages":[{"file_name":"b-1-1.noarch.rpm","size":2,"sha256":"y"}]},"findings":"new"}"#;
+        let receipt = Receipt::parse_any(text.as_bytes()).unwrap();
+        let names: Vec<&str> = receipt.all_packages().map(|it| it.file_name.as_str()).collect();
+        assert!(receipt.is_later() && names == ["a_1_all.deb", "b-1-1.noarch.rpm"], "{names:?}");
+        for (part, other) in [("a_1_", "../a_1_"), ("\"size\":1,", ""), ("packages", "others")] {
+            assert!(
+                Receipt::parse_any(text.replacen(part, other, 1).as_bytes()).is_err(),
+                "{other}"
+            );
+        }
     }
 
     /// Other tools read receipts: no name in them may change with the types behind it.

@@ -62,7 +62,7 @@ pub(super) fn is_tree_path(text: &str) -> bool {
 }
 
 /// Refuses a name unless it consists of letters, digits and `+-._~^`, and starts with a letter, a digit or `_`.
-fn require_name(text: &str) -> Result<()> {
+pub(super) fn require_name(text: &str) -> Result<()> {
     let is_good = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
     require(is_good, text, "name")

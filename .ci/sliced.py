@@ -1,6 +1,6 @@
 """Long runs in slices: what a slice is called, what is known already, and a clone to change.
 
-`.ci/nightly`, `.ci/relapses` and `.ci/mutants` use this. A result is kept below target/ under the state of
+`.ci/nightly` and `.ci/mutants` use this. A result is kept below target/ under the state of
 the source that it holds for, so that a run which was cut off goes on where it stopped.
 """
 
@@ -58,13 +58,6 @@ class Results:
 
     def keep(self, name, result):
         self.known[name] = result
-        self.write()
-
-    def forget(self, name):
-        if self.known.pop(name, None) is not None:
-            self.write()
-
-    def write(self):
         self.file.parent.mkdir(parents=True, exist_ok=True)
         growing = self.file.with_suffix(".part")
         growing.write_text(json.dumps(self.known, indent=1, sort_keys=True))

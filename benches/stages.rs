@@ -18,16 +18,17 @@ use std::time::Duration;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use md5::{Digest as _, Md5};
-use rockpack_base::content::Content;
-use rockpack_base::formats::compression::{Compression, Effort, Encoder, Workers};
-use rockpack_base::formats::tar::{Dialect, TarMembers};
-use rockpack_base::formats::{ccob, fatbin};
-use rockpack_base::tree::TreePath;
+use rockpack_archive::tar::{Dialect, TarMembers};
+use rockpack_core::compression::{Compression, Effort, Encoder, Workers};
+use rockpack_core::content::Content;
+use rockpack_core::tree::TreePath;
+use rockpack_elf::ccob;
+use rockpack_elf::fatbin;
 
 use support::{kpack, packages, tools, transform};
 
 use content::{ARCHS, Numbers, bundle, code_object, instructions};
-use rockpack::input::database::DatabaseRules;
+use rockpack_split::input::database::DatabaseRules;
 
 type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
 
@@ -127,7 +128,7 @@ fn framing(criterion: &mut Criterion) {
     }
 }
 
-const PLAIN: rockpack::package::Treatment = rockpack::package::Treatment::Plain;
+const PLAIN: rockpack_package::Treatment = rockpack_package::Treatment::Plain;
 
 fn tar_of(count: usize, len: usize) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());

@@ -1,4 +1,4 @@
-"""tests/elf-matrix.md: the results as tables."""
+"""The results as tables."""
 
 import collections
 
@@ -6,7 +6,7 @@ from .judged import TREATMENTS
 
 HEAD = """# The ELF matrix
 
-Made by `.ci/elf-matrix`; remake it with that after a change of the transform or of the fixtures.
+Made by `.ci/elf-matrix`.
 `cargo test` runs the tools of the machine over the same fixtures (`tests/transform/tools.rs`). All
 that stands here was made by one and the same rockpack.
 

@@ -1,8 +1,8 @@
 //! Indexes of apt: the fields read from a control file are one paragraph of an index again, without fields of
 //! the index itself, and a `Release` that is read survives being written.
 
-use rockpack::signing::Trust;
-use rockpack_base::formats::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
+use rockpack_signing::Trust;
+use rockpack_archive::apt_index::{DebPackage, Release, Stanza, paragraphs, parse_date};
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use rockpack::input::artifact::Packed;
-use rockpack_base::content::BlockStore;
-use rockpack_base::run::Budget;
-use rockpack_base::tree::Node;
+use rockpack_split::input::artifact::Packed;
+use rockpack_core::content::BlockStore;
+use rockpack_core::run::Budget;
+use rockpack_core::tree::Node;
 
 pub fn run(bytes: &[u8]) {
     let bytes = &summed(bytes)[..];

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::ccob::{self, Opened};
+use rockpack_core::content::Content;
+use rockpack_elf::ccob::{self, Opened};
 
 pub fn run(data: &[u8]) {
     let Some(opened) = super::read(ccob::open(&Content::of_bytes(data))) else {

@@ -1,8 +1,8 @@
 //! Checksum files of packed artifacts: the result is a digest from the file, for the requested name, in any
 //! spelling of its digits.
 
-use rockpack::input::artifact::parse_checksum;
-use rockpack_base::content::hex;
+use rockpack_split::input::artifact::parse_checksum;
+use rockpack_core::content::hex;
 
 const ARCHIVE: &str = "a.tar.zst";
 

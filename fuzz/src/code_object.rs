@@ -1,7 +1,9 @@
 //! The header, the kernels and the metadata of a code object, and the archs of a file of AOTriton.
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::{aks2, amdgpu_metadata, code_object};
+use rockpack_core::content::Content;
+use rockpack_split::aks2;
+use rockpack_elf::amdgpu_metadata;
+use rockpack_elf::code_object;
 
 pub fn run(data: &[u8]) {
     let content = Content::of_bytes(data);

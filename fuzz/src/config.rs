@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use rockpack::config::{Config, Syntax};
-use rockpack::plan::PackageList;
+use rockpack_plan::config::{Config, Syntax};
+use rockpack_plan::PackageList;
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

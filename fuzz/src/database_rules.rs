@@ -1,7 +1,7 @@
 //! Rules of kernel databases, and, behind the first zero byte, a path to match.
 
-use rockpack::input::database::DatabaseRules;
-use rockpack_base::tree::TreePath;
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_core::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {

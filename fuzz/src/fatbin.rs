@@ -1,7 +1,7 @@
 //! The bundles of a section do not overlap and are in order.
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::fatbin;
+use rockpack_core::content::Content;
+use rockpack_elf::fatbin;
 
 pub fn run(data: &[u8]) {
     let Some(bundles) = super::read(fatbin::parse(&Content::of_bytes(data))) else {

@@ -1,7 +1,7 @@
 //! Wrappers: only zeros are between them, and written again they are the section.
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::hip_wrapper;
+use rockpack_core::content::Content;
+use rockpack_elf::hip_wrapper;
 
 pub fn run(bytes: &[u8]) {
     let Some(wrappers) = super::read(hip_wrapper::parse(&Content::of_bytes(bytes))) else {

@@ -2,9 +2,9 @@
 //! everything else in its place, and is not changed by a second run. The transform checks its output, so an
 //! error that says "bug" counts like a panic.
 
-use rockpack::split::host_binary::{Analysis, Examined, Transformed, examine};
-use rockpack::split::needed;
-use rockpack_base::content::Content;
+use rockpack_split::host_binary::{Analysis, Examined, Transformed, examine};
+use rockpack_split::needed;
+use rockpack_core::content::Content;
 
 use super::preserved;
 

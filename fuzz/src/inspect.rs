@@ -2,7 +2,7 @@
 
 use rockpack::inspect::inspect;
 use rockpack::cli::render;
-use rockpack_base::content::Content;
+use rockpack_core::content::Content;
 
 pub fn run(bytes: &[u8]) {
     match inspect(&Content::of_bytes(bytes)) {

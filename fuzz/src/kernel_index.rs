@@ -1,7 +1,7 @@
 //! The content of a kernel index.
 
-use rockpack::input::database;
-use rockpack_base::content::Content;
+use rockpack_split::input::database;
+use rockpack_core::content::Content;
 
 pub fn run(data: &[u8]) {
     super::read(database::read_index(&Content::of_bytes(data)));

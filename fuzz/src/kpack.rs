@@ -4,8 +4,8 @@
 use std::io::Read;
 
 use rockpack_kpack::archive::Archive;
-use rockpack_base::content::Content;
-use rockpack_base::formats::kpack::{KpackReader, write};
+use rockpack_core::content::Content;
+use rockpack_elf::kpack::{KpackReader, write};
 
 /// Longest code object that is decoded: a few bytes of zstd can announce gigabytes.
 const OBJECT_LIMIT: u64 = 1 << 20;

@@ -1,8 +1,8 @@
 //! Manifests of kernel archives: an accepted one survives being written and can be rendered.
 
 use rockpack::cli::render;
-use rockpack_base::content::Content;
-use rockpack_base::formats::kpm::Manifest;
+use rockpack_core::content::Content;
+use rockpack_elf::kpm::Manifest;
 
 pub fn run(bytes: &[u8]) {
     let Some(manifest) = super::read(Manifest::parse(&Content::of_bytes(bytes))) else {

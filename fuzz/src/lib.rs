@@ -11,7 +11,7 @@
 pub mod preserved;
 
 use peak_alloc::PeakAlloc;
-use rockpack_base::error::{Error, Kind};
+use rockpack_core::error::{Error, Kind};
 
 /// Declares the modules of all targets and lists them.
 macro_rules! targets {
@@ -31,7 +31,7 @@ const MIB: usize = 1 << 20;
 
 /// Heap for windows, tables and small inputs.
 const FIXED: usize = 4 * MIB;
-/// Heap for a decoded stream in memory: [`rockpack_base::content::HOLD_LIMIT`].
+/// Heap for a decoded stream in memory: [`rockpack_core::content::HOLD_LIMIT`].
 const HELD: usize = 264 * MIB;
 /// Heap for the control files of a package, of at most 256 MiB, and for the places of paths in their lists.
 const CONTROL: usize = 520 * MIB;

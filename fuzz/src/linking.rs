@@ -1,10 +1,10 @@
 //! The dynamic linker's entries of a file, and its rewritten search paths: these keep the length of the file
 //! and all other names.
 
-use rockpack::dependencies::runpath::rewrite;
-use rockpack_base::content::Content;
-use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking};
-use rockpack_base::tree::TreePath;
+use rockpack_package::dependencies::runpath::rewrite;
+use rockpack_core::content::Content;
+use rockpack_elf::{ElfFile, FileHeader, Linking};
+use rockpack_core::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
     let content = Content::of_bytes(bytes);

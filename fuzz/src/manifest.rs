@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use rockpack::input::artifact::ArtifactManifest;
-use rockpack_base::tree::TreePath;
+use rockpack_split::input::artifact::ArtifactManifest;
+use rockpack_core::tree::TreePath;
 
 pub fn run(bytes: &[u8]) {
     let Some(manifest) = super::read(ArtifactManifest::parse(bytes)) else {

@@ -1,7 +1,7 @@
 //! References to kernel archives: an accepted one survives being written, and a loader reads it the same way.
 
 use rockpack_kpack::marker::load;
-use rockpack_base::formats::marker::{self, AnyMarker};
+use rockpack_elf::marker::{self, AnyMarker};
 
 pub fn run(bytes: &[u8]) {
     let loaded = load(bytes);

@@ -1,7 +1,7 @@
 //! Offload bundles: one that is read is inside its content, and its entries are inside the bundle.
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::offload_bundle;
+use rockpack_core::content::Content;
+use rockpack_elf::offload_bundle;
 
 pub fn run(data: &[u8]) {
     let Some(bundle) = super::read(offload_bundle::parse(&Content::of_bytes(data))) else {

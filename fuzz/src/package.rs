@@ -1,8 +1,8 @@
 //! Reads arbitrary bytes as a `.deb` or an `.rpm`: errors are fine, panics and runaway memory are not.
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Error;
-use rockpack_base::formats::package_file::PackageReader;
+use rockpack_core::content::Content;
+use rockpack_core::error::Error;
+use rockpack_archive::package_file::PackageReader;
 
 pub fn run(bytes: &[u8]) {
     let Some(reader) = super::read(PackageReader::open(Content::of_bytes(bytes))) else {

@@ -1,6 +1,6 @@
 //! Receipts and plans as input of differences: an accepted set is in order and equal to itself.
 
-use rockpack::receipt::{difference, listing};
+use rockpack_package::receipt::{difference, listing};
 
 pub fn run(bytes: &[u8]) {
     let Some(set) = super::read(listing::parse("set".to_owned(), bytes)) else {

@@ -8,11 +8,11 @@ mod tables;
 use std::ops::Range;
 
 use object::elf;
-use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
-use rockpack_base::content::Content;
-use rockpack_base::formats::elf::{
+use rockpack_core::content::Content;
+use rockpack_elf::{
     Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, ProgramHeader, SectionHeader,
 };
+use rockpack_split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
 /// The page size of mappings.
 const PAGE: u64 = 0x1000;

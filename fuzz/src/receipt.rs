@@ -1,6 +1,6 @@
 //! Receipts: an accepted one survives being written.
 
-use rockpack::receipt::Receipt;
+use rockpack_package::receipt::Receipt;
 
 pub fn run(bytes: &[u8]) {
     let Some(receipt) = super::read(Receipt::parse(bytes)) else {

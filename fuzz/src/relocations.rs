@@ -1,8 +1,8 @@
 //! The dynamic section and the relocations of a host binary, in all three encodings: each place is inside the
 //! file, and there are no more of them than the file has room for.
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::elf::{Dynamic, ElfFile, FileHeader, Site, for_each_relocation};
+use rockpack_core::content::Content;
+use rockpack_elf::{Dynamic, ElfFile, FileHeader, Site, for_each_relocation};
 
 /// Bytes of an explicit relocation.
 const RELA: u64 = 24;

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use rockpack::repo::{
+use rockpack_repo::{
     Body, Changes, Confirmed, ChannelSettings, RepoOptions, Stat, Store, WhenLocked, publish_to,
 };
-use rockpack::report::Silent;
-use rockpack::signing::Trust;
+use rockpack_report::Silent;
+use rockpack_signing::Trust;
 use serde_json::Value;
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::compression::Method;
-use rockpack_base::run::Budget;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::compression::Method;
+use rockpack_core::run::Budget;
 
 /// A store in memory.
 struct Memory {

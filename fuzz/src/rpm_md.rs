@@ -1,6 +1,6 @@
 //! The lists of dnf and zypper, as verification reads them: an error, or a tree of limited depth.
 
-use rockpack::verify::Element;
+use rockpack_verify::Element;
 
 pub fn run(bytes: &[u8]) {
     let Some(root) = super::read(Element::parse(bytes)) else {

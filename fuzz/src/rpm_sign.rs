@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use rockpack::verify::Element;
-use rockpack_base::content::Content;
-use rockpack_base::formats::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
-use rockpack_base::formats::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
+use rockpack_verify::Element;
+use rockpack_core::content::Content;
+use rockpack_archive::rpm::{Front, HeaderSignature, HeaderSigner, SignatureTag, signed};
+use rockpack_archive::rpm_md::{RpmPackage, RepositoryRpm, filelists, other, primary};
 
 pub fn run(bytes: &[u8]) {
     let sign = |_: &[u8]| Ok(HeaderSignature { tag: SignatureTag::Dsa, packet: vec![0xc2; 119] });

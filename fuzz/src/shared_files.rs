@@ -1,7 +1,7 @@
 //! The union of two shared files: their order does not matter, and the union has the content of both.
 
-use rockpack::input::database::{Union, union};
-use rockpack_base::content::Content;
+use rockpack_split::input::database::{Union, union};
+use rockpack_core::content::Content;
 
 fn merged(files: &[Content]) -> Option<Vec<u8>> {
     match union(files) {

@@ -1,6 +1,6 @@
 //! SPDX documents: an accepted one survives being written, and has one maker.
 
-use rockpack_base::formats::spdx::{Document, is_made_by};
+use rockpack_archive::spdx::{Document, is_made_by};
 
 pub fn run(bytes: &[u8]) {
     let Ok(document) = Document::read(bytes) else {

@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
-use rockpack::input::artifact::{Artifact, StagePrefix};
-use rockpack::input::database::DatabaseRules;
-use rockpack::report::Findings;
-use rockpack::split::{HostKind, SplitPolicy, split};
-use rockpack_base::content::Content;
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_split::input::artifact::{Artifact, StagePrefix};
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_report::Findings;
+use rockpack_split::{HostKind, SplitPolicy, split};
+use rockpack_core::content::Content;
+use rockpack_core::tree::{Node, Tree, TreePath};
 
 static RULES: LazyLock<DatabaseRules> = LazyLock::new(|| DatabaseRules::builtin().unwrap());
 

@@ -1,7 +1,7 @@
 //! Verification's own readers of host binaries and of their bundles.
 
-use rockpack::verify;
-use rockpack_base::content::Content;
+use rockpack_verify as verify;
+use rockpack_core::content::Content;
 
 pub fn run(bytes: &[u8]) {
     let content = Content::of_bytes(bytes);

@@ -1,7 +1,7 @@
 //! The texts of a wheel, chosen by the first byte: its name, RECORD, METADATA, WHEEL. Written anew, each is
 //! read as the same.
 
-use rockpack_base::formats::wheel::{Metadata, Record, WheelFile, WheelName, normalized};
+use rockpack_archive::wheel::{Metadata, Record, WheelFile, WheelName, normalized};
 
 pub fn run(bytes: &[u8]) {
     let Some((kind, bytes)) = bytes.split_first() else { return };

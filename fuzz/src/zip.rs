@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Error;
-use rockpack_base::formats::zip::{DosTime, ZipMember, ZipReader, ZipWriter};
+use rockpack_core::content::Content;
+use rockpack_core::error::Error;
+use rockpack_archive::zip::{DosTime, ZipMember, ZipReader, ZipWriter};
 
 pub fn run(bytes: &[u8]) {
     let Some(zip) = super::read(ZipReader::open(Content::of_bytes(bytes))) else {

@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use clap::Args;
-use rockpack_base::content::is_file;
-use rockpack_base::error::Result;
+use rockpack_core::content::is_file;
+use rockpack_core::error::Result;
 use serde::Serialize;
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render;
-use crate::files::closed_mode;
 use crate::pipeline::{self, Built};
-use crate::receipt;
-use crate::repo::Published;
-use crate::report::{Finding, Findings, Progress};
 use crate::settings::{BuildArguments, Environment, GivenOptions};
+use rockpack_files::closed_mode;
+use rockpack_package::receipt;
+use rockpack_repo::Published;
+use rockpack_report::{Finding, Findings, Progress};
 
 /// Build the packages of one or more shards of artifacts.
 ///

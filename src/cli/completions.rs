@@ -2,7 +2,7 @@
 
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
-use rockpack_base::error::{Error, Result};
+use rockpack_core::error::{Error, Result};
 
 use super::Outcome;
 use super::progress::Terminal;

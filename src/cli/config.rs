@@ -1,7 +1,7 @@
 //! `rockpack config`: the settings of a build, and the schema of configurations.
 
 use clap::{Args, Subcommand};
-use rockpack_base::error::Result;
+use rockpack_core::error::Result;
 
 use super::Outcome;
 use super::progress::Terminal;

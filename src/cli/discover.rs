@@ -1,18 +1,18 @@
 //! `rockpack discover`: the targets inside of each artifact.
 
 use clap::Args;
-use rockpack_base::content::Content;
-use rockpack_base::error::{Result, ResultExt, printable};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Result, ResultExt, printable};
 use serde::Serialize;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::config::Syntax;
-use crate::files::new_file;
 use crate::inspect::discover::{Discovery, Proposal, propose};
 use crate::pipeline;
 use crate::settings::{DiscoverArguments, ProposalPlace};
+use rockpack_files::new_file;
+use rockpack_plan::config::Syntax;
 
 /// Show which GPU targets are inside of which artifact, and propose a packaging configuration.
 ///

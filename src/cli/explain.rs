@@ -1,7 +1,7 @@
 //! `rockpack explain`: the meaning of a code, its importance, and the remedy.
 
 use clap::Args;
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result};
 
 use super::Outcome;
 use super::progress::Terminal;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_base::error::Result;
-use rockpack_base::gfx::Target;
+use rockpack_core::error::Result;
+use rockpack_core::gfx::Target;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};

@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_base::content::{Content, is_folder};
-use rockpack_base::error::{Error, Faults, Result, ResultExt, printable};
-use rockpack_base::run::interrupt;
+use rockpack_core::content::{Content, is_folder};
+use rockpack_core::error::{Error, Faults, Result, ResultExt, printable};
+use rockpack_core::run::interrupt;
 use serde::Serialize;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::input::artifact::is_artifact;
 use crate::inspect::{Inspected, inspect, inspect_artifact, of_named};
+use rockpack_split::input::artifact::is_artifact;
 
 /// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
 ///

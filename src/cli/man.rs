@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
 
 use super::Outcome;
 use super::progress::Terminal;
-use crate::files::{make_folder, new_file};
-use crate::report::Progress;
-use crate::report::words::counted;
 use crate::settings::output_path;
+use rockpack_files::{make_folder, new_file};
+use rockpack_report::Progress;
+use rockpack_report::words::counted;
 
 /// The content of the folder, for messages.
 const HOLDS: &str = "manual pages";

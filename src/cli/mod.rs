@@ -30,8 +30,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use rockpack_base::error::{Error, Result, printable};
-use rockpack_base::run::waiting;
+use rockpack_core::error::{Error, Result, printable};
+use rockpack_core::run::waiting;
 
 use crate::settings::GivenOptions;
 use progress::{ShownArguments, Terminal};

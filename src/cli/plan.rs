@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_base::error::Result;
+use rockpack_core::error::Result;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::pack::planned::Digests;
 use crate::pipeline;
-use crate::receipt::SetPart;
-use crate::receipt::{difference, listing};
 use crate::settings::{Environment, SetArguments};
+use rockpack_emit::pack::planned::Digests;
+use rockpack_package::receipt::SetPart;
+use rockpack_package::receipt::{difference, listing};
 
 /// Show the package set that `build` would write, before anything is compressed.
 ///

@@ -1,14 +1,14 @@
 //! `rockpack recombine`: the artifacts of all shards in, artifacts per arch group out.
 
 use clap::Args;
-use rockpack_base::error::{Result, printable};
-use rockpack_base::run::threads;
+use rockpack_core::error::{Result, printable};
+use rockpack_core::run::threads;
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render::{self, DirectoriesReport};
-use crate::emit::directories;
 use crate::settings::RecombineArguments;
+use rockpack_emit::directories;
 
 /// Join shards into {component}_generic and {component}_{group}.
 ///

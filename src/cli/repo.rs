@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use clap::Args;
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::package::Package;
-use crate::repo::publish;
-use crate::report::{Finding, PackageLeftOut, Progress};
 use crate::settings::{Environment, RepoArguments};
+use rockpack_package::Package;
+use rockpack_repo::publish;
+use rockpack_report::{Finding, PackageLeftOut, Progress};
 
 /// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
 ///

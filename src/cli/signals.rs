@@ -11,8 +11,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::run::interrupt;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::interrupt;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;

@@ -1,16 +1,16 @@
 //! `rockpack split`: artifacts in, artifacts of host code and of each arch out.
 
 use clap::Args;
-use rockpack_base::error::{Error, Result, printable};
-use rockpack_base::run::threads;
+use rockpack_core::error::{Error, Result, printable};
+use rockpack_core::run::threads;
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render::{self, DirectoriesReport};
-use crate::emit::directories::{self, SplitReport};
-use crate::report::Progress;
-use crate::report::words::counted;
 use crate::settings::SplitArguments;
+use rockpack_emit::directories::{self, SplitReport};
+use rockpack_report::Progress;
+use rockpack_report::words::counted;
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use clap::{ColorChoice, ValueEnum};
 use derive_more::Display;
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
-use rockpack_base::error::{
+use rockpack_core::error::{
     Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
 };
 

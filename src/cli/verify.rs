@@ -4,20 +4,20 @@ use std::fs;
 use std::path::Path;
 
 use clap::Args;
-use rockpack_base::content::{Content, is_there};
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::run::interrupt;
+use rockpack_core::content::{Content, is_there};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::interrupt;
 
 use super::progress::Terminal;
 use super::{Outcome, memory};
 use crate::cli::render;
-use crate::files::new_file::{self, WriteOutcome};
-use crate::input::artifact::{self, ScanOptions};
-use crate::receipt::{Receipt, signature_path};
-use crate::report::Progress;
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
-use crate::signing::judge::Moment;
-use crate::verify::{self, Options, Report};
+use rockpack_files::new_file::{self, WriteOutcome};
+use rockpack_package::receipt::{Receipt, signature_path};
+use rockpack_report::Progress;
+use rockpack_signing::judge::Moment;
+use rockpack_split::input::artifact::{self, ScanOptions};
+use rockpack_verify::{self as verify, Options, Report};
 
 /// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
 /// host binaries.

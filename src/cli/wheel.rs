@@ -1,15 +1,15 @@
 //! `rockpack wheel`: fat wheels in, host wheels and device wheels out.
 
 use clap::Args;
-use rockpack_base::error::{Result, printable};
+use rockpack_core::error::{Result, printable};
 
 use super::Outcome;
 use super::progress::Terminal;
 use crate::cli::render;
 use crate::pipeline;
-use crate::report::Progress;
-use crate::report::words::counted;
 use crate::settings::{Environment, WheelArguments};
+use rockpack_report::Progress;
+use rockpack_report::words::counted;
 
 /// Split Python wheels into a host wheel and one device wheel per architecture or group.
 ///

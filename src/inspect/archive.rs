@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::kpack;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_elf::kpack;
 use serde::Serialize;
 
 /// A kernel archive.

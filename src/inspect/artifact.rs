@@ -7,17 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rockpack_base::content::{is_folder, is_there};
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::gfx::{BaseArch, Target};
-use rockpack_base::run::Budget;
-use rockpack_base::tree::Node;
+use rockpack_core::content::{is_folder, is_there};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_core::run::Budget;
+use rockpack_core::tree::Node;
 use serde::Serialize;
 
-use crate::input::artifact::{self, ScanOptions};
-use crate::input::database::DatabaseRules;
-use crate::report::Findings;
-use crate::split::{
+use rockpack_report::Findings;
+use rockpack_split::input::artifact::{self, ScanOptions};
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::{
     self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
     SplitPolicy,
 };
@@ -71,7 +71,8 @@ pub fn inspect_artifact(path: &Path, budget: &Budget) -> Result<ArtifactFolder> 
         .next()
         .ok_or_else(|| Error::bug("the scan of an artifact found none"))?;
     let rules = DatabaseRules::builtin()?;
-    let split = scan.findings.explain(split::split_alone(one, &SplitPolicy::lenient(&rules)))?;
+    let split =
+        scan.findings.explain(rockpack_split::split_alone(one, &SplitPolicy::lenient(&rules)))?;
     scan.inputs.recheck()?;
     let files = files(&split);
     let mut device_bytes = BTreeMap::new();

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::content::{Content, Sha256Digest};
-use rockpack_base::error::Result;
-use rockpack_base::formats::ccob::CcobMethod;
-use rockpack_base::formats::fatbin::{Bundles, PinnedBundle};
-use rockpack_base::formats::offload_bundle;
+use rockpack_core::content::{Content, Sha256Digest};
+use rockpack_core::error::Result;
+use rockpack_elf::ccob::CcobMethod;
+use rockpack_elf::fatbin::{Bundles, PinnedBundle};
+use rockpack_elf::offload_bundle;
 use serde::Serialize;
 
 /// A bundle.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::amdgpu_metadata::{self, CodeObjectMetadata};
-use rockpack_base::formats::code_object;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_elf::amdgpu_metadata::{self, CodeObjectMetadata};
+use rockpack_elf::code_object;
 use serde::Serialize;
 
 /// A code object in a file of its own.

@@ -1,12 +1,12 @@
 //! Linked x86-64 ELF files: fat, transformed, host-only, or the debug file of one.
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::marker::{self, AnyMarker};
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_elf::marker::{self, AnyMarker};
 use serde::Serialize;
 
 use super::bundle::{self, BundleReport};
-use crate::split::host_binary::{self, Analysis, Examined, Transformed};
+use rockpack_split::host_binary::{self, Analysis, Examined, Transformed};
 
 /// A host binary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

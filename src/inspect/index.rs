@@ -1,10 +1,10 @@
 //! Indexes of kernel databases (`.dat`, `.dat.zlib`).
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
 use serde::Serialize;
 
-use crate::input::database::{self, IndexDescription};
+use rockpack_split::input::database::{self, IndexDescription};
 
 /// An index and its description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

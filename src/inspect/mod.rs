@@ -19,11 +19,15 @@ mod wheel;
 use std::path::Path;
 
 use object::elf;
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::elf::FileHeader;
-use rockpack_base::formats::kpm::Manifest;
-use rockpack_base::formats::{ar, fatbin, kpack, rpm, zip};
+use rockpack_archive::ar;
+use rockpack_archive::rpm;
+use rockpack_archive::zip;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_elf::FileHeader;
+use rockpack_elf::fatbin;
+use rockpack_elf::kpack;
+use rockpack_elf::kpm::Manifest;
 use serde::Serialize;
 
 pub use archive::{ArchiveReport, ArchiveRow};
@@ -35,7 +39,7 @@ pub use index::KernelIndex;
 pub use package::{Device, PackageMember, PackageReport};
 pub use wheel::{WheelMember, WheelReport, WheelRole};
 
-use crate::input::database::is_zlib;
+use rockpack_split::input::database::is_zlib;
 
 /// A file or artifact, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

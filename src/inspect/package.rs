@@ -8,20 +8,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 
-use rockpack_base::content::Content;
-use rockpack_base::error::{Kind, Result};
-use rockpack_base::formats::hold::hold;
-use rockpack_base::formats::package_file::PackageReader;
-use rockpack_base::formats::payload::{PayloadEntryKind, ReadEntry, SpecialKind};
-use rockpack_base::formats::rpm::{LEAD_MAGIC, sign};
-use rockpack_base::formats::{ar, ccob, compression, kpack, offload_binary, offload_bundle};
-use rockpack_base::run::Budget;
+use rockpack_archive::ar;
+use rockpack_archive::package_file::PackageReader;
+use rockpack_archive::payload::{PayloadEntryKind, ReadEntry, SpecialKind};
+use rockpack_archive::rpm::{LEAD_MAGIC, sign};
+use rockpack_core::compression;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Kind, Result};
+use rockpack_core::hold::hold;
+use rockpack_core::run::Budget;
+use rockpack_elf::ccob;
+use rockpack_elf::kpack;
+use rockpack_elf::offload_binary;
+use rockpack_elf::offload_bundle;
 use rpm::{Dependency, PackageMetadata};
 use serde::Serialize;
 
 use super::bundle;
 use super::{DeviceCodeState, Inspected};
-use crate::package::Format;
+use rockpack_package::Format;
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

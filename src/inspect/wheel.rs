@@ -6,15 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use derive_more::Display;
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::wheel::{Condition, Metadata, Requirement, WheelArchive, normalized};
-use rockpack_base::formats::zip::{ZipMember, ZipReader};
+use rockpack_archive::wheel::{Condition, Metadata, Requirement, WheelArchive, normalized};
+use rockpack_archive::zip::{ZipMember, ZipReader};
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
 use serde::Serialize;
 
 use super::package::{look_into, summary};
 use super::{Device, Inspected};
-use crate::package::device_wheel::{EXTRA, group, is_named_after};
+use rockpack_package::device_wheel::{EXTRA, group, is_named_after};
 
 /// A Python wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

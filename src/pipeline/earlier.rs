@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use rockpack_base::error::Result;
-use rockpack_base::run::Budget;
+use rockpack_core::error::Result;
+use rockpack_core::run::Budget;
 
-use crate::receipt::listing::{self, Listing};
-use crate::signing::Trust;
+use rockpack_package::receipt::listing::{self, Listing};
+use rockpack_signing::Trust;
 
 /// Reads the set at `path`. Fails if it is a receipt with a bad signature.
 pub(super) fn read(path: &Path, trust: &Trust, budget: &Budget) -> Result<Listing> {

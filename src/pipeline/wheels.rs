@@ -10,29 +10,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rayon::prelude::*;
-use rockpack_base::error::{Error, Kind, Result, ResultExt};
-use rockpack_base::formats::kpack::split_key;
-use rockpack_base::formats::wheel::normalized;
-use rockpack_base::run::{Budget, Use, threads};
+use rockpack_archive::wheel::normalized;
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use rockpack_core::run::{Budget, Use, threads};
+use rockpack_elf::kpack::split_key;
 use serde::Serialize;
 
 use super::{open_cache, warn_of_faults};
-use crate::cache::Cache;
-use crate::config::SetScope;
-use crate::emit::Staging;
-use crate::emit::wheels::{self, WriteOptions};
-use crate::input::artifact::ScanOptions;
-use crate::input::wheel::{self, Wheel};
-use crate::pack::wheels::PackedWheel;
-use crate::pack::{self, PackOptions};
-use crate::plan;
-use crate::plan::wheels::SplitHosts;
-use crate::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
-use crate::receipt::{CodeObjectRecord, FindingRecord};
-use crate::recombine;
-use crate::report::{Code, Finding, Findings, InputFile, Progress, Stage};
 use crate::settings::WheelSettings;
-use crate::split::{self, SplitArtifact, SplitPolicy};
+use rockpack_emit::Staging;
+use rockpack_emit::pack::PackOptions;
+use rockpack_files::cache::Cache;
+use rockpack_package::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
+use rockpack_package::receipt::{CodeObjectRecord, FindingRecord};
+use rockpack_plan::config::SetScope;
+use rockpack_plan::recombine;
+use rockpack_report::{Code, Finding, Findings, InputFile, Progress, Stage};
+use rockpack_split::input::artifact::ScanOptions;
+use rockpack_split::input::wheel::{self, Wheel};
+use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
+use rockpack_wheel::emit::WriteOptions;
+use rockpack_wheel::pack::PackedWheel;
+use rockpack_wheel::plan::SplitHosts;
 
 /// The result of a run.
 #[derive(Debug, Serialize)]
@@ -178,7 +177,7 @@ impl Run<'_> {
     fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
         let scan_options = ScanOptions::beside(&self.settings.out, budget);
         let wheel = wheel::read(path, &scan_options, self.progress)?;
-        made.findings.extend(plan::wheels::check_elsewhere(&wheel)?);
+        made.findings.extend(rockpack_wheel::plan::check_elsewhere(&wheel)?);
         made.findings.extend(wheel.scan.findings.clone());
         let config = &self.settings.plan.config;
         let policy = SplitPolicy {
@@ -203,12 +202,13 @@ impl Run<'_> {
         let pattern = &self.settings.plan.device_name;
         let has_binaries = taken.iter().any(|part| part.binaries().next().is_some());
         // The binaries of a device wheel are in another wheel.
-        let is_device = !has_binaries && plan::wheels::is_device_wheel(&wheel, &taken, pattern);
+        let is_device =
+            !has_binaries && rockpack_wheel::plan::is_device_wheel(&wheel, &taken, pattern);
         if is_device {
             made.note_device_wheel(&wheel, &taken);
         }
         let taken = if is_device { taken } else { split::join(taken, &[artifact], &policy)? };
-        if is_device || plan::wheels::is_unchanged(&taken) {
+        if is_device || rockpack_wheel::plan::is_unchanged(&taken) {
             // A host wheel may have such binaries beside transformed ones.
             if !has_binaries {
                 let hint = "nothing else can be split: leave the wheel as it is, or build it for ROCm 7; --any-runtime \
@@ -221,8 +221,8 @@ impl Run<'_> {
             }
             made.findings.add(Finding::WheelUnchanged { wheel: wheel.name.to_string() });
             made.hosts.add(&wheel, wheel.metadata.extras(), Vec::new())?;
-            let written = wheels::copy(&wheel, &write)?;
-            made.wheels.push(wheels::copy_record(written, &wheel));
+            let written = rockpack_wheel::emit::copy(&wheel, &write)?;
+            made.wheels.push(rockpack_wheel::emit::copy_record(written, &wheel));
         } else {
             let packed = self.pack(&wheel, taken, budget, made)?;
             let written = self.write(&wheel, packed, &write, made)?;
@@ -244,7 +244,7 @@ impl Run<'_> {
         let config = &settings.config;
         let recombined = recombine::recombine(taken, config, &config.grouping);
         let planned = recombined.and_then(|recombined| {
-            let plan = plan::wheels::plan(wheel, &recombined, settings, &mut made.hosts);
+            let plan = rockpack_wheel::plan::plan(wheel, &recombined, settings, &mut made.hosts);
             recombined.findings.explain(plan).map(|plan| (recombined, plan))
         });
         self.progress.end(Stage::Plan);
@@ -266,7 +266,7 @@ impl Run<'_> {
         let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
         self.progress.expect(Stage::Pack, bytes);
         self.progress.begin(Stage::Pack);
-        let packed = pack::wheels::pack(wheel, component, plan, &options);
+        let packed = rockpack_wheel::pack::pack(wheel, component, plan, &options);
         self.progress.end(Stage::Pack);
         packed
     }
@@ -287,13 +287,13 @@ impl Run<'_> {
             .into_par_iter()
             .map(|packed| {
                 let (role, distribution) = (packed.role.clone(), packed.distribution.clone());
-                let written = wheels::write(packed, options)?;
-                Ok(wheels::record(written, wheel, &role, &distribution))
+                let written = rockpack_wheel::emit::write(packed, options)?;
+                Ok(rockpack_wheel::emit::record(written, wheel, &role, &distribution))
             })
             .collect();
         let written = written.into_iter().collect::<Result<Vec<_>>>()?;
         for WheelRecord { file_name, size, .. } in &written {
-            let reasons = wheels::pypi_refusals(&file_name.parse()?, *size);
+            let reasons = rockpack_wheel::emit::pypi_refusals(&file_name.parse()?, *size);
             if !reasons.is_empty() {
                 let wheel = file_name.clone();
                 made.findings.add(Finding::WheelNotForPypi { wheel, reasons });

@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::run::{Budget, Use};
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_core::run::{Budget, Use};
 
-use crate::cache::Cache;
-use crate::config::Config;
-use crate::emit::{
+use crate::settings::BuildSettings;
+use rockpack_emit::pack::{PackOptions, PackedPackage, Packer, SetPacker};
+use rockpack_emit::{
     self, Compression, Contexts, EmitOptions, Staging, Turn, WholeSet, WrittenPackage,
 };
-use crate::pack::{PackOptions, PackedPackage, Packer, SetPacker};
-use crate::package::Package;
-use crate::package::indexed::Indexed;
-use crate::package::lengths::refuse_overlong;
-use crate::plan::{FileSource, Plan};
-use crate::receipt::SpdxRecord;
-use crate::recombine::Recombined;
-use crate::report::{Progress, Silent, Stage};
-use crate::settings::BuildSettings;
-use crate::signing::Signer;
+use rockpack_files::cache::Cache;
+use rockpack_package::Package;
+use rockpack_package::indexed::Indexed;
+use rockpack_package::lengths::refuse_overlong;
+use rockpack_package::receipt::SpdxRecord;
+use rockpack_plan::config::Config;
+use rockpack_plan::recombine::Recombined;
+use rockpack_plan::{FileSource, Plan};
+use rockpack_report::{Progress, Silent, Stage};
+use rockpack_signing::Signer;
 
 impl BuildSettings {
     /// Everything beside the plan that decides the bytes of packages.
@@ -75,7 +75,7 @@ pub(crate) fn write(
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
     progress.expect(Stage::Pack, packer.device_bytes());
     progress.expect(Stage::Emit, packer.known_bytes()?);
-    let written = emit::in_turn(
+    let written = rockpack_emit::in_turn(
         &plan.packages,
         &emit_options,
         |package| packer.pack(package),
@@ -106,11 +106,11 @@ fn write_one(
 ) -> Result<WrittenPackage> {
     let PackedPackage { package, mut code_objects, code_files, made } = packed;
     options.progress.expect(Stage::Emit, made);
-    let unsealed = emit::write_package(&package, staging, options)?;
+    let unsealed = rockpack_emit::write_package(&package, staging, options)?;
     let role = package.role.clone();
     drop((package, turn));
     let emitted = unsealed.seal(staging, options)?;
-    let digests = emit::file_digests(&emitted);
+    let digests = rockpack_emit::file_digests(&emitted);
     let records = code_files.into_iter().map(|code| code.record(&digests));
     code_objects.extend(records.collect::<Result<Vec<_>>>()?);
     Ok(WrittenPackage { role, code_objects, emitted })
@@ -140,7 +140,7 @@ pub fn write_key_package(
         progress: &Silent,
     };
     let staging = Staging::begin(folder)?;
-    let emitted = emit::emit_package(package, &staging, &options)?;
+    let emitted = rockpack_emit::emit_package(package, &staging, &options)?;
     let receipt = serde_json::json!({ "packages": emitted });
     staging.commit(&BTreeSet::new(), |sink| Ok(serde_json::to_writer(sink, &receipt)?))?;
     let indexed = emitted.into_iter().filter_map(|e| Some((folder.join(&e.file_name), e.indexed?)));

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::run::parse_size;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::parse_size;
 
 use super::cost::{CostArguments, CostSettings};
 use super::environment::{Environment, Now};
@@ -15,14 +15,14 @@ use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::set::{SetArguments, SetSettings};
 use super::signing::SigningArguments;
-use crate::cache::Cache;
-use crate::emit::Staging;
-use crate::input::artifact;
-use crate::package::Format;
-use crate::package::indexed::PackageKind;
-use crate::receipt::{self, SetPart};
-use crate::repo;
-use crate::signing::{IndexSigner, PASSPHRASE_VARIABLE, PublicKeys, Signer};
+use rockpack_emit::Staging;
+use rockpack_files::cache::Cache;
+use rockpack_package::Format;
+use rockpack_package::indexed::PackageKind;
+use rockpack_package::receipt::{self, SetPart};
+use rockpack_repo as repo;
+use rockpack_signing::{IndexSigner, PASSPHRASE_VARIABLE, PublicKeys, Signer};
+use rockpack_split::input::artifact;
 
 /// The options of a build.
 #[derive(Debug, Args)]

@@ -4,16 +4,16 @@
 //! read, and less memory than one package needs.
 
 use clap::{Args, ValueEnum};
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::compression::{Compression, WINDOW_LOG_MAX};
-use rockpack_base::run::{BuildNeeds, Limits};
+use rockpack_core::compression::{Compression, WINDOW_LOG_MAX};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::{BuildNeeds, Limits};
 
 use super::given::GivenOptions;
 use super::memory::MemoryArguments;
 use super::origin::{Gathered, Origin};
 use super::set::SetSettings;
-use crate::dependencies::distribution::PayloadCompression;
-use crate::pack;
+use rockpack_emit::pack;
+use rockpack_package::dependencies::distribution::PayloadCompression;
 
 /// The highest level of archives. The memory that readers need does not depend on it.
 const ARCHIVE_LEVEL_MAX: i32 = 22;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 
 use super::output_path::output_path;
-use crate::config::Syntax;
-use crate::files::new_file;
+use rockpack_files::new_file;
+use rockpack_plan::config::Syntax;
 
 /// The options of `discover`.
 #[derive(Debug, Args)]

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rockpack_base::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result};
 
-use crate::signing::judge::Moment;
-use crate::signing::{PASSPHRASE_VARIABLE, Passphrase};
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{PASSPHRASE_VARIABLE, Passphrase};
 
 /// The variable that replaces the current time.
 pub(super) const EPOCH: &str = "SOURCE_DATE_EPOCH";

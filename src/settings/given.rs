@@ -5,7 +5,7 @@ use clap::{ArgAction, ArgMatches, Args, Command};
 use serde_json::Value;
 
 use super::origin::{Origin, Resolved};
-use crate::config::option_of;
+use rockpack_plan::config::option_of;
 
 /// Options that change how a command prints, but not what it makes.
 const PRINTING: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];

@@ -1,8 +1,8 @@
 //! The memory that a command may use.
 
 use clap::Args;
-use rockpack_base::error::Result;
-use rockpack_base::run::{Budget, BuildNeeds, Limits, parse_size, threads};
+use rockpack_core::error::Result;
+use rockpack_core::run::{Budget, BuildNeeds, Limits, parse_size, threads};
 
 /// The memory option, shared by all commands with large outputs.
 #[derive(Debug, Default, Args)]

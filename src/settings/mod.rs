@@ -1,7 +1,7 @@
 //! Settings: command line, environment, configuration, naming scheme and defaults, resolved to one value of
 //! checked parts.
 //!
-//! [`Keys`](crate::config::Keys) declares the keys of the configuration. Each command declares its other
+//! [`Keys`](rockpack_plan::config::Keys) declares the keys of the configuration. Each command declares its other
 //! options. Everything that can be refused without input is refused here, before a shard, a package or an
 //! earlier set is opened. Faults of several settings are reported together, but the first fault ends the
 //! reading of a file that cannot be parsed, of the templates of a naming scheme, and of the further keys of a
@@ -27,11 +27,6 @@ mod split;
 mod targets;
 mod verify;
 mod wheel;
-
-#[cfg(test)]
-pub(crate) use named::{distribution, named};
-#[cfg(test)]
-pub(crate) use origin::Gathered;
 
 pub use build::{BuildArguments, BuildSettings, CacheSettings, OutputSettings};
 pub use cost::CostSettings;

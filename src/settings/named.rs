@@ -5,14 +5,14 @@
 
 use std::path::Path;
 
-use rockpack_base::error::{Faults, Result};
+use rockpack_core::error::{Faults, Result};
 
 use super::origin::{Gathered, Origin};
-use crate::config::{Config, Keys, Scheme};
-use crate::dependencies::Distribution;
-use crate::package::{DistributionTag, Version};
-use crate::plan::{Named, Naming, Prefix};
-use crate::report::{Finding, Findings};
+use rockpack_package::dependencies::Distribution;
+use rockpack_package::{DistributionTag, Version};
+use rockpack_plan::config::{Config, Keys, Scheme};
+use rockpack_plan::{Named, Naming, Prefix};
+use rockpack_report::{Finding, Findings};
 
 /// The prefix that replaces a refused one.
 const NO_PREFIX: &str = "/opt/rocm-0.0";

@@ -1,11 +1,11 @@
 //! The origins of values.
 
 use derive_more::Display;
-use rockpack_base::error::Faults;
+use rockpack_core::error::Faults;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::config::{Config, Position, option_of};
+use rockpack_plan::config::{Config, Position, option_of};
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]

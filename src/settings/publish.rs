@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::apt_index::format_date;
-use rockpack_base::formats::compression::Method;
+use rockpack_archive::apt_index::format_date;
+use rockpack_core::compression::Method;
+use rockpack_core::error::{Error, Faults, Kind, Result};
 
 use super::environment::{DAY, Now};
 use super::signing::Signers;
-use crate::package::indexed::PackageKind;
-use crate::repo::{self, Changes, Confirmed, RepoOptions, WhenLocked};
-use crate::signing::{IndexSigner, PublicKeys, Trust, read_key_file};
+use rockpack_package::indexed::PackageKind;
+use rockpack_repo::{self as repo, Changes, Confirmed, RepoOptions, WhenLocked};
+use rockpack_signing::{IndexSigner, PublicKeys, Trust, read_key_file};
 
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;

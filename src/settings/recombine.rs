@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use rockpack_base::error::{Faults, Result};
+use rockpack_core::error::{Faults, Result};
 
 use super::memory::MemoryArguments;
 use super::output_path::output_path;
-use crate::config::Config;
-use crate::emit::directories::{RecombineOptions, check_ahead};
+use rockpack_emit::directories::{RecombineOptions, check_ahead};
+use rockpack_plan::config::Config;
 
 /// The options of `recombine`.
 #[derive(Debug, Args)]

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::formats::rpm::HeaderSigner;
+use rockpack_archive::rpm::HeaderSigner;
+use rockpack_core::error::{Error, Faults, Kind, Result};
 
 use super::environment::Environment;
 use super::output_path::output_path;
 use super::publish::{PublicationArguments, PublishRequest, PublishSettings};
 use super::signing::{ReceiptKeyArguments, SigningArguments};
-use crate::config::{Keys, is_maintainer};
-use crate::package::indexed::PackageKind;
-use crate::repo::{Changes, KeyPackage, RepoOptions, WriteKeyPackage, Yank, check_wheels, keyring};
-use crate::signing::{Signer, header_signer, header_signer_of};
+use rockpack_package::indexed::PackageKind;
+use rockpack_plan::config::{Keys, is_maintainer};
+use rockpack_repo::{
+    Changes, KeyPackage, RepoOptions, WriteKeyPackage, Yank, check_wheels, keyring,
+};
+use rockpack_signing::{Signer, header_signer, header_signer_of};
 
 /// The options of `repo`.
 #[derive(Debug, Args)]

@@ -6,8 +6,8 @@ use std::fmt::Write;
 use clap::{Args, Command};
 use serde_json::{Map, Value, json};
 
-use crate::config::Keys;
-use crate::dependencies::Distribution;
+use rockpack_package::dependencies::Distribution;
+use rockpack_plan::config::Keys;
 
 /// The prefix of references to definitions in a schema.
 const DEFINITIONS: &str = "#/$defs/";

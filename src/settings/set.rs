@@ -5,19 +5,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::run::threads;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::threads;
 use serde_json::Value;
 
 use super::environment::{EPOCH, Environment, Now};
 use super::named::{distribution, named};
 use super::origin::{Gathered, Origin, Resolved};
 use super::signing::ReceiptKeyArguments;
-use crate::config::{Config, Grouping, KeyOptions, SetScope};
-use crate::package::Format;
-use crate::plan::{Choices, PackageList, PlanSettings};
-use crate::receipt::RelationRecord;
-use crate::signing::Trust;
+use rockpack_package::Format;
+use rockpack_package::receipt::RelationRecord;
+use rockpack_plan::config::{Config, Grouping, KeyOptions, SetScope};
+use rockpack_plan::{Choices, PackageList, PlanSettings};
+use rockpack_signing::Trust;
 
 /// The options of every command that makes a package set.
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Lists every setting with its value and origin.
 
-use rockpack_base::error::Result;
+use rockpack_core::error::Result;
 use serde_json::{Map, Value};
 
 use super::build::BuildArguments;
@@ -8,7 +8,7 @@ use super::environment::Environment;
 use super::given::GivenOptions;
 use super::origin::{Gathered, Origin, Resolved};
 use super::schema::{self, KeyDefault};
-use crate::config::{Config, option_of};
+use rockpack_plan::config::{Config, option_of};
 
 impl BuildArguments {
     /// Every key of the configuration and every option of the command line, with the values that a build or

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use rockpack_base::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 
 use super::environment::{Environment, Now};
-use crate::report::Finding;
-use crate::signing::judge::Moment;
-use crate::signing::{
+use rockpack_report::Finding;
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{
     CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, Signer,
     read_key_file,
 };

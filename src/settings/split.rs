@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use rockpack_base::error::{Error, Faults, Kind, Result};
-use rockpack_base::gfx::BaseArch;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::gfx::BaseArch;
 
 use super::memory::MemoryArguments;
 use super::output_path::output_path;
 use super::targets::in_any_spelling;
-use crate::config::check_glob;
-use crate::emit::directories::{SplitInput, SplitOptions};
+use rockpack_emit::directories::{SplitInput, SplitOptions};
+use rockpack_plan::config::check_glob;
 
 /// The options of `split`.
 #[derive(Debug, Args)]

@@ -1,10 +1,10 @@
 //! Targets in options. Options cannot declare archs that are newer than this version of rockpack, so any
 //! plausible arch is accepted.
 
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::gfx::{self, NoTarget, Target};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{self, NoTarget, Target};
 
-use crate::config::meant_arch;
+use rockpack_plan::config::meant_arch;
 
 /// Parses `text`, a target in one of the spellings in use. Errors name the option `option`.
 pub(super) fn in_any_spelling(text: &str, option: &str) -> Result<Target> {

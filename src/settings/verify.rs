@@ -4,17 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rockpack_base::content::{is_file, is_folder, list};
-use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_base::formats::wheel::WheelName;
+use rockpack_archive::wheel::WheelName;
+use rockpack_core::content::{is_file, is_folder, list};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 
 use super::environment::Environment;
 use super::output_path::output_path;
 use super::signing::{Signers, SigningArguments};
-use crate::files::new_file;
-use crate::input::{artifact, wheel};
-use crate::signing::{PublicKeys, Trust};
-use crate::verify::{Extent, FolderMeaning};
+use rockpack_files::new_file;
+use rockpack_signing::{PublicKeys, Trust};
+use rockpack_split::input::{artifact, wheel};
+use rockpack_verify::{Extent, FolderMeaning};
 
 /// The options of `verify`.
 #[derive(Debug, Args)]

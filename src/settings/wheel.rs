@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use rockpack_base::error::{Error, Faults, Result};
-use rockpack_base::run::{BuildNeeds, Limits, parse_size, threads};
+use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::run::{BuildNeeds, Limits, parse_size, threads};
 
 use super::build::CacheSettings;
 use super::cost::checked_archive_level;
@@ -14,14 +14,14 @@ use super::environment::Environment;
 use super::memory::MemoryArguments;
 use super::output_path::output_path;
 use super::signing::SigningArguments;
-use crate::cache::Cache;
-use crate::config::Config;
-use crate::emit::Staging;
-use crate::input::{artifact, wheel};
-use crate::pack;
-use crate::plan::wheels::{self as plan, DeviceName};
-use crate::receipt::wheels::FILE_NAME;
-use crate::signing::IndexSigner;
+use rockpack_emit::Staging;
+use rockpack_emit::pack;
+use rockpack_files::cache::Cache;
+use rockpack_package::receipt::wheels::FILE_NAME;
+use rockpack_plan::config::Config;
+use rockpack_signing::IndexSigner;
+use rockpack_split::input::{artifact, wheel};
+use rockpack_wheel::plan::{self as plan, DeviceName};
 
 /// The options of `wheel`.
 #[derive(Debug, Args)]

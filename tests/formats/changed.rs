@@ -4,11 +4,11 @@ use std::io::{Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use rockpack::cache::Cache;
-use rockpack::emit::{Compression, Staging, emit_package};
-use rockpack::package::Treatment;
-use rockpack_base::content::{Content, StreamSource};
-use rockpack_base::error::{Kind, Place, Result};
+use rockpack_core::content::{Content, StreamSource};
+use rockpack_core::error::{Kind, Place, Result};
+use rockpack_emit::{Compression, Staging, emit_package};
+use rockpack_files::cache::Cache;
+use rockpack_package::Treatment;
 use support::packages::{Tree, options, package};
 
 /// A number of bytes that are others each time.

@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use rockpack_base::gfx::BaseArch;
+use rockpack_core::gfx::BaseArch;
 use support::tools::need;
 
 /// Every processor in the table, and some others.

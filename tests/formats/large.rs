@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use rockpack::emit::{Compression, Emitted};
-use rockpack::package::{Format, Treatment};
-use rockpack_base::content::Content;
+use rockpack_core::content::Content;
+use rockpack_emit::{Compression, Emitted};
+use rockpack_package::{Format, Treatment};
 use support::packages::{Tree, emit_set, options, package};
 use support::program::rockpack;
 use support::queries::rpm_tags;

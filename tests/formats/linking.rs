@@ -4,9 +4,9 @@ use std::fs;
 use std::process::Command;
 
 use object::elf;
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::elf::{Dynamic, ElfFile, Linking};
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_elf::{Dynamic, ElfFile, Linking};
 use support::tools;
 
 /// A library that needs another one, made by a C compiler.

@@ -5,9 +5,10 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::package::{Package, RelationKind, Treatment};
-use rockpack_base::content::Content;
-use rockpack_base::formats::{package_file::PackageReader, payload::Digest};
+use rockpack_archive::package_file::PackageReader;
+use rockpack_archive::payload::Digest;
+use rockpack_core::content::Content;
+use rockpack_package::{Package, RelationKind, Treatment};
 use sha2::Digest as _;
 use support::packages::{self, Tree, emit_one, package, relation};
 use support::queries::{deb_field, rpm_list, rpm_tags};
@@ -100,8 +101,8 @@ fn tree_below(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
 
 /// Mode, and content or link text, of a package's entries, by path.
 fn tree_of(package: &Package<Content>, deb: bool) -> BTreeMap<String, (u32, Vec<u8>)> {
-    use rockpack::package::Format;
-    use rockpack_base::tree::Node;
+    use rockpack_core::tree::Node;
+    use rockpack_package::Format;
     let format = if deb { Format::Deb } else { Format::Rpm };
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
     let node = |node: &Node<Content>| match node {
@@ -163,7 +164,7 @@ fn dpkg_deb_reads_control_and_files() {
 fn dpkg_deb_reads_xz_and_empty_packages() {
     need(&["dpkg-deb"]);
     let out = tempfile::tempdir().unwrap();
-    let options = packages::options(1, rockpack::emit::Compression::Xz { preset: 1 });
+    let options = packages::options(1, rockpack_emit::Compression::Xz { preset: 1 });
     let emitted = packages::emit_set(out.path(), &[host(), meta()], &options);
     let names: Vec<&str> = emitted.iter().map(|emitted| emitted.file_name.as_str()).collect();
     assert_eq!(

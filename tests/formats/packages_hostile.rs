@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use md5::Digest as _;
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::package_file::PackageReader;
-use rockpack_base::formats::payload::Digest;
+use rockpack_archive::package_file::PackageReader;
+use rockpack_archive::payload::Digest;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
 use support::packages::{Tree, emit_one, package};
 
 fn samples(out: &std::path::Path) -> [Vec<u8>; 2] {

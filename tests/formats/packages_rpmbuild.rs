@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::package::{Package, RelationKind, Treatment};
-use rockpack_base::content::Content;
-use rockpack_base::formats::rpm::RpmReader;
+use rockpack_archive::rpm::RpmReader;
+use rockpack_core::content::Content;
+use rockpack_package::{Package, RelationKind, Treatment};
 use rpm::IndexData;
 use support::packages::{CONTENT_DATE, EPOCH, Tree, emit_one, package, relation};
 use support::tools::{need, succeed};

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack::emit::{Compression, Staging, emit_package};
-use rockpack::package::{Package, Treatment};
-use rockpack::receipt::{SetPart, file_name};
-use rockpack_base::content::Content;
-use rockpack_base::error::Kind;
-use rockpack_base::formats::package_file::PackageReader;
+use rockpack_archive::package_file::PackageReader;
+use rockpack_core::content::Content;
+use rockpack_core::error::Kind;
+use rockpack_emit::{Compression, Staging, emit_package};
+use rockpack_package::receipt::{SetPart, file_name};
+use rockpack_package::{Package, Treatment};
 use support::packages::{self, Tree, emit_set, options, package, receipt};
 use support::queries::rpm_tags;
 use support::tools::{need, succeed};
@@ -239,9 +239,9 @@ fn a_failing_input_is_named_and_leaves_nothing() {
 
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
-    use rockpack_base::formats::compression::Workers;
-    use rockpack_base::formats::deb::{Control, ControlField, DebSpecification, DebWriter};
-    use rockpack_base::formats::payload::PayloadWriter;
+    use rockpack_archive::deb::{Control, ControlField, DebSpecification, DebWriter};
+    use rockpack_archive::payload::PayloadWriter;
+    use rockpack_core::compression::Workers;
     let specification = DebSpecification {
         control: Control { fields: vec![ControlField::new("Package", "a")], ..Control::default() },
         entries: Vec::new(),
@@ -292,7 +292,7 @@ fn bytes_are_those_of_every_other_machine() {
     let out = tempfile::tempdir().unwrap();
     let emitted = emit_set(out.path(), &[small("a", "1")], &options(1, Compression::default()));
     let digests: Vec<String> =
-        emitted.iter().map(|e| rockpack_base::content::hex(&e.sha256)).collect();
+        emitted.iter().map(|e| rockpack_core::content::hex(&e.sha256)).collect();
     assert_eq!(digests, PINNED);
 }
 
@@ -359,7 +359,7 @@ fn files_and_packages_above_4_gib_are_read_back() {
     judge_large(out.path(), &emitted, size);
 }
 
-fn judge_large(out: &Path, emitted: &[rockpack::emit::Emitted], size: u64) {
+fn judge_large(out: &Path, emitted: &[rockpack_emit::Emitted], size: u64) {
     use std::process::Command;
     let [deb, rpm] = [0, 1].map(|index| out.join(&emitted[index].file_name));
     let list = succeed(Command::new("dpkg-deb").arg("-c").arg(deb));

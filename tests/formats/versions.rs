@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::process::Command;
 
-use rockpack_base::formats::{deb, rpm};
+use rockpack_archive::deb;
+use rockpack_archive::rpm;
 use support::tools;
 
 const VERSIONS: [&str; 24] = [

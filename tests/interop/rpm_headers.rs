@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use md5::{Digest as _, Md5};
-use rockpack_base::content::Content;
-use rockpack_base::formats::rpm::{Front, missing_digest};
+use rockpack_archive::rpm::{Front, missing_digest};
+use rockpack_core::content::Content;
 use rpm::{Header, HeaderEntry, IndexData, IndexTag, Lead, PackageMetadata};
 use sha1::Sha1;
 use sha2::Sha256;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack_base::run::Budget;
+use rockpack_core::run::Budget;
 use support::archives::Handmade;
 use support::example::{files, rockpack, tree};
 use support::tampered::Archive;
@@ -211,7 +211,7 @@ pub fn verified(members: &[(&str, u8, u32)]) -> (Option<i32>, String) {
     let output = rockpack().arg("verify").arg(&package).output().unwrap();
     let (said, listed) = (
         text(&output),
-        rockpack::receipt::listing::read(&package, &Budget::unlimited(), &|_| Ok(None)),
+        rockpack_package::receipt::listing::read(&package, &Budget::unlimited(), &|_| Ok(None)),
     );
     assert_eq!(listed.is_err(), said.contains("stands in the package twice"), "{listed:?}");
     (output.status.code(), said)

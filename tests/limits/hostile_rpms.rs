@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::{Content, hex};
-use rockpack_base::formats::rpm::Front;
+use rockpack_archive::rpm::Front;
+use rockpack_core::content::{Content, hex};
 use rpm::IndexData;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};

@@ -20,7 +20,6 @@ mod names;
 mod outside;
 mod pipes;
 mod properties;
-mod readme;
 mod shared;
 #[path = "../../fuzz/src/lib.rs"]
 mod targets;

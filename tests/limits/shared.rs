@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use object::elf;
-use rockpack::split::host_binary;
-use rockpack::verify;
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking, SearchPath, build_id};
-use rockpack_base::formats::{amdgpu_metadata, code_object};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_elf::amdgpu_metadata;
+use rockpack_elf::code_object;
+use rockpack_elf::{ElfFile, FileHeader, Linking, SearchPath, build_id};
+use rockpack_split::host_binary;
+use rockpack_verify as verify;
 use support::example::rockpack;
 
 use crate::fuzz_smoke::{dense_elf, dense_verify};

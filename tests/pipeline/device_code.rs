@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use md5::{Digest, Md5};
-use rockpack::input::artifact::{Artifact, StagePrefix};
-use rockpack::input::database::DatabaseRules;
-use rockpack::report::{Code, Findings};
-use rockpack::split::{FatBinary, HostKind, SplitArtifact, SplitPolicy, WrapperCode, split};
-use rockpack_base::content::{Content, Sha256Digest};
-use rockpack_base::error::{Kind, Result};
-use rockpack_base::formats::{code_object, fatbin};
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_core::content::{Content, Sha256Digest};
+use rockpack_core::error::{Kind, Result};
+use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_elf::code_object;
+use rockpack_elf::fatbin;
+use rockpack_report::{Code, Findings};
+use rockpack_split::input::artifact::{Artifact, StagePrefix};
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::{FatBinary, HostKind, SplitArtifact, SplitPolicy, WrapperCode, split};
 use support::device::{compile, run};
 use support::tools::need;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use rockpack::config::{Config, Syntax};
+use rockpack_plan::config::{Config, Syntax};
 use serde_json::{Value, json};
 use support::example::{self, GROUPS, Set, contents, copy_shards, rockpack, shards};
 use support::tools;

@@ -6,10 +6,10 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::input::artifact::Scan;
-use rockpack::report::{Code, Severity};
-use rockpack_base::error::{Error, Kind};
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_core::error::{Error, Kind};
+use rockpack_core::tree::{Node, TreePath};
+use rockpack_report::{Code, Severity};
+use rockpack_split::input::artifact::Scan;
 use support::fixtures::scan;
 
 /// A folder of shards, built file by file.
@@ -73,7 +73,7 @@ fn a_root_is_a_shard_or_a_folder_of_shards() {
 
 fn shape(scan: Scan) -> Vec<(String, Vec<String>)> {
     let shards = scan.shards.into_iter();
-    let names = |artifacts: Vec<rockpack::input::artifact::Artifact>| {
+    let names = |artifacts: Vec<rockpack_split::input::artifact::Artifact>| {
         artifacts.iter().map(|a| a.name.to_string()).collect()
     };
     shards.map(|s| (s.name, names(s.artifacts))).collect()

@@ -8,17 +8,17 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rockpack::repo::{
+use rockpack_core::compression::Method;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::Budget;
+use rockpack_repo::{
     Body, Changes, ChannelSettings, Confirmed, LocalStore, Published, RepoOptions, Stat, Store,
     WhenLocked, publish_to,
 };
-use rockpack::report::Silent;
-use rockpack::signing::judge::Moment;
-use rockpack::signing::{KeySigner, OpenPgpKey, Passphrase, Trust};
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::formats::compression::Method;
-use rockpack_base::run::Budget;
+use rockpack_report::Silent;
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{KeySigner, OpenPgpKey, Passphrase, Trust};
 use support::gpg_keys::{Key, key};
 use support::published::{self, between, is, rows};
 use support::repo_fixture::{EPOCH, deb, plain_spec, publish, refused, repo_at, rpm};

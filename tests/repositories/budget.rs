@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use rockpack::report::Silent;
-use rockpack::signing::Trust;
-use rockpack::verify::{self, Extent, FolderMeaning, Options};
-use rockpack_base::run::{Budget, Limits};
+use rockpack_core::run::{Budget, Limits};
+use rockpack_report::Silent;
+use rockpack_signing::Trust;
+use rockpack_verify::{self as verify, Extent, FolderMeaning, Options};
 use support::tools::need;
 
 use super::broken_off::{Failing, Room};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ::rpm::IndexData;
-use rockpack_base::content::Content;
-use rockpack_base::formats::rpm::Front;
+use rockpack_archive::rpm::Front;
+use rockpack_core::content::Content;
 use support::bases;
 use support::example::rockpack;
 use support::gpg_keys::key;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use rockpack::emit::Compression;
+use rockpack_emit::Compression;
 use support::packages::{Tree, emit_set, options, package};
 use support::repo_fixture::{deb, publish, repo, repo_at};
 

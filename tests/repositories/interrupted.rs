@@ -21,7 +21,7 @@ fn valid(out: &Path) -> Vec<String> {
         let hashed = folder.parent().unwrap().join("by-hash/SHA256").join(digest);
         let bytes = fs::read(&hashed).unwrap_or_else(|_| panic!("{path} by its digest"));
         let own =
-            rockpack_base::content::Content::of_bytes(bytes.clone()).digest().unwrap().to_string();
+            rockpack_core::content::Content::of_bytes(bytes.clone()).digest().unwrap().to_string();
         assert_eq!(own, digest);
         if path == "main/binary-amd64/Packages" {
             index = String::from_utf8(bytes).unwrap();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack_base::formats::compression::{Compression, Encoder, Workers};
+use rockpack_core::compression::{Compression, Encoder, Workers};
 
 use crate::tools;
 

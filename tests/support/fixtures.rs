@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rockpack::input::artifact::{self, Scan, ScanOptions};
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::run::Budget;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_core::run::Budget;
+use rockpack_split::input::artifact::{self, Scan, ScanOptions};
 use sha2::{Digest, Sha256};
 
 use crate::program::kept;

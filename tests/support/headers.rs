@@ -1,7 +1,7 @@
 //! Headers of an `.rpm`, rebuilt with other tags.
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::rpm::Front;
+use rockpack_archive::rpm::Front;
+use rockpack_core::content::Content;
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Tag};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
 

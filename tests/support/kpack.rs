@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
-use rockpack::recombine::Kernel;
-use rockpack::report::Silent;
-use rockpack_base::content::Content;
-use rockpack_base::run::{Budget, Limits};
-use rockpack_base::tree::TreePath;
+use rockpack_core::content::Content;
+use rockpack_core::run::{Budget, Limits};
+use rockpack_core::tree::TreePath;
+use rockpack_emit::pack::{PackOptions, PackedArchive, pack_kernels};
+use rockpack_plan::recombine::Kernel;
+use rockpack_report::Silent;
 
 use crate::tools;
 
@@ -90,7 +90,7 @@ pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
     let spool = tempfile::tempdir().unwrap();
     let options = PackOptions {
         cache: None,
-        level: rockpack::pack::DEFAULT_LEVEL,
+        level: rockpack_emit::pack::DEFAULT_LEVEL,
         spool_dir: spool.path(),
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,

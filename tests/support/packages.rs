@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use rockpack::emit::{Compression, Contexts, EmitOptions, Emitted, Staging, emit_package};
-use rockpack::package::{
+use rockpack_core::content::Content;
+use rockpack_core::run::{Budget, Limits};
+use rockpack_core::tree::{Node, TreePath};
+use rockpack_emit::{Compression, Contexts, EmitOptions, Emitted, Staging, emit_package};
+use rockpack_package::{
     Comparison, DebControl, Format, Formats, Identity, Package, PackageEntry, Relation,
     RelationKind, Rights, Role, RpmControl, Treatment,
 };
-use rockpack::report::Silent;
-use rockpack_base::content::Content;
-use rockpack_base::run::{Budget, Limits};
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_report::Silent;
 
 /// 2024-01-01, the date of all payload entries of these tests.
 pub const CONTENT_DATE: i64 = 1_704_067_200;

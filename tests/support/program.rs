@@ -68,11 +68,6 @@ pub fn repository(path: &str) -> PathBuf {
     root.join(path)
 }
 
-/// The source folders of the program and its crates.
-pub fn source_folders() -> Vec<PathBuf> {
-    ["src", "crates/base/src", "crates/kpack/src"].map(repository).into()
-}
-
 /// The Rust files below `folder`, or the file itself, in order.
 pub fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut waiting) = (Vec::new(), vec![folder.to_owned()]);

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rockpack::split::host_binary::{Analysis, Examined, examine};
-use rockpack_base::formats::marker::Marker;
+use rockpack_elf::marker::Marker;
+use rockpack_split::host_binary::{Analysis, Examined, examine};
 
 /// The bytes of an ordinary marker.
 pub fn marker() -> Vec<u8> {

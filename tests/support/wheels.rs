@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack_base::content::Content;
-use rockpack_base::formats::wheel::RecordRow;
-use rockpack_base::formats::zip::ZipReader;
+use rockpack_archive::wheel::RecordRow;
+use rockpack_archive::zip::ZipReader;
+use rockpack_core::content::Content;
 use sha2::{Digest as _, Sha256};
 
 /// The mode of ordinary files.

@@ -7,10 +7,10 @@ use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _, SectionHeader as _};
 use object::{Object, ObjectSection};
-use rockpack::split::host_binary::{Analysis, Examined, MARKER_AREA, examine};
-use rockpack::split::needed;
-use rockpack_base::content::Content;
-use rockpack_base::formats::marker::{AnyMarker, Marker, parse};
+use rockpack_core::content::Content;
+use rockpack_elf::marker::{AnyMarker, Marker, parse};
+use rockpack_split::host_binary::{Analysis, Examined, MARKER_AREA, examine};
+use rockpack_split::needed;
 use support::fixtures;
 use support::transform::{analyse, marker};
 

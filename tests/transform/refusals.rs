@@ -8,9 +8,9 @@ use object::LittleEndian as LE;
 use object::read::elf::ElfFile64;
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
-use rockpack::split::host_binary::{Examined, examine};
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Kind};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind};
+use rockpack_split::host_binary::{Examined, examine};
 use support::sweep::or_all;
 use support::{fixtures, tools};
 

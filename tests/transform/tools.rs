@@ -9,7 +9,7 @@ use std::process::Command;
 use object::elf::{DT_RPATH, DT_RUNPATH};
 use object::read::elf::{Dyn, ElfFile64};
 use object::{LittleEndian, Object, ObjectSection};
-use rockpack::split::host_binary::{Analysis, Examined, examine};
+use rockpack_split::host_binary::{Analysis, Examined, examine};
 use support::sweep::or_all;
 use support::transform::{analyse, marker};
 use support::{fixtures, tools};
@@ -327,32 +327,6 @@ fn committed_and_assembled_binaries_load_and_survive() {
         assert_loads(&case);
         assert_lints(&case);
         assert_survives(&case);
-    }
-}
-
-/// `elf-matrix.md`, which takes minutes to make, names every fixture. `elf_matrix` checks that its content is
-/// consistent.
-#[test]
-fn the_elf_matrix_tells_of_every_fixture() {
-    let text = std::fs::read_to_string(tools::repository("tests/elf-matrix.md")).unwrap();
-    let matrix = fixtures::matrix();
-    let committed = fixtures::committed();
-    let mut expected: Vec<_> = matrix.iter().map(|path| fixtures::name(path)).collect();
-    expected.extend(SHAPES.map(|(name, _)| name.to_owned()));
-    expected.extend(committed.iter().map(|path| format!("committed_{}", fixtures::name(path))));
-    expected.sort();
-    for tools in ["debian-12", "debian-13"] {
-        let title = format!("## Tools of {tools}\n");
-        let (_, grid) = text.split_once(&title).unwrap_or_else(|| panic!("no {title}"));
-        let rows = grid
-            .split("\n## ")
-            .next()
-            .unwrap_or_default()
-            .lines()
-            .filter(|line| line.starts_with("| `"));
-        let mut told: Vec<_> = rows.filter_map(|line| line.split('`').nth(1)).collect();
-        told.sort_unstable();
-        assert_eq!(told, expected, "{tools}: make the table again by .ci/elf-matrix");
     }
 }
 

@@ -17,7 +17,6 @@ use support::tools;
 const DOCUMENTS: [(&str, usize); 2] = [("docs/tutorial.md", 10), ("README.md", 1)];
 
 /// A part of a document.
-#[derive(Debug, PartialEq, Eq)]
 enum Part {
     /// Unchanged lines.
     Text(String),
@@ -97,20 +96,4 @@ fn walk_through(document: &str) -> usize {
         fs::write(&file, blessed).unwrap();
     }
     steps
-}
-
-#[test]
-fn commands_are_found_with_their_outputs() {
-    let text = "a\n```sh\n$ no\n```\n```console\n$ one \\\n    more\nout\n\n$ two\n```\nb\n";
-    let expected = [
-        Part::Text("a\n```sh\n$ no\n```\n```console\n".into()),
-        step("$ one \\\n    more\n", "out\n\n"),
-        step("$ two\n", ""),
-        Part::Text("```\nb\n".into()),
-    ];
-    assert_eq!(parts(text), expected);
-}
-
-fn step(command: &str, output: &str) -> Part {
-    Part::Step { command: command.into(), output: output.into() }
 }

@@ -5,11 +5,11 @@
 use std::fs;
 use std::path::Path;
 
-use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord};
-use rockpack::report::{Finding, InputArtifact};
-use rockpack::split::loose_code;
-use rockpack_base::content::Content;
-use rockpack_base::tree::TreePath;
+use rockpack_core::content::Content;
+use rockpack_core::tree::TreePath;
+use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord};
+use rockpack_report::{Finding, InputArtifact};
+use rockpack_split::loose_code;
 use support::device::offload_binary;
 use support::tampered::{self, Set, patch, shard};
 

@@ -152,9 +152,9 @@ fn the_digest_of_a_header_is_compared_with_it() {
     let good = fs::read(set.path(&name)).unwrap();
     let digest = {
         use sha1::Digest as _;
-        let place = rockpack_base::formats::rpm::Front::read(
-            &rockpack_base::content::Content::of_bytes(good.as_slice()),
-        )
+        let place = rockpack_archive::rpm::Front::read(&rockpack_core::content::Content::of_bytes(
+            good.as_slice(),
+        ))
         .unwrap()
         .header;
         let [start, end] = [place.start, place.end].map(|at| usize::try_from(at).unwrap());

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use rockpack::receipt::{CodeObjectPlace, FindingRecord, Receipt};
-use rockpack::report::Finding;
-use rockpack_base::content::Sha256Digest;
+use rockpack_core::content::Sha256Digest;
+use rockpack_package::receipt::{CodeObjectPlace, FindingRecord, Receipt};
+use rockpack_report::Finding;
 use support::tampered::{Archive, Set, section, sha256};
 use support::tools::need;
 

@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 
-use rockpack::receipt::{CodeObjectPlace, PackageRecord};
+use rockpack_package::receipt::{CodeObjectPlace, PackageRecord};
 use support::program::rockpack;
 use support::tampered::{self, Archive, Set, patch};
 use support::tools;

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rockpack::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding};
-use rockpack::report::{Finding, InputArtifact};
-use rockpack_base::content::Sha256Digest;
-use rockpack_base::tree::TreePath;
+use rockpack_core::content::Sha256Digest;
+use rockpack_core::tree::TreePath;
+use rockpack_package::receipt::{
+    CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding,
+};
+use rockpack_report::{Finding, InputArtifact};
 use support::program::{repository, rockpack};
 use support::tampered::{self, Set, sha256, shard};
 use tempfile::TempDir;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::receipt::Receipt;
+use rockpack_package::receipt::Receipt;
 use support::program::rockpack;
 use support::tampered::{shard, verify};
 use support::tools;

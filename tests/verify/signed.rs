@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rockpack::report::Silent;
-use rockpack::signing::judge::Moment;
-use rockpack::signing::{PublicKeys, Trust};
-use rockpack::verify::{self, Extent, FolderMeaning, Options};
-use rockpack_base::run::Budget;
+use rockpack_core::run::Budget;
+use rockpack_report::Silent;
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{PublicKeys, Trust};
+use rockpack_verify::{self as verify, Extent, FolderMeaning, Options};
 use serde_json::Value;
 use support::gpg_keys::{Key, key};
 use support::program::{repository, rockpack};

@@ -2,8 +2,8 @@
 //! nor are the device code stay.
 
 use object::elf;
-use rockpack::split::host_binary::{FATBIN_SECTION, MARKER_SECTION};
-use rockpack_base::formats::elf::{ElfFile, ProgramHeader, Record, SectionHeader};
+use rockpack_elf::{ElfFile, ProgramHeader, Record, SectionHeader};
+use rockpack_split::host_binary::{FATBIN_SECTION, MARKER_SECTION};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
     let (old, new) = (&before.header, &after.header);

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use object::elf;
-use rockpack::split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
-use rockpack_base::formats::elf::{Dyn, ElfFile, Record, RecordTable, Rela, SectionHeader, Symbol};
-use rockpack_base::formats::hip_wrapper::{self, Magic, Wrapper};
+use rockpack_elf::hip_wrapper::{self, Magic, Wrapper};
+use rockpack_elf::{Dyn, ElfFile, Record, RecordTable, Rela, SectionHeader, Symbol};
+use rockpack_split::host_binary::{FATBIN_SECTION, WRAPPER_SECTION};
 
 pub fn check(before: &ElfFile, after: &ElfFile) {
     // Tables of damaged files may overlap; nothing shows for which of them an edit was.

@@ -13,7 +13,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 
 use super::meter::Timed;
 use crate::cli::render;
-use crate::report::Stage;
+use rockpack_report::Stage;
 
 /// The template of a working stage.
 const WORKING: &str = "{prefix:>8} {wide_bar} {decimal_bytes}/{decimal_total_bytes} \

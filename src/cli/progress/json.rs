@@ -5,14 +5,14 @@ use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use rockpack_base::error::{Error, Remark};
+use rockpack_core::error::{Error, Remark};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::meter::{Timed, seconds};
 use crate::cli::terminal;
-use crate::report::{Stage, Summary};
-use crate::verify::Problem;
+use rockpack_report::{Stage, Summary};
+use rockpack_verify::Problem;
 
 /// The interval of a stage's progress events.
 const INTERVAL: Duration = Duration::from_secs(5);

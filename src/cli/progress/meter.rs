@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::report::{Compressed, Stage, StageSummary, Sum, Summary, Work, WorkSummary};
+use rockpack_report::{Compressed, Stage, StageSummary, Sum, Summary, Work, WorkSummary};
 
 /// The time and bytes of a stage.
 #[derive(Debug, Clone, Default)]

@@ -11,18 +11,18 @@ use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
-use rockpack_base::error::{Error, Remark, Result, printable, without_commands};
-use rockpack_base::run::interrupt;
+use rockpack_core::error::{Error, Remark, Result, printable, without_commands};
+use rockpack_core::run::interrupt;
 use serde::Serialize;
 
 use super::terminal;
 use crate::cli::render;
-use crate::receipt::FindingRecord;
-use crate::report::{Compressed, Finding, Findings, Progress, Stage, Work};
-use crate::verify::Problem;
 use bars::Bars;
 use json::Json;
 use meter::Meter;
+use rockpack_package::receipt::FindingRecord;
+use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Work};
+use rockpack_verify::Problem;
 
 /// The form of output on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

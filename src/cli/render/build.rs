@@ -6,10 +6,10 @@ use super::command::shell_word;
 use super::repo::verify_command;
 use super::table::TextTable;
 use super::units::bytes;
-use crate::receipt::Receipt;
-use crate::repo::Published;
-use crate::report::words::counted;
 use crate::settings::BuildSettings;
+use rockpack_package::receipt::Receipt;
+use rockpack_repo::Published;
+use rockpack_report::words::counted;
 
 /// Packages as a table, then those of an earlier set that were removed.
 pub fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {

@@ -1,9 +1,9 @@
 //! The difference between two sets, for people.
 
 use super::units::size;
-use crate::receipt::difference::{Changed, ChangedPackage, Difference, UnpairedPackage};
-use crate::receipt::listing::Size;
-use crate::report::words::counted;
+use rockpack_package::receipt::difference::{Changed, ChangedPackage, Difference, UnpairedPackage};
+use rockpack_package::receipt::listing::Size;
+use rockpack_report::words::counted;
 
 /// One line for each difference, `+` for new and `-` for removed things, and a last one with the extent of
 /// the comparison.

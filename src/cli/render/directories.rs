@@ -1,13 +1,13 @@
 //! Written artifact directories, for people and as JSON.
 
-use rockpack_base::error::Error;
+use rockpack_core::error::Error;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::table::TextTable;
 use super::units::bytes;
-use crate::emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
-use crate::report::Findings;
+use rockpack_emit::directories::{RecombineReport, SplitReport, WrittenArtifact};
+use rockpack_report::Findings;
 
 /// The JSON output of `split` and `recombine`.
 #[derive(Debug, Serialize)]

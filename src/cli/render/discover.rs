@@ -1,6 +1,6 @@
 //! The targets inside of artifacts, for people.
 
-use rockpack_base::error::printable;
+use rockpack_core::error::printable;
 
 use super::table::TextTable;
 use super::units::bytes;

@@ -1,9 +1,9 @@
 //! Extracted code objects, for people.
 
 use super::units::bytes;
-use crate::files::new_file::WriteOutcome;
 use crate::inspect::extract::Extracted;
-use crate::report::words::counted;
+use rockpack_files::new_file::WriteOutcome;
+use rockpack_report::words::counted;
 
 /// One line for each file, and the sum.
 pub fn extract_text(extracted: &[Extracted]) -> String {

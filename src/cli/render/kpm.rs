@@ -1,8 +1,8 @@
 //! A manifest of kernel archives as people read it.
 
-use rockpack_base::formats::kpm::Manifest;
+use rockpack_elf::kpm::Manifest;
 
-use crate::report::words::counted;
+use rockpack_report::words::counted;
 
 /// The column of the arrows, unless an arch is longer.
 const ARCH_WIDTH: usize = 12;
@@ -31,7 +31,7 @@ fn megabytes(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rockpack_base::formats::kpm::ManifestArchive;
+    use rockpack_elf::kpm::ManifestArchive;
 
     use super::*;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::TextTable;
 use super::units::size;
-use crate::pack::planned::{GroupSum, Planned};
-use crate::package::RelationKind;
-use crate::receipt::listing::{ListedMember, ListedPackage, Size};
-use crate::report::words::counted;
+use rockpack_emit::pack::planned::{GroupSum, Planned};
+use rockpack_package::RelationKind;
+use rockpack_package::receipt::listing::{ListedMember, ListedPackage, Size};
+use rockpack_report::words::counted;
 
 /// The packages, and the needs of each group; with `details` also the relations and files of every package.
 pub fn plan_text(planned: &Planned, details: bool) -> String {

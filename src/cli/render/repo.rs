@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::command::shell_word;
 use super::units::bytes;
-use crate::repo::{
+use rockpack_repo::{
     ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
 };
-use crate::report::words::counted;
+use rockpack_report::words::counted;
 
 /// Most paths shown of each list; the JSON has all.
 const SHOWN: usize = 20;

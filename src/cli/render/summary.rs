@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::table::TextTable;
 use super::units::bytes;
-use crate::report::words::counted;
-use crate::report::{StageSummary, Sum, Summary, WorkSummary};
+use rockpack_report::words::counted;
+use rockpack_report::{StageSummary, Sum, Summary, WorkSummary};
 
 /// The bytes and time of a stage in words: `3.94 MB in 1.2 s`, with the rate if it took a millisecond.
 pub fn stage_text(count: u64, busy: Duration) -> String {
@@ -86,7 +86,7 @@ fn bytes_or_dash(sum: &Sum, size: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Stage, Work};
+    use rockpack_report::{Stage, Work};
 
     #[test]
     fn a_summary_has_what_there_was() {

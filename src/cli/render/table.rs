@@ -1,6 +1,6 @@
 //! Plain text tables.
 
-use rockpack_base::error::printable;
+use rockpack_core::error::printable;
 
 /// Rows under a header, columns as wide as their widest cell.
 #[derive(Debug)]

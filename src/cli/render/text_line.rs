@@ -2,7 +2,7 @@
 
 use std::fmt::Arguments;
 
-use rockpack_base::error::printable;
+use rockpack_core::error::printable;
 
 /// A line as by `format!`, with the control characters of its text escaped, and a line break.
 macro_rules! text_line {

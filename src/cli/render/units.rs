@@ -1,6 +1,6 @@
 //! Numbers for people.
 
-use crate::receipt::listing::Size;
+use rockpack_package::receipt::listing::Size;
 
 /// A byte count with a decimal unit: `3.94 MB`.
 pub fn bytes(count: u64) -> String {

@@ -1,8 +1,8 @@
 //! The result of a verification, for people.
 
 use super::EXPLAIN;
-use crate::report::words::counted;
-use crate::verify::{CheckCount, Report, Unproved, UnreadData};
+use rockpack_report::words::counted;
+use rockpack_verify::{CheckCount, Report, Unproved, UnreadData};
 
 /// Failed checks, one a line, then the extent of the check.
 pub fn verify_text(report: &Report) -> String {

@@ -3,8 +3,8 @@
 use super::table::TextTable;
 use super::units::bytes;
 use crate::pipeline::WheelsMade;
-use crate::receipt::wheels::{WheelKind, WheelReceipt};
-use crate::report::words::counted;
+use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
+use rockpack_report::words::counted;
 
 /// Wheels as a table, then those of an earlier set that were removed.
 pub fn wheels_text(made: &WheelsMade) -> String {

@@ -1,11 +1,11 @@
 //! The text of a proposed packaging configuration.
 
-use rockpack_base::error::{Error, Result};
-use rockpack_base::gfx::{self, BaseArch, Group};
+use rockpack_core::error::{Error, Result};
+use rockpack_core::gfx::{self, BaseArch, Group};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::Proposal;
-use crate::config::{Syntax, Validation};
+use rockpack_plan::config::{Syntax, Validation};
 
 /// The configuration as its file has it.
 #[derive(serde::Serialize)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_base::gfx::{self, BaseArch, Target};
-use rockpack_base::tree::Node;
+use rockpack_core::gfx::{self, BaseArch, Target};
+use rockpack_core::tree::Node;
 
 use super::fallback;
 use super::found::{Amount, ArchFound, ArtifactContents, ShardContents};
-use crate::split::{HostBinary, HostKind, KernelArchive, SplitArtifact};
+use rockpack_split::{HostBinary, HostKind, KernelArchive, SplitArtifact};
 
 /// Counts the content of the artifacts of a shard.
 pub(super) fn shard(name: &str, split: &[&SplitArtifact]) -> ShardContents {

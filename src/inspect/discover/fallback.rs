@@ -20,7 +20,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_base::gfx::{self, BaseArch, GpuFamily};
+use rockpack_core::gfx::{self, BaseArch, GpuFamily};
 
 use super::found::ArtifactContents;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Amount, ArchFound, ArtifactContents, Discovery, ShardContents};
-use crate::report::Findings;
+use rockpack_report::Findings;
 
 /// A shard with this number of host files and of code objects.
 pub(super) fn shard(name: &str, host: u64, code: u64) -> ShardContents {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_base::gfx::{BaseArch, Target};
+use rockpack_core::gfx::{BaseArch, Target};
 use serde::Serialize;
 
 /// A number of things and their bytes.

@@ -17,9 +17,9 @@ mod settle;
 
 use serde::Serialize;
 
-use crate::input::artifact::Scan;
-use crate::report::Findings;
-use crate::split::SplitArtifact;
+use rockpack_report::Findings;
+use rockpack_split::SplitArtifact;
+use rockpack_split::input::artifact::Scan;
 
 pub use found::{Amount, ArchFound, ArtifactContents, ShardContents};
 pub use propose::{PrimaryShard, Proposal, UngroupedArch, propose};

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_base::error::{Error, Kind, Result};
-use rockpack_base::gfx::{self, BaseArch, Group};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{self, BaseArch, Group};
 use serde::Serialize;
 
 use super::fallback::is_processor;
@@ -123,8 +123,8 @@ fn files_and_code(shard: &ShardContents) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Config, Syntax};
     use crate::inspect::discover::fixture::{discovery, shard};
+    use rockpack_plan::config::{Config, Syntax};
 
     fn proposed(archs: &[(&str, bool)]) -> Result<Proposal> {
         propose(&discovery(archs))

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::fallback::is_processor;
 use super::{Discovery, Proposal, propose};
-use crate::config::Grouping;
+use rockpack_plan::config::Grouping;
 
 /// The file name in the command that saves a proposed configuration.
 const FILE: &str = "packaging.toml";

@@ -16,13 +16,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rockpack_base::content::{Content, Inputs, NAME_MAX, Sha256Digest, StampedFile};
-use rockpack_base::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_base::run::Budget;
+use rockpack_core::content::{Content, Inputs, NAME_MAX, Sha256Digest, StampedFile};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::run::Budget;
 use serde::Serialize;
 
-use crate::files::{check_folder, make_folder, new_file};
 use crate::inspect::of_named;
+use rockpack_files::{check_folder, make_folder, new_file};
 
 pub use selection::Selection;
 

@@ -12,7 +12,7 @@
 //! a name. The target is spelled as Tensile does, with `-` before each feature
 //! (`gfx90a-sramecc+-xnack-`). SPIR-V ends in `.spv` instead.
 
-use rockpack_base::gfx::SPIRV;
+use rockpack_core::gfx::SPIRV;
 
 /// The part of a binary that a code object belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The selection of code objects.
 
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::code_object;
-use rockpack_base::gfx::Target;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_core::gfx::Target;
+use rockpack_elf::code_object;
 
 /// A selection of code objects; all by default.
 #[derive(Debug, Clone, Default)]

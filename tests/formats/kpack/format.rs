@@ -10,11 +10,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use proptest::prelude::*;
-use rockpack_base::content::Content;
-use rockpack_base::error::Kind;
-use rockpack_base::formats::kpack::{
-    BLOB_LIMIT, FRAME_LIMIT, KpackReader, Scheme, Toc, TocRow, key, write,
-};
+use rockpack_core::content::Content;
+use rockpack_core::error::Kind;
+use rockpack_elf::kpack::{BLOB_LIMIT, FRAME_LIMIT, KpackReader, Scheme, Toc, TocRow, key, write};
 use support::kpack::{bytes, code, judged, need_python, python, sha256};
 
 fn toc(scheme: Scheme, rows: &[(&str, u32, u32, u64)]) -> Toc {
@@ -107,7 +105,7 @@ fn an_archive_cut_anywhere_is_refused() {
 }
 
 /// Reads all code objects of an archive.
-fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack_base::error::Error> {
+fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack_core::error::Error> {
     use std::io::Read;
     let reader = KpackReader::open(content)?;
     let mut objects = Vec::new();
@@ -115,7 +113,7 @@ fn read_all(content: Content) -> Result<Vec<Vec<u8>>, rockpack_base::error::Erro
         let mut object = Vec::new();
         let mut content = reader.code_object(ordinal)?.reader();
         let read = content.read_to_end(&mut object);
-        read.map_err(|e| rockpack_base::error::Error::io("archive", "read", e))?;
+        read.map_err(|e| rockpack_core::error::Error::io("archive", "read", e))?;
         objects.push(object);
     }
     Ok(objects)
@@ -150,7 +148,7 @@ fn the_end_of_a_frame_is_checked() {
     }
 }
 
-fn read_stored(toc: &Toc, frame: Vec<u8>) -> Result<Vec<Vec<u8>>, rockpack_base::error::Error> {
+fn read_stored(toc: &Toc, frame: Vec<u8>) -> Result<Vec<Vec<u8>>, rockpack_core::error::Error> {
     read_all(write(toc, &[Content::of_bytes(frame)]).unwrap())
 }
 
@@ -234,7 +232,7 @@ fn toc_offset(whole: &[u8]) -> usize {
     usize::try_from(u64::from_le_bytes(whole[8..16].try_into().unwrap())).unwrap()
 }
 
-fn refusal(content: Content) -> rockpack_base::error::Error {
+fn refusal(content: Content) -> rockpack_core::error::Error {
     KpackReader::open(content).unwrap_err()
 }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use proptest::sample::subsequence;
-use rockpack::recombine::Kernel;
-use rockpack_base::formats::kpack::KpackReader;
+use rockpack_elf::kpack::KpackReader;
+use rockpack_plan::recombine::Kernel;
 use support::kpack::{bytes, judged, kernel, need_python, pack};
 
 /// The two kinds of loaders in use.

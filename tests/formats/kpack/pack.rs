@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use proptest::prelude::*;
-use rockpack::cache::Cache;
-use rockpack::pack::{PackOptions, PackedArchive, pack_kernels};
-use rockpack::recombine::Kernel;
-use rockpack::report::{Progress, Silent, Stage};
-use rockpack_base::content::{Content, StreamSource, hex};
-use rockpack_base::error::{Kind, Place, Result};
-use rockpack_base::formats::kpack::KpackReader;
-use rockpack_base::formats::kpm::Manifest;
-use rockpack_base::run::{Budget, Limits};
+use rockpack_core::content::{Content, StreamSource, hex};
+use rockpack_core::error::{Kind, Place, Result};
+use rockpack_core::run::{Budget, Limits};
+use rockpack_elf::kpack::KpackReader;
+use rockpack_elf::kpm::Manifest;
+use rockpack_emit::pack::{PackOptions, PackedArchive, pack_kernels};
+use rockpack_files::cache::Cache;
+use rockpack_plan::recombine::Kernel;
+use rockpack_report::{Progress, Silent, Stage};
 use support::kpack::{bytes, code, judged, kernel, need_python, pack, sha256};
 
 const MIB: usize = 1 << 20;
@@ -212,7 +212,7 @@ fn frames_of_a_cache_are_those_that_are_made() {
     }
 }
 
-fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack_base::error::Error {
+fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack_core::error::Error {
     let options = PackOptions {
         cache: None,
         level,
@@ -255,7 +255,7 @@ fn the_manifest_counts_code_objects_not_aliases() {
     ];
     let archives = pack(&kernels, u64::MAX);
     let manifest =
-        rockpack::pack::kpm("blas_lib", &archives, &std::collections::BTreeMap::new(), "lib")
+        rockpack_emit::pack::kpm("blas_lib", &archives, &std::collections::BTreeMap::new(), "lib")
             .unwrap();
     let manifest = Manifest::parse(&manifest).unwrap();
     assert_eq!(manifest.prefix, "lib");

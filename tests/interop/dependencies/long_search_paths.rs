@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack_base::formats::elf::{ElfFile, FileHeader, Linking};
+use rockpack_elf::{ElfFile, FileHeader, Linking};
 
 use super::Case;
 use support::tools::{self, need};

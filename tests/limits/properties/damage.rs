@@ -24,7 +24,7 @@ fn read(sample: &Sample, damaged: &[u8]) -> Option<String> {
     match (sample.read)(damaged) {
         Ok(value) => Some(value),
         Err(error) => {
-            assert_ne!(error.kind(), rockpack_base::error::Kind::Bug, "{}: {error}", sample.name);
+            assert_ne!(error.kind(), rockpack_core::error::Kind::Bug, "{}: {error}", sample.name);
             None
         }
     }

@@ -6,14 +6,14 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use rockpack::pack::planned::{GroupSum, Planned};
-use rockpack::package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
-use rockpack::receipt::listing::{
+use rockpack_archive::spdx::{Document, File, SpdxChecksum, SpdxPackage};
+use rockpack_emit::pack::planned::{GroupSum, Planned};
+use rockpack_package::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, parse,
 };
-use rockpack::receipt::{MemberRecord, Receipt, RelationRecord};
-use rockpack::report::Findings;
-use rockpack_base::formats::spdx::{Document, File, SpdxChecksum, SpdxPackage};
+use rockpack_package::receipt::{MemberRecord, Receipt, RelationRecord};
+use rockpack_package::{Comparison, Format, MemberKind, RelationKind, RoleKind};
+use rockpack_report::Findings;
 
 use super::file;
 

@@ -5,20 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
-use rockpack::cache::{Cache, KeyMaker};
-use rockpack::config::{Config, Syntax};
-use rockpack::input::artifact::ArtifactManifest;
 use rockpack::inspect::discover::{PrimaryShard, Proposal};
-use rockpack::verify::Element;
-use rockpack_base::content::Content;
-use rockpack_base::formats::apt_index::{DebPackage, Stanza, paragraphs};
-use rockpack_base::formats::ar;
-use rockpack_base::formats::rpm_md::{
+use rockpack_archive::apt_index::{DebPackage, Stanza, paragraphs};
+use rockpack_archive::ar;
+use rockpack_archive::rpm;
+use rockpack_archive::rpm_md;
+use rockpack_archive::rpm_md::{
     Changelog, DataFile, FileKind, Repomd, RepositoryRpm, RpmFile, RpmPackage, filelists, other,
     primary,
 };
-use rockpack_base::formats::{rpm, rpm_md};
-use rockpack_base::gfx::Group;
+use rockpack_core::content::Content;
+use rockpack_core::gfx::Group;
+use rockpack_files::cache::{Cache, KeyMaker};
+use rockpack_plan::config::{Config, Syntax};
+use rockpack_split::input::artifact::ArtifactManifest;
+use rockpack_verify::Element;
 
 use super::file;
 

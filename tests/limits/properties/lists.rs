@@ -1,19 +1,22 @@
 //! Samples of text: repository indexes, configurations and rules; and samples of packed artifacts.
 
-use rockpack::config::{Config, Grouping, Syntax};
-use rockpack::emit::Compression;
-use rockpack::input::artifact;
-use rockpack::input::database::{DatabaseRules, Index, read_index};
-use rockpack::plan::PackageList;
-use rockpack::receipt::listing;
-use rockpack::receipt::{PartRecord, Receipt, SetPart};
-use rockpack::verify::Element;
-use rockpack_base::content::{Content, hex};
-use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::compression::{Encoder, Workers};
-use rockpack_base::formats::{apt_index, fatbin, hip_wrapper, spdx};
-use rockpack_base::run::Budget;
-use rockpack_base::tree::Node;
+use rockpack_archive::apt_index;
+use rockpack_archive::spdx;
+use rockpack_core::compression::{Encoder, Workers};
+use rockpack_core::content::{Content, hex};
+use rockpack_core::error::{Error, Result};
+use rockpack_core::run::Budget;
+use rockpack_core::tree::Node;
+use rockpack_elf::fatbin;
+use rockpack_elf::hip_wrapper;
+use rockpack_emit::Compression;
+use rockpack_package::receipt::listing;
+use rockpack_package::receipt::{PartRecord, Receipt, SetPart};
+use rockpack_plan::PackageList;
+use rockpack_plan::config::{Config, Grouping, Syntax};
+use rockpack_split::input::artifact;
+use rockpack_split::input::database::{DatabaseRules, Index, read_index};
+use rockpack_verify::Element;
 
 use super::file;
 use super::samples::{Damage, Sample, of};

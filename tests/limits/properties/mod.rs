@@ -12,7 +12,7 @@ mod samples;
 mod signatures;
 mod transform;
 
-use rockpack_base::content::Content;
+use rockpack_core::content::Content;
 use support::tools;
 
 /// Reads all bytes of `content`.

@@ -7,15 +7,17 @@ use std::io::Write;
 use md5::{Digest, Md5};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use rockpack::emit::Compression;
-use rockpack::package::Treatment;
-use rockpack_base::content::Content;
-use rockpack_base::formats::apt_index::{IndexFile, Release};
-use rockpack_base::formats::kpm::{Manifest, ManifestArchive};
-use rockpack_base::formats::marker::{AnyMarker, Marker, parse};
-use rockpack_base::formats::package_file::PackageReader;
-use rockpack_base::formats::payload::PayloadEntryKind;
-use rockpack_base::formats::{ccob, fatbin, offload_bundle};
+use rockpack_archive::apt_index::{IndexFile, Release};
+use rockpack_archive::package_file::PackageReader;
+use rockpack_archive::payload::PayloadEntryKind;
+use rockpack_core::content::Content;
+use rockpack_elf::ccob;
+use rockpack_elf::fatbin;
+use rockpack_elf::kpm::{Manifest, ManifestArchive};
+use rockpack_elf::marker::{AnyMarker, Marker, parse};
+use rockpack_elf::offload_bundle;
+use rockpack_emit::Compression;
+use rockpack_package::Treatment;
 use support::packages;
 
 use super::bytes;
@@ -165,7 +167,7 @@ fn item() -> impl Strategy<Value = Item> {
 fn payload(path: &std::path::Path) -> BTreeMap<String, Item> {
     let reader = PackageReader::open(support::fixtures::content(path)).unwrap();
     let mut found = BTreeMap::new();
-    let visit = &mut |entry: &rockpack_base::formats::payload::ReadEntry,
+    let visit = &mut |entry: &rockpack_archive::payload::ReadEntry,
                       data: &mut dyn std::io::Read| {
         let item = match &entry.entry.kind {
             PayloadEntryKind::Directory => Item::Folder,

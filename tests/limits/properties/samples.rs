@@ -1,15 +1,21 @@
 //! A small valid file of each format, and the values read from it.
 
-use rockpack::emit::Compression;
-use rockpack::input::artifact;
-use rockpack::receipt::Receipt;
-use rockpack::split::host_binary::{Examined, examine};
-use rockpack_base::content::Content;
-use rockpack_base::error::{Error, Result};
-use rockpack_base::formats::package_file::PackageReader;
-use rockpack_base::formats::{
-    amdgpu_metadata, ccob, code_object, kpack, kpm, marker, offload_bundle, rpm, rpm_md,
-};
+use rockpack_archive::package_file::PackageReader;
+use rockpack_archive::rpm;
+use rockpack_archive::rpm_md;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_elf::amdgpu_metadata;
+use rockpack_elf::ccob;
+use rockpack_elf::code_object;
+use rockpack_elf::kpack;
+use rockpack_elf::kpm;
+use rockpack_elf::marker;
+use rockpack_elf::offload_bundle;
+use rockpack_emit::Compression;
+use rockpack_package::receipt::Receipt;
+use rockpack_split::host_binary::{Examined, examine};
+use rockpack_split::input::artifact;
 use support::packages;
 
 use super::{bytes, file, lists, signatures};
@@ -217,7 +223,7 @@ fn package(bytes: &[u8]) -> Result<String> {
     };
     reader.visit(&mut |entry, data| {
         let mut read = Vec::new();
-        data.read_to_end(&mut read).map_err(rockpack_base::formats::hold::fault)?;
+        data.read_to_end(&mut read).map_err(rockpack_core::hold::fault)?;
         text.push_str(&format!("{entry:?} {read:?}\n"));
         Ok(())
     })?;

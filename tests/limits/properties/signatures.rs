@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use pgp::armor::Dearmor;
-use rockpack::signing::judge::Moment;
-use rockpack::signing::{PublicKeys, Trust};
-use rockpack_base::content::hex;
-use rockpack_base::error::Result;
+use rockpack_core::content::hex;
+use rockpack_core::error::Result;
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{PublicKeys, Trust};
 use support::tools;
 
 use super::file;

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use object::elf;
 use proptest::prelude::*;
-use rockpack::split::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
-use rockpack_base::content::Content;
-use rockpack_base::formats::elf::ElfFile;
+use rockpack_core::content::Content;
+use rockpack_elf::ElfFile;
+use rockpack_split::host_binary::{Analysis, Examined, MARKER_SECTION, Transformed, examine};
 use support::sweep::or_all;
 
 use super::file;

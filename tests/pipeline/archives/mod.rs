@@ -10,11 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use rockpack::input::artifact::Scan;
-use rockpack::report::Code;
-use rockpack_base::content::Content;
-use rockpack_base::error::Error;
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_core::content::Content;
+use rockpack_core::error::Error;
+use rockpack_core::tree::{Node, TreePath};
+use rockpack_report::Code;
+use rockpack_split::input::artifact::Scan;
 use support::archives::{self, Handmade, Packing, archive_of, artifacts, pack, sum, tar};
 use support::example::{self, GROUPS, Set, build_of, contents, copy_shards, names, rockpack};
 use support::fixtures::scan;

@@ -6,12 +6,12 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use rmpv::Value;
-use rockpack::config::{Config, Grouping, Syntax};
-use rockpack::input::artifact::Artifact;
-use rockpack::input::database::DatabaseRules;
-use rockpack::recombine::recombine;
-use rockpack::report::{Finding, Severity, Silent};
-use rockpack::split::{SplitPolicy, split_artifacts};
+use rockpack_plan::config::{Config, Grouping, Syntax};
+use rockpack_plan::recombine::recombine;
+use rockpack_report::{Finding, Severity, Silent};
+use rockpack_split::input::artifact::Artifact;
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::{SplitPolicy, split_artifacts};
 use support::example::{GROUPS, build_of, copy_shards, rockpack};
 use support::tools::{repository, told};
 

@@ -10,12 +10,12 @@ mod whole;
 use std::collections::BTreeMap;
 
 use rmpv::Value;
-use rockpack::input::artifact::{Artifact, StagePrefix};
-use rockpack::input::database::DatabaseRules;
-use rockpack::report::Findings;
-use rockpack::split::{SplitArtifact, SplitPolicy, split};
-use rockpack_base::content::Content;
-use rockpack_base::tree::{Node, Tree, TreePath};
+use rockpack_core::content::Content;
+use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_report::Findings;
+use rockpack_split::input::artifact::{Artifact, StagePrefix};
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::{SplitArtifact, SplitPolicy, split};
 
 /// File contents by install path.
 type Files = BTreeMap<String, Vec<u8>>;

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use rmpv::Value;
-use rockpack::config::{Config, Grouping};
-use rockpack::recombine::{Recombined, recombine};
-use rockpack::report::Code;
-use rockpack::split::HostKind;
-use rockpack_base::content::Content;
-use rockpack_base::error::Result;
-use rockpack_base::formats::offload_bundle;
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_core::tree::{Node, TreePath};
+use rockpack_elf::offload_bundle;
+use rockpack_plan::config::{Config, Grouping};
+use rockpack_plan::recombine::{Recombined, recombine};
+use rockpack_report::Code;
+use rockpack_split::HostKind;
 use support::kpack;
 use support::tools::{need, run};
 

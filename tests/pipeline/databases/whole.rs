@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use rockpack::split::HostKind;
-use rockpack_base::tree::{Node, TreePath};
+use rockpack_core::tree::{Node, TreePath};
+use rockpack_split::HostKind;
 use support::device::{compile, run};
 use support::tools::need;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-use rockpack_base::tree::TreePath;
+use rockpack_core::tree::TreePath;
 use serde_json::{Value, json};
 use support::program::{repository, rockpack};
 use support::tools;
@@ -69,7 +69,7 @@ fn installed() -> &'static Path {
 
 fn unpack(package: &Path, folder: &Path) {
     let content = support::fixtures::content(package);
-    let reader = rockpack_base::formats::package_file::PackageReader::open(content).unwrap();
+    let reader = rockpack_archive::package_file::PackageReader::open(content).unwrap();
     reader
         .visit(&mut |entry, content| {
             let below = entry.entry.path.strip_prefix("opt/rocm-7.1/");

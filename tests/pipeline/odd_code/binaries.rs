@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use rockpack::receipt::Receipt;
+use rockpack_package::receipt::Receipt;
 use serde_json::Value;
 use support::device::{self, offload_binary};
 use support::example::rockpack;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rockpack::report::Finding;
+use rockpack_report::Finding;
 use support::example::names;
 use support::kpack;
 

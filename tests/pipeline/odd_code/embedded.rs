@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::report::{EmbeddedForm, Finding};
+use rockpack_report::{EmbeddedForm, Finding};
 use support::example::section;
 use support::tools;
 

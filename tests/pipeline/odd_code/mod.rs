@@ -13,10 +13,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::receipt::{FindingRecord, Receipt};
-use rockpack::report::Finding;
-use rockpack_base::content::Content;
-use rockpack_base::formats::offload_bundle;
+use rockpack_core::content::Content;
+use rockpack_elf::offload_bundle;
+use rockpack_package::receipt::{FindingRecord, Receipt};
+use rockpack_report::Finding;
 use support::example::rockpack;
 use support::tampered::{self, Run};
 use support::tools;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rockpack::settings::{KeyDefault, KeyDocument, keys};
-use rockpack_base::run::parse_size;
+use rockpack_core::run::parse_size;
 use serde_json::{Value, json};
 
 use super::{Room, shown};

@@ -39,30 +39,6 @@ fn the_page_has_the_keys_of_the_declaration() {
     same_part(PAGE, TABLE, &table, WRITER);
 }
 
-/// For a key that is also an option, both have the same description.
-#[test]
-fn the_help_has_the_words_of_the_declaration() {
-    let schema: Value = serde_json::from_str(&schema_text()).unwrap();
-    let keys: Vec<_> = rockpack::settings::keys();
-    let options: Vec<_> = keys.iter().filter_map(|key| Some((key, key.option.as_ref()?))).collect();
-    assert_eq!(options.len(), 6);
-    for command in ["build", "plan"] {
-        let help = single_spaced(&tools::succeed(rockpack().args([command, "--help"])));
-        for (key, option) in &options {
-            assert!(help.contains(&format!("{option} <")), "{option}");
-            let property = &schema["properties"][&key.path[0]];
-            let default = property["default"].as_str().map(|value| format!(" [default: {value}]"));
-            let text = property["description"].as_str().unwrap().to_owned();
-            let text = single_spaced(&(text + &default.unwrap_or_default()));
-            assert!(help.contains(&text), "{option}: {text}\nis not in {help}");
-        }
-    }
-}
-
-fn single_spaced(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// The first fault that the schema finds in each document.
 fn judged(documents: &[Value]) -> Vec<Option<String>> {
     faults(&serde_json::from_str(&schema_text()).unwrap(), documents)
@@ -154,23 +130,4 @@ fn mistakes_are_wrong_by_the_schema_and_for_the_program() {
 fn with_part(name: &str, kind: &str) -> Value {
     json!({ "parts": [{ "name": name, "kinds": [kind], "role": "host",
                         "suffix": { "deb": "-x", "rpm": "-x" } }] })
-}
-
-/// Without descriptions, a schema is of no use in an editor.
-#[test]
-fn every_key_of_the_schema_has_words() {
-    fn check(schema: &Value, path: &str) {
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            // The fields of control files need no description.
-            let plain = ["DebRelations", "RpmRelations"].iter().any(|table| path.contains(table));
-            let words = property["description"].as_str().unwrap_or_default();
-            assert!(plain || words.len() > 5, "{path}.{name}");
-            check(property, &format!("{path}.{name}"));
-        }
-    }
-    let schema: Value = serde_json::from_str(&schema_text()).unwrap();
-    check(&schema, "");
-    let tables = schema["$defs"].as_object().unwrap();
-    assert!(tables.len() > 10);
-    tables.iter().for_each(|(name, table)| check(table, name));
 }

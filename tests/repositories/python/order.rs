@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rockpack::repo::{Changes, ChannelSettings, Confirmed, RepoOptions, WhenLocked, publish_to};
-use rockpack::report::Silent;
-use rockpack::signing::Trust;
-use rockpack_base::formats::compression::Method;
+use rockpack_core::compression::Method;
+use rockpack_repo::{Changes, ChannelSettings, Confirmed, RepoOptions, WhenLocked, publish_to};
+use rockpack_report::Silent;
+use rockpack_signing::Trust;
 use serde_json::Value;
 use support::repo_fixture::{EPOCH, contents, publish, repo, repo_at};
 use support::scratch;

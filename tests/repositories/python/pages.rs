@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack_base::content::Content;
+use rockpack_core::content::Content;
 use serde_json::Value;
 use support::repo_fixture::{contents, deb, failed_checks, publish, repo, repo_at, verify};
 use support::tools::{need, succeed};

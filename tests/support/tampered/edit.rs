@@ -6,9 +6,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::package::MemberKind;
-use rockpack::receipt::{MemberRecord, Receipt, listing};
-use rockpack_base::content::Content;
+use rockpack_core::content::Content;
+use rockpack_package::MemberKind;
+use rockpack_package::receipt::{MemberRecord, Receipt, listing};
 use tempfile::TempDir;
 
 use super::archive::{field, rows};

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use object::{Object, ObjectSection};
-use rockpack::receipt::Receipt;
+use rockpack_package::receipt::Receipt;
 use tempfile::TempDir;
 
 use crate::program::repository;

@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack::package::MemberKind;
-use rockpack::receipt::MemberRecord;
-use rockpack_base::formats::rpm::Front;
+use rockpack_archive::rpm::Front;
+use rockpack_package::MemberKind;
+use rockpack_package::receipt::MemberRecord;
 use sha2::Digest as _;
 
 use super::{hex, sha256};

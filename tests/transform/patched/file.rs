@@ -6,9 +6,9 @@ use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 use object::{Object, ObjectSection};
-use rockpack::split::host_binary::{Examined, examine};
-use rockpack_base::content::Content;
-use rockpack_base::error::{Kind, Result};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Kind, Result};
+use rockpack_split::host_binary::{Examined, examine};
 use support::fixtures;
 use support::program::repository;
 

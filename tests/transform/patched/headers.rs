@@ -3,8 +3,8 @@
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use rockpack::split::host_binary::Examined;
-use rockpack_base::error::Kind;
+use rockpack_core::error::Kind;
+use rockpack_split::host_binary::Examined;
 
 use super::bfd_shared;
 use super::file::{ADDRESS, ALIGN, FLAGS, LINK, OFFSET, Patched, SIZE};

@@ -2,7 +2,7 @@
 //! without sections.
 
 use object::elf;
-use rockpack_base::error::Kind;
+use rockpack_core::error::Kind;
 
 use super::bfd_shared;
 use super::file::{LINK, Patched, SIZE};

@@ -7,7 +7,7 @@ use std::process::Command;
 use object::LittleEndian as LE;
 use object::elf;
 use object::read::elf::{ElfFile64, ProgramHeader as _};
-use rockpack_base::error::Kind;
+use rockpack_core::error::Kind;
 use support::{fixtures, tools};
 
 use super::bfd_shared;

@@ -19,7 +19,8 @@ knowledge, and the places where real files differ. This page has these texts: a 
 ";
 
 /// The folders with modules of formats.
-const FOLDERS: [&str; 2] = ["crates/kpack/src", "crates/base/src/formats"];
+const FOLDERS: [&str; 4] =
+    ["crates/kpack/src", "crates/core/src", "crates/elf/src", "crates/archive/src"];
 
 /// The text at the top of a module; absent if the module has no table, and so is no format.
 fn module_text(source: &str) -> Option<String> {

@@ -6,10 +6,8 @@
 mod commands;
 mod formats;
 mod links;
-mod readme;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use support::documents::markdown;
@@ -36,34 +34,4 @@ fn every_page_is_in_the_table_of_contents_once() {
     pages.retain(|page| page != &PathBuf::from(SUMMARY));
     assert!(pages.len() > 20, "{pages:?}");
     assert_eq!(listed, pages);
-}
-
-/// Workflows of hosted CI call scripts of the repository, which must exist and be executable.
-#[test]
-fn workflows_call_scripts_that_are_there() {
-    let mut count = 0;
-    for workflow in fs::read_dir(repository(".github/workflows")).unwrap() {
-        let text = fs::read_to_string(workflow.unwrap().path()).unwrap();
-        let scripts = text.split_whitespace().filter(|word| word.starts_with(".ci/"));
-        for script in scripts {
-            let mode = fs::metadata(repository(script)).unwrap().permissions().mode();
-            assert!(mode & 0o111 != 0, "{script}");
-            count += 1;
-        }
-    }
-    assert!(count >= 2, "{count}");
-}
-
-/// A page begins with its title, which the table of contents also shows.
-#[test]
-fn titles_are_those_of_the_table_of_contents() {
-    let text = fs::read_to_string(repository(SUMMARY)).unwrap();
-    for entry in text.lines().filter_map(|line| line.split_once("](")) {
-        let title = entry.0.trim_start_matches([' ', '-', '[']);
-        let page = entry.1.trim_end_matches(')');
-        let text = fs::read_to_string(repository("docs").join(page)).unwrap();
-        let first = text.lines().next().unwrap();
-        let is_same = first == format!("# {title}") || page == "tutorial.md";
-        assert!(is_same, "{page}: {first} is not {title}");
-    }
 }

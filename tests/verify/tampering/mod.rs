@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use rockpack::input::artifact::Scan;
-use rockpack::report::Silent;
-use rockpack::signing::Trust;
-use rockpack::verify::{self, Extent, FolderMeaning, Options};
-use rockpack_base::run::Budget;
+use rockpack_core::run::Budget;
+use rockpack_report::Silent;
+use rockpack_signing::Trust;
+use rockpack_split::input::artifact::Scan;
+use rockpack_verify::{self as verify, Extent, FolderMeaning, Options};
 use support::program::{repository, rockpack};
 use support::sweep;
 use support::tampered::{self, Run, Set, section};

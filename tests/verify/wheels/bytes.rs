@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use rockpack::report::Silent;
-use rockpack::signing::Trust;
-use rockpack::verify::{Extent, FolderMeaning, Options};
-use rockpack_base::run::Budget;
+use rockpack_core::run::Budget;
+use rockpack_report::Silent;
+use rockpack_signing::Trust;
+use rockpack_verify::{Extent, FolderMeaning, Options};
 use support::sweep;
 
 use super::against::written;
@@ -24,7 +24,7 @@ fn failing(folder: &Path) -> BTreeSet<&'static str> {
         trust: Trust::default(),
         budget: Budget::unlimited(),
     };
-    let report = rockpack::verify::verify(&[folder.to_owned()], &options, &Silent).unwrap();
+    let report = rockpack_verify::verify(&[folder.to_owned()], &options, &Silent).unwrap();
     report.problems.iter().map(|problem| problem.code().id()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_base::formats::amdgpu_metadata::KernelMetadata;
+use rockpack_elf::amdgpu_metadata::KernelMetadata;
 
 use crate::cli::render::units::bytes;
 use crate::inspect::CodeObjectReport;

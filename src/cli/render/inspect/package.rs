@@ -3,7 +3,7 @@
 use crate::cli::render::table::TextTable;
 use crate::cli::render::units::bytes;
 use crate::inspect::{Device, PackageReport};
-use crate::report::words::list;
+use rockpack_report::words::list;
 
 pub(super) fn package_text(package: &PackageReport) -> String {
     let mut text = text_line!(

@@ -4,7 +4,7 @@ use super::package::device_text;
 use crate::cli::render::table::TextTable;
 use crate::cli::render::units::bytes;
 use crate::inspect::{WheelMember, WheelReport};
-use crate::report::words::counted;
+use rockpack_report::words::counted;
 
 pub(super) fn wheel_text(wheel: &WheelReport) -> String {
     let mut text = text_line!(

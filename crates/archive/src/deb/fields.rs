@@ -1,0 +1,224 @@
+//! A reader of one paragraph of fields: a control file, a paragraph of an index, `Release`.
+//!
+//! dpkg and apt compare names of fields without case, so `depends` repeats `Depends`. Refused: a second
+//! paragraph, comments, a field twice, and control characters except tabs and line breaks (`\n`, `\r\n`). For
+//! dpkg 1.21, 0x1a ends a line, NUL ends a value, and a line that begins with `\r`, `\v` or `\f` continues
+//! the one above; apt ends a paragraph at `\n\r\n`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use derive_more::{Deref, Display};
+
+use super::values;
+use rockpack_core::error::{Error, Kind, Result};
+
+/// The name of a field as written. Names that differ only in case are equal.
+#[derive(Debug, Clone, Deref, Display)]
+#[deref(forward)]
+pub struct FieldName(String);
+
+impl FieldName {
+    fn folded(&self) -> impl Iterator<Item = u8> {
+        self.0.bytes().map(|byte| byte.to_ascii_lowercase())
+    }
+}
+
+impl Ord for FieldName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.folded().cmp(other.folded())
+    }
+}
+
+impl PartialOrd for FieldName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for FieldName {
+    fn eq(&self, other: &Self) -> bool {
+        self.eq_ignore_ascii_case(other)
+    }
+}
+
+impl Eq for FieldName {}
+
+/// The fields of a paragraph: name → value, continuation lines joined by line feeds. They are a sorted list
+/// because an index has many paragraphs of few fields, and a map takes more memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ControlFields(Vec<(FieldName, String)>);
+
+impl ControlFields {
+    /// The value of a field, in any case of its name; `None` if the field is missing.
+    pub fn get(&self, name: &str) -> Option<&String> {
+        let name = FieldName(name.to_owned());
+        let found = self.0.binary_search_by(|(field, _)| field.cmp(&name));
+        found.ok().and_then(|at| self.0.get(at)).map(|(_, value)| value)
+    }
+
+    /// The names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &FieldName> {
+        self.0.iter().map(|(name, _)| name)
+    }
+
+    /// The names and values, sorted by name.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&FieldName, &str)> {
+        self.0.iter().map(|(name, value)| (name, value.as_str()))
+    }
+
+    /// The names as written, with their values.
+    pub fn to_map(&self) -> BTreeMap<String, String> {
+        self.0.iter().map(|(name, value)| (name.0.clone(), value.clone())).collect()
+    }
+}
+
+/// More fields than control files have.
+const MANY: usize = 100;
+
+/// Shortest average field in bytes, if there are [`MANY`]: in memory, a field takes a hundred bytes.
+const SHORTEST: usize = 12;
+
+/// Parses a control file; like dpkg, it skips empty lines in front. Refused: what dpkg or apt refuses.
+pub fn parse_control(text: &str) -> Result<ControlFields> {
+    let fields = parse(text.trim_start_matches('\n'))?;
+    let paragraph = text.trim_matches('\n');
+    // dpkg refuses a blank line, and readers of indexes take it for the end of the paragraph.
+    if let Some(index) = paragraph.lines().position(|line| line.trim_ascii().is_empty()) {
+        return Err(fault(format!("line {} is blank", index + 1)));
+    }
+    if let Some(name) = fields.names().find(|name| name.len() < 2) {
+        return Err(fault(format!("field {}: dpkg refuses names of one character", excerpt(name))));
+    }
+    let last = paragraph.rsplit('\n').next().unwrap_or_default();
+    let value = last.split_once(':').map_or(last, |(_, value)| value);
+    let is_empty = !last.starts_with([' ', '\t']) && value.trim_ascii().is_empty();
+    if !text.ends_with('\n') || (is_empty && !text.ends_with("\n\n")) {
+        let message = format!("the last line, `{}`, has no line end or no value", excerpt(last));
+        return Err(fault(message).hint("dpkg refuses the package: build it again"));
+    }
+    check_values(fields, "control file")
+}
+
+/// Parses one paragraph of an index of packages. Refused: values that dpkg or apt refuses.
+pub fn parse_stanza(text: &str) -> Result<ControlFields> {
+    let fields = parse(text)?;
+    let name = fields.get("Package").map(|name| excerpt(name)).unwrap_or_default();
+    check_values(fields, &format!("paragraph of `{name}`"))
+}
+
+/// Refuses values that dpkg or apt refuses.
+fn check_values(fields: ControlFields, structure: &str) -> Result<ControlFields> {
+    match values::refusal(&fields) {
+        None => Ok(fields),
+        Some(why) => Err(Error::malformed(why).structure(structure).hint(
+            "dpkg or apt refuses it, and `apt update` can fail for all sources of a client: build the \
+             package again with fields as in deb-control(5)",
+        )),
+    }
+}
+
+/// Parses one paragraph.
+pub fn parse(text: &str) -> Result<ControlFields> {
+    let mut fields: Vec<(FieldName, String)> = Vec::new();
+    for line in text.trim_end_matches('\n').split('\n') {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.contains(|c: char| c.is_ascii_control() && c != '\t') {
+            let message = format!("`{}` has control characters", excerpt(line));
+            let hint = "take them out of the control file: dpkg and apt read other fields for some, and \
+                        terminals obey others";
+            return Err(fault(message).hint(hint));
+        }
+        match line.strip_prefix([' ', '\t']) {
+            None => fields.push(field(line)?),
+            Some(continuation) => {
+                let current = fields.last_mut();
+                let (_, value) = current.ok_or_else(|| fault("begins with a blank".to_owned()))?;
+                value.push('\n');
+                value.push_str(if continuation == "." { "" } else { continuation });
+            }
+        }
+    }
+    if fields.len() > MANY && fields.len().saturating_mul(SHORTEST) > text.len() {
+        let message = format!("has {} fields of a few bytes each", fields.len());
+        return Err(Error::new(Kind::Limit, message).structure("control file"));
+    }
+    fields.shrink_to_fit();
+    // The sort is stable, so that the error names the later one of two.
+    fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut pairs = fields.iter().zip(fields.iter().skip(1));
+    match pairs.find(|((one, _), (other, _))| one == other) {
+        Some((_, (name, _))) => Err(fault(format!("field {} appears twice", excerpt(name)))),
+        None => Ok(ControlFields(fields)),
+    }
+}
+
+/// Parses the first line of a field.
+fn field(line: &str) -> Result<(FieldName, String)> {
+    let parts = line.split_once(':');
+    parts
+        .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
+        .map(|(name, value)| (FieldName(name.to_owned()), value.trim_ascii().to_owned()))
+        .ok_or_else(|| fault(format!("`{}` is no field", excerpt(line))))
+}
+
+/// The beginning of a line, for messages: a line may be as long as the file.
+pub(crate) fn excerpt(line: &str) -> String {
+    const SHOWN: usize = 200;
+    let shown: String = line.chars().take(SHOWN).collect();
+    let rest = if shown.len() < line.len() { "…" } else { "" };
+    format!("{}{rest}", shown.escape_debug())
+}
+
+pub(crate) fn fault(message: String) -> Error {
+    Error::malformed(message).structure("control file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart_without_case() {
+        let fields = parse("Package: x\ndepends: y\n").unwrap();
+        assert_eq!(fields.get("Depends").unwrap(), "y");
+        assert_eq!(fields.get("PACKAGE").unwrap(), "x");
+        assert_eq!(fields.get("Depend"), None);
+        let written: Vec<&str> = fields.names().map(|name| &**name).collect();
+        assert_eq!(written, ["depends", "Package"]);
+        assert_eq!(fields, parse("DEPENDS: y\npackage: x\n").unwrap());
+        let error = parse("Depends: x\nVersion: 1\ndepends: y\n").unwrap_err();
+        assert!(error.to_string().contains("field depends appears twice"), "{error}");
+    }
+
+    #[test]
+    fn lines_end_as_dpkg_and_apt_end_them() {
+        let read = parse("A: 1\r\nB: 2\t3\r\n \tx\r\n").unwrap();
+        assert_eq!(read, parse("A: 1\nB: 2\t3\n \tx\n").unwrap());
+        for odd in ['\0', '\u{1a}', '\r', '\u{b}', '\u{c}', '\u{1b}', '\u{7f}'] {
+            for text in [
+                format!("A: 1{odd}B: 2\n"),
+                format!("A: 1\n{odd}B: 2\n"),
+                format!("A: 1\n x{odd}\n{odd}\n y\n"),
+                format!("A{odd}: 1\n"),
+            ] {
+                assert!(parse(&text).is_err(), "{text:?}");
+            }
+        }
+        let error = parse(&format!("A: {}\u{1a}", "x".repeat(1 << 20))).unwrap_err().to_string();
+        assert!(error.len() < 1000 && error.contains("x…` has control characters"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_single_paragraph_is_refused() {
+        for text in ["", " x", "A: 1\nA: 2", "A: 1\n\nB: 2", "# c", "A 1"] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+        assert_eq!(parse(&many_fields("")).unwrap_err().kind(), Kind::Limit);
+        assert!(parse(&many_fields(" a value")).is_ok());
+    }
+
+    fn many_fields(value: &str) -> String {
+        (0..200).map(|n| format!("A{n}:{value}\n")).collect()
+    }
+}

@@ -1,0 +1,155 @@
+//! The fields of a control file that name other packages.
+//!
+//! ```text
+//! field     = relation *( ("," / "|") relation )
+//! relation  = name [":" arch] ["(" [sign] version ")"]
+//! name      = letters, digits, + - . _ ; begins with a letter or digit
+//! arch      = letters, digits, - ; begins with a letter or digit
+//! sign      = << / <= / = / >= / >> ; `<` means `<=`, `>` means `>=`, and no sign means `=`
+//! ```
+//!
+//! Blanks and line breaks may stand between the parts. Source: the parsers of dpkg 1.21 and 1.23, and of apt 2.6
+//! and 3.3; what one of them refuses is refused here. Both refuse restrictions (`[amd64]`, `<!nocheck>`), which
+//! belong to source packages.
+
+use std::iter;
+
+use super::fields::excerpt;
+use rockpack_core::package_format::deb_version::{self, WORD_MAX};
+
+/// Bytes behind an opening parenthesis that apt 2.6 does not take for a version with a closing parenthesis.
+const TOO_FEW: usize = 3;
+
+/// A package that a field names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DebRelation<'a> {
+    /// The name of the package.
+    pub name: &'a str,
+    /// The architecture after the name, such as `any`.
+    pub arch: Option<&'a str>,
+    /// The sign (`<<`, `<=`, `=`, `>=` or `>>`) and the version to compare with; any version if unset.
+    pub bound: Option<(&'static str, &'a str)>,
+    /// Whether the package before it is an alternative.
+    pub is_alternative: bool,
+}
+
+/// Parses the value of a field. An error says why dpkg or apt refuses it, with the place, and is the last item.
+pub fn relations(value: &str) -> impl Iterator<Item = Result<DebRelation<'_>, String>> {
+    let value = value.trim_ascii_end();
+    let mut rest = (!value.is_empty()).then_some(value);
+    let (mut count, mut is_alternative) = (0, false);
+    iter::from_fn(move || {
+        let text = rest.take()?;
+        count += 1;
+        Some(match relation(text) {
+            Ok((read, after)) => {
+                let read = DebRelation { is_alternative, ..read };
+                is_alternative = after.starts_with('|');
+                rest = after.strip_prefix([',', '|']).map(str::trim_ascii_start);
+                Ok(read)
+            }
+            Err(why) => {
+                let own = text.split([',', '|']).next().unwrap_or_default().trim_ascii();
+                Err(format!("relation {count}, `{}`: {why}", excerpt(own)))
+            }
+        })
+    })
+}
+
+/// Parses the relation at the beginning of `text`, and returns the rest, which is empty or a separator.
+fn relation(text: &str) -> Result<(DebRelation<'_>, &str), &'static str> {
+    let (name, mut rest) = word(text, "+-._");
+    let mut arch = None;
+    if !is_package_name(name) {
+        return Err("a package name is expected at the beginning");
+    }
+    if let Some(qualified) = rest.strip_prefix(':') {
+        let (word, after) = word(qualified, "-");
+        if !is_package_name(word) {
+            return Err("an architecture is expected right after `:`");
+        }
+        (arch, rest) = (Some(word), after);
+    }
+    rest = rest.trim_ascii_start();
+    let mut bound = None;
+    if let Some(inside) = rest.strip_prefix('(') {
+        let inside = inside.trim_ascii_start();
+        if inside.len() <= TOO_FEW {
+            return Err("the version is missing, or too short for apt 2.6: put a blank before it");
+        }
+        let (inside, after) = inside.split_once(')').ok_or("`)` is missing")?;
+        let (sign, version) =
+            inside.split_at(inside.find(|c: char| !"<=>".contains(c)).unwrap_or(inside.len()));
+        let sign = match sign {
+            "<<" => "<<",
+            "<=" | "<" => "<=",
+            "=" | "" => "=",
+            ">=" | ">" => ">=",
+            ">>" => ">>",
+            _ => return Err("the sign is not one of <<, <=, =, >= and >>"),
+        };
+        let version = version.trim_ascii();
+        deb_version::check(version)?;
+        (bound, rest) = (Some((sign, version)), after.trim_ascii_start());
+    }
+    if !rest.is_empty() && !rest.starts_with([',', '|']) {
+        return Err(match rest.starts_with(['[', '<']) {
+            true => "only source packages may have restrictions",
+            false => "only `,` or `|` may follow the name and its version",
+        });
+    }
+    Ok((DebRelation { name, arch, bound, is_alternative: false }, rest))
+}
+
+/// The letters, digits and characters of `others` at the beginning of `text`, and the rest.
+fn word<'a>(text: &'a str, others: &str) -> (&'a str, &'a str) {
+    let is_in = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+    text.split_at(text.find(|c| !is_in(c)).unwrap_or(text.len()))
+}
+
+/// Whether dpkg takes `name` for that of a package, and apt can hold it.
+pub(super) fn is_package_name(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    begins && name.len() <= WORD_MAX && word(name, "+-._").1.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_are_taken_apart() {
+        let text = "a, b:any (>= 1:2-1)|\n c(<3.0)\t| d (1.0),A_b (  =\n2 )";
+        let read: Vec<_> = relations(text).map(Result::unwrap).collect();
+        let one = |name, bound, is_alternative| {
+            let arch = (name == "b").then_some("any");
+            DebRelation { name, arch, bound, is_alternative }
+        };
+        let expected = [
+            one("a", None, false),
+            one("b", Some((">=", "1:2-1")), false),
+            one("c", Some(("<=", "3.0")), true),
+            one("d", Some(("=", "1.0")), true),
+            one("A_b", Some(("=", "2")), false),
+        ];
+        assert_eq!(read, expected);
+        assert_eq!(relations("").count(), 0);
+    }
+
+    #[test]
+    fn what_dpkg_or_apt_refuses_is_refused() {
+        let is_refused = |text: &str| relations(text).any(|relation| relation.is_err());
+        let texts = "a,/,a/a,,b/a|/|a/a||b/a b/\na/-a/a;b/a:/a: b/a [amd64]/a <!x>/a (=1)/a (1)/\
+                     a ()/a (= 1/a (= 1))/a (== 1)/a (<> 1)/a (= 1) b/a (= 1 2)/a (= x)/a (= 1:)/a = 1/\
+                     a\u{a0}/(a)/a (= 1)(= 2)";
+        for text in texts.split('/') {
+            assert!(is_refused(text), "{text:?}");
+        }
+        let last = relations("a, b (>= 1), c [amd64] | d").last().unwrap();
+        let expected = "relation 3, `c [amd64]`: only source packages may have restrictions";
+        assert_eq!(last.unwrap_err(), expected);
+        let long = |len| ["a".repeat(len), format!("a (= {})", "1".repeat(len))];
+        assert!(!long(WORD_MAX).iter().any(|text| is_refused(text)));
+        assert!(long(WORD_MAX + 1).iter().all(|text| is_refused(text)));
+    }
+}

@@ -1,0 +1,188 @@
+//! Common parts of reading and writing tar and cpio archives: members whose length is announced before their
+//! content, and padding of zeros.
+
+use std::io::Read;
+
+use rockpack_core::compression::decoder_fault;
+use rockpack_core::error::{Error, Result};
+
+/// Whether `path` consists of names only: no empty, `.` or `..` part, no control character.
+pub(super) fn is_plain(path: &str) -> bool {
+    let has_odd_part = path.split('/').any(|part| matches!(part, "" | "." | ".."));
+    !has_odd_part && !path.contains(char::is_control)
+}
+
+/// Bytes that the current member still lacks.
+#[derive(Debug, Default)]
+pub(super) struct Announced(u64);
+
+impl Announced {
+    /// Begins a member of `size` bytes; the one before must be complete.
+    pub fn begin(&mut self, size: u64) -> Result<()> {
+        self.end()?;
+        self.0 = size;
+        Ok(())
+    }
+
+    /// Counts `bytes` of the current member.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<()> {
+        let left = self.0.checked_sub(bytes.len() as u64);
+        self.0 = left.ok_or_else(|| Error::bug("a member has more content than announced"))?;
+        Ok(())
+    }
+
+    /// Ends the current member, which must be complete.
+    pub fn end(&self) -> Result<()> {
+        match self.0 {
+            0 => Ok(()),
+            left => Err(Error::bug(format!("a member has {left} bytes less than announced"))),
+        }
+    }
+}
+
+/// An archive that is read from its first byte to its last. Reads return the content of the current member,
+/// up to its announced length.
+pub(super) struct MemberSource<R> {
+    inner: R,
+    /// The name of the archive in messages.
+    archive: &'static str,
+    /// Bytes read so far.
+    at: u64,
+    /// Bytes of the current member that are still unread.
+    left: u64,
+}
+
+impl<R: Read> MemberSource<R> {
+    /// A source that reads `inner` from its first byte on.
+    pub fn new(inner: R, archive: &'static str) -> Self {
+        Self { inner, archive, at: 0, left: 0 }
+    }
+
+    /// Bytes read so far.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// Bytes of the current member that are still unread.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Announces the content of a member of `size` bytes.
+    pub fn expect(&mut self, size: u64) {
+        self.left = size;
+    }
+
+    /// Reads the next bytes, outside of any member's content.
+    pub fn fill(&mut self, buffer: &mut [u8]) -> Result<()> {
+        let structure = structure(self.archive, self.at);
+        self.inner.read_exact(buffer).map_err(|e| {
+            // The end that a decoder reports has a text of its own.
+            let plain = e.kind() == std::io::ErrorKind::UnexpectedEof && e.get_ref().is_none();
+            let error = if plain {
+                Error::truncated("the archive ends too early")
+            } else {
+                decoder_fault(e)
+            };
+            error.structure(structure)
+        })?;
+        self.at += buffer.len() as u64;
+        Ok(())
+    }
+
+    /// Reads the next bytes, outside of any member's content; `false` if the archive ends before them.
+    pub fn fill_unless_ended(&mut self, buffer: &mut [u8]) -> Result<bool> {
+        let len = self.inner.read(buffer).map_err(decoder_fault)?;
+        self.at += len as u64;
+        let rest = buffer.get_mut(len..).unwrap_or_default();
+        if len > 0 { self.fill(rest).map(|()| true) } else { Ok(false) }
+    }
+
+    /// Skips the rest of the current member, and its padding of zeros.
+    pub fn skip(&mut self, multiple: usize) -> Result<()> {
+        self.drain()?;
+        self.align(multiple)
+    }
+
+    /// Skips the rest of the current member.
+    pub fn drain(&mut self) -> Result<()> {
+        let mut buffer = [0; BUFFER];
+        while self.left > 0 {
+            self.read(&mut buffer).map_err(decoder_fault)?;
+        }
+        Ok(())
+    }
+
+    /// Skips zeros up to the next multiple of `multiple` bytes from the start of the archive.
+    pub fn align(&mut self, multiple: usize) -> Result<()> {
+        if self.padding(multiple)? { Ok(()) } else { Err(self.fault(PADDING)) }
+    }
+
+    /// Skips to the next multiple of `multiple` in the archive, and returns whether it skipped zeros only.
+    pub fn padding(&mut self, multiple: usize) -> Result<bool> {
+        let over = usize::try_from(self.at % multiple as u64).unwrap_or_default();
+        let mut padding = vec![0; (multiple - over) % multiple];
+        self.fill(&mut padding)?;
+        Ok(padding.iter().all(|byte| *byte == 0))
+    }
+
+    /// Checks that only zeros follow up to the end.
+    pub fn zeros_to_end(&mut self) -> Result<()> {
+        while let Some(is_zero) = self.rest()? {
+            if !is_zero {
+                return Err(self.fault(BEHIND));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads some of the remaining bytes, and returns whether they are zeros; `None` at the end.
+    pub fn rest(&mut self) -> Result<Option<bool>> {
+        let mut buffer = [0; BUFFER];
+        let len = self.inner.read(&mut buffer).map_err(decoder_fault)?;
+        self.at += len as u64;
+        Ok((len > 0).then(|| buffer[..len].iter().all(|byte| *byte == 0)))
+    }
+
+    /// Returns the reader, and the number of bytes read from it.
+    pub fn into_inner(self) -> (R, u64) {
+        (self.inner, self.at)
+    }
+
+    fn fault(&self, message: &str) -> Error {
+        fault(self.archive, self.at, message)
+    }
+}
+
+/// The message for bytes between members.
+pub(super) const PADDING: &str = "has padding that is not zero";
+
+/// The message for bytes behind the end.
+const BEHIND: &str = "has data behind its end";
+
+/// Number of bytes that are skipped at once.
+const BUFFER: usize = 8192;
+
+impl<R: Read> Read for MemberSource<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let len = self.inner.read(&mut buffer[..len])?;
+        if len == 0 && self.left > 0 && !buffer.is_empty() {
+            return Err(self.fault("ends inside a member").into());
+        }
+        self.left -= len as u64;
+        self.at += len as u64;
+        Ok(len)
+    }
+}
+
+/// The structure of an error at a byte of an archive. Archives are compressed, so the offset in the package
+/// is unknown.
+pub(super) fn structure(archive: &str, at: u64) -> String {
+    format!("{archive} at its byte {at:#x}")
+}
+
+/// Makes an error for an archive that does not follow its format.
+pub(super) fn fault(archive: &str, at: u64, message: &str) -> Error {
+    Error::malformed(message.to_owned()).structure(structure(archive, at))
+}

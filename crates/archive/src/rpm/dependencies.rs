@@ -1,0 +1,164 @@
+//! Dependencies: those that the plan states, and those that follow from the package itself.
+//!
+//! The latter, as from rpmbuild: the package's own name with its version, and with the architecture in
+//! parentheses; `config(name)` if it has configuration files; the interpreter of each scriptlet; and an
+//! `rpmlib(…)` requirement for each feature of rpm that the package needs. All lists are sorted by name,
+//! version and flags, each line once.
+
+use std::collections::BTreeSet;
+
+use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
+
+use super::scripts::ScriptletPhase;
+use super::specification::{DependencyKind, RpmSpecification};
+use crate::payload::Marking;
+use rockpack_core::compression::Method;
+
+/// Every list with its tags for names, versions and flags.
+const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = {
+    use DependencyKind::*;
+    use IndexTag::*;
+    [
+        (Provides, RPMTAG_PROVIDENAME, RPMTAG_PROVIDEVERSION, RPMTAG_PROVIDEFLAGS),
+        (Requires, RPMTAG_REQUIRENAME, RPMTAG_REQUIREVERSION, RPMTAG_REQUIREFLAGS),
+        (Conflicts, RPMTAG_CONFLICTNAME, RPMTAG_CONFLICTVERSION, RPMTAG_CONFLICTFLAGS),
+        (Obsoletes, RPMTAG_OBSOLETENAME, RPMTAG_OBSOLETEVERSION, RPMTAG_OBSOLETEFLAGS),
+        (Recommends, RPMTAG_RECOMMENDNAME, RPMTAG_RECOMMENDVERSION, RPMTAG_RECOMMENDFLAGS),
+        (Suggests, RPMTAG_SUGGESTNAME, RPMTAG_SUGGESTVERSION, RPMTAG_SUGGESTFLAGS),
+        (Supplements, RPMTAG_SUPPLEMENTNAME, RPMTAG_SUPPLEMENTVERSION, RPMTAG_SUPPLEMENTFLAGS),
+        (Enhances, RPMTAG_ENHANCENAME, RPMTAG_ENHANCEVERSION, RPMTAG_ENHANCEFLAGS),
+    ]
+};
+
+/// A line of a list: name, version, flags. Lists are sorted by it.
+type Line = (String, String, u32);
+
+/// The tags of all lists that are not empty; Provides never is.
+pub(super) fn entries(specification: &RpmSpecification) -> Vec<HeaderEntry> {
+    let mut tags = Vec::new();
+    for (kind, names, versions, flags) in LISTS {
+        let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
+        match kind {
+            DependencyKind::Provides => lines.extend(own_provides(specification)),
+            DependencyKind::Requires => lines.extend(own_requires(specification)),
+            _ => {}
+        }
+        if lines.is_empty() {
+            continue;
+        }
+        let all_names = lines.iter().map(|line| line.0.clone()).collect();
+        let all_versions = lines.iter().map(|line| line.1.clone()).collect();
+        let bits = lines.iter().map(|line| line.2).collect();
+        tags.push((names, IndexData::StringArray(all_names)));
+        tags.push((versions, IndexData::StringArray(all_versions)));
+        tags.push((flags, IndexData::Int32(bits)));
+    }
+    tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect()
+}
+
+fn stated(specification: &RpmSpecification, kind: DependencyKind) -> impl Iterator<Item = Line> {
+    let all = specification.dependencies.iter();
+    all.filter(move |dependency| dependency.kind == kind).map(|dependency| {
+        let version = dependency.version.clone();
+        let (flags, version) = version.unwrap_or((Flags::ANY, String::new()));
+        (dependency.name.clone(), version, flags.bits())
+    })
+}
+
+fn own_provides(specification: &RpmSpecification) -> Vec<Line> {
+    let evr = specification.evr();
+    let equal = Flags::EQUAL.bits();
+    let name = &specification.name;
+    let mut lines = vec![(name.clone(), evr.clone(), equal)];
+    if let Some(isa) = isa(&specification.arch) {
+        lines.push((format!("{name}({isa})"), evr.clone(), equal));
+    }
+    lines.extend(config(specification));
+    lines
+}
+
+/// The value of rpm's macro `%_isa` for an architecture.
+fn isa(arch: &str) -> Option<&'static str> {
+    match arch {
+        "x86_64" => Some("x86-64"),
+        "aarch64" => Some("aarch-64"),
+        _ => None,
+    }
+}
+
+fn config(specification: &RpmSpecification) -> Option<Line> {
+    let any = specification.entries.iter().any(|entry| entry.marking == Marking::Config);
+    let flags = (Flags::EQUAL | Flags::CONFIG).bits();
+    let name = format!("config({})", specification.name);
+    any.then(|| (name, specification.evr(), flags))
+}
+
+fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
+    let features = features(specification).into_iter();
+    let flags = (Flags::RPMLIB | Flags::LE).bits();
+    let mut lines: Vec<Line> = features
+        .map(|Feature(name, since)| (format!("rpmlib({name})"), since.to_owned(), flags))
+        .collect();
+    lines.extend(config(specification));
+    lines.extend(interpreters(specification));
+    lines
+}
+
+/// One line per interpreter and phase, except for `<lua>`, which is built into rpm.
+fn interpreters(specification: &RpmSpecification) -> impl Iterator<Item = Line> {
+    specification.scriptlets.iter().filter_map(|scriptlet| {
+        let program = scriptlet.interpreter.split(' ').next()?;
+        let flags = Flags::INTERP | phase_flag(scriptlet.phase);
+        (program != "<lua>").then(|| (program.to_owned(), String::new(), flags.bits()))
+    })
+}
+
+fn phase_flag(phase: ScriptletPhase) -> Flags {
+    match phase {
+        ScriptletPhase::PreTransaction => Flags::PRETRANS,
+        ScriptletPhase::Pre => Flags::SCRIPT_PRE,
+        ScriptletPhase::Post => Flags::SCRIPT_POST,
+        ScriptletPhase::PreUninstall => Flags::SCRIPT_PREUN,
+        ScriptletPhase::PostUninstall => Flags::SCRIPT_POSTUN,
+        ScriptletPhase::PostTransaction => Flags::POSTTRANS,
+    }
+}
+
+/// A feature of rpm: its name, and the version that introduced it.
+struct Feature(&'static str, &'static str);
+
+/// The features of rpm that the package uses.
+fn features(specification: &RpmSpecification) -> Vec<Feature> {
+    let mut found = vec![
+        Feature("CompressedFileNames", "3.0.4-1"),
+        Feature("FileDigests", "4.6.0-1"),
+        Feature("PayloadFilesHavePrefix", "4.0-1"),
+    ];
+    match specification.compression.method() {
+        Method::Zstd => found.push(Feature("PayloadIsZstd", "5.4.18-1")),
+        Method::Xz => found.push(Feature("PayloadIsXz", "5.2-1")),
+        // rockpack writes none of these, so they need no feature.
+        Method::Gzip | Method::Stored | Method::Lzma => {}
+    }
+    if specification.has_large_files() {
+        found.push(Feature("LargeFiles", "4.12.0-1"));
+    }
+    if specification.scriptlets.iter().any(|scriptlet| scriptlet.interpreter == "<lua>") {
+        found.push(Feature("BuiltinLuaScripts", "4.2.2-1"));
+    }
+    let dependencies = &specification.dependencies;
+    if dependencies.iter().any(|dependency| dependency.name.starts_with('(')) {
+        found.push(Feature("RichDependencies", "4.12.0-1"));
+    }
+    let relations = dependencies.iter().filter_map(|d| d.version.as_ref());
+    let evr = specification.evr();
+    let versions: Vec<&str> =
+        relations.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
+    if versions.iter().any(|version| version.contains('~')) {
+        found.push(Feature("TildeInVersions", "4.10.0-1"));
+    }
+    if versions.iter().any(|version| version.contains('^')) {
+        found.push(Feature("CaretInVersions", "4.15.0-1"));
+    }
+    found
+}

@@ -1,0 +1,359 @@
+//! The files in the header of an `.rpm`.
+
+use std::collections::{HashMap, HashSet};
+
+use rpm::{FileFlags, Header, IndexTag};
+
+use super::faults::fault;
+use super::front::{Front, number};
+use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
+use crate::member::is_plain;
+use crate::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
+use rockpack_core::content::unhex;
+use rockpack_core::error::{Error, Result};
+
+/// Longest path of a file with several names, each of which gets a copy of it. Any number of paths of this
+/// length is accepted.
+const LINKED_PATH_MAX: usize = 900;
+
+/// The entries of a header, in its order. Refused: source packages, devices, ghosts, capabilities, digests
+/// other than SHA-256, a path twice, names of one file that differ in more.
+pub(super) fn entries(header: &Header<IndexTag>) -> Result<Vec<ReadEntry>> {
+    if !header.entry_is_present(IndexTag::RPMTAG_SOURCERPM) {
+        return Err(Error::unsupported("is a source package"));
+    }
+    if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
+        return Ok(Vec::new());
+    }
+    let algorithm = number(header, IndexTag::RPMTAG_FILEDIGESTALGO as u32)?;
+    if algorithm != Some(SHA256_ALGORITHM.into()) {
+        return Err(Error::unsupported(format!(
+            "file digests of algorithm {algorithm:?} are not supported"
+        )));
+    }
+    let columns = Columns::read(header)?;
+    columns.check()?;
+    let mut entries =
+        (0..columns.bases.len()).map(|index| columns.entry(index)).collect::<Result<Vec<_>>>()?;
+    refuse_twice(&entries)?;
+    columns.link(&mut entries)?;
+    Ok(entries)
+}
+
+/// The absolute paths that both packages have and at which rpm sees a conflict: another mode (except for
+/// links), owner, size, digest or link text. A ghost conflicts with nothing.
+pub fn differing_paths(one: &Front, other: &Front) -> Result<Vec<String>> {
+    let [one, other] = [one, other].map(|front| Columns::read(&front.metadata.header));
+    let (one, other) = (one?, other?);
+    one.check()?;
+    other.check()?;
+    let places: HashMap<String, usize> =
+        (0..other.bases.len()).filter_map(|at| Some((other.whole_path(at)?, at))).collect();
+    let common = (0..one.bases.len()).filter_map(|at| {
+        let path = one.whole_path(at)?;
+        let with = *places.get(&path)?;
+        (one.identity(at)? != other.identity(with)?).then_some(path)
+    });
+    Ok(common.collect())
+}
+
+/// Refuses a path twice: rpm finds files by their paths, and rpmbuild never repeats one.
+fn refuse_twice(entries: &[ReadEntry]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match entries.iter().find(|read| !seen.insert(&read.entry.path)) {
+        Some(read) => Err(fault(&format!("lists /{} twice", read.entry.path))),
+        None => Ok(()),
+    }
+}
+
+/// The parallel arrays that describe files.
+struct Columns<'a> {
+    bases: Vec<&'a str>,
+    directories: Vec<&'a str>,
+    indexes: Vec<u32>,
+    sizes: Vec<u64>,
+    modes: Vec<u16>,
+    mtimes: Vec<u32>,
+    flags: Vec<u32>,
+    links: Vec<&'a str>,
+    sums: Vec<&'a str>,
+    users: Vec<&'a str>,
+    groups: Vec<&'a str>,
+    /// File capabilities; empty if no file has any.
+    capabilities: Vec<&'a str>,
+    /// Device numbers of the files on the build machine; zeros if one of the tags is missing, as for rpm.
+    devices: Vec<u32>,
+    inodes: Vec<u32>,
+}
+
+impl<'a> Columns<'a> {
+    fn read(header: &'a Header<IndexTag>) -> Result<Self> {
+        let long = IndexTag::RPMTAG_LONGFILESIZES;
+        let sizes = if header.entry_is_present(long) {
+            header.get_entry_data_as_u64_array(long).map_err(bad_tags)?
+        } else {
+            let sizes = number_array(header, IndexTag::RPMTAG_FILESIZES)?;
+            sizes.into_iter().map(u64::from).collect()
+        };
+        let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
+        let capabilities = if header.entry_is_present(IndexTag::RPMTAG_FILECAPS) {
+            text_array(header, IndexTag::RPMTAG_FILECAPS)?
+        } else {
+            vec![""; bases.len()]
+        };
+        let [devices, inodes] = [IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES];
+        let there = [devices, inodes].into_iter().all(|tag| header.entry_is_present(tag));
+        let [devices, inodes] = if there {
+            [number_array(header, devices)?, number_array(header, inodes)?]
+        } else {
+            [vec![0; bases.len()], vec![0; bases.len()]]
+        };
+        Ok(Self {
+            bases,
+            devices,
+            inodes,
+            capabilities,
+            directories: text_array(header, IndexTag::RPMTAG_DIRNAMES)?,
+            indexes: number_array(header, IndexTag::RPMTAG_DIRINDEXES)?,
+            sizes,
+            modes: header
+                .get_entry_data_as_u16_array(IndexTag::RPMTAG_FILEMODES)
+                .map_err(bad_tags)?,
+            mtimes: number_array(header, IndexTag::RPMTAG_FILEMTIMES)?,
+            flags: number_array(header, IndexTag::RPMTAG_FILEFLAGS)?,
+            links: text_array(header, IndexTag::RPMTAG_FILELINKTOS)?,
+            sums: text_array(header, IndexTag::RPMTAG_FILEDIGESTS)?,
+            users: text_array(header, IndexTag::RPMTAG_FILEUSERNAME)?,
+            groups: text_array(header, IndexTag::RPMTAG_FILEGROUPNAME)?,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let count = self.bases.len();
+        let lengths = [
+            self.indexes.len(),
+            self.sizes.len(),
+            self.modes.len(),
+            self.mtimes.len(),
+            self.flags.len(),
+            self.links.len(),
+            self.sums.len(),
+            self.users.len(),
+            self.groups.len(),
+            self.capabilities.len(),
+            self.devices.len(),
+            self.inodes.len(),
+        ];
+        if lengths.iter().all(|len| *len == count) {
+            Ok(())
+        } else {
+            Err(fault("has file tags of different lengths"))
+        }
+    }
+
+    /// The entry at `index`, which must be below the number of base names.
+    fn entry(&self, index: usize) -> Result<ReadEntry> {
+        let path = self.path(index)?;
+        let mode = u32::from(self.modes[index]);
+        let kind = self.kind(index, mode, &path)?;
+        let flags = FileFlags::from_bits_retain(self.flags[index]);
+        if flags.contains(FileFlags::GHOST) {
+            return Err(Error::unsupported(format!("/{path} is a ghost")));
+        }
+        // Capabilities are refused as in artifacts, which might come from such a package.
+        if !self.capabilities[index].is_empty() {
+            let message = format!("/{path} has file capabilities, which are not supported");
+            return Err(Error::unsupported(message).structure("rpm header"));
+        }
+        let sum = self.sums[index];
+        let declared = match (&kind, unhex::<32>(sum)) {
+            (PayloadEntryKind::File, Some(sum)) => Some(Digest::Sha256(sum)),
+            (PayloadEntryKind::File, None) => {
+                return Err(fault(&format!("/{path} has no SHA-256")));
+            }
+            (_, _) if sum.is_empty() => None,
+            (_, _) => return Err(fault(&format!("/{path} is no file but has a digest"))),
+        };
+        let stored = self.sizes[index];
+        let size = if kind == PayloadEntryKind::File { stored } else { 0 };
+        let entry = PayloadEntry { path, kind, mode: mode & 0o7777, size, marking: marking(flags) };
+        if entry.stored_size() != stored && entry.kind != PayloadEntryKind::Directory {
+            return Err(fault(&format!("link /{} has another size", entry.path)));
+        }
+        let (user, group) = (self.users[index].to_owned(), self.groups[index].to_owned());
+        Ok(ReadEntry { entry, user, group, mtime: self.mtimes[index].into(), declared })
+    }
+
+    /// Makes files with the same device and inode hard links to the last of them: rpm installs them as one
+    /// file, with the content of the last, whatever the payload says about links. An inode of zero does not
+    /// count.
+    fn link(&self, entries: &mut [ReadEntry]) -> Result<()> {
+        let mut last = HashMap::new();
+        for at in (0..entries.len()).rev() {
+            let file = (self.devices[at], self.inodes[at]);
+            if file.1 == 0 || !entries[at].entry.is_file() {
+                continue;
+            }
+            let kept = *last.entry(file).or_insert(at);
+            if kept == at {
+                continue;
+            }
+            let target = entries[kept].entry.path.clone();
+            let read = &mut entries[at];
+            if self.identity(at) != self.identity(kept) || target.len() > LINKED_PATH_MAX {
+                let path = &read.entry.path;
+                let message = format!("/{path} is a hard link to /{target}, by their inodes");
+                let hint = "rpm would install both as one file: build it without hard links";
+                return Err(Error::unsupported(message).structure("rpm header").hint(hint));
+            }
+            read.entry.kind = PayloadEntryKind::Special(SpecialKind::HardLink { target });
+            (read.entry.size, read.declared) = (0, None);
+        }
+        Ok(())
+    }
+
+    /// The path of a file as written in the header; `None` if its directory is missing.
+    fn whole_path(&self, at: usize) -> Option<String> {
+        let directory =
+            usize::try_from(self.indexes[at]).ok().and_then(|at| self.directories.get(at))?;
+        Some(format!("{directory}{}", self.bases[at]))
+    }
+
+    /// The properties that rpm compares of two files at one path; `None` for a ghost.
+    fn identity(&self, at: usize) -> Option<impl PartialEq + use<'a>> {
+        let flags = FileFlags::from_bits_retain(self.flags[at]);
+        let is_link = u32::from(self.modes[at]) & 0o170_000 == MODE_LINK;
+        let mode = if is_link { MODE_LINK } else { self.modes[at].into() };
+        let owners = (self.users[at], self.groups[at]);
+        let content = (self.sizes[at], self.sums[at], self.links[at]);
+        (!flags.contains(FileFlags::GHOST)).then_some((mode, owners, content))
+    }
+
+    fn path(&self, index: usize) -> Result<String> {
+        let directory = usize::try_from(self.indexes[index])
+            .ok()
+            .and_then(|at| self.directories.get(at))
+            .and_then(|text| text.strip_prefix('/'))
+            .filter(|text| text.is_empty() || text.ends_with('/'))
+            .ok_or_else(|| fault("has a file in no directory"))?;
+        let path = format!("{directory}{}", self.bases[index]);
+        if path.is_empty() || is_plain(&path) {
+            Ok(path)
+        } else {
+            Err(fault(&format!("has the path `/{}`", path.escape_debug())))
+        }
+    }
+
+    fn kind(&self, index: usize, mode: u32, path: &str) -> Result<PayloadEntryKind> {
+        Ok(match mode & 0o170_000 {
+            MODE_DIRECTORY => PayloadEntryKind::Directory,
+            MODE_FILE => PayloadEntryKind::File,
+            MODE_LINK => PayloadEntryKind::Link { target: self.links[index].to_owned() },
+            _ => {
+                let message = format!("/{path} of mode {mode:o} is not supported");
+                return Err(Error::unsupported(message).structure("rpm header"));
+            }
+        })
+    }
+}
+
+/// The texts of a tag about files.
+pub(super) fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
+    header.get_entry_data_as_string_array(tag).map_err(bad_tags)
+}
+
+/// The numbers of a tag about files.
+pub(super) fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
+    header.get_entry_data_as_u32_array(tag).map_err(bad_tags)
+}
+
+fn bad_tags(error: rpm::Error) -> Error {
+    fault("has bad file tags").cause(error)
+}
+
+fn marking(flags: FileFlags) -> Marking {
+    if flags.contains(FileFlags::CONFIG) {
+        Marking::Config
+    } else if flags.contains(FileFlags::DOC) {
+        Marking::Doc
+    } else if flags.contains(FileFlags::LICENSE) {
+        Marking::License
+    } else {
+        Marking::Plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rpm::{HeaderEntry, IndexData};
+
+    use super::super::header::repeated_text;
+    use super::*;
+
+    /// A header with empty files called `names`.
+    fn header(names: [&str; 2]) -> Header<IndexTag> {
+        built(names, &[])
+    }
+
+    /// A header with empty files called `names`, and more tags.
+    fn built(names: [&str; 2], more: &[(IndexTag, [u32; 2])]) -> Header<IndexTag> {
+        use IndexTag as Tag;
+        let count = names.len();
+        let tags = [
+            (Tag::RPMTAG_SOURCERPM, IndexData::StringTag("x.src.rpm".to_owned())),
+            (Tag::RPMTAG_FILEDIGESTALGO, IndexData::Int32(vec![SHA256_ALGORITHM])),
+            (Tag::RPMTAG_BASENAMES, IndexData::StringArray(names.map(str::to_owned).to_vec())),
+            (Tag::RPMTAG_DIRNAMES, IndexData::StringArray(vec!["/opt/".to_owned()])),
+            (Tag::RPMTAG_DIRINDEXES, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILESIZES, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILEMODES, IndexData::Int16(vec![0o100_644; count])),
+            (Tag::RPMTAG_FILEMTIMES, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILEFLAGS, IndexData::Int32(vec![0; count])),
+            (Tag::RPMTAG_FILELINKTOS, repeated_text("", count)),
+            (Tag::RPMTAG_FILEDIGESTS, repeated_text(&"0".repeat(64), count)),
+            (Tag::RPMTAG_FILEUSERNAME, repeated_text("root", count)),
+            (Tag::RPMTAG_FILEGROUPNAME, repeated_text("root", count)),
+        ];
+        let more: Vec<_> =
+            more.iter().map(|(tag, data)| (*tag, IndexData::Int32(data.to_vec()))).collect();
+        let kept = tags.into_iter().filter(|(tag, _)| more.iter().all(|(other, _)| other != tag));
+        let tags: Vec<_> = kept.chain(more.clone()).collect();
+        let tags = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        Header::from_entries(tags.collect::<Vec<_>>(), Tag::RPMTAG_HEADERIMMUTABLE)
+    }
+
+    #[test]
+    fn a_path_is_listed_once() {
+        assert_eq!(entries(&header(["a", "b"])).unwrap().len(), 2);
+        let error = entries(&header(["a", "a"])).unwrap_err();
+        assert!(error.to_string().contains("lists /opt/a twice"), "{error}");
+    }
+
+    #[test]
+    fn files_of_one_inode_are_hard_links_to_the_last() {
+        let (devices, inodes) = (IndexTag::RPMTAG_FILEDEVICES, IndexTag::RPMTAG_FILEINODES);
+        let same = [(devices, [1, 1]), (inodes, [7, 7])];
+        let linked = entries_with(&same).unwrap();
+        let target = "opt/b".to_owned();
+        let link = PayloadEntryKind::Special(SpecialKind::HardLink { target });
+        assert_eq!((&linked[0].entry.kind, linked[0].declared), (&link, None));
+        assert!(linked[1].entry.is_file());
+        for tag in [IndexTag::RPMTAG_FILESIZES, IndexTag::RPMTAG_FILEFLAGS] {
+            let error = entries_with(&[same[0], same[1], (tag, [1, 0])]);
+            assert_eq!(error.is_err(), tag == IndexTag::RPMTAG_FILESIZES);
+        }
+        for other in [
+            &[(devices, [1, 1]), (inodes, [1, 2])][..],
+            &[(devices, [1, 2]), (inodes, [7, 7])],
+            &[(devices, [1, 1]), (inodes, [0, 0])],
+            &[(devices, [1, 1])],
+            &[(inodes, [7, 7])],
+        ] {
+            assert!(entries_with(other).unwrap().iter().all(|read| read.entry.is_file()));
+        }
+    }
+
+    fn entries_with(more: &[(IndexTag, [u32; 2])]) -> Result<Vec<ReadEntry>> {
+        entries(&built(["a", "b"], more))
+    }
+}

@@ -1,0 +1,85 @@
+//! RPM's package format 4.
+//!
+//! ```text
+//! lead       96 bytes, magic ed ab ee db; of historical interest
+//! signature  a header (below) with digests and sizes, padded to 8 bytes; reserved space in it
+//!            takes a later OpenPGP signature without moving what follows
+//! header     8e ad e8 01, 4 zeros, u32 entries, u32 bytes of data, 16 bytes per entry, the data
+//! payload    a compressed cpio archive
+//! ```
+//!
+//! Source: rpm's format descriptions and rpmbuild 4.18's output, compared tag by tag. The `rpm` crate's lead,
+//! header and tag types are used. Its builder is not, because it holds a whole compressed payload in memory
+//! and reads every file twice. rockpack writes in one pass: every digest has a fixed length, so the sizes of
+//! header and signature are known before the content is read. Both are written again when all digests are
+//! known.
+
+mod cpio;
+mod dependencies;
+mod faults;
+mod files;
+mod front;
+mod header;
+mod odd_texts;
+mod paths;
+mod reader;
+mod resign;
+mod scripts;
+mod signature;
+mod signer;
+mod specification;
+mod structure;
+mod tags;
+mod writer;
+
+pub use files::differing_paths;
+pub use front::{Front, missing_digest};
+pub use reader::RpmReader;
+pub use resign::signed;
+pub use rockpack_core::package_format::MissingDigest;
+pub use scripts::{RpmChange, Scriptlet, ScriptletPhase};
+pub use signer::{HeaderSignature, HeaderSigner, SignatureTag};
+pub use specification::{Dependency, DependencyKind, RpmSpecification};
+pub(super) use structure::SIGNATURES;
+pub use writer::{RpmWriter, around};
+
+use std::cmp::Ordering;
+
+use rpm::DependencyFlags as Flags;
+
+use crate::payload::PayloadEntry;
+
+/// The first bytes of a package.
+pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
+
+/// Bytes of the lead.
+const LEAD_SIZE: usize = 96;
+
+/// The first bytes of a header.
+const HEADER_MAGIC: [u8; 8] = [0x8e, 0xad, 0xe8, 0x01, 0, 0, 0, 0];
+
+/// The type of a directory in a mode.
+const MODE_DIRECTORY: u32 = 0o040_000;
+/// The type of a regular file in a mode.
+const MODE_FILE: u32 = 0o100_000;
+/// The type of a symbolic link in a mode.
+const MODE_LINK: u32 = 0o120_000;
+
+/// SHA-256 in rpm's numbering of digests.
+const SHA256_ALGORITHM: u32 = 8;
+
+/// Installed size in bytes, as stated in the header: files and the texts of links.
+pub fn installed_size(entries: &[PayloadEntry]) -> u64 {
+    entries.iter().map(PayloadEntry::stored_size).sum()
+}
+
+/// The sign of a dependency with these flags, as `rpm -q --requires` shows it; empty if it compares nothing.
+pub fn sign(flags: Flags) -> String {
+    let signs = [(Flags::LESS, '<'), (Flags::GREATER, '>'), (Flags::EQUAL, '=')];
+    signs.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, sign)| sign).collect()
+}
+
+/// Compares two versions, each `[epoch:]version[-release]`, as rpm does.
+pub fn compare_versions(one: &str, other: &str) -> Ordering {
+    rockpack_core::package_format::Format::Rpm.compare_versions(one, other)
+}

@@ -1,0 +1,181 @@
+//! Lead, signature and header as one block of bytes in front of the payload.
+//!
+//! ```text
+//! signature  267 or 268: OpenPGP signature of the header, by Ed25519 or RSA
+//!            269 SHA1, 273 SHA256 of the header   1000 SIZE (header and payload)
+//!            270 LONGSIZE, 271 LONGARCHIVESIZE    1007 PAYLOADSIZE (archive before compression)
+//!                   (those of 4 GiB and more)     1008 RESERVEDSPACE, zeros for a later signature
+//! ```
+//!
+//! rpmbuild also writes 1004, an MD5 over header and payload, which one pass cannot know; rpm has verified
+//! packages by the other digests since 4.14. The reserved space shrinks by the bytes of a signature and of
+//! long sizes. So the block of a package has the same size with and without a signature.
+//!
+//! A signature covers the header, and with it the digests of payload and files. It equals the signature that
+//! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are obsolete.
+
+use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
+use rpm::{RpmFormat, SignatureHeaderBuilder};
+
+use super::header::{self, PayloadDigests};
+use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
+use super::specification::RpmSpecification;
+use super::structure::HEADER_SIZE;
+use rockpack_core::error::{Error, Kind, Result};
+
+const LONG_SIZE: u32 = 270;
+const LONG_ARCHIVE_SIZE: u32 = 271;
+
+/// Bytes of RESERVEDSPACE that rpmbuild writes: 4096, and a header entry with its region.
+const RESERVED: usize = 4128;
+
+/// Bytes of data in front of RESERVEDSPACE if both sizes are short: the minimum.
+const SHORT_SIZES: usize = 116;
+
+/// Bytes of an index entry of a header.
+const INDEX_ENTRY: usize = 16;
+
+/// Sizes that are known only for the finished payload.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PayloadSizes {
+    /// Bytes of the payload as stored in the package.
+    pub payload: u64,
+    /// Bytes of the archive before compression.
+    pub archive: u64,
+}
+
+/// The bytes in front of the payload. Their number does not depend on a signature.
+pub(super) fn front(
+    specification: &RpmSpecification,
+    digests: &PayloadDigests,
+    sizes: PayloadSizes,
+    signer: Option<&HeaderSigner>,
+) -> Result<Vec<u8>> {
+    let tags = header::entries(specification, digests)?;
+    let header = Header::from_entries(tags, IndexTag::RPMTAG_HEADERIMMUTABLE);
+    let mut metadata = PackageMetadata {
+        lead: Lead::new(&format!("{}-{}", specification.name, specification.evr())),
+        signature: Header::<IndexSignatureTag>::new_empty(),
+        header,
+    };
+    let bytes = metadata.header_bytes().map_err(fault)?;
+    // rpm does not count the magic.
+    if bytes.len() as u64 >= HEADER_SIZE + 8 {
+        let message = format!("header of {} bytes exceeds rpm's limit", bytes.len());
+        return Err(Error::new(Kind::Limit, message).structure("rpm header"));
+    }
+    let signed = signer.map(|signer| (signer.sign)(&bytes)).transpose()?;
+    metadata.signature = signature(&bytes, sizes, signed)?;
+    let mut front = Vec::new();
+    metadata.write(&mut front).map_err(fault)?;
+    Ok(front)
+}
+
+/// Makes the signature block. The crate's own builder knows neither PAYLOADSIZE nor LONGARCHIVESIZE.
+fn signature(
+    header: &[u8],
+    sizes: PayloadSizes,
+    signed: Option<HeaderSignature>,
+) -> Result<Header<IndexSignatureTag>> {
+    let digests = SignatureHeaderBuilder::new()
+        .format(RpmFormat::V4)
+        .reserved_space(None)
+        .calculate_digests(header)
+        .build()
+        .map_err(fault)?;
+    let mut entries = Vec::new();
+    for tag in [IndexSignatureTag::RPMSIGTAG_SHA1, IndexSignatureTag::RPMSIGTAG_SHA256] {
+        let digest = digests.get_entry_data_as_string(tag).map_err(fault)?;
+        let data = IndexData::StringTag(digest.to_owned());
+        entries.push(HeaderEntry::new(tag.into(), data));
+    }
+    let total = header.len() as u64 + sizes.payload;
+    let sizes = [
+        size_entry(total, IndexSignatureTag::RPMSIGTAG_SIZE.into(), LONG_SIZE),
+        size_entry(
+            sizes.archive,
+            IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE.into(),
+            LONG_ARCHIVE_SIZE,
+        ),
+    ];
+    let signature_len = signed.as_ref().map_or(0, |signed| signed.packet.len());
+    let index = if signed.is_some() { INDEX_ENTRY } else { 0 };
+    let taken = before_reserved(signature_len, &sizes) + index;
+    let reserved = (RESERVED + SHORT_SIZES).checked_sub(taken).ok_or_else(|| {
+        let message = format!("a signature of {signature_len} bytes is too long for an rpm");
+        Error::new(Kind::Limit, message).hint("sign with RSA of 4096 bits or less, or Ed25519")
+    })?;
+    let reserved = IndexData::Bin(vec![0; reserved]);
+    if let Some(HeaderSignature { tag, packet }) = signed {
+        let tag = match tag {
+            SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
+            SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
+        };
+        entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(packet)));
+    }
+    entries.extend(sizes);
+    let tag = IndexSignatureTag::RPMSIGTAG_RESERVEDSPACE.into();
+    entries.push(HeaderEntry::new(tag, reserved));
+    Ok(Header::from_entries(entries, IndexSignatureTag::HEADER_SIGNATURES))
+}
+
+/// Bytes of data in front of RESERVEDSPACE. Data follows the order of the tags: the signature,
+/// SHA1 (41 bytes), long sizes (aligned to 8), SHA256 (65 bytes), short sizes (aligned to 4).
+fn before_reserved(signature: usize, sizes: &[HeaderEntry]) -> usize {
+    let long = sizes.iter().filter(|entry| matches!(entry.data, IndexData::Int64(_))).count();
+    let mut at: usize = signature + 41;
+    for _ in 0..long {
+        at = at.next_multiple_of(8) + 8;
+    }
+    at += 65;
+    for _ in long..sizes.len() {
+        at = at.next_multiple_of(4) + 4;
+    }
+    at
+}
+
+fn size_entry(size: u64, short: u32, long: u32) -> HeaderEntry {
+    match u32::try_from(size) {
+        Ok(size) => HeaderEntry::new(short, IndexData::Int32(vec![size])),
+        Err(_) => HeaderEntry::new(long, IndexData::Int64(vec![size])),
+    }
+}
+
+fn fault(source: rpm::Error) -> Error {
+    Error::bug("cannot assemble the rpm header").cause(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_long_sizes_nor_signatures_move_what_follows() {
+        let long = 1 << 33;
+        let short = header_offset(1, 1, 0);
+        for signed in [0, 119, 120, 121, 122, 563, 1000] {
+            let all = [
+                header_offset(1, 1, signed),
+                header_offset(long, 1, signed),
+                header_offset(long, long, signed),
+            ];
+            assert_eq!(all, [short; 3], "{signed}");
+        }
+        let sizes = PayloadSizes { payload: 1, archive: 1 };
+        let long = HeaderSignature { tag: SignatureTag::Rsa, packet: vec![1; 5000] };
+        assert!(signature(b"header", sizes, Some(long)).is_err());
+    }
+
+    fn header_offset(total: u64, archive: u64, signed: usize) -> u64 {
+        let sizes = PayloadSizes { payload: total, archive };
+        let (tag, packet) = (SignatureTag::Dsa, vec![1; signed]);
+        let signed = (signed > 0).then_some(HeaderSignature { tag, packet });
+        let signature = signature(b"header", sizes, signed).unwrap();
+        let metadata = PackageMetadata {
+            lead: Lead::new("x"),
+            signature,
+            header: Header::from_entries([], IndexTag::RPMTAG_HEADERIMMUTABLE),
+        };
+        metadata.get_package_segment_offsets().header
+    }
+}

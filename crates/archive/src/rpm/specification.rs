@@ -1,0 +1,158 @@
+//! The content of a package's header as values, before they become tags.
+//!
+//! Refused: names, versions and texts that would change the structure of the header.
+
+use rpm::DependencyFlags;
+
+use super::scripts::{RpmChange, Scriptlet};
+use super::signer::HeaderSigner;
+use crate::payload::PayloadEntry;
+use rockpack_core::compression::{Compression, Workers};
+use rockpack_core::error::{Error, Result};
+
+/// An `.rpm` without the content of its files.
+#[derive(Debug, Clone)]
+pub struct RpmSpecification {
+    /// Package name.
+    pub name: String,
+    /// Epoch; `None` means 0.
+    pub epoch: Option<u32>,
+    /// Version.
+    pub version: String,
+    /// Release.
+    pub release: String,
+    /// `x86_64` or `noarch`.
+    pub arch: String,
+    /// Summary, in one line.
+    pub summary: String,
+    /// Description, in lines joined by line feeds.
+    pub description: String,
+    /// Group, e.g. `System Environment/Libraries`.
+    pub group: String,
+    /// Licence expression.
+    pub license: String,
+    /// Home page, if known.
+    pub url: Option<String>,
+    /// Vendor, if known.
+    pub vendor: Option<String>,
+    /// Packager, if known.
+    pub packager: Option<String>,
+    /// Relocatable prefixes.
+    pub prefixes: Vec<String>,
+    /// Dependencies, except those that follow from the package itself.
+    pub dependencies: Vec<Dependency>,
+    /// Scriptlets, at most one per phase.
+    pub scriptlets: Vec<Scriptlet>,
+    /// The changelog, newest entry first.
+    pub changes: Vec<RpmChange>,
+    /// The entries in path order.
+    pub entries: Vec<PayloadEntry>,
+    /// Modification time of every entry, seconds since 1970.
+    pub mtime: u32,
+    /// BUILDTIME, seconds since 1970.
+    pub build_time: u32,
+    /// The signer of the header; `None` leaves it unsigned.
+    pub signer: Option<HeaderSigner>,
+    /// The compression of the payload.
+    pub compression: Compression,
+    /// Compressor threads.
+    pub workers: Workers,
+}
+
+impl RpmSpecification {
+    /// The full version, `[epoch:]version-release`.
+    pub fn evr(&self) -> String {
+        let epoch = self.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+        format!("{epoch}{}-{}", self.version, self.release)
+    }
+
+    /// Whether a file is too large for a newc member.
+    pub(super) fn has_large_files(&self) -> bool {
+        self.entries.iter().any(|entry| entry.size > u64::from(u32::MAX))
+    }
+
+    /// Refuses values that would change the structure of the header, and values that rpm refuses.
+    pub(super) fn check(&self) -> Result<()> {
+        let mut faults = Vec::new();
+        for (what, text) in [("name", &self.name), ("arch", &self.arch)] {
+            if text.is_empty() || !is_word(text) {
+                faults.push(fault(format!("{what} `{}` is not one word", text.escape_debug())));
+            }
+        }
+        for (what, text) in [("version", &self.version), ("release", &self.release)] {
+            if text.is_empty() || !is_word(text) || text.contains(['-', ':']) {
+                faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
+            }
+        }
+        if self.texts().any(|text| text.contains('\0')) {
+            faults.push(fault("a text contains a NUL".to_owned()));
+        }
+        for (index, scriptlet) in self.scriptlets.iter().enumerate() {
+            if self.scriptlets[..index].iter().any(|other| other.phase == scriptlet.phase) {
+                faults.push(fault(format!("{:?} has two scriptlets", scriptlet.phase)));
+            }
+        }
+        faults.extend(order_faults(&self.entries));
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let plain = [&self.summary, &self.description, &self.group, &self.license];
+        let optional = [&self.url, &self.vendor, &self.packager];
+        let dependencies = self.dependencies.iter();
+        let scripts = self.scriptlets.iter();
+        plain
+            .into_iter()
+            .chain(optional.into_iter().flatten())
+            .chain(&self.prefixes)
+            .chain(dependencies.map(|dependency| &dependency.name))
+            .chain(scripts.flat_map(|script| [&script.interpreter, &script.text]))
+            .chain(self.changes.iter().flat_map(|change| [&change.author, &change.text]))
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_graphic() && c != '/')
+}
+
+/// Faults in the order of entries: rpm looks files up by path and needs them sorted, each once.
+fn order_faults(entries: &[PayloadEntry]) -> impl Iterator<Item = Error> {
+    let pairs = entries.windows(2).filter(|pair| pair[0].path >= pair[1].path);
+    pairs.map(|pair| Error::bug(format!("/{} is listed twice or too late", pair[1].path)))
+}
+
+/// The list of a dependency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DependencyKind {
+    /// `Provides`.
+    Provides,
+    /// `Requires`.
+    Requires,
+    /// `Conflicts`.
+    Conflicts,
+    /// `Obsoletes`.
+    Obsoletes,
+    /// `Recommends`.
+    Recommends,
+    /// `Suggests`.
+    Suggests,
+    /// `Supplements`.
+    Supplements,
+    /// `Enhances`.
+    Enhances,
+}
+
+/// One dependency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// The list of the dependency.
+    pub kind: DependencyKind,
+    /// Package, capability, path, or a rich dependency in parentheses.
+    pub name: String,
+    /// Comparison and `[epoch:]version[-release]`; `None` for any version.
+    pub version: Option<(DependencyFlags, String)>,
+}
+
+fn fault(message: String) -> Error {
+    Error::malformed(message).structure("rpm header")
+}

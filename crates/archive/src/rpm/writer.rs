@@ -1,0 +1,209 @@
+//! A writer of `.rpm` files, in one pass: it reserves room for the header, writes the payload, and then fills
+//! in the header.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+
+use sha2::{Digest as _, Sha256};
+
+use super::cpio::{CpioForm, CpioWriter, MemberHeader, archive_size};
+use super::header::{self, PayloadDigests};
+use super::signature::{PayloadSizes, front};
+use super::specification::RpmSpecification;
+use crate::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
+use rockpack_core::compression::{Effort, Encoder};
+use rockpack_core::error::{Error, Result};
+
+/// A writer that counts and digests the bytes written through it.
+struct DigestingWriter<W> {
+    sink: W,
+    digest: Sha256,
+    len: u64,
+}
+
+/// The sink, and the digest and number of the bytes written to it.
+struct Digested<W> {
+    sink: W,
+    sha256: [u8; 32],
+    len: u64,
+}
+
+impl<W> DigestingWriter<W> {
+    fn new(sink: W) -> Self {
+        Self { sink, digest: Sha256::new(), len: 0 }
+    }
+
+    fn finish(self) -> Digested<W> {
+        Digested { sink: self.sink, sha256: self.digest.finalize().into(), len: self.len }
+    }
+}
+
+impl<W: Write> Write for DigestingWriter<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let len = self.sink.write(buffer)?;
+        self.digest.update(&buffer[..len]);
+        self.len += len as u64;
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// The payload's digest, over the compressor, over the archive's digest.
+type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>>>>;
+
+/// An `.rpm` that is being written.
+pub struct RpmWriter {
+    specification: RpmSpecification,
+    archive: CpioWriter<PayloadStream>,
+    archive_size: u64,
+    digests: PayloadDigests,
+    /// Index of the next entry.
+    next: usize,
+    /// Whether content of the current entry was written.
+    started: bool,
+    /// Bytes in front of the payload.
+    front: usize,
+}
+
+impl RpmWriter {
+    /// Reserves room for everything in front of the payload in the empty `file`.
+    pub fn create(file: File, specification: RpmSpecification) -> Result<Self> {
+        specification.check()?;
+        let (form, archive_size) = archive_of(&specification);
+        let digests = PayloadDigests::blank(&specification.entries);
+        let sizes = PayloadSizes { payload: 0, archive: archive_size };
+        let room = front(&specification, &digests, sizes, None)?;
+        let mut sink = BufWriter::with_capacity(1 << 18, file);
+        sink.write_all(&room).map_err(fault)?;
+        let RpmSpecification { compression, ref workers, .. } = specification;
+        let encoder = Encoder::new(DigestingWriter::new(sink), compression, workers, archive_size)?;
+        let archive = CpioWriter::new(DigestingWriter::new(encoder), form);
+        let front = room.len();
+        Ok(Self { specification, archive, archive_size, digests, next: 0, started: false, front })
+    }
+}
+
+impl PayloadWriter for RpmWriter {
+    fn begin(&mut self, effort: Effort) -> Result<()> {
+        self.archive.sink().sink.set_effort(effort).map_err(fault)?;
+        let entry = self
+            .specification
+            .entries
+            .get(self.next)
+            .ok_or_else(|| Error::bug("more entries than announced"))?;
+        let index = u32::try_from(self.next).map_err(|_| Error::bug("entry index"))?;
+        (self.next, self.started) = (self.next + 1, false);
+        let name = format!("./{}", entry.path);
+        self.archive.begin(MemberHeader {
+            index,
+            name: &name,
+            mode: header::mode(entry),
+            mtime: self.specification.mtime,
+            size: entry.stored_size(),
+        })?;
+        match entry.target() {
+            Some(target) => self.archive.data(target.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
+    fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        if !self.started && !bytes.is_empty() {
+            self.started = true;
+            let color = self.digests.colors.get_mut(self.next.wrapping_sub(1));
+            *color.ok_or_else(|| Error::bug("content before the first entry"))? = color_of(bytes);
+        }
+        self.archive.data(bytes)
+    }
+
+    fn end(&mut self, digests: Option<FileDigests>) -> Result<()> {
+        let sha256 = digests.map(|digests| digests.sha256);
+        let index = self.next.wrapping_sub(1);
+        let is_file = self.specification.entries.get(index).is_some_and(PayloadEntry::is_file);
+        match self.digests.files.get_mut(index) {
+            Some(slot) if is_file == sha256.is_some() => *slot = sha256,
+            _ => {
+                return Err(Error::bug("a digest for something that is no file, or none"));
+            }
+        }
+        self.archive.end()
+    }
+
+    fn finish(self: Box<Self>) -> Result<Finished> {
+        if self.next != self.specification.entries.len() {
+            return Err(Error::bug("fewer entries than announced"));
+        }
+        let Self { specification, archive, archive_size, mut digests, front: room, .. } = *self;
+        let (stream, written) = archive.finish()?;
+        if written != archive_size {
+            let message = format!("archive of {written} bytes, {archive_size} announced");
+            return Err(Error::bug(message));
+        }
+        let archive = stream.finish();
+        let payload = archive.sink.finish().map_err(fault)?.finish();
+        (digests.archive, digests.payload) = (archive.sha256, payload.sha256);
+        let sizes = PayloadSizes { payload: payload.len, archive: archive_size };
+        let bytes = front(&specification, &digests, sizes, specification.signer.as_ref())?;
+        if bytes.len() != room {
+            let message = format!("header of {} bytes, {room} reserved", bytes.len());
+            return Err(Error::bug(message));
+        }
+        let mut sink = payload.sink;
+        sink.seek(SeekFrom::Start(0)).map_err(fault)?;
+        sink.write_all(&bytes).map_err(fault)?;
+        sink.flush().map_err(fault)?;
+        let start = room as u64;
+        Ok(Finished { payload: start..start + payload.len, facts: facts(&digests) })
+    }
+}
+
+/// The bytes around a payload that was compressed earlier and is reused.
+pub fn around(specification: &RpmSpecification, ready: &Ready<'_>) -> Result<Around> {
+    specification.check()?;
+    let entries = &specification.entries;
+    let archive = ready.facts.split_first_chunk::<32>();
+    let payload = archive.and_then(|(archive, rest)| Some((archive, rest.split_first_chunk()?)));
+    let (archive, (payload, colors)) =
+        payload.ok_or_else(|| Error::bug("facts without digests"))?;
+    let (colors, rest) = colors.as_chunks::<4>();
+    if !rest.is_empty() || colors.len() != entries.len() || ready.files.len() != entries.len() {
+        return Err(Error::bug("the facts are not those of the entries"));
+    }
+    let digests = PayloadDigests {
+        files: ready.files.to_vec(),
+        colors: colors.iter().map(|color| u32::from_le_bytes(*color)).collect(),
+        payload: *payload,
+        archive: *archive,
+    };
+    let sizes = PayloadSizes { payload: ready.len, archive: archive_of(specification).1 };
+    let front = front(specification, &digests, sizes, specification.signer.as_ref())?;
+    Ok(Around { front, back: b"" })
+}
+
+fn facts(digests: &PayloadDigests) -> Vec<u8> {
+    let colors = digests.colors.iter().flat_map(|color| color.to_le_bytes());
+    digests.archive.into_iter().chain(digests.payload).chain(colors).collect()
+}
+
+/// The form of a package's archive, and its size in bytes.
+fn archive_of(specification: &RpmSpecification) -> (CpioForm, u64) {
+    let form = if specification.has_large_files() { CpioForm::Stripped } else { CpioForm::Newc };
+    let lengths = specification.entries.iter().map(|e| (e.path.len() as u64 + 2, e.stored_size()));
+    (form, archive_size(form, lengths))
+}
+
+/// rpm's colour of a file by its first bytes: 1 for 32-bit ELF, 2 for 64-bit ELF.
+fn color_of(bytes: &[u8]) -> u32 {
+    match bytes {
+        [0x7f, b'E', b'L', b'F', 1, ..] => 1,
+        [0x7f, b'E', b'L', b'F', 2, ..] => 2,
+        _ => 0,
+    }
+}
+
+fn fault(source: io::Error) -> Error {
+    Error::io_unplaced("write the package", source)
+}

@@ -1,0 +1,215 @@
+//! The three lists of packages, as XML.
+
+use std::io;
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use super::package::{FileKind, IndexedDependency, RpmPackage, is_primary, is_xml};
+use rockpack_core::error::{Error, Result};
+
+const COMMON: &str = "http://linux.duke.edu/metadata/common";
+const RPM: &str = "http://linux.duke.edu/metadata/rpm";
+const FILELISTS: &str = "http://linux.duke.edu/metadata/filelists";
+const OTHER: &str = "http://linux.duke.edu/metadata/other";
+
+/// A package and its file.
+#[derive(Debug, Clone, Copy)]
+pub struct RepositoryRpm<'a> {
+    /// The values of the package's header.
+    pub package: &'a RpmPackage,
+    /// Path, relative to the folder that holds `repodata`.
+    pub path: &'a str,
+    /// Bytes of the file.
+    pub size: u64,
+    /// SHA-256 of the file in hex: the package's id in all lists.
+    pub sha256: &'a str,
+}
+
+pub(super) type Xml = Writer<Vec<u8>>;
+type Written = io::Result<()>;
+
+/// The list `primary`.
+pub fn primary(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
+    let spaces = [("xmlns", COMMON), ("xmlns:rpm", RPM)];
+    document("metadata", &spaces, rpms, |xml, rpm| {
+        let package = xml.create_element("package").with_attribute(("type", "rpm"));
+        package.write_inner_content(|xml| primary_package(xml, rpm)).map(drop)
+    })
+}
+
+/// The list `filelists`.
+pub fn filelists(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
+    document("filelists", &[("xmlns", FILELISTS)], rpms, |xml, rpm| {
+        named(xml, rpm, |xml| {
+            for file in &rpm.package.files {
+                file_element(xml, file.kind, &file.path)?;
+            }
+            Ok(())
+        })
+    })
+}
+
+/// The list `other`.
+pub fn other(rpms: &[RepositoryRpm<'_>]) -> Result<Vec<u8>> {
+    document("otherdata", &[("xmlns", OTHER)], rpms, |xml, rpm| {
+        named(xml, rpm, |xml| {
+            for entry in &rpm.package.changelog {
+                let date = entry.date.to_string();
+                let author = clean(&entry.author);
+                xml.create_element("changelog")
+                    .with_attribute(("author", author.as_str()))
+                    .with_attribute(("date", date.as_str()))
+                    .write_text_content(BytesText::new(&clean(&entry.text)))?;
+            }
+            Ok(())
+        })
+    })
+}
+
+fn document(
+    root: &str,
+    spaces: &[(&str, &str)],
+    rpms: &[RepositoryRpm<'_>],
+    mut each: impl FnMut(&mut Xml, &RepositoryRpm<'_>) -> Written,
+) -> Result<Vec<u8>> {
+    let count = rpms.len().to_string();
+    self::root(root, spaces.iter().copied().chain([("packages", count.as_str())]), |xml| {
+        rpms.iter().try_for_each(|rpm| each(xml, rpm))
+    })
+}
+
+/// A document with the single root element `name`.
+pub(super) fn root<'a>(
+    name: &str,
+    attributes: impl Iterator<Item = (&'a str, &'a str)>,
+    content: impl FnOnce(&mut Xml) -> Written,
+) -> Result<Vec<u8>> {
+    let mut xml = Writer::new_with_indent(Vec::new(), b' ', 1);
+    let declaration = Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None));
+    xml.write_event(declaration).map_err(write_fault)?;
+    let element = attributes.fold(xml.create_element(name), |e, a| e.with_attribute(a));
+    element.write_inner_content(content).map_err(write_fault)?;
+    let mut bytes = xml.into_inner();
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn write_fault(error: io::Error) -> Error {
+    Error::bug("cannot write an index").cause(error)
+}
+
+fn primary_package(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
+    let RepositoryRpm { package, path, size, sha256 } = rpm;
+    text(xml, "name", &package.name)?;
+    text(xml, "arch", &package.arch)?;
+    version(xml, package)?;
+    xml.create_element("checksum")
+        .with_attribute(("type", "sha256"))
+        .with_attribute(("pkgid", "YES"))
+        .write_text_content(BytesText::new(sha256))?;
+    text(xml, "summary", &package.summary)?;
+    text(xml, "description", &package.description)?;
+    text(xml, "packager", &package.packager)?;
+    text(xml, "url", &package.url)?;
+    let built = package.build_time.to_string();
+    xml.create_element("time")
+        .with_attribute(("file", built.as_str()))
+        .with_attribute(("build", built.as_str()))
+        .write_empty()?;
+    let [size, installed, archive] =
+        [*size, package.installed_size, package.archive_size].map(|size| size.to_string());
+    xml.create_element("size")
+        .with_attribute(("package", size.as_str()))
+        .with_attribute(("installed", installed.as_str()))
+        .with_attribute(("archive", archive.as_str()))
+        .write_empty()?;
+    xml.create_element("location").with_attribute(("href", *path)).write_empty()?;
+    xml.create_element("format").write_inner_content(|xml| format(xml, package)).map(drop)
+}
+
+fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
+    text(xml, "rpm:license", &package.license)?;
+    text(xml, "rpm:vendor", &package.vendor)?;
+    text(xml, "rpm:group", &package.group)?;
+    text(xml, "rpm:buildhost", &package.build_host)?;
+    text(xml, "rpm:sourcerpm", &package.source_rpm)?;
+    let [start, end] = [package.header_start, package.header_end].map(|at| at.to_string());
+    xml.create_element("rpm:header-range")
+        .with_attribute(("start", start.as_str()))
+        .with_attribute(("end", end.as_str()))
+        .write_empty()?;
+    for list in &package.lists.0 {
+        let name = format!("rpm:{}", list.kind);
+        xml.create_element(name.as_str())
+            .write_inner_content(|xml| list.entries.iter().try_for_each(|d| dependency(xml, d)))?;
+    }
+    for file in package.files.iter().filter(|file| is_primary(&file.path)) {
+        file_element(xml, file.kind, &file.path)?;
+    }
+    Ok(())
+}
+
+fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
+    let mut entry =
+        xml.create_element("rpm:entry").with_attribute(("name", dependency.name.as_str()));
+    if let Some((sign, evr)) = &dependency.bound {
+        entry = entry
+            .with_attribute(("flags", sign.as_str()))
+            .with_attribute(("epoch", evr.epoch.as_str()))
+            .with_attribute(("ver", evr.version.as_str()));
+        if let Some(release) = &evr.release {
+            entry = entry.with_attribute(("rel", release.as_str()));
+        }
+    }
+    if dependency.pre {
+        entry = entry.with_attribute(("pre", "1"));
+    }
+    entry.write_empty().map(drop)
+}
+
+/// The element of a package, by its id, in the lists beside `primary`.
+fn named(
+    xml: &mut Xml,
+    rpm: &RepositoryRpm<'_>,
+    content: impl FnOnce(&mut Xml) -> Written,
+) -> Written {
+    let package = rpm.package;
+    xml.create_element("package")
+        .with_attribute(("pkgid", rpm.sha256))
+        .with_attribute(("name", package.name.as_str()))
+        .with_attribute(("arch", package.arch.as_str()))
+        .write_inner_content(|xml| {
+            version(xml, package)?;
+            content(xml)
+        })
+        .map(drop)
+}
+
+fn version(xml: &mut Xml, package: &RpmPackage) -> Written {
+    let epoch = package.epoch.to_string();
+    xml.create_element("version")
+        .with_attribute(("epoch", epoch.as_str()))
+        .with_attribute(("ver", package.version.as_str()))
+        .with_attribute(("rel", package.release.as_str()))
+        .write_empty()
+        .map(drop)
+}
+
+fn file_element(xml: &mut Xml, kind: FileKind, path: &str) -> Written {
+    let element = xml.create_element("file");
+    let element = match kind {
+        FileKind::Plain => element,
+        FileKind::Dir => element.with_attribute(("type", "dir")),
+        FileKind::Ghost => element.with_attribute(("type", "ghost")),
+    };
+    element.write_text_content(BytesText::new(path)).map(drop)
+}
+
+pub(super) fn text(xml: &mut Xml, name: &str, content: &str) -> Written {
+    xml.create_element(name).write_text_content(BytesText::new(&clean(content))).map(drop)
+}
+
+fn clean(text: &str) -> String {
+    text.chars().filter(|c| is_xml(*c)).collect()
+}

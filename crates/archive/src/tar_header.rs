@@ -1,0 +1,190 @@
+//! The headers of tar archives; their byte table is in [`crate::tar`].
+
+use std::ops::{Range, RangeInclusive};
+
+use tar::{EntryType, Header};
+
+use crate::member;
+use crate::tar_number::number;
+use rockpack_core::error::{Error, Result};
+
+/// Unit of headers and padding, in bytes.
+pub(super) const BLOCK: usize = 512;
+
+/// The largest size that a member may announce, in bytes, so that sums of sizes stay in range.
+pub(super) const SIZE_MAX: u64 = (1 << 56) - 1;
+
+/// The rules for reading an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// dpkg's rules for the data of a package: GNU's long names, and no other members about members.
+    Dpkg,
+    /// GNU tar's rules for the control files of a package: also volume labels, and pax records, where a later
+    /// record overrides earlier ones and long names.
+    Control,
+    /// The rules for archives of artifacts: the members of GNU tar, without any irregularity.
+    Strict,
+}
+
+/// The checked numbers of a header: name, position and range of values.
+const NUMBERS: [(&str, Range<usize>, RangeInclusive<i128>); 4] = [
+    ("user", USER, 0..=U32_MAX),
+    ("group", GROUP, 0..=U32_MAX),
+    ("size", SIZE, 0..=SIZE_MAX as i128),
+    ("time", TIME, I64_MIN..=I64_MAX),
+];
+
+const MODE: Range<usize> = 100..108;
+const USER: Range<usize> = 108..116;
+const GROUP: Range<usize> = 116..124;
+pub(super) const SIZE: Range<usize> = 124..136;
+const TIME: Range<usize> = 136..148;
+
+const U32_MAX: i128 = u32::MAX as i128;
+const I64_MIN: i128 = i64::MIN as i128;
+const I64_MAX: i128 = i64::MAX as i128;
+
+/// The type of a volume label (`tar --label`).
+const VOLUME_LABEL: u8 = b'V';
+
+/// The name of the archive in messages.
+pub(super) const ARCHIVE: &str = "tar archive";
+
+/// A member, without its content.
+#[derive(Debug)]
+pub struct TarMember {
+    /// The name, from the header or an earlier member, as stored.
+    pub name: String,
+    /// The target of a link; empty for other members.
+    pub target: String,
+    /// The member type.
+    pub kind: EntryType,
+    /// Bytes of content.
+    pub size: u64,
+    /// Whether a pax record gives the member file capabilities.
+    pub has_capabilities: bool,
+    /// The header; its name, link name and size are overridden by the fields here.
+    pub header: Box<Header>,
+    /// Offset of the header in the archive, in bytes.
+    pub start: u64,
+}
+
+impl TarMember {
+    /// The permission bits, with the three special ones.
+    pub fn mode(&self) -> Result<u32> {
+        let mode = self.header.mode().map_err(|_| self.fault("has no mode"))?;
+        Ok(mode & 0o7777)
+    }
+
+    /// The permission bits as dpkg sees them: the low bits of the number, or 0 if the field is no number.
+    pub fn lenient_mode(&self) -> u32 {
+        let mode = number(self.field(MODE)).unwrap_or_default();
+        u32::try_from(mode & 0o7777).unwrap_or_default()
+    }
+
+    /// The modification time, in seconds since 1970; 0 for earlier times.
+    pub fn time(&self) -> u64 {
+        let time = number(self.field(TIME)).unwrap_or_default();
+        u64::try_from(time).unwrap_or_default()
+    }
+
+    /// The user and the group: a name, or a number if there is no name. If name and number disagree about
+    /// `root`, both: `name (number)`.
+    pub fn owners(&self) -> [String; 2] {
+        [(USER, 265..297), (GROUP, 297..329)].map(|(id, name)| {
+            let id = number(self.field(id)).unwrap_or_default();
+            let name = String::from_utf8_lossy(&cut(self.field(name))).into_owned();
+            match (name.as_str(), id) {
+                ("root", 0) => name,
+                ("", id) => id.to_string(),
+                (other, id) if id != 0 && other != "root" => name,
+                (other, id) => format!("{other} ({id})"),
+            }
+        })
+    }
+
+    fn field(&self, place: Range<usize>) -> &[u8] {
+        self.header.as_bytes().get(place).unwrap_or_default()
+    }
+
+    /// Makes an error about the header.
+    pub fn fault(&self, message: &str) -> Error {
+        member::fault(ARCHIVE, self.start, message)
+    }
+
+    /// Whether the member is a volume label.
+    pub fn is_label(&self) -> bool {
+        is_label(&self.header)
+    }
+
+    /// Makes an error for a member type that is refused.
+    pub fn unsupported(&self, message: impl Into<String>) -> Error {
+        Error::unsupported(message).structure(member::structure(ARCHIVE, self.start))
+    }
+}
+
+/// Whether the header belongs to a volume label instead of a file.
+pub(super) fn is_label(header: &Header) -> bool {
+    header.entry_type().as_byte() == VOLUME_LABEL
+}
+
+/// Reads the header and the size in a block, and checks sum and numbers. Like GNU tar, it ignores invalid
+/// modes, owners and times unless they are blank, and accepts sums of signed bytes.
+pub(super) fn check(block: &[u8; BLOCK], start: u64, dialect: Dialect) -> Result<(Header, u64)> {
+    let stated = number_at(block, 148..156).ok_or_else(|| fault(start, "has no checksum"))?;
+    let is_lenient = dialect == Dialect::Control;
+    let is_sum = stated == sum_of(block, i128::from)
+        || is_lenient && stated == sum_of(block, |byte| byte.cast_signed().into());
+    if !is_sum {
+        return Err(fault(start, "has a wrong checksum"));
+    }
+    if is_lenient && is_blank(&block[MODE]) {
+        return Err(fault(start, "has no mode"));
+    }
+    for (name, place, possible) in NUMBERS {
+        let is_passed_over =
+            is_lenient && place != SIZE && !is_blank(block.get(place.clone()).unwrap_or_default());
+        let is_possible = number_at(block, place).is_some_and(|number| possible.contains(&number));
+        if !is_passed_over && !is_possible {
+            return Err(fault(start, &format!("has a {name} that no system has")));
+        }
+    }
+    let size = number_at(block, SIZE).and_then(|size| u64::try_from(size).ok());
+    let mut header = Header::new_old();
+    header.as_mut_bytes().copy_from_slice(block);
+    Ok((header, size.ok_or_else(|| fault(start, "has no size"))?))
+}
+
+fn number_at(block: &[u8; BLOCK], place: Range<usize>) -> Option<i128> {
+    number(block.get(place).unwrap_or_default())
+}
+
+/// The sum of the bytes, with blanks for the checksum.
+fn sum_of(block: &[u8; BLOCK], value: fn(u8) -> i128) -> i128 {
+    let bytes = (0..BLOCK).filter(|i| !(148..156).contains(i)).map(|i| value(block[i]));
+    bytes.sum::<i128>() + 8 * i128::from(b' ')
+}
+
+/// Whether GNU tar fails on a number field because it is blank, also behind a NUL.
+fn is_blank(field: &[u8]) -> bool {
+    field.strip_prefix(&[0]).unwrap_or(field).iter().all(|byte| *byte == b' ')
+}
+
+/// The name in a header, with ustar's prefix.
+pub(super) fn name_in(header: &Header) -> Vec<u8> {
+    let bytes = header.as_bytes();
+    let name = cut(&header.as_old().name);
+    let is_ustar = bytes.get(257..263) == Some(b"ustar\0");
+    let prefix = cut(bytes.get(345..500).unwrap_or_default());
+    if is_ustar && !prefix.is_empty() { [&prefix, &b"/"[..], &name].concat() } else { name }
+}
+
+/// The bytes in front of the first NUL.
+pub(super) fn cut(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().copied().take_while(|byte| *byte != 0).collect()
+}
+
+/// Makes an error at a byte of the archive.
+pub(super) fn fault(at: u64, message: &str) -> Error {
+    member::fault(ARCHIVE, at, message)
+}

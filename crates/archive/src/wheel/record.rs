@@ -1,0 +1,303 @@
+//! RECORD: the members of a wheel with their digests.
+//!
+//! A row is `path,algorithm=digest,size`, in CSV as Python's `csv` module writes it: a field with a comma, a
+//! quotation mark or a line break is quoted, and quotation marks inside it are doubled.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use derive_more::Display;
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
+
+use rockpack_core::error::{Error, Result};
+
+/// The name of the file in messages.
+const WHAT: &str = "RECORD";
+
+/// The members that a RECORD lists.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Record {
+    /// The rows by path, each once.
+    pub rows: BTreeMap<String, RecordRow>,
+}
+
+/// The row of a member.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RecordRow {
+    /// The digest; `None` if RECORD gives none.
+    pub digest: Option<RecordDigest>,
+    /// Size in bytes; `None` if RECORD gives none.
+    pub size: Option<u64>,
+}
+
+/// A digest as written in RECORD.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordDigest {
+    /// The hash function.
+    pub hash: HashName,
+    /// The bytes of the digest.
+    pub bytes: Vec<u8>,
+}
+
+/// A hash function that RECORD may use: SHA-256 or a stronger one that `hashlib` always has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+pub enum HashName {
+    /// SHA-256.
+    #[display("sha256")]
+    Sha256,
+    /// SHA-384.
+    #[display("sha384")]
+    Sha384,
+    /// SHA-512.
+    #[display("sha512")]
+    Sha512,
+}
+
+impl HashName {
+    const ALL: [Self; 3] = [Self::Sha256, Self::Sha384, Self::Sha512];
+
+    /// A hasher without any input yet.
+    pub fn hasher(self) -> RecordHasher {
+        match self {
+            Self::Sha256 => RecordHasher::Sha256(Sha256::new()),
+            Self::Sha384 => RecordHasher::Sha384(Sha384::new()),
+            Self::Sha512 => RecordHasher::Sha512(Sha512::new()),
+        }
+    }
+
+    fn len(self) -> usize {
+        match self {
+            Self::Sha256 => 32,
+            Self::Sha384 => 48,
+            Self::Sha512 => 64,
+        }
+    }
+}
+
+/// A hasher of a member, for the function in RECORD.
+#[derive(Debug, Clone)]
+pub enum RecordHasher {
+    /// The hasher of SHA-256.
+    Sha256(Sha256),
+    /// The hasher of SHA-384.
+    Sha384(Sha384),
+    /// The hasher of SHA-512.
+    Sha512(Sha512),
+}
+
+impl RecordHasher {
+    /// Hashes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sha256(hasher) => hasher.update(bytes),
+            Self::Sha384(hasher) => hasher.update(bytes),
+            Self::Sha512(hasher) => hasher.update(bytes),
+        }
+    }
+
+    /// The digest of all bytes.
+    pub fn finish(self) -> Vec<u8> {
+        match self {
+            Self::Sha256(hasher) => hasher.finalize().to_vec(),
+            Self::Sha384(hasher) => hasher.finalize().to_vec(),
+            Self::Sha512(hasher) => hasher.finalize().to_vec(),
+        }
+    }
+}
+
+impl Record {
+    /// Parses RECORD. A path twice is refused.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            Error::malformed("is not UTF-8").structure(WHAT).offset(error.valid_up_to() as u64)
+        })?;
+        let mut rows = BTreeMap::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let at = (text.len() - rest.len()) as u64;
+            let (fields, after) = csv_row(rest).map_err(|why| fault_at(at, why))?;
+            rest = after;
+            let (path, row) = row(&fields).map_err(|why| fault_at(at, why))?;
+            if let Some(path) = rows.insert(path.clone(), row).map(|_| path) {
+                return Err(fault_at(at, format!("has {path} twice")));
+            }
+        }
+        Ok(Self { rows })
+    }
+}
+
+impl RecordRow {
+    /// A row with the SHA-256 of a member.
+    pub fn of(sha256: &[u8; 32], size: u64) -> Self {
+        let digest = RecordDigest { hash: HashName::Sha256, bytes: sha256.to_vec() };
+        Self { digest: Some(digest), size: Some(size) }
+    }
+
+    /// The line of the member at `path`.
+    pub fn line(&self, path: &str) -> String {
+        let digest = self
+            .digest
+            .as_ref()
+            .map(|digest| format!("{}={}", digest.hash, URL_SAFE_NO_PAD.encode(&digest.bytes)));
+        let size = self.size.map(|size| size.to_string());
+        let path = if path.contains([',', '"', '\r', '\n']) {
+            format!("\"{}\"", path.replace('"', "\"\""))
+        } else {
+            path.to_owned()
+        };
+        format!("{path},{},{}\n", digest.unwrap_or_default(), size.unwrap_or_default())
+    }
+}
+
+fn fault_at(at: u64, why: impl Into<String>) -> Error {
+    Error::malformed(why).structure(WHAT).offset(at)
+}
+
+/// Parses the fields of a row into its path and values.
+fn row(fields: &[String]) -> std::result::Result<(String, RecordRow), String> {
+    let [path, digest, size] = fields else {
+        return Err(format!("has a row of {} fields, and rows have three", fields.len()));
+    };
+    if path.is_empty() {
+        return Err("has a row without a path".to_owned());
+    }
+    let digest = match digest.as_str() {
+        "" => None,
+        digest => Some(record_digest(digest).map_err(|why| format!("has for {path} {why}"))?),
+    };
+    let size = match size.as_str() {
+        "" => None,
+        size if size.bytes().all(|byte| byte.is_ascii_digit()) => size.parse().ok(),
+        _ => None,
+    };
+    if size.is_none() && !fields.iter().skip(2).all(String::is_empty) {
+        return Err(format!("has for {path} a size that is no number"));
+    }
+    Ok((path.clone(), RecordRow { digest, size }))
+}
+
+fn record_digest(text: &str) -> std::result::Result<RecordDigest, String> {
+    let (name, digest) =
+        text.split_once('=').ok_or("a digest without the name of its hash function")?;
+    let hash =
+        HashName::ALL.into_iter().find(|hash| hash.to_string() == name).ok_or_else(|| {
+            format!(
+                "a digest by {name}; sha256, sha384 and sha512 are the ones that wheels may have"
+            )
+        })?;
+    let decoded = URL_SAFE_NO_PAD.decode(digest).ok().filter(|bytes| bytes.len() == hash.len());
+    let bytes = decoded.ok_or_else(|| {
+        let is_hex =
+            digest.len() == 2 * hash.len() && digest.bytes().all(|b| b.is_ascii_hexdigit());
+        let form = if is_hex { "in hexadecimal, not" } else { "that is no" };
+        format!("a {hash} {form} url-safe base64 without padding")
+    })?;
+    Ok(RecordDigest { hash, bytes })
+}
+
+/// The fields of a row.
+const FIELDS: usize = 3;
+
+/// The fields of the first row of a text, and what follows it.
+fn csv_row(text: &str) -> std::result::Result<(Vec<String>, &str), &'static str> {
+    let mut fields = Vec::new();
+    let mut rest = text;
+    loop {
+        let (field, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted_field(quoted)?,
+            None => {
+                let end = rest.find([',', '\r', '\n']).unwrap_or(rest.len());
+                let (field, after) = rest.split_at(end);
+                (field.to_owned(), after)
+            }
+        };
+        fields.push(field);
+        if fields.len() > FIELDS {
+            return Err("has more than a path, a digest and a size");
+        }
+        rest = match after.strip_prefix(',') {
+            Some(next) => next,
+            None => {
+                let line_end = after.strip_prefix('\r').unwrap_or(after);
+                let next_row = line_end.strip_prefix('\n').unwrap_or(line_end);
+                let is_end = next_row.len() < after.len() || after.is_empty();
+                return if is_end {
+                    Ok((fields, next_row))
+                } else {
+                    Err("has bytes behind a quoted field")
+                };
+            }
+        };
+    }
+}
+
+/// A field without its opening quotation mark, and the text behind its closing one.
+fn quoted_field(text: &str) -> std::result::Result<(String, &str), &'static str> {
+    let mut field = String::new();
+    let mut rest = text;
+    loop {
+        let (part, after) = rest.split_once('"').ok_or("has a quoted field without an end")?;
+        field.push_str(part);
+        match after.strip_prefix('"') {
+            Some(next) => {
+                field.push('"');
+                rest = next;
+            }
+            None => return Ok((field, after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMPTY: &str = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
+
+    #[test]
+    fn rows_come_back_as_they_were() {
+        for path in ["a/b.py", "a,b", "a\"b\".py", "a\nb", "ü"] {
+            let row = RecordRow::of(&[7; 32], 12);
+            let text = row.line(path);
+            let record = Record::parse(text.as_bytes()).unwrap();
+            assert_eq!(record.rows.get(path), Some(&row), "{text}");
+        }
+        let bare = RecordRow::default().line("x.dist-info/RECORD");
+        assert_eq!(bare, "x.dist-info/RECORD,,\n");
+        assert_eq!(Record::parse(bare.as_bytes()).unwrap().rows.len(), 1);
+    }
+
+    #[test]
+    fn forms_of_other_writers_are_read() {
+        let text = format!("a,{EMPTY},0\r\n\"b\",,\r\nc,,7");
+        let record = Record::parse(text.as_bytes()).unwrap();
+        let digest = record.rows["a"].digest.clone().unwrap();
+        assert_eq!(digest.bytes, HashName::Sha256.hasher().finish());
+        assert_eq!(record.rows["b"], RecordRow::default());
+        assert_eq!(record.rows["c"].size, Some(7));
+    }
+
+    #[test]
+    fn what_is_no_row_is_refused() {
+        let hex = format!("a,sha256={},0\n", "0".repeat(64));
+        assert!(Record::parse(hex.as_bytes()).unwrap_err().in_full().contains("in hexadecimal"));
+        for text in [
+            "a,b\n",
+            "a,,0,x\n",
+            ",,0\n",
+            "a,,0\n\nb,,0\n",
+            "a,md5=x,0\n",
+            "a,sha256,0\n",
+            "a,sha256=x,0\n",
+            "a,,-1\n",
+            "a,,1x\n",
+            "\"a,,0\n",
+            "\"a\"b,,0\n",
+            "a,,0\na,,0\n",
+        ] {
+            assert!(Record::parse(text.as_bytes()).is_err(), "{text}");
+        }
+        assert!(Record::parse(b"\xff,,0\n").is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! Requirements, as `Requires-Dist` has them.
+//!
+//! ```text
+//! name [extras] (versions) ; marker
+//! name [extras] @ URL ; marker
+//! torch-device-gfx942 == 2.9.0+rocm7.1; extra == "device-gfx942"
+//! ```
+//!
+//! Source: the specification of dependency specifiers (PEP 508). Versions follow PEP 440. Markers are parsed
+//! but not evaluated, because they depend on the user's machine; only the extras in their comparisons are
+//! returned.
+
+use pep440_rs::{Operator, Version, VersionSpecifiers};
+
+use super::marker;
+use super::name::normalized;
+use rockpack_core::error::{Error, Result};
+
+/// Most bytes of a requirement: what is read of it takes many times as much.
+const LONGEST: usize = 64 << 10;
+
+/// A distribution that another one needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requirement {
+    /// The normalized name.
+    pub project: String,
+    /// The requested extras of the distribution, by their normalized names.
+    pub extras: Vec<String>,
+    /// The accepted versions; empty means any.
+    pub versions: VersionSpecifiers,
+    /// The condition of the requirement.
+    pub condition: Condition,
+    /// The condition as it is written; empty if the requirement always applies.
+    pub marker: String,
+}
+
+/// The condition of a requirement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// Applies always.
+    Always,
+    /// Applies if this extra is requested; the name is normalized.
+    Extra(String),
+    /// Applies if a more complex marker holds, which compares with these extras.
+    Marker(Vec<String>),
+}
+
+impl Condition {
+    /// The extras in the condition.
+    pub fn extras(&self) -> &[String] {
+        match self {
+            Self::Always => &[],
+            Self::Extra(extra) => std::slice::from_ref(extra),
+            Self::Marker(extras) => extras,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Some(Self::Always);
+        }
+        let comparisons = marker::comparisons(text)?;
+        if let [one] = comparisons.as_slice()
+            && let Some(extra) = one.extra()
+        {
+            return Some(Self::Extra(normalized(extra)));
+        }
+        let extras = comparisons.iter().filter_map(|it| it.extra()).map(normalized).collect();
+        Some(Self::Marker(extras))
+    }
+}
+
+impl Requirement {
+    /// Parses the value of `Requires-Dist`.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text.len() > LONGEST {
+            let message = format!("a requirement has {} bytes, more than {LONGEST}", text.len());
+            return Err(Error::malformed(message));
+        }
+        let (name, rest) =
+            name(text.trim()).ok_or_else(|| no_requirement(text, "it begins with no name"))?;
+        let (extras, rest) =
+            extras(rest).ok_or_else(|| no_requirement(text, "its extras are no names"))?;
+        let (bounds, marker) = match rest.strip_prefix('@') {
+            // A URL may contain a semicolon.
+            Some(rest) => {
+                let rest = rest.trim_start();
+                let (url, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+                let marker = after.trim_start();
+                if url.is_empty() || !marker.is_empty() && !marker.starts_with(';') {
+                    return Err(no_requirement(text, "it has no URL behind @"));
+                }
+                ("", marker.strip_prefix(';'))
+            }
+            None => match rest.split_once(';') {
+                Some((bounds, marker)) => (bounds, Some(marker)),
+                None => (rest, None),
+            },
+        };
+        let versions =
+            versions(bounds.trim()).map_err(|cause| no_requirement(text, &cause.to_string()))?;
+        let parsed = match marker {
+            Some(marker) if marker.trim().is_empty() => None,
+            marker => Condition::parse(marker.unwrap_or_default()),
+        };
+        let marker = marker.unwrap_or_default().trim().to_owned();
+        let condition =
+            parsed.ok_or_else(|| no_requirement(text, "no marker follows the semicolon"))?;
+        Ok(Self { project: normalized(name), extras, versions, condition, marker })
+    }
+
+    /// The only accepted version, if the specifier is a single `== VERSION`.
+    pub fn exact(&self) -> Option<&Version> {
+        match &*self.versions {
+            [one] if *one.operator() == Operator::Equal => Some(one.version()),
+            _ => None,
+        }
+    }
+
+    /// Whether the requirement accepts `version`.
+    pub fn takes(&self, version: &Version) -> bool {
+        self.versions.contains(version)
+    }
+}
+
+fn no_requirement(text: &str, reason: &str) -> Error {
+    let text = text.escape_debug();
+    Error::malformed(format!("`{text}` is no requirement of a Python package: {reason}"))
+}
+
+/// A name at the start of `text`, and the text behind it. Names begin and end with a letter or a digit.
+pub(super) fn name(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
+    let (name, rest) = text.split_at(end.unwrap_or(text.len()));
+    let has_ends = name.starts_with(is_ascii_alphanumeric) && name.ends_with(is_ascii_alphanumeric);
+    has_ends.then(|| (name, rest.trim_start()))
+}
+
+fn is_ascii_alphanumeric(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+}
+
+/// The names in optional brackets at the start of `text`, and the text behind them.
+fn extras(text: &str) -> Option<(Vec<String>, &str)> {
+    let Some(inside) = text.strip_prefix('[') else { return Some((Vec::new(), text)) };
+    let (inside, rest) = inside.split_once(']')?;
+    let names = match inside.trim() {
+        "" => Some(Vec::new()),
+        inside => inside.split(',').map(extra).collect(),
+    };
+    Some((names?, rest.trim_start()))
+}
+
+fn extra(text: &str) -> Option<String> {
+    let (name, rest) = name(text.trim())?;
+    rest.is_empty().then(|| normalized(name))
+}
+
+/// Parses the versions in `text`, which may be in parentheses.
+fn versions(text: &str) -> Result<VersionSpecifiers, pep440_rs::VersionSpecifiersParseError> {
+    let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    let list = inner.unwrap_or(text).trim_end();
+    // pip takes a comma behind the last one.
+    list.strip_suffix(',').filter(|list| !list.trim().is_empty()).unwrap_or(list).parse()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let Requirement { project, extras, versions, condition, .. } =
+            Requirement::parse(text).unwrap();
+        let condition = match condition {
+            Condition::Always => String::new(),
+            Condition::Extra(extra) => format!("; {extra}"),
+            Condition::Marker(extras) => format!("; marker {extras:?}"),
+        };
+        format!("{project}{extras:?} {versions}{condition}")
+    }
+
+    #[test]
+    fn requirements_of_all_forms_are_read() {
+        for (text, expected) in [
+            ("numpy", "numpy[] "),
+            ("Two.Pkg", "two-pkg[] "),
+            ("Typing.Extensions>=4,<5", "typing-extensions[] >=4, <5"),
+            ("flatbuffers (>=1.0)", "flatbuffers[] >=1.0"),
+            ("a[x,Y_z] (==1.0)", r#"a["x", "y-z"] ==1.0"#),
+            ("a [] == 1.0+rocm7.1", "a[] ==1.0+rocm7.1"),
+            ("a === 1.0", "a[] ===1.0"),
+            ("a (>1, <3,)", "a[] >1, <3"),
+            ("a==1.0;extra=='Device_gfx942'", "a[] ==1.0; device-gfx942"),
+            ("a == 1.0 ; \"device-all\" == extra", "a[] ==1.0; device-all"),
+            ("x @ https://example.org/x;y.whl#a ; extra=='A.b'", "x[] ; a-b"),
+            ("x@https://example.org/x.whl", "x[] "),
+            ("a; extra == 'x' and os_name == 'nt'", r#"a[] ; marker ["x"]"#),
+            ("r[libraries]==7.1; python_version > '3.8'", r#"r["libraries"] ==7.1; marker []"#),
+            (
+                "y; (python_version>'3' and 'a' == extra) or (extra == \"b\")",
+                r#"y[] ; marker ["a", "b"]"#,
+            ),
+            ("z; platform_machine == 'extra == \"no\"'", "z[] ; marker []"),
+            ("z; extra != 'x'", "z[] ; marker []"),
+            ("z; sys_platform not in 'a b' or os.name in 'c'", "z[] ; marker []"),
+        ] {
+            assert_eq!(written(text), expected, "{text}");
+        }
+        let marker = |text| Requirement::parse(text).unwrap().marker;
+        assert_eq!(marker("a == 1 ; (os_name == 'nt') "), "(os_name == 'nt')");
+        assert_eq!(marker("x @ https://example.org/x;y.whl ; extra == 'b'"), "extra == 'b'");
+        assert_eq!(marker("a[b]"), "");
+    }
+
+    #[test]
+    fn what_is_no_requirement_is_refused() {
+        for text in [
+            "",
+            ";",
+            "== 1",
+            "x[y",
+            "x[!]",
+            "x[a,]",
+            "x === ",
+            "x (>=1",
+            "é",
+            "x y",
+            "-x",
+            "foo- == 1",
+            "a @",
+            "a @ url marker",
+            "a;",
+            "a == 1; nonsense",
+            "a; extra == 'cut",
+            "a; extra = 'x'",
+            "a; (extra == 'x'",
+            "a; extra == 'x')",
+            "a; extra == 'x' and",
+            "a; extra == 'x' extra == 'y'",
+            "a; extra == é",
+            "a == abc",
+            "a ,",
+            "a >1,,",
+        ] {
+            assert!(Requirement::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn one_version_is_exact() {
+        assert_eq!(exact_version("x == 1.0"), Some("1.0".to_owned()));
+        for text in ["x == 1.0.*", "x >= 1.0", "x", "x == 1.0, != 2", "x === 1.0"] {
+            assert_eq!(exact_version(text), None, "{text}");
+        }
+        let pin = Requirement::parse("x == 1.0").unwrap();
+        assert!(pin.takes(&"1.0+rocm7.1".parse().unwrap()));
+    }
+
+    fn exact_version(text: &str) -> Option<String> {
+        Requirement::parse(text).unwrap().exact().map(ToString::to_string)
+    }
+}

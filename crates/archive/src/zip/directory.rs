@@ -1,0 +1,118 @@
+//! The position of the central headers.
+
+use std::ops::Range;
+
+use super::fields::{Fields, IN_COMMENT, fault, has_records, several_disks};
+use super::{END, END_64, END_64_SIZE, END_SIZE, LOCATOR_64, LOCATOR_64_SIZE};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+
+/// The longest comment that an end record can have, in bytes.
+const COMMENT_MAX: u64 = 0xffff;
+
+/// The position and number of the central headers.
+pub(super) struct Directory {
+    pub range: Range<u64>,
+    pub count: u64,
+}
+
+/// The numbers of an end record: its disk, the disk of the first central header, the members on this disk and
+/// on all, the bytes of the central headers, and their offset.
+type Numbers = [u64; 6];
+
+/// The values of an end record that refer to the ZIP64 end record.
+const ELSEWHERE: Numbers = [0xffff, 0xffff, 0xffff, 0xffff, 0xffff_ffff, 0xffff_ffff];
+
+/// Finds the central headers through the end records.
+pub(super) fn directory(archive: &Content) -> Result<Directory> {
+    let end = find_end(archive)?;
+    let record: [u8; END_SIZE] = archive.read_array(end)?;
+    let mut fields = Fields::new(&record[4..]);
+    let [disk, start_disk, here, count] = [(); 4].map(|()| u64::from(fields.u16()));
+    let [size, offset] = [(); 2].map(|()| u64::from(fields.u32()));
+    let narrow = [disk, start_disk, here, count, size, offset];
+    let locator = end.checked_sub(LOCATOR_64_SIZE as u64);
+    let (end, numbers) = match locator {
+        Some(at) if archive.read_array::<4>(at)? == LOCATOR_64.to_le_bytes() => {
+            let (at, wide) = numbers_64(archive, at)?;
+            let mut pairs = narrow.iter().zip(&wide).zip(&ELSEWHERE);
+            if !pairs.all(|((own, wide), elsewhere)| own == wide || own == elsewhere) {
+                return Err(fault(archive, "end record", end, "contradicts the ZIP64 end record"));
+            }
+            (at, wide)
+        }
+        _ => (end, narrow),
+    };
+    let [disk, start_disk, here, count, size, offset] = numbers;
+    if disk != 0 || start_disk != 0 || here != count {
+        return Err(several_disks(archive, end));
+    }
+    if offset.checked_add(size) != Some(end) {
+        let message = "says that the central headers end elsewhere than in front of it";
+        let error = fault(archive, "end record", end, message);
+        return Err(error.hint("the archive is cut, or other bytes stand in front of it"));
+    }
+    Ok(Directory { range: offset..end, count })
+}
+
+/// The offset and the numbers of the ZIP64 end record whose locator is at `locator`.
+fn numbers_64(archive: &Content, locator: u64) -> Result<(u64, Numbers)> {
+    let found: [u8; LOCATOR_64_SIZE] = archive.read_array(locator)?;
+    let mut fields = Fields::new(&found[4..]);
+    let (disk, at, disks) = (fields.u32(), fields.u64(), fields.u32());
+    if disk != 0 || disks > 1 {
+        return Err(several_disks(archive, locator));
+    }
+    if at.checked_add(END_64_SIZE as u64) != Some(locator) {
+        let message = "does not lead to a ZIP64 end record right in front of it";
+        return Err(fault(archive, "ZIP64 locator", locator, message));
+    }
+    let record: [u8; END_64_SIZE] = archive.read_array(at)?;
+    let mut fields = Fields::new(&record);
+    let (magic, size) = (fields.u32(), fields.u64());
+    if magic != END_64 || size != END_64_SIZE as u64 - 12 {
+        return Err(fault(archive, "ZIP64 end record", at, "is none"));
+    }
+    fields.skip(4);
+    let [disk, start_disk] = [(); 2].map(|()| u64::from(fields.u32()));
+    let [here, count, size, offset] = [(); 4].map(|()| fields.u64());
+    Ok((at, [disk, start_disk, here, count, size, offset]))
+}
+
+/// Finds the end record, and returns its offset.
+fn find_end(archive: &Content) -> Result<u64> {
+    let last = archive.len().checked_sub(END_SIZE as u64).ok_or_else(|| no_end_record(archive))?;
+    let first = last.saturating_sub(COMMENT_MAX);
+    let tail =
+        archive.read_vec(first..archive.len(), END_SIZE as u64 + COMMENT_MAX, "end record")?;
+    let starts = (0..=usize::try_from(last - first).unwrap_or_default()).rev();
+    let Some(found) = starts.clone().find(|at| is_end(&tail, *at)) else {
+        let Some(at) = starts.clone().find(|at| has_magic_at(&tail, *at)) else {
+            return Err(no_end_record(archive));
+        };
+        let message = "has bytes behind its end record, or a comment that is cut off";
+        return Err(fault(archive, "end record", first + at as u64, message));
+    };
+    if tail.get(found + END_SIZE..).is_some_and(has_records) {
+        return Err(fault(archive, "end record", first + found as u64, IN_COMMENT));
+    }
+    Ok(first + found as u64)
+}
+
+/// Whether an end record begins at `at`, whose comment reaches to the end.
+fn is_end(tail: &[u8], at: usize) -> bool {
+    let Some(record) = tail.get(at..at + END_SIZE) else { return false };
+    let mut fields = Fields::new(record);
+    let magic = fields.u32();
+    fields.skip(16);
+    magic == END && usize::from(fields.u16()) + at + END_SIZE == tail.len()
+}
+
+fn no_end_record(archive: &Content) -> Error {
+    let error = Error::malformed("has no end record of a ZIP archive").structure("end record");
+    error.at(&archive.place(0)).hint("it is no ZIP archive, or was copied only in part")
+}
+
+fn has_magic_at(tail: &[u8], at: usize) -> bool {
+    tail.get(at..at + 4).is_some_and(|it| it == END.to_le_bytes())
+}

@@ -1,0 +1,429 @@
+//! The compressed streams inside packages: zstd, xz and gzip, and in packages of others lzma.
+//!
+//! rockpack writes single zstd frames (dpkg stops after the first) with a window of at most 128 MiB (rpm 4.18
+//! and dpkg 1.21 refuse window log 28), and multi-block xz streams. Both come from the multi-threaded
+//! encoders, whose output does not depend on the number of workers if there is at least one. zstd without
+//! workers gives other bytes and is never used. In this crate, only `formats::deb` writes gzip, in stored
+//! blocks. Readers refuse bytes after the end of a stream.
+//!
+//! The size of a payload is known before it is written, and zstd is told: window and tables are then no
+//! larger than the payload needs, for the writer and for everyone who installs it.
+
+use std::io::{self, BufRead, Read, Write};
+
+use liblzma::stream::{CONCATENATED, Check, MtStreamBuilder, Stream};
+
+use crate::error::{Error, Kind, Result};
+use crate::zstd_frame;
+pub use crate::zstd_frame::{Contexts, Effort};
+
+/// The largest zstd window that package managers in use accept (2^27 bytes).
+pub const WINDOW_LOG_MAX: u32 = 27;
+
+/// Memory that an xz decoder may use, in bytes: that of preset 9, with room.
+const XZ_DECODER_MEMORY: u64 = 128 << 20;
+
+/// Memory of a zstd job at level 9 with long-distance matching, in bytes: input, output and tables.
+const ZSTD_JOB_MEMORY: u64 = 96 << 20;
+
+/// Memory of a zstd job at level 13 and above, in bytes, where tables and jobs are larger.
+const ZSTD_JOB_MEMORY_HIGH: u64 = 288 << 20;
+
+/// The compression of a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// One zstd frame.
+    Zstd {
+        /// Compression level, 1 to 19; higher ones would cost users of both package managers too much memory.
+        level: i32,
+        /// Logarithm of the window size, at most [`WINDOW_LOG_MAX`].
+        window_log: u32,
+        /// Long-distance matching.
+        long: bool,
+    },
+    /// An xz stream of blocks.
+    Xz {
+        /// Compression preset, 0 to 9.
+        preset: u32,
+    },
+}
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self::Zstd { level: 9, window_log: WINDOW_LOG_MAX, long: true }
+    }
+}
+
+impl Compression {
+    /// The compression for package managers that cannot read zstd.
+    pub const XZ: Self = Self::Xz { preset: 6 };
+
+    /// The name in a deb's member (`data.tar.<name>`).
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Zstd { .. } => "zst",
+            Self::Xz { .. } => "xz",
+        }
+    }
+
+    /// The method that decodes the stream.
+    pub fn method(self) -> Method {
+        match self {
+            Self::Zstd { .. } => Method::Zstd,
+            Self::Xz { .. } => Method::Xz,
+        }
+    }
+
+    /// The level or preset, as in rpm's PAYLOADFLAGS.
+    pub fn level(self) -> i64 {
+        match self {
+            Self::Zstd { level, .. } => level.into(),
+            Self::Xz { preset } => preset.into(),
+        }
+    }
+
+    /// An upper bound of the memory that an encoder with `workers` threads takes, in bytes.
+    pub fn memory(self, workers: u32) -> u64 {
+        let workers = workers.max(1);
+        match self {
+            Self::Zstd { window_log, level, .. } => {
+                let job = if level < 13 { ZSTD_JOB_MEMORY } else { ZSTD_JOB_MEMORY_HIGH };
+                // The window, and per thread the input and output of a job (32 MiB each at level 9) and its
+                // tables; one job more is being filled.
+                (1 << window_log.min(63)) + (u64::from(workers) + 1) * job
+            }
+            Self::Xz { preset } => xz_builder(preset, workers).memusage(),
+        }
+    }
+
+    /// Refuses settings that package managers could not decode.
+    pub fn check(self) -> Result<()> {
+        match self {
+            Self::Zstd { level, window_log, .. } => {
+                if !(1..=19).contains(&level) {
+                    return Err(limit(format!("zstd level {level} is not from 1 to 19")));
+                }
+                if !(10..=WINDOW_LOG_MAX).contains(&window_log) {
+                    let message = format!("zstd window log {window_log} is not from 10 to 27");
+                    return Err(limit(message).hint("rpm 4.18 and dpkg 1.21 refuse larger windows"));
+                }
+            }
+            Self::Xz { preset } if preset > 9 => {
+                return Err(limit(format!("xz preset {preset} is not from 0 to 9")));
+            }
+            Self::Xz { .. } => {}
+        }
+        Ok(())
+    }
+}
+
+fn limit(message: String) -> Error {
+    Error::new(Kind::Limit, message)
+}
+
+/// Dictionary size of an xz preset, in bytes (liblzma's table).
+fn xz_dictionary(preset: u32) -> u64 {
+    match preset {
+        0 => 1 << 18,
+        1 => 1 << 20,
+        2 => 1 << 21,
+        3 | 4 => 1 << 22,
+        5 | 6 => 1 << 23,
+        7 => 1 << 24,
+        8 => 1 << 25,
+        _ => 1 << 26,
+    }
+}
+
+/// The threads of a compressor. The bytes do not depend on them.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    /// Number of threads, at least one.
+    pub count: u32,
+    /// Contexts that other compressors allocated and no longer need.
+    pub contexts: Contexts,
+}
+
+impl Workers {
+    /// `count` threads with contexts of their own.
+    pub fn new(count: u32) -> Self {
+        Self { count, contexts: Contexts::default() }
+    }
+}
+
+/// Compresses into a sink.
+pub struct Encoder<W: Write> {
+    inner: MethodEncoder<W>,
+}
+
+enum MethodEncoder<W: Write> {
+    Zstd(zstd_frame::FrameEncoder<W>),
+    Xz(liblzma::write::XzEncoder<W>),
+}
+
+impl<W: Write> Encoder<W> {
+    /// A compressor of exactly `size` bytes, on threads of its own.
+    pub fn new(sink: W, compression: Compression, threads: &Workers, size: u64) -> Result<Self> {
+        compression.check()?;
+        let workers = threads.count.max(1);
+        let started = match compression {
+            Compression::Zstd { level, window_log, long } => {
+                let settings = zstd_frame::FrameSettings { level, window_log, long, workers, size };
+                let contexts = threads.contexts.clone();
+                zstd_frame::FrameEncoder::new(sink, &settings, contexts).map(MethodEncoder::Zstd)
+            }
+            Compression::Xz { preset } => {
+                let stream = xz_builder(preset, workers).encoder().map_err(io::Error::from);
+                let encoder = |stream| liblzma::write::XzEncoder::new_stream(sink, stream);
+                stream.map(encoder).map(MethodEncoder::Xz)
+            }
+        };
+        let inner = started.map_err(|e| Error::io_unplaced("start the compressor", e))?;
+        Ok(Self { inner })
+    }
+
+    /// Changes the effort from here on. xz ignores it.
+    pub fn set_effort(&mut self, effort: Effort) -> io::Result<()> {
+        match &mut self.inner {
+            MethodEncoder::Zstd(encoder) => encoder.set_effort(effort),
+            MethodEncoder::Xz(_) => Ok(()),
+        }
+    }
+
+    /// Ends the stream and returns the sink.
+    pub fn finish(self) -> io::Result<W> {
+        match self.inner {
+            MethodEncoder::Zstd(encoder) => encoder.finish(),
+            MethodEncoder::Xz(encoder) => encoder.finish(),
+        }
+    }
+}
+
+/// The settings of an xz encoder. Blocks have three dictionaries, which is liblzma's default; it is set
+/// explicitly so that it never changes.
+fn xz_builder(preset: u32, workers: u32) -> MtStreamBuilder {
+    let mut builder = MtStreamBuilder::new();
+    builder
+        .preset(preset)
+        .check(Check::Crc64)
+        .block_size((xz_dictionary(preset) * 3).max(1 << 20))
+        .threads(workers);
+    builder
+}
+
+impl<W: Write> Write for Encoder<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match &mut self.inner {
+            MethodEncoder::Zstd(encoder) => encoder.write(buffer),
+            MethodEncoder::Xz(encoder) => encoder.write(buffer),
+        }
+    }
+
+    /// Does nothing: a flush of the compressor would end its block and change the bytes.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A compression method in a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Not compressed.
+    Stored,
+    /// gzip.
+    Gzip,
+    /// xz.
+    Xz,
+    /// zstd.
+    Zstd,
+    /// lzma, the predecessor of xz: read, and never written.
+    Lzma,
+}
+
+impl Method {
+    /// The method of a deb member's extension; the empty extension is [`Method::Stored`].
+    pub fn of_extension(extension: &str) -> Option<Self> {
+        Some(match extension {
+            "" => Self::Stored,
+            "gz" => Self::Gzip,
+            "xz" => Self::Xz,
+            "zst" => Self::Zstd,
+            "lzma" => Self::Lzma,
+            _ => return None,
+        })
+    }
+
+    /// The name in rpm's PAYLOADCOMPRESSOR.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stored => "identity",
+            Self::Gzip => "gzip",
+            Self::Xz => "xz",
+            Self::Zstd => "zstd",
+            Self::Lzma => "lzma",
+        }
+    }
+
+    /// The method of a value of rpm's PAYLOADCOMPRESSOR.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Stored, Self::Gzip, Self::Xz, Self::Zstd, Self::Lzma]
+            .into_iter()
+            .find(|method| method.name() == name)
+    }
+}
+
+/// Decompresses a source that holds one stream, or several, and nothing else.
+pub enum Decoder<R: BufRead> {
+    /// Copies bytes.
+    Stored(R),
+    /// Decodes gzip.
+    Gzip(flate2::bufread::GzDecoder<R>),
+    /// Decodes xz and lzma.
+    Xz(liblzma::bufread::XzDecoder<R>),
+    /// Decodes zstd.
+    Zstd(zstd::stream::read::Decoder<'static, R>),
+}
+
+impl<R: BufRead> Decoder<R> {
+    /// A decoder for `method`.
+    pub fn new(source: R, method: Method) -> Result<Self> {
+        Ok(match method {
+            Method::Stored => Self::Stored(source),
+            Method::Gzip => Self::Gzip(flate2::bufread::GzDecoder::new(source)),
+            Method::Xz => Self::Xz(xz_decoder(source, 0)?),
+            Method::Lzma => Self::Xz(lzma_decoder(source)?),
+            Method::Zstd => Self::Zstd(zstd_decoder(source)?.single_frame()),
+        })
+    }
+
+    /// A decoder for `method` that goes on with the next stream: like their tools, it takes consecutive zstd
+    /// frames or xz streams as one content.
+    pub fn of_streams(source: R, method: Method) -> Result<Self> {
+        match method {
+            Method::Xz => Ok(Self::Xz(xz_decoder(source, CONCATENATED)?)),
+            Method::Zstd => Ok(Self::Zstd(zstd_decoder(source)?)),
+            Method::Stored | Method::Gzip | Method::Lzma => Self::new(source, method),
+        }
+    }
+
+    /// Checks that the stream ended and that the source holds nothing behind it, and returns the source.
+    pub fn finish(mut self) -> Result<R> {
+        if self.read(&mut [0]).map_err(decoder_fault)? != 0 {
+            return Err(Error::malformed("bytes follow the end of the archive"));
+        }
+        let mut source = match self {
+            Self::Stored(source) => source,
+            Self::Gzip(decoder) => decoder.into_inner(),
+            Self::Xz(decoder) => decoder.into_inner(),
+            Self::Zstd(decoder) => decoder.finish(),
+        };
+        if !source.fill_buf().map_err(decoder_fault)?.is_empty() {
+            return Err(Error::malformed("bytes follow the end of the compressed stream"));
+        }
+        Ok(source)
+    }
+}
+
+fn xz_decoder<R: BufRead>(source: R, flags: u32) -> Result<liblzma::bufread::XzDecoder<R>> {
+    let stream = Stream::new_stream_decoder(XZ_DECODER_MEMORY, flags)
+        .map_err(|e| decoder_fault(e.into()))?;
+    Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
+}
+
+fn lzma_decoder<R: BufRead>(source: R) -> Result<liblzma::bufread::XzDecoder<R>> {
+    let stream =
+        Stream::new_lzma_decoder(XZ_DECODER_MEMORY).map_err(|e| decoder_fault(e.into()))?;
+    Ok(liblzma::bufread::XzDecoder::new_stream(source, stream))
+}
+
+fn zstd_decoder<R: BufRead>(source: R) -> Result<zstd::stream::read::Decoder<'static, R>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(source).map_err(decoder_fault)?;
+    decoder.window_log_max(WINDOW_LOG_MAX).map_err(decoder_fault)?;
+    Ok(decoder)
+}
+
+impl<R: BufRead> Read for Decoder<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Stored(source) => source.read(buffer),
+            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Xz(decoder) => decoder.read(buffer),
+            Self::Zstd(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+/// Makes an error for a failed read through a decoder.
+pub fn decoder_fault(source: io::Error) -> Error {
+    Error::from_io(source).unwrap_or_else(|source| {
+        let message = "cannot decode the compressed stream";
+        match source.kind() {
+            io::ErrorKind::UnexpectedEof => Error::truncated(message),
+            _ => Error::malformed(message),
+        }
+        .cause(source)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compressed(compression: Compression, workers: u32, chunk: usize, input: &[u8]) -> Vec<u8> {
+        let size = input.len() as u64;
+        let workers = Workers::new(workers);
+        let mut encoder = Encoder::new(Vec::new(), compression, &workers, size).unwrap();
+        for part in input.chunks(chunk) {
+            encoder.write_all(part).unwrap();
+            encoder.flush().unwrap();
+        }
+        encoder.finish().unwrap()
+    }
+
+    fn sample() -> Vec<u8> {
+        let mut state = 7u64;
+        let bytes = (0..6 << 20).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 60).to_le_bytes()[0]
+        });
+        bytes.collect()
+    }
+
+    #[test]
+    fn bytes_do_not_depend_on_workers_or_on_how_the_input_is_cut() {
+        let input = sample();
+        let quick = Compression::Zstd { level: 1, window_log: 23, long: true };
+        for compression in [quick, Compression::Xz { preset: 0 }] {
+            let expected = compressed(compression, 1, 1 << 20, &input);
+            for (workers, chunk) in [(2, 1 << 20), (3, 77_777)] {
+                let got = compressed(compression, workers, chunk, &input);
+                assert!(got == expected, "{compression:?} with {workers} workers");
+            }
+            let mut decoder = Decoder::new(&expected[..], compression.method()).unwrap();
+            let mut back = Vec::new();
+            decoder.read_to_end(&mut back).unwrap();
+            assert!(back == input);
+            decoder.finish().unwrap();
+        }
+    }
+
+    #[test]
+    fn bytes_behind_a_stream_are_refused() {
+        for compression in [Compression::default(), Compression::Xz { preset: 0 }] {
+            let mut bytes = compressed(compression, 1, 9, b"hello");
+            bytes.extend(bytes.clone());
+            let mut decoder = Decoder::new(&bytes[..], compression.method()).unwrap();
+            let mut back = Vec::new();
+            decoder.read_to_end(&mut back).unwrap();
+            assert_eq!(back, b"hello", "one stream is read");
+            assert!(decoder.finish().is_err());
+        }
+    }
+
+    #[test]
+    fn windows_that_package_managers_refuse_are_refused() {
+        let wide = Compression::Zstd { level: 9, window_log: 28, long: true };
+        assert_eq!(wide.check().unwrap_err().kind(), Kind::Limit);
+        assert!(Compression::Xz { preset: 10 }.check().is_err());
+    }
+}

@@ -1,0 +1,242 @@
+//! Metadata in the notes of a code object: its kernels, and the resources that they need.
+//!
+//! ```text
+//! PT_NOTE   per note: u32 name size | u32 descriptor size | u32 type | name | descriptor
+//!           name and descriptor each padded with zeros to a multiple of 4
+//! type 32   NT_AMDGPU_METADATA, name "AMDGPU\0": the descriptor is a MessagePack map
+//!           { "amdhsa.version": [major, minor], "amdhsa.target": str,
+//!             "amdhsa.kernels": [ { ".name": str, ".symbol": str, ".kernarg_segment_size": n,
+//!               ".group_segment_fixed_size": n, ".private_segment_fixed_size": n,
+//!               ".wavefront_size": n, ".sgpr_count": n, ".vgpr_count": n, ".agpr_count": n,
+//!               ".max_flat_workgroup_size": n, … } ] }
+//! ```
+//!
+//! Source: LLVM's AMDGPU guide ("Code Object V3 Metadata" and later); code objects of LLVM 17 and 19. The map
+//! is read as a stream, and fields that nobody needs are dropped: most of the 30 MB of a large kernel
+//! database are the arguments of kernels. Code objects of version 2 have YAML in another note, which is not
+//! read, so they have no metadata here.
+//!
+//! A code object linked from several objects has one note of each: Debian's kernel databases of rocBLAS have
+//! thousands.
+//!
+//! Refused: notes that leave their segment, fields of other types, note segments that share bytes
+//! (a segment that is named twice is read once), and notes for more than a few targets.
+
+use std::io::{BufReader, Read};
+
+use object::elf;
+use serde::{Deserialize, Serialize};
+
+use crate::{ElfFile, FileHeader, ProgramHeader};
+use rockpack_core::content::{Content, WINDOW};
+use rockpack_core::error::{Error, Kind, Result};
+
+/// NT_AMDGPU_METADATA.
+const METADATA: u32 = 32;
+
+/// The name of the notes of code objects from version 3 on, with its NUL.
+const OWNER: &[u8] = b"AMDGPU\0";
+
+/// Longest metadata that is read, in bytes: ten times the longest known, which Debian's rocBLAS has.
+const METADATA_LIMIT: u64 = 512 << 20;
+
+/// Deepest nesting that is walked: the format needs five levels, and the walk uses the stack.
+const DEPTH_LIMIT: usize = 32;
+
+/// Most versions and targets in the notes of one file: real ones have one.
+const TARGETS_LIMIT: usize = 64;
+
+/// The metadata of a code object.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeObjectMetadata {
+    /// Version of the metadata, e.g. 1 and 2.
+    #[serde(rename(deserialize = "amdhsa.version"))]
+    pub version: Vec<u64>,
+    /// Triple and target, e.g. `amdgcn-amd-amdhsa--gfx1100`; absent before version 1.1.
+    #[serde(rename(deserialize = "amdhsa.target"), default)]
+    pub target: Option<String>,
+    /// The kernels, in order.
+    #[serde(rename(deserialize = "amdhsa.kernels"), default)]
+    pub kernels: Vec<KernelMetadata>,
+}
+
+/// The metadata of a kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelMetadata {
+    /// The name in the source language.
+    #[serde(rename(deserialize = ".name"))]
+    pub name: String,
+    /// The symbol of the kernel's descriptor, `<name>.kd`.
+    #[serde(rename(deserialize = ".symbol"))]
+    pub symbol: String,
+    /// Bytes of arguments.
+    #[serde(rename(deserialize = ".kernarg_segment_size"))]
+    pub kernarg_segment_size: u64,
+    /// Bytes of memory that a work-group shares (LDS).
+    #[serde(rename(deserialize = ".group_segment_fixed_size"))]
+    pub group_segment_fixed_size: u64,
+    /// Bytes of memory of each work-item (scratch).
+    #[serde(rename(deserialize = ".private_segment_fixed_size"))]
+    pub private_segment_fixed_size: u64,
+    /// Work-items in a wavefront: 32 or 64.
+    #[serde(rename(deserialize = ".wavefront_size"))]
+    pub wavefront_size: u64,
+    /// Number of scalar registers.
+    #[serde(rename(deserialize = ".sgpr_count"))]
+    pub sgpr_count: u64,
+    /// Number of vector registers.
+    #[serde(rename(deserialize = ".vgpr_count"))]
+    pub vgpr_count: u64,
+    /// Number of accumulation registers, on processors that have them.
+    #[serde(rename(deserialize = ".agpr_count"), skip_serializing_if = "Option::is_none", default)]
+    pub agpr_count: Option<u64>,
+    /// Largest number of work-items in a work-group.
+    #[serde(rename(deserialize = ".max_flat_workgroup_size"))]
+    pub max_flat_workgroup_size: u64,
+}
+
+/// Reads the metadata of a code object, in the order of its notes. Notes that differ only in their kernels
+/// are merged. Empty if no note holds metadata.
+pub fn read(content: &Content) -> Result<Vec<CodeObjectMetadata>> {
+    let header = FileHeader::read(content)?.ok_or_else(|| {
+        Error::malformed("is no ELF64 file").structure("code object").at(&content.place(0))
+    })?;
+    let file = ElfFile::with_header(content, header)?;
+    let mut found = Vec::new();
+    for segment in note_segments(&file)? {
+        collect(&file, segment, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// The note segments in table order, each range of bytes once.
+fn note_segments(file: &ElfFile) -> Result<Vec<&ProgramHeader>> {
+    let headers = file.program_headers.iter().enumerate();
+    let mut notes: Vec<_> = headers
+        .filter(|(_, header)| header.p_type == elf::PT_NOTE && header.p_filesz > 0)
+        .collect();
+    notes.sort_by_key(|(index, header)| (header.p_offset, header.p_filesz, *index));
+    notes.dedup_by_key(|(_, header)| (header.p_offset, header.p_filesz));
+    let mut pairs = notes.windows(2);
+    if let Some(pair) = pairs.find(|pair| pair[1].1.p_offset < pair[0].1.file_end()) {
+        let message = format!("shares notes from {:#x} on with another", pair[1].1.p_offset);
+        let error = file.refuse_segment(Kind::Malformed, pair[1].0, message);
+        return Err(error.hint("the file is damaged: build it or copy it again"));
+    }
+    notes.sort_by_key(|(index, _)| *index);
+    Ok(notes.into_iter().map(|(_, header)| header).collect())
+}
+
+/// The name of the metadata in messages.
+const STRUCTURE: &str = "AMDGPU metadata note";
+
+/// Adds the metadata in the notes of a segment.
+fn collect(
+    file: &ElfFile,
+    segment: &ProgramHeader,
+    found: &mut Vec<CodeObjectMetadata>,
+) -> Result<()> {
+    let end = segment
+        .p_offset
+        .checked_add(segment.p_filesz)
+        .filter(|end| *end <= file.content().len())
+        .ok_or_else(|| {
+            let message = "the note segment ends outside of the file";
+            file.refuse(Kind::Truncated, "program header", segment.p_offset, message)
+        })?;
+    let notes = file.content().slice(segment.p_offset..end)?;
+    let mut position = 0;
+    while position < notes.len() {
+        let note = Note::at(&notes, position)?;
+        position = note.end;
+        if note.kind == METADATA && note.is_owned(&notes)? {
+            let place = notes.place(note.descriptor.start);
+            add(decode(&notes.slice(note.descriptor)?)?, found).map_err(|e| e.at(&place))?;
+        }
+    }
+    Ok(())
+}
+
+fn add(metadata: CodeObjectMetadata, found: &mut Vec<CodeObjectMetadata>) -> Result<()> {
+    let known = found
+        .iter()
+        .position(|other| other.version == metadata.version && other.target == metadata.target);
+    match known {
+        Some(index) => found[index].kernels.extend(metadata.kernels),
+        None if found.len() == TARGETS_LIMIT => {
+            let message = format!("notes of more than {TARGETS_LIMIT} versions and targets");
+            let error = Error::new(Kind::Limit, message).structure(STRUCTURE);
+            return Err(error.hint("a code object is for one target: build it again"));
+        }
+        None => found.push(metadata),
+    }
+    Ok(())
+}
+
+/// The parts of a note, as ranges within its segment.
+struct Note {
+    kind: u32,
+    name: std::ops::Range<u64>,
+    descriptor: std::ops::Range<u64>,
+    /// The start of the next note.
+    end: u64,
+}
+
+impl Note {
+    fn at(notes: &Content, position: u64) -> Result<Self> {
+        let [n0, n1, n2, n3, d0, d1, d2, d3, t0, t1, t2, t3]: [u8; 12] =
+            notes.read_array(position).map_err(in_note)?;
+        let start = position + 12;
+        let name = start..start + size_field([n0, n1, n2, n3]);
+        let start = name.end.next_multiple_of(4);
+        let descriptor = start..start + size_field([d0, d1, d2, d3]);
+        if descriptor.end > notes.len() {
+            let message = format!("ends {} bytes behind its segment", descriptor.end - notes.len());
+            return Err(in_note(Error::truncated(message).at(&notes.place(position))));
+        }
+        let end = descriptor.end.next_multiple_of(4);
+        Ok(Self { kind: u32::from_le_bytes([t0, t1, t2, t3]), name, descriptor, end })
+    }
+
+    fn is_owned(&self, notes: &Content) -> Result<bool> {
+        let len = self.name.end - self.name.start;
+        Ok(len == OWNER.len() as u64 && notes.read_array::<7>(self.name.start)? == *OWNER)
+    }
+}
+
+fn in_note(error: Error) -> Error {
+    error.structure("ELF note")
+}
+
+fn size_field(bytes: [u8; 4]) -> u64 {
+    u64::from(u32::from_le_bytes(bytes))
+}
+
+fn decode(descriptor: &Content) -> Result<CodeObjectMetadata> {
+    if descriptor.len() > METADATA_LIMIT {
+        let message = format!("{} bytes exceed the limit of {METADATA_LIMIT}", descriptor.len());
+        return Err(in_descriptor(descriptor, Error::new(Kind::Limit, message)));
+    }
+    let window = usize::try_from(descriptor.len()).unwrap_or(WINDOW).min(WINDOW);
+    let mut reader = BufReader::with_capacity(window, descriptor.reader());
+    let mut decoder = rmp_serde::Deserializer::new(&mut reader);
+    decoder.set_max_depth(DEPTH_LIMIT);
+    let decoded = CodeObjectMetadata::deserialize(&mut decoder);
+    let metadata = decoded.map_err(|cause| {
+        let error = Error::malformed("is no map of the known fields").cause(cause);
+        in_descriptor(descriptor, error)
+    })?;
+    match reader.read(&mut [0]) {
+        Ok(0) => Ok(metadata),
+        Ok(_) => Err(in_descriptor(descriptor, Error::malformed("bytes follow its map"))),
+        Err(error) => Err(in_descriptor(descriptor, Error::io("note", "read", error))),
+    }
+}
+
+fn in_descriptor(descriptor: &Content, error: Error) -> Error {
+    error.structure(STRUCTURE).at(&descriptor.place(0))
+}
+
+#[cfg(test)]
+#[path = "amdgpu_metadata_tests.rs"]
+mod tests;

@@ -1,0 +1,306 @@
+//! Compressed offload bundle.
+//!
+//! ```text
+//! 4 bytes "CCOB" | u16 version | u16 method (0 zlib, 1 zstd)
+//! v1: u32 uncompressed size | u64 hash                    20 bytes; ends where its stream ends
+//! v2: u32 total size | u32 uncompressed size | u64 hash   24 bytes
+//! v3: u64 total size | u64 uncompressed size | u64 hash   32 bytes
+//! then the compressed stream of one offload bundle: a zlib stream, or zstd frames
+//! ```
+//!
+//! The total size includes the header. The hash is the first 8 bytes of the MD5 of the
+//! uncompressed bundle, in their order (LLVM reads them as one little-endian number); that holds
+//! for clang-offload-bundler 19 and for the sources of LLVM that write any of the versions.
+//!
+//! LLVM, and so the HIP runtime, hands everything behind the header to `ZSTD_decompress`: several frames are
+//! one stream, and skippable frames may stand between them. The stream of version 1 ends where no frame
+//! begins.
+//!
+//! Source: LLVM's `CompressedOffloadBundle`; files of clang-offload-bundler 19.
+//!
+//! Refused: other versions and methods, sizes that are not exactly those of the stream, a wrong hash.
+//! [`open`] decodes the whole stream once to check all that, and trusts no size before.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+
+use flate2::bufread::ZlibDecoder;
+use md5::{Digest, Md5};
+
+use rockpack_core::content::{Content, ContentReader, Held, Pinned, StreamSource, WINDOW};
+use rockpack_core::error::{Error, Kind, Place, Result};
+use rockpack_core::zstd_stream::ZstdStream;
+
+/// The first bytes of every compressed bundle.
+pub const MAGIC: &[u8; 4] = b"CCOB";
+
+/// Longest decoded bundle in bytes: four times the maximum of version 2. Limits the work that a stream of a
+/// few kilobytes can cause.
+pub const DECODED_LIMIT: u64 = 16 << 30;
+
+/// The compression of the stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CcobMethod {
+    /// 0: a zlib stream.
+    Zlib,
+    /// 1: zstd frames.
+    Zstd,
+}
+
+/// The header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CcobHeader {
+    /// Version 1, 2 or 3.
+    pub version: u16,
+    /// The compression of the stream.
+    pub method: CcobMethod,
+    /// Bytes of header and stream; absent in version 1.
+    pub total_size: Option<u64>,
+    /// Bytes of the uncompressed bundle.
+    pub uncompressed_size: u64,
+    /// First 8 bytes of the uncompressed bundle's MD5.
+    pub hash: [u8; 8],
+}
+
+impl CcobHeader {
+    /// Length of the header in bytes.
+    #[allow(clippy::len_without_is_empty, reason = "a header is never empty")]
+    pub fn len(&self) -> u64 {
+        match self.version {
+            1 => 20,
+            2 => 24,
+            _ => 32,
+        }
+    }
+}
+
+/// A compressed bundle whose stream has been decoded and checked once.
+#[derive(Debug)]
+pub struct Opened {
+    /// The header of the bundle.
+    pub header: CcobHeader,
+    /// Bytes of header and stream.
+    pub extent: u64,
+    /// The uncompressed bundle.
+    pub content: Content,
+    /// A guard that keeps the decoded bytes in memory, if they are few enough to be held.
+    pub pinned: Pinned,
+}
+
+/// Reads the header at the start of `content`.
+pub fn read_header(content: &Content) -> Result<CcobHeader> {
+    read_fields(content).map_err(|error| error.structure("CCOB header").at(&content.place(0)))
+}
+
+fn read_fields(content: &Content) -> Result<CcobHeader> {
+    if content.read_array(0)? != *MAGIC {
+        return Err(Error::malformed("the magic is missing"));
+    }
+    let version = u16::from_le_bytes(content.read_array(4)?);
+    let method = match u16::from_le_bytes(content.read_array(6)?) {
+        0 => CcobMethod::Zlib,
+        1 => CcobMethod::Zstd,
+        other => {
+            let message = format!("compression method {other} is unknown");
+            return Err(Error::unsupported(message).at(&content.place(6)));
+        }
+    };
+    let (total_size, uncompressed_size, hash_at) = match version {
+        1 => (None, u64::from(read_u32(content, 8)?), 12),
+        2 => (Some(u64::from(read_u32(content, 8)?)), u64::from(read_u32(content, 12)?), 16),
+        3 => (Some(read_u64(content, 8)?), read_u64(content, 16)?, 24),
+        other => {
+            let message = format!("version {other} is unknown");
+            return Err(Error::unsupported(message).at(&content.place(4)));
+        }
+    };
+    Ok(CcobHeader {
+        version,
+        method,
+        total_size,
+        uncompressed_size,
+        hash: content.read_array(hash_at)?,
+    })
+}
+
+fn read_u32(content: &Content, at: u64) -> Result<u32> {
+    Ok(u32::from_le_bytes(content.read_array(at)?))
+}
+
+fn read_u64(content: &Content, at: u64) -> Result<u64> {
+    Ok(u64::from_le_bytes(content.read_array(at)?))
+}
+
+/// Decodes and checks the compressed bundle at the start of `content`, which may extend beyond.
+pub fn open(content: &Content) -> Result<Opened> {
+    let header = read_header(content)?;
+    let place = content.place(0);
+    let checked = check_sizes(&header, content.len())
+        .and_then(|end| content.slice(header.len()..end))
+        .and_then(|payload| decode(&header, payload));
+    let (stream, held) = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
+    let extent = header.len() + stream.compressed.len();
+    let (content, pinned) = content.decoded_from(Arc::new(stream), held);
+    Ok(Opened { header, extent, content, pinned })
+}
+
+/// Checks the sizes in the header, and returns the latest possible end of the compressed stream.
+fn check_sizes(header: &CcobHeader, available: u64) -> Result<u64> {
+    if header.uncompressed_size > DECODED_LIMIT {
+        let message = format!(
+            "{} uncompressed bytes exceed the limit of {DECODED_LIMIT}",
+            header.uncompressed_size
+        );
+        return Err(Error::new(Kind::Limit, message));
+    }
+    match header.total_size {
+        None => Ok(available),
+        Some(total) if total < header.len() => {
+            Err(Error::malformed(format!("a total size of {total} bytes is less than the header")))
+        }
+        Some(total) if total > available => Err(Error::truncated(format!(
+            "the total size is {total} bytes, and {available} are left"
+        ))),
+        Some(total) => Ok(total),
+    }
+}
+
+/// The compressed stream of a bundle, without its header.
+#[derive(Debug)]
+struct CcobStream {
+    compressed: Content,
+    method: CcobMethod,
+    len: u64,
+}
+
+impl StreamSource for CcobStream {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn open(&self) -> Result<Box<dyn Read + Send>> {
+        let input = BufReader::with_capacity(INPUT_BUFFER, self.compressed.reader());
+        Ok(match self.method {
+            CcobMethod::Zlib => Box::new(ZlibDecoder::new(input)),
+            CcobMethod::Zstd => Box::new(zstd_stream(input)?),
+        })
+    }
+
+    fn place(&self) -> Place {
+        self.compressed.place(0)
+    }
+}
+
+/// Size of the buffer in front of a decoder; larger ones are no faster.
+const INPUT_BUFFER: usize = 128 << 10;
+
+/// A decoder of zstd frames with the library's window limit of 128 MiB, the window that LLVM uses.
+fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
+    ZstdStream::new(input).map_err(|e| Error::of_library("cannot set up a zstd decoder", e))
+}
+
+/// Decodes `payload` to its end, and checks sizes and hash.
+fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<Held>)> {
+    let mut input = Counting::new(&payload);
+    let expected = header.uncompressed_size;
+    let held = Held::take(expected, payload.budget());
+    let mut unused = 0;
+    let (hash, held) = match header.method {
+        CcobMethod::Zlib => drain(&mut ZlibDecoder::new(&mut input), expected, held)?,
+        CcobMethod::Zstd => {
+            let mut stream = zstd_stream(&mut input)?;
+            let output = drain(&mut stream, expected, held)?;
+            unused = stream.unused();
+            output
+        }
+    };
+    let used = input.consumed - unused;
+    if hash != header.hash {
+        return Err(Error::malformed("the hash does not match the uncompressed bundle")
+            .hint("the file is damaged, or written by an unknown compiler; build it again"));
+    }
+    let left = payload.len() - used;
+    if header.total_size.is_some() && left > 0 {
+        let message = format!("{left} bytes follow the compressed stream within the total size");
+        return Err(Error::malformed(message).at(&payload.place(used)));
+    }
+    let stream =
+        CcobStream { compressed: payload.slice(0..used)?, method: header.method, len: expected };
+    Ok((stream, held))
+}
+
+/// Reads `decoder` to its end, after exactly `expected` bytes, which are kept if `held` has room for them.
+/// Returns their hash.
+fn drain(
+    decoder: &mut impl Read,
+    expected: u64,
+    mut held: Option<Held>,
+) -> Result<([u8; 8], Option<Held>)> {
+    let mut window = vec![0; WINDOW];
+    let (mut md5, mut len) = (Md5::new(), 0_u64);
+    loop {
+        let filled = decoder.read(&mut window).map_err(decoder_fault)?;
+        if filled == 0 {
+            break;
+        }
+        len += filled as u64;
+        if len > expected {
+            let message = format!("the stream yields more than the {expected} bytes declared");
+            return Err(Error::malformed(message));
+        }
+        md5.update(&window[..filled]);
+        if let Some(held) = &mut held {
+            held.extend(&window[..filled]);
+        }
+    }
+    if len < expected {
+        let message = format!("the stream yields {len} bytes, and {expected} are declared");
+        return Err(Error::malformed(message));
+    }
+    Ok((md5.finalize().first_chunk().copied().unwrap_or_default(), held))
+}
+
+fn decoder_fault(fault: io::Error) -> Error {
+    match Error::from_io(fault) {
+        Ok(error) => error,
+        Err(fault) if fault.kind() == io::ErrorKind::UnexpectedEof => {
+            Error::truncated("the compressed stream ends early")
+        }
+        Err(fault) => Error::malformed("cannot decode the compressed stream").cause(fault),
+    }
+}
+
+/// A buffered reader that counts the bytes that a decoder has used.
+struct Counting {
+    inner: BufReader<ContentReader>,
+    consumed: u64,
+}
+
+impl Counting {
+    fn new(content: &Content) -> Self {
+        Self { inner: BufReader::with_capacity(INPUT_BUFFER, content.reader()), consumed: 0 }
+    }
+}
+
+impl Read for Counting {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.inner.read(buffer)?;
+        self.consumed += len as u64;
+        Ok(len)
+    }
+}
+
+impl BufRead for Counting {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.consumed += len as u64;
+        self.inner.consume(len);
+    }
+}
+
+#[cfg(test)]
+#[path = "ccob_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! AMDGPU code object: an ELF64 file with device code of one target.
+//!
+//! ```text
+//! e_ident[EI_OSABI]       64 for ROCm (AMDGPU_HSA)
+//! e_ident[EI_ABIVERSION]  0 code object V2, 1 V3, 2 V4, 3 V5, 4 V6
+//! e_type                  3 (ET_DYN)
+//! e_machine               224 (EM_AMDGPU)
+//! e_flags  bits 0-7       EF_AMDGPU_MACH: the processor
+//!   V3     bit 8 XNACK on, bit 9 SRAMECC on
+//!   V4 on  bits 8-9 XNACK, bits 10-11 SRAMECC: 0 unsupported, 1 any, 2 off, 3 on
+//!   V6     bits 24-31 version of a generic target
+//! symbols  `<kernel>.kd`  a kernel's descriptor, in .dynsym (and .symtab, if not stripped)
+//! ```
+//!
+//! Source: LLVM's AMDGPU guide ("ELF Code Object"); code objects of LLVM 17 and 19. V2 keeps its
+//! target in a note and other bits in the flags, so its processor is not read.
+//!
+//! Refused: files that are no ELF64 for AMDGPU. [`read_whole`] also refuses files that loaders refuse
+//! (another type, ABI or version than those above), and files that end before a segment or section
+//! does. [`kernel_names`] refuses symbols whose names are far longer than their string table.
+
+use std::collections::BTreeSet;
+
+use object::elf;
+
+use crate::{ElfFile, FileHeader, ProgramHeader, SectionHeader, StringTable};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{self, BaseArch, Target};
+
+/// ELFOSABI_AMDGPU_HSA.
+const OS_ABI_HSA: elf::OsAbi = elf::OsAbi(64);
+
+/// EI_ABIVERSION of code object V6, the newest one.
+const ABI_VERSION_MAX: u8 = 4;
+
+/// The state of a target feature in the flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FeatureState {
+    /// The flags do not tell: the version has no known bits for the feature, or the bit of a V3 file is
+    /// clear.
+    Unknown,
+    /// The processor lacks the feature.
+    Unsupported,
+    /// The code runs with either setting.
+    Any,
+    /// The code needs the feature off.
+    Off,
+    /// The code needs the feature on.
+    On,
+}
+
+impl FeatureState {
+    /// The setting that the code needs; `None` if it runs with either, the processor lacks the feature,
+    /// or the flags do not tell.
+    pub fn fixed(self) -> Option<bool> {
+        match self {
+            Self::On => Some(true),
+            Self::Off => Some(false),
+            Self::Unknown | Self::Unsupported | Self::Any => None,
+        }
+    }
+}
+
+/// The ELF header of a code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeObjectHeader {
+    /// The processor or generic target; `None` if its number is unknown.
+    pub processor: Option<BaseArch>,
+    /// e_flags.
+    pub flags: u32,
+    /// EI_ABIVERSION.
+    pub abi_version: u8,
+    /// State of XNACK.
+    pub xnack: FeatureState,
+    /// State of SRAMECC.
+    pub sramecc: FeatureState,
+    /// The processor with the features that the code needs; `None` if the processor is unknown.
+    pub target: Option<Target>,
+}
+
+/// Whether `content` is an ELF64 file for AMDGPU.
+pub fn is_code_object(content: &Content) -> Result<bool> {
+    Ok(FileHeader::read(content)?.is_some_and(|header| header.e_machine() == elf::EM_AMDGPU))
+}
+
+/// Reads the ELF header.
+pub fn read_header(content: &Content) -> Result<CodeObjectHeader> {
+    let file = file_header(content)?;
+    let is_v3_or_later = file.os_abi() == OS_ABI_HSA && file.abi_version() > 0;
+    let [mach, ..] = file.e_flags().to_le_bytes();
+    let processor = is_v3_or_later.then(|| gfx::processor(mach)).flatten().cloned();
+    let [xnack, sramecc] = features(&file);
+    let fixed = [("sramecc", sramecc), ("xnack", xnack)]
+        .into_iter()
+        .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
+    let target = processor.clone().map(|base| Target::new(base, fixed));
+    Ok(CodeObjectHeader {
+        processor,
+        flags: file.e_flags(),
+        abi_version: file.abi_version(),
+        xnack,
+        sramecc,
+        target,
+    })
+}
+
+/// Fails if ROCm's loaders would refuse the ELF header of a code object: its type is no shared object,
+/// or its ABI or ABI version is unknown to them.
+pub fn check_loadable(content: &Content) -> Result<()> {
+    let header = file_header(content)?;
+    let (kind, abi, version) = (header.e_type(), header.os_abi(), header.abi_version());
+    let fault = if kind != elf::ET_DYN {
+        Error::malformed(format!("has the type {} (e_type), and loaders take 3 (ET_DYN)", kind.0))
+    } else if abi != OS_ABI_HSA {
+        let (own, known) = (abi.0, OS_ABI_HSA.0);
+        Error::unsupported(format!("has the ABI {own} (EI_OSABI), and ROCm loads {known} (HSA)"))
+    } else if version > ABI_VERSION_MAX {
+        Error::unsupported(format!(
+            "has the version {version} (EI_ABIVERSION), and known are 0 to {ABI_VERSION_MAX} (code \
+             objects V2 to V6)"
+        ))
+    } else {
+        return Ok(());
+    };
+    Err(fault.structure("code object header").at(&content.place(0)).hint(
+        "the file is damaged, or no code object of ROCm: build it or copy it again; code objects of \
+         a newer version need a newer rockpack",
+    ))
+}
+
+/// Reads the ELF header of a code object, after checking that loaders take the file and that no segment or
+/// section reaches beyond the end of the file: a partial copy still has a header.
+pub fn read_whole(content: &Content) -> Result<CodeObjectHeader> {
+    check_loadable(content)?;
+    let file = ElfFile::with_header(content, file_header(content)?)?;
+    let segments = file.program_headers.iter().map(ProgramHeader::file_end);
+    let sections = file.sections.iter().filter(|section| section.is_in_file());
+    let end = segments.chain(sections.map(SectionHeader::file_end)).max();
+    if end.is_some_and(|end| end > content.len()) {
+        let message = format!("ends after {} of {} bytes", content.len(), end.unwrap_or_default());
+        let error = Error::truncated(message).structure("code object");
+        return Err(error
+            .at(&content.place(0))
+            .hint("the file is damaged or was copied only in part: build it or copy it again"));
+    }
+    read_header(content)
+}
+
+fn file_header(content: &Content) -> Result<FileHeader> {
+    let header = FileHeader::read(content)?
+        .ok_or_else(|| wrong_file(content, "is no ELF64 little-endian file".to_owned()))?;
+    match header.e_machine() {
+        elf::EM_AMDGPU => Ok(header),
+        other => {
+            let message = format!("is for ELF machine {}, not for AMDGPU", other.0);
+            Err(wrong_file(content, message))
+        }
+    }
+}
+
+fn wrong_file(content: &Content, message: String) -> Error {
+    let place = content.place(0);
+    Error::malformed(message).structure("code object").at(&place)
+}
+
+/// The states of XNACK and SRAMECC in the flags of a header.
+fn features(file: &FileHeader) -> [FeatureState; 2] {
+    let flags = file.e_flags();
+    match (file.os_abi(), file.abi_version()) {
+        (OS_ABI_HSA, 1) => [0x100, 0x200].map(|bit| state_of_bit(flags, bit)),
+        (OS_ABI_HSA, 2..) => [8, 10].map(|shift| state_of_two_bits(flags, shift)),
+        _ => [FeatureState::Unknown; 2],
+    }
+}
+
+/// The state in the flags of V3: a clear bit means off, or that the processor lacks the feature.
+fn state_of_bit(flags: u32, bit: u32) -> FeatureState {
+    match flags & bit {
+        0 => FeatureState::Unknown,
+        _ => FeatureState::On,
+    }
+}
+
+fn state_of_two_bits(flags: u32, shift: u32) -> FeatureState {
+    match (flags >> shift) & 3 {
+        0 => FeatureState::Unsupported,
+        1 => FeatureState::Any,
+        2 => FeatureState::Off,
+        _ => FeatureState::On,
+    }
+}
+
+/// The names of the kernels that the code object defines, without `.kd`.
+pub fn kernel_names(content: &Content) -> Result<BTreeSet<String>> {
+    let file = ElfFile::with_header(content, file_header(content)?)?;
+    let mut found = BTreeSet::new();
+    // A file has at most one table of each type.
+    for wanted in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
+        let mut sections = file.sections.iter().enumerate();
+        if let Some((index, table)) = sections.find(|(_, section)| section.sh_type == wanted) {
+            collect_kernels(&file, index, table, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+fn collect_kernels(
+    file: &ElfFile,
+    index: usize,
+    table: &SectionHeader,
+    found: &mut BTreeSet<String>,
+) -> Result<()> {
+    let strings = file.linked_strings(table)?;
+    let symbols = file.symbols(index, table)?;
+    let mut names = StringTable::new(file, &strings, symbols.len());
+    for item in symbols.iter() {
+        let (offset, symbol) = item?;
+        if symbol.st_shndx == 0 {
+            continue;
+        }
+        if let Some(kernel) = names.get(symbol.st_name, offset)?.strip_suffix(b".kd") {
+            let text = std::str::from_utf8(kernel).map_err(|_| {
+                let message = "a kernel name is not text";
+                file.refuse(Kind::Malformed, "code object symbols", offset, message)
+            })?;
+            found.insert(text.to_owned());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "code_object_tests.rs"]
+mod tests;

@@ -1,0 +1,155 @@
+//! The content of a `.hip_fatbin` section: offload bundles one after the other.
+//!
+//! ```text
+//! bundle | zeros | bundle | zeros | …      each bundle plain or compressed, aligned
+//! ```
+//!
+//! Bundles are normally aligned to 4096 bytes. Where one ends is computed from its own table or
+//! compressed stream; then only zeros may follow up to the magic of the next. Compressed bytes
+//! are never searched for a magic. In a file of its own, LLVM offload binaries may stand in their place.
+//!
+//! Source: the objects of LLVM 17 to 19 and of AMD's compiler, linked by lld and bfd.
+//!
+//! Refused: anything but zeros between bundles, and a bundle at an odd position.
+
+use crate::ccob;
+use crate::offload_binary;
+use crate::offload_bundle::{self, Bundle};
+use rockpack_core::content::{Content, Pinned};
+use rockpack_core::error::{Error, Result};
+
+/// The smallest alignment of a bundle: that of the numbers in its table.
+pub const ALIGNMENT: usize = 8;
+
+/// A bundle within a section or file.
+#[derive(Debug)]
+pub struct FatbinBundle {
+    /// Offset of the bundle's magic from the start of the section.
+    pub offset: u64,
+    /// Bytes that the bundle takes up in the section.
+    pub extent: u64,
+    /// The header of a compressed bundle; `None` for a plain one.
+    pub compression: Option<ccob::CcobHeader>,
+    /// The decoded bundle.
+    pub bundle: Bundle,
+}
+
+/// Reads all bundles of `section`, in order.
+pub fn parse(section: &Content) -> Result<Vec<FatbinBundle>> {
+    Bundles::new(section).map(|next| Ok(next?.bundle)).collect()
+}
+
+/// A bundle and a guard that keeps its decoded bytes in memory.
+#[derive(Debug)]
+pub struct PinnedBundle {
+    /// The bundle.
+    pub bundle: FatbinBundle,
+    /// The guard: while it lives, a compressed bundle is not decoded again.
+    pub pinned: Pinned,
+}
+
+/// Iterates over the bundles of a section, and ends after the first error.
+#[derive(Debug)]
+pub struct Bundles<'a> {
+    section: &'a Content,
+    position: u64,
+}
+
+impl<'a> Bundles<'a> {
+    /// Starts at the first byte of `section`.
+    pub fn new(section: &'a Content) -> Self {
+        Self { section, position: 0 }
+    }
+
+    fn step(&mut self) -> Result<Option<PinnedBundle>> {
+        let Some(offset) = skip_zeros(self.section, self.position)? else {
+            return Ok(None);
+        };
+        let found = bundle_at(self.section, offset)?;
+        self.position = offset + found.bundle.extent;
+        Ok(Some(found))
+    }
+}
+
+impl Iterator for Bundles<'_> {
+    type Item = Result<PinnedBundle>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if step.is_err() {
+            self.position = self.section.len();
+        }
+        step.transpose()
+    }
+}
+
+/// Whether `content` starts with the magic of a bundle, plain or compressed, or of an offload binary.
+pub fn starts_bundle(content: &Content) -> Result<bool> {
+    let mut head = [0; offload_bundle::MAGIC.len()];
+    let len = usize::try_from(content.len()).map_or(head.len(), |len| len.min(head.len()));
+    content.read_at(0, &mut head[..len])?;
+    let magics: [&[u8]; 3] = [offload_bundle::MAGIC, ccob::MAGIC, offload_binary::MAGIC];
+    Ok(magics.iter().any(|magic| head.starts_with(magic)))
+}
+
+fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
+    let rest = section.slice(offset..section.len())?;
+    let is_binary = rest.starts_with(offload_binary::MAGIC)?;
+    let is_aligned = is_binary || offset.is_multiple_of(ALIGNMENT as u64);
+    if !is_aligned || !starts_bundle(&rest)? {
+        let message = "neither zero padding nor the start of an aligned offload bundle";
+        return Err(Error::malformed(message).structure(".hip_fatbin").at(&section.place(offset)));
+    }
+    if rest.starts_with(ccob::MAGIC)? {
+        return compressed(&rest, offset);
+    }
+    let parse = if is_binary { offload_binary::parse } else { offload_bundle::parse };
+    let bundle = parse(&rest)?;
+    Ok(PinnedBundle {
+        bundle: FatbinBundle { offset, extent: bundle.len, compression: None, bundle },
+        pinned: Pinned::default(),
+    })
+}
+
+fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
+    let opened = ccob::open(rest)?;
+    let bundle = offload_bundle::parse(&opened.content)?;
+    let trailing = opened.content.slice(bundle.len..opened.content.len())?;
+    if skip_zeros(&trailing, 0)?.is_some() {
+        let message = "bytes follow the bundle in its compressed stream";
+        return Err(Error::malformed(message).structure("offload bundle").at(&rest.place(0)));
+    }
+    Ok(PinnedBundle {
+        bundle: FatbinBundle {
+            offset,
+            extent: opened.extent,
+            compression: Some(opened.header),
+            bundle,
+        },
+        pinned: opened.pinned,
+    })
+}
+
+/// The position of the first byte from `start` on that is not zero.
+fn skip_zeros(content: &Content, start: u64) -> Result<Option<u64>> {
+    let mut reader = content.slice(start..content.len())?.reader();
+    let mut window = [0; PADDING_WINDOW];
+    let mut position = start;
+    loop {
+        let filled = reader.read_window(&mut window)?;
+        if filled == 0 {
+            return Ok(None);
+        }
+        if let Some(at) = window[..filled].iter().position(|byte| *byte != 0) {
+            return Ok(Some(position + at as u64));
+        }
+        position += filled as u64;
+    }
+}
+
+/// Bytes that are searched at once: padding is rarely longer than a page.
+const PADDING_WINDOW: usize = 4096;
+
+#[cfg(test)]
+#[path = "fatbin_tests.rs"]
+mod tests;

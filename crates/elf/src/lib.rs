@@ -1,0 +1,74 @@
+//! The small tables of ELF64 little-endian files, read by positioned reads.
+//!
+//! ```text
+//! offset  size  what
+//! 0       64    file header: e_type, e_machine, e_phoff, e_shoff, e_phnum, e_shnum, e_shstrndx
+//! e_phoff 56 n  program headers: p_type, p_flags, p_offset, p_vaddr, p_filesz, p_memsz, p_align
+//! e_shoff 64 n  section headers: sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, ...
+//! PT_DYNAMIC    16-byte pairs of d_tag and d_val, up to DT_NULL
+//! DT_SYMTAB     24-byte symbols: st_name, st_info, st_shndx, st_value, st_size
+//! DT_RELA       24-byte relocations: r_offset, r_type, symbol, r_addend; DT_JMPREL likewise
+//! DT_VERSYM     2 bytes per symbol: the index of its version, bit 15 = hidden
+//! DT_VERNEED    16 bytes: vn_version, vn_cnt, vn_file, vn_aux, vn_next, and behind vn_aux
+//!               16 bytes each: vna_hash, vna_flags, vna_other, vna_name, vna_next
+//! DT_VERDEF     20 bytes: vd_version, vd_flags, vd_ndx, vd_cnt, vd_hash, vd_aux, vd_next, and
+//!               behind vd_aux 8 bytes each: vda_name, vda_next
+//! DT_RELR       8-byte words: even = an address, odd = a bitmap of the next 63 addresses
+//! ```
+//!
+//! Source: System V ABI, generic edition and AMD64 supplement (symbols and dynamic relocations are those of
+//! x86-64; the rest is the same for AMDGPU code objects); versions as in the Linux Standard Base, symbol
+//! versioning; RELR as in glibc 2.36. The byte layouts are those of the `object` crate; field names are the
+//! specification's.
+//!
+//! A file of another class or byte order is no error: [`FileHeader::read`] and [`ElfFile::read`] return
+//! `None`. [`ElfFile::read`] also returns `None` for another machine. Reading checks that tables lie
+//! inside the file. [`ElfFile::validate`] checks their content, and is a separate call because rockpack
+//! packs files without device code unchanged, even damaged ones.
+//!
+//! Refused: files from which far more bytes would be read than they have. Any number of records may
+//! refer to the same bytes, so the bytes read through references are limited in total: names in a
+//! [`StringTable`], names and search paths in the dynamic section, chains of symbol versions.
+
+pub mod amdgpu_metadata;
+mod build_id;
+pub mod ccob;
+pub mod code_object;
+mod dynamic;
+mod dynamic_symbols;
+pub mod fatbin;
+mod file;
+mod hash_tables;
+pub mod hip_wrapper;
+pub mod kpack;
+pub mod kpm;
+mod linking;
+pub mod loaded_code;
+pub mod marker;
+pub mod message_pack;
+pub mod message_pack_stream;
+mod names;
+pub mod offload_binary;
+pub mod offload_bundle;
+mod record;
+mod relocation;
+mod search_path;
+mod strings;
+mod table;
+mod validate;
+mod versions;
+
+pub use build_id::build_id;
+pub use dynamic::{Dynamic, DynamicEntry};
+pub use dynamic_symbols::DynamicSymbols;
+pub use file::{ElfFile, FILE_HEADER_SIZE};
+pub use linking::{LinkedSymbol, Linking};
+pub use names::StringTable;
+pub use record::{
+    Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
+    SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,
+};
+pub use relocation::{Relocation, Site, for_each_relocation};
+pub use search_path::SearchPath;
+pub use table::{RecordTable, WordReader};
+pub use versions::{DefinedVersion, NeededVersion, NeededVersions, Versions};

@@ -1,0 +1,239 @@
+//! The input of the dynamic linker: a file's own name, the libraries it needs, the search paths for them, and
+//! the symbols it takes from others and defines for them.
+//!
+//! This module reads through program headers, as the loader does, because a file without sections still
+//! loads. No entry states the number of symbols. It is that of the `SHT_DYNSYM` section, or else the number
+//! of chains of `DT_HASH`, or else the first symbol that `DT_GNU_HASH` covers, which follows all undefined
+//! symbols; the defined ones are not read then.
+//!
+//! A program that is not position independent has copies of the library variables it uses; their symbols
+//! count as undefined, though the copies have addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use object::elf;
+
+use super::dynamic::Dynamic;
+use super::file::ElfFile;
+use super::names::StringTable;
+use super::record::{Record, Symbol};
+use super::relocation::for_each_relocation;
+use super::table::RecordTable;
+use super::versions::Versions;
+use rockpack_core::error::Result;
+
+/// Longest path of an interpreter, in bytes: the loader's limit.
+const MAX_INTERPRETER: u64 = 4096;
+
+/// Most dynamic symbols that are read; the largest known library has some hundred thousand.
+const MAX_SYMBOLS: u64 = 1 << 26;
+
+/// The values that the dynamic linker reads from a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Linking {
+    /// Whether the file is position independent (`ET_DYN`): a library, or such a program.
+    pub is_shared_object: bool,
+    /// `PT_INTERP`; programs have it.
+    pub interpreter: Option<String>,
+    /// `DT_SONAME`.
+    pub soname: Option<String>,
+    /// `DT_NEEDED`, in table order.
+    pub needed: Vec<String>,
+    /// `DT_RPATH`, unparsed; the loader ignores it if there is a `DT_RUNPATH`.
+    pub rpath: Option<String>,
+    /// `DT_RUNPATH`, unparsed.
+    pub runpath: Option<String>,
+    /// Whether the file has `DT_HASH`.
+    pub has_hash: bool,
+    /// Whether the file has `DT_GNU_HASH`.
+    pub has_gnu_hash: bool,
+    /// Whether the file has `DT_DEBUG`, which linkers give to programs.
+    pub has_debug: bool,
+    /// Symbol versions.
+    pub versions: Versions,
+    /// Symbols that others define, in table order.
+    pub undefined: Vec<LinkedSymbol>,
+    /// Symbols that the file defines for others, in table order.
+    pub defined: Vec<LinkedSymbol>,
+}
+
+/// A dynamic symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedSymbol {
+    /// Symbol name.
+    pub name: String,
+    /// The version that the symbol is bound to, shared between symbols; `None` without a version.
+    pub version: Option<Arc<str>>,
+    /// The library that must define this version; empty for a version of the file itself.
+    pub library: Option<Arc<str>>,
+    /// Whether others define the symbol.
+    pub is_undefined: bool,
+    /// Whether the loader does without a definition (`STB_WEAK`).
+    pub is_weak: bool,
+}
+
+impl LinkedSymbol {
+    /// `name@version`, or `name` without a version.
+    pub fn text(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{}@{version}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+impl Linking {
+    /// Reads `file`; `None` if it is neither a program nor a library, or has no dynamic section.
+    pub fn read(file: &ElfFile) -> Result<Option<Self>> {
+        if !matches!(file.header.e_type(), elf::ET_DYN | elf::ET_EXEC) {
+            return Ok(None);
+        }
+        let Some(dynamic) = Dynamic::read(file)? else {
+            return Ok(None);
+        };
+        // Debug files keep the program header of the dynamic section, but not its bytes.
+        if dynamic.entries.is_empty() {
+            return Ok(None);
+        }
+        let strings = dynamic.string_table(file)?;
+        let versions = Versions::read(file, &dynamic, &strings)?;
+        let symbols = symbols(file, &dynamic, &strings, &versions)?.into_iter();
+        let (undefined, defined) = symbols.partition(|symbol| symbol.is_undefined);
+        Ok(Some(Self {
+            is_shared_object: file.header.e_type() == elf::ET_DYN,
+            interpreter: interpreter(file)?,
+            soname: dynamic.last_string(file, elf::DT_SONAME)?,
+            needed: dynamic.names(file, elf::DT_NEEDED)?,
+            rpath: dynamic.last_string(file, elf::DT_RPATH)?,
+            runpath: dynamic.last_string(file, elf::DT_RUNPATH)?,
+            has_hash: dynamic.value(elf::DT_HASH).is_some(),
+            has_gnu_hash: dynamic.value(elf::DT_GNU_HASH).is_some(),
+            has_debug: dynamic.value(elf::DT_DEBUG).is_some(),
+            undefined,
+            defined,
+            versions,
+        }))
+    }
+}
+
+fn interpreter(file: &ElfFile) -> Result<Option<String>> {
+    let Some(segment) = file.segment(elf::PT_INTERP) else {
+        return Ok(None);
+    };
+    let end = segment.p_offset.saturating_add(segment.p_filesz);
+    let bytes = file.content().read_vec(segment.p_offset..end, MAX_INTERPRETER, "interpreter")?;
+    let path = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(path).into_owned()))
+}
+
+/// Reads all dynamic symbols with names.
+fn symbols(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    strings: &[u8],
+    versions: &Versions,
+) -> Result<Vec<LinkedSymbol>> {
+    let count = symbol_count(file, dynamic)?;
+    let Some(symbols) = dynamic_symbols(file, dynamic, count)? else {
+        return Ok(Vec::new());
+    };
+    let indexes = version_indexes(file, dynamic, count)?;
+    let copied = copied(file, dynamic)?;
+    let bindings = bindings(versions);
+    let mut names = StringTable::new(file, strings, symbols.len());
+    let mut found = Vec::new();
+    for (at, item) in symbols.iter().enumerate() {
+        let (place, symbol) = item?;
+        let is_copied = u32::try_from(at).is_ok_and(|at| copied.contains(&at));
+        let is_undefined = symbol.st_shndx == elf::SHN_UNDEF.0 || is_copied;
+        let name = names.text(symbol.st_name, place)?;
+        if name.is_empty() {
+            continue;
+        }
+        let pair = indexes.chunks_exact(2).nth(at).and_then(|pair| pair.try_into().ok());
+        let index = pair.map_or(0, u16::from_le_bytes) & elf::VERSYM_VERSION;
+        let bound = bindings.get(&index).filter(|_| index > 1).cloned();
+        let (version, library) = bound.map(|bound| (bound.version, bound.library)).unzip();
+        let is_weak = symbol.st_info.st_bind() == elf::STB_WEAK;
+        found.push(LinkedSymbol { name, version, library, is_undefined, is_weak });
+    }
+    Ok(found)
+}
+
+/// A version and the library that defines it; empty for the file itself.
+#[derive(Clone)]
+struct Binding {
+    version: Arc<str>,
+    library: Arc<str>,
+}
+
+/// The needed and own versions by index; of several with one index, the first.
+fn bindings(versions: &Versions) -> BTreeMap<u16, Binding> {
+    let mut found = BTreeMap::new();
+    for need in &versions.needed {
+        let library: Arc<str> = need.file.as_str().into();
+        for version in &need.versions {
+            found.entry(version.index).or_insert_with(|| Binding {
+                version: version.name.as_str().into(),
+                library: library.clone(),
+            });
+        }
+    }
+    for own in versions.defined.iter().filter(|own| !own.is_base) {
+        let version = own.names.first().map_or("", String::as_str).into();
+        found.entry(own.index).or_insert(Binding { version, library: "".into() });
+    }
+    found
+}
+
+/// The table of the `count` dynamic symbols of a file.
+pub(super) fn dynamic_symbols(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    count: u64,
+) -> Result<Option<RecordTable<Symbol>>> {
+    let size = count.saturating_mul(Symbol::SIZE);
+    let start = dynamic.value(elf::DT_SYMTAB).and_then(|address| file.offset_of(address, size));
+    start.map(|start| RecordTable::new(file.content(), start, size)).transpose()
+}
+
+/// The indexes of symbols that a program has copies of.
+fn copied(file: &ElfFile, dynamic: &Dynamic) -> Result<BTreeSet<u32>> {
+    let mut found = BTreeSet::new();
+    if file.segment(elf::PT_INTERP).is_some() {
+        for_each_relocation(file, dynamic, &mut |relocation| {
+            if relocation.kind == elf::R_X86_64_COPY {
+                found.insert(relocation.symbol);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(found)
+}
+
+/// The version indexes of the symbols, two bytes each; empty without versions.
+fn version_indexes(file: &ElfFile, dynamic: &Dynamic, count: u64) -> Result<Vec<u8>> {
+    let size = count.saturating_mul(2);
+    let start = dynamic.value(elf::DT_VERSYM).and_then(|address| file.offset_of(address, size));
+    match start {
+        Some(start) => file.content().read_vec(start..start + size, 2 * MAX_SYMBOLS, "DT_VERSYM"),
+        None => Ok(Vec::new()),
+    }
+}
+
+pub(super) fn symbol_count(file: &ElfFile, dynamic: &Dynamic) -> Result<u64> {
+    let section = file.sections.iter().find(|section| section.sh_type == elf::SHT_DYNSYM);
+    if let Some(section) = section {
+        return Ok((section.sh_size / Symbol::SIZE).min(MAX_SYMBOLS));
+    }
+    // The second word of either table is the number.
+    let table = dynamic.value(elf::DT_HASH).or_else(|| dynamic.value(elf::DT_GNU_HASH));
+    match table.and_then(|address| file.offset_of(address, 8)) {
+        Some(start) => {
+            let word: [u8; 4] = file.content().read_array(start + 4)?;
+            Ok(u64::from(u32::from_le_bytes(word)))
+        }
+        None => Ok(0),
+    }
+}

@@ -1,0 +1,198 @@
+//! The relocations that the loader applies, from all three tables: `DT_RELA`, `DT_JMPREL` and `DT_RELR`.
+
+use object::elf;
+
+use super::dynamic::Dynamic;
+use super::file::ElfFile;
+use super::record::{Record, Rela};
+use super::table::{RecordTable, WordReader};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Kind, Result};
+
+/// Bytes of a RELR word, and of the word that it relocates.
+const WORD: u64 = 8;
+
+/// One relocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Relocation {
+    /// Address of the relocated word.
+    pub address: u64,
+    /// `R_X86_64_*`.
+    pub kind: elf::RelocationType,
+    /// Index into the dynamic symbol table; zero for none.
+    pub symbol: u32,
+    /// The addend: explicit, or, for RELR, the relocated word itself.
+    pub addend: i64,
+    /// The position of the entry, or, for RELR, of the relocated word.
+    pub site: Site,
+}
+
+/// The kind of table that a relocation is from, and a place in the file: its entry, or, for RELR, the relocated
+/// word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// An entry of `DT_RELA` or `DT_JMPREL` at this offset in the file.
+    Rela(u64),
+    /// A bit or word of `DT_RELR`; the addend is the relocated word, at this offset in the file.
+    Relr(u64),
+}
+
+impl Relocation {
+    /// Offset in the file of the entry, or, for RELR, of the relocated word; for messages.
+    pub fn offset(&self) -> u64 {
+        match self.site {
+            Site::Rela(offset) | Site::Relr(offset) => offset,
+        }
+    }
+
+    /// Whether the relocation is for thread-local storage. The addend of such a relocation is no address.
+    pub fn is_thread_local(&self) -> bool {
+        let kinds = [
+            elf::R_X86_64_DTPMOD64,
+            elf::R_X86_64_DTPOFF64,
+            elf::R_X86_64_TPOFF64,
+            elf::R_X86_64_TLSDESC,
+        ];
+        kinds.contains(&self.kind)
+    }
+
+    /// The address in the addend, if the relocation does not use the address of a symbol. The loader
+    /// adds the load address of the file to it.
+    pub fn address_without_symbol(&self) -> Option<u64> {
+        let relative = [elf::R_X86_64_RELATIVE, elf::R_X86_64_IRELATIVE].contains(&self.kind);
+        let plain = self.symbol == 0 && !self.is_thread_local();
+        (relative || plain).then_some(self.addend.cast_unsigned())
+    }
+}
+
+/// Calls `visit` with every relocation that `dynamic` locates, in table order, without those of type
+/// `R_X86_64_NONE`. Refused: other encodings, and tables that end inside an entry, because loaders read
+/// such an entry to its end.
+pub fn for_each_relocation(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    visit: &mut dyn FnMut(Relocation) -> Result<()>,
+) -> Result<()> {
+    refuse_other_encodings(file, dynamic)?;
+    for (address, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
+        if let Some(Table { start, size }) = table(file, dynamic, address, size)? {
+            for item in RecordTable::<Rela>::new(file.content(), start, size)?.iter() {
+                let (offset, entry) = item?;
+                let relocation = explicit(offset, &entry);
+                // Linkers leave this type in place of dropped relocations, and loaders ignore it.
+                if relocation.kind != elf::R_X86_64_NONE {
+                    visit(relocation)?;
+                }
+            }
+        }
+    }
+    match table(file, dynamic, elf::DT_RELR, elf::DT_RELRSZ)? {
+        Some(Table { size, .. }) if size % WORD != 0 => {
+            let message = format!("DT_RELRSZ is {size:#x}, which is no number of whole words");
+            Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
+        }
+        Some(Table { start, size }) => Relr::new(file).visit(start, size, visit),
+        None => Ok(()),
+    }
+}
+
+/// Refuses relocations without addend, which the x86-64 ABI does not have, and Android's packed forms.
+fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
+    let other = [elf::DT_REL, elf::DT_ANDROID_REL, elf::DT_ANDROID_RELA, elf::DT_ANDROID_RELR];
+    for item in &dynamic.entries {
+        let tag = item.entry.d_tag;
+        let other_plt = tag == elf::DT_PLTREL && item.entry.d_val.cast_signed() != elf::DT_RELA.0;
+        if other.contains(&tag) || other_plt {
+            let message = format!("relocations of the kind of tag {:#x} are not handled", tag.0);
+            return Err(file.refuse(Kind::Unsupported, "dynamic section", item.offset, message));
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of a relocation table in the file.
+struct Table {
+    start: u64,
+    size: u64,
+}
+
+fn table(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    address_tag: elf::DynamicTag,
+    size_tag: elf::DynamicTag,
+) -> Result<Option<Table>> {
+    let size = dynamic.value(size_tag).unwrap_or_default();
+    let Some(address) = dynamic.value(address_tag).filter(|_| size > 0) else {
+        return Ok(None);
+    };
+    match file.offset_of(address, size) {
+        Some(start) => Ok(Some(Table { start, size })),
+        None => {
+            let message = format!("{size:#x} bytes of relocations at {address:#x} are not loaded");
+            Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
+        }
+    }
+}
+
+fn explicit(offset: u64, entry: &Rela) -> Relocation {
+    let raw = entry.to_raw();
+    Relocation {
+        address: entry.r_offset,
+        kind: raw.r_type(object::LittleEndian, false),
+        symbol: raw.r_sym(object::LittleEndian, false),
+        addend: entry.r_addend,
+        site: Site::Rela(offset),
+    }
+}
+
+/// The state of a RELR decoder.
+struct Relr<'a> {
+    file: &'a ElfFile,
+    words: WordReader,
+}
+
+impl<'a> Relr<'a> {
+    fn new(file: &'a ElfFile) -> Self {
+        let words = WordReader::new(file.content());
+        Self { file, words }
+    }
+
+    fn visit(
+        mut self,
+        start: u64,
+        size: u64,
+        visit: &mut dyn FnMut(Relocation) -> Result<()>,
+    ) -> Result<()> {
+        let content: Content = self.file.content().clone();
+        let mut table = WordReader::new(&content);
+        let mut base: u64 = 0;
+        for skip in (0..size).step_by(8) {
+            let word = table.read(start.saturating_add(skip))?;
+            if word & 1 == 0 {
+                visit(self.relative(word)?)?;
+                base = word.saturating_add(WORD);
+                continue;
+            }
+            for bit in (0..63).filter(|bit| word >> (bit + 1) & 1 == 1) {
+                visit(self.relative(base.saturating_add(bit * WORD))?)?;
+            }
+            base = base.saturating_add(63 * WORD);
+        }
+        Ok(())
+    }
+
+    fn relative(&mut self, address: u64) -> Result<Relocation> {
+        let Some(offset) = self.file.offset_of(address, WORD) else {
+            let message = format!("relocates address {address:#x}, which is not loaded");
+            return Err(self.file.refuse(Kind::Malformed, ".relr.dyn", 0, message));
+        };
+        Ok(Relocation {
+            address,
+            kind: elf::R_X86_64_RELATIVE,
+            symbol: 0,
+            addend: self.words.read(offset)?.cast_signed(),
+            site: Site::Relr(offset),
+        })
+    }
+}

@@ -1,0 +1,288 @@
+//! Symbol versions: those that a library defines, and those that a file needs from each library.
+//!
+//! Both are lists of lists. Refused: lists with more records in total than there are indexes, or than fit
+//! into the file. Otherwise chains that lead to the same records would multiply.
+
+use std::cell::Cell;
+
+use object::elf;
+
+use super::dynamic::Dynamic;
+use super::file::ElfFile;
+use super::names::StringTable;
+use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux};
+use super::table::RecordTable;
+use rockpack_core::error::{Kind, Result};
+
+/// Most records of each kind in a list, over all chains: indexes have 15 bits.
+const MAX_VERSIONS: u64 = 1 << 15;
+
+/// The versions that a file defines and needs, in table order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// The defined versions.
+    pub defined: Vec<DefinedVersion>,
+    /// The needed versions, by library.
+    pub needed: Vec<NeededVersions>,
+}
+
+/// A version that a library defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefinedVersion {
+    /// Whether the version is that of the library itself (`VER_FLG_BASE`), whose name is the soname.
+    pub is_base: bool,
+    /// The index that symbols refer to it by.
+    pub index: u16,
+    /// The name of the version, and those of the versions that it builds on.
+    pub names: Vec<String>,
+}
+
+/// The versions that a file needs from one library.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededVersions {
+    /// The library's soname.
+    pub file: String,
+    /// The versions, in table order.
+    pub versions: Vec<NeededVersion>,
+}
+
+/// A version that a file needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeededVersion {
+    /// The index that symbols refer to it by.
+    pub index: u16,
+    /// Version name.
+    pub name: String,
+}
+
+impl Versions {
+    /// Whether the library defines `version`, as the loader checks for files that need it.
+    pub fn defines(&self, version: &str) -> bool {
+        let own = self.defined.iter().filter_map(|defined| defined.names.first());
+        own.into_iter().any(|name| name == version)
+    }
+
+    /// Reads the versions of `file`.
+    pub fn read(file: &ElfFile, dynamic: &Dynamic, strings: &[u8]) -> Result<Self> {
+        let lists = VersionLists { file, dynamic };
+        let (needs, definitions) = (lists.needs()?, lists.definitions()?);
+        let names = definitions.iter().map(|(_, names)| names.len()).sum::<usize>();
+        let versions = needs.iter().map(|(_, versions)| 1 + versions.len()).sum::<usize>();
+        let mut names = StringTable::new(file, strings, (names + versions) as u64);
+        Ok(Self { defined: defined(definitions, &mut names)?, needed: needed(needs, &mut names)? })
+    }
+
+    /// Sizes in bytes of both lists, as far as they are read, by the tag that leads there.
+    pub(super) fn sizes(file: &ElfFile, dynamic: &Dynamic) -> Result<[(elf::DynamicTag, u64); 2]> {
+        let lists = VersionLists { file, dynamic };
+        let (needs, definitions) = (end(lists.needs()?), end(lists.definitions()?));
+        Ok([(elf::DT_VERNEED, needs), (elf::DT_VERDEF, definitions)].map(|(tag, end)| {
+            let start = dynamic.value(tag).and_then(|address| file.offset_of(address, 1));
+            (tag, start.map_or(0, |start| end.saturating_sub(start)))
+        }))
+    }
+
+    /// Offsets of all version names in the string table of `dynamic`.
+    pub(super) fn name_offsets(file: &ElfFile, dynamic: &Dynamic) -> Result<Vec<u32>> {
+        let lists = VersionLists { file, dynamic };
+        let mut offsets = Vec::new();
+        for ((_, need), all) in lists.needs()? {
+            offsets.push(need.vn_file);
+            offsets.extend(all.into_iter().map(|(_, aux)| aux.vna_name));
+        }
+        let names = lists.definitions()?.into_iter().flat_map(|(_, names)| names);
+        offsets.extend(names.map(|(_, aux)| aux.vda_name));
+        Ok(offsets)
+    }
+}
+
+/// The two linked lists of a file.
+struct VersionLists<'a> {
+    file: &'a ElfFile,
+    dynamic: &'a Dynamic,
+}
+
+/// A record and its offset in the file.
+type PlacedRecord<T> = (u64, T);
+
+/// A record that heads a chain of its own.
+trait ChainHead: Record {
+    /// The type of the chain's records.
+    type Aux: LinkedRecord;
+    /// The tags of the list of heads: its address and its number of records.
+    const TAGS: [elf::DynamicTag; 2];
+
+    /// Distance to the chain, in bytes.
+    fn chain_distance(&self) -> u32;
+    /// Number of records in its chain.
+    fn chain_len(&self) -> u16;
+}
+
+/// A record that is linked to the next one of its kind.
+trait LinkedRecord: Record {
+    /// Distance to the next record, in bytes; zero for the last.
+    fn next_distance(&self) -> u32;
+}
+
+impl ChainHead for VersionNeed {
+    type Aux = VersionNeedAux;
+    const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERNEED, elf::DT_VERNEEDNUM];
+
+    fn chain_distance(&self) -> u32 {
+        self.vn_aux
+    }
+
+    fn chain_len(&self) -> u16 {
+        self.vn_cnt
+    }
+}
+
+impl ChainHead for VersionDefinition {
+    type Aux = VersionDefinitionAux;
+    const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERDEF, elf::DT_VERDEFNUM];
+
+    fn chain_distance(&self) -> u32 {
+        self.vd_aux
+    }
+
+    fn chain_len(&self) -> u16 {
+        self.vd_cnt
+    }
+}
+
+impl LinkedRecord for VersionNeed {
+    fn next_distance(&self) -> u32 {
+        self.vn_next
+    }
+}
+
+impl LinkedRecord for VersionNeedAux {
+    fn next_distance(&self) -> u32 {
+        self.vna_next
+    }
+}
+
+impl LinkedRecord for VersionDefinition {
+    fn next_distance(&self) -> u32 {
+        self.vd_next
+    }
+}
+
+impl LinkedRecord for VersionDefinitionAux {
+    fn next_distance(&self) -> u32 {
+        self.vda_next
+    }
+}
+
+/// A head with the records of its chain.
+type Chained<T> = (PlacedRecord<T>, Vec<PlacedRecord<<T as ChainHead>::Aux>>);
+
+/// The end of the last record of a list, as an offset in the file; zero for an empty list.
+fn end<T: ChainHead>(list: Vec<Chained<T>>) -> u64 {
+    let ends = list.into_iter().flat_map(|((at, _), all)| {
+        let all = all.into_iter().map(|(at, _)| at.saturating_add(T::Aux::SIZE));
+        all.chain([at.saturating_add(T::SIZE)])
+    });
+    ends.max().unwrap_or_default()
+}
+
+fn needed(
+    needs: Vec<Chained<VersionNeed>>,
+    names: &mut StringTable<'_>,
+) -> Result<Vec<NeededVersions>> {
+    let libraries = needs.into_iter().map(|((place, need), all)| {
+        let file = names.text(need.vn_file, place)?;
+        let versions = all.into_iter().map(|(place, aux)| {
+            Ok(NeededVersion {
+                index: aux.vna_other.0 & elf::VERSYM_VERSION,
+                name: names.text(aux.vna_name, place)?,
+            })
+        });
+        Ok(NeededVersions { file, versions: versions.collect::<Result<_>>()? })
+    });
+    libraries.collect()
+}
+
+fn defined(
+    definitions: Vec<Chained<VersionDefinition>>,
+    names: &mut StringTable<'_>,
+) -> Result<Vec<DefinedVersion>> {
+    let versions = definitions.into_iter().map(|((_, definition), all)| {
+        let all = all.into_iter().map(|(place, aux)| names.text(aux.vda_name, place));
+        Ok(DefinedVersion {
+            is_base: definition.vd_flags.0 & elf::VER_FLG_BASE.0 != 0,
+            index: definition.vd_ndx.0 & elf::VERSYM_VERSION,
+            names: all.collect::<Result<_>>()?,
+        })
+    });
+    versions.collect()
+}
+
+impl VersionLists<'_> {
+    fn needs(&self) -> Result<Vec<Chained<VersionNeed>>> {
+        self.chained()
+    }
+
+    fn definitions(&self) -> Result<Vec<Chained<VersionDefinition>>> {
+        self.chained()
+    }
+
+    fn chained<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<Chained<T>>> {
+        let left = self.room::<T::Aux>();
+        let chained = self.list::<T>()?.into_iter().map(|(at, head)| {
+            let start = at.saturating_add(u64::from(head.chain_distance()));
+            let chain = self.chain(start, u64::from(head.chain_len()), &left)?;
+            Ok(((at, head), chain))
+        });
+        chained.collect()
+    }
+
+    /// Number of records of a kind that a list may have.
+    fn room<T: Record>(&self) -> Cell<u64> {
+        Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
+    }
+
+    /// Reads the list of heads that `T::TAGS` locate.
+    fn list<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<PlacedRecord<T>>> {
+        let [tag, count] = T::TAGS;
+        let Some(address) = self.dynamic.value(tag) else {
+            return Ok(Vec::new());
+        };
+        let count = self.dynamic.value(count).unwrap_or_default();
+        match self.file.offset_of(address, T::SIZE) {
+            Some(start) => self.chain(start, count, &self.room::<T>()),
+            None => {
+                let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
+                Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message))
+            }
+        }
+    }
+
+    /// Reads up to `count` records from offset `start` on; `left` limits the records of all chains.
+    fn chain<T: LinkedRecord>(
+        &self,
+        start: u64,
+        count: u64,
+        left: &Cell<u64>,
+    ) -> Result<Vec<PlacedRecord<T>>> {
+        let mut found = Vec::new();
+        let mut at = start;
+        for _ in 0..count {
+            let Some(rest) = left.get().checked_sub(1) else {
+                let message = "there are more in one list than symbols can refer to";
+                let error = self.file.refuse(Kind::Limit, T::NAME, at, message);
+                return Err(error.hint("the file is damaged: build it or copy it again"));
+            };
+            left.set(rest);
+            let record = RecordTable::<T>::new(self.file.content(), at, T::SIZE)?.to_vec()?;
+            let Some(record) = record.into_iter().next() else { break };
+            let distance = u64::from(record.next_distance());
+            found.push((at, record));
+            if distance == 0 {
+                break;
+            }
+            at = at.saturating_add(distance);
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,189 @@
+//! `{component}_generic` and `{component}_{group}`: the content of all shards, joined.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::run::Budget;
+use rockpack_core::tree::{ArtifactName, Node, TreePath};
+
+use super::kernels::{Binary, Kernels, add_folders};
+use super::means::{Means, check_ahead};
+use super::names::GENERIC;
+use super::output::{OutputArtifact, Outputs, WrittenArtifact};
+use super::places::Places;
+use super::staging::{ArtifactStaging, Committed, Replacing};
+use rockpack_plan::config::{Config, SetScope};
+use rockpack_plan::recombine::{self, Component, Group, Recombined};
+use rockpack_report::{Findings, Progress, Stage};
+use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
+use rockpack_split::{self as split, HostKind, SplitPolicy};
+
+/// The input and output of `recombine`.
+#[derive(Debug, Clone)]
+pub struct RecombineOptions {
+    /// Shards, or folders of shards.
+    pub artifacts: Vec<PathBuf>,
+    /// The packaging configuration.
+    pub config: Config,
+    /// Output folder of the artifacts; created if missing.
+    pub out: PathBuf,
+    /// Memory and compressors for the run; the threads are the caller's.
+    pub budget: Budget,
+}
+
+/// The artifacts in the output folder after joining.
+#[derive(Debug)]
+pub struct RecombineReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<WrittenArtifact>,
+    /// Other artifacts of the same components that were removed from the output folder, by name.
+    pub removed: Vec<String>,
+    /// Findings of the run.
+    pub findings: Findings,
+}
+
+/// Joins the artifacts of all shards and writes the result. On an error nothing appears.
+pub fn recombine(options: &RecombineOptions, progress: &dyn Progress) -> Result<RecombineReport> {
+    check_ahead(&options.artifacts, &options.out)?;
+    let scan_options = ScanOptions::beside(&options.out, &options.budget);
+    let scan = artifact::scan(&options.artifacts, &scan_options);
+    options.config.accept_of_error(scan.and_then(|scan| {
+        let done = recombine_scanned(&scan, options, progress);
+        scan.findings.explain(done)
+    }))
+}
+
+fn recombine_scanned(
+    scan: &Scan,
+    options: &RecombineOptions,
+    progress: &dyn Progress,
+) -> Result<RecombineReport> {
+    let split_options = SplitPolicy {
+        keeps_fat: &|name| options.config.keeps_fat(name),
+        allows_other_machine: &|path| options.config.allows_other_machine(path),
+        ..SplitPolicy::strict(&options.config.databases)
+    };
+    let split = split::split_all(scan, &split_options, progress)?;
+    let recombined = recombine::recombine(split, &options.config, &options.config.grouping)?;
+    let written = write(scan, &recombined, options, progress);
+    let done = recombined.findings.explain(written)?;
+    let mut findings = Findings::of([&scan.findings, &recombined.findings]);
+    findings.sort();
+    options.config.accept(&mut findings, SetScope::Artifacts);
+    Ok(RecombineReport { artifacts: done.written, removed: done.removed, findings })
+}
+
+/// Writes the artifacts of all components.
+fn write(
+    scan: &Scan,
+    recombined: &Recombined,
+    options: &RecombineOptions,
+    progress: &dyn Progress,
+) -> Result<Committed> {
+    let staging = ArtifactStaging::begin(&options.out)?;
+    let primary = options.config.grouping.primary_shard.as_deref();
+    let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+    let mut artifacts = Vec::new();
+    progress.expect(Stage::Pack, device_bytes(recombined));
+    progress.begin(Stage::Pack);
+    for component in &recombined.components {
+        let writer = Writer {
+            component,
+            groups: &recombined.groups,
+            places: Places::of(&inputs, primary, component),
+            means: Means { staging: &staging, budget: &options.budget, progress },
+        };
+        let outputs = writer.outputs();
+        artifacts.extend(outputs.context(|| format!("writing {}", component.id()))?);
+    }
+    progress.end(Stage::Pack);
+    let replacing = Replacing {
+        components: recombined.components.iter().map(Component::id).collect(),
+        inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
+    };
+    staging.write(&artifacts, &replacing, || scan.inputs.recheck())
+}
+
+fn device_bytes(recombined: &Recombined) -> u64 {
+    let kernels = recombined.components.iter().flat_map(|component| &component.kernels);
+    kernels.map(|kernel| kernel.content.len()).sum()
+}
+
+/// Makes the artifacts of one component.
+pub(super) struct Writer<'a> {
+    pub component: &'a Component,
+    pub groups: &'a [Group],
+    pub places: Places<'a>,
+    pub means: Means<'a>,
+}
+
+impl Writer<'_> {
+    pub fn outputs(&self) -> Result<Vec<OutputArtifact>> {
+        let id = self.component.id();
+        let mut outputs = Outputs::default();
+        let binaries = self.host(&format!("{id}_{GENERIC}"), &mut outputs)?;
+        let kernels = Kernels {
+            component: &id,
+            gpu_family: &|arch| self.gpu_family(arch),
+            means: self.means,
+        };
+        kernels.add(&binaries, &self.component.kernels, &mut outputs)?;
+        for file in &self.component.databases {
+            let prefix = self.prefix(&file.path, file.module.as_deref())?;
+            let gpu_families = file.archs.iter().map(|arch| self.gpu_family(arch));
+            for gpu_family in gpu_families.collect::<Result<BTreeSet<String>>>()? {
+                let artifact = format!("{id}_{gpu_family}");
+                add_folders(&mut outputs, &artifact, prefix, &file.path)?;
+                let node = Node::File { data: file.content.clone(), mode: file.mode };
+                outputs.add(&artifact, prefix, &file.path, node)?;
+            }
+        }
+        outputs.finish(|_| None)
+    }
+
+    /// Adds the host files, and returns the binaries with device code, which are left out.
+    fn host(&self, generic: &str, outputs: &mut Outputs) -> Result<Vec<Binary<'_>>> {
+        let mut binaries = Vec::new();
+        for (path, node) in &self.component.host {
+            let module = node.data().and_then(|file| file.module.as_deref());
+            let prefix = self.prefix(path, module)?;
+            let node = match node {
+                Node::Directory { mode } => Node::Directory { mode: *mode },
+                Node::Link { target } => Node::Link { target: target.clone() },
+                Node::File { data, mode } => match &data.kind {
+                    HostKind::Plain(content) => Node::File { data: content.clone(), mode: *mode },
+                    HostKind::Fat(fat) => {
+                        let (prefix, path) = (prefix.to_owned(), path.clone());
+                        binaries.push(Binary { prefix, path, mode: *mode, fat });
+                        continue;
+                    }
+                },
+            };
+            outputs.add(generic, prefix, path, node)?;
+        }
+        Ok(binaries)
+    }
+
+    fn prefix(&self, path: &TreePath, module: Option<&str>) -> Result<&str> {
+        let prefix = self.places.prefix(path, module);
+        prefix.ok_or_else(|| Error::bug(format!("{path} comes from no stage prefix")))
+    }
+
+    /// The GPU family of an arch in names of artifacts: its group.
+    fn gpu_family(&self, arch: &BaseArch) -> Result<String> {
+        let found = self.groups.iter().find(|group| group.archs.contains(arch));
+        let group = found.ok_or_else(|| Error::bug(format!("{arch} is in no group")))?;
+        let name = format!("{}_{}", self.component.id(), group.name);
+        match name.parse::<ArtifactName>() {
+            Ok(_) => Ok(group.name.clone()),
+            Err(_) => {
+                let message =
+                    format!("the group `{}` cannot be part of an artifact name", group.name);
+                Err(Error::new(Kind::Config, message)
+                    .hint("names of artifacts are made of three fields without underscores"))
+            }
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! `{component}_generic` and `{component}_{arch}`: one shard, split.
+//!
+//! A component is all artifacts of a shard with one name and kind. If one of its binaries is still fat, or
+//! one of its archives is left out, all of its archives are made anew. Otherwise all bytes stay unchanged,
+//! and only files in the wrong artifact move: host files to `generic`, device files to their arch. Several
+//! builds of a binary, for several GPU families, are joined.
+
+mod joined;
+mod sorting;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::gfx::{self, BaseArch};
+use rockpack_core::run::Budget;
+use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet};
+
+use super::means::{Means, check_ahead};
+use super::output::{OutputArtifact, WrittenArtifact};
+use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
+use rockpack_plan::config::{matches_any, nearest_arch};
+use rockpack_report::{Finding, Findings, Progress};
+use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
+use sorting::ShardComponent;
+
+/// The artifacts to split.
+#[derive(Debug, Clone)]
+pub enum SplitInput {
+    /// One artifact; its `{name}_{kind}` may be given.
+    Artifact {
+        /// Folder of the artifact.
+        folder: PathBuf,
+        /// Component of the artifact, e.g. `blas_lib`; `None` to read it from the folder's name.
+        component: Option<String>,
+    },
+    /// All artifacts of a shard.
+    Shard(PathBuf),
+    /// Shards, or folders of shards: each gets a folder of its own in the output.
+    Shards(Vec<PathBuf>),
+}
+
+impl SplitInput {
+    /// Refuses an unusable output folder and invalid names of artifacts, before any content is read.
+    pub fn check_ahead(&self, out: &Path) -> Result<()> {
+        let mut faults = Faults::default();
+        let roots = match self {
+            Self::Artifact { folder, component } => {
+                let named = artifact::name_artifact(folder, component.as_deref());
+                faults.keep(named.context(|| "looking for the artifact to split".to_owned()));
+                std::slice::from_ref(folder)
+            }
+            Self::Shard(folder) => std::slice::from_ref(folder),
+            Self::Shards(roots) => roots,
+        };
+        faults.keep(check_ahead(roots, out));
+        faults.finish()
+    }
+}
+
+/// The input, output and choices of a split.
+#[derive(Debug, Clone)]
+pub struct SplitOptions {
+    /// Artifacts to split.
+    pub input: SplitInput,
+    /// Output folder of the artifacts; created if missing.
+    pub out: PathBuf,
+    /// Archs to keep; all if empty.
+    pub targets: BTreeSet<BaseArch>,
+    /// Globs of files that stay unchanged although they are for another machine than x86-64.
+    pub other_machines: Vec<String>,
+    /// Memory and compressors for the run; the threads are the caller's.
+    pub budget: Budget,
+}
+
+/// The result of a split.
+#[derive(Debug)]
+pub struct SplitReport {
+    /// Artifacts that were written.
+    pub artifacts: Vec<WrittenArtifact>,
+    /// Other artifacts of the same components that were removed from the output folder, with the folder of
+    /// their shard if there is one.
+    pub removed: Vec<String>,
+    /// Findings of the run.
+    pub findings: Findings,
+    /// Components that could not be split, with the error; nothing of them was written.
+    pub failures: Vec<(String, Error)>,
+}
+
+/// Splits artifacts and writes the result by component, also if other components fail.
+pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitReport> {
+    let (jobs, findings) = jobs(options)?;
+    let rules = DatabaseRules::builtin()?;
+    let mut report =
+        SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
+    let mut found = BTreeSet::new();
+    let mut outs: BTreeMap<&Path, ArtifactStaging> = BTreeMap::new();
+    let mut links = LinkSet::default();
+    for job in &jobs {
+        if !outs.contains_key(job.out.as_path()) {
+            outs.insert(&job.out, ArtifactStaging::begin(&job.out)?);
+        }
+        let Some(staging) = outs.get(job.out.as_path()) else {
+            return Err(Error::bug("a staging folder is gone"));
+        };
+        match job.run(options, &rules, &mut links, staging, progress) {
+            Ok(done) => {
+                found.extend(done.archs.iter().cloned());
+                report.add(job, done);
+            }
+            Err(error) => report.failures.push((job.label(), job.named(error))),
+        }
+    }
+    // The user may have asked for the failed component.
+    if report.failures.is_empty() {
+        for target in options.targets.difference(&found) {
+            let meant = if gfx::is_known(target) { None } else { nearest_arch(target.as_str()) };
+            report.findings.add(Finding::TargetAbsent { arch: target.clone(), meant });
+        }
+    }
+    // A link may point into another component, which a run on some of them cannot see.
+    let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
+    if is_whole && report.failures.is_empty() {
+        for DanglingLink { owner, path, target } in links.dangling() {
+            report.findings.add(Finding::LinkDangling { owner, path, target });
+        }
+    }
+    report.findings.sort();
+    Ok(report)
+}
+
+impl SplitReport {
+    fn add(&mut self, job: &SplitJob, done: Done) {
+        let shard = (job.layout == OutputLayout::PerShard).then(|| job.shard.clone());
+        let named = done.committed.written.into_iter();
+        self.artifacts
+            .extend(named.map(|written| WrittenArtifact { shard: shard.clone(), ..written }));
+        let removed = done.committed.removed.into_iter();
+        self.removed.extend(removed.map(|name| match &shard {
+            Some(shard) => format!("{shard}/{name}"),
+            None => name,
+        }));
+        self.findings.extend(done.findings);
+    }
+}
+
+/// The result for one component.
+struct Done {
+    committed: Committed,
+    findings: Findings,
+    /// Archs with device code in the component, wanted or not.
+    archs: BTreeSet<BaseArch>,
+}
+
+/// A component of a shard.
+struct SplitJob {
+    shard: String,
+    /// `{name}_{kind}` of its outputs.
+    component: String,
+    /// Folders of its artifacts.
+    folders: Vec<PathBuf>,
+    /// The name that the user asked for.
+    renamed: Option<String>,
+    out: PathBuf,
+    layout: OutputLayout,
+}
+
+/// The place of artifacts in the output folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OutputLayout {
+    /// Artifacts directly in the output folder.
+    Flat,
+    /// Artifacts in one folder per shard.
+    PerShard,
+}
+
+/// The jobs, and the findings from looking for them.
+fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
+    let out = &options.out;
+    options.input.check_ahead(out)?;
+    match &options.input {
+        SplitInput::Artifact { folder, component } => {
+            let (shard, name) = artifact::name_artifact(folder, component.as_deref())?;
+            let job = SplitJob {
+                shard,
+                component: name.component(),
+                folders: vec![folder.clone()],
+                renamed: component.clone(),
+                out: out.clone(),
+                layout: OutputLayout::Flat,
+            };
+            Ok((vec![job], Findings::default()))
+        }
+        SplitInput::Shard(folder) => {
+            let found = artifact::find_shard(folder, &options.budget)?;
+            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
+                by_component(&shard, folders, out, OutputLayout::Flat)
+            });
+            Ok((jobs.collect(), found.findings))
+        }
+        SplitInput::Shards(roots) => {
+            let found = artifact::find(roots, &options.budget)?;
+            // The folder of a shard may be the input folder itself.
+            for (shard, _) in &found.shards {
+                let own = out.join(shard);
+                artifact::refuse_inside(roots, &own, "output folder")?;
+                refuse_link(&own)?;
+            }
+            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
+                by_component(&shard, folders, &out.join(&shard), OutputLayout::PerShard)
+            });
+            Ok((jobs.collect(), found.findings))
+        }
+    }
+}
+
+/// The jobs of a shard. A folder with another name than an artifact's becomes a job of its own, which fails.
+fn by_component(
+    shard: &str,
+    folders: Vec<PathBuf>,
+    out: &Path,
+    layout: OutputLayout,
+) -> Vec<SplitJob> {
+    let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for folder in folders {
+        let name =
+            folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let component = match name.parse::<ArtifactName>() {
+            Ok(parsed) => parsed.component(),
+            Err(_) => name,
+        };
+        components.entry(component).or_default().push(folder);
+    }
+    let jobs = components.into_iter().map(|(component, folders)| SplitJob {
+        shard: shard.to_owned(),
+        component,
+        folders,
+        renamed: None,
+        out: out.to_path_buf(),
+        layout,
+    });
+    jobs.collect()
+}
+
+impl SplitJob {
+    fn label(&self) -> String {
+        format!("{}/{}", self.shard, self.component)
+    }
+
+    /// Adds the name of the component to `error`, unless it is there already.
+    fn named(&self, error: Error) -> Error {
+        let doing = format!("splitting {}", self.label());
+        if error.frames().iter().any(|frame| frame.starts_with(&doing)) {
+            error
+        } else {
+            error.context(doing)
+        }
+    }
+
+    fn run(
+        &self,
+        options: &SplitOptions,
+        rules: &DatabaseRules,
+        links: &mut LinkSet,
+        staging: &ArtifactStaging,
+        progress: &dyn Progress,
+    ) -> Result<Done> {
+        // The scope gives the memory of a component back at its end.
+        let budget = options.budget.scope();
+        let scans = self.scan(&budget)?;
+        let noticed = Findings::of(scans.iter().map(|scan| &scan.findings));
+        let means = Means { staging, budget: &budget, progress };
+        let done = self.split(&scans, options, rules, links, means);
+        noticed.explain(done)
+    }
+
+    fn split(
+        &self,
+        scans: &[Scan],
+        options: &SplitOptions,
+        rules: &DatabaseRules,
+        links: &mut LinkSet,
+        means: Means<'_>,
+    ) -> Result<Done> {
+        let Means { staging, progress, .. } = means;
+        let artifacts: Vec<&Artifact> =
+            scans.iter().flat_map(|scan| &scan.shards).flat_map(|shard| &shard.artifacts).collect();
+        let policy = SplitPolicy {
+            allows_other_machine: &|path| matches_any(&options.other_machines, path),
+            ..SplitPolicy::strict(rules)
+        };
+        let split = split::split_artifacts(&artifacts, &policy, progress);
+        let split = scans.iter().fold(split, |split, scan| scan.inputs.explain(split))?;
+        let archs = sorting::archs(&split);
+        let mut own = LinkSet::default();
+        for artifact in &split {
+            own.add_tree(&artifact.host, &artifact.name.to_string());
+            links.add_tree(&artifact.host, &format!("{}/{}", self.shard, artifact.name));
+            artifact.databases.iter().for_each(|file| links.add(&file.path));
+        }
+        let noticed = Findings::of(split.iter().map(|artifact| &artifact.findings));
+        noticed.explain(own.refuse_leaving())?;
+        let outputs = self.outputs(&artifacts, split, &options.targets, means);
+        let (outputs, mut findings) = noticed.explain(outputs)?;
+        let replacing = Replacing {
+            components: vec![self.component.clone()],
+            inputs: self.folders.iter().map(PathBuf::as_path).collect(),
+        };
+        let committed = staging.write(&outputs, &replacing, || {
+            scans.iter().try_for_each(|scan| scan.inputs.recheck())
+        });
+        let committed = findings.explain(committed)?;
+        for scan in scans {
+            findings.extend(scan.findings.clone());
+        }
+        Ok(Done { committed, findings, archs })
+    }
+
+    fn outputs(
+        &self,
+        artifacts: &[&Artifact],
+        split: Vec<SplitArtifact>,
+        targets: &BTreeSet<BaseArch>,
+        means: Means<'_>,
+    ) -> Result<(Vec<OutputArtifact>, Findings)> {
+        let sources = pairs(artifacts, &split)?;
+        let mut component =
+            ShardComponent { id: &self.component, sources, targets, left: BTreeMap::new() };
+        component.refuse_unmatched()?;
+        if joined::has_two_builds(&split) {
+            let left = joined::left_out(&split, targets);
+            let (outputs, mut findings) = joined::outputs(artifacts, split, targets, means)?;
+            findings.extend(sorting::findings(&left, &self.shard, &self.component));
+            return Ok((outputs, findings));
+        }
+        let outputs = component.outputs(means)?;
+        let mut findings = sorting::findings(&component.left, &self.shard, &self.component);
+        for artifact in split {
+            findings.extend(artifact.findings);
+        }
+        Ok((outputs, findings))
+    }
+
+    fn scan(&self, budget: &Budget) -> Result<Vec<Scan>> {
+        let renamed = self.renamed.as_deref();
+        let options = ScanOptions::beside(&self.out, budget);
+        let folders = self.folders.iter();
+        Faults::all(folders.map(|folder| artifact::scan_artifact(folder, renamed, &options)))
+    }
+}
+
+/// Pairs every artifact with its split.
+fn pairs<'a>(
+    artifacts: &[&'a Artifact],
+    split: &'a [SplitArtifact],
+) -> Result<Vec<(&'a Artifact, &'a SplitArtifact)>> {
+    artifacts.iter().map(|artifact| Ok((*artifact, split_of(artifact, split)?))).collect()
+}
+
+fn split_of<'a>(artifact: &Artifact, split: &'a [SplitArtifact]) -> Result<&'a SplitArtifact> {
+    let own = split.iter().find(|split| split.name == artifact.name);
+    own.ok_or_else(|| Error::new(Kind::Bug, format!("{} was not taken apart", artifact.name)))
+}

@@ -1,0 +1,288 @@
+//! Assigns every file of a component to an artifact.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::gfx::{BaseArch, Target, no_target};
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::directories::kernels::{Binary, Kernels, add_folders, kernels_of};
+use crate::directories::means::Means;
+use crate::directories::names::GENERIC;
+use crate::directories::output::{OutputArtifact, Outputs};
+use rockpack_report::{Finding, Findings, Stage};
+use rockpack_split::input::artifact::{Artifact, StagePrefix};
+use rockpack_split::{DatabaseFile, FatBinary, HostBinary, SplitArtifact};
+
+/// All artifacts of a shard with one name and kind.
+pub(super) struct ShardComponent<'a> {
+    /// `{name}_{kind}` of the outputs.
+    pub id: &'a str,
+    /// The artifacts with their splits.
+    pub sources: Vec<(&'a Artifact, &'a SplitArtifact)>,
+    /// Archs to keep; all if empty.
+    pub targets: &'a BTreeSet<BaseArch>,
+    /// Code objects and database files of other archs.
+    pub left: BTreeMap<BaseArch, usize>,
+}
+
+/// An artifact of the input with its files of device code.
+struct ClassifiedArtifact<'a> {
+    artifact: &'a Artifact,
+    split: &'a SplitArtifact,
+    /// Path → archs of the files that are device code or index it.
+    device: BTreeMap<&'a TreePath, Vec<BaseArch>>,
+    /// The artifact that keeps its device files: itself, if archives stay unchanged and it has no host files.
+    keeps: Option<String>,
+}
+
+impl<'a> ShardComponent<'a> {
+    /// The artifacts to write.
+    pub fn outputs(&mut self, means: Means<'_>) -> Result<Vec<OutputArtifact>> {
+        let whole = self.stays();
+        let mut outputs = Outputs::default();
+        let mut binaries = Vec::new();
+        // Host files need an artifact even if every file is device code.
+        let generic = self.generic();
+        let built = self.sources.iter().flat_map(|(_, split)| split.built_archs());
+        let built: BTreeSet<BaseArch> = built.cloned().collect();
+        for (artifact, split) in self.sources.clone() {
+            let source = ClassifiedArtifact::new(artifact, split, whole, &built)?;
+            self.sort(&source, whole, &mut outputs, &mut binaries)?;
+        }
+        if !whole {
+            self.regenerate(&binaries, &mut outputs, means)?;
+        }
+        let finished = outputs.finish(|name| self.earlier(name, whole))?;
+        Ok(finished.into_iter().filter(|a| a.name == generic || !is_bare(a)).collect())
+    }
+
+    /// Whether archives and binaries stay unchanged: no binary is fat, and no listed archive is left out.
+    fn stays(&self) -> bool {
+        let fat = self.sources.iter().any(|(_, split)| has_fat(split));
+        let mut archives = self.sources.iter().flat_map(|(_, split)| &split.archives);
+        let all = archives.all(|archive| {
+            let arch = Target::parse_spelling(&archive.reader.toc().gfx_arch_family);
+            arch.is_ok_and(|arch| self.wants(arch.base()))
+        });
+        !fat && (self.targets.is_empty() || all)
+    }
+
+    fn wants(&self, arch: &BaseArch) -> bool {
+        self.targets.is_empty() || self.targets.contains(arch)
+    }
+
+    fn generic(&self) -> String {
+        format!("{}_{GENERIC}", self.id)
+    }
+
+    /// The folder of the artifact of the input that is called `name`.
+    fn earlier(&self, name: &str, whole: bool) -> Option<&'a Path> {
+        let mut sources = self.sources.iter().filter(|_| whole);
+        let (artifact, _) = sources
+            .find(|(artifact, _)| format!("{}_{}", self.id, artifact.name.gpu_family) == name)?;
+        Some(artifact.root.as_path())
+    }
+
+    fn sort(
+        &mut self,
+        source: &ClassifiedArtifact<'a>,
+        whole: bool,
+        outputs: &mut Outputs,
+        binaries: &mut Vec<Binary<'a>>,
+    ) -> Result<()> {
+        let mut seen = BTreeSet::new();
+        for prefix in &source.artifact.prefixes {
+            let folders_to = source.keeps.clone().unwrap_or_else(|| self.generic());
+            outputs.prefix(&folders_to, &prefix.path);
+            for (path, node) in &prefix.tree {
+                let folder = matches!(node, Node::Directory { .. });
+                // Merged prefixes hold a path once; untouched ones stay unchanged.
+                if !whole && !folder && !seen.insert(path) {
+                    continue;
+                }
+                match (node, source.device.get(path)) {
+                    (Node::File { .. }, Some(archs)) => {
+                        for to in self.device_artifacts(source, archs) {
+                            add_device(&to, prefix, path, node, source, outputs)?;
+                        }
+                    }
+                    _ if !whole && is_archive(source.split, path) => {}
+                    (Node::Directory { .. }, _) if !source.keeps_folder(path, whole) => {}
+                    (Node::File { mode, .. }, None) => match source.fat(path) {
+                        Some(fat) if !whole => {
+                            let (prefix, path) = (prefix.path.clone(), path.clone());
+                            binaries.push(Binary { prefix, path, mode: *mode, fat });
+                        }
+                        _ => outputs.add(&folders_to, &prefix.path, path, node.clone())?,
+                    },
+                    _ => outputs.add(&folders_to, &prefix.path, path, node.clone())?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The artifacts that a device file of `archs` goes to: one per wanted arch, so that each can be
+    /// installed alone.
+    fn device_artifacts(
+        &mut self,
+        source: &ClassifiedArtifact<'_>,
+        archs: &[BaseArch],
+    ) -> Vec<String> {
+        let wanted: Vec<&BaseArch> = archs.iter().filter(|arch| self.wants(arch)).collect();
+        if wanted.is_empty() {
+            for arch in archs {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            return Vec::new();
+        }
+        match &source.keeps {
+            Some(own) => vec![own.clone()],
+            None => wanted.into_iter().map(|arch| format!("{}_{arch}", self.id)).collect(),
+        }
+    }
+
+    /// Packs the code objects of all binaries anew.
+    fn regenerate(
+        &mut self,
+        binaries: &[Binary<'a>],
+        outputs: &mut Outputs,
+        means: Means<'_>,
+    ) -> Result<()> {
+        let shard = self.sources.first().map_or("", |(artifact, _)| artifact.shard.as_str());
+        let mut kernels = kernels_of(binaries, shard)?;
+        kernels.retain(|kernel| {
+            let arch = kernel.target.base();
+            let wanted = self.wants(arch);
+            if !wanted {
+                *self.left.entry(arch.clone()).or_default() += 1;
+            }
+            wanted
+        });
+        means.progress.expect(Stage::Pack, kernels.iter().map(|kernel| kernel.content.len()).sum());
+        means.progress.begin(Stage::Pack);
+        let writer =
+            Kernels { component: self.id, gpu_family: &|arch| Ok(arch.to_string()), means };
+        writer.add(binaries, &kernels, outputs)?;
+        means.progress.end(Stage::Pack);
+        Ok(())
+    }
+
+    /// Refuses a binary without code for any of the wanted targets: it would find nothing at run time.
+    pub fn refuse_unmatched(&self) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, fat) in self.sources.iter().flat_map(|(_, split)| split.binaries()) {
+            let archs: BTreeSet<&BaseArch> = archs_of(fat).collect();
+            if !archs.is_empty() && !archs.iter().any(|arch| self.wants(arch)) {
+                let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
+                let message = format!(
+                    "--gpu-targets names none of the archs that it has device code for ({})",
+                    archs.join(", ")
+                );
+                faults.add(Error::new(Kind::Conflict, message).structure(path.to_string()));
+            }
+        }
+        faults.finish()
+    }
+}
+
+fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
+    fat.code_objects().map(|code| code.target.base())
+}
+
+/// Findings about the device code that `--gpu-targets` left out of a component, by arch.
+pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
+    let mut findings = Findings::default();
+    for (arch, count) in left {
+        findings.add(Finding::TargetNotSelected {
+            shard: shard.to_owned(),
+            component: component.into(),
+            arch: arch.clone(),
+            count: *count,
+        });
+    }
+    findings
+}
+
+/// All archs with device code.
+pub(super) fn archs(split: &[SplitArtifact]) -> BTreeSet<BaseArch> {
+    let code = split.iter().flat_map(SplitArtifact::binaries).flat_map(|(_, fat)| archs_of(fat));
+    let databases = split.iter().flat_map(|part| &part.databases).flat_map(|file| &file.archs);
+    code.chain(databases).cloned().collect()
+}
+
+/// Adds a device file to the artifact `to`.
+fn add_device(
+    to: &str,
+    prefix: &StagePrefix,
+    path: &TreePath,
+    node: &Node<Content>,
+    source: &ClassifiedArtifact<'_>,
+    outputs: &mut Outputs,
+) -> Result<()> {
+    if source.keeps.is_none() {
+        add_folders(outputs, to, &prefix.path, path)?;
+    }
+    outputs.add(to, &prefix.path, path, node.clone())
+}
+
+/// The archs of a file. For an arch family: the built ones, or all if none is built.
+fn members(file: &DatabaseFile, built: &BTreeSet<BaseArch>) -> Vec<BaseArch> {
+    let members: Vec<BaseArch> =
+        file.archs.iter().filter(|arch| built.contains(*arch)).cloned().collect();
+    if file.of_whole_family && !members.is_empty() { members } else { file.archs.clone() }
+}
+
+impl<'a> ClassifiedArtifact<'a> {
+    fn new(
+        artifact: &'a Artifact,
+        split: &'a SplitArtifact,
+        whole: bool,
+        built: &BTreeSet<BaseArch>,
+    ) -> Result<Self> {
+        let databases = split.databases.iter().map(|file| (&file.path, members(file, built)));
+        let mut device: BTreeMap<_, _> = databases.collect();
+        let mut only_device =
+            !split.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }));
+        only_device &= !(device.is_empty() && split.archives.is_empty());
+        if whole {
+            for archive in &split.archives {
+                let arch_family = &archive.reader.toc().gfx_arch_family;
+                let target = Target::parse_spelling(arch_family).map_err(no_target)?;
+                device.insert(&archive.path, vec![target.base().clone()]);
+            }
+        }
+        let keeps = (whole && only_device).then(|| artifact.name.to_string());
+        Ok(Self { artifact, split, device, keeps })
+    }
+
+    fn fat(&self, path: &TreePath) -> Option<&'a FatBinary> {
+        self.split.host.get(path)?.data()?.fat().map(|fat| &**fat)
+    }
+
+    /// Whether a folder stays: folders that held only device code are dropped with it.
+    fn keeps_folder(&self, path: &TreePath, whole: bool) -> bool {
+        let mut manifests = self.split.archive_manifests.iter();
+        self.keeps.is_some()
+            || self.split.host.get(path).is_some()
+            || (whole && manifests.any(|manifest| manifest.path.is_below(path)))
+    }
+}
+
+fn is_archive(split: &SplitArtifact, path: &TreePath) -> bool {
+    split.archives.iter().any(|archive| archive.path == *path)
+        || split.archive_manifests.iter().any(|manifest| manifest.path == *path)
+}
+
+pub(super) fn has_fat(split: &SplitArtifact) -> bool {
+    split.binaries().any(|(_, fat)| matches!(fat.binary, HostBinary::Fat(_)))
+}
+
+/// Whether an artifact has folders only.
+fn is_bare(artifact: &OutputArtifact) -> bool {
+    let mut nodes = artifact.prefixes.values().flat_map(|tree| tree.iter());
+    nodes.all(|(_, node)| matches!(node, Node::Directory { .. }))
+}

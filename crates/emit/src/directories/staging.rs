@@ -1,0 +1,261 @@
+//! Stages artifact folders beside their final names.
+//!
+//! ```text
+//! OUT/.rockpack-artifacts-N/     the scratch folder of a run, see [`Swap`]
+//!     <artifacts>                until the commit of their component
+//! ```
+//!
+//! A new build of a component replaces all its artifacts: its other artifacts in OUT (folders with its name
+//! and a manifest) belong to another set of archives, so they are removed and reported. Everything else
+//! stays, and nothing is removed if OUT has input as well.
+//!
+//! Files are not synced to disk: artifact directories are an intermediate product, and the step is run again
+//! after a power failure. Anything in the way that is not an artifact is refused.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rockpack_core::content::{Content, is_file, list};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
+
+use super::output::{OutputArtifact, WrittenArtifact};
+use rockpack_files::{
+    CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
+    set_mode, write_new,
+};
+use rockpack_split::input::artifact::MANIFEST_NAME;
+
+/// The outlet of artifact folders. No artifact describes another, so all have one rank.
+pub(super) static ARTIFACTS: Outlet = Outlet {
+    prefix: ".rockpack-artifacts-",
+    holds: "artifacts",
+    durability: Durability::Unsynced,
+    rank: |_| 0,
+    writes: |name| name.parse::<ArtifactName>().is_ok(),
+};
+
+/// The mode of artifact folders and of the folders down to a stage prefix.
+const FOLDER_MODE: u32 = 0o755;
+
+/// The components that a run replaces, and its inputs.
+#[derive(Debug)]
+pub(super) struct Replacing<'a> {
+    /// `{name}_{kind}` of each.
+    pub components: Vec<String>,
+    /// The artifacts that are read.
+    pub inputs: Vec<&'a Path>,
+}
+
+impl Replacing<'_> {
+    /// Whether `name` is that of an artifact of one of the components.
+    fn has(&self, name: &str) -> bool {
+        let parsed = name.parse::<ArtifactName>();
+        parsed.is_ok_and(|name| self.components.contains(&name.component()))
+    }
+
+    /// The artifacts of the components that are in `out`.
+    fn artifacts_in(&self, out: &Path) -> Result<BTreeSet<String>> {
+        let mut names = BTreeSet::new();
+        for entry in list(out)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type().map_err(|e| Error::io(entry.path(), "inspect", e))?;
+            if kind.is_dir() && self.has(&name) && is_file(&entry.path().join(MANIFEST_NAME))? {
+                names.insert(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// The places of the input artifacts: with all links resolved, and under the names they were given by.
+    fn places(&self) -> Result<Vec<PathBuf>> {
+        let mut places = Vec::new();
+        for input in &self.inputs {
+            places.push(resolve(input)?);
+            // A path that ends in `..` has no name of its own.
+            if let Some(name) = input.file_name() {
+                places.push(resolve(folder_of(input))?.join(name));
+            }
+        }
+        Ok(places)
+    }
+}
+
+fn resolve(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|e| Error::io(path, "resolve", e))
+}
+
+/// Fails if a replaced artifact is, or contains, one of the inputs at `places`.
+fn refuse_inputs(out: &Path, names: &[String], places: &[PathBuf]) -> Result<()> {
+    let real = resolve(out)?;
+    for name in names {
+        let target = real.join(name);
+        if places.iter().any(|place| place.starts_with(&target)) {
+            let message = "is an artifact that is read, and what is written would replace it";
+            return Err(Error::new(Kind::Usage, message)
+                .file(out.join(name))
+                .hint("write into another folder"));
+        }
+    }
+    Ok(())
+}
+
+/// The artifacts in the output folder after a run.
+#[derive(Debug)]
+pub(super) struct Committed {
+    /// The artifacts that were written.
+    pub written: Vec<WrittenArtifact>,
+    /// The artifacts that were removed, by name.
+    pub removed: Vec<String>,
+}
+
+/// A staging folder for artifacts; removed with its content when dropped.
+#[derive(Debug)]
+pub(super) struct ArtifactStaging {
+    swap: Swap,
+}
+
+impl ArtifactStaging {
+    /// Makes a staging folder inside `out`, which is made too, and removes orphaned ones of dead runs.
+    pub fn begin(out: &Path) -> Result<Self> {
+        Ok(Self { swap: Swap::begin(&ARTIFACTS, out, || Ok(()))? })
+    }
+
+    /// The folder for files of this run that have no final name.
+    pub fn folder(&self) -> &Path {
+        self.swap.folder()
+    }
+
+    /// Writes artifacts, and makes them appear together under their names when all are complete. Removes
+    /// other artifacts of `components`.
+    pub fn write(
+        &self,
+        artifacts: &[OutputArtifact],
+        components: &Replacing<'_>,
+        recheck: impl Fn() -> Result<()>,
+    ) -> Result<Committed> {
+        let out = self.swap.out();
+        let names: Vec<String> = artifacts.iter().map(|artifact| artifact.name.clone()).collect();
+        let inputs = components.places()?;
+        refuse_inputs(out, &names, &inputs)?;
+        for name in &names {
+            refuse_foreign(&out.join(name))?;
+        }
+        // Most artifacts hold one large file: only parallel writing keeps all cores busy.
+        let results: Vec<Result<WrittenArtifact>> = artifacts
+            .par_iter()
+            .map(|artifact| write_artifact(artifact, &self.swap.path(&artifact.name)))
+            .collect();
+        let written = Faults::all(results)?;
+        recheck()?;
+        // A folder with input holds more than results.
+        let real = resolve(out)?;
+        let beside_input = inputs.iter().any(|input| input.parent() == Some(&real));
+        let removed = self.swap.commit(|| {
+            let goes = if beside_input { BTreeSet::new() } else { components.artifacts_in(out)? };
+            Ok(CommitChange { appears: names, goes })
+        })?;
+        Ok(Committed { written, removed: removed.into_iter().collect() })
+    }
+}
+
+/// Fails if `path`, below an output folder, is a link: its target is not rockpack's.
+pub(super) fn refuse_link(path: &Path) -> Result<()> {
+    if kind_of(path)?.is_none_or(|kind| !kind.is_symlink()) {
+        return Ok(());
+    }
+    let message =
+        "is a symbolic link, and nothing is written through links below the output folder";
+    Err(Error::new(Kind::Conflict, message)
+        .file(path)
+        .hint("remove the link, or give what it leads to as the output folder"))
+}
+
+/// Fails if `path` exists and is not an artifact.
+fn refuse_foreign(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        None => Ok(()),
+        Some(kind) if kind.is_dir() && is_file(&path.join(MANIFEST_NAME))? => Ok(()),
+        Some(_) => Err(Error::new(Kind::Conflict, "is in the way of an artifact, and is none")
+            .file(path)
+            .hint("move it away, or write into another folder")),
+    }
+}
+
+fn write_artifact(artifact: &OutputArtifact, root: &Path) -> Result<WrittenArtifact> {
+    make_folders(root)?;
+    let mut written =
+        WrittenArtifact { shard: None, artifact: artifact.name.clone(), files: 0, bytes: 0 };
+    write_content(&root.join(MANIFEST_NAME), &artifact.manifest, READABLE)?;
+    for (prefix, tree) in &artifact.prefixes {
+        let stage = root.join(prefix);
+        make_folders(&stage)?;
+        write_tree(tree, &stage)?;
+        for (_, node) in tree {
+            match node {
+                Node::File { data, .. } => {
+                    written.files += 1;
+                    written.bytes += data.len();
+                }
+                Node::Link { .. } => written.files += 1,
+                Node::Directory { .. } => {}
+            }
+        }
+        set_modes_down_to(root, prefix)?;
+    }
+    set_mode(root, FOLDER_MODE)?;
+    Ok(written)
+}
+
+/// Sets the modes of the folders between the artifact and a stage prefix, independent of the umask.
+fn set_modes_down_to(root: &Path, prefix: &str) -> Result<()> {
+    let mut path = root.to_path_buf();
+    for part in prefix.split('/') {
+        path.push(part);
+        set_mode(&path, FOLDER_MODE)?;
+    }
+    Ok(())
+}
+
+/// Writes the tree, folders first. Sets their modes last, when their content is complete.
+fn write_tree(tree: &Tree<Content>, stage: &Path) -> Result<()> {
+    let mut files = Vec::new();
+    for (path, node) in tree {
+        match node {
+            Node::Directory { .. } => make_folders(&staged(path, stage))?,
+            Node::Link { .. } | Node::File { .. } => files.push((path, node)),
+        }
+    }
+    let results: Vec<Result<()>> =
+        files.par_iter().map(|(path, node)| write_node(&staged(path, stage), node)).collect();
+    Faults::all(results)?;
+    let folders: Vec<_> = tree.iter().collect();
+    for (path, node) in folders.into_iter().rev() {
+        if let Node::Directory { mode } = node {
+            set_mode(&staged(path, stage), *mode)?;
+        }
+    }
+    Ok(())
+}
+
+/// The place of a path of a tree below `stage`.
+fn staged(path: &TreePath, stage: &Path) -> PathBuf {
+    stage.join(path.as_str())
+}
+
+fn write_node(path: &Path, node: &Node<Content>) -> Result<()> {
+    if let Some(parent) = path.parent() {
+        make_folders(parent)?;
+    }
+    match node {
+        Node::File { data, mode } => write_content(path, data, *mode),
+        Node::Link { target } => make_link(target, path),
+        Node::Directory { .. } => Ok(()),
+    }
+}
+
+fn write_content(path: &Path, content: &Content, mode: u32) -> Result<()> {
+    write_new(path, mode, ARTIFACTS.durability, |file| content.write_to(file, path))
+}

@@ -1,0 +1,207 @@
+//! Compares a new set with the earlier set in the output folder, and decides which files a commit adds and
+//! which it removes.
+//!
+//! A commit replaces the set that the receipt in the folder lists. It removes the packages of that set that
+//! the new set does not have, the SPDX document that rockpack wrote for it, and the signature of its receipt;
+//! everything else stays. It refuses to overwrite files that rockpack did not write, and to put the receipt of
+//! a part beside that of a whole set or of another division.
+
+use std::collections::BTreeSet;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+use derive_more::Display;
+use rockpack_archive::spdx;
+use rockpack_core::content::{if_there, is_there, list, open_file};
+use rockpack_core::error::{Error, Kind, Result};
+
+use super::listed::ListedFiles;
+use rockpack_files::{CommitChange, kind_of};
+use rockpack_package::receipt::{self, wheels};
+
+/// The creator that rockpack's own documents name.
+const PROGRAM: &str = env!("CARGO_PKG_NAME");
+
+/// The beginning of an armoured signature.
+const SIGNATURE_HEAD: &[u8] = b"-----BEGIN PGP SIGNATURE-----";
+
+/// The package files that `receipt` in `directory` lists; empty if there is no receipt.
+pub(super) fn listed(directory: &Path, receipt: &str) -> Result<ListedFiles> {
+    let path = directory.join(receipt);
+    let file = if_there(&path, "open", open_file(&path))?;
+    file.map_or_else(|| Ok(ListedFiles::default()), |file| ListedFiles::read(file, &path))
+}
+
+/// The names of all packages that the receipt lists. A package that it keeps from an earlier build counts
+/// only if its file is in `directory`.
+fn all_packages(directory: &Path, receipt: &str) -> Result<BTreeSet<String>> {
+    let ListedFiles { own: mut names, kept } = listed(directory, receipt)?;
+    for name in kept {
+        if is_there(&directory.join(&name))? {
+            names.insert(name);
+        }
+    }
+    Ok(names)
+}
+
+/// A file that appears and disappears with its receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+pub(super) enum Companion {
+    /// The SPDX document of the set.
+    #[display("SPDX document of rockpack")]
+    SpdxDocument,
+    /// The detached signature of the receipt.
+    #[display("armored OpenPGP signature")]
+    Signature,
+}
+
+impl Companion {
+    pub(super) const ALL: [Self; 2] = [Self::SpdxDocument, Self::Signature];
+
+    /// The name beside the receipt that is called `receipt`.
+    pub(super) fn name(self, receipt: &str) -> String {
+        match self {
+            Self::SpdxDocument => receipt::sbom_name(receipt),
+            Self::Signature => receipt::signature_name(receipt),
+        }
+    }
+
+    /// Whether the file at `path` is an SPDX document of rockpack, or a signature by any program; `None` if
+    /// there is no file.
+    fn is_own(self, path: &Path) -> Result<Option<bool>> {
+        match kind_of(path)? {
+            None => return Ok(None),
+            Some(kind) if !kind.is_file() => return Ok(Some(false)),
+            Some(_) => {}
+        }
+        let read = open_file(path).and_then(|file| match self {
+            Self::SpdxDocument => spdx::is_made_by(PROGRAM, BufReader::new(file)),
+            Self::Signature => {
+                let mut head = Vec::new();
+                file.take(SIGNATURE_HEAD.len() as u64).read_to_end(&mut head)?;
+                Ok(head == SIGNATURE_HEAD)
+            }
+        });
+        read.map(Some).map_err(|e| Error::io(path, "read", e))
+    }
+}
+
+/// Fails if another file has the name of a companion, or if the receipt of a companion is missing. Documents of
+/// other programs may lie beside a set without one; next to a receipt, no file but its signature can.
+pub(super) fn refuse_companions(out: &Path, receipt: &str, has_document: bool) -> Result<()> {
+    for companion in Companion::ALL {
+        let path = out.join(companion.name(receipt));
+        let message = match companion.is_own(&path)? {
+            Some(false) if has_document || companion == Companion::Signature => {
+                format!("is no {companion}")
+            }
+            Some(true) if !is_there(&out.join(receipt))? => {
+                format!("is an {companion}, and its {receipt} is not there")
+            }
+            Some(_) | None => continue,
+        };
+        let hint = "it is left alone: move it away, or write into an empty folder";
+        return Err(Error::new(Kind::Conflict, message).file(path).hint(hint));
+    }
+    Ok(())
+}
+
+/// The receipts in a folder: those of a whole set or of parts.
+fn receipts(directory: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in list(directory)? {
+        names.extend(entry?.file_name().into_string().ok().filter(|name| is_receipt(name)));
+    }
+    Ok(names)
+}
+
+fn is_receipt(name: &str) -> bool {
+    name == receipt::FILE_NAME || receipt::part_of_file(name).is_some()
+}
+
+/// Refuses to write a set beside parts, a part beside a set, or parts of different divisions beside each
+/// other: their packages would be taken for one set.
+pub(super) fn refuse_mixed(out: &Path, receipt: &str) -> Result<()> {
+    let mut others = receipts(out)?.into_iter();
+    let Some(other) = others.find(|other| number_of_parts(other) != number_of_parts(receipt))
+    else {
+        return Ok(());
+    };
+    let (theirs, own) = (extent(&other), extent(receipt));
+    let message = format!("is the receipt of {theirs}, and this run writes {own}");
+    let hint = "write into another folder, or remove that receipt and its packages";
+    Err(Error::new(Kind::Conflict, message).file(out.join(other)).hint(hint))
+}
+
+/// The number of parts of the division that a receipt belongs to; `None` if it is that of a whole set.
+fn number_of_parts(receipt: &str) -> Option<u32> {
+    receipt::part_of_file(receipt).map(|part| part.of)
+}
+
+/// The extent of the set that a receipt describes, in the words of a message.
+fn extent(receipt: &str) -> String {
+    match number_of_parts(receipt) {
+        None => "a whole set".to_owned(),
+        Some(of) => format!("one of {of} parts"),
+    }
+}
+
+/// The place of a file in the order of a commit: packages first, then documents and signatures, then
+/// receipts. A receipt describes all packages in its folder, and a document those of its set; where a receipt
+/// is, its signature is, too.
+pub(super) fn rank(name: &str) -> u8 {
+    let is_last = |name: &str| is_receipt(name) || name == wheels::FILE_NAME;
+    let is_signature = name.strip_suffix(receipt::SIGNATURE_ENDING).is_some_and(is_last);
+    let is_companion = is_signature || receipt::part_of_sbom(name).is_some();
+    if is_last(name) { 2 } else { u8::from(is_companion) }
+}
+
+/// The files that a commit of the packages `names` adds to `out` and removes from it. Fails if the
+/// commit would overwrite files that rockpack did not write. Packages that the receipt of another part
+/// lists stay: a package may have moved there.
+pub(super) fn change(
+    out: &Path,
+    receipt: &str,
+    names: BTreeSet<String>,
+    companions: &[Companion],
+) -> Result<CommitChange> {
+    refuse_mixed(out, receipt)?;
+    let earlier = all_packages(out, receipt)?;
+    let mut elsewhere = BTreeSet::new();
+    for other in receipts(out)?.iter().filter(|other| *other != receipt) {
+        elsewhere.extend(all_packages(out, other)?);
+    }
+    refuse_foreign(out, &(&earlier | &elsewhere), &names)?;
+    refuse_companions(out, receipt, companions.contains(&Companion::SpdxDocument))?;
+    let mut goes = &earlier - &elsewhere;
+    for companion in Companion::ALL {
+        let name = companion.name(receipt);
+        if companion.is_own(&out.join(&name))? == Some(true) {
+            goes.insert(name);
+        }
+    }
+    let beside = companions.iter().map(|companion| companion.name(receipt));
+    let appears = names.into_iter().chain(beside).chain([receipt.to_owned()]);
+    Ok(CommitChange { appears: appears.collect(), goes })
+}
+
+/// Fails if a folder, or a file that no receipt in `out` lists, has the name of a package file.
+fn refuse_foreign(out: &Path, earlier: &BTreeSet<String>, names: &BTreeSet<String>) -> Result<()> {
+    for name in earlier | names {
+        let path = out.join(&name);
+        match kind_of(&path)? {
+            None => {}
+            Some(_) if !earlier.contains(&name) => {
+                return Err(Error::new(Kind::Conflict, "is in the way of a package of this set")
+                    .file(path)
+                    .hint("no earlier receipt lists it, so it is left alone: move it away"));
+            }
+            Some(kind) if kind.is_dir() => {
+                let message = "is a directory where a package file belongs";
+                return Err(Error::new(Kind::Conflict, message).file(path));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,388 @@
+//! Reads every file once for all writers.
+//!
+//! The reading thread digests each window and hands it, shared, to a bounded channel per writer, small files
+//! in batches. A slow writer holds back the reader, and so the other writer: at most [`DEPTH`] batches per
+//! writer wait in memory, each of a window or less. When a writer fails, its channel closes and the reader
+//! stops; when the reader fails, the channels close without the final message and the writers stop without
+//! finishing. The messages about a package of few and small files all fit into the channels: its entries are
+//! read first, and then written, on one thread.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use md5::Md5;
+use rockpack_archive::payload::{FileDigests, Finished, PayloadWriter};
+use rockpack_core::compression::Effort;
+use rockpack_core::content::{Content, WINDOW};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::tree::Node;
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+
+use super::options::EmitOptions;
+use super::reuse::{Seen, SeenContent};
+use rockpack_package::{Format, PackageEntry};
+use rockpack_report::{Progress, Stage};
+
+/// Batches that may wait for a writer; most are a window.
+const DEPTH: usize = 8;
+
+/// Messages and bytes of a batch. Waking a writer for each of very many small files would cost more than
+/// writing them.
+const BATCH_LEN: usize = 1024;
+const BATCH_BYTES: usize = 256 << 10;
+
+/// Bytes that MD5, SHA-1 and SHA-256 take in one go.
+const DIGEST_BLOCK: usize = 64;
+
+/// A writer of one format.
+pub(super) struct Sink {
+    pub format: Format,
+    pub file_name: String,
+    pub writer: Box<dyn PayloadWriter + Send>,
+}
+
+#[derive(Clone)]
+enum Message {
+    Begin(Effort),
+    Data(Arc<Vec<u8>>),
+    End(Option<FileDigests>),
+    Finish,
+}
+
+/// The result of reading a package's files once.
+pub(super) struct Read {
+    /// Digests of each entry; `None` for entries that are not files. If nothing was read, also for files that
+    /// no payload of the cache has.
+    pub digests: Vec<Option<FileDigests>>,
+    /// Results of the writers, by format.
+    pub finished: Vec<(Format, Finished)>,
+}
+
+/// Reads `entries` once. `seen` is what an earlier reading and the cache know of them; if every package came
+/// from the cache, nothing is read.
+pub(super) fn fan_out(
+    entries: &[PackageEntry<Content>],
+    seen: Option<Seen>,
+    sinks: Vec<Sink>,
+    options: &EmitOptions<'_>,
+) -> Result<Read> {
+    let seen = match seen {
+        Some(Seen { digests, .. }) if sinks.is_empty() => {
+            let files = entries.iter().filter_map(|entry| entry.node.data());
+            options.progress.advance(Stage::Emit, files.map(Content::len).sum());
+            return Ok(Read { digests, finished: Vec::new() });
+        }
+        seen => seen,
+    };
+    if is_small(entries) {
+        return read_small(entries, seen.as_ref(), sinks, options);
+    }
+    thread::scope(|scope| {
+        let mut channels = Vec::new();
+        let mut writers = Vec::new();
+        for sink in sinks {
+            let (sender, receiver) = sync_channel(DEPTH);
+            channels.push(Channel::new(sink.format, sender));
+            let thread =
+                thread::Builder::new().spawn_scoped(scope, move || drain_into(sink, &receiver));
+            writers.push(thread.map_err(Error::no_thread)?);
+        }
+        let read = EntryReader::new(channels, options).read_all(entries, seen.as_ref());
+        let written = writers
+            .into_iter()
+            .map(|writer| writer.join().unwrap_or_else(|_| Err(Error::bug("a writer panicked"))));
+        outcome(read, written)
+    })
+}
+
+/// Most bytes of files of a package that is written on one thread.
+const SMALL_BYTES: usize = 32 << 10;
+
+/// A small file is one message. Three messages for each of [`BATCH_LEN`] entries, and the last, are four
+/// batches.
+const _: () = assert!(SMALL_BYTES < BATCH_BYTES && SMALL_BYTES <= WINDOW && DEPTH >= 4);
+
+/// Whether all messages about `entries` fit into a channel.
+fn is_small(entries: &[PackageEntry<Content>]) -> bool {
+    let files = entries.iter().filter_map(|entry| entry.node.data());
+    entries.len() <= BATCH_LEN && files.map(Content::len).sum::<u64>() <= SMALL_BYTES as u64
+}
+
+/// Reads small `entries` and writes the packages on this thread: others would cost more than they save.
+fn read_small(
+    entries: &[PackageEntry<Content>],
+    seen: Option<&Seen>,
+    sinks: Vec<Sink>,
+    options: &EmitOptions<'_>,
+) -> Result<Read> {
+    let (mut channels, mut writers) = (Vec::new(), Vec::new());
+    for sink in sinks {
+        let (sender, receiver) = sync_channel(DEPTH);
+        channels.push(Channel::new(sink.format, sender));
+        writers.push((sink, receiver));
+    }
+    let read = EntryReader::new(channels, options).read_all(entries, seen);
+    outcome(read, writers.into_iter().map(|(sink, receiver)| drain_into(sink, &receiver)))
+}
+
+/// The digests and the results of the writers, or all faults.
+fn outcome(
+    read: Result<Vec<Option<FileDigests>>>,
+    written: impl Iterator<Item = Result<Option<(Format, Finished)>>>,
+) -> Result<Read> {
+    // A reader that found a closed channel failed because of a writer, whose error gives the reason.
+    let finished = Faults::all(written)?.into_iter().flatten().collect();
+    Ok(Read { digests: read?, finished })
+}
+
+fn drain_into(sink: Sink, receiver: &Receiver<Vec<Message>>) -> Result<Option<(Format, Finished)>> {
+    let Sink { file_name, writer, format } = sink;
+    let finished = drain(writer, receiver).map_err(|e| e.file(file_name))?;
+    Ok(finished.map(|finished| (format, finished)))
+}
+
+/// The way to a writer.
+struct Channel {
+    format: Format,
+    sender: SyncSender<Vec<Message>>,
+    /// Messages that are still to be sent, and the bytes of content in them.
+    batch: Vec<Message>,
+    bytes: usize,
+}
+
+impl Channel {
+    fn new(format: Format, sender: SyncSender<Vec<Message>>) -> Self {
+        Self { format, sender, batch: Vec::new(), bytes: 0 }
+    }
+
+    fn add(&mut self, message: Message) -> Result<()> {
+        if let Message::Data(window) = &message {
+            if window.len() >= BATCH_BYTES {
+                self.send()?;
+            }
+            self.bytes += window.len();
+        }
+        self.batch.push(message);
+        if self.batch.len() < BATCH_LEN && self.bytes < BATCH_BYTES { Ok(()) } else { self.send() }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        self.bytes = 0;
+        self.sender.send(std::mem::take(&mut self.batch)).map_err(|_| closed())
+    }
+}
+
+/// Writes the messages as they arrive. Finishes nothing if the reader gave up; the reader's own error counts.
+fn drain(
+    mut writer: Box<dyn PayloadWriter + Send>,
+    receiver: &Receiver<Vec<Message>>,
+) -> Result<Option<Finished>> {
+    for message in receiver.iter().flatten() {
+        match message {
+            Message::Begin(effort) => writer.begin(effort)?,
+            Message::Data(bytes) => writer.data(&bytes)?,
+            Message::End(digests) => writer.end(digests)?,
+            Message::Finish => return writer.finish().map(Some),
+        }
+    }
+    Ok(None)
+}
+
+/// Windows that are reused when all writers are done with them: fresh memory for each would cost a page fault
+/// per 4 KiB of payload. Those of small files, which wait in batches, have memory of their own size.
+#[derive(Default)]
+struct SharedWindows {
+    /// Windows that were shared with writers, oldest first.
+    shared: VecDeque<Arc<Vec<u8>>>,
+}
+
+impl SharedWindows {
+    /// A window of `len` bytes with arbitrary content.
+    fn take(&mut self, len: usize) -> Vec<u8> {
+        if len < BATCH_BYTES {
+            return vec![0; len];
+        }
+        // Writers take windows in turn, so the oldest is the first that they are done with.
+        let mut window = match self.shared.pop_front().map(Arc::try_unwrap) {
+            Some(Ok(window)) => window,
+            Some(Err(busy)) => {
+                self.shared.push_front(busy);
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        window.resize(len, 0);
+        window
+    }
+
+    fn share(&mut self, window: Vec<u8>) -> Arc<Vec<u8>> {
+        let is_reused = window.len() >= BATCH_BYTES;
+        let window = Arc::new(window);
+        if is_reused {
+            self.shared.push_back(Arc::clone(&window));
+        }
+        window
+    }
+}
+
+/// Reads the entries of a package, and sends each to the writers of the formats that have it.
+struct EntryReader<'a> {
+    channels: Vec<Channel>,
+    windows: SharedWindows,
+    /// Whether SHA-1 is wanted.
+    sha1: bool,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> EntryReader<'a> {
+    fn new(channels: Vec<Channel>, options: &EmitOptions<'a>) -> Self {
+        let EmitOptions { progress, sha1, .. } = *options;
+        Self { channels, windows: SharedWindows::default(), sha1, progress }
+    }
+
+    fn read_all(
+        mut self,
+        entries: &[PackageEntry<Content>],
+        seen: Option<&Seen>,
+    ) -> Result<Vec<Option<FileDigests>>> {
+        let digests: Vec<_> = entries
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| {
+                let known = seen.and_then(|seen| *seen.digests.get(index)?);
+                let content = seen.and_then(|seen| seen.contents.get(index)?.as_ref());
+                self.read(entry, known, content).context(|| format!("packing /{}", entry.path))
+            })
+            .collect::<Result<_>>()?;
+        for channel in &mut self.channels {
+            channel.add(Message::Finish)?;
+            channel.send()?;
+        }
+        Ok(digests)
+    }
+
+    fn read(
+        &mut self,
+        entry: &PackageEntry<Content>,
+        known: Option<FileDigests>,
+        seen: Option<&SeenContent>,
+    ) -> Result<Option<FileDigests>> {
+        let Node::File { data, .. } = &entry.node else {
+            self.send(entry, Message::Begin(Effort::Full))?;
+            self.send(entry, Message::End(None))?;
+            return Ok(None);
+        };
+        self.send(entry, Message::Begin(effort(data)?))?;
+        let taken = self.channels.iter().any(|channel| entry.formats.has(channel.format));
+        if let (Some(known), false) = (known, taken) {
+            self.progress.advance(Stage::Emit, data.len());
+            return Ok(Some(known));
+        }
+        let digests = self.content(entry, data, seen)?;
+        self.send(entry, Message::End(Some(digests)))?;
+        Ok(Some(digests))
+    }
+
+    fn content(
+        &mut self,
+        entry: &PackageEntry<Content>,
+        content: &Content,
+        seen: Option<&SeenContent>,
+    ) -> Result<FileDigests> {
+        let mut reader = content.reader();
+        let debs = self.channels.iter().any(|channel| channel.format == Format::Deb);
+        let sha1 = self.sha1 && seen.is_none();
+        let mut digests = FileHashers::new(debs && entry.formats.has(Format::Deb), sha1);
+        let mut again = seen.map(|seen| (seen, blake3::Hasher::new()));
+        let mut left = content.len();
+        while left > 0 {
+            let len = usize::try_from(left).map_or(WINDOW, |left| left.min(WINDOW));
+            let mut window = self.windows.take(len);
+            let read = reader.read_window(&mut window)?;
+            if read != len {
+                return Err(Error::bug("content ends before its length"));
+            }
+            digests.update(&window);
+            if let Some((_, hasher)) = &mut again {
+                hasher.update(&window);
+            }
+            let window = self.windows.share(window);
+            self.send(entry, Message::Data(window))?;
+            self.progress.advance(Stage::Emit, len as u64);
+            left -= len as u64;
+        }
+        let digests = digests.finish();
+        match again {
+            // The cache keeps the compressed payload under the digest of the earlier read.
+            Some((seen, hasher)) if hasher.finalize() != seen.digest => Err(changed(content)),
+            Some((seen, _)) => Ok(FileDigests { sha1: seen.sha1, ..digests }),
+            None => Ok(digests),
+        }
+    }
+
+    fn send(&mut self, entry: &PackageEntry<Content>, message: Message) -> Result<()> {
+        for channel in &mut self.channels {
+            if entry.formats.has(channel.format) {
+                channel.add(message.clone())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn effort(content: &Content) -> Result<Effort> {
+    let mut start = [0; Effort::START];
+    let len = usize::try_from(content.len()).map_or(start.len(), |len| len.min(start.len()));
+    content.read_at(0, &mut start[..len])?;
+    Ok(Effort::of(&start[..len], content.len()))
+}
+
+/// The running digests of a file.
+struct FileHashers {
+    sha256: Sha256,
+    md5: Option<Md5>,
+    sha1: Option<Sha1>,
+}
+
+impl FileHashers {
+    fn new(md5: bool, sha1: bool) -> Self {
+        Self { sha256: Sha256::new(), md5: md5.then(Md5::new), sha1: sha1.then(Sha1::new) }
+    }
+
+    /// Interleaves the digests block by block, so the CPU overlaps their dependency chains: two digests take
+    /// little longer than MD5 alone.
+    fn update(&mut self, bytes: &[u8]) {
+        if self.md5.is_none() && self.sha1.is_none() {
+            return self.sha256.update(bytes);
+        }
+        for block in bytes.chunks(DIGEST_BLOCK) {
+            if let Some(md5) = &mut self.md5 {
+                md5.update(block);
+            }
+            if let Some(sha1) = &mut self.sha1 {
+                sha1.update(block);
+            }
+            self.sha256.update(block);
+        }
+    }
+
+    fn finish(self) -> FileDigests {
+        let md5 = self.md5.map(|md5| md5.finalize().into());
+        let sha1 = self.sha1.map(|sha1| sha1.finalize().into());
+        FileDigests { sha256: self.sha256.finalize().into(), md5, sha1 }
+    }
+}
+
+fn changed(content: &Content) -> Error {
+    let message = "changed between two readings during the run";
+    let error = Error::new(Kind::Changed, message).at(&content.place(0));
+    error.hint("run again when nothing else writes to the artifacts")
+}
+
+/// An error that is never shown: the writer that closed the channel has the real one.
+fn closed() -> Error {
+    Error::bug("a package writer stopped without an error")
+}

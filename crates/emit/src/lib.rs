@@ -1,0 +1,158 @@
+//! The only writer of packages.
+//!
+//! A package is written in both formats from one read of every file (with a cache, another read for the
+//! digests comes first). The content goes in windows through bounded channels to one writer per format,
+//! each on its own thread with its own compressor threads; the writers of a small package take turns on
+//! one. Memory holds only windows, digests and headers, so packages above 4 GiB need no more than small
+//! ones. [`in_turn`] keeps the cores busy from package to package. Files are staged in a hidden directory
+//! of the output folder, flushed and synced; the whole set appears when [`Staging::commit`] renames it
+//! into place.
+//!
+//! It refuses entries that a format cannot hold, times beyond 32 bits from 1970 on, and invalid file names.
+
+mod compressor;
+mod deb;
+pub mod directories;
+mod earlier;
+mod emitted;
+mod fan_out;
+mod listed;
+mod options;
+pub mod pack;
+mod prepared;
+mod receipt;
+mod reuse;
+mod rpm;
+pub mod sbom;
+mod staging;
+mod text;
+mod turns;
+mod unsealed;
+
+pub use compressor::{Compression, Contexts};
+pub use emitted::{Emitted, EmittedMember, file_digests};
+pub use options::EmitOptions;
+pub use receipt::{WholeSet, WrittenPackage, receipt};
+pub use staging::Staging;
+pub use turns::{Turn, in_turn};
+pub use unsealed::Unsealed;
+
+use rockpack_archive::payload::FileDigests;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Result, ResultExt};
+use rockpack_core::tree::Node;
+
+use fan_out::Sink;
+use prepared::{LINK_MODE, Prepared};
+use reuse::{Known, Reuse};
+use rockpack_package::{Format, Package, PackageEntry};
+use rockpack_report::{Compressed, Stage, Work};
+use unsealed::UnsealedFile;
+
+/// Writes `package` into `staging`, in every format it has, from one read of every file.
+pub fn emit_package(
+    package: &Package<Content>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Vec<Emitted>> {
+    write_package(package, staging, options)?.seal(staging, options)
+}
+
+/// [`emit_package`] without the wait for the disk.
+pub fn write_package(
+    package: &Package<Content>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Unsealed> {
+    options.progress.begin(Stage::Emit);
+    let unsealed = write(package, staging, options);
+    options.progress.end(Stage::Emit);
+    unsealed.context(|| format!("writing package {}", package.id))
+}
+
+/// Reports a compressed payload as progress.
+fn tell(options: &EmitOptions<'_>, format: Format, compressed: Compressed) {
+    options.progress.compressed(Work::Payloads(format), compressed);
+}
+
+/// Bytes of the files in `format`.
+fn contents(entries: &[PackageEntry<Content>], format: Format) -> u64 {
+    let inside = entries.iter().filter(|entry| entry.formats.has(format));
+    inside.filter_map(|entry| entry.node.data()).map(Content::len).sum()
+}
+
+fn write(
+    package: &Package<Content>,
+    staging: &Staging,
+    options: &EmitOptions<'_>,
+) -> Result<Unsealed> {
+    let mut prepared = Vec::new();
+    if let Some(control) = &package.deb {
+        prepared.push(deb::prepare(package, control, options)?);
+    }
+    if let Some(control) = &package.rpm {
+        prepared.push(rpm::prepare(package, control, options)?);
+    }
+    let mut reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
+    let mut sinks = Vec::new();
+    let mut files = Vec::new();
+    for Prepared { format, file_name, installed_size, specification } in prepared {
+        let file = staging.create(&file_name)?;
+        let known = reuse.as_mut().map(|reuse| reuse.fill(&file, format, &specification));
+        let known = known.transpose().file(&file_name)?;
+        match &known {
+            Some(Known::Filled(payload)) => {
+                let before = contents(&package.entries, format);
+                tell(options, format, Compressed { before, after: *payload, reused: true });
+            }
+            Some(Known::New(_)) | None => {
+                let writer = specification.writer(file).file(&file_name)?;
+                sinks.push(Sink { format, file_name: file_name.clone(), writer });
+            }
+        }
+        files.push((format, file_name, installed_size, known));
+    }
+    let seen = reuse.map(|reuse| reuse.seen);
+    let read = fan_out::fan_out(&package.entries, seen, sinks, options)?;
+    for (format, finished) in &read.finished {
+        let before = contents(&package.entries, *format);
+        let after = finished.payload.end - finished.payload.start;
+        tell(options, *format, Compressed { before, after, reused: false });
+    }
+    let files = files.into_iter().map(|(format, file_name, installed_size, known)| {
+        let finished = read.finished.iter().find(|(written, _)| *written == format);
+        let keep = match known {
+            Some(Known::New(key)) => finished.map(|(_, finished)| (key, finished.clone())),
+            Some(Known::Filled(_)) | None => None,
+        };
+        let members = members(&package.entries, &read.digests, format);
+        UnsealedFile { format, file_name, installed_size, members, keep }
+    });
+    Ok(Unsealed { package: package.id.clone(), files: files.collect() })
+}
+
+fn members(
+    entries: &[PackageEntry<Content>],
+    digests: &[Option<FileDigests>],
+    format: Format,
+) -> Vec<EmittedMember> {
+    let entries = entries.iter().zip(digests);
+    let inside = entries.filter(|(entry, _)| entry.formats.has(format));
+    inside.map(|(entry, digest)| member(entry, *digest, format)).collect()
+}
+
+fn member(
+    entry: &PackageEntry<Content>,
+    digests: Option<FileDigests>,
+    format: Format,
+) -> EmittedMember {
+    let (mode, size, target) = match &entry.node {
+        Node::Directory { mode } => (*mode, 0, None),
+        Node::File { data, mode } => (entry.treatment.mode(*mode, format), data.len(), None),
+        Node::Link { target } => (LINK_MODE, 0, Some(target.clone())),
+    };
+    let path = format!("/{}", entry.path);
+    let sha256 = digests.map(|digests| digests.sha256);
+    let sha1 = digests.and_then(|digests| digests.sha1);
+    EmittedMember { path, kind: entry.node.kind(), mode, size, sha256, sha1, target }
+}

@@ -1,0 +1,206 @@
+//! One archive: rows, aliases, ordinals.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_elf::kpack::{self, HSACO, Scheme, Toc, TocRow, VERSION};
+
+use super::frames::Frame;
+use super::targets::{listed, most_specific};
+use rockpack_plan::recombine::Kernel;
+
+/// A complete kernel archive.
+#[derive(Debug, Clone)]
+pub struct PackedArchive {
+    /// The base arch of everything inside.
+    pub arch: BaseArch,
+    /// The file name, e.g. `blas_lib_gfx1100.kpack`.
+    pub file_name: String,
+    /// The bytes of the file.
+    pub content: Content,
+    /// The rows, sorted by binary, co_index and target.
+    pub rows: Vec<PackedRow>,
+    /// The number of distinct stored code objects.
+    pub code_objects: u64,
+}
+
+/// One row of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackedRow {
+    /// The TOC key, e.g. `lib/librocblas.so.5#3`.
+    pub key: String,
+    /// The target under which loaders find the row.
+    pub target: Target,
+    /// The ordinal of the stored code object.
+    pub ordinal: u32,
+    /// SHA-256 of the code object.
+    pub sha256: [u8; 32],
+    /// The size of the code object in bytes.
+    pub original_size: u64,
+    /// Tells whether the row repeats a code object of the same wrapper that was built for a less specific
+    /// target, or for the generic target.
+    pub alias: bool,
+}
+
+/// A code object of an archive, and the target under which devices look for it.
+#[derive(Clone)]
+pub(super) struct Member<'a> {
+    pub kernel: &'a Kernel,
+    pub frame: &'a Frame,
+    pub target: Cow<'a, Target>,
+}
+
+impl<'a> Member<'a> {
+    pub fn new(kernel: &'a Kernel, frame: &'a Frame) -> Self {
+        Self { kernel, frame, target: Cow::Borrowed(&kernel.target) }
+    }
+
+    /// The same code object in the archive of `arch`, whose devices run it.
+    pub fn copied_to(&self, arch: &BaseArch) -> Self {
+        let target = Target::new(arch.clone(), self.target.features().iter().cloned());
+        Self { target: Cow::Owned(target), ..*self }
+    }
+
+    /// Whether it is for another arch than its archive.
+    fn is_copy(&self) -> bool {
+        self.target.base() != self.kernel.target.base()
+    }
+
+    /// The wrapper that loads it.
+    pub fn wrapper(&self) -> (&'a str, u32) {
+        (self.kernel.binary.as_str(), self.kernel.co_index)
+    }
+}
+
+/// The file name of the archive of the set `name` for `arch`.
+pub(super) fn file_name(name: &str, arch: &str) -> String {
+    format!("{name}_{arch}.kpack")
+}
+
+/// The code objects of one wrapper by target.
+type MembersByTarget<'a> = BTreeMap<&'a Target, &'a Member<'a>>;
+
+/// The archive of the set `name` for `arch` with `members`, which are all of that arch.
+pub(super) fn assemble(
+    name: &str,
+    arch: &BaseArch,
+    members: &[Member<'_>],
+) -> Result<PackedArchive> {
+    let wrappers = wrappers(members)?;
+    let targets = members.iter().map(|member| &*member.target).collect();
+    let listed = listed(arch, &targets);
+    let stored = Stored::of(&wrappers)?;
+    let mut rows = Vec::new();
+    for ((binary, co_index), wrapper) in &wrappers {
+        let key = kpack::key(binary, *co_index);
+        rows.extend(wrapper_rows(&key, wrapper, &listed, &stored)?);
+    }
+    let toc = Toc {
+        format_version: VERSION,
+        group_name: name.to_owned(),
+        gfx_arch_family: arch.to_string(),
+        gfx_arches: listed.iter().map(Target::to_string).collect(),
+        scheme: Scheme::ZstdPerKernel,
+        rows: table(&rows),
+    };
+    Ok(PackedArchive {
+        arch: arch.clone(),
+        file_name: file_name(name, arch.as_str()),
+        content: kpack::write(&toc, &stored.frames)?,
+        rows,
+        code_objects: stored.frames.len() as u64,
+    })
+}
+
+/// Groups members by wrapper. Refuses two code objects of one wrapper and target: loaders could find only
+/// one.
+fn wrappers<'a>(
+    members: &'a [Member<'a>],
+) -> Result<BTreeMap<(&'a str, u32), MembersByTarget<'a>>> {
+    let mut wrappers: BTreeMap<(&str, u32), MembersByTarget<'a>> = BTreeMap::new();
+    for member in members {
+        let (binary, index) = member.wrapper();
+        let wrapper = wrappers.entry((binary, index)).or_default();
+        if wrapper.insert(&member.target, member).is_some() {
+            let message = format!("wrapper {index} has two code objects for {}", member.target);
+            return Err(Error::bug(message).file(binary));
+        }
+    }
+    Ok(wrappers)
+}
+
+/// The stored code objects of an archive.
+#[derive(Default)]
+struct Stored {
+    /// The ordinals by SHA-256 of the code object.
+    ordinals: HashMap<[u8; 32], u32>,
+    /// The frames in ordinal order.
+    frames: Vec<Content>,
+}
+
+impl Stored {
+    /// Assigns ordinals in the order of (binary, co_index, target); identical code objects share one.
+    fn of(wrappers: &BTreeMap<(&str, u32), MembersByTarget<'_>>) -> Result<Self> {
+        let mut stored = Self::default();
+        for Member { frame, .. } in wrappers.values().flat_map(BTreeMap::values) {
+            if stored.ordinals.contains_key(&frame.sha256) {
+                continue;
+            }
+            let ordinal = u32::try_from(stored.frames.len())
+                .map_err(|_| Error::bug("more code objects than ordinals"))?;
+            stored.ordinals.insert(frame.sha256, ordinal);
+            stored.frames.push(frame.content.clone());
+        }
+        Ok(stored)
+    }
+}
+
+/// The rows of a wrapper: one for every listed target that can run one of its code objects.
+fn wrapper_rows(
+    key: &str,
+    wrapper: &MembersByTarget<'_>,
+    listed: &[Target],
+    stored: &Stored,
+) -> Result<Vec<PackedRow>> {
+    let mut rows = Vec::new();
+    for target in listed.iter().collect::<BTreeSet<_>>() {
+        // The runtime asks for the generic target last.
+        let own = wrapper.iter().filter(|(_, member)| !member.is_copy()).map(|(target, _)| *target);
+        let chosen = most_specific(own, target);
+        let Some(chosen) = chosen.or_else(|| most_specific(wrapper.keys().copied(), target)) else {
+            continue;
+        };
+        let Member { kernel, frame, .. } = wrapper.get(chosen).ok_or_else(|| no_ordinal(key))?;
+        rows.push(PackedRow {
+            key: key.to_owned(),
+            target: target.clone(),
+            ordinal: *stored.ordinals.get(&frame.sha256).ok_or_else(|| no_ordinal(key))?,
+            sha256: frame.sha256,
+            original_size: frame.original_size,
+            alias: kernel.target != *target,
+        });
+    }
+    Ok(rows)
+}
+
+fn no_ordinal(key: &str) -> Error {
+    Error::bug(format!("a code object of {key} has no ordinal"))
+}
+
+fn table(rows: &[PackedRow]) -> BTreeMap<String, BTreeMap<String, TocRow>> {
+    let mut table: BTreeMap<String, BTreeMap<String, TocRow>> = BTreeMap::new();
+    for row in rows {
+        let stored = TocRow {
+            kind: HSACO.to_owned(),
+            ordinal: row.ordinal,
+            original_size: row.original_size,
+            metadata: None,
+        };
+        let targets = table.entry(row.key.clone()).or_default();
+        targets.insert(row.target.to_string(), stored);
+    }
+    table
+}

@@ -1,0 +1,363 @@
+//! Frames: every code object is read, hashed, compressed and kept. With a cache, a long one that it lacks is
+//! read twice.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, Write};
+use std::mem;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rayon::iter::{ParallelBridge, ParallelIterator};
+use rockpack_core::content::{Content, Held, Pinned, Spool, WINDOW};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::{Budget, Use};
+use sha2::{Digest, Sha256};
+use zstd::stream::write::Encoder;
+
+use super::PackOptions;
+use rockpack_files::cache::{ContentDigest, Key, KeyMaker, content_digest};
+use rockpack_plan::recombine::Kernel;
+use rockpack_report::{self as report, Compressed, Stage};
+
+/// Longest code object in bytes that is held in memory as a whole. Its digest is then known before
+/// compression, so that a copy needs none. Longer ones are hashed and compressed window by window, and the
+/// frame of a copy is dropped. With a cache they are hashed first, to search it, and read again if they must
+/// be compressed.
+const HELD_LIMIT: u64 = 8 << 20;
+
+/// Version of the frames' bytes: raised when code objects compress to other bytes at the same level.
+const FRAMES: u64 = 2;
+
+/// Bytes of a frame that are gathered before they go into memory or spool.
+const PIECE_LEN: usize = 4 << 20;
+
+/// A code object, compressed.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    /// SHA-256 of the code object.
+    pub(super) sha256: [u8; 32],
+    /// Size of the code object in bytes.
+    pub(super) original_size: u64,
+    /// The zstd frame.
+    pub(super) content: Content,
+}
+
+/// Compresses `kernels`, and returns their frames in order. Identical code objects share one frame.
+pub(super) fn compress(
+    kernels: &[Kernel],
+    store: &FrameStore,
+    options: &PackOptions<'_>,
+) -> Result<Vec<Frame>> {
+    let maker = FrameMaker { store, options, claimed: Mutex::default(), frames: Mutex::default() };
+    let bundles = PinnedBundles::of(kernels);
+    // A bridge hands out the kernels in order, so that only the bundles of a few neighbours are decoded at a
+    // time; splitting the slice in halves would work at its far ends at once.
+    let mut results: Vec<(usize, Result<ContentDigest>)> = kernels
+        .iter()
+        .enumerate()
+        .par_bridge()
+        .map(|(index, kernel)| (index, bundles.within(index, kernel, || maker.hash(kernel))))
+        .collect();
+    results.sort_by_key(|(index, _)| *index);
+    maker.into_frames(&Faults::all(results.into_iter().map(|(_, result)| result))?)
+}
+
+/// The digests of a code object.
+#[derive(Clone, Copy)]
+struct CodeDigests {
+    digest: ContentDigest,
+    sha256: [u8; 32],
+}
+
+/// The state that the threads of one [`compress`] share.
+struct FrameMaker<'a> {
+    store: &'a FrameStore,
+    options: &'a PackOptions<'a>,
+    /// The code objects that some thread compresses or has compressed.
+    claimed: Mutex<HashSet<ContentDigest>>,
+    frames: Mutex<HashMap<ContentDigest, Frame>>,
+}
+
+impl FrameMaker<'_> {
+    /// Hashes the code object. Makes and keeps its frame, unless another thread or the cache has it.
+    fn hash(&self, kernel: &Kernel) -> Result<ContentDigest> {
+        let original_size = kernel.content.len();
+        if original_size == 0 {
+            let (index, target) = (kernel.co_index, &kernel.target);
+            let message = format!("the code object of wrapper {index} for {target} is empty");
+            return Err(Error::malformed(message).file(kernel.binary.as_str()));
+        }
+        if original_size > HELD_LIMIT {
+            self.windowed(&kernel.content)
+        } else {
+            self.held(&kernel.content)
+        }
+    }
+
+    fn held(&self, content: &Content) -> Result<ContentDigest> {
+        let bytes = content.read_vec(0..content.len(), HELD_LIMIT, "code object")?;
+        let digest = blake3::hash(&bytes);
+        if self.claim(digest) && !self.cached(digest, content.len())? {
+            let mut encoder = self.encoder(content.len())?;
+            // In the same steps as longer ones: the bytes of a frame depend only on its content.
+            for window in bytes.chunks(WINDOW) {
+                encoder.write_all(window).map_err(fault)?;
+            }
+            let sha256 = Sha256::digest(&bytes).into();
+            let sink = encoder.finish().map_err(fault)?;
+            self.keep(CodeDigests { digest, sha256 }, content.len(), sink)?;
+        }
+        self.advance(content.len());
+        Ok(digest)
+    }
+
+    fn windowed(&self, content: &Content) -> Result<ContentDigest> {
+        if self.options.cache.is_some() {
+            let digest = content_digest(content)?;
+            if !self.claim(digest) || self.cached(digest, content.len())? {
+                self.advance(content.len());
+                return Ok(digest);
+            }
+            let (read, sink) = self.compressed(content)?;
+            if read.digest != digest {
+                let message = "changed between two readings during the run";
+                let hint = "run again when nothing else writes to the artifacts";
+                return Err(Error::new(Kind::Changed, message).at(&content.place(0)).hint(hint));
+            }
+            self.keep(read, content.len(), sink)?;
+            return Ok(digest);
+        }
+        let (read, sink) = self.compressed(content)?;
+        if self.claim(read.digest) {
+            self.keep(read, content.len(), sink)?
+        } else {
+            // Frees its memory.
+            drop(sink)
+        }
+        Ok(read.digest)
+    }
+
+    /// Compresses the code object and computes its digests in one pass.
+    fn compressed(&self, content: &Content) -> Result<(CodeDigests, FrameSink<'_>)> {
+        let mut encoder = self.encoder(content.len())?;
+        let (mut hasher, mut sha256) = (blake3::Hasher::new(), Sha256::new());
+        let mut reader = content.reader();
+        let mut window = vec![0; WINDOW];
+        loop {
+            let len = reader.read_window(&mut window)?;
+            if len == 0 {
+                break;
+            }
+            hasher.update(&window[..len]);
+            sha256.update(&window[..len]);
+            encoder.write_all(&window[..len]).map_err(fault)?;
+            self.advance(len as u64);
+        }
+        let digests = CodeDigests { digest: hasher.finalize(), sha256: sha256.finalize().into() };
+        Ok((digests, encoder.finish().map_err(fault)?))
+    }
+
+    /// Tells whether the cache has the frame of the code object, and keeps that if so.
+    fn cached(&self, digest: ContentDigest, original_size: u64) -> Result<bool> {
+        let Some(cache) = self.options.cache else { return Ok(false) };
+        let Some(entry) = cache.find(&self.key(digest, original_size)) else { return Ok(false) };
+        let Ok(sha256) = entry.facts().try_into() else {
+            cache.refuse(&entry);
+            return Ok(false);
+        };
+        let mut sink = FrameSink::new(self.store);
+        // A failed sink returns an error of this crate.
+        if !cache.copy(&entry, &mut sink).map_err(fault)? {
+            return Ok(false);
+        }
+        let content = sink.finish()?;
+        self.tell(Compressed { before: original_size, after: content.len(), reused: true });
+        locked(&self.frames).insert(digest, Frame { sha256, original_size, content });
+        Ok(true)
+    }
+
+    /// The key of a code object's frame.
+    fn key(&self, digest: ContentDigest, original_size: u64) -> Key {
+        let mut key = KeyMaker::new("frame");
+        key.number(FRAMES).text(&self.options.level.to_string());
+        key.bytes(digest.as_bytes()).number(original_size);
+        key.finish()
+    }
+
+    fn encoder(&self, content_size: u64) -> Result<Encoder<'static, FrameSink<'_>>> {
+        let mut encoder =
+            Encoder::new(FrameSink::new(self.store), self.options.level).map_err(fault)?;
+        // Loaders compare the content size in the frame with the TOC.
+        encoder.set_pledged_src_size(Some(content_size)).map_err(fault)?;
+        // A checksum of four bytes, by which loaders refuse a damaged frame instead of running it.
+        encoder.include_checksum(true).map_err(fault)?;
+        Ok(encoder)
+    }
+
+    /// Tells whether the caller is the first with this code object.
+    fn claim(&self, digest: ContentDigest) -> bool {
+        locked(&self.claimed).insert(digest)
+    }
+
+    fn keep(&self, code: CodeDigests, original_size: u64, sink: FrameSink<'_>) -> Result<()> {
+        let CodeDigests { digest, sha256 } = code;
+        let content = sink.finish()?;
+        self.tell(Compressed { before: original_size, after: content.len(), reused: false });
+        if let Some(cache) = self.options.cache {
+            let key = self.key(digest, original_size);
+            cache.keep(&key, &sha256, content.len(), &mut content.reader());
+        }
+        locked(&self.frames).insert(digest, Frame { sha256, original_size, content });
+        Ok(())
+    }
+
+    fn tell(&self, compressed: Compressed) {
+        self.options.progress.compressed(report::Work::Kernels, compressed);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.options.progress.advance(Stage::Pack, bytes);
+    }
+
+    fn into_frames(self, digests: &[ContentDigest]) -> Result<Vec<Frame>> {
+        let frames = locked(&self.frames);
+        let found = digests.iter().map(|digest| {
+            frames.get(digest).cloned().ok_or_else(|| Error::bug("a code object has no frame"))
+        });
+        found.collect()
+    }
+}
+
+fn fault(cause: io::Error) -> Error {
+    Error::of_library("zstd refuses to compress", cause)
+}
+
+/// Locks a mutex. A poisoned one is sound: no thread panics while it holds one of these locks.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs of kernels of one wrapper. Their bundle stays pinned, and so decoded, from the first to the last.
+struct PinnedBundles {
+    /// The index of each kernel's run.
+    indices: Vec<usize>,
+    bundles: Vec<SharedBundle>,
+}
+
+#[derive(Default)]
+struct SharedBundle {
+    /// The number of kernels that are not done.
+    left: AtomicUsize,
+    pinned: Mutex<Vec<Pinned>>,
+}
+
+impl PinnedBundles {
+    fn of(kernels: &[Kernel]) -> Self {
+        let runs = kernels
+            .chunk_by(|a, b| (&a.binary, a.co_index) == (&b.binary, b.co_index))
+            .map(<[Kernel]>::len);
+        let mut indices = Vec::new();
+        let mut bundles = Vec::new();
+        for len in runs {
+            indices.extend(std::iter::repeat_n(bundles.len(), len));
+            bundles.push(SharedBundle { left: AtomicUsize::new(len), ..SharedBundle::default() });
+        }
+        Self { indices, bundles }
+    }
+
+    /// Does `work` on the kernel `index` with its bundle pinned.
+    fn within<T>(
+        &self,
+        index: usize,
+        kernel: &Kernel,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let bundle = self
+            .indices
+            .get(index)
+            .and_then(|at| self.bundles.get(*at))
+            .ok_or_else(|| Error::bug("a kernel belongs to no bundle"))?;
+        let result = kernel.content.pin().and_then(|pinned| {
+            locked(&bundle.pinned).push(pinned);
+            work()
+        });
+        if bundle.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            locked(&bundle.pinned).clear();
+        }
+        result
+    }
+}
+
+/// A store of frames: in memory as far as the budget allows, beyond it in a spool.
+#[derive(Debug)]
+pub(super) struct FrameStore {
+    directory: PathBuf,
+    budget: Budget,
+    /// The spool, created when it is first needed.
+    spool: Mutex<Option<Arc<Spool>>>,
+}
+
+impl FrameStore {
+    /// A store that keeps frames within `budget` in memory, and spools the rest in `directory`.
+    pub(super) fn new(directory: &Path, budget: &Budget) -> Self {
+        let (directory, budget) = (directory.to_path_buf(), budget.clone());
+        Self { directory, budget, spool: Mutex::default() }
+    }
+
+    fn keep(&self, bytes: Vec<u8>) -> Result<Content> {
+        match self.budget.try_draw(Use::Frames, bytes.len() as u64) {
+            Some(lease) => Ok(Content::of_held(Held::new(bytes, lease))),
+            None => self.spool()?.append(&bytes),
+        }
+    }
+
+    fn spool(&self) -> Result<Arc<Spool>> {
+        let mut slot = locked(&self.spool);
+        if let Some(spool) = slot.as_ref() {
+            return Ok(Arc::clone(spool));
+        }
+        let spool = Arc::new(Spool::create(&self.directory)?);
+        *slot = Some(Arc::clone(&spool));
+        Ok(spool)
+    }
+}
+
+/// A sink for the bytes of one frame.
+struct FrameSink<'a> {
+    store: &'a FrameStore,
+    gathered: Vec<u8>,
+    pieces: Vec<Content>,
+}
+
+impl<'a> FrameSink<'a> {
+    fn new(store: &'a FrameStore) -> Self {
+        Self { store, gathered: Vec::new(), pieces: Vec::new() }
+    }
+
+    fn put_away(&mut self) -> Result<()> {
+        let mut bytes = mem::take(&mut self.gathered);
+        bytes.shrink_to_fit();
+        self.pieces.push(self.store.keep(bytes)?);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Content> {
+        self.put_away()?;
+        Ok(Content::concat(&self.pieces))
+    }
+}
+
+impl Write for FrameSink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.gathered.extend_from_slice(bytes);
+        if self.gathered.len() >= PIECE_LEN {
+            self.put_away()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

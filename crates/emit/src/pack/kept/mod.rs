@@ -1,0 +1,253 @@
+//! Unchanged packages: a set that updates earlier ones of its version keeps them, and makes only the others.
+//!
+//! ```text
+//! Plan ─ same: each package's metadata, and every byte of its files, equal the receipt's
+//!      ─ here: no package is kept that could not be installed beside those that are made
+//!      ─ the relations of those that are made: on the versions of the kept ones
+//! ```
+//!
+//! An unchanged package is kept if the versions of the set satisfy its relations. A kernel package and its
+//! host are made together, as each requires exactly the other's version.
+
+mod same;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use rockpack_core::error::Result;
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::Node;
+
+use super::{Sources, archive};
+use rockpack_package::receipt::{PackageRecord, RelationRecord};
+use rockpack_package::requirement::Bound;
+use rockpack_package::{Comparison, Format, Package, RelationKind};
+use rockpack_plan::recombine::Recombined;
+use rockpack_plan::{FileSource, KeptArchive, Plan};
+use rockpack_report::Finding;
+use same::Sameness;
+
+/// Removes from `plan` the packages that can be kept, and relates the others to them.
+pub fn keep(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
+    if plan.standing.is_empty() {
+        return Ok(());
+    }
+    let same = Sameness::new(Sources::new(recombined, plan), &plan.standing);
+    let mut unchanged = same.among(&plan.packages)?;
+    let outside: BTreeSet<String> =
+        plan.kept.packages.iter().map(|record| record.id.clone()).collect();
+    while drop_bound(plan, &outside, &mut unchanged) {}
+    let made: BTreeSet<String> = plan
+        .packages
+        .iter()
+        .map(|package| package.id.clone())
+        .filter(|id| !unchanged.contains(id))
+        .collect();
+    plan.kept =
+        plan.standing.kept(|record| unchanged.contains(&record.id) || outside.contains(&record.id));
+    for record in &mut plan.kept.packages {
+        // Receipts of earlier versions of rockpack list no imports, and libraries move to other packages.
+        let planned = plan.packages.iter().find(|package| package.id == record.id);
+        planned.into_iter().for_each(|it| record.imports.clone_from(&it.identity.imports));
+    }
+    plan.keep(&made);
+    let kept: KeptRecords = plan
+        .kept
+        .packages
+        .iter()
+        .filter_map(|record| Some(((record.format, record.name()?), record.clone())))
+        .collect();
+    plan.packages.iter_mut().for_each(|package| relate(package, &kept));
+    keep_archives(recombined, plan)?;
+    note(plan);
+    Ok(())
+}
+
+/// Removes the archives of kept packages from their sets, and notes their sizes and kernel counts for the
+/// manifests.
+fn keep_archives(recombined: &Recombined, plan: &mut Plan) -> Result<()> {
+    let members = plan.kept.packages.iter().flat_map(|record| &record.members);
+    let sizes: BTreeMap<&str, u64> =
+        members.filter_map(|member| Some((member.path.as_str(), member.size?))).collect();
+    let made = made_archives(&plan.packages);
+    let sources = Sources::new(recombined, plan);
+    let mut sets = plan.archives.clone();
+    for set in &mut sets {
+        for arch in std::mem::take(&mut set.archs) {
+            let file = archive::file_name(&set.name, arch.as_str());
+            let path = format!("{}/{}/{file}", plan.prefix.absolute(), set.folder);
+            match sizes.get(path.as_str()) {
+                Some(size) if !made.contains(&(set.name.as_str(), &arch)) => {
+                    let kernels = sources.kernels_for(&set.name, arch.as_str())?;
+                    let kernel_count = kernels.len() as u64;
+                    set.kept.insert(arch, KeptArchive { size: *size, kernel_count });
+                }
+                _ => set.archs.push(arch),
+            }
+        }
+    }
+    plan.archives = sets;
+    Ok(())
+}
+
+/// The archives of `packages`, by set and arch.
+fn made_archives(packages: &[Package<FileSource>]) -> HashSet<(&str, &BaseArch)> {
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    entries
+        .filter_map(|entry| match entry.node.data() {
+            Some(FileSource::Archive { archives, arch }) => Some((archives.as_str(), arch)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Adds the findings about kept packages, and about receipts that no signature proves.
+fn note(plan: &mut Plan) {
+    plan.standing.doubts(&plan.kept).into_iter().for_each(|doubt| plan.findings.add(doubt));
+    let kept = plan.kept.packages.iter();
+    let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
+    if !packages.is_empty() {
+        let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
+        let made = plan.packages.iter().map(Package::formats).sum();
+        plan.findings.add(Finding::PackagesKept { version, made, packages });
+    }
+    plan.findings.sort();
+}
+
+/// Removes from `unchanged` the packages that cannot stay beside those that are made, and tells whether there
+/// were any.
+fn drop_bound(plan: &Plan, outside: &BTreeSet<String>, unchanged: &mut BTreeSet<String>) -> bool {
+    let versions = Versions::of(plan, outside, unchanged);
+    let mut dropped = BTreeSet::new();
+    for package in &plan.packages {
+        if unchanged.contains(&package.id) {
+            let records = records(plan, package);
+            if !records.into_iter().all(|record| versions.satisfy(record)) {
+                dropped.insert(package.id.clone());
+            }
+        } else if package.role.kind().is_kernels() {
+            dropped.extend(versions.hosts(package).filter(|id| unchanged.contains(*id)).cloned());
+        }
+    }
+    unchanged.retain(|id| !dropped.contains(id));
+    !dropped.is_empty()
+}
+
+/// The records of an existing package, in each format that it is planned in.
+fn records<'a>(plan: &'a Plan, package: &Package<FileSource>) -> Vec<&'a PackageRecord> {
+    let formats = Format::ALL.into_iter().filter(|format| package.name(*format).is_some());
+    formats.filter_map(|format| plan.standing.get(format, &package.id)).collect()
+}
+
+/// The version and id of each package in the set as it would be.
+struct Versions(BTreeMap<(Format, String), (String, String)>);
+
+impl Versions {
+    fn of(plan: &Plan, outside: &BTreeSet<String>, unchanged: &BTreeSet<String>) -> Self {
+        let mut versions = BTreeMap::new();
+        let staying = plan
+            .standing
+            .packages()
+            .filter(|record| outside.contains(&record.id) || unchanged.contains(&record.id));
+        for record in staying {
+            if let Some(name) = record.name() {
+                let known = (record.version.clone(), record.id.clone());
+                versions.insert((record.format, name), known);
+            }
+        }
+        let made = plan.packages.iter().filter(|package| !unchanged.contains(&package.id));
+        for (package, format) in made.flat_map(|p| Format::ALL.map(|format| (p, format))) {
+            if let (Some(name), Some(version)) =
+                (package.name(format), package.full_version(format))
+            {
+                versions.insert((format, name.to_owned()), (version, package.id.clone()));
+            }
+        }
+        Self(versions)
+    }
+
+    /// Tells whether the versions satisfy the dependencies of `record` on packages of the set.
+    fn satisfy(&self, record: &PackageRecord) -> bool {
+        let mut needed = record.relations.iter().filter(|r| r.kind == RelationKind::Depends);
+        needed.all(|relation| self.admit(relation, record.format))
+    }
+
+    fn admit(&self, relation: &RelationRecord, format: Format) -> bool {
+        let (Some(sign), Some(bound)) = (relation.comparison, &relation.version) else {
+            return true;
+        };
+        let version = Some((sign, Cow::Borrowed(bound.as_str())));
+        let bound = Bound { name: Cow::Borrowed(&relation.name), version };
+        let known = self.0.get(&(format, relation.name.clone()));
+        known.is_none_or(|(version, _)| bound.admits(format, version))
+    }
+
+    /// The ids of a planned package's host, and of the packages that it needs in its own version.
+    fn hosts<'a>(&'a self, package: &'a Package<FileSource>) -> impl Iterator<Item = &'a String> {
+        Format::ALL.into_iter().flat_map(move |format| {
+            let own = package.full_version(format);
+            let exact = package.relations(format).iter().filter(move |relation| {
+                let bound = relation.version.as_ref();
+                let is_own = bound.is_some_and(|(sign, bound)| {
+                    *sign == Comparison::Equal && Some(bound) == own.as_ref()
+                });
+                let is_host = relation.kind == RelationKind::Enhances;
+                is_host || (relation.kind == RelationKind::Depends && is_own)
+            });
+            exact.filter_map(move |relation| {
+                self.0.get(&(format, relation.name.clone())).map(|(_, id)| id)
+            })
+        })
+    }
+}
+
+/// The records of kept packages, by format and name.
+type KeptRecords = BTreeMap<(Format, String), PackageRecord>;
+
+/// Replaces the set's version in the relations of a package that is made by those of kept packages.
+fn relate(package: &mut Package<FileSource>, kept: &KeptRecords) {
+    let of_set = package.identity.of_set.clone();
+    for (format, relation) in of_set {
+        let Some(record) = kept.get(&(format, relation.name.clone())) else { continue };
+        let Some(relations) = package.relations_mut(format) else { continue };
+        for own in relations.iter_mut().filter(|own| **own == relation) {
+            if let Some((_, bound)) = &mut own.version {
+                bound.clone_from(&record.version);
+            }
+        }
+        relations.sort();
+    }
+    relate_taken(package, kept);
+}
+
+/// Puts the versions of kept packages into the relations of a package that took paths from them. Kept
+/// versions no longer have these paths: the relations mean only earlier ones.
+fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
+    let files: BTreeSet<String> = package
+        .entries
+        .iter()
+        .filter(|e| !matches!(e.node, Node::Directory { .. }))
+        .map(|entry| format!("/{}", entry.path))
+        .collect();
+    let mut taken = std::mem::take(&mut package.identity.taken);
+    for (format, relation) in &mut taken {
+        let Some(record) = kept.get(&(*format, relation.name.clone())) else { continue };
+        let own = package.full_version(*format);
+        let has_none = record.members.iter().all(|member| !files.contains(&member.path));
+        let Some((_, bound)) = &mut relation.version else { continue };
+        if has_none && Some(&*bound) == own.as_ref() {
+            let before = relation.clone();
+            if let Some((_, bound)) = &mut relation.version {
+                bound.clone_from(&record.version);
+            }
+            if let Some(relations) = package.relations_mut(*format) {
+                relations
+                    .iter_mut()
+                    .filter(|it| **it == before)
+                    .for_each(|it| *it = relation.clone());
+                relations.sort();
+            }
+        }
+    }
+    package.identity.taken = taken;
+}

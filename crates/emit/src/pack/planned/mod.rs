@@ -1,0 +1,209 @@
+//! The result of a build, predicted before anything is compressed: `rockpack plan`.
+//!
+//! ```text
+//! Plan ─ sizes: the size of each file, and its digest if it is known ─► packages
+//!      ─ groups: downloads and installed sizes for a GPU's owner  ─► Planned
+//! ```
+//!
+//! A plan depends on no clock and no fact of the machine. Names, versions, relations, paths and modes are
+//! those of the packages that `build` makes of the same input. The sizes of all files except kernel archives
+//! and their manifests are exact; all other sizes are marked as estimates, see `sizes`.
+
+mod groups;
+mod sizes;
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use groups::GroupSum;
+
+use rockpack_archive::deb;
+use rockpack_archive::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_archive::rpm;
+use rockpack_core::content::hex;
+use rockpack_core::error::{Result, ResultExt};
+use rockpack_core::tree::Node;
+
+use crate::pack::Sources;
+use rockpack_package::receipt::RelationRecord;
+use rockpack_package::receipt::listing::{
+    ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, of_records, payload_member,
+};
+use rockpack_package::{Format, Package, PackageEntry};
+use rockpack_plan::recombine::Recombined;
+use rockpack_plan::{FileSource, Plan};
+use rockpack_report::Findings;
+use sizes::{MeasuredFile, Sizes};
+
+/// A planned package set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Planned {
+    /// [`PLAN_KIND`].
+    pub kind: &'static str,
+    /// [`PLAN_SCHEMA`].
+    pub schema: u32,
+    /// The version of rockpack that made the plan.
+    pub rockpack_version: &'static str,
+    /// The upstream version of the set.
+    pub version: String,
+    /// The release of the set.
+    pub release: String,
+    /// The absolute install prefix.
+    pub prefix: String,
+    /// The timestamp of every packed file, in seconds since 1970.
+    pub content_date: u32,
+    /// The packages by format and name.
+    pub packages: Vec<ListedPackage>,
+    /// The packages of earlier builds that the set keeps unchanged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<ListedPackage>,
+    /// The download and installed size of each group, in the order of the configuration.
+    pub groups: Vec<GroupSum>,
+    /// The absolute install paths of input files in no package, because the set was limited to other
+    /// components or no package of a list takes them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+    /// Every finding.
+    pub findings: Findings,
+}
+
+/// The digests that a plan computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digests {
+    /// No digests: no file is read whole.
+    Without,
+    /// The SHA-256 of every file whose bytes do not depend on compression, and of the code objects of every
+    /// archive.
+    OfFiles,
+}
+
+/// Predicts the packages of `plan`, which was made from `recombined`. Estimates sizes on the threads of the
+/// current rayon pool.
+pub fn planned(
+    recombined: &Recombined,
+    plan: &Plan,
+    findings: Findings,
+    digests: Digests,
+) -> Result<Planned> {
+    let sources = Sources::new(recombined, plan);
+    let sizes = Sizes::new(sources, digests);
+    let results: Vec<Result<Vec<ListedPackage>>> = plan
+        .packages
+        .par_iter()
+        .map(|package| of_package(package, &sizes).context(|| format!("estimating {}", package.id)))
+        .collect();
+    let lists: Result<Vec<Vec<ListedPackage>>> = results.into_iter().collect();
+    let prefix = plan.prefix.absolute();
+    let packages = lists?.into_iter().flatten().collect();
+    let listing = Listing::new("plan".to_owned(), None, packages).sorted();
+    let kept = of_records(plan.kept.packages.iter(), plan.kept.code_objects.iter())?;
+    let kept = Listing::new("kept".to_owned(), None, kept).sorted().packages;
+    let whole: Vec<ListedPackage> = listing.packages.iter().chain(&kept).cloned().collect();
+    Ok(Planned {
+        kind: PLAN_KIND,
+        schema: PLAN_SCHEMA,
+        rockpack_version: env!("CARGO_PKG_VERSION"),
+        version: plan.version.upstream().to_owned(),
+        release: plan.version.release().to_owned(),
+        groups: groups::sums(&recombined.groups, &whole),
+        packages: listing.packages,
+        kept,
+        content_date: plan.content_date,
+        left_out: plan.left_out_paths(),
+        prefix,
+        findings,
+    })
+}
+
+impl Planned {
+    /// The packages of the whole set, for comparisons.
+    pub fn listing(&self) -> Listing {
+        let packages = self.packages.iter().chain(&self.kept).cloned().collect();
+        let prefix = Some(self.prefix.clone());
+        Listing::new("this plan".to_owned(), prefix, packages).sorted()
+    }
+}
+
+/// A file's entry with its measured content.
+struct Looked<'a> {
+    entry: &'a PackageEntry<FileSource>,
+    measured: Option<MeasuredFile>,
+}
+
+fn of_package(package: &Package<FileSource>, sizes: &Sizes<'_>) -> Result<Vec<ListedPackage>> {
+    let mut looked = Vec::new();
+    for entry in &package.entries {
+        let measured = entry.node.data().map(|source| sizes.measure(source)).transpose()?;
+        looked.push(Looked { entry, measured });
+    }
+    sizes.compress(looked.iter_mut().filter_map(|looked| looked.measured.as_mut()))?;
+    Ok(Format::ALL.into_iter().filter_map(|format| in_format(package, &looked, format)).collect())
+}
+
+fn in_format(
+    package: &Package<FileSource>,
+    looked: &[Looked<'_>],
+    format: Format,
+) -> Option<ListedPackage> {
+    let (name, architecture, file_name) = match format {
+        Format::Deb => {
+            let control = package.deb.as_ref()?;
+            (&control.name, &control.architecture, control.file_name())
+        }
+        Format::Rpm => {
+            let control = package.rpm.as_ref()?;
+            (&control.name, &control.arch, control.file_name())
+        }
+    };
+    let inside: Vec<&Looked<'_>> =
+        looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
+    let entries: Vec<PayloadEntry> =
+        inside.iter().map(|looked| looked.payload_entry(format)).collect();
+    let installed = match format {
+        Format::Deb => deb::installed_kib(&entries).saturating_mul(deb::INSTALLED_UNIT),
+        Format::Rpm => rpm::installed_size(&entries),
+    };
+    let estimated = inside.iter().filter_map(|l| l.measured.as_ref()).any(|m| m.size.estimated);
+    let members: Vec<ListedMember> =
+        inside.iter().zip(&entries).map(|(looked, entry)| looked.member(entry)).collect();
+    let payload = inside.iter().filter_map(|l| l.measured.as_ref()).map(|m| m.compressed).sum();
+    let download = sizes::overhead(package, format, &members, payload) + payload;
+    Some(ListedPackage {
+        format,
+        name: name.clone(),
+        version: package.full_version(format)?,
+        architecture: architecture.clone(),
+        file_name,
+        role: Some(package.role.kind()),
+        group: package.role.group().map(str::to_owned),
+        archs: package.role.archs().to_vec(),
+        vendor: package.vendor(format),
+        download: Size::estimate(download),
+        installed: Size { bytes: installed, estimated },
+        relations: RelationRecord::of_package(package, format)?,
+        members,
+    })
+}
+
+impl Looked<'_> {
+    fn payload_entry(&self, format: Format) -> PayloadEntry {
+        let (kind, mode) = match &self.entry.node {
+            Node::Directory { mode } => (PayloadEntryKind::Directory, *mode),
+            Node::File { mode, .. } => {
+                (PayloadEntryKind::File, self.entry.treatment.mode(*mode, format))
+            }
+            Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, 0o777),
+        };
+        let size = self.measured.as_ref().map_or(0, |measured| measured.size.bytes);
+        let path = self.entry.path.as_str().to_owned();
+        PayloadEntry { path, kind, mode, size, marking: Marking::Plain }
+    }
+
+    fn member(&self, entry: &PayloadEntry) -> ListedMember {
+        let digest = self.measured.as_ref().and_then(|measured| measured.sha256);
+        let mut member = payload_member(entry, digest.map(|digest| hex(&digest)));
+        member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());
+        member.size = self.measured.as_ref().map(|measured| measured.size);
+        member
+    }
+}

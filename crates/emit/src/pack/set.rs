@@ -1,0 +1,199 @@
+//! The packing of a package set: its files become content of known size.
+
+use std::collections::BTreeMap;
+
+use rockpack_core::content::{Content, hex};
+use rockpack_core::error::{Error, Result, ResultExt};
+use rockpack_core::tree::{Node, TreePath};
+
+use super::loose::{PackedCode, packed_code};
+use super::{PackedArchive, Packer, Sources, kpm};
+use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
+use rockpack_package::{Package, PackageEntry, Role};
+use rockpack_plan::recombine::{Kernel, Recombined};
+use rockpack_plan::{FileSource, Plan};
+use rockpack_report::Stage;
+
+/// A package whose files are content, with the records of its code objects.
+#[derive(Debug)]
+pub struct PackedPackage {
+    /// The package.
+    pub package: Package<Content>,
+    /// The code objects of the input in its archives.
+    pub code_objects: Vec<CodeObjectRecord>,
+    /// The code objects of the input in its other files.
+    pub code_files: Vec<PackedCode>,
+    /// The bytes of its archives and their manifests.
+    pub made: u64,
+}
+
+/// Packs the packages of a plan, one after the other. The archives of a set are packed for its first package
+/// and dropped after its last.
+pub struct SetPacker<'a> {
+    plan: &'a Plan,
+    sources: Sources<'a>,
+    packer: Packer<'a>,
+    packed: BTreeMap<&'a str, PackedSet>,
+    /// The number of packages that still need each set.
+    waiting: BTreeMap<&'a str, usize>,
+}
+
+/// The archives of one [`ArchiveSet`].
+struct PackedSet {
+    archives: Vec<PackedArchive>,
+    manifest: Content,
+    /// The shard of the code object, by key and target.
+    shards: BTreeMap<(String, String), String>,
+}
+
+impl<'a> SetPacker<'a> {
+    /// A packer that has packed nothing yet.
+    pub fn new(recombined: &'a Recombined, plan: &'a Plan, packer: Packer<'a>) -> Self {
+        let mut waiting = BTreeMap::new();
+        for name in plan.packages.iter().flat_map(sets_of) {
+            *waiting.entry(name).or_default() += 1;
+        }
+        let sources = Sources::new(recombined, plan);
+        Self { plan, sources, packer, packed: BTreeMap::new(), waiting }
+    }
+
+    /// The bytes of device code that packing all packages reads.
+    pub fn device_bytes(&self) -> u64 {
+        self.sources.device_bytes()
+    }
+
+    /// The bytes of all files of all packages, without archives and their manifests.
+    pub fn known_bytes(&self) -> Result<u64> {
+        let files = self.plan.packages.iter().flat_map(|package| &package.entries);
+        let sources = files.filter_map(|entry| entry.node.data());
+        sources.map(|source| Ok(self.sources.known_len(source)?.unwrap_or(0))).sum()
+    }
+
+    /// Packs `package`, one of the plan's.
+    pub fn pack(&mut self, package: &'a Package<FileSource>) -> Result<PackedPackage> {
+        let sets = sets_of(package);
+        for name in &sets {
+            if !self.packed.contains_key(name) {
+                let progress = self.packer.options.progress;
+                progress.begin(Stage::Pack);
+                let set = self.pack_set(name)?;
+                progress.end(Stage::Pack);
+                self.packed.insert(name, set);
+            }
+        }
+        let packed = self.make(package).context(|| format!("packing {}", package.id));
+        for name in sets {
+            if let Some(left) = self.waiting.get_mut(name) {
+                *left -= 1;
+                if *left == 0 {
+                    self.packed.remove(name);
+                }
+            }
+        }
+        packed
+    }
+
+    fn pack_set(&self, name: &str) -> Result<PackedSet> {
+        let set = self.sources.archive_set(name)?;
+        let kernels: Vec<Kernel> = self.sources.kernels(set).cloned().collect();
+        let mut archives = self.packer.pack(&set.name, &kernels)?;
+        archives.retain(|archive| set.archs.contains(&archive.arch));
+        let manifest = kpm(&set.name, &archives, &set.kept, &set.manifest_prefix)?;
+        let shards = kernels.into_iter().map(|kernel| {
+            let key = rockpack_elf::kpack::key(kernel.binary.as_str(), kernel.co_index);
+            ((key, kernel.target.to_string()), kernel.shard)
+        });
+        Ok(PackedSet { archives, manifest, shards: shards.collect() })
+    }
+
+    fn make(&self, package: &Package<FileSource>) -> Result<PackedPackage> {
+        let mut entries = Vec::new();
+        let (mut code_objects, mut code_files) = (Vec::new(), Vec::new());
+        let mut made = 0;
+        for entry in &package.entries {
+            if let Node::File { data: FileSource::Archive { archives, arch }, .. } = &entry.node {
+                let (set, archive) = self.archive(archives, arch.as_str())?;
+                code_objects.extend(records(package, &entry.path, set, archive));
+            }
+            let node = entry.node.clone().try_map(|source| self.content(&source))?;
+            if let (Node::File { data: source, .. }, Node::File { data, .. }) = (&entry.node, &node)
+            {
+                code_files.extend(packed_code(&self.sources, package, entry, data)?);
+                if matches!(source, FileSource::Archive { .. } | FileSource::Manifest { .. }) {
+                    made += data.len();
+                }
+            }
+            let PackageEntry { path, treatment, formats, .. } = entry.clone();
+            entries.push(PackageEntry { path, node, treatment, formats });
+        }
+        let package = package.with_entries(entries);
+        Ok(PackedPackage { package, code_objects, code_files, made })
+    }
+
+    fn content(&self, source: &FileSource) -> Result<Content> {
+        if let Some(known) = self.sources.known(source)? {
+            return Ok(known);
+        }
+        match source {
+            FileSource::Archive { archives, arch } => {
+                Ok(self.archive(archives, arch.as_str())?.1.content.clone())
+            }
+            FileSource::Manifest { archives } => Ok(self.set(archives)?.manifest.clone()),
+            other => Err(Error::bug(format!("{other:?} has no bytes"))),
+        }
+    }
+
+    fn set(&self, name: &str) -> Result<&PackedSet> {
+        let set = self.packed.get(name);
+        set.ok_or_else(|| Error::bug(format!("the archives {name} are not packed")))
+    }
+
+    fn archive(&self, name: &str, arch: &str) -> Result<(&PackedSet, &PackedArchive)> {
+        let set = self.set(name)?;
+        let archive = set
+            .archives
+            .iter()
+            .find(|archive| archive.arch.as_str() == arch)
+            .ok_or_else(|| Error::bug(format!("the archives {name} have none for {arch}")))?;
+        Ok((set, archive))
+    }
+}
+
+/// The sets that a package's files refer to, deduplicated.
+fn sets_of(package: &Package<FileSource>) -> Vec<&str> {
+    let files = package.entries.iter().filter_map(|entry| entry.node.data());
+    let mut sets: Vec<&str> = files.filter_map(FileSource::archives).collect();
+    sets.sort_unstable();
+    sets.dedup();
+    sets
+}
+
+/// The receipt's lines about the archive at `path`, without aliases, which repeat the code object of another
+/// row.
+fn records(
+    package: &Package<FileSource>,
+    path: &TreePath,
+    set: &PackedSet,
+    archive: &PackedArchive,
+) -> Vec<CodeObjectRecord> {
+    debug_assert!(matches!(package.role, Role::Kernels { .. }));
+    let own = archive.rows.iter().filter(|row| !row.alias);
+    own.map(|row| {
+        let target = row.target.to_string();
+        let shard = set.shards.get(&(row.key.clone(), target.clone())).cloned();
+        let binary = row.key.rsplit_once('#').map_or(row.key.as_str(), |(binary, _)| binary);
+        CodeObjectRecord {
+            sha256: hex(&row.sha256),
+            size: row.original_size,
+            target,
+            shard,
+            package: package.id.clone(),
+            place: CodeObjectPlace::Archive {
+                binary: binary.to_owned(),
+                archive: format!("/{path}"),
+                key: row.key.clone(),
+            },
+        }
+    })
+    .collect()
+}

@@ -1,0 +1,192 @@
+//! The bytes of a plan's files. Those of every file except archives and their manifests are known before
+//! compression.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::tree::{Node, TreePath};
+use rockpack_elf::kpack;
+
+use super::marker;
+use rockpack_package::dependencies::runpath;
+use rockpack_package::receipt::listing::{CodeRow, code_digest};
+use rockpack_plan::recombine::{Component, Kernel, Recombined};
+use rockpack_plan::{ArchiveSet, FileSource, Plan};
+use rockpack_split::{DatabaseFile, HostKind};
+
+/// The input of a plan, by the names in the plan.
+pub struct Sources<'a> {
+    plan: &'a Plan,
+    /// The components, by id.
+    components: HashMap<String, &'a Component>,
+    /// The archive sets, by name.
+    archives: HashMap<&'a str, &'a ArchiveSet>,
+}
+
+impl<'a> Sources<'a> {
+    /// The sources of `plan`, which was made from `recombined`.
+    pub fn new(recombined: &'a Recombined, plan: &'a Plan) -> Self {
+        let components = recombined.components.iter().map(|component| (component.id(), component));
+        let archives = plan.archives.iter().map(|set| (set.name.as_str(), set));
+        Self { plan, components: components.collect(), archives: archives.collect() }
+    }
+
+    /// The bytes of a file in its package: transformed if it was fat, with other library search paths or
+    /// another first line if the plan says so. `None` for archives and manifests, which packing makes.
+    pub fn known(&self, source: &FileSource) -> Result<Option<Content>> {
+        let content = self.as_built(source)?;
+        match source {
+            FileSource::Host { path, .. }
+            | FileSource::Fat { path, .. }
+            | FileSource::Database { path, .. } => {
+                content.map(|content| self.rewritten(path, content)).transpose()
+            }
+            _ => Ok(content),
+        }
+    }
+
+    /// The bytes of a file as in the input, with device code; `None` for files that a run makes.
+    pub fn original(&self, source: &FileSource) -> Result<Option<Content>> {
+        match source {
+            FileSource::Fat { component, path, .. } => {
+                Ok(Some(self.host(component, path)?.original().clone()))
+            }
+            FileSource::Host { .. } | FileSource::Database { .. } => self.as_built(source),
+            _ => Ok(None),
+        }
+    }
+
+    /// The length of [`known`](Self::known), if possible without transforming anything: new search paths fill
+    /// the room of the old ones, and only a new first line changes the length.
+    pub fn known_len(&self, source: &FileSource) -> Result<Option<u64>> {
+        if let FileSource::Fat { component, path, .. } = source
+            && let HostKind::Fat(fat) = self.host(component, path)?
+        {
+            return Ok(Some(fat.binary.output_len()));
+        }
+        if let FileSource::Host { path, .. } = source
+            && self.plan.first_lines.contains_key(path)
+        {
+            return Ok(self.known(source)?.map(|content| content.len()));
+        }
+        Ok(self.as_built(source)?.map(|content| content.len()))
+    }
+
+    /// The file at `path` below the prefix with the library search paths, or the first line, of the plan.
+    fn rewritten(&self, path: &TreePath, content: Content) -> Result<Content> {
+        if let Some(line) = self.plan.first_lines.get(path) {
+            return line.put_into(&content);
+        }
+        if !self.plan.rewritten.contains(path) {
+            return Ok(content);
+        }
+        let rewriting = runpath::rewrite(&content, path, self.plan.prefix.path())?;
+        rewriting.content.ok_or_else(|| {
+            Error::bug("the search paths of a file cannot be changed after all")
+                .structure(path.as_str())
+        })
+    }
+
+    /// The bytes of a file in its package, but with the search paths of the input.
+    fn as_built(&self, source: &FileSource) -> Result<Option<Content>> {
+        Ok(match source {
+            FileSource::Text(text) => Some(Content::of_bytes(text.as_bytes())),
+            FileSource::Changelog(bytes) => Some(Content::of_bytes(bytes.as_slice())),
+            FileSource::Archive { .. } | FileSource::Manifest { .. } => None,
+            FileSource::Database { component, path } => {
+                Some(self.database(component, path)?.content.clone())
+            }
+            FileSource::Host { component, path } => match self.host(component, path)? {
+                HostKind::Plain(content) => Some(content.clone()),
+                HostKind::Fat(_) => {
+                    return Err(Error::bug(format!("{path} is fat but planned as it is")));
+                }
+            },
+            FileSource::Fat { component, path, archives } => {
+                Some(self.transformed(self.host(component, path)?, path, archives)?)
+            }
+        })
+    }
+
+    /// The archive set called `name`.
+    pub fn archive_set(&self, name: &str) -> Result<&'a ArchiveSet> {
+        let set = self.archives.get(name).copied();
+        set.ok_or_else(|| Error::bug(format!("no archive set is called {name}")))
+    }
+
+    /// The kernels that packing a set reads, sorted by binary, co_index and target.
+    pub fn kernels(&self, set: &ArchiveSet) -> impl Iterator<Item = &'a Kernel> + use<'a> {
+        let binaries = set.binaries.iter();
+        let of_binaries = binaries.flat_map(|(id, path)| self.kernels_of(id, path));
+        let mut kernels: Vec<&Kernel> =
+            of_binaries.filter(|kernel| set.packs(kernel.target.base())).collect();
+        kernels.sort_by(|a, b| {
+            (&a.binary, a.co_index, &a.target).cmp(&(&b.binary, b.co_index, &b.target))
+        });
+        kernels.into_iter()
+    }
+
+    /// The kernels of one binary.
+    fn kernels_of(&self, component: &str, binary: &TreePath) -> &'a [Kernel] {
+        let Some(component) = self.components.get(component) else { return &[] };
+        let kernels = &component.kernels;
+        let start = kernels.partition_point(|kernel| kernel.binary < *binary);
+        let end = kernels.partition_point(|kernel| kernel.binary <= *binary);
+        kernels.get(start..end).unwrap_or_default()
+    }
+
+    /// The code objects of the archive for `arch` of the set `archives`.
+    pub fn kernels_for(&self, archives: &str, arch: &str) -> Result<Vec<&'a Kernel>> {
+        let kernels = self.kernels(self.archive_set(archives)?);
+        Ok(kernels.filter(|kernel| kernel.target.base().as_str() == arch).collect())
+    }
+
+    /// The digest of the code in the archive for `arch` of the set `archives`, see [`code_digest`].
+    pub fn code_digest(&self, archives: &str, arch: &str) -> Result<String> {
+        let kernels = self.kernels_for(archives, arch)?;
+        let rows: Vec<Result<CodeRow>> = kernels
+            .par_iter()
+            .map(|kernel| {
+                let key = kpack::key(kernel.binary.as_str(), kernel.co_index);
+                Ok((key, kernel.target.to_string(), kernel.content.digest()?.to_string()))
+            })
+            .collect();
+        Ok(code_digest(&rows.into_iter().collect::<Result<_>>()?))
+    }
+
+    /// The bytes of device code of all archives.
+    pub fn device_bytes(&self) -> u64 {
+        let kernels = self.plan.archives.iter().flat_map(|set| self.kernels(set));
+        kernels.map(|kernel| kernel.content.len()).sum()
+    }
+
+    /// A database file of a component.
+    pub fn database(&self, component: &str, path: &TreePath) -> Result<&'a DatabaseFile> {
+        let databases = &self.component(component)?.databases;
+        let index = databases.binary_search_by(|file| file.path.cmp(path)).ok();
+        let file = index.and_then(|index| databases.get(index));
+        file.ok_or_else(|| Error::bug(format!("{component} has no database {path}")))
+    }
+
+    fn transformed(&self, kind: &HostKind, path: &TreePath, archives: &str) -> Result<Content> {
+        let HostKind::Fat(fat) = kind else {
+            return Err(Error::bug(format!("{path} is planned as fat but is not")));
+        };
+        let set = self.archive_set(archives)?;
+        fat.binary.with_marker(&marker(path, set.folders(), &set.name)?)
+    }
+
+    fn component(&self, id: &str) -> Result<&'a Component> {
+        let component = self.components.get(id).copied();
+        component.ok_or_else(|| Error::bug(format!("no component is called {id}")))
+    }
+
+    fn host(&self, component: &str, path: &TreePath) -> Result<&'a HostKind> {
+        match self.component(component)?.host.get(path) {
+            Some(Node::File { data, .. }) => Ok(&data.kind),
+            _ => Err(Error::bug(format!("{component} has no file {path}"))),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Reuses payloads that an earlier run compressed.
+//!
+//! A payload depends only on its entries with their content, their time, and the compression. So a package
+//! with another version, other relations, scripts or texts reuses the payload, and only the parts around it
+//! are written anew. To look it up, the files of a package are read and digested before compression; without
+//! a hit they are read a second time.
+//!
+//! The cache keeps with a payload the SHA-256 of its files, which the package and its receipt state, and then
+//! the facts of its format ([`Finished`]).
+//!
+//! [`Finished`]: rockpack_archive::payload::Finished
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+
+use rockpack_archive::package_file::PackageSpecification;
+use rockpack_archive::payload::{FileDigests, PayloadEntry, Ready};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Faults, Result, ResultExt};
+use rockpack_core::run::threads;
+use sha1::{Digest as _, Sha1};
+
+use super::compressor;
+use super::options::EmitOptions;
+use rockpack_files::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
+use rockpack_package::{Format, Package, PackageEntry};
+
+/// Version of the payload format; raised when payloads of the same entries get other bytes or facts.
+const PAYLOADS: u64 = 4;
+
+/// The payloads of one package.
+pub(super) struct Reuse<'a> {
+    cache: &'a Cache,
+    entries: &'a [PackageEntry<Content>],
+    /// The known facts of the entries, so that no file is digested again.
+    pub seen: Seen,
+}
+
+/// The digests of each entry that are known before its package is written.
+pub(super) struct Seen {
+    /// The result of the first reading; `None` for entries that are not files.
+    pub contents: Vec<Option<SeenContent>>,
+    /// SHA-256 and SHA-1 of each entry; `None` for entries that are not files, or in no payload of the cache.
+    pub digests: Vec<Option<FileDigests>>,
+}
+
+/// The digests of a file from its first reading.
+pub(super) struct SeenContent {
+    /// The digest by which the cache knows it.
+    pub digest: ContentDigest,
+    /// SHA-1, for an SPDX document.
+    pub sha1: Option<[u8; 20]>,
+}
+
+/// The state of a package file after a look into the cache.
+pub(super) enum Known {
+    /// The file is written; the payload has this many bytes.
+    Filled(u64),
+    /// The file is empty; the payload will be cached under this key.
+    New(Key),
+}
+
+impl<'a> Reuse<'a> {
+    /// Reads the files of `package`, on its share of the cores.
+    pub fn new(
+        cache: &'a Cache,
+        package: &'a Package<Content>,
+        options: &EmitOptions<'_>,
+    ) -> Result<Self> {
+        let entries = &package.entries;
+        let threads = compressor::cores(package.formats(), options);
+        let read = threads::each(entries, threads, |entry| first_reading(entry, options.sha1))?;
+        let seen = Seen { contents: Faults::all(read)?, digests: vec![None; entries.len()] };
+        Ok(Self { cache, entries, seen })
+    }
+
+    /// Writes the whole package into the empty `file`, if its payload is cached.
+    pub fn fill(
+        &mut self,
+        mut file: &File,
+        format: Format,
+        specification: &PackageSpecification,
+    ) -> Result<Known> {
+        let entries = self.entries.iter().enumerate();
+        let inside = entries.filter(|(_, entry)| entry.formats.has(format));
+        let inside: Vec<usize> = inside.map(|(index, _)| index).collect();
+        let key = self.key(specification, format, &inside)?;
+        let Some(entry) = self.cache.find(&key) else { return Ok(Known::New(key)) };
+        let Some((files, facts)) = self.kept_digests(&inside, &entry) else {
+            self.cache.refuse(&entry);
+            return Ok(Known::New(key));
+        };
+        let around =
+            specification.around(&Ready { len: entry.body_len(), facts, files: &files })?;
+        file.write_all(&around.front).map_err(unwritten)?;
+        if !self.cache.copy(&entry, &mut file).map_err(unwritten)? {
+            file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(unwritten)?;
+            return Ok(Known::New(key));
+        }
+        file.write_all(around.back).map_err(unwritten)?;
+        for (index, sha256) in inside.into_iter().zip(files) {
+            let sha1 = self.seen.contents[index].as_ref().and_then(|content| content.sha1);
+            self.seen.digests[index] = sha256.map(|sha256| FileDigests { sha256, md5: None, sha1 });
+        }
+        Ok(Known::Filled(entry.body_len()))
+    }
+
+    /// The key of a payload of the entries `inside`.
+    fn key(
+        &self,
+        specification: &PackageSpecification,
+        format: Format,
+        inside: &[usize],
+    ) -> Result<Key> {
+        let entries = specification.entries();
+        if entries.len() != inside.len() {
+            return Err(Error::bug("a package has other entries than its specification"));
+        }
+        let mut key = KeyMaker::new("payload");
+        key.number(PAYLOADS).text(format.as_str());
+        key.text(&format!("{:?}", specification.compression())).number(specification.mtime());
+        for (PayloadEntry { path, kind, mode, size, .. }, index) in entries.iter().zip(inside) {
+            key.text(path).text(&format!("{kind:?}")).number((*mode).into()).number(*size);
+            let content = self.seen.contents[*index].as_ref();
+            key.bytes(content.map_or(&[], |content| content.digest.as_bytes()));
+        }
+        Ok(key.finish())
+    }
+
+    /// The SHA-256 that was kept with the payload for each of the entries `inside`, and the facts behind them.
+    fn kept_digests<'e>(&self, inside: &[usize], entry: &'e CacheEntry) -> Option<KeptFacts<'e>> {
+        let mut rest = entry.facts();
+        let mut digests = Vec::new();
+        for index in inside {
+            if self.seen.contents[*index].is_none() {
+                digests.push(None);
+                continue;
+            }
+            let (sha256, behind) = rest.split_first_chunk()?;
+            digests.push(Some(*sha256));
+            rest = behind;
+        }
+        Some((digests, rest))
+    }
+}
+
+/// The SHA-256 of each entry, and the facts of the format.
+type KeptFacts<'e> = (Vec<Option<[u8; 32]>>, &'e [u8]);
+
+/// The facts that the cache keeps with a payload: the SHA-256 of its files, in order, then `facts`.
+pub(super) fn kept_facts(files: impl Iterator<Item = [u8; 32]>, facts: &[u8]) -> Vec<u8> {
+    files.flatten().chain(facts.iter().copied()).collect()
+}
+
+fn unwritten(error: io::Error) -> Error {
+    Error::io_unplaced("write the package", error)
+}
+
+fn first_reading(entry: &PackageEntry<Content>, sha1: bool) -> Result<Option<SeenContent>> {
+    let Some(content) = entry.node.data() else { return Ok(None) };
+    let (mut digest, mut sha1) = (blake3::Hasher::new(), sha1.then(Sha1::new));
+    let read = content.each_window(|bytes| {
+        digest.update(bytes);
+        if let Some(sha1) = &mut sha1 {
+            sha1.update(bytes);
+        }
+    });
+    read.context(|| format!("reading /{}", entry.path))?;
+    let sha1 = sha1.map(|sha1| sha1.finalize().into());
+    Ok(Some(SeenContent { digest: digest.finalize(), sha1 }))
+}

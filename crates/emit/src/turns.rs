@@ -1,0 +1,89 @@
+//! Schedules packages on the cores in turn.
+//!
+//! Making a package's content and compressing it uses cores and memory; syncing its files to disk uses
+//! neither. So a package gives its cores back before it is sealed, and the next one begins while the disk
+//! works. On many cores several packages are compressed in parallel. A compressor's memory grows with its
+//! threads, so the sum for all of them is limited.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+
+use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::run::{Lease, Pool, Use};
+
+use super::compressor;
+use super::options::EmitOptions;
+use rockpack_package::Package;
+
+/// Packages that may wait for the disk, besides those that compress: each has a thread and open files.
+const SEALING_MAX: usize = 16;
+
+/// The cores and the memory of a package that is being compressed; given back when dropped.
+#[expect(dead_code, reason = "held, not read")]
+pub struct Turn(Lease, Lease);
+
+/// Makes the content of one package after the other on this thread, and writes each on a thread of its own
+/// when its turn comes. `write` drops the turn when it no longer needs the cores. Returns the results of
+/// `write` in the order of `packages`; after a fault no further package begins.
+pub fn in_turn<'p, F, M: Send, T: Send>(
+    packages: &'p [Package<F>],
+    options: &EmitOptions<'_>,
+    mut make: impl FnMut(&'p Package<F>) -> Result<M>,
+    write: impl Fn(M, Turn) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let cores = Pool::new(options.jobs as u64);
+    let threads = Pool::new(options.jobs.saturating_add(SEALING_MAX) as u64);
+    let failed = AtomicBool::new(false);
+    let write_one = |made, turn, place| {
+        let _place: Lease = place;
+        let written = write(made, turn);
+        failed.fetch_or(written.is_err(), Ordering::Relaxed);
+        written
+    };
+    let mut results = thread::scope(|scope| {
+        let (mut running, mut results) = (Vec::new(), Vec::new());
+        for (index, package) in packages.iter().enumerate() {
+            failed.fetch_or(join_ended(&mut running, &mut results), Ordering::Relaxed);
+            let place = threads.draw(1);
+            let streams = package.formats();
+            let cores = cores.draw(compressor::cores(streams, options) as u64);
+            let memory = compressor::memory(streams, options);
+            let turn = Turn(cores, options.budget.draw(Use::Compressors, memory));
+            if failed.load(Ordering::Relaxed) {
+                break;
+            }
+            let thread = make(package).and_then(|made| {
+                let run = || write_one(made, turn, place);
+                let thread = thread::Builder::new().spawn_scoped(scope, run);
+                thread.map_err(Error::no_thread)
+            });
+            match thread {
+                Ok(thread) => running.push((index, thread)),
+                Err(fault) => {
+                    failed.store(true, Ordering::Relaxed);
+                    results.push((index, Err(fault)));
+                }
+            }
+        }
+        results.extend(running.into_iter().map(|(index, thread)| (index, joined(thread))));
+        results
+    });
+    results.sort_by_key(|(index, _)| *index);
+    Faults::all(results.into_iter().map(|(_, result)| result))
+}
+
+/// Moves the results of threads that ended from `running` to `results`, and tells whether one is a fault. The
+/// system keeps the stack of a thread until it is joined.
+fn join_ended<T>(
+    running: &mut Vec<(usize, ScopedJoinHandle<'_, Result<T>>)>,
+    results: &mut Vec<(usize, Result<T>)>,
+) -> bool {
+    let before = results.len();
+    let ended = running.extract_if(.., |(_, thread)| thread.is_finished());
+    results.extend(ended.map(|(index, thread)| (index, joined(thread))));
+    results[before..].iter().any(|(_, result)| result.is_err())
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|_| Err(Error::bug("a thread that writes a package panicked")))
+}

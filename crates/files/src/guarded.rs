@@ -1,0 +1,222 @@
+//! Safe access to folders that others may write to: no link is followed, no pipe is waited for, and no file
+//! of another user is taken for our own.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rockpack_core::content::if_there;
+use rockpack_core::error::{Error, Kind, Result};
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+
+use super::kind_of;
+
+/// The permission bit by which everybody may write.
+const WRITTEN_BY_ALL: u32 = 0o002;
+
+/// The hint for something else at the path of a rockpack file or folder.
+const HINT: &str = "rockpack made no such thing: look at who put it there, and remove it";
+
+/// The hint for leftovers of another user's run.
+const FOREIGN: &str = "if a run of that user was cut off, have the same user run it again, or have it \
+                       removed; users who share a folder need a group that may write to all in it (umask \
+                       002, chmod g+rwxs)";
+
+/// Opens the regular file at `path` with `options`; a link or anything else is an error.
+pub(super) fn open_file(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let file = open_itself(path, options, OFlags::NONBLOCK)?;
+    refuse_no_file(&file, path)?;
+    Ok(file)
+}
+
+/// Refuses `file`, open at `path`, unless it is a regular file.
+pub(super) fn refuse_no_file(file: &File, path: &Path) -> Result<()> {
+    let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+    if metadata.is_file() {
+        return Ok(());
+    }
+    Err(Error::unsupported("is no regular file").file(path).hint(HINT))
+}
+
+/// Opens the regular file at `path` for writing, as [`open_file`] does. Fails if it has a second hard link.
+pub(super) fn open_to_write(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let file = open_file(path, options)?;
+    refuse_second_name(&file, path)?;
+    Ok(file)
+}
+
+/// Refuses `file`, open at `path`, if it has a second hard link.
+pub(super) fn refuse_second_name(file: &File, path: &Path) -> Result<()> {
+    let metadata = file.metadata().map_err(|e| Error::io(path, "inspect", e))?;
+    if metadata.nlink() > 1 {
+        let message = "is a second name of a file that lies elsewhere";
+        return Err(Error::unsupported(message).file(path).hint(HINT));
+    }
+    Ok(())
+}
+
+/// Opens the folder at `path`; a link to one is an error.
+pub(super) fn open_folder(path: &Path) -> Result<File> {
+    open_itself(path, OpenOptions::new().read(true), OFlags::DIRECTORY)
+}
+
+/// Opens the entry at `path` itself.
+fn open_itself(path: &Path, options: &mut OpenOptions, flags: OFlags) -> Result<File> {
+    let flags = (flags | OFlags::NOFOLLOW | OFlags::NOCTTY).bits();
+    let flags = i32::try_from(flags).map_err(|error| Error::bug("flags of open").cause(error))?;
+    options.custom_flags(flags).open(path).map_err(|error| match kind_of(path) {
+        Ok(Some(kind)) if kind.is_symlink() => is_link(path),
+        _ => refused(path, "open", error),
+    })
+}
+
+/// The error of a failed `action` on the entry at `path`. It names the owner if that is another user.
+pub(super) fn refused(path: &Path, action: &str, error: io::Error) -> Error {
+    let is_denied = error.kind() == ErrorKind::PermissionDenied;
+    let metadata = fs::symlink_metadata(path).ok().filter(|_| is_denied);
+    let owner = metadata.map(|metadata| metadata.uid());
+    match owner.filter(|owner| *owner != geteuid().as_raw()) {
+        Some(owner) => {
+            let message =
+                format!("cannot {action}: {error}: it belongs to another user (uid {owner})");
+            Error::new(Kind::Io, message).file(path).hint(FOREIGN)
+        }
+        None => Error::io(path, action, error),
+    }
+}
+
+/// The error for a link at `path`.
+pub(super) fn is_link(path: &Path) -> Error {
+    Error::unsupported("is a symbolic link, and no link is followed here").file(path).hint(HINT)
+}
+
+/// Refuses an entry at `path` that is no folder.
+pub fn refuse_no_folder(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        Some(kind) if kind.is_symlink() => Err(is_link(path)),
+        Some(kind) if !kind.is_dir() => Err(is_no_folder(path)),
+        _ => Ok(()),
+    }
+}
+
+/// The error for something else than a folder at `path`.
+pub(super) fn is_no_folder(path: &Path) -> Error {
+    Error::unsupported("is no folder").file(path).hint(HINT)
+}
+
+/// Tells whether the entry at `path` belongs to another user.
+pub(super) fn is_foreign(path: &Path) -> Result<bool> {
+    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
+    Ok(metadata.is_some_and(|metadata| metadata.uid() != geteuid().as_raw()))
+}
+
+/// Refuses the entry at `path` if it belongs to another user, whose content cannot be trusted.
+pub(super) fn refuse_foreign(path: &Path) -> Result<()> {
+    let Some(metadata) = if_there(path, "inspect", fs::symlink_metadata(path))? else {
+        return Ok(());
+    };
+    refuse_owner(&metadata, path)
+}
+
+fn refuse_owner(metadata: &Metadata, path: &Path) -> Result<()> {
+    let owner = metadata.uid();
+    if owner == geteuid().as_raw() {
+        return Ok(());
+    }
+    let message = format!("was left by another user (uid {owner}), whose word is not taken for it");
+    Err(Error::new(Kind::Unsupported, message).file(path).hint(FOREIGN))
+}
+
+/// Most bytes of a record of names: those of a hundred thousand packages.
+const RECORD_MAX: u64 = 16 << 20;
+
+/// Reads the regular file of this user at `path`; `None` if it does not exist.
+pub(super) fn read_own(path: &Path) -> Result<Option<String>> {
+    if kind_of(path)?.is_none() {
+        return Ok(None);
+    }
+    let mut file = open_file(path, OpenOptions::new().read(true))?;
+    refuse_owner(&file.metadata().map_err(|e| Error::io(path, "inspect", e))?, path)?;
+    let mut text = String::new();
+    let read = file.by_ref().take(RECORD_MAX + 1).read_to_string(&mut text);
+    if read.map_err(|e| Error::io(path, "read", e))? as u64 > RECORD_MAX {
+        let message = format!("has more than {RECORD_MAX} bytes, and a record of names never has");
+        return Err(Error::new(Kind::Limit, message)
+            .file(path)
+            .hint("no run of rockpack left this: remove the folder that it is in"));
+    }
+    Ok(Some(text))
+}
+
+/// Refuses a folder that everybody may write to and that belongs to another user, except root: anybody could
+/// replace the files in it. A missing folder passes.
+pub fn refuse_open_to_all(path: &Path) -> Result<()> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
+        looked => looked.map_err(|e: io::Error| Error::io(path, "inspect", e))?,
+    };
+    refuse_written_by_all(&metadata, path)
+}
+
+/// Refuses the open folder at `path` for the same reason.
+pub(super) fn refuse_written_by_all(metadata: &Metadata, path: &Path) -> Result<()> {
+    let is_trusted = [0, geteuid().as_raw()].contains(&metadata.uid());
+    if is_trusted || metadata.mode() & WRITTEN_BY_ALL == 0 {
+        return Ok(());
+    }
+    let message =
+        format!("belongs to another user (uid {}), and everybody may write to it", metadata.uid());
+    Err(Error::new(Kind::Usage, message)
+        .file(path)
+        .hint("name a folder of your own, or take the right to write from everybody: chmod o-w"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_a_file_itself_is_opened() {
+        let room = tempfile::tempdir().unwrap();
+        let here = room.path();
+        fs::write(here.join("file"), "text").unwrap();
+        fs::write(here.join("twice"), "text").unwrap();
+        fs::hard_link(here.join("twice"), here.join("again")).unwrap();
+        fs::create_dir(here.join("folder")).unwrap();
+        symlink("file", here.join("link")).unwrap();
+        symlink("folder", here.join("way")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            here.join("pipe"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(read_own(&here.join("file")).unwrap().as_deref(), Some("text"));
+        assert_eq!(read_own(&here.join("nothing")).unwrap(), None);
+        for (name, why) in
+            [("link", "symbolic link"), ("pipe", "no regular file"), ("folder", "no regular file")]
+        {
+            let error = read_own(&here.join(name)).unwrap_err().in_full();
+            assert!(error.contains(why), "{name}: {error}");
+        }
+        open_to_write(&here.join("file"), OpenOptions::new().write(true)).unwrap();
+        let again = open_to_write(&here.join("again"), OpenOptions::new().write(true));
+        assert!(again.unwrap_err().in_full().contains("second name"));
+        open_folder(&here.join("folder")).unwrap();
+        refuse_no_folder(&here.join("nothing")).unwrap();
+        for name in ["way", "file"] {
+            open_folder(&here.join(name)).unwrap_err();
+            refuse_no_folder(&here.join(name)).unwrap_err();
+        }
+        refuse_open_to_all(room.path()).unwrap();
+        refuse_open_to_all(&here.join("nothing")).unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! Files and folders that appear atomically.
+//!
+//! Every file is written under another name on the file system of its final one, mostly in a [`Scratch`], and
+//! renamed or linked when it is complete. The further promises differ:
+//!
+//! | outlet | made with | promise |
+//! |---|---|---|
+//! | packages (`emit`) | [`Swap`], synced | a set replaces the earlier one, or is rolled back |
+//! | artifacts (`directories`) | [`Swap`], not synced | so does each component; after a power failure the run is repeated |
+//! | entries of a cache | [`Dir`] | an entry is complete or absent; not synced, because its digest is checked |
+//! | code objects (`extract`), proposals, joined receipts | [`new_file`] | a file is synced and never replaces another |
+//! | repositories (`repo::LocalStore`) | [`lock`], [`empty_folder`], [`write_new`] and [`rename`] | a publication is rolled forward by a protocol that needs neither renames nor locks of its store |
+//!
+//! Owns names of unfinished files, locks, the order of renames, syncs, and recovery after a killed run. Knows
+//! nothing about the content: outlets give names and bytes, and say which of the existing names belong to
+//! them. The renames that make a set visible ignore interruptions: either all of them happen, or none begins.
+
+pub mod cache;
+mod dir;
+mod folder;
+mod guarded;
+mod journal;
+pub mod lock;
+pub mod new_file;
+mod scratch;
+mod swap;
+
+use std::fs::{self, File, FileType, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+pub use dir::{Dir, Modified};
+pub use folder::{
+    MadeFolder, check_folder, closed_mode, empty_folder, folder_of, make_folder, make_folders,
+    make_readable_folder, make_readable_folders, open_to_all, remove_empty, remove_folder,
+    sync_folder,
+};
+pub use guarded::{refuse_no_folder, refuse_open_to_all};
+pub use scratch::{Form, Scratch};
+pub use swap::{CommitChange, Outlet, Swap};
+
+use rockpack_core::content::if_there;
+use rockpack_core::error::{Error, Result};
+
+/// Tells whether files survive a power failure once they are visible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Files and the folders of their names are synced to disk.
+    Synced,
+    /// Nothing is synced.
+    Unsynced,
+}
+
+/// The mode of files that everybody may read.
+pub const READABLE: u32 = 0o644;
+
+/// The kind of the entry at `path` itself, links not followed.
+pub fn kind_of(path: &Path) -> Result<Option<FileType>> {
+    let metadata = if_there(path, "inspect", fs::symlink_metadata(path))?;
+    Ok(metadata.map(|metadata| metadata.file_type()))
+}
+
+/// Removes a file, if it exists.
+pub fn remove_file(path: &Path) -> Result<()> {
+    if_there(path, "remove", fs::remove_file(path)).map(drop)
+}
+
+/// Moves a file or folder on its file system.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    fs::rename(from, to).map_err(|e| Error::io(to, "rename into place", e))
+}
+
+/// Creates a file for reading and writing. Fails if the path is taken.
+pub fn create_new(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    options.open(path).map_err(|e| Error::io(path, "create", e))
+}
+
+/// Writes a new file in a scratch folder, with these permission bits regardless of the umask.
+pub fn write_new(
+    path: &Path,
+    mode: u32,
+    durability: Durability,
+    write: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    let mut file = create_new(path)?;
+    write(&mut file)?;
+    set_mode(path, mode)?;
+    match durability {
+        Durability::Synced => file.sync_all().map_err(|e| Error::io(path, "write", e)),
+        Durability::Unsynced => Ok(()),
+    }
+}
+
+/// Gives the file `source` a second hard link at `path`, and tells whether that was possible: not every file
+/// system has hard links, and none has them to another one.
+pub fn link(source: &Path, path: &Path) -> bool {
+    fs::hard_link(source, path).is_ok()
+}
+
+/// Creates a symbolic link to `target` at `path`. Fails if the path is taken.
+pub fn make_link(target: &str, path: &Path) -> Result<()> {
+    symlink(target, path).map_err(|e| Error::io(path, "create the link", e))
+}
+
+/// Writes a file in a scratch folder, readable by everybody regardless of the umask.
+pub fn write_file(
+    path: &Path,
+    durability: Durability,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let file = File::create(path).map_err(|e| Error::io(path, "create", e))?;
+    set_mode(path, READABLE)?;
+    let mut sink = BufWriter::new(file);
+    let written = write(&mut sink).and_then(|()| sink.flush());
+    let synced = written.and_then(|()| match durability {
+        Durability::Synced => sink.get_ref().sync_all(),
+        Durability::Unsynced => Ok(()),
+    });
+    synced.map_err(|e| Error::io(path, "write", e))
+}
+
+/// Sets the permission bits of the entry at `path`, regardless of the umask.
+pub fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|e| Error::io(path, "set the mode of", e))
+}

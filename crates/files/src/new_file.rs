@@ -1,0 +1,203 @@
+//! Files that appear atomically, and never replace another.
+//!
+//! Content is written beside its final name, synced, and then hard-linked to that name, which fails if the
+//! name is taken. An existing file with the same content stays: a repeated run is no error. A killed run can
+//! leave a hidden file whose name begins with [`PREFIX`], and nothing under a final name; the next run that
+//! writes into the folder removes it. On a file system without locks (flock) files appear all the same, and
+//! leftovers stay.
+
+use std::fs;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use serde::Serialize;
+
+use super::{Form, Scratch, check_folder, folder_of, kind_of, lock};
+
+/// The prefix of unfinished files' names.
+pub const PREFIX: &str = ".rockpack-new-";
+
+/// The outcome of writing a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WriteOutcome {
+    /// The file was written.
+    Written,
+    /// A file with the same content existed.
+    Identical,
+}
+
+/// Tells whether a file with `content` exists at `path`. Fails if another file does.
+pub fn is_there(path: &Path, content: &Content) -> Result<bool> {
+    let Some(kind) = kind_of(path)? else { return Ok(false) };
+    if kind.is_file() && Content::open(path, content.budget())?.same_bytes(content)? {
+        return Ok(true);
+    }
+    let message = if kind.is_file() {
+        "is there already, with another content"
+    } else {
+        "is there already, and is no file"
+    };
+    Err(taken(path, message))
+}
+
+fn taken(path: &Path, message: &str) -> Error {
+    let hint = "nothing is overwritten: move it away or choose another place";
+    Error::new(Kind::Conflict, message).file(path).hint(hint).refused()
+}
+
+/// Refuses a path where no file could be written: its folder is missing, or something else is there.
+pub fn check_place(path: &Path) -> Result<()> {
+    let folder = folder_of(path);
+    if !check_folder(folder, "files")? {
+        // The folder is missing; this call returns the system's error for that.
+        fs::metadata(folder).map_err(|e| Error::io(path, "create", e))?;
+    }
+    match kind_of(path)? {
+        Some(kind) if !kind.is_file() => Err(taken(path, "is there already, and is no file")),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Removes leftovers of dead runs in `folder`. Without locks no run counts as dead, and leftovers that cannot
+/// be removed do no harm.
+///
+/// Lists the folder, so call it once at the beginning of a run, not for each file.
+pub fn clear_dead(folder: &Path) {
+    let Ok(_alone) = lock::folder(folder) else { return };
+    for dead in Scratch::dead(Form::File, folder, PREFIX).into_iter().flatten().flatten() {
+        let _ = dead.remove();
+    }
+}
+
+/// Writes one file, as [`write_if`] does, and removes leftovers of dead runs in its folder.
+pub fn write_single(path: &Path, content: &Content) -> Result<WriteOutcome> {
+    clear_dead(folder_of(path));
+    write_if(path, content, || Ok(()))
+}
+
+/// Writes `content` to `path`, whose folder exists, unless `holds` fails, which is called after all of
+/// `content` was read, and before anything is visible.
+pub fn write_if(
+    path: &Path,
+    content: &Content,
+    holds: impl Fn() -> Result<()>,
+) -> Result<WriteOutcome> {
+    if is_there(path, content)? {
+        return holds().map(|()| WriteOutcome::Identical);
+    }
+    let unfinished = unfinished(folder_of(path))?;
+    fill(&unfinished, content).map_err(|e| Error::io(unfinished.path(), "write", e))?;
+    holds()?;
+    match fs::hard_link(unfinished.path(), path) {
+        Ok(()) => Ok(WriteOutcome::Written),
+        // Another writer was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            is_there(path, content).map(|_| WriteOutcome::Identical)
+        }
+        Err(error) => Err(Error::io(path, "create", error)),
+    }
+}
+
+fn unfinished(folder: &Path) -> Result<Scratch> {
+    let _alone = lock::folder(folder);
+    let scratch = Scratch::create(Form::File, folder, PREFIX)?;
+    // On a file system without locks no run takes it for a leftover either.
+    let _ = scratch.lock();
+    Ok(scratch)
+}
+
+fn fill(unfinished: &Scratch, content: &Content) -> io::Result<()> {
+    let mut writer = BufWriter::new(unfinished.file());
+    io::copy(&mut content.reader(), &mut writer)?;
+    writer.flush()?;
+    unfinished.file().sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use rockpack_core::run::Budget;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_once_and_never_over_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let content = Content::of_bytes(*b"abc");
+        assert_eq!(write_single(&path, &content).unwrap(), WriteOutcome::Written);
+        assert_eq!(write_single(&path, &content).unwrap(), WriteOutcome::Identical);
+        let error = write_single(&path, &Content::of_bytes(*b"abd")).unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict);
+        assert_eq!(fs::read(&path).unwrap(), b"abc");
+        assert!(write_single(folder.path(), &content).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_does_not_hold_any_more_is_not_visible() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, content) = (folder.path().join("x"), Content::of_bytes(*b"abc"));
+        assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        write_single(&path, &content).unwrap();
+        assert_eq!(write_if(&path, &content, changed).unwrap_err().kind(), Kind::Changed);
+    }
+
+    fn changed() -> Result<()> {
+        Err(Error::new(Kind::Changed, "changed during the run"))
+    }
+
+    #[test]
+    fn what_a_dead_run_left_goes_and_what_a_living_one_writes_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        let living = unfinished(folder.path()).unwrap();
+        let dead = folder.path().join(format!("{PREFIX}7"));
+        fs::write(&dead, b"ab").unwrap();
+        write_single(&path, &Content::of_bytes(*b"abc")).unwrap();
+        assert!(living.path().exists() && !dead.exists());
+        drop(living);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Runs that remove leftovers while others write: no run takes a file that another is writing.
+    #[test]
+    fn runs_into_one_folder_do_not_take_each_others_files() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for run in 0..4 {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    for file in 0..25 {
+                        let path = folder.join(format!("{run}-{file}"));
+                        let written = write_single(&path, &Content::of_bytes(text_of(run, file)));
+                        assert_eq!(written.unwrap(), WriteOutcome::Written);
+                    }
+                });
+            }
+        });
+        for (run, file) in (0..4).flat_map(|run| (0..25).map(move |file| (run, file))) {
+            let path = folder.path().join(format!("{run}-{file}"));
+            assert_eq!(fs::read(path).unwrap(), text_of(run, file));
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 100);
+    }
+
+    fn text_of(run: u8, file: u8) -> Vec<u8> {
+        vec![run; 1000 + usize::from(file)]
+    }
+
+    #[test]
+    fn content_that_cannot_be_read_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("source");
+        fs::write(&source, b"abc").unwrap();
+        let content = Content::open(&source, &Budget::unlimited()).unwrap();
+        fs::write(&source, b"ab").unwrap();
+        assert!(write_single(&folder.path().join("x"), &content).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

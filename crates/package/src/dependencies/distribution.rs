@@ -1,0 +1,291 @@
+//! The facts about a distribution: its libraries, and the compressions that its package manager can read.
+//!
+//! The script beside the tables in `config/distros` makes them from the distribution's own `symbols` and
+//! `shlibs` files. They give the same results as dpkg-shlibdeps.
+//!
+//! ```toml
+//! compression = "zstd"                    # of payloads: zstd or xz
+//! version_references = true               # whether needed versions count like symbols
+//! [libraries."libstdc++.so.6"]            # by DT_SONAME
+//! depends = ["libstdc++6 #MINVER#"]       # templates; symbols may name another than the first
+//! minimum = "4.1.1"                       # smallest version of all symbols; none: from shlibs
+//! [libraries."libstdc++.so.6".nodes]      # symbol version → package version
+//! "GLIBCXX_3.4.30" = "12"
+//! [libraries."libstdc++.so.6".symbols]    # package version → symbols that differ from their node
+//! "4.6" = "_ZTIDd@CXXABI_1.3 …"           # "4.6 1": and need the second template
+//! ```
+//!
+//! Unlisted symbols, whose version is no node either, need `minimum`.
+//!
+//! A table has hundreds of libraries and a run needs a few of them, so each library is parsed on demand. Its
+//! text reaches from its header to that of the next library.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use rockpack_core::error::{Error, Kind, Result};
+use serde::Deserialize;
+
+/// The shipped tables by name.
+const SHIPPED: [(&str, &str); 2] = [
+    ("debian-12", include_str!("../../../../config/distros/debian-12.toml")),
+    ("debian-13", include_str!("../../../../config/distros/debian-13.toml")),
+];
+
+/// The symbol version, in the tables, of symbols without one.
+const NO_VERSION: &str = "Base";
+
+/// A distribution.
+#[derive(Debug)]
+pub struct Distribution {
+    /// The name, e.g. `debian-12`.
+    pub name: String,
+    /// The compression for packages, which the package manager can read.
+    pub compression: PayloadCompression,
+    /// Tells whether the distribution's dpkg-shlibdeps takes every version that a file refers to for a symbol
+    /// of this name, as dpkg 1.22.22 does.
+    pub version_references: bool,
+    /// The libraries by their sonames.
+    libraries: BTreeMap<&'static str, LibraryEntry>,
+}
+
+/// The part of a table that describes one library.
+#[derive(Debug)]
+struct LibraryEntry {
+    text: &'static str,
+    /// The parsed library, or the reason why it cannot be read.
+    parsed: OnceLock<std::result::Result<Library, String>>,
+}
+
+/// A compression of package payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PayloadCompression {
+    /// zstd.
+    Zstd,
+    /// xz, for package managers that cannot read zstd.
+    Xz,
+}
+
+/// A library of a distribution.
+#[derive(Debug)]
+pub struct Library {
+    templates: Vec<String>,
+    minimum: Option<String>,
+    nodes: BTreeMap<String, Bound>,
+    symbols: BTreeMap<String, Bound>,
+}
+
+/// The requirement of a symbol: a version of a template's package.
+#[derive(Debug, Clone)]
+struct Bound {
+    version: String,
+    template: usize,
+}
+
+impl Bound {
+    fn parse(text: &str, templates: usize) -> Option<Self> {
+        let (version, template) = match text.split_once(' ') {
+            Some((version, template)) => (version, template.parse().ok()?),
+            None => (text, 0),
+        };
+        (template < templates).then(|| Self { version: version.to_owned(), template })
+    }
+}
+
+/// A dependency template and the version to fill in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need<'a> {
+    /// The template, e.g. `libc6 #MINVER#`.
+    pub template: &'a str,
+    /// The version, e.g. `2.34`; `None` if the template needs none.
+    pub version: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    compression: PayloadCompression,
+    version_references: bool,
+}
+
+/// The entry of one library.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryTable {
+    libraries: BTreeMap<String, LibraryTable>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LibraryTable {
+    depends: Vec<String>,
+    minimum: Option<String>,
+    #[serde(default)]
+    nodes: BTreeMap<String, String>,
+    #[serde(default)]
+    symbols: BTreeMap<String, String>,
+}
+
+impl Distribution {
+    /// The names of all known distributions.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// The distribution called `name`.
+    pub fn named(name: &str) -> Result<Self> {
+        let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = Self::names().collect();
+            let message = format!("there is no distribution `{name}`");
+            let hint = format!("known are {}", known.join(", "));
+            return Err(Error::new(Kind::Usage, message).hint(hint));
+        };
+        let (head, libraries) = text.split_at(text.find(LIBRARY).unwrap_or(text.len()));
+        let table: Table =
+            toml::from_str(head).map_err(|error| broken(name).cause_in_lines(error))?;
+        Ok(Self {
+            name: name.to_owned(),
+            compression: table.compression,
+            version_references: table.version_references,
+            libraries: entries(libraries),
+        })
+    }
+
+    /// Every library with the names of all packages that it may depend on.
+    pub fn packages(&self) -> impl Iterator<Item = Result<(&str, BTreeSet<String>)>> {
+        self.libraries.iter().map(|(soname, entry)| {
+            // Dependencies precede the tables of symbols, which are long.
+            let head = entry.text.find("\n[").map_or(entry.text, |end| &entry.text[..end]);
+            let library = library(soname, head).map_err(|why| broken(&self.name).cause(why))?;
+            Ok((*soname, library.packages()))
+        })
+    }
+
+    /// Tells whether it has the library with `soname`.
+    pub fn has(&self, soname: &str) -> bool {
+        self.libraries.contains_key(soname)
+    }
+
+    /// The library with `soname`, if the distribution has it.
+    pub fn library(&self, soname: &str) -> Result<Option<&Library>> {
+        let Some((soname, entry)) = self.libraries.get_key_value(soname) else { return Ok(None) };
+        let parsed = entry.parsed.get_or_init(|| library(soname, entry.text));
+        parsed.as_ref().map(Some).map_err(|why| broken(&self.name).cause(why.clone()))
+    }
+}
+
+/// The start of the header of a library.
+const LIBRARY: &str = "[libraries.\"";
+
+fn broken(name: &str) -> Error {
+    Error::bug(format!("config/distros/{name}.toml cannot be read"))
+}
+
+/// The libraries of a table, by soname, each with its text.
+fn entries(text: &'static str) -> BTreeMap<&'static str, LibraryEntry> {
+    let mut entries: BTreeMap<&str, LibraryEntry> = BTreeMap::new();
+    let starts: Vec<usize> = text.match_indices(LIBRARY).map(|(at, _)| at).collect();
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let mut start = 0;
+    for (at, end) in starts.iter().zip(ends) {
+        let header = text[at + LIBRARY.len()..end].split('"').next().unwrap_or_default();
+        // The headers of its nodes and symbols follow that of the library.
+        if !entries.contains_key(header) {
+            start = *at;
+        }
+        let entry = LibraryEntry { text: &text[start..end], parsed: OnceLock::new() };
+        entries.insert(header, entry);
+    }
+    entries
+}
+
+/// Reads one library; the error is the reason why it cannot be read.
+fn library(soname: &str, text: &str) -> std::result::Result<Library, String> {
+    let mut table: EntryTable = toml::from_str(text).map_err(|error| error.to_string())?;
+    let entry = table.libraries.remove(soname).and_then(Library::new);
+    entry.ok_or_else(|| format!("{soname} has no dependency, or refers to one that it lacks"))
+}
+
+impl Library {
+    fn new(table: LibraryTable) -> Option<Self> {
+        let count = table.depends.len();
+        let nodes = table
+            .nodes
+            .into_iter()
+            .map(|(node, text)| Some((node, Bound::parse(&text, count)?)))
+            .collect::<Option<_>>()?;
+        let mut symbols = BTreeMap::new();
+        for (text, names) in table.symbols {
+            let bound = Bound::parse(&text, count)?;
+            symbols.extend(names.split(' ').map(|name| (name.to_owned(), bound.clone())));
+        }
+        (count > 0).then_some(Self {
+            templates: table.depends,
+            minimum: table.minimum,
+            nodes,
+            symbols,
+        })
+    }
+
+    fn packages(&self) -> BTreeSet<String> {
+        let texts = self.templates.iter().flat_map(|template| template.split([',', '|']));
+        let names = texts.filter_map(|text| text.split_whitespace().next());
+        names.map(str::to_owned).collect()
+    }
+
+    /// The requirement of the library itself.
+    pub fn smallest(&self) -> Need<'_> {
+        let version = self.minimum.as_deref();
+        Need { template: self.templates.first().map_or("", String::as_str), version }
+    }
+
+    /// The requirement of the symbol `name` with `version`; `None` if the library is not known to have the
+    /// symbol, or if the library alone satisfies it.
+    pub fn symbol(&self, name: &str, version: Option<&str>) -> Option<Need<'_>> {
+        let full = format!("{name}@{}", version.unwrap_or(NO_VERSION));
+        let listed = self.symbols.get(&full);
+        let bound = listed.or_else(|| self.nodes.get(version?))?;
+        let template = self.templates.get(bound.template)?;
+        Some(Need { template, version: Some(&bound.version) })
+    }
+
+    /// Tells whether it lacks `version`. Nothing is known about libraries without symbol versions.
+    pub fn lacks(&self, version: &str) -> bool {
+        !self.nodes.is_empty() && !self.nodes.contains_key(version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_shipped_tables_are_whole() {
+        for name in Distribution::names() {
+            let distribution = Distribution::named(name).unwrap();
+            let packages: Vec<_> = distribution.packages().collect::<Result<_>>().unwrap();
+            assert!(packages.len() > 500, "{name}");
+            for (soname, packages) in packages {
+                let library = distribution.library(soname).unwrap().unwrap();
+                assert_eq!(library.packages(), packages, "{name}: {soname}");
+            }
+            assert_eq!(distribution.compression, PayloadCompression::Zstd);
+            let libc = distribution.library("libc.so.6").unwrap().unwrap();
+            let template = "libc6 #MINVER#";
+            assert_eq!(libc.smallest(), Need { template, version: Some("2.2.5") });
+            let newer = Some(Need { template, version: Some("2.34") });
+            assert_eq!(libc.symbol("pthread_create", Some("GLIBC_2.34")), newer);
+            let private = libc.symbol("_dl_argv", Some("GLIBC_PRIVATE")).unwrap();
+            assert_ne!(private.template, template);
+            assert!(libc.lacks("GLIBC_9.9") && !libc.lacks("GLIBC_2.34"));
+            assert!(libc.symbol("nothing", None).is_none());
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = Distribution::named("debian-1").unwrap_err();
+        assert!(error.hint_text().is_some_and(|hint| hint.contains("debian-12, debian-13")));
+    }
+}

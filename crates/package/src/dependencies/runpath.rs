@@ -1,0 +1,132 @@
+//! The rewriting of search paths, so that only folders relative to the file itself stay.
+//!
+//! | part of `DT_RUNPATH` or `DT_RPATH` | becomes |
+//! |---|---|
+//! | with `$ORIGIN` | unchanged |
+//! | absolute, below the prefix | relative to `$ORIGIN` |
+//! | absolute, with a folder `stage`: a build tree | the part behind `stage`, relative to `$ORIGIN` |
+//! | absolute, anything else; relative to the working directory; empty | removed |
+//!
+//! The new text must fit over the old one, so that nothing moves. A path that does not fit, or that shares
+//! its bytes with other names, stays unchanged and is reported.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use object::elf;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_core::tree::TreePath;
+use rockpack_elf::{ElfFile, SearchPath};
+
+use super::search::{Folder, folders, normal};
+
+/// The folder of a build tree that takes the place of the prefix.
+const STAGE: &str = "stage";
+
+/// The changes of a file's search paths.
+#[derive(Debug, Default)]
+pub struct Rewriting {
+    /// The file with other search paths; `None` if they stay.
+    pub content: Option<Content>,
+    /// The changed search paths, before and after.
+    pub changed: Vec<(String, String)>,
+    /// The search paths that should change and cannot, with the reason.
+    pub refused: Vec<(String, &'static str)>,
+}
+
+/// Rewrites the search paths of `content`, the file at `path` below `prefix`.
+pub fn rewrite(content: &Content, path: &TreePath, prefix: &TreePath) -> Result<Rewriting> {
+    let mut rewriting = Rewriting::default();
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+        return Ok(rewriting);
+    };
+    let mut patched = content.clone();
+    for found in SearchPath::read(&file)? {
+        let text = relative(&found.text, path, prefix);
+        if text == found.text {
+            continue;
+        }
+        if found.is_shared {
+            rewriting.refused.push((found.text, "its bytes are part of another name"));
+        } else if text.len() > found.text.len() {
+            rewriting.refused.push((found.text, "the new one is longer"));
+        } else {
+            let mut bytes = text.clone().into_bytes();
+            bytes.resize(found.text.len(), 0);
+            patched = patched.patched(found.offset, bytes)?;
+            rewriting.changed.push((found.text, text));
+        }
+    }
+    rewriting.content = Some(patched).filter(|_| !rewriting.changed.is_empty());
+    Ok(rewriting)
+}
+
+/// The search path `text` of the file at `path`, relative to `$ORIGIN`.
+pub fn relative(text: &str, path: &TreePath, prefix: &TreePath) -> String {
+    let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
+    for part in text.split(':') {
+        let kept = if part.contains("$ORIGIN") || part.contains("${ORIGIN}") {
+            Some(Cow::Borrowed(part))
+        } else {
+            installed(part, path, prefix).map(|found| way(&found, path).into())
+        };
+        parts.extend(kept.filter(|part: &Cow<'_, str>| seen.insert(part.clone())));
+    }
+    parts.join(":")
+}
+
+/// The names of an absolute folder's path below the prefix.
+fn installed(part: &str, path: &TreePath, prefix: &TreePath) -> Option<Vec<String>> {
+    match folders(part, path, prefix).into_iter().next()? {
+        Folder::Prefix => Some(Vec::new()),
+        Folder::Inside(folder) => Some(folder.components().map(str::to_owned).collect()),
+        Folder::Outside(folder) => {
+            let parts = normal(&folder);
+            let stage = parts.iter().rposition(|part| *part == STAGE)?;
+            let behind = parts.get(stage + 1..).unwrap_or_default();
+            Some(behind.iter().map(|part| (*part).to_owned()).collect())
+        }
+        Folder::Unknown(_) => None,
+    }
+}
+
+/// The search path from the file at `path` to `folder`; `None` is the prefix itself.
+pub fn from_origin(folder: Option<&TreePath>, path: &TreePath) -> String {
+    let parts = folder.into_iter().flat_map(TreePath::components);
+    way(&parts.map(str::to_owned).collect::<Vec<_>>(), path)
+}
+
+/// The relative path from the folder of the file at `path` to `folder`, both below the prefix.
+fn way(folder: &[String], path: &TreePath) -> String {
+    let parent = path.parent();
+    let own: Vec<&str> = parent.iter().flat_map(TreePath::components).collect();
+    let common = own.iter().zip(folder).take_while(|(one, other)| *one == other).count();
+    let up = own.iter().skip(common).map(|_| "..");
+    let down = folder.iter().skip(common).map(String::as_str);
+    std::iter::once("$ORIGIN").chain(up).chain(down).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_folders_relative_to_the_file_stay() {
+        let library = "lib/liba.so.1";
+        assert_eq!(new_runpath("$ORIGIN:${ORIGIN}/x", library), "$ORIGIN:${ORIGIN}/x");
+        assert_eq!(
+            new_runpath("/opt/rocm-7.1/lib/sysdeps/lib:/usr/lib", library),
+            "$ORIGIN/sysdeps/lib"
+        );
+        assert_eq!(new_runpath("/opt/rocm-7.1/lib", "bin/tool"), "$ORIGIN/../lib");
+        assert_eq!(new_runpath("/opt/rocm-7.1", "bin/tool"), "$ORIGIN/..");
+        assert_eq!(new_runpath("/build/math/BLAS/stage/lib:/opt/rocm-7.1/lib", library), "$ORIGIN");
+        assert_eq!(new_runpath("/build/x:lib::", library), "");
+    }
+
+    fn new_runpath(text: &str, file: &str) -> String {
+        let [file, prefix] = [file, "opt/rocm-7.1"].map(|path| TreePath::new(path).unwrap());
+        relative(text, &file, &prefix)
+    }
+}

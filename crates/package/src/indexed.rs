@@ -1,0 +1,317 @@
+//! A package as an index describes it: the facts of its header, size and digests, from one read.
+//!
+//! Describes both packages that were just built and packages that are given for publication. The kind is
+//! recognised by the first bytes, never by a file name. Refused are files that are neither `.deb`, `.rpm` nor
+//! wheel.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use pgp::composed::{Deserializable, DetachedSignature};
+use rockpack_archive::apt_index;
+use rockpack_archive::ar;
+use rockpack_archive::deb;
+use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_archive::python_index;
+use rockpack_archive::rpm;
+use rockpack_archive::rpm::LEAD_MAGIC;
+use rockpack_archive::rpm_md;
+use rockpack_archive::wheel::{WheelIdentity, WheelName};
+use rockpack_archive::zip;
+use rockpack_core::content::{Content, hex};
+use rockpack_core::error::{Error, Kind, Result};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256, Sha512};
+
+use crate::Format;
+
+/// Most signatures of a header that are examined.
+const SIGNATURES_MAX: usize = 16;
+
+/// A package file: its metadata, size and digests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Indexed {
+    /// The metadata of the package.
+    pub facts: Facts,
+    /// Bytes of the file.
+    pub size: u64,
+    /// SHA-256 of the file in hex.
+    pub sha256: String,
+    /// SHA-512 of the file in hex. Only a `.deb` has it: no index of rpms or wheels states it, and computing it
+    /// costs as much as everything else that indexing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha512: Option<String>,
+}
+
+/// The metadata of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Facts {
+    /// The metadata of a `.deb`.
+    Deb(apt_index::DebPackage),
+    /// The metadata of an `.rpm`.
+    Rpm(Box<rpm_md::RpmPackage>),
+    /// The metadata of a Python wheel.
+    Wheel(Box<python_index::WheelPackage>),
+}
+
+/// Kinds of packages in repositories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PackageKind {
+    /// A `.deb`.
+    Deb,
+    /// An `.rpm`.
+    Rpm,
+    /// A Python wheel.
+    Wheel,
+}
+
+impl From<Format> for PackageKind {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Deb => Self::Deb,
+            Format::Rpm => Self::Rpm,
+        }
+    }
+}
+
+impl PackageKind {
+    /// The kind that belongs to the suffix of a file name; upper and lower case count the same.
+    pub fn of_file_name(name: &Path) -> Option<Self> {
+        if WheelName::is_one(name) {
+            Some(Self::Wheel)
+        } else {
+            Format::of_file_name(name).map(Self::from)
+        }
+    }
+
+    /// The format; `None` for a wheel, which is not for a package manager of a system.
+    pub fn format(self) -> Option<Format> {
+        match self {
+            Self::Deb => Some(Format::Deb),
+            Self::Rpm => Some(Format::Rpm),
+            Self::Wheel => None,
+        }
+    }
+
+    /// Compares two full versions as installers of this kind do.
+    pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Deb => deb::compare_versions(one, other),
+            Self::Rpm => rpm::compare_versions(one, other),
+            Self::Wheel => python_index::compare_versions(one, other),
+        }
+    }
+}
+
+impl Indexed {
+    /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
+    pub fn read(content: &Content, file_name: &str) -> Result<Self> {
+        let _open = content.pin()?;
+        if first_bytes(content, zip::MAGIC.len())? == zip::MAGIC {
+            let package = python_index::WheelPackage::read(content, file_name)?;
+            return Self::digested(content, Facts::Wheel(Box::new(package)));
+        }
+        match Front::of(content)? {
+            Front::Deb(front) => Self::digested(content, read_deb_facts(content, &front)?),
+            Front::Rpm(front) => {
+                let (facts, sha256) = (rpm_facts(&front)?, front.digest(content)?.to_string());
+                Ok(Self { facts, size: content.len(), sha256, sha512: None })
+            }
+        }
+    }
+
+    /// Reads a package that was just built. `paths` are its files and links.
+    pub fn of_built<'a>(
+        content: &Content,
+        paths: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self> {
+        let _open = content.pin()?;
+        let facts = match Front::of(content)? {
+            Front::Deb(front) => deb_facts(&front, PathDigests::of(paths), None)?,
+            Front::Rpm(front) => rpm_facts(&front)?,
+        };
+        Self::digested(content, facts)
+    }
+
+    fn digested(content: &Content, facts: Facts) -> Result<Self> {
+        let mut sha256 = Sha256::new();
+        let mut sha512 = (facts.kind() == PackageKind::Deb).then(Sha512::new);
+        content.each_window(|bytes| {
+            sha256.update(bytes);
+            if let Some(sha512) = &mut sha512 {
+                sha512.update(bytes);
+            }
+        })?;
+        let (sha256, sha512) = (hex(&sha256.finalize()), sha512.map(|it| hex(&it.finalize())));
+        Ok(Self { facts, size: content.len(), sha256, sha512 })
+    }
+}
+
+/// The head of a package file, which indexes are made from.
+enum Front {
+    Deb(deb::DebFront),
+    Rpm(Box<rpm::Front>),
+}
+
+impl Front {
+    fn of(content: &Content) -> Result<Self> {
+        let head = first_bytes(content, ar::MAGIC.len())?;
+        if head == ar::MAGIC {
+            return deb::DebFront::read(content).map(Self::Deb);
+        }
+        if head.starts_with(&LEAD_MAGIC) {
+            return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
+        }
+        let error = Error::new(Kind::Malformed, "is no .deb, no .rpm and no wheel").of_other_kind();
+        Err(error.hint("remove it, or name the packages instead of their folder"))
+    }
+}
+
+/// The first bytes of a file, at most `most`.
+fn first_bytes(content: &Content, most: usize) -> Result<Vec<u8>> {
+    let len = content.len().min(most as u64);
+    content.read_vec(0..len, len, "first bytes")
+}
+
+/// Reads the paths of a `.deb`, or takes the listed ones if its data cannot be read.
+fn read_deb_facts(content: &Content, front: &deb::DebFront) -> Result<Facts> {
+    let mut numbers = Vec::new();
+    match deb::each_owned_path(content, |path| numbers.push(path_digest(path))) {
+        Ok(()) => deb_facts(front, PathDigests::of_numbers(numbers), None),
+        Err(error) => {
+            let listed = PathDigests::of(front.paths());
+            deb_facts(front, listed, Some(deb::why_unread(&error)))
+        }
+    }
+}
+
+fn deb_facts(front: &deb::DebFront, paths: PathDigests, unread: Option<String>) -> Result<Facts> {
+    let package = apt_index::DebPackage::of_control(&front.control)?;
+    Ok(Facts::Deb(apt_index::DebPackage { unread, paths, ..package }))
+}
+
+/// The first path of a `.deb` that `is_it` accepts, without leading slash. `None` also if the package cannot
+/// be read; the check of the package reports that.
+pub fn deb_path(content: &Content, is_it: impl Fn(&str) -> bool) -> Option<String> {
+    let mut found = None;
+    let looked = deb::each_owned_path(content, |path| {
+        if found.is_none() && is_it(path) {
+            found = Some(path.to_owned());
+        }
+    });
+    if looked.is_err() && found.is_none() {
+        let front = deb::DebFront::read(content).ok()?;
+        found = front.paths().find(|path| is_it(path)).map(str::to_owned);
+    }
+    found
+}
+
+fn rpm_facts(front: &rpm::Front) -> Result<Facts> {
+    let package = rpm_md::RpmPackage::of_front(front)?;
+    let signers = if package.signed { signers(front) } else { BTreeSet::new() };
+    Ok(Facts::Rpm(Box::new(rpm_md::RpmPackage { signers, ..package })))
+}
+
+/// The ids of the keys that the signatures of a header name. Unreadable signatures are skipped.
+fn signers(front: &rpm::Front) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for packets in front.metadata.raw_signatures().unwrap_or_default() {
+        let Ok(packets) = DetachedSignature::from_bytes_many(&*packets) else { continue };
+        for made in packets.take(SIGNATURES_MAX).flatten() {
+            let issuers = made.signature.issuer_key_id();
+            ids.extend(issuers.into_iter().map(|id| id.to_string().to_uppercase()));
+        }
+    }
+    ids
+}
+
+impl Facts {
+    /// The kind of package.
+    pub fn kind(&self) -> PackageKind {
+        match self {
+            Self::Deb(_) => PackageKind::Deb,
+            Self::Rpm(_) => PackageKind::Rpm,
+            Self::Wheel(_) => PackageKind::Wheel,
+        }
+    }
+
+    /// The identity of a wheel; `None` of other packages.
+    pub fn wheel_identity(&self) -> Option<WheelIdentity> {
+        let Self::Wheel(package) = self else { return None };
+        package.file.parse::<WheelName>().ok()?.identity()
+    }
+
+    /// The name of the package; of a wheel, its project.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Deb(package) => &package.name,
+            Self::Rpm(package) => &package.name,
+            Self::Wheel(package) => &package.project,
+        }
+    }
+
+    /// The full version.
+    pub fn version(&self) -> String {
+        match self {
+            Self::Deb(package) => package.version.clone(),
+            Self::Rpm(package) => package.evr(),
+            Self::Wheel(package) => package.version.clone(),
+        }
+    }
+
+    /// The architecture; for a wheel, the build number and tags.
+    pub fn arch(&self) -> &str {
+        match self {
+            Self::Deb(package) => &package.architecture,
+            Self::Rpm(package) => &package.arch,
+            Self::Wheel(package) => &package.tags,
+        }
+    }
+
+    /// The path in the pool, which depends on the package alone.
+    pub fn pool_path(&self, component: &str) -> String {
+        match self {
+            Self::Deb(package) => {
+                let source = &package.source;
+                let folder = letter(source);
+                format!("pool/{component}/{folder}/{source}/{}", package.file_name())
+            }
+            Self::Rpm(package) => {
+                format!("packages/{}/{}", letter(&package.name), package.file_name())
+            }
+            Self::Wheel(package) => format!("wheels/{}/{}", package.project, package.file),
+        }
+    }
+
+    /// Compares kinds, then versions by the rules of the kind.
+    pub fn compare_versions(&self, other: &Self) -> Ordering {
+        let kinds = self.kind().cmp(&other.kind());
+        kinds.then_with(|| self.kind().compare_versions(&self.version(), &other.version()))
+    }
+}
+
+/// The folder of the pool for `name`: its first letter, or four letters for the many names that begin with
+/// `lib`.
+fn letter(name: &str) -> String {
+    let len = if name.starts_with("lib") { 4 } else { 1 };
+    name.chars().take(len).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_package_is_refused() {
+        for bytes in [&b""[..], b"!<arch>\n", b"\xed\xab\xee\xdb", b"PK\x03\x04 and more"] {
+            assert!(Indexed::read(&Content::of_bytes(bytes), "x.whl").is_err(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn libraries_have_folders_of_their_own() {
+        assert_eq!([letter("rocm-blas"), letter("libdrm"), letter("Lib")], ["r", "libd", "l"]);
+    }
+}

@@ -1,0 +1,294 @@
+//! Packages: the values that emission writes, with everything decided.
+//!
+//! Nothing here depends on clock, host or format I/O; only `indexed` and `differing_files` read package
+//! files. `F` is a file at the current stage: a description of its source in the plan, final
+//! [`Content`](rockpack_core::content::Content) once packed.
+
+mod control;
+pub mod dependencies;
+mod device_code;
+pub mod device_wheel;
+pub mod differing_files;
+mod digest;
+pub mod indexed;
+pub mod lengths;
+pub mod offered;
+pub mod owners;
+pub mod receipt;
+mod relation;
+pub mod releases;
+pub mod required_paths;
+pub mod requirement;
+pub mod resolver;
+pub mod updates;
+pub mod vendors;
+mod version;
+
+use serde::Serialize;
+
+pub use control::{ChangelogEntry, DebControl, RpmControl};
+pub use device_code::ARCH_FIELD;
+pub use digest::{Identity, Import, PathChange};
+pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind, deb_relation};
+pub use rockpack_archive::package_file::Format;
+pub use rockpack_core::tree::MemberKind;
+pub use version::{DistributionTag, Version};
+
+use rockpack_core::named::named_enum;
+use rockpack_core::tree::{Node, TreePath};
+
+/// The upstream version of packages if none is given.
+pub const UNSET_VERSION: &str = "0.0.0";
+
+/// The maintainer of packages if none is given.
+pub const UNNAMED_PACKAGER: &str = "Unnamed packager <packager@rockpack.invalid>";
+
+/// The role of a package in a set, with its groups and archs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "role")]
+pub enum Role {
+    /// Host files of a component, for every GPU.
+    Host,
+    /// Device code of one group.
+    Kernels {
+        /// The name of the group in the configuration, e.g. `gfx110X`.
+        group: String,
+        /// The base archs inside.
+        archs: Vec<String>,
+    },
+    /// Device code that several groups share; their kernel packages depend on it.
+    KernelsCommon {
+        /// The names of the groups in the configuration.
+        groups: Vec<String>,
+        /// The base archs that it serves.
+        archs: Vec<String>,
+    },
+    /// Headers, documentation, tests or debug files, without device code.
+    Support,
+    /// A metapackage: no files, only dependencies.
+    Meta,
+}
+
+named_enum! {
+    /// The role of a package in a set, without groups and archs; see [`Role`].
+    pub enum RoleKind {
+        /// Host files.
+        Host = "host",
+        /// Device code of one group.
+        Kernels = "kernels",
+        /// Device code that several groups share.
+        KernelsCommon = "kernels-common",
+        /// Headers, documentation, tests or debug files.
+        Support = "support",
+        /// No files.
+        Meta = "meta",
+    }
+}
+
+impl RoleKind {
+    /// Whether packages with this role have device code.
+    pub fn is_kernels(self) -> bool {
+        matches!(self, Self::Kernels | Self::KernelsCommon)
+    }
+}
+
+impl Role {
+    /// The role without groups and archs.
+    pub fn kind(&self) -> RoleKind {
+        match self {
+            Self::Host => RoleKind::Host,
+            Self::Kernels { .. } => RoleKind::Kernels,
+            Self::KernelsCommon { .. } => RoleKind::KernelsCommon,
+            Self::Support => RoleKind::Support,
+            Self::Meta => RoleKind::Meta,
+        }
+    }
+
+    /// The group of a kernel package, if it is for a single one.
+    pub fn group(&self) -> Option<&str> {
+        match self {
+            Self::Kernels { group, .. } => Some(group),
+            _ => None,
+        }
+    }
+
+    /// The base archs inside.
+    pub fn archs(&self) -> &[String] {
+        match self {
+            Self::Kernels { archs, .. } | Self::KernelsCommon { archs, .. } => archs,
+            _ => &[],
+        }
+    }
+}
+
+/// The treatment of a file by the package manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Treatment {
+    /// The file is replaced on upgrade.
+    Plain,
+    /// The file is kept if the administrator changed it (deb conffile, rpm `%config(noreplace)`).
+    Config,
+    /// The file is documentation (rpm `%doc`).
+    Doc,
+    /// The file is a licence text (rpm `%license`).
+    License,
+    /// The file is a shared library: 0644 in a `.deb` (Debian policy 8.1), 0755 in an `.rpm`, whose
+    /// dependency generator looks at executable files only. The node's own mode is ignored.
+    Library,
+}
+
+impl Treatment {
+    /// The mode in `format` of a file whose mode in the plan is `mode`.
+    pub fn mode(self, mode: u32, format: Format) -> u32 {
+        match (self, format) {
+            (Self::Library, Format::Deb) => 0o644,
+            (Self::Library, Format::Rpm) => 0o755,
+            _ => mode,
+        }
+    }
+}
+
+/// One path of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackageEntry<F> {
+    /// The absolute install path without its leading slash, e.g. `opt/rocm-7.1/lib/libx.so`.
+    pub path: TreePath,
+    /// The entry at the path.
+    pub node: Node<F>,
+    /// The treatment by the package manager.
+    pub treatment: Treatment,
+    /// The formats that have the entry: parents above the prefix and /usr/share/doc are deb only.
+    pub formats: Formats,
+}
+
+/// The formats that something exists in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Formats {
+    /// All formats.
+    All,
+    /// One format only.
+    Only(Format),
+}
+
+impl Formats {
+    /// Whether `format` is included.
+    pub fn has(self, format: Format) -> bool {
+        match self {
+            Formats::All => true,
+            Formats::Only(only) => only == format,
+        }
+    }
+}
+
+/// The licence, copyright and vendor of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rights {
+    /// Licence expression.
+    pub license: String,
+    /// Copyright holder and years, if the configuration has them.
+    pub copyright: Option<String>,
+    /// The builder of the package.
+    pub vendor: Option<String>,
+}
+
+/// A package with everything decided except file content.
+#[derive(Debug, Clone)]
+pub struct Package<F> {
+    /// Name without regard to format, unique in the set: `rocm-blas-gfx110x`.
+    pub id: String,
+    /// The role of the package in the set.
+    pub role: Role,
+    /// Summary: one line of at most 80 characters.
+    pub summary: String,
+    /// Description, in paragraphs.
+    pub description: Vec<String>,
+    /// Home page, if any.
+    pub homepage: Option<String>,
+    /// Licence, copyright and vendor.
+    pub rights: Rights,
+    /// Present if a `.deb` is wanted.
+    pub deb: Option<DebControl>,
+    /// Present if an `.rpm` is wanted.
+    pub rpm: Option<RpmControl>,
+    /// Facts by which a later build tells whether the package changed; empty for packages outside a set.
+    pub identity: Identity,
+    /// Entries, sorted by path. A `.deb` has every parent directory before its contents; an `.rpm` has only
+    /// the parent directories that it owns.
+    pub entries: Vec<PackageEntry<F>>,
+}
+
+impl<F> Package<F> {
+    /// The number of formats that the package is wanted in.
+    pub fn formats(&self) -> usize {
+        usize::from(self.deb.is_some()) + usize::from(self.rpm.is_some())
+    }
+
+    /// The name in `format`; `None` if the package is not wanted in that format.
+    pub fn name(&self, format: Format) -> Option<&str> {
+        match format {
+            Format::Deb => self.deb.as_ref().map(|control| control.name.as_str()),
+            Format::Rpm => self.rpm.as_ref().map(|control| control.name.as_str()),
+        }
+    }
+
+    /// The relations in `format`, without those that rpmbuild would itself find.
+    pub fn relations(&self, format: Format) -> &[Relation] {
+        match format {
+            Format::Deb => self.deb.as_ref().map_or(&[], |control| &control.relations),
+            Format::Rpm => self.rpm.as_ref().map_or(&[], |control| &control.relations),
+        }
+    }
+
+    /// The relations in `format`, for changes; `None` if the package is not wanted in that format.
+    pub fn relations_mut(&mut self, format: Format) -> Option<&mut Vec<Relation>> {
+        match format {
+            Format::Deb => self.deb.as_mut().map(|control| &mut control.relations),
+            Format::Rpm => self.rpm.as_mut().map(|control| &mut control.relations),
+        }
+    }
+
+    /// All relations in `format`, including those that rpmbuild would itself find; `None` if the package is
+    /// not wanted in that format.
+    pub fn all_relations(&self, format: Format) -> Option<impl Iterator<Item = &Relation>> {
+        let discovered = match format {
+            Format::Deb => self.deb.as_ref().map(|_| [].as_slice())?,
+            Format::Rpm => &self.rpm.as_ref()?.discovered,
+        };
+        Some(self.relations(format).iter().chain(discovered))
+    }
+
+    /// The full version in `format`, after the epoch if there is one.
+    pub fn full_version(&self, format: Format) -> Option<String> {
+        match format {
+            Format::Deb => Some(self.deb.as_ref()?.version.clone()),
+            Format::Rpm => {
+                let control = self.rpm.as_ref()?;
+                let epoch = control.epoch.map(|epoch| format!("{epoch}:")).unwrap_or_default();
+                Some(format!("{epoch}{}-{}", control.version, control.release))
+            }
+        }
+    }
+
+    /// The vendor of the `.rpm`, empty for none; `None` for a `.deb`, which has no such field.
+    pub fn vendor(&self, format: Format) -> Option<String> {
+        let control = self.rpm.as_ref().filter(|_| format == Format::Rpm)?;
+        Some(control.vendor.clone().unwrap_or_default())
+    }
+
+    /// Copies the package with other entries.
+    pub fn with_entries<G>(&self, entries: Vec<PackageEntry<G>>) -> Package<G> {
+        Package {
+            id: self.id.clone(),
+            role: self.role.clone(),
+            summary: self.summary.clone(),
+            description: self.description.clone(),
+            homepage: self.homepage.clone(),
+            rights: self.rights.clone(),
+            deb: self.deb.clone(),
+            rpm: self.rpm.clone(),
+            identity: self.identity.clone(),
+            entries,
+        }
+    }
+}

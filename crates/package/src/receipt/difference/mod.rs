@@ -1,0 +1,252 @@
+//! The difference between two package sets.
+//!
+//! Packages are identified by format and name, and by architecture if a set has several. Files are identified
+//! by path. If the sets have different prefixes, paths of the earlier set are compared as if they were below
+//! the later prefix, unless that would give two files of a package one path. Relations to the own version of
+//! a set are equal, whatever that version is.
+//!
+//! Contents are compared by digest if both sides know it, else by size if both know that. Files that cannot
+//! be compared are counted, and taken for neither equal nor changed. Estimated sizes are shown but not
+//! compared.
+
+mod members;
+mod pairs;
+mod prefix;
+mod relations;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+pub use members::{ChangedAspect, FileChange};
+use relations::Versions;
+
+use crate::Format;
+use crate::receipt::RelationRecord;
+use crate::receipt::listing::{ListedPackage, Listing, Owners, Size};
+
+/// The difference between an earlier and a later set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Name of the earlier set: the path it was read from.
+    pub earlier: String,
+    /// Name of the later set: the path it was read from.
+    pub later: String,
+    /// The prefixes, if both are known and they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Changed<String>>,
+    /// Packages that the earlier set does not have.
+    pub added: Vec<UnpairedPackage>,
+    /// Packages that the later set does not have.
+    pub removed: Vec<UnpairedPackage>,
+    /// Paths that moved to another package.
+    pub moved: Vec<Moved>,
+    /// Packages that are in both sets, and differ.
+    pub changed: Vec<ChangedPackage>,
+    /// Number of files that could not be compared, because one side knows neither digest nor size.
+    pub uncompared: u64,
+    /// Number of files that were compared by size alone, because one side knows no digest.
+    pub by_size: u64,
+}
+
+/// A value before and after.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Changed<T> {
+    /// The value in the earlier set.
+    pub from: T,
+    /// The value in the later set.
+    pub to: T,
+}
+
+/// A package of one set only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnpairedPackage {
+    /// The format.
+    pub format: Format,
+    /// The name.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The architecture.
+    pub architecture: String,
+    /// Size of the package file in bytes.
+    pub download: Size,
+    /// Installed size in bytes.
+    pub installed: Size,
+}
+
+/// A path that moved from one package to another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Moved {
+    /// The format of both packages.
+    pub format: Format,
+    /// The absolute path, as the later set has it.
+    pub path: String,
+    /// The package that had the path.
+    pub from: String,
+    /// The package that has the path.
+    pub to: String,
+}
+
+/// A package that is in both sets and differs. Its lists have only differences.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChangedPackage {
+    /// The format.
+    pub format: Format,
+    /// The name.
+    pub name: String,
+    /// The versions, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<Changed<String>>,
+    /// The architectures, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub architecture: Option<Changed<String>>,
+    /// Size of the package file in bytes.
+    pub download: Changed<Size>,
+    /// Installed size in bytes.
+    pub installed: Changed<Size>,
+    /// Relations that only the later package has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relations_added: Vec<RelationRecord>,
+    /// Relations that only the earlier package has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub relations_removed: Vec<RelationRecord>,
+    /// Paths that are new, and did not move here from another package.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_added: Vec<String>,
+    /// Paths that are gone, and did not move to another package.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_removed: Vec<String>,
+    /// Paths of both versions that differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files_changed: Vec<FileChange>,
+}
+
+/// Compares `earlier` with `later`.
+pub fn between(earlier: &Listing, later: &Listing) -> Difference {
+    let earlier_packages = prefix::moved_to(earlier, later);
+    let pairs = pairs::of(&earlier_packages, &later.packages);
+    // The indexes of owners are needed for this alone.
+    let moved = {
+        let [old, new] = [&earlier_packages, &later.packages]
+            .map(|packages| Owners::of(pairs::compared(packages)));
+        members::moved(&old, &new)
+    };
+    let mut counts = members::Counts::default();
+    let told = Told::of(&moved);
+    let (old, new) = (Versions::of(&earlier_packages), Versions::of(&later.packages));
+    let prefixes = earlier.prefix.as_deref().zip(later.prefix.as_deref());
+    let prefix = prefixes.and_then(|(from, to)| changed_text(from, to));
+    let both = pairs.both.into_iter();
+    let changed = both
+        .filter_map(|(before, after)| {
+            let relations = relations::compare((before, &old), (after, &new));
+            compare((before, after), relations, &told, &mut counts)
+        })
+        .collect();
+    Difference {
+        earlier: earlier.name.clone(),
+        later: later.name.clone(),
+        prefix,
+        added: pairs.added.into_iter().map(named).collect(),
+        removed: pairs.removed.into_iter().map(named).collect(),
+        moved,
+        changed,
+        uncompared: counts.uncompared,
+        by_size: counts.by_size,
+    }
+}
+
+impl Difference {
+    /// Whether no difference is known. Files that could not be compared may still differ.
+    pub fn is_empty(&self) -> bool {
+        self.prefix.is_none()
+            && self.added.is_empty()
+            && self.removed.is_empty()
+            && self.moved.is_empty()
+            && self.changed.is_empty()
+    }
+}
+
+fn named(package: &ListedPackage) -> UnpairedPackage {
+    UnpairedPackage {
+        format: package.format,
+        name: package.name.clone(),
+        version: package.version.clone(),
+        architecture: package.architecture.clone(),
+        download: package.download,
+        installed: package.installed,
+    }
+}
+
+fn changed_text(from: &str, to: &str) -> Option<Changed<String>> {
+    (from != to).then(|| Changed { from: from.to_owned(), to: to.to_owned() })
+}
+
+/// Format, path and name of a package.
+type PathInPackage<'a> = (Format, &'a str, &'a str);
+
+/// The paths that are reported as moved, which are neither a loss of one package nor new in the other.
+struct Told<'a> {
+    from: BTreeSet<PathInPackage<'a>>,
+    to: BTreeSet<PathInPackage<'a>>,
+}
+
+impl<'a> Told<'a> {
+    fn of(moved: &'a [Moved]) -> Self {
+        let from = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.from));
+        let to = moved.iter().map(|moved| (moved.format, &*moved.path, &*moved.to));
+        Self { from: from.collect(), to: to.collect() }
+    }
+}
+
+/// The differences between two versions of a package; `None` if nothing differs.
+fn compare(
+    (before, after): (&ListedPackage, &ListedPackage),
+    [relations_added, relations_removed]: [Vec<RelationRecord>; 2],
+    told: &Told<'_>,
+    counts: &mut members::Counts,
+) -> Option<ChangedPackage> {
+    let (paths_before, paths_after) = (paths_of(before), paths_of(after));
+    let format = after.format;
+    let gone = paths_before
+        .difference(&paths_after)
+        .filter(|path| !told.from.contains(&(format, path, &after.name)));
+    let come = paths_after
+        .difference(&paths_before)
+        .filter(|path| !told.to.contains(&(format, path, &after.name)));
+    let changed = ChangedPackage {
+        format: after.format,
+        name: after.name.clone(),
+        version: changed_text(&before.version, &after.version),
+        architecture: changed_text(&before.architecture, &after.architecture),
+        download: Changed { from: before.download, to: after.download },
+        installed: Changed { from: before.installed, to: after.installed },
+        relations_added,
+        relations_removed,
+        files_added: come.cloned().collect(),
+        files_removed: gone.cloned().collect(),
+        files_changed: members::compare(before, after, counts),
+    };
+    let same = changed.version.is_none()
+        && changed.architecture.is_none()
+        && changed.relations_added.is_empty()
+        && changed.relations_removed.is_empty()
+        && changed.files_changed.is_empty()
+        && paths_before == paths_after
+        && !sizes_differ(&changed);
+    (!same).then_some(changed)
+}
+
+fn paths_of(package: &ListedPackage) -> BTreeSet<String> {
+    package.members.iter().map(|member| member.path.clone()).collect()
+}
+
+/// Whether both sides know the installed size exactly and the sizes differ. The size of a package file also
+/// depends on its compression, so that alone is no difference.
+fn sizes_differ(changed: &ChangedPackage) -> bool {
+    let Changed { from, to } = &changed.installed;
+    !from.estimated && !to.estimated && from.bytes != to.bytes
+}

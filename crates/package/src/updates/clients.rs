@@ -1,0 +1,247 @@
+//! Clients of one architecture, which had the newest packages of before and get the newest of afterwards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::table::{PresentPackages, Table};
+use crate::Format;
+use crate::offered::Offered;
+use crate::requirement::Requirement;
+use rockpack_report::{Discord, Misfit};
+
+/// The versions of a name on a client, as positions in the table.
+#[derive(Debug, Clone, Copy, Default)]
+struct NameOnClient {
+    /// The newest version of before.
+    was: Option<usize>,
+    /// The version that clients have: the newest of before, if it went together with others.
+    had: Option<usize>,
+    /// The version that an update would install.
+    gets: Option<usize>,
+}
+
+impl NameOnClient {
+    /// Whether the offered version is newer than the one of before.
+    fn is_newer(&self, table: &Table<'_, '_>) -> bool {
+        let both = self.was.zip(self.gets);
+        both.is_some_and(|(was, gets)| {
+            let [was, gets] = [was, gets].map(|at| &table.resolver.package(at).version);
+            table.resolver.format().compare_versions(gets, was).is_gt()
+        })
+    }
+}
+
+/// Clients, and the packages that they are offered.
+pub(super) struct Clients<'p, 'a> {
+    table: Table<'p, 'a>,
+    /// The packages of before, without those whose needs were not met.
+    had: PresentPackages,
+    /// Packages of before whose needs were not met, with the first such need.
+    lacked: BTreeMap<&'p str, &'p Requirement<'a>>,
+    /// The newest packages of afterwards.
+    offered: PresentPackages,
+    places: BTreeMap<&'p str, NameOnClient>,
+    /// The position of the first package of afterwards.
+    older: usize,
+}
+
+/// A package that excludes another, both as positions.
+struct Exclusion<'p, 'a> {
+    relation: &'p Requirement<'a>,
+    by: usize,
+    other: usize,
+}
+
+/// The newest package of each name.
+type Newest<'p, 'a> = Vec<&'p Offered<'a>>;
+
+impl<'p, 'a> Clients<'p, 'a> {
+    pub fn new(format: Format, before: Newest<'p, 'a>, after: Newest<'p, 'a>) -> Self {
+        let (older, all) = (before.len(), before.len() + after.len());
+        let table = Table::new(format, before.into_iter().chain(after).collect());
+        let mut had: PresentPackages = (0..all).map(|at| at < older).collect();
+        let offered = (0..all).map(|at| at >= older).collect();
+        table.drop_replaced(&mut had);
+        let lacked = table.drop_misfits(&mut had).into_iter();
+        let lacked = lacked.map(|(at, relation)| (table.name(at), relation)).collect();
+        let mut places: BTreeMap<&str, NameOnClient> = BTreeMap::new();
+        for (at, has) in had.iter().enumerate().take(older) {
+            let place = places.entry(table.name(at)).or_default();
+            (place.was, place.had) = (Some(at), has.then_some(at));
+        }
+        for at in older..all {
+            places.entry(table.name(at)).or_default().gets = Some(at);
+        }
+        // Updates never downgrade.
+        let stays =
+            places.values_mut().filter(|place| place.had.is_some() && !place.is_newer(&table));
+        stays.for_each(|place| place.gets = None);
+        Self { table, had, lacked, offered, places, older }
+    }
+
+    /// The newest version of every package, without replaced ones, on a client that had all of before.
+    fn updated(&self) -> PresentPackages {
+        let mut present = vec![false; self.had.len()];
+        let newest = self.places.values().filter_map(|place| place.gets.or(place.had));
+        newest.for_each(|at| present[at] = true);
+        self.table.drop_replaced(&mut present);
+        present
+    }
+
+    /// Packages that cannot be installed together with the newest others, because of a change since before.
+    pub fn misfits(&self) -> Vec<Misfit> {
+        let (mut offered, mut updated) = (self.offered.clone(), self.updated());
+        self.table.drop_replaced(&mut offered);
+        let mut found = BTreeMap::new();
+        let excluding = self.excluding(0..updated.len(), &updated);
+        let lacking = [&mut offered, &mut updated].map(|present| self.table.drop_misfits(present));
+        for (at, relation) in lacking.into_iter().flatten().filter(|(at, _)| !self.is_old(*at)) {
+            found.entry(self.table.name(at)).or_insert((Discord::Needs, at, relation));
+        }
+        for Exclusion { relation, by, .. } in excluding {
+            found.entry(self.table.name(by)).or_insert((Discord::Excludes, by, relation));
+        }
+        found
+            .into_values()
+            .map(|(discord, at, relation)| self.misfit(discord, at, relation))
+            .collect()
+    }
+
+    /// Whether the package lacked the same need before.
+    fn is_old(&self, at: usize) -> bool {
+        let package = self.table.resolver.package(at);
+        self.lacked.get(package.name).is_some_and(|relation| {
+            let asks = package.relations.needs().any(|own| own == *relation);
+            asks && self.table.holds(relation, &self.offered) == Some(false)
+        })
+    }
+
+    fn misfit(&self, discord: Discord, at: usize, relation: &Requirement<'_>) -> Misfit {
+        let package = self.table.resolver.package(at);
+        let had = self.places.get(package.name).and_then(|place| place.had);
+        Misfit {
+            package: package.name.into(),
+            version: package.version.to_string(),
+            architecture: package.arch.to_owned(),
+            installed: had
+                .is_some_and(|had| self.table.resolver.package(had).version == package.version),
+            discord,
+            relation: relation.to_string(),
+            offered: self.table.named(relation, &self.offered, discord),
+        }
+    }
+
+    /// Exclusions by packages `among` those on a client that were not there before.
+    fn excluding(
+        &self,
+        among: impl IntoIterator<Item = usize>,
+        present: &PresentPackages,
+    ) -> Vec<Exclusion<'p, 'a>> {
+        let among = among.into_iter().filter(|at| present[*at]);
+        let all = among.flat_map(|by| {
+            self.table.excluded(by).map(move |(relation, other)| Exclusion { relation, by, other })
+        });
+        all.filter(|found| present[found.other] && self.is_new_exclusion(found.by, found.other))
+            .collect()
+    }
+
+    fn is_new_exclusion(&self, by: usize, at: usize) -> bool {
+        let both = self.had_version(by).zip(self.had_version(at));
+        both.is_some_and(|(by, at)| !self.table.excludes(by, at) && !self.table.excludes(at, by))
+    }
+
+    /// The version of this package's name that clients had.
+    fn had_version(&self, at: usize) -> Option<usize> {
+        self.places.get(self.table.name(at))?.had
+    }
+
+    /// Names of packages that an update leaves on clients although newer ones are offered.
+    pub fn held_back(&self) -> impl Iterator<Item = &'p str> {
+        let mut present = self.updated();
+        let mut next: BTreeSet<usize> = (0..present.len()).collect();
+        while !next.is_empty() {
+            let before = present.clone();
+            self.hold_some(&next, &mut present);
+            let touched = (0..present.len()).filter(|at| before[*at] != present[*at]);
+            next = touched.flat_map(|at| self.table.asking(at).chain([at])).collect();
+        }
+        let held = self.places.iter().filter(move |(_, place)| match (place.had, place.gets) {
+            (Some(had), Some(_)) => present[had],
+            _ => false,
+        });
+        held.map(|(name, _)| *name)
+    }
+
+    /// Holds back packages of `among` whose needs are not met, or the others that would break them.
+    fn hold_some(&self, among: &BTreeSet<usize>, present: &mut PresentPackages) {
+        for at in among.iter().copied() {
+            while present[at]
+                && let Some(relation) = self.table.lacks(at, present)
+            {
+                // A newer package waits. For one that stays, the packages that it needs stay, too.
+                let held = self.hold(at, present)
+                    || self.table.partners(relation).into_iter().any(|partner| {
+                        self.newer(partner, present).is_some_and(|newer| self.hold(newer, present))
+                    });
+                if !held {
+                    break;
+                }
+            }
+        }
+        for Exclusion { by, other, .. } in self.excluding(among.iter().copied(), present) {
+            if present[by] && present[other] && !self.hold(by, present) {
+                self.hold(other, present);
+            }
+        }
+    }
+
+    /// Positions, among the packages of afterwards, of those that an update downloads: newer versions, and
+    /// new packages that they need or that replace packages on clients.
+    pub fn downloads(&self) -> Vec<usize> {
+        let all = self.updated();
+        let mut present: PresentPackages = vec![false; all.len()];
+        for (name, place) in &self.places {
+            let (is_newer, is_new) = (place.is_newer(&self.table), place.was.is_none());
+            let comes = place.gets.filter(|by| is_newer || is_new && self.takes_over(name, *by));
+            comes.or(place.had).into_iter().for_each(|at| present[at] = all[at]);
+        }
+        let mut next: BTreeSet<usize> = (0..present.len()).collect();
+        while let Some(at) = next.pop_first() {
+            while present[at]
+                && let Some(relation) = self.table.lacks(at, &present)
+                && let Some(new) = self
+                    .table
+                    .partners(relation)
+                    .into_iter()
+                    .find(|new| all[*new] && !present[*new])
+            {
+                present[new] = true;
+                next.insert(new);
+            }
+        }
+        (self.older..present.len()).filter(|at| present[*at]).map(|at| at - self.older).collect()
+    }
+
+    /// Whether rpm installs a new package in place of one that clients have.
+    fn takes_over(&self, name: &str, by: usize) -> bool {
+        let mut had = self.table.replaced(by).filter(|at| *at < self.older);
+        self.table.resolver.format() == Format::Rpm && had.any(|at| self.table.name(at) != name)
+    }
+
+    /// The newer package that is there in place of `at`, which clients had.
+    fn newer(&self, at: usize, present: &PresentPackages) -> Option<usize> {
+        let place = self.places.get(self.table.name(at))?;
+        place.gets.filter(|gets| place.had == Some(at) && present[*gets])
+    }
+
+    /// Replaces the newer or new package `at` by the version that clients have, if any. Returns whether it
+    /// did.
+    fn hold(&self, at: usize, present: &mut PresentPackages) -> bool {
+        let place = self.places.get(self.table.name(at)).copied().unwrap_or_default();
+        if place.gets != Some(at) || !present[at] {
+            return false;
+        }
+        present[at] = false;
+        place.had.into_iter().for_each(|had| present[had] = true);
+        true
+    }
+}

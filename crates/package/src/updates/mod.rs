@@ -1,0 +1,81 @@
+//! The effect of new packages on clients with the packages of before: the packages that an update holds
+//! back, and those that it would have to remove.
+//!
+//! A client has the newest version of each name of before, as far as these fit together. An update installs
+//! the newest version of each name of afterwards. Judged for each architecture, together with packages for
+//! all architectures:
+//!
+//! | | reported if | not reported |
+//! |---|---|---|
+//! | needs (`Depends`, `Pre-Depends`, `Requires`) | the newest versions of other packages do not meet them | names that no package has before or afterwards, because the distribution has them; paths that `primary` lists; needs with an alternative that the distribution may have |
+//! | exclusions (`Conflicts`, `Breaks`) | the newest version of another package is excluded, and clients have both | packages that excluded each other before, or replace one another |
+//!
+//! A relation that was already not met before is not reported. Neither is a package that another replaces
+//! (`Obsoletes`; `Replaces` with `Conflicts` or `Breaks`), because it is meant to go. A package that no
+//! longer fits offers nothing to others. A name that is no longer offered stays on the clients.
+
+mod clients;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Format;
+use super::offered::Offered;
+use super::resolver::{for_all_machines, machines};
+use clients::Clients;
+use rockpack_report::Misfit;
+
+/// The effect of an update on clients.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Effect {
+    /// Packages that cannot be installed with the newest others, by name and architecture.
+    pub misfits: Vec<Misfit>,
+    /// Names of packages that an update therefore holds back.
+    pub held_back: BTreeSet<String>,
+    /// Architecture → packages that an update downloads if nothing is held back, as positions in `after`.
+    pub downloads: BTreeMap<String, Vec<usize>>,
+}
+
+impl Effect {
+    /// The effect that the newest of `after` have on clients with the newest of `before`. All packages are of
+    /// `format`.
+    pub fn of(format: Format, before: &[Offered<'_>], after: &[Offered<'_>]) -> Self {
+        let mut misfits = BTreeMap::new();
+        let mut effect = Self::default();
+        let archs = before.iter().chain(after).map(|package| package.arch);
+        for machine in machines(format, archs) {
+            let archs = [machine, for_all_machines(format)];
+            let older = newest(format, before, &archs);
+            let newer = newest(format, after, &archs);
+            let had = older.values().map(|at| &before[*at]).collect();
+            let clients = Clients::new(format, had, newer.values().map(|at| &after[*at]).collect());
+            for it in clients.misfits() {
+                misfits.entry((it.package.clone(), it.architecture.clone())).or_insert(it);
+            }
+            effect.held_back.extend(clients.held_back().map(str::to_owned));
+            let positions: Vec<usize> = newer.into_values().collect();
+            let downloads = clients.downloads().into_iter().map(|at| positions[at]).collect();
+            effect.downloads.insert(machine.to_owned(), downloads);
+        }
+        Self { misfits: misfits.into_values().collect(), ..effect }
+    }
+}
+
+/// Positions of the newest package of each name, among those for `archs`.
+fn newest<'p>(
+    format: Format,
+    packages: &'p [Offered<'_>],
+    archs: &[&str],
+) -> BTreeMap<&'p str, usize> {
+    let mut newest: BTreeMap<&str, usize> = BTreeMap::new();
+    for (at, package) in packages.iter().enumerate().filter(|(_, it)| archs.contains(&it.arch)) {
+        let best = newest.entry(package.name).or_insert(at);
+        if format.compare_versions(&package.version, &packages[*best].version).is_gt() {
+            *best = at;
+        }
+    }
+    newest
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Findings that the configuration accepts: the table `accept`.
+
+use rockpack_core::error::{Faults, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::document::ConfigDocument;
+use super::lines::single_lines;
+use super::nearest::nearest;
+use rockpack_report::{Code, Finding, Findings};
+use rockpack_split::input::database::matches_name;
+
+/// The key of the table, for the position of a fault.
+const ACCEPT: &str = "accept";
+
+/// Findings that a package set never has, or that are about this table itself.
+const NEVER: [Code; 28] = [
+    Code::TargetNotSelected,
+    Code::TargetAbsent,
+    Code::RepositoryUnsigned,
+    Code::VersionNotKept,
+    Code::DataUnread,
+    Code::TextsReplaced,
+    Code::PackageFileLeftOut,
+    Code::VersionOrderDiffers,
+    Code::PathOwnedTwice,
+    Code::PathMovedSilently,
+    Code::ClientFilesMissing,
+    Code::KeyWeak,
+    Code::PackagesUnsigned,
+    Code::PackagesByEd25519,
+    Code::PackagesByOtherKey,
+    Code::UpdateHeldBack,
+    Code::WheelExtraOpen,
+    Code::WheelBuildsMixed,
+    Code::RequiredPathUnlisted,
+    Code::PlaceholderPublished,
+    Code::PackagesWithoutDigest,
+    Code::PackagesSignedForRpm6,
+    Code::FolderClosed,
+    Code::SecretReadable,
+    Code::CacheEntryDamaged,
+    Code::CacheUnusable,
+    Code::AcceptUnmatched,
+    Code::AcceptUnmatchedHere,
+];
+
+/// Findings that compare the set with an earlier one.
+const OF_EARLIER: [Code; 11] = [
+    Code::VersionNotNewer,
+    Code::PathMoved,
+    Code::PathKindChanged,
+    Code::PackageDropped,
+    Code::OtherSeries,
+    Code::PackagesKept,
+    Code::EarlierHeldBack,
+    Code::EarlierPartsAbsent,
+    Code::ReceiptUnproved,
+    Code::VendorChanged,
+    Code::ImportLost,
+];
+
+/// Findings to accept.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AcceptSchema {
+    /// Code of the findings, as in `R070`
+    #[schemars(regex(pattern = "^R[0-9]{3}$"))]
+    pub code: String,
+    /// Glob that is matched with the subject of a finding, each of its text fields (`library`, `package`),
+    /// the path of each of its files, and the last part of each path; `*` matches any characters
+    #[schemars(length(min = 1))]
+    pub subject: String,
+    /// Reason for accepting the findings, in one line
+    #[schemars(length(min = 1))]
+    pub reason: String,
+}
+
+impl SetScope {
+    /// Whether a run with this scope can make every finding of this code.
+    fn has_all(self, code: Code) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::WithoutEarlier => !OF_EARLIER.contains(&code),
+            Self::Limited | Self::Artifacts => false,
+        }
+    }
+}
+
+/// Accepted findings of one code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// The code of the findings.
+    pub code: Code,
+    /// Glob over the subjects of the findings and the things they name.
+    pub subject: String,
+    /// The reason for accepting them.
+    pub reason: String,
+}
+
+impl Accepted {
+    fn fits(&self, finding: &Finding) -> bool {
+        finding.code() == self.code
+            && finding.named_things().iter().any(|thing| matches_name(&self.subject, thing))
+    }
+}
+
+/// How much of the configured set a run covers. The rest cannot have findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetScope {
+    /// All packages in all formats, as an update of an earlier set.
+    Whole,
+    /// All packages without an earlier set: no findings that compare with it.
+    WithoutEarlier,
+    /// Some packages, one format, or another distribution: no findings about the rest.
+    Limited,
+    /// Artifacts alone: no findings about packages.
+    Artifacts,
+}
+
+/// Checks the entries of the table.
+pub(super) fn accepted(
+    schema: Vec<AcceptSchema>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<Accepted> {
+    let mut all = Vec::new();
+    for (index, AcceptSchema { code, subject, reason }) in schema.into_iter().enumerate() {
+        let index = index.to_string();
+        let lines = [("subject", Some(subject.as_str())), ("reason", Some(reason.as_str()))];
+        single_lines(&[ACCEPT, &index], lines, document, faults);
+        let code = faults.keep(read_code(&code, &[ACCEPT, &index, "code"], document));
+        all.extend(code.map(|code| Accepted { code, subject, reason }));
+    }
+    all
+}
+
+fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Code> {
+    match Code::of_id(text) {
+        Some(code) if NEVER.contains(&code) => {
+            let message = format!("{code} is no finding about packages, and cannot be accepted");
+            Err(document.fault(keys, message).hint("take the entry out"))
+        }
+        Some(code) => Ok(code),
+        None => {
+            let message = format!("`{}` is no code of a finding", text.escape_debug());
+            let named = acceptable_codes().find(|code| code.name() == text).map(|code| code.id());
+            let is_finding = !text.to_uppercase().starts_with('V');
+            let meant = named.or_else(|| {
+                nearest(text, acceptable_codes().map(|code| code.id())).filter(|_| is_finding)
+            });
+            let hint = match meant {
+                None if !is_finding => "checks of `verify` that fail cannot be accepted".to_owned(),
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "a code is written as in `R070`, as `build` and `plan` print it".to_owned(),
+            };
+            Err(document.fault(keys, message).hint(hint))
+        }
+    }
+}
+
+fn acceptable_codes() -> impl Iterator<Item = &'static Code> {
+    Code::ALL.iter().filter(|code| !NEVER.contains(code))
+}
+
+/// Marks findings as accepted, by the first entry that matches. An entry without a match becomes a finding
+/// itself: its cause was fixed, or its subject is mistyped.
+pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScope) {
+    let mut unmatched = Vec::new();
+    for (index, entry) in table.iter().enumerate() {
+        let Accepted { code, subject, reason } = entry;
+        if findings.accept(|finding| entry.fits(finding), reason) == 0 {
+            let (entry, accepts, pattern) =
+                (format!("{ACCEPT}.{index}"), code.id().to_owned(), subject.clone());
+            unmatched.extend(match scope {
+                SetScope::Artifacts => None,
+                _ if scope.has_all(*code) => {
+                    Some(Finding::AcceptUnmatched { entry, accepts, pattern })
+                }
+                _ => Some(Finding::AcceptUnmatchedHere { entry, accepts, pattern }),
+            });
+        }
+    }
+    unmatched.into_iter().for_each(|finding| findings.add(finding));
+    findings.sort();
+}

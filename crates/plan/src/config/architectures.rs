@@ -1,0 +1,226 @@
+//! Lists of archs: the groups, and the archs that are packed of a component or package.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Faults, Result};
+use rockpack_core::gfx::{self, BaseArch, Group, NoTarget};
+use rockpack_core::once::Ordered;
+
+use super::characters::is_letter_or_digit;
+use super::document::ConfigDocument;
+use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
+use super::lines::single_lines;
+use super::nearest::meant_arch;
+use super::rules::{ArchFilter, ComponentRules};
+
+/// The key of the groups, for the position of a fault.
+const GROUPS: &str = "architecture_groups";
+
+/// The key of the archs that a configuration declares.
+const ADDITIONAL: &str = "additional_architectures";
+
+/// The hint that shows how archs are written.
+const WRITTEN: &str = "an arch is written as in `gfx1100`, `gfx90a` or `gfx1250-strict`";
+
+/// The archs that a configuration may name: those that rockpack knows and those that
+/// `additional_architectures` declares.
+pub(super) struct ArchNames<'a> {
+    declared: BTreeSet<BaseArch>,
+    document: &'a ConfigDocument,
+}
+
+impl<'a> ArchNames<'a> {
+    pub fn new(declared: &[String], document: &'a ConfigDocument, faults: &mut Faults) -> Self {
+        let mut names = Self { declared: BTreeSet::new(), document };
+        for (index, text) in declared.iter().enumerate() {
+            let arch = names.declare(text, &[ADDITIONAL, &index.to_string()]);
+            names.declared.extend(faults.keep(arch));
+        }
+        names
+    }
+
+    /// Parses a declared arch. This version of rockpack need not know it, but its name must be plausible for
+    /// a processor or generic target.
+    fn declare(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
+        let arch = self.parse(text, keys)?;
+        let stem = text.split('-').next().and_then(|stem| stem.parse().ok());
+        if gfx::is_plausible(&arch) || stem.is_some_and(|stem| gfx::is_plausible(&stem)) {
+            return Ok(arch);
+        }
+        let message = format!("`{arch}` is built like no GPU arch");
+        let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
+        Err(self.document.fault(keys, message).hint(meant + WRITTEN))
+    }
+
+    /// Parses the arch `text` at `keys`, and refuses unknown ones.
+    fn read(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
+        let arch = self.parse(text, keys)?;
+        self.check(&arch, keys).map(|()| arch)
+    }
+
+    /// Refuses an arch at `keys` that is neither known nor declared.
+    pub fn check(&self, arch: &BaseArch, keys: &[&str]) -> Result<()> {
+        if gfx::is_known(arch) || self.declared.contains(arch) {
+            return Ok(());
+        }
+        let message = format!("`{arch}` is no GPU arch that this version of rockpack knows");
+        let meant = meant_arch(arch.as_str()).map(|meant| format!("{meant} ")).unwrap_or_default();
+        let hint = format!("{meant}(`{ADDITIONAL}` declares archs that are newer than rockpack)");
+        Err(self.document.fault(keys, message).hint(hint))
+    }
+
+    fn parse(&self, text: &str, keys: &[&str]) -> Result<BaseArch> {
+        text.parse().map_err(|fault: NoTarget| {
+            let hint = if text.contains(':') {
+                "a base arch is meant; all its feature variants go with it"
+            } else {
+                WRITTEN
+            };
+            let meant = meant_arch(text).map(|meant| format!("{meant}; ")).unwrap_or_default();
+            self.document.fault(keys, fault.to_string()).hint(meant + hint)
+        })
+    }
+}
+
+pub(super) fn groups(
+    schema: Ordered<GroupSchema>,
+    names: &ArchNames<'_>,
+    faults: &mut Faults,
+) -> Vec<Group> {
+    let document = names.document;
+    let mut owners: BTreeMap<BaseArch, String> = BTreeMap::new();
+    let mut lowered: BTreeMap<String, String> = BTreeMap::new();
+    let mut groups = Vec::new();
+    for (name, group) in schema.0 {
+        faults.keep(package_part(&name, document));
+        if let Some(other) = lowered.insert(name.to_lowercase(), name.clone()) {
+            let message = format!("gives the same package names as the group {other}");
+            faults.add(document.fault(&[GROUPS, &name], message));
+        }
+        if group.architectures.is_empty() {
+            let error = document.fault(&[GROUPS, &name], "has no architectures");
+            faults.add(error.hint("list the archs whose kernels share a package, or remove it"));
+        }
+        let mut archs = Vec::new();
+        for (index, text) in group.architectures.iter().enumerate() {
+            let arch = architecture(text, &name, index, &mut owners, names);
+            archs.extend(faults.keep(arch));
+        }
+        let display_name = group.display_name.unwrap_or_else(|| name.clone());
+        let lines = [("display_name", Some(display_name.as_str()))];
+        single_lines(&[GROUPS, &name], lines, document, faults);
+        groups.push(Group { name, display_name, archs });
+    }
+    groups
+}
+
+fn architecture(
+    text: &str,
+    group: &str,
+    index: usize,
+    owners: &mut BTreeMap<BaseArch, String>,
+    names: &ArchNames<'_>,
+) -> Result<BaseArch> {
+    let document = names.document;
+    let index = index.to_string();
+    let keys = [GROUPS, group, "architectures", &index];
+    let arch = names.read(text, &keys)?;
+    match owners.insert(arch.clone(), group.to_owned()) {
+        Some(other) if other == group => {
+            Err(document.fault(&keys, format!("{arch} is listed twice in the group")))
+        }
+        Some(other) => {
+            let message = format!("{arch} is in the group {other} already");
+            let hint = "two kernel packages would install the same files";
+            Err(document.fault(&keys, message).hint(hint))
+        }
+        None => Ok(arch),
+    }
+}
+
+/// Refuses a group name that cannot become part of a package name in both formats.
+fn package_part(name: &str, document: &ConfigDocument) -> Result<()> {
+    if name.chars().all(|c| is_letter_or_digit(c) || c == '-' || c == '.')
+        && name.starts_with(is_letter_or_digit)
+        && name.ends_with(is_letter_or_digit)
+    {
+        return Ok(());
+    }
+    let message = format!("`{name}` cannot stand in a package name");
+    let error = document.fault(&[GROUPS, name], message);
+    Err(error.hint("group names are made of letters, digits, `-` and `.`"))
+}
+
+/// Reads the rules of single components.
+pub(super) fn components(
+    schema: Ordered<ComponentSchema>,
+    names: &ArchNames<'_>,
+    faults: &mut Faults,
+) -> Vec<(String, ComponentRules)> {
+    let mut components = Vec::new();
+    for (name, rules) in schema.0 {
+        let validation = rules.validation();
+        let (include, exclude) = (rules.include_architectures, rules.exclude_architectures);
+        let architectures = filter(["components", &name], include, exclude, names, faults);
+        components.push((name, ComponentRules { validation, architectures }));
+    }
+    components
+}
+
+/// Reads the arch filters of single packages. Packages without a filter are left out.
+pub(super) fn packages(
+    schema: Ordered<PackageSchema>,
+    names: &ArchNames<'_>,
+    faults: &mut Faults,
+) -> Vec<(String, ArchFilter)> {
+    let mut packages = Vec::new();
+    for (name, package) in schema.0 {
+        let (include, exclude) = (package.include_architectures, package.exclude_architectures);
+        let filter = filter(["packages", &name], include, exclude, names, faults);
+        if filter != ArchFilter::default() {
+            packages.push((name, filter));
+        }
+    }
+    packages
+}
+
+/// Reads the lists of included and excluded archs of a table.
+fn filter(
+    table: [&str; 2],
+    include: Option<Vec<String>>,
+    exclude: Option<Vec<String>>,
+    names: &ArchNames<'_>,
+    faults: &mut Faults,
+) -> ArchFilter {
+    let document = names.document;
+    let [kind, name] = table;
+    let include = listed_archs([kind, name, "include_architectures"], include, names, faults);
+    let exclude = listed_archs([kind, name, "exclude_architectures"], exclude, names, faults)
+        .unwrap_or_default();
+    for arch in include.iter().flatten().filter(|arch| exclude.contains(*arch)) {
+        let keys = [kind, name, "exclude_architectures"];
+        let error = document.fault(&keys, format!("{arch} is included, too"));
+        faults.add(error.hint("list it once"));
+    }
+    ArchFilter { include, exclude }
+}
+
+/// The archs of `list` at `keys`.
+fn listed_archs(
+    keys: [&str; 3],
+    list: Option<Vec<String>>,
+    names: &ArchNames<'_>,
+    faults: &mut Faults,
+) -> Option<BTreeSet<BaseArch>> {
+    let list = list?;
+    if list.is_empty() {
+        let error = names.document.fault(&keys, "lists no architectures");
+        faults.add(error.hint("list some, or remove the key"));
+    }
+    let [kind, name, key] = keys;
+    let archs = list
+        .iter()
+        .enumerate()
+        .map(|(index, text)| names.read(text, &[kind, name, key, &index.to_string()]));
+    Some(archs.filter_map(|arch| faults.keep(arch)).collect())
+}

@@ -1,0 +1,191 @@
+//! The text of a configuration, and the positions of values in it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use derive_more::Display;
+use rockpack_core::error::{Error, Kind, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use toml::de::{DeTable, DeValue};
+
+use super::nearest::nearest;
+
+/// The syntax of a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Syntax {
+    /// JSON.
+    #[default]
+    Json,
+    /// TOML.
+    Toml,
+}
+
+/// The text of a configuration and its file.
+#[derive(Debug, Clone, Default)]
+pub struct ConfigDocument {
+    file: Option<PathBuf>,
+    text: String,
+    syntax: Syntax,
+    /// Keys that the command line overrides.
+    given: BTreeSet<String>,
+}
+
+/// The command-line option of a key.
+pub fn option_of(key: &str) -> String {
+    format!("--{}", key.replace('_', "-"))
+}
+
+/// The position of a value. Line and column count from 1, the column in characters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
+#[display(
+    "{}:{line}:{column}",
+    file.as_deref().map_or("configuration".into(), Path::to_string_lossy)
+)]
+pub struct Position {
+    /// The file, if the text came from one.
+    pub file: Option<PathBuf>,
+    /// The line.
+    pub line: usize,
+    /// The column.
+    pub column: usize,
+}
+
+impl ConfigDocument {
+    /// The document of `text`, which was read from `file`.
+    pub fn new(file: Option<PathBuf>, text: String, syntax: Syntax) -> Self {
+        Self { file, text, syntax, given: BTreeSet::new() }
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Parses the text. Errors have line, column, `hint` and, for a mistyped key, the nearest known key.
+    pub fn decode<T: DeserializeOwned>(&self, hint: &str) -> Result<T> {
+        let decoded = match self.syntax {
+            Syntax::Json => serde_json::from_str(&self.text).map_err(|error| {
+                let text = error.to_string();
+                let message = text.split(" at line ").next().unwrap_or(&text);
+                let (line, column) = (error.line(), error.column());
+                self.at_line(Some(Position { file: None, line, column }), message)
+            }),
+            Syntax::Toml => toml::from_str(&self.text).map_err(|error| {
+                let at = error.span().map(|span| self.position_of(span.start));
+                self.at_line(at, error.message())
+            }),
+        };
+        decoded.map_err(|error| error.hint(hint))
+    }
+
+    /// Records that the command line sets this key.
+    pub fn give(&mut self, key: &str) {
+        self.given.insert(key.to_owned());
+    }
+
+    /// Tells whether the command line sets the value at `keys`.
+    pub fn is_given(&self, keys: &[&str]) -> bool {
+        matches!(keys, [key] if self.given.contains(*key))
+    }
+
+    /// The position of the value at `keys`, also under older names of the keys; `None` if the text lacks it
+    /// or the command line overrides it.
+    pub fn position(&self, keys: &[&str]) -> Option<Position> {
+        if self.is_given(keys) {
+            return None;
+        }
+        // A package may be called `kinds`, too, so only the last such key is renamed.
+        let mut older = keys.to_vec();
+        let kinds = older.iter_mut().skip(1).rfind(|key| **key == "kinds");
+        kinds.into_iter().for_each(|key| *key = "components");
+        let offset = self.offset(keys).or_else(|| self.offset(&older))?;
+        Some(self.position_of(offset))
+    }
+
+    fn position_of(&self, offset: usize) -> Position {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before[start..].chars().count() + 1;
+        Position { file: self.file.clone(), line, column }
+    }
+
+    fn offset(&self, keys: &[&str]) -> Option<usize> {
+        match self.syntax {
+            Syntax::Json => offset_in_json(&self.text, keys),
+            Syntax::Toml => offset_in_toml(&self.text, keys),
+        }
+    }
+
+    /// An error about the value at `keys`, with its position.
+    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+        if self.is_given(keys) {
+            return Error::new(Kind::Usage, message).structure(option_of(&keys.concat()));
+        }
+        let message = match keys {
+            [] => message.into(),
+            keys => format!("{}: {}", keys.join("."), message.into()),
+        };
+        self.at_line(self.position(keys), &message)
+    }
+
+    /// The `error` about the value at `keys` with its position and hint.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.fault(keys, error.message()).hint_if(error.hint_text())
+    }
+
+    fn at_line(&self, at: Option<Position>, message: &str) -> Error {
+        let mut error = Error::new(Kind::Config, message);
+        if let Some(file) = &self.file {
+            error = error.file(file);
+        }
+        if let Some(Position { line, column, .. }) = at {
+            error = error.structure(format!("line {line}, column {column}"));
+        }
+        error.hint_if(nearest_key(message).map(|key| format!("did you mean `{key}`?")))
+    }
+}
+
+/// Finds the value at `keys`. Its text is borrowed from `text`, so the difference of the addresses is its
+/// offset.
+fn offset_in_json(text: &str, keys: &[&str]) -> Option<usize> {
+    let mut part = text;
+    for key in keys {
+        let value: &RawValue = match key.parse::<usize>() {
+            Ok(index) if part.trim_start().starts_with('[') => {
+                let list: Vec<&RawValue> = serde_json::from_str(part).ok()?;
+                list.get(index).copied()?
+            }
+            _ => {
+                let map: BTreeMap<Cow<'_, str>, &RawValue> = serde_json::from_str(part).ok()?;
+                map.get(*key).copied()?
+            }
+        };
+        part = value.get();
+    }
+    part.as_ptr().addr().checked_sub(text.as_ptr().addr())
+}
+
+fn offset_in_toml(text: &str, keys: &[&str]) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let (first, rest) = keys.split_first()?;
+    let mut value = table.get_ref().get(*first)?;
+    for key in rest {
+        value = match value.get_ref() {
+            DeValue::Table(table) => table.get(*key)?,
+            DeValue::Array(list) => list.get(key.parse::<usize>().ok()?)?,
+            _ => return None,
+        };
+    }
+    Some(value.span().start)
+}
+
+/// The key nearest to `x` in serde's message ``unknown field `x`, expected one of `a`, `b` ``.
+fn nearest_key(message: &str) -> Option<&str> {
+    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let unknown = quoted.next()?;
+    nearest(unknown, quoted)
+}

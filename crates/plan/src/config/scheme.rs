@@ -1,0 +1,254 @@
+//! Naming schemes: templates of package names and install prefixes, as data.
+//!
+//! The shipped ones are the files of `config/schemes`; docs/reference/schemes.md explains the keys. Refused
+//! are unknown keys and unknown placeholders.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rockpack_core::error::{Error, Kind, Result};
+use serde::Deserialize;
+
+use super::document::{ConfigDocument, Syntax};
+use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
+use super::read::read_text;
+
+/// The shipped schemes by name.
+const SHIPPED: [(&str, &str); 3] = [
+    ("amdrocm", include_str!("../../../../config/schemes/amdrocm.toml")),
+    ("rocm", include_str!("../../../../config/schemes/rocm.toml")),
+    ("rocm-versioned", include_str!("../../../../config/schemes/rocm-versioned.toml")),
+];
+
+/// Placeholders of templates.
+const PLACEHOLDERS: [&str; 6] = ["name", "group", "major", "series", "version", "variant"];
+
+/// Placeholders of templates that are the same for the whole set.
+const PLACEHOLDERS_OF_SET: [&str; 4] = ["major", "series", "version", "variant"];
+
+/// The hint for a scheme that violates the schema.
+const SCHEMA_HINT: &str = "docs/reference/schemes.md explains the keys of a scheme";
+
+/// A naming scheme.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scheme {
+    /// The first word of package names, e.g. `rocm`.
+    pub vendor: String,
+    /// Template of the install prefix.
+    pub prefix: String,
+    /// The target or group that a kernel package serves.
+    pub kernels_per: KernelsPer,
+    /// Folders below the prefix where binaries look for kernel archives, after their own one.
+    #[serde(default)]
+    pub archive_search: Vec<String>,
+    /// Templates of packages with files.
+    pub names: NameTemplates,
+    /// Templates of packages without files.
+    pub metas: MetaTemplates,
+    /// Part → the suffix of its names in each format, in place of the part's own.
+    #[serde(default)]
+    pub suffixes: BTreeMap<String, Suffix>,
+    /// Templates of the HIP runtime that transformed binaries need.
+    #[serde(default)]
+    pub runtime_relation: RuntimeRelation,
+    /// Template of a library's name → template of the package that has it, for libraries that the set lacks.
+    #[serde(default)]
+    pub libraries: BTreeMap<String, OutsideLibrary>,
+    /// Variant of the build → the word for it in names.
+    #[serde(default)]
+    pub variants: BTreeMap<String, String>,
+    #[serde(skip)]
+    document: ConfigDocument,
+}
+
+/// The unit that a kernel package serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KernelsPer {
+    /// One group of the configuration.
+    Group,
+    /// One target.
+    Target,
+}
+
+/// Templates of packages with files.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NameTemplates {
+    /// A package without device code.
+    pub package: Template,
+    /// The host package of a package with device code.
+    pub host: Template,
+    /// The kernel package for one group.
+    pub kernels: Template,
+    /// The package of kernels that several groups share.
+    pub kernels_common: Template,
+    /// The name that each kernel package provides.
+    pub kernels_any: Template,
+    /// The package of system-wide files.
+    pub system: Template,
+}
+
+/// Templates of metapackages; those that are left out are not made.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MetaTemplates {
+    /// The metapackage of all kernel packages of a group.
+    pub group: Option<Template>,
+    /// The metapackage of a host package and all its kernel packages.
+    pub component: Option<Template>,
+    /// Whether `component` also applies to packages for developers and testers.
+    #[serde(default)]
+    pub every_component: bool,
+    /// The metapackage of all host packages.
+    pub hosts: Option<Template>,
+    /// The metapackage of everything.
+    pub all: Option<Template>,
+    /// The name without version that leads to the versioned package.
+    pub unversioned: Option<Template>,
+}
+
+/// A template for both formats, or one for each.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Template {
+    /// One template for both formats.
+    Both(String),
+    /// A template for each format.
+    Each(Suffix),
+}
+
+impl Template {
+    /// The templates for `.deb` and `.rpm`.
+    pub fn texts(&self) -> [&str; 2] {
+        match self {
+            Self::Both(text) => [text, text],
+            Self::Each(each) => [&each.deb, &each.rpm],
+        }
+    }
+}
+
+/// The names of the shipped schemes.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
+impl Scheme {
+    /// Reads the shipped scheme `name`.
+    pub fn shipped(name: &str) -> Result<Self> {
+        let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+            let known: Vec<&str> = names().collect();
+            let message = format!("there is no naming scheme `{name}`");
+            let hint = format!(
+                "the schemes are {}; one of your own is given as `--scheme FILE.toml`",
+                known.join(", ")
+            );
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        };
+        let document = ConfigDocument::new(None, (*text).to_owned(), Syntax::Toml);
+        Self::read(document)
+            .map_err(|e| Error::bug(format!("the scheme {name} cannot be read")).cause(e))
+    }
+
+    /// Reads the scheme in the file `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = read_text(path, "naming scheme")?;
+        Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Toml))
+    }
+
+    fn read(document: ConfigDocument) -> Result<Self> {
+        let scheme: Self = document.decode(SCHEMA_HINT)?;
+        for (keys, template) in scheme.templates() {
+            for text in template.texts() {
+                check(text, &PLACEHOLDERS)
+                    .map_err(|why| document.fault(&keys, why).hint(SCHEMA_HINT))?;
+            }
+        }
+        for (keys, text) in scheme.texts_of_set() {
+            check(text, &PLACEHOLDERS_OF_SET)
+                .map_err(|why| document.fault(&keys, why).hint(SCHEMA_HINT))?;
+        }
+        Ok(Self { document, ..scheme })
+    }
+
+    /// Adds the position of the value at `keys` to `error`, which does not know it.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.document.located(keys, error)
+    }
+
+    /// The texts that are the same for the whole set, with their keys.
+    fn texts_of_set(&self) -> Vec<(Vec<&str>, &String)> {
+        let RuntimeRelation { deb, rpm } = &self.runtime_relation;
+        let mut texts = vec![(vec!["prefix"], &self.prefix)];
+        texts.extend(deb.as_ref().map(|text| (vec!["runtime_relation", "deb"], text)));
+        texts.extend(rpm.as_ref().map(|text| (vec!["runtime_relation", "rpm"], text)));
+        for (name, library) in &self.libraries {
+            texts.push((vec!["libraries", name], name));
+            texts.extend(library.deb.as_ref().map(|text| (vec!["libraries", name, "deb"], text)));
+        }
+        texts
+    }
+
+    /// All templates of names, with their keys.
+    pub fn templates(&self) -> Vec<([&'static str; 2], &Template)> {
+        let (names, metas) = (&self.names, &self.metas);
+        let mut templates = vec![
+            (["names", "package"], &names.package),
+            (["names", "host"], &names.host),
+            (["names", "kernels"], &names.kernels),
+            (["names", "kernels_common"], &names.kernels_common),
+            (["names", "kernels_any"], &names.kernels_any),
+            (["names", "system"], &names.system),
+        ];
+        let optional = [
+            (["metas", "group"], &metas.group),
+            (["metas", "component"], &metas.component),
+            (["metas", "hosts"], &metas.hosts),
+            (["metas", "all"], &metas.all),
+            (["metas", "unversioned"], &metas.unversioned),
+        ];
+        templates.extend(optional.into_iter().filter_map(|(at, t)| Some((at, t.as_ref()?))));
+        templates
+    }
+}
+
+/// Refuses a template with an unknown placeholder or an unbalanced brace. The error is the reason.
+fn check(template: &str, known: &[&str]) -> std::result::Result<(), String> {
+    let mut parts = template.split('{');
+    let first = parts.next().unwrap_or_default();
+    let mut closed = !first.contains('}');
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, "}"));
+        if !known.contains(&name) {
+            let known = known.join("}, {");
+            return Err(format!("`{{{name}}}` is none of {{{known}}}"));
+        }
+        closed &= !rest.contains('}');
+    }
+    if closed { Ok(()) } else { Err(format!("`{template}` has a brace too many")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_schemes_are_whole() {
+        for (name, _) in SHIPPED {
+            assert_eq!(Scheme::shipped(name).unwrap().vendor, name.trim_end_matches("-versioned"));
+        }
+        let error = Scheme::shipped("rcom").unwrap_err();
+        assert!(error.hint_text().unwrap().contains("rocm-versioned"));
+    }
+
+    #[test]
+    fn placeholders_that_nothing_replaces_are_refused() {
+        for good in ["", "x", "{name}", "{name}{series}-{group}"] {
+            assert_eq!(check(good, &PLACEHOLDERS), Ok(()), "{good}");
+        }
+        for bad in ["{", "}", "{}", "{nam}", "{name", "{name}}", "x}{name}", "{name}{"] {
+            assert!(check(bad, &PLACEHOLDERS).is_err(), "{bad}");
+        }
+    }
+}

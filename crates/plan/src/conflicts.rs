@@ -1,0 +1,109 @@
+//! Refuses names and paths that belong to two packages: all packages of a set can be installed together, and
+//! beside those of the distribution. Debug files, which packages may share, are checked where they are
+//! placed.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use derive_more::Display;
+use rockpack_archive::deb::compare_versions;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::drafts::Draft;
+use crate::extras::debug_places::is_debug_place;
+use crate::settings::PlanSettings;
+use rockpack_package::Format;
+use rockpack_report::{Finding, Findings, NameWinner};
+
+/// Fails if two packages have one name (as `.deb`, which receipts use, or in one of `formats`) or one
+/// path, or if a path lies below a file of another. Packages may share folders and the places of debug
+/// files.
+pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
+    let mut faults = Faults::default();
+    let mut names: BTreeMap<(Format, &str), &Draft> = BTreeMap::new();
+    let mut paths: BTreeMap<InstallPath<'_>, (&Draft, bool)> = BTreeMap::new();
+    for draft in drafts {
+        // Receipts and plans always identify packages by their name as .deb.
+        for format in Format::ALL {
+            if format == Format::Rpm && !formats.contains(&format) {
+                continue;
+            }
+            if names.insert((format, draft.names.of(format)), draft).is_some() {
+                let message = format!("two packages would be named {}", draft.names.of(format));
+                let hint = "rename the group, or the package with a selector";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
+            }
+        }
+        let inside = draft.files.iter().map(|(path, node)| (InstallPath::Inside(path), node));
+        let outside = draft
+            .extras
+            .outside
+            .iter()
+            .filter(|(path, _)| !is_debug_place(path))
+            .map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
+        for (path, node) in inside.chain(outside) {
+            let is_folder = matches!(node, Node::Directory { .. });
+            match paths.insert(path, (draft, is_folder)) {
+                Some((other, folder)) if !(folder && is_folder) => {
+                    let (one, another) = (&other.names.deb, &draft.names.deb);
+                    let message = format!("{path} would be in both {one} and {another}");
+                    let hint = "packages that can be installed together cannot own one path";
+                    faults.add(Error::new(Kind::Conflict, message).hint(hint));
+                }
+                _ => {}
+            }
+        }
+    }
+    refuse_below_files(&paths, &mut faults);
+    faults.finish()
+}
+
+/// Notes packages whose names the distribution uses for its own packages, and which of the two apt installs.
+pub(crate) fn note_taken_names(setting: &PlanSettings, drafts: &[Draft], findings: &mut Findings) {
+    if !setting.formats.contains(&Format::Deb) {
+        return;
+    }
+    let version = setting.version.full(Format::Deb);
+    for draft in drafts {
+        let package = &draft.names.deb;
+        let Some(other_version) = setting.known.package(package) else { continue };
+        let winner = match compare_versions(&version, other_version) {
+            Ordering::Greater => NameWinner::Set,
+            Ordering::Less => NameWinner::Distribution,
+            Ordering::Equal => NameWinner::Either,
+        };
+        findings.add(Finding::NameOfDistribution {
+            package: package.into(),
+            version: version.clone(),
+            distribution: setting.known.distribution.clone(),
+            other_version: other_version.to_owned(),
+            winner,
+        });
+    }
+}
+
+/// The install path of a package's entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Display)]
+enum InstallPath<'a> {
+    /// Relative to the prefix.
+    #[display("{_0}")]
+    Inside(&'a TreePath),
+    /// Relative to the root.
+    #[display("/{_0}")]
+    Outside(&'a TreePath),
+}
+
+fn refuse_below_files(paths: &BTreeMap<InstallPath<'_>, (&Draft, bool)>, faults: &mut Faults) {
+    for (path, (draft, _)) in paths {
+        let InstallPath::Inside(relative) = path else { continue };
+        for above in std::iter::successors(relative.parent(), TreePath::parent) {
+            if let Some((owner, false)) = paths.get(&InstallPath::Inside(&above)) {
+                let (one, another) = (&draft.names.deb, &owner.names.deb);
+                let message =
+                    format!("{path} of {one} lies below {above}, which is no folder in {another}");
+                faults.add(Error::new(Kind::Conflict, message));
+            }
+        }
+    }
+}

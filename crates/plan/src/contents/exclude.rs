@@ -1,0 +1,122 @@
+//! Archs that the configuration's `packages` leave out of a package's device code.
+//!
+//! A finding names everything left out. Refused: packages that do not exist, and binaries that would find no
+//! code at all.
+
+use std::collections::BTreeMap;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::TreePath;
+
+use super::portion::{OwnedDatabase, Portion};
+use crate::config::{ArchFilter, Config};
+use crate::naming::{PackageNames, place_of};
+use crate::recombine::{
+    AllLeftOut, CountedLeftOut, Group, Kernel, LeftOut, note_lost_fallbacks, wrapper_targets,
+};
+use crate::settings::PlanSettings;
+use rockpack_report::{ArchFilterTable, Finding, Findings};
+
+/// Removes the excluded archs from the portions.
+pub(crate) fn apply(
+    portions: &mut [Portion<'_>],
+    groups: &[Group],
+    setting: &PlanSettings,
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut faults = Faults::default();
+    let names: Vec<PackageNames> =
+        portions.iter().map(|portion| portion.host_names(&setting.names)).collect::<Result<_>>()?;
+    for (package, filter) in &setting.config.packages {
+        let stems = portions.iter().map(|portion| Some(&portion.stem));
+        let found = place_of(names.iter().zip(stems), package);
+        match found.and_then(|index| portions.get_mut(index)) {
+            Some(portion) => {
+                let archs = groups.iter().flat_map(|group| &group.archs);
+                let archs: Vec<&BaseArch> = archs.filter(|arch| filter.has(arch)).collect();
+                faults.keep(reduce(portion, package, (filter, &archs), findings))
+            }
+            None => {
+                faults.add(unknown(package, portions, &setting.config));
+                None
+            }
+        };
+    }
+    faults.finish()
+}
+
+fn unknown(package: &str, portions: &[Portion<'_>], config: &Config) -> Error {
+    let known: Vec<String> = portions.iter().map(|portion| portion.stem.deb.clone()).collect();
+    let message = "there is no such package with host files";
+    let error = config.fault(&["packages", package], message);
+    error.hint(format!("the packages are {}", known.join(", ")))
+}
+
+fn reduce(
+    portion: &mut Portion<'_>,
+    package: &str,
+    (filter, archs): (&ArchFilter, &[&BaseArch]),
+    findings: &mut Findings,
+) -> Result<()> {
+    let mut left = ExcludedCode::default();
+    let before = std::mem::take(&mut portion.kernels);
+    let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
+        before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
+    let component = |binary: &TreePath| match portion.files.get(binary) {
+        Some(owned) => owned.component.id().into(),
+        None => package.into(),
+    };
+    let [with, without] = [&kept, &out].map(|kernels| wrapper_targets(kernels.iter().copied()));
+    note_lost_fallbacks(&with, &without, archs, component, findings);
+    for kernel in out {
+        if !kept.iter().any(|other| other.binary == kernel.binary) {
+            return Err(nothing_left(package, kernel));
+        }
+        left.add(kernel.target.base(), kernel.binary.as_str(), &kernel.content);
+    }
+    portion.kernels = kept;
+    for database in std::mem::take(&mut portion.databases) {
+        let (archs, out): (Vec<BaseArch>, Vec<BaseArch>) =
+            database.archs.into_iter().partition(|arch| filter.has(arch));
+        // A file of several archs is left out only if no other arch needs it.
+        for arch in out.iter().filter(|_| archs.is_empty()) {
+            left.add(arch, database.file.path.as_str(), &database.file.content);
+        }
+        if !archs.is_empty() {
+            portion.databases.push(OwnedDatabase { archs, ..database });
+        }
+    }
+    left.report(package, findings)
+}
+
+fn nothing_left(package: &str, kernel: &Kernel) -> Error {
+    let message = format!("packages.{package} leaves out all of its device code");
+    Error::new(Kind::Config, message)
+        .structure(kernel.binary.to_string())
+        .hint("it would look for archives that nothing installs: leave it one arch at least")
+}
+
+/// The device code that `exclude` removes from a package, by arch.
+#[derive(Default)]
+struct ExcludedCode(BTreeMap<BaseArch, AllLeftOut>);
+
+impl ExcludedCode {
+    fn add(&mut self, arch: &BaseArch, path: &str, content: &Content) {
+        let left = LeftOut { place: path.to_owned(), content: content.clone() };
+        self.0.entry(arch.clone()).or_default().add(left);
+    }
+
+    fn report(self, package: &str, findings: &mut Findings) -> Result<()> {
+        for (arch, left) in self.0 {
+            let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+            let table = ArchFilterTable::Package(package.to_owned());
+            let code_objects = code_objects.into_iter().collect();
+            let excluded =
+                Finding::ArchExcluded { table, arch, count, different, places, code_objects };
+            findings.add(excluded);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! The device side of a portion: its kernel archives and database files by group.
+//!
+//! A database file that serves archs of several groups belongs to all of them. Such files are collected per
+//! *set* of groups, so that no group gets files that only other groups need.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::contents::portion::{OwnedDatabase, Portion, PortionNode};
+use crate::placed::file_mode;
+use crate::recombine::Group;
+use crate::settings::PlanSettings;
+use crate::source::{ArchiveSet, FileSource};
+
+/// Indexes of the groups that a package serves.
+pub(crate) type Served = BTreeSet<usize>;
+
+/// The content of one kernel package.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceFiles {
+    /// Nodes by install-relative path.
+    pub files: BTreeMap<TreePath, Node<FileSource>>,
+    /// The archs with content.
+    pub archs: BTreeSet<BaseArch>,
+}
+
+/// The device side of a portion.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceContents {
+    pub archives: Option<ArchiveSet>,
+    /// Kernel packages by the groups they serve: one group for its own package, several for shared content. A
+    /// group that shares something has a package of its own, even if nothing else is in it.
+    pub packages: BTreeMap<Served, DeviceFiles>,
+}
+
+/// Assigns a portion's code objects and databases to kernel packages.
+pub(crate) fn contents(
+    setting: &PlanSettings,
+    groups: &[Group],
+    portion: &Portion<'_>,
+) -> Result<DeviceContents> {
+    let archives = archive_set(setting, portion)?;
+    let mut contents = DeviceContents::default();
+    for arch in archives.iter().flat_map(|set| &set.archs) {
+        let set = archives.as_ref().map(|set| set.name.clone()).unwrap_or_default();
+        let path = setting.config.folders.kernels.join(&format!("{set}_{arch}.kpack"))?;
+        let data = FileSource::Archive { archives: set, arch: arch.clone() };
+        let node = Node::File { data, mode: file_mode(0) };
+        contents.add(groups, std::slice::from_ref(arch), path, node)?;
+    }
+    for OwnedDatabase { component, file, archs } in &portion.databases {
+        let data = FileSource::Database { component: component.id(), path: file.path.clone() };
+        let node = Node::File { data, mode: file_mode(file.mode) };
+        contents.add(groups, archs, file.path.clone(), node)?;
+    }
+    contents.archives = archives;
+    Ok(contents)
+}
+
+impl DeviceContents {
+    fn add(
+        &mut self,
+        groups: &[Group],
+        archs: &[BaseArch],
+        path: TreePath,
+        node: Node<FileSource>,
+    ) -> Result<()> {
+        let mut served = Served::new();
+        for arch in archs {
+            let group = group_of(groups, arch, &path)?;
+            served.insert(group);
+            let own = self.packages.entry(Served::from([group])).or_default();
+            own.archs.insert(arch.clone());
+        }
+        if served.is_empty() {
+            return Err(Error::bug(format!("{path} is for no arch")));
+        }
+        let package = self.packages.entry(served).or_default();
+        package.archs.extend(archs.iter().cloned());
+        match package.files.entry(path) {
+            Entry::Vacant(slot) => {
+                slot.insert(node);
+                Ok(())
+            }
+            Entry::Occupied(slot) => Err(claimed_twice(slot.key(), slot.get(), &node)),
+        }
+    }
+
+    /// The groups with content.
+    pub fn groups(&self) -> impl Iterator<Item = usize> {
+        let single = self.packages.keys().filter(|served| served.len() == 1);
+        single.flatten().copied()
+    }
+
+    /// Whether there is content for `group`.
+    pub fn has_group(&self, group: usize) -> bool {
+        self.packages.contains_key(&Served::from([group]))
+    }
+
+    /// The sets of groups that share content.
+    pub fn shared(&self) -> impl Iterator<Item = &Served> {
+        self.packages.keys().filter(|served| served.len() > 1)
+    }
+}
+
+/// The group of `arch`: recombination passes on grouped archs only.
+fn group_of(groups: &[Group], arch: &BaseArch, path: &TreePath) -> Result<usize> {
+    let group = groups.iter().position(|group| group.archs.contains(arch));
+    group.ok_or_else(|| Error::bug(format!("{path} is for {arch}, which is in no group")))
+}
+
+/// The error for two components of a package with device code at the same path.
+fn claimed_twice(path: &TreePath, one: &Node<FileSource>, other: &Node<FileSource>) -> Error {
+    let message = format!("{path} comes from {} and from {}", origin(one), origin(other));
+    Error::new(Kind::Conflict, message)
+        .hint("a package holds a path once: take the file out of one of the components")
+}
+
+fn origin(node: &Node<FileSource>) -> String {
+    match node {
+        Node::File { data: FileSource::Database { component, .. }, .. } => component.clone(),
+        _ => "a kernel archive of this package".to_owned(),
+    }
+}
+
+/// The archives of a portion's fat binaries; `None` without fat binaries. Every marker needs a name, even
+/// without any code.
+fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
+    let PlanSettings { names, config, .. } = setting;
+    let fat = portion.files.iter().filter(|(_, owned)| is_fat(owned));
+    let binaries: BTreeSet<(String, TreePath)> =
+        fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
+    if binaries.is_empty() {
+        return Ok(None);
+    }
+    let archs: BTreeSet<&BaseArch> =
+        portion.kernels.iter().map(|kernel| kernel.target.base()).collect();
+    let search = names.archive_search().iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
+    Ok(Some(ArchiveSet {
+        name: format!("{}_{}", names.short(&portion.family), portion.part.archives),
+        folder: config.folders.kernels.clone(),
+        search: search.into_iter().filter(|folder| *folder != config.folders.kernels).collect(),
+        manifest_prefix: config.folders.manifest_prefix(),
+        binaries,
+        archs: archs.into_iter().cloned().collect(),
+        kept: BTreeMap::new(),
+    }))
+}
+
+fn is_fat(owned: &PortionNode<'_>) -> bool {
+    owned.node.data().is_some_and(|file| file.fat().is_some())
+}

@@ -1,0 +1,170 @@
+//! A package before it is written in the terms of a format.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::config::PartRole;
+use crate::contents::portion::Portion;
+use crate::libraries::discovered::Discovered;
+use crate::links::Link;
+use crate::naming::PackageNames;
+use crate::placed::Extras;
+use crate::relations::PackageRelations;
+use crate::settings::PlanSettings;
+use crate::source::FileSource;
+use crate::texts::Description;
+use rockpack_package::{Comparison, Format, Relation, Role};
+
+/// A package of the set.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub names: PackageNames,
+    /// The stem that the scheme makes names of: the family with the suffix of the part.
+    pub stem: PackageNames,
+    pub role: Role,
+    /// The names of the groups that need its code because it is for a generic target or SPIR-V.
+    pub fallback_for: BTreeSet<String>,
+    /// The family, e.g. `rocm-blas`.
+    pub family: String,
+    /// Whether it is for users, rather than for developers or testers.
+    pub is_main: bool,
+    /// Whether it is the package of files outside of the prefix.
+    pub is_common: bool,
+    /// The ids of the components it is made of; none for metapackages.
+    pub components: BTreeSet<String>,
+    pub section: String,
+    pub rpm_group: String,
+    /// Whether it is for one processor.
+    pub native: bool,
+    pub description: Description,
+    pub links: BTreeSet<Link>,
+    /// Relations in the terms of one format.
+    pub relations: Vec<(Format, Relation)>,
+    /// Indexes in [`PlanSettings::relations`] of the configuration's changes to it.
+    pub changes: Vec<usize>,
+    /// The libraries that its files need from outside of the set, and those that they offer.
+    pub discovered: Discovered,
+    /// Nodes by install-relative path.
+    pub files: BTreeMap<TreePath, Node<FileSource>>,
+    /// The package whose documents it shares; `None` if it has its own.
+    pub documents_of: Option<PackageNames>,
+    /// Files outside of the prefix, and files of `files` with a special treatment.
+    pub extras: Extras,
+    /// Texts of the package that replace those for all packages.
+    pub says: Says,
+}
+
+impl Draft {
+    /// Makes a package for one processor, without files and relations.
+    pub fn new(
+        names: PackageNames,
+        role: Role,
+        description: Description,
+        section: &str,
+        rpm_group: &str,
+    ) -> Self {
+        Self {
+            stem: names.clone(),
+            family: names.rpm.clone(),
+            names,
+            role,
+            fallback_for: BTreeSet::new(),
+            is_main: false,
+            is_common: false,
+            components: BTreeSet::new(),
+            section: section.to_owned(),
+            rpm_group: rpm_group.to_owned(),
+            native: true,
+            description,
+            links: BTreeSet::new(),
+            relations: Vec::new(),
+            changes: Vec::new(),
+            discovered: Discovered::default(),
+            files: BTreeMap::new(),
+            documents_of: None,
+            extras: Extras::default(),
+            says: Says::default(),
+        }
+    }
+
+    /// Makes one of the packages of `portion`.
+    pub fn of(
+        portion: &Portion<'_>,
+        names: PackageNames,
+        role: Role,
+        description: Description,
+    ) -> Self {
+        let part = portion.part;
+        Self {
+            stem: portion.stem.clone(),
+            family: portion.family.clone(),
+            is_main: part.role == PartRole::Host,
+            components: portion.components.clone(),
+            ..Self::new(names, role, description, &part.section, &part.group)
+        }
+    }
+
+    /// Whether it is the host or support package of its stem.
+    pub fn is_base(&self) -> bool {
+        matches!(self.role, Role::Host | Role::Support)
+    }
+
+    /// Whether it holds device code that devices of the group load.
+    pub fn serves(&self, group: &str) -> bool {
+        self.role.group() == Some(group) || self.fallback_for.contains(group)
+    }
+
+    /// The configuration's changes to its relations.
+    pub fn changes<'s>(
+        &self,
+        setting: &'s PlanSettings,
+    ) -> impl Iterator<Item = &'s PackageRelations> {
+        self.changes.iter().filter_map(|place| setting.relations.get(*place))
+    }
+
+    /// The relations bounded by the set's version: those to packages of the set, and those of the
+    /// configuration with `{version}`.
+    pub fn of_set(&self, setting: &PlanSettings) -> Vec<(Format, Relation)> {
+        let formats = setting.formats.iter();
+        let links = formats.flat_map(|format| {
+            let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
+            relations.map(|relation| (*format, relation))
+        });
+        // Bounds of former packages stay as configured.
+        let added = self
+            .relations
+            .iter()
+            .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
+        let all = links.chain(added.cloned()).filter(|known| is_of_version(known, setting));
+        let bound = all.filter(|(format, relation)| {
+            !self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
+        });
+        bound.collect()
+    }
+
+    /// The package's relations in `format`, without those discovered in its files.
+    pub fn relations_in(&self, format: Format, setting: &PlanSettings) -> BTreeSet<Relation> {
+        let own = self.links.iter().flat_map(|link| link.relations(format, setting));
+        let added = self.relations.iter().filter(|(known, _)| *known == format);
+        own.chain(added.map(|(_, r)| r.clone())).collect()
+    }
+}
+
+/// Whether the bound of the relation is the set's version.
+fn is_of_version((format, relation): &(Format, Relation), setting: &PlanSettings) -> bool {
+    let bound = relation.version.as_ref().map(|(_, version)| version);
+    bound == Some(&setting.version.full(*format))
+}
+
+/// The texts of a package that differ from those for all packages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    pub copyright: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
+}

@@ -1,0 +1,140 @@
+//! Turns install-relative paths into absolute ones, and adds every folder above them.
+//!
+//! Folders from the prefix down belong to every package that has something in them; folders above the prefix
+//! and elsewhere are listed in `.deb` only, whose archives name every folder. An `.rpm` owns only those that
+//! no other package would remove.
+
+use std::collections::BTreeMap;
+
+use rockpack_core::error::Result;
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::placed::{EXECUTABLE, Placed};
+use crate::prefix::Prefix;
+use crate::source::FileSource;
+use rockpack_package::{Format, Formats, PackageEntry, Treatment};
+
+/// All entries of a package in path order, each after the folders above it: files below the prefix by their
+/// install-relative paths, with their special treatment if any, and files elsewhere.
+pub(crate) fn entries(
+    prefix: &Prefix,
+    installed: BTreeMap<TreePath, Node<FileSource>>,
+    treatments: &BTreeMap<TreePath, Treatment>,
+    outside: BTreeMap<TreePath, Placed>,
+) -> Result<Vec<PackageEntry<FileSource>>> {
+    let mut entries = BTreeMap::new();
+    for (path, node) in installed {
+        let treatment = treatments.get(&path).copied().unwrap_or(Treatment::Plain);
+        let path = prefix.path().join(path.as_str())?;
+        add_folders(&mut entries, &path, |folder| {
+            let is_within = folder == prefix.path() || folder.is_below(prefix.path());
+            Some(if is_within { Formats::All } else { Formats::Only(Format::Deb) })
+        });
+        add(&mut entries, path, node, treatment, Formats::All);
+    }
+    for (path, Placed { node, treatment, formats }) in outside {
+        add_folders(&mut entries, &path, |folder| folder_formats(folder, formats));
+        add(&mut entries, path, node, treatment, formats);
+    }
+    Ok(entries.into_values().collect())
+}
+
+/// The formats that list a folder above a file outside of the prefix that is in `formats`. An `.rpm`
+/// lists only the folders in [`OWNED`], which would otherwise remain after its removal; the
+/// distribution owns the others.
+fn folder_formats(folder: &TreePath, formats: Formats) -> Option<Formats> {
+    let owned = OWNED.iter().any(|own| folder.as_str().starts_with(own));
+    match formats {
+        formats if owned => Some(formats),
+        Formats::All | Formats::Only(Format::Deb) => Some(Formats::Only(Format::Deb)),
+        Formats::Only(Format::Rpm) => None,
+    }
+}
+
+/// Folders outside of the prefix that an `.rpm` owns, including their content: those of debuginfo packages,
+/// and that of a package's licences.
+const OWNED: [&str; 2] = ["usr/lib/debug", "usr/share/licenses/"];
+
+type EntriesByPath = BTreeMap<TreePath, PackageEntry<FileSource>>;
+
+fn add(
+    entries: &mut EntriesByPath,
+    path: TreePath,
+    node: Node<FileSource>,
+    treatment: Treatment,
+    formats: Formats,
+) {
+    let entry = PackageEntry { path: path.clone(), node, treatment, formats };
+    entries.insert(path, entry);
+}
+
+fn add_folders(
+    entries: &mut EntriesByPath,
+    path: &TreePath,
+    formats: impl Fn(&TreePath) -> Option<Formats>,
+) {
+    for folder in std::iter::successors(path.parent(), TreePath::parent) {
+        let Some(formats) = formats(&folder) else { continue };
+        let formats = match entries.get(&folder).map(|known| known.formats) {
+            Some(known) if known != formats => Formats::All,
+            Some(_) => continue,
+            None => formats,
+        };
+        let node = Node::Directory { mode: EXECUTABLE };
+        add(entries, folder, node, Treatment::Plain, formats);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placed::file_mode;
+
+    #[test]
+    fn every_folder_comes_before_what_is_in_it() {
+        let (mut installed, mut outside) = (BTreeMap::new(), BTreeMap::new());
+        installed.insert(tree_path("lib/a-b/x"), text_file("1"));
+        installed.insert(tree_path("lib/a/x"), text_file("2"));
+        let document = Placed {
+            node: text_file("3"),
+            treatment: Treatment::Doc,
+            formats: Formats::Only(Format::Deb),
+        };
+        outside.insert(tree_path("usr/share/doc/p/copyright"), document);
+        let debug = Placed::in_all(text_file("4"), Treatment::Plain);
+        outside.insert(tree_path("usr/lib/debug/.build-id/x"), debug);
+        let prefix = Prefix::new("/opt/rocm-7.1").unwrap();
+        let entries = entries(&prefix, installed, &BTreeMap::new(), outside).unwrap();
+        let shown: Vec<String> = entries
+            .iter()
+            .map(|e| format!("{}{}", e.path, if e.formats == Formats::All { "" } else { " deb" }))
+            .collect();
+        let expected = [
+            "opt deb",
+            "opt/rocm-7.1",
+            "opt/rocm-7.1/lib",
+            "opt/rocm-7.1/lib/a",
+            "opt/rocm-7.1/lib/a-b",
+            "opt/rocm-7.1/lib/a-b/x",
+            "opt/rocm-7.1/lib/a/x",
+            "usr deb",
+            "usr/lib deb",
+            "usr/lib/debug",
+            "usr/lib/debug/.build-id",
+            "usr/lib/debug/.build-id/x",
+            "usr/share deb",
+            "usr/share/doc deb",
+            "usr/share/doc/p deb",
+            "usr/share/doc/p/copyright deb",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    fn text_file(text: &str) -> Node<FileSource> {
+        Node::File { data: FileSource::Text(text.to_owned()), mode: file_mode(0) }
+    }
+
+    fn tree_path(text: &str) -> TreePath {
+        TreePath::new(text).unwrap()
+    }
+}

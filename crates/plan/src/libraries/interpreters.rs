@@ -1,0 +1,261 @@
+//! Checks the interpreters of a set's scripts and programs, and adds the dependencies on them.
+//!
+//! An interpreter below the prefix is looked up in the set, through links, and others among the known
+//! programs of the distribution. The configuration's `interpreters` has priority: it replaces the interpreter
+//! in the first line of scripts, or leaves the scripts unchanged.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Error, Result};
+use rockpack_core::tree::TreePath;
+
+use super::linkage::Linkage;
+use super::linked_file::LinkedFile;
+use super::needs::Needs;
+use super::set_paths::{ProgramLookup, SetPaths};
+use crate::config::InterpreterSchema;
+use crate::contents::portion::Portion;
+use crate::relations::{parse_deb, plain};
+use crate::settings::PlanSettings;
+use rockpack_package::RelationKind;
+use rockpack_package::dependencies::rpm;
+use rockpack_package::dependencies::script::{FirstLine, Start};
+use rockpack_report::{Finding, Findings, InterpreterFault};
+use rockpack_split::input::database::matches_path;
+
+/// The folder of the prefix that is in users' `PATH`.
+const PROGRAMS: &str = "bin";
+
+/// Collects the interpreters that the files of all portions need.
+pub(super) struct InterpreterNeeds<'a> {
+    setting: &'a PlanSettings,
+    paths: SetPaths<'a>,
+    portions: BTreeMap<usize, PortionNeeds>,
+    /// Path → its first line with the interpreter of the configuration.
+    replaced: BTreeMap<TreePath, FirstLine>,
+}
+
+/// The needs of the files of one portion.
+#[derive(Default)]
+struct PortionNeeds {
+    /// Packages of the distribution, in the form of a `.deb`'s dependencies.
+    deb: BTreeSet<String>,
+    /// Paths that an `.rpm` needs.
+    rpm: BTreeSet<String>,
+    /// Portions that have an interpreter.
+    portions: BTreeSet<usize>,
+    /// Interpreter and its fault → files.
+    faults: BTreeMap<(String, InterpreterFault), BTreeSet<TreePath>>,
+    /// Interpreter and its replacement, if any → files.
+    settled: BTreeMap<(String, Option<String>), BTreeSet<TreePath>>,
+}
+
+impl<'a> InterpreterNeeds<'a> {
+    /// Starts without needs, for a set of these portions.
+    pub fn new(setting: &'a PlanSettings, portions: &'a [Portion<'a>]) -> Self {
+        let paths = SetPaths::new(portions, setting.prefix.path());
+        Self { setting, paths, portions: BTreeMap::new(), replaced: BTreeMap::new() }
+    }
+
+    /// Adds the needs of the file `linked`.
+    pub fn add(&mut self, linked: &LinkedFile<'_>) {
+        if let Some(loader) = loader(&linked.needs) {
+            self.add_loader(linked, loader);
+        }
+        let Some(own) = &linked.needs.script else { return };
+        match self.rule(&own.interpreter) {
+            None => self.add_script(linked, own, false),
+            Some(InterpreterSchema::Ignored) => self.note_settled(linked, &own.interpreter, None),
+            Some(InterpreterSchema::Path(path)) if own.interpreter == *path => {
+                self.note_settled(linked, path, Some(path));
+                self.add_script(linked, own, true);
+            }
+            Some(InterpreterSchema::Path(path)) => match own.with_interpreter(path) {
+                Some(new) if new != *own => {
+                    self.note_settled(linked, &own.interpreter, Some(path));
+                    self.add_replaced(linked, &new, path);
+                    self.replaced.insert(linked.path.clone(), new);
+                }
+                _ => self.add_script(linked, own, false),
+            },
+        }
+    }
+
+    /// Adds a script that gets the first line `line` with the interpreter at `path`, about which another
+    /// entry may decide.
+    fn add_replaced(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, path: &str) {
+        match self.rule(path) {
+            Some(InterpreterSchema::Ignored) => {}
+            Some(InterpreterSchema::Path(new)) => self.add_script(linked, line, new == path),
+            None => self.add_script(linked, line, false),
+        }
+    }
+
+    /// Finds the first entry of the configuration that fits `interpreter`.
+    fn rule(&self, interpreter: &str) -> Option<&'a InterpreterSchema> {
+        let setting = self.setting;
+        let rules = setting.config.keys.interpreters.0.iter();
+        rules.filter(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule).next()
+    }
+
+    /// Adds a script with this first line. `is_there` means that the configuration asserts that the
+    /// interpreter exists.
+    fn add_script(&mut self, linked: &LinkedFile<'_>, line: &FirstLine, is_there: bool) {
+        let by_path = rpm::interpreters(&line.start);
+        let fault = match &line.start {
+            Start::Fails(fault) => Some(InterpreterFault::Start(*fault)),
+            Start::Program(path) => self.add_program(linked.portion, path, &by_path),
+            Start::ThroughShell { shell, program } => {
+                let own = self.add_program(linked.portion, shell, &by_path);
+                own.or_else(|| self.add_program(linked.portion, program, &by_path))
+            }
+            Start::ThroughEnv { env, program, .. } => {
+                let own = self.add_program(linked.portion, env, &by_path);
+                own.or_else(|| match program.starts_with('/') {
+                    true => self.add_program(linked.portion, program, &by_path),
+                    false => self.add_named(linked.portion, program),
+                })
+            }
+        };
+        let is_settled = is_there && matches!(fault, Some(InterpreterFault::Unknown { .. }));
+        if let Some(fault) = fault.filter(|_| !is_settled) {
+            self.note(linked, &line.interpreter, fault);
+        }
+    }
+
+    /// Adds the program at the absolute `path`. `by_path` collects those that an `.rpm` needs. Returns the
+    /// fault of the program, if any.
+    fn add_program(
+        &mut self,
+        portion: usize,
+        path: &str,
+        by_path: &[String],
+    ) -> Option<InterpreterFault> {
+        let place = self.paths.find(path);
+        let needs = self.portions.entry(portion).or_default();
+        let mut needed = path.to_owned();
+        let fault = match place {
+            ProgramLookup::InSet { portions, installed, is_executable } => {
+                needs.portions.extend(portions.into_iter().filter(|other| *other != portion));
+                needed = installed;
+                (!is_executable).then_some(InterpreterFault::NotExecutable)
+            }
+            ProgramLookup::Outside(end) => match self.setting.known.program(&end) {
+                Some(package) => {
+                    needs.deb.extend(package.map(str::to_owned));
+                    None
+                }
+                None => Some(InterpreterFault::Unknown {
+                    distribution: self.setting.known.distribution.clone(),
+                }),
+            },
+        };
+        if by_path.iter().any(|known| known == path) {
+            needs.rpm.insert(needed);
+        }
+        fault
+    }
+
+    /// Adds a program that `env` finds by its name: in the distribution, or among the programs of the set.
+    fn add_named(&mut self, portion: usize, name: &str) -> Option<InterpreterFault> {
+        if let Some(package) = self.setting.known.in_search_path(name) {
+            let needs = self.portions.entry(portion).or_default();
+            needs.deb.extend(package.map(str::to_owned));
+            return None;
+        }
+        let path = format!("{}/{PROGRAMS}/{name}", self.setting.prefix.absolute());
+        self.add_program(portion, &path, &[])
+    }
+
+    fn add_loader(&mut self, linked: &LinkedFile<'_>, loader: &str) {
+        let rule = self.rule(loader);
+        if rule == Some(&InterpreterSchema::Ignored) {
+            return self.note_settled(linked, loader, None);
+        }
+        let is_configured = rule.and_then(InterpreterSchema::path) == Some(loader);
+        let fault = match self.paths.find(loader) {
+            ProgramLookup::InSet { portions, is_executable, .. } => {
+                let needs = self.portions.entry(linked.portion).or_default();
+                needs.portions.extend(portions.into_iter().filter(|at| *at != linked.portion));
+                (!is_executable).then_some(InterpreterFault::NotExecutable)
+            }
+            ProgramLookup::Outside(end) => {
+                let is_known = self.setting.known.program(&end).is_some();
+                let distribution = self.setting.known.distribution.clone();
+                (!is_known).then_some(InterpreterFault::UnknownLoader { distribution })
+            }
+        };
+        if is_configured {
+            return self.note_settled(linked, loader, Some(loader));
+        }
+        if let Some(fault) = fault {
+            self.note(linked, loader, fault);
+        }
+    }
+
+    fn note(&mut self, linked: &LinkedFile<'_>, interpreter: &str, fault: InterpreterFault) {
+        let needs = self.portions.entry(linked.portion).or_default();
+        let files = needs.faults.entry((interpreter.to_owned(), fault)).or_default();
+        files.insert(linked.path.clone());
+    }
+
+    fn note_settled(&mut self, linked: &LinkedFile<'_>, interpreter: &str, new: Option<&str>) {
+        let needs = self.portions.entry(linked.portion).or_default();
+        let key = (interpreter.to_owned(), new.map(str::to_owned));
+        needs.settled.entry(key).or_default().insert(linked.path.clone());
+    }
+
+    /// Adds the collected needs to `linkage`. `name` gives the name of a portion, for findings.
+    pub fn finish(
+        self,
+        name: impl Fn(usize) -> String,
+        linkage: &mut Linkage,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        let has_deb = self.setting.distribution().is_some();
+        for (portion, needs) in self.portions {
+            needs.note(&name(portion), findings);
+            linkage.needs.entry(portion).or_default().extend(needs.portions);
+            let discovered = linkage.discovered.entry(portion).or_default();
+            for text in needs.deb.iter().filter(|_| has_deb) {
+                let relation = parse_deb(RelationKind::Depends, text).map_err(|error| {
+                    Error::bug("a table of interpreters gives no relation").cause(error)
+                })?;
+                discovered.deb.insert(relation);
+            }
+            for path in needs.rpm {
+                discovered.rpm.insert(plain(RelationKind::Depends, path));
+            }
+        }
+        linkage.first_lines = self.replaced;
+        Ok(())
+    }
+}
+
+impl PortionNeeds {
+    /// Adds a finding for each interpreter that cannot run, or that the configuration decides about.
+    fn note(&self, package: &str, findings: &mut Findings) {
+        for ((interpreter, fault), files) in &self.faults {
+            findings.add(Finding::InterpreterUnresolved {
+                package: package.into(),
+                interpreter: interpreter.clone(),
+                fault: fault.clone(),
+                files: files.iter().cloned().collect(),
+            });
+        }
+        for ((before, after), files) in &self.settled {
+            findings.add(Finding::InterpreterSettled {
+                package: package.into(),
+                before: before.clone(),
+                after: after.clone(),
+                files: files.iter().cloned().collect(),
+            });
+        }
+    }
+}
+
+/// The dynamic loader of an executable program.
+fn loader(needs: &Needs) -> Option<&str> {
+    let linking = needs.linking.as_ref().filter(|_| needs.is_executable)?;
+    linking.interpreter.as_deref()
+}

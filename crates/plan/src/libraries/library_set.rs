@@ -1,0 +1,257 @@
+//! The libraries of a set, and the lookup of a library by name.
+//!
+//! A needed library is looked up as the dynamic linker would: in the search path written in the file, then in
+//! the linker path of the prefix, then in the distribution. A library that is only elsewhere in the set is
+//! taken too, but is not *reached*: a program that needs it does not start, and a library loads only if its
+//! user loaded the needed one before. Without `.deb` packages no distribution is asked: an `.rpm` requires
+//! libraries outside of the set by name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::tree::{LINK_LIMIT, Node, TreePath};
+use rockpack_elf::Linking;
+
+use super::linked_file::{LibraryLookup, LinkedFile, SetLibrary};
+use crate::contents::portion::Portion;
+use crate::settings::PlanSettings;
+use rockpack_package::Import;
+use rockpack_package::dependencies::search::Order;
+use rockpack_report::{Finding, Findings};
+use rockpack_split::HostFile;
+
+/// The file name of a needed library, whose name may be a path.
+fn file_name(needed: &str) -> &str {
+    needed.rsplit('/').next().unwrap_or_default()
+}
+
+/// A library of the set.
+struct Provider<'a> {
+    portion: usize,
+    path: &'a TreePath,
+}
+
+impl Provider<'_> {
+    fn library(&self, is_private: bool, is_reached: bool) -> SetLibrary {
+        SetLibrary {
+            portions: BTreeSet::from([self.portion]),
+            owner: self.portion,
+            found_at: self.path.clone(),
+            file: self.path.clone(),
+            is_private,
+            is_reached,
+        }
+    }
+}
+
+/// All libraries that a name may lead to.
+pub(super) struct LibrarySet<'a> {
+    setting: &'a PlanSettings,
+    portions: &'a [Portion<'a>],
+    /// Soname, or else file name → libraries.
+    by_name: BTreeMap<&'a str, Vec<Provider<'a>>>,
+    /// Path → portion and node of everything in the set.
+    by_path: BTreeMap<&'a TreePath, (usize, &'a Node<HostFile>)>,
+    /// File name of a needed library → its paths in the set. A search path may have thousands of folders,
+    /// most of them absent.
+    by_file_name: BTreeMap<&'a str, Vec<&'a TreePath>>,
+    /// Path → dynamic section, for all files whose section was read.
+    linkings: BTreeMap<&'a TreePath, &'a Linking>,
+    /// The linker path of the prefix, with links resolved.
+    linker_path: TreePath,
+}
+
+impl<'a> LibrarySet<'a> {
+    pub(super) fn new(
+        setting: &'a PlanSettings,
+        portions: &'a [Portion<'a>],
+        linked_files: &'a [(LinkedFile<'a>, String)],
+    ) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<Provider<'_>>> = BTreeMap::new();
+        let mut by_file_name: BTreeMap<&str, Vec<&TreePath>> = BTreeMap::new();
+        let mut linkings = BTreeMap::new();
+        for (LinkedFile { portion, path, needs, .. }, _) in linked_files {
+            let Some(linking) = &needs.linking else { continue };
+            linkings.insert(*path, linking);
+            let needed = linking.needed.iter().map(|name| (file_name(name), Vec::new()));
+            by_file_name.extend(needed);
+            let own_name = Some(path.name()).filter(|name| name.contains(".so"));
+            if let Some(name) = linking.soname.as_deref().or(own_name) {
+                let provider = Provider { portion: *portion, path };
+                by_name.entry(name).or_default().push(provider);
+            }
+        }
+        let files = portions.iter().enumerate().flat_map(|(index, portion)| {
+            portion.files.iter().map(move |(path, owned)| (*path, (index, owned.node)))
+        });
+        let by_path: BTreeMap<&TreePath, (usize, &Node<HostFile>)> = files.collect();
+        for path in by_path.keys().copied() {
+            if let Some(places) = by_file_name.get_mut(path.name()) {
+                places.push(path);
+            }
+        }
+        let linker_path = setting.config.folders.libraries.clone();
+        let mut set =
+            Self { setting, portions, by_name, by_path, by_file_name, linkings, linker_path };
+        if let Some(behind) = set.behind_links(set.linker_path.clone()) {
+            set.linker_path = behind;
+        }
+        set
+    }
+
+    /// Whether the dynamic linker finds the file at `path` by its name alone.
+    fn is_public(&self, path: &TreePath) -> bool {
+        self.setting.config.folders.is_public(path)
+            || path.parent().as_ref() == Some(&self.linker_path)
+    }
+
+    /// The files that the dynamic linker finds by their names alone, also through links.
+    pub(super) fn public_files(&self) -> BTreeSet<TreePath> {
+        let paths = self.by_path.keys().filter(|path| self.is_public(path));
+        paths.filter_map(|path| Some(self.at((*path).clone())?.file)).collect()
+    }
+
+    /// Adds the folders that links of the set lead to from those in a search path.
+    pub(super) fn through_links(&self, order: Order) -> Order {
+        let behind: Vec<(String, usize)> = order
+            .iter()
+            .filter_map(|(folder, index)| {
+                let path = TreePath::new(folder.as_str()).ok()?;
+                Some((self.behind_links(path)?.as_str().to_owned(), *index))
+            })
+            .collect();
+        let mut order = order;
+        for (folder, index) in behind {
+            order.entry(folder).or_insert(index);
+        }
+        order
+    }
+
+    /// The folder at `path`, with all links resolved.
+    fn behind_links(&self, mut path: TreePath) -> Option<TreePath> {
+        for _ in 0..LINK_LIMIT {
+            let above = std::iter::successors(Some(path.clone()), TreePath::parent);
+            let link = above.into_iter().find_map(|folder| match self.by_path.get(&folder) {
+                Some((_, Node::Link { target })) => Some((folder.resolve_link(target)?, folder)),
+                _ => None,
+            });
+            let Some((target, folder)) = link else { return Some(path) };
+            let rest = path.as_str().strip_prefix(folder.as_str())?.trim_start_matches('/');
+            path = if rest.is_empty() { target } else { target.join(rest).ok()? };
+        }
+        None
+    }
+
+    /// Looks up the library `name` for the file `linked`, whose search path has this order.
+    pub(super) fn find(
+        &self,
+        name: &str,
+        linked: &LinkedFile<'_>,
+        order: &Order,
+        findings: &mut Findings,
+    ) -> LibraryLookup {
+        if let Some(found) = self.in_search_path(order, name) {
+            return LibraryLookup::InSet(found);
+        }
+        let linker_path = self.linker_path.join(name);
+        if let Some(found) = linker_path.ok().and_then(|path| self.at(path)) {
+            return LibraryLookup::InSet(found);
+        }
+        let providers = self.by_name.get(name).map(Vec::as_slice).unwrap_or_default();
+        let public: Vec<_> =
+            providers.iter().filter(|provider| self.is_public(provider.path)).collect();
+        if let Some(found) = self.chosen(linked.portion, name, &public, findings) {
+            return LibraryLookup::InSet(found.library(false, true));
+        }
+        if self.setting.knows_library(name) {
+            return LibraryLookup::Outside;
+        }
+        let all: Vec<_> = providers.iter().collect();
+        match self.chosen(linked.portion, name, &all, findings) {
+            Some(found) => LibraryLookup::InSet(found.library(true, false)),
+            None if self.setting.distribution().is_none() => LibraryLookup::Outside,
+            None => LibraryLookup::Nowhere,
+        }
+    }
+
+    /// The library at `name` in the first folder of a search path that has it.
+    pub(super) fn in_search_path(&self, order: &Order, name: &str) -> Option<SetLibrary> {
+        let places = self.by_file_name.get(file_name(name)).into_iter().flatten();
+        let in_order = places.filter_map(|path| {
+            let folder = path.as_str().strip_suffix(name)?;
+            let folder = if folder.is_empty() { folder } else { folder.strip_suffix('/')? };
+            Some((*order.get(folder)?, *path))
+        });
+        let mut places: Vec<(usize, &TreePath)> = in_order.collect();
+        places.sort();
+        places.into_iter().find_map(|(_, path)| self.at(path.clone()))
+    }
+
+    /// The library at `path`, reached through links of the set.
+    fn at(&self, mut path: TreePath) -> Option<SetLibrary> {
+        let (found_at, is_private) = (path.clone(), !self.is_public(&path));
+        let mut portions = BTreeSet::new();
+        for _ in 0..LINK_LIMIT {
+            let (portion, node) = self.by_path.get(&path)?;
+            portions.insert(*portion);
+            match node {
+                Node::File { .. } => {
+                    let owner = *portion;
+                    let is_reached = true;
+                    return Some(SetLibrary {
+                        portions,
+                        owner,
+                        found_at,
+                        file: path,
+                        is_private,
+                        is_reached,
+                    });
+                }
+                Node::Link { target } => path = path.resolve_link(target)?,
+                Node::Directory { .. } => return None,
+            }
+        }
+        None
+    }
+
+    /// The library that a package with this `import` finds: the one at the same path, or a public one of that
+    /// name.
+    pub(super) fn find_again(&self, import: &Import) -> Option<TreePath> {
+        self.at(import.path.clone()).map(|library| library.file).or_else(|| {
+            let mut named = self.by_name.get(import.library.as_str())?.iter();
+            let found = named.find(|it| *it.path == import.path || self.is_public(it.path))?;
+            Some(found.path.clone())
+        })
+    }
+
+    /// The dynamic section of the library at `path`, if it was read.
+    pub(super) fn linking(&self, path: &TreePath) -> Option<&'a Linking> {
+        self.linkings.get(path).copied()
+    }
+
+    /// Chooses among several libraries called `name`: one of portion `index` itself, or else of the first.
+    fn chosen<'p>(
+        &self,
+        index: usize,
+        name: &str,
+        providers: &[&'p Provider<'a>],
+        findings: &mut Findings,
+    ) -> Option<&'p Provider<'a>> {
+        if let Some(own) = first_of_portion(index, providers) {
+            return Some(own);
+        }
+        let candidates: BTreeSet<usize> = providers.iter().map(|p| p.portion).collect();
+        if candidates.len() > 1 {
+            let names = candidates.iter().filter_map(|&at| self.portions.get(at));
+            let providers = names.map(|portion| portion.family.as_str().into()).collect();
+            findings.add(Finding::LibraryAmbiguous { library: name.into(), providers });
+        }
+        first_of_portion(*candidates.first()?, providers)
+    }
+}
+
+fn first_of_portion<'p, 'a>(
+    index: usize,
+    providers: &[&'p Provider<'a>],
+) -> Option<&'p Provider<'a>> {
+    providers.iter().find(|provider| provider.portion == index).copied()
+}

@@ -1,0 +1,117 @@
+//! `rocm-common`: the files that a set needs once, outside of the prefix.
+//!
+//! It holds the file that adds `<prefix>/lib` (or the configuration's `libdir`) to the dynamic loader's path,
+//! so that programs anywhere find the libraries of the set. Every package with libraries there depends on it.
+//! The file is a configuration file: an administrator who wants another order of libraries keeps it.
+//!
+//! Source: ldconfig(8), and glibc's `elf/ldconfig.c` for the names that it considers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::context;
+use rockpack_core::error::Result;
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::drafts::Draft;
+use crate::links::Link;
+use crate::naming::PackageNames;
+use crate::placed::{Extras, Placed, file_mode};
+use crate::settings::PlanSettings;
+use crate::source::FileSource;
+use rockpack_package::{Format, Formats, RelationKind, Role, Treatment};
+
+/// The folder of the dynamic loader's configuration files.
+const LOADER_FOLDER: &str = "etc/ld.so.conf.d";
+
+/// Adds the package, if the set has libraries in the linker path; their packages then depend on it.
+pub(crate) fn add(setting: &PlanSettings, drafts: &mut Vec<Draft>) -> Result<()> {
+    let names = setting.names.system()?;
+    let mut components = BTreeSet::new();
+    for draft in drafts.iter_mut().filter(|draft| has_linker_libraries(setting, draft)) {
+        draft.links.insert(Link::of_patch(RelationKind::Depends, &names));
+        components.extend(draft.components.iter().cloned());
+    }
+    if components.is_empty() {
+        return Ok(());
+    }
+    let libraries = setting.config.folders.libraries.as_str();
+    let values = context! { prefix => setting.prefix.absolute(), libraries };
+    let description = setting.texts.description("set", &names.deb, values)?;
+    let line = format!("{}/{}\n", setting.prefix.absolute(), setting.config.folders.libraries);
+    let node = Node::File { data: FileSource::Text(line), mode: file_mode(0) };
+    let extras = Extras { outside: loader_files(setting, &names, &node)?, ..Extras::default() };
+    let (section, rpm_group) = ("libs", "System Environment/Libraries");
+    let draft = Draft::new(names, Role::Support, description, section, rpm_group);
+    drafts.push(Draft { components, native: false, is_common: true, extras, ..draft });
+    Ok(())
+}
+
+/// The loader's file in each format, which is named after that format's package.
+fn loader_files(
+    setting: &PlanSettings,
+    names: &PackageNames,
+    node: &Node<FileSource>,
+) -> Result<BTreeMap<TreePath, Placed>> {
+    let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
+    let (deb, rpm) = (deb?, rpm?);
+    Ok(if deb == rpm {
+        BTreeMap::from([(deb, config_file(node, Formats::All))])
+    } else {
+        BTreeMap::from([
+            (deb, config_file(node, Formats::Only(Format::Deb))),
+            (rpm, config_file(node, Formats::Only(Format::Rpm))),
+        ])
+    })
+}
+
+fn config_file(node: &Node<FileSource>, formats: Formats) -> Placed {
+    Placed { node: node.clone(), treatment: Treatment::Config, formats }
+}
+
+/// The loader's file of the package that is called `package`.
+pub(crate) fn loader_file(setting: &PlanSettings, package: &str) -> Result<TreePath> {
+    let name = file_name(package, setting.names.system_order().as_deref());
+    TreePath::new(format!("{LOADER_FOLDER}/{name}"))
+}
+
+/// `rocm.conf` of `rocm-common`. Versions side by side have packages with different names, and so different
+/// files: `rocm-99929998-7.1.conf` of `rocm-common7.1`. If two libraries have the same soname, the loader
+/// takes that of the first file by name, so the newest version sorts first.
+fn file_name(package: &str, order: Option<&str>) -> String {
+    let name = package.replacen("-common", "", 1);
+    let Some(order) = order else {
+        return format!("{name}.conf");
+    };
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (word, version) = name.split_at(start);
+    format!("{}-{order}-{version}.conf", word.trim_end_matches('-'))
+}
+
+/// Whether ldconfig finds a library of the package in the linker path.
+pub(crate) fn has_linker_libraries(setting: &PlanSettings, draft: &Draft) -> bool {
+    let mut files = draft.files.iter().filter(|(path, _)| setting.config.folders.is_public(path));
+    files.any(|(path, node)| is_library(path.name(), node))
+}
+
+/// Whether ldconfig considers a file of that name. It finds the files of development links by another.
+fn is_library<D>(name: &str, node: &Node<D>) -> bool {
+    let is_plain = name.ends_with(".so") && matches!(node, Node::File { .. });
+    let is_versioned = name.contains(".so.") && !matches!(node, Node::Directory { .. });
+    name.starts_with("lib") && (is_plain || is_versioned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_a_file_of_its_own() {
+        for (package, order, file) in [
+            ("rocm-common", None, "rocm.conf"),
+            ("rocm-common7.1", Some("99929998"), "rocm-99929998-7.1.conf"),
+            ("amdrocm-common-asan7.15", Some("99929984"), "amdrocm-asan-99929984-7.15.conf"),
+        ] {
+            assert_eq!(file_name(package, order), file);
+        }
+    }
+}

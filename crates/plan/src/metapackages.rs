@@ -1,0 +1,193 @@
+//! Metapackages: names for sets of packages.
+//!
+//! | scheme's template | in `rocm` | depends on | where |
+//! |---|---|---|---|
+//! | `group` | `rocm-<group>` | every kernel package of the group that users install, and the kernel packages of generic targets and SPIR-V that it needs | one per group |
+//! | `component` | `<family>-all` | a host package and all its kernel packages | families with device code |
+//! | `hosts` | `rocm-hosts` | every host package | the set |
+//! | `all` | `rocm` | every `component`, and the hosts without one | the set |
+//! | `unversioned` | – | the `component` or, without one, the host package | every host and support package |
+//!
+//! A metapackage without a template in the scheme is not made. Kernels of tests are only in their own
+//! `component`, if the scheme has it: users install tests by name.
+
+use std::collections::BTreeMap;
+
+use minijinja::{Value, context};
+use rockpack_core::error::Result;
+
+use crate::config::MetaTemplates;
+use crate::drafts::Draft;
+use crate::links::Link;
+use crate::naming::PackageNames;
+use crate::recombine::Group;
+use crate::settings::PlanSettings;
+use rockpack_package::{RelationKind, Role};
+
+/// Debian's section of metapackages.
+const SECTION: &str = "metapackages";
+
+/// RPM's group of metapackages.
+const RPM_GROUP: &str = "Metapackages";
+
+/// Adds the metapackages of a set.
+pub(crate) fn add(
+    setting: &PlanSettings,
+    all_groups: &[Group],
+    drafts: &mut Vec<Draft>,
+) -> Result<()> {
+    let main: Vec<&Draft> = drafts.iter().filter(|draft| draft.is_main).collect();
+    let mut metas = groups(setting, all_groups, &main)?;
+    let host_metas = host_metas(setting, all_groups, drafts)?;
+    metas.extend(whole_set(setting, &main, &host_metas)?);
+    metas.extend(unversioned(setting, drafts, &host_metas)?);
+    metas.extend(host_metas);
+    drafts.extend(metas);
+    Ok(())
+}
+
+fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
+    let mut metas = Vec::new();
+    let Some(template) = &setting.names.metas().group else {
+        return Ok(metas);
+    };
+    for group in groups {
+        let members: Vec<&Draft> =
+            main.iter().filter(|draft| draft.serves(&group.name)).copied().collect();
+        if members.is_empty() {
+            continue;
+        }
+        let archs: Vec<&str> = group.archs.iter().map(|arch| arch.as_str()).collect();
+        let values = context! {
+            group => &group.name,
+            display_name => &group.display_name,
+            archs => archs.join(", "),
+        };
+        let names = setting.names.group_meta(template, &group.name)?;
+        let about = About { names, template: "group", values };
+        metas.push(meta(setting, about, members.iter().map(|draft| &draft.names))?);
+    }
+    Ok(metas)
+}
+
+/// Makes one metapackage per host package with device code, and per support package if the scheme wants it.
+pub(crate) fn host_metas(
+    setting: &PlanSettings,
+    all_groups: &[Group],
+    drafts: &[Draft],
+) -> Result<Vec<Draft>> {
+    let MetaTemplates { component: template, every_component, .. } = setting.names.metas();
+    let Some(template) = template else {
+        return Ok(Vec::new());
+    };
+    let mut by_stem: BTreeMap<&PackageNames, Vec<&Draft>> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.is_main || *every_component) {
+        by_stem.entry(&draft.stem).or_default().push(draft);
+    }
+    let mut metas = Vec::new();
+    for (stem, members) in by_stem {
+        let groups: Vec<&str> = all_groups
+            .iter()
+            .filter(|group| {
+                members.iter().any(|draft| draft.role.group() == Some(group.name.as_str()))
+            })
+            .map(|group| group.display_name.as_str())
+            .collect();
+        let host = members.iter().find(|draft| draft.is_base());
+        let (Some(host), false) = (host, groups.is_empty()) else {
+            continue;
+        };
+        let values = context! {
+            name => setting.names.short(&host.family),
+            host => &host.names.deb,
+            groups => groups.join(", "),
+        };
+        let names = setting.names.meta(template, stem)?;
+        // A package that is not called a host package already has the name.
+        if names == host.names {
+            continue;
+        }
+        let about = About { names, template: "component", values };
+        let mut draft = meta(setting, about, members.iter().map(|draft| &draft.names))?;
+        draft.stem = stem.clone();
+        draft.family = host.family.clone();
+        draft.components = members.iter().flat_map(|d| d.components.iter().cloned()).collect();
+        metas.push(draft);
+    }
+    Ok(metas)
+}
+
+/// Makes the metapackages of all hosts and of the whole set.
+fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
+    let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
+    let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
+    let mut metas = Vec::new();
+    if hosts.is_empty() {
+        return Ok(metas);
+    }
+    if let Some(template) = of_hosts {
+        let names = setting.names.set_meta(template)?;
+        let about = About { names, template: "hosts", values: context! {} };
+        metas.push(meta(setting, about, hosts.iter().map(|host| &host.names))?);
+    }
+    if let Some(template) = all {
+        let names = setting.names.set_meta(template)?;
+        let about = About { names, template: "all", values: context! {} };
+        let members = hosts.iter().map(|host| whole(host, host_metas));
+        metas.push(meta(setting, about, members)?);
+    }
+    Ok(metas)
+}
+
+/// Makes a package with an unversioned name for each package with a versioned one.
+pub(crate) fn unversioned(
+    setting: &PlanSettings,
+    drafts: &[Draft],
+    host_metas: &[Draft],
+) -> Result<Vec<Draft>> {
+    let Some(template) = &setting.names.metas().unversioned else {
+        return Ok(Vec::new());
+    };
+    let mut metas = Vec::new();
+    for draft in drafts.iter().filter(|draft| draft.is_base()) {
+        let names = setting.names.meta(template, &draft.stem)?;
+        let versioned = whole(draft, host_metas);
+        let values = context! {
+            name => setting.names.short(&draft.family),
+            versioned => &versioned.deb,
+        };
+        let about = About { names, template: "unversioned", values };
+        let mut made = meta(setting, about, std::iter::once(versioned))?;
+        made.stem = draft.stem.clone();
+        made.family = draft.family.clone();
+        made.components = draft.components.clone();
+        metas.push(made);
+    }
+    Ok(metas)
+}
+
+/// The package that installs everything of a host package's stem: its metapackage, or else itself.
+fn whole<'a>(host: &'a Draft, host_metas: &'a [Draft]) -> &'a PackageNames {
+    let meta = host_metas.iter().find(|meta| meta.stem == host.stem);
+    meta.map_or(&host.names, |meta| &meta.names)
+}
+
+pub(crate) struct About<'a> {
+    pub names: PackageNames,
+    pub template: &'a str,
+    pub values: Value,
+}
+
+/// A metapackage of `members`.
+pub(crate) fn meta<'a>(
+    setting: &PlanSettings,
+    about: About<'_>,
+    members: impl Iterator<Item = &'a PackageNames>,
+) -> Result<Draft> {
+    let About { names, template, values } = about;
+    let description = setting.texts.description(template, &names.deb, values)?;
+    let links = members.map(|names| Link::of_patch(RelationKind::Depends, names));
+    // The packages that it depends on are for one processor, so it cannot be installed on another.
+    let draft = Draft::new(names, Role::Meta, description, SECTION, RPM_GROUP);
+    Ok(Draft { links: links.collect(), ..draft })
+}

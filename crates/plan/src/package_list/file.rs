@@ -1,0 +1,381 @@
+//! TheRock's package list, `package.json`: the parts of artifacts that each package takes, its texts, and its
+//! dependencies.
+//!
+//! Unknown keys are findings: the file belongs to another project, which may add keys. Wrong types, words,
+//! names and components, and duplicate names of entries, are errors with their line and column.
+//! `Disable_DWZ`, `Disable_RPM_STRIP`, `Disable_DEB_STRIP` and `Disable_Debug_Package` turn off steps that
+//! rockpack never does, so they are ignored.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rockpack_core::error::{Error, Faults, Result};
+use serde_json::Value;
+
+use super::schema::{ArtifactSchema, EntrySchema};
+use crate::config::{ConfigDocument, Syntax, is_address, is_small_or_digit, read_text};
+use crate::drafts::Says;
+use crate::naming::PackageNames;
+use rockpack_report::{Finding, Findings, IgnoredClaim};
+use rockpack_split::input::artifact::ComponentKind;
+
+/// Hint for a list that does not have the schema.
+const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/package.json";
+
+/// Ending of the names of development packages in the list.
+const DEVEL: &str = "-devel";
+
+/// Ending of Debian's names of development packages.
+const DEV: &str = "-dev";
+
+/// A checked list.
+#[derive(Debug, Clone)]
+pub struct PackageList {
+    /// Entries in file order, without those that are disabled.
+    pub entries: Vec<PackageListEntry>,
+    /// Findings about the list.
+    pub findings: Findings,
+    document: ConfigDocument,
+}
+
+/// An entry of the list.
+#[derive(Debug, Clone)]
+pub struct PackageListEntry {
+    /// Index of the entry in the file.
+    pub index: usize,
+    /// Name of the package, e.g. `amdrocm-blas`.
+    pub name: String,
+    /// Whether it has no files.
+    pub is_meta: bool,
+    /// Whether a metapackage has one for each target.
+    pub per_target: bool,
+    /// Whether it is for one processor; `None` if the entry does not say, so that its content decides.
+    pub native: Option<bool>,
+    /// The parts of artifacts that it takes.
+    pub takes: Vec<TakenPart>,
+    /// Relations by key, e.g. `DEBDepends`.
+    pub relations: BTreeMap<&'static str, Vec<String>>,
+    /// Texts of the package that replace those for all packages.
+    pub(super) says: Says,
+    /// Summary of one line.
+    pub summary: Option<String>,
+    /// Longer description.
+    pub description: Option<String>,
+    /// Debian's section.
+    pub section: Option<String>,
+    /// RPM's group.
+    pub group: Option<String>,
+}
+
+/// A part of an artifact that an entry takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenPart {
+    /// Name of the artifact, e.g. `blas`.
+    pub artifact: String,
+    /// One or several consecutive names of a stage prefix, e.g. `rocBLAS`, in any case.
+    pub subdir: String,
+    /// Component kinds that the part takes.
+    pub kinds: Vec<ComponentKind>,
+    /// Position in the file: the indexes of artifact and subdirectory.
+    place: [usize; 2],
+}
+
+impl TakenPart {
+    /// Whether it takes from this kind of this artifact.
+    pub fn is_of(&self, artifact: &str, kind: ComponentKind) -> bool {
+        self.artifact == artifact && self.kinds.contains(&kind)
+    }
+
+    /// Whether the names of `subdir` follow each other in the path of a stage prefix.
+    pub fn fits(&self, prefix: &str) -> bool {
+        let prefix = prefix.to_lowercase();
+        let subdir = self.subdir.to_lowercase();
+        let wanted: Vec<&str> = subdir.split('/').filter(|part| !part.is_empty()).collect();
+        let parts: Vec<&str> = prefix.split('/').collect();
+        parts.windows(wanted.len()).any(|window| window == wanted)
+    }
+}
+
+impl PackageListEntry {
+    /// The family whose development package it is; such a package is not split into host and kernels.
+    pub fn devel_of(&self) -> Option<&str> {
+        self.name.strip_suffix(DEVEL)
+    }
+
+    /// The stem of its packages, including metapackages.
+    pub(super) fn stem(&self) -> PackageNames {
+        PackageNames { deb: deb_name(&self.name), rpm: self.name.clone() }
+    }
+
+    /// Relations of `key`, e.g. `DEBDepends`.
+    pub fn relations(&self, key: &str) -> &[String] {
+        self.relations.get(key).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Debian's name for a package: `-dev` for `-devel`.
+pub fn deb_name(name: &str) -> String {
+    match name.strip_suffix(DEVEL) {
+        Some(rest) => format!("{rest}{DEV}"),
+        None => name.to_owned(),
+    }
+}
+
+impl PackageList {
+    /// Reads the list at `path`.
+    pub fn open(path: &Path) -> Result<Self> {
+        let text = read_text(path, "list of packages")?;
+        Self::read(ConfigDocument::new(Some(path.to_path_buf()), text, Syntax::Json))
+    }
+
+    /// Reads a list from text.
+    pub fn parse(text: &str) -> Result<Self> {
+        Self::read(ConfigDocument::new(None, text.to_owned(), Syntax::Json))
+    }
+
+    fn read(document: ConfigDocument) -> Result<Self> {
+        let schema: Vec<EntrySchema> = document.decode(SCHEMA_HINT)?;
+        let mut checker = Checker::new(&document);
+        let mut entries: Vec<PackageListEntry> = Vec::new();
+        let mut names = BTreeMap::new();
+        for (index, entry) in schema.into_iter().enumerate() {
+            if let Some(first) = names.insert(entry.package.clone(), index) {
+                let message = format!("{} is the name of entry {first}, too", entry.package);
+                checker.fault(index, &["Package"], message);
+            }
+            let enabled = !entry.disable_packaging.0;
+            let entry = checker.entry(index, entry);
+            entries.extend(enabled.then_some(entry));
+        }
+        let Checker { faults, findings, .. } = checker;
+        findings.explain(faults.finish())?;
+        Ok(Self { entries, findings, document })
+    }
+
+    /// The entry called `name`, by the name of either format.
+    pub fn find(&self, name: &str) -> Option<(usize, &PackageListEntry)> {
+        let mut entries = self.entries.iter().enumerate();
+        entries.find(|(_, entry)| entry.stem().has(name))
+    }
+
+    /// An error about the value at `keys` of an entry.
+    pub fn fault(
+        &self,
+        entry: &PackageListEntry,
+        keys: &[&str],
+        message: impl Into<String>,
+    ) -> Error {
+        self.document.fault(&keys_of(&entry.index.to_string(), keys), message)
+    }
+
+    /// Adds the position of the value at `keys` of an entry to `error`.
+    pub fn located(&self, entry: &PackageListEntry, keys: &[&str], error: &Error) -> Error {
+        self.document.located(&keys_of(&entry.index.to_string(), keys), error)
+    }
+
+    /// An error about a part that an entry takes.
+    pub fn fault_of_part(
+        &self,
+        entry: &PackageListEntry,
+        part: &TakenPart,
+        message: impl Into<String>,
+    ) -> Error {
+        let [artifact, subdir] = part.place.map(|index| index.to_string());
+        let keys = ["Artifactory", &artifact, "Artifact_Subdir", &subdir, "Name"];
+        self.fault(entry, &keys, message)
+    }
+}
+
+/// The keys of the value at `keys` of the entry at `index`.
+fn keys_of<'a>(index: &'a str, keys: &[&'a str]) -> Vec<&'a str> {
+    [&[index], keys].concat()
+}
+
+/// Keys that turn off steps that rockpack never does.
+const NEVER_DONE: [&str; 4] =
+    ["Disable_DWZ", "Disable_RPM_STRIP", "Disable_DEB_STRIP", "Disable_Debug_Package"];
+
+struct Checker<'a> {
+    document: &'a ConfigDocument,
+    faults: Faults,
+    findings: Findings,
+}
+
+impl<'a> Checker<'a> {
+    fn new(document: &'a ConfigDocument) -> Self {
+        Self { document, faults: Faults::default(), findings: Findings::default() }
+    }
+
+    fn fault(&mut self, index: usize, keys: &[&str], message: String) {
+        let index = index.to_string();
+        self.faults.add(self.document.fault(&keys_of(&index, keys), message));
+    }
+
+    fn entry(&mut self, index: usize, entry: EntrySchema) -> PackageListEntry {
+        let name = entry.package.clone();
+        self.unknown(&name, "", &entry.others);
+        let is_plain = name.chars().all(|c| is_small_or_digit(c) || "-.".contains(c));
+        if name.len() < 2 || !is_plain || name.starts_with(['-', '.']) {
+            let message = format!("`{name}` is no package name of small letters, digits and `-`");
+            self.fault(index, &["Package"], message);
+        }
+        self.single_lines(index, &entry);
+        self.ignored(&name, &entry);
+        let native = self.native(index, &entry);
+        let takes = self.takes(index, &name, entry.artifactory.unwrap_or_default());
+        if entry.metapackage.0 && !takes.is_empty() {
+            self.fault(index, &["Artifactory"], "a metapackage takes no artifacts".to_owned());
+        }
+        let relations = [
+            ("DEBDepends", entry.deb_depends),
+            ("RPMRequires", entry.rpm_requires),
+            ("DEBRecommends", entry.deb_recommends),
+            ("RPMRecommends", entry.rpm_recommends),
+            ("DEBSuggests", entry.deb_suggests),
+            ("RPMSuggests", entry.rpm_suggests),
+            ("Provides", entry.provides),
+            ("Replaces", entry.replaces),
+            ("Conflicts", entry.conflicts),
+            ("Obsoletes", entry.obsoletes),
+        ];
+        PackageListEntry {
+            index,
+            name,
+            is_meta: entry.metapackage.0,
+            per_target: entry.gfxarch.0,
+            native,
+            takes,
+            relations: relations.into_iter().filter_map(|(key, l)| Some((key, l?))).collect(),
+            says: Says {
+                maintainer: said(entry.maintainer),
+                vendor: said(entry.vendor),
+                homepage: said(entry.homepage),
+                license: said(entry.license),
+                copyright: None,
+                priority: said(entry.priority),
+            },
+            summary: said(entry.description_short),
+            description: said(entry.description_long),
+            section: said(entry.section),
+            group: said(entry.group),
+        }
+    }
+
+    fn unknown(&mut self, name: &str, place: &str, others: &BTreeMap<String, Value>) {
+        let is_never_done = |key: &str| NEVER_DONE.iter().any(|it| it.eq_ignore_ascii_case(key));
+        for key in others.keys().filter(|key| !place.is_empty() || !is_never_done(key)) {
+            let (entry, key) = (name.to_owned(), format!("{place}{key}"));
+            self.findings.add(Finding::ListKeyUnknown { entry, key });
+        }
+    }
+
+    /// Notes the claims of an entry that no package follows.
+    fn ignored(&mut self, name: &str, entry: &EntrySchema) {
+        if entry.disable_packaging.0 {
+            return;
+        }
+        if entry.version.as_ref().is_some_and(|version| !version.trim().is_empty()) {
+            self.note_ignored(name, IgnoredClaim::Version);
+        }
+        if entry.postinstall.0 {
+            self.note_ignored(name, IgnoredClaim::Postinstall);
+        }
+        if entry.artifact.is_some() || entry.kinds.is_some() {
+            self.note_ignored(name, IgnoredClaim::OutsideArtifactory);
+        }
+    }
+
+    fn note_ignored(&mut self, name: &str, claim: IgnoredClaim) {
+        self.findings.add(Finding::ListClaimIgnored { entry: name.to_owned(), claim });
+    }
+
+    fn native(&mut self, index: usize, entry: &EntrySchema) -> Option<bool> {
+        let (deb, rpm) = (entry.architecture.as_deref(), entry.build_arch.as_deref());
+        let deb = self.is_native(index, "Architecture", deb, ["amd64", "all"]);
+        let rpm = self.is_native(index, "BuildArch", rpm, ["x86_64", "noarch"]);
+        if let (Some(deb), Some(rpm)) = (deb, rpm)
+            && deb != rpm
+        {
+            let message = "means another processor than `Architecture` does".to_owned();
+            self.fault(index, &["BuildArch"], message);
+        }
+        deb.or(rpm)
+    }
+
+    /// Whether `processor` is the `native` one; `None` without any, or after noting that it is unknown.
+    fn is_native(
+        &mut self,
+        index: usize,
+        key: &str,
+        processor: Option<&str>,
+        [native, all]: [&str; 2],
+    ) -> Option<bool> {
+        match processor? {
+            text if text == native => Some(true),
+            text if text == all => Some(false),
+            other => {
+                let message = format!("`{other}` is neither {native} nor {all}");
+                self.fault(index, &[key], message);
+                None
+            }
+        }
+    }
+
+    fn single_lines(&mut self, index: usize, entry: &EntrySchema) {
+        let fields = [
+            ("Maintainer", &entry.maintainer),
+            ("Description_Short", &entry.description_short),
+            ("Section", &entry.section),
+            ("Priority", &entry.priority),
+            ("Group", &entry.group),
+            ("License", &entry.license),
+            ("Vendor", &entry.vendor),
+            ("Homepage", &entry.homepage),
+        ];
+        for (key, value) in fields {
+            if value.as_ref().is_some_and(|text| text.trim().contains(char::is_control)) {
+                self.fault(index, &[key], "has to be one line of text".to_owned());
+            }
+        }
+        if let Some(maintainer) = said(entry.maintainer.clone())
+            && !is_address(&maintainer)
+        {
+            self.fault(index, &["Maintainer"], "is no name with an address".to_owned());
+        }
+    }
+
+    fn takes(&mut self, index: usize, name: &str, schema: Vec<ArtifactSchema>) -> Vec<TakenPart> {
+        let mut takes = Vec::new();
+        for (at, artifact) in schema.into_iter().enumerate() {
+            self.unknown(name, "Artifactory.", &artifact.others);
+            for (sub, subdir) in artifact.subdirs.into_iter().enumerate() {
+                self.unknown(name, "Artifact_Subdir.", &subdir.others);
+                let place = [at, sub];
+                let (at, sub) = (at.to_string(), sub.to_string());
+                let keys = ["Artifactory", &at, "Artifact_Subdir", &sub];
+                if subdir.name.trim_matches('/').is_empty() {
+                    let message = "names no part of a stage prefix".to_owned();
+                    self.fault(index, &[keys[0], keys[1], keys[2], keys[3], "Name"], message);
+                }
+                let mut kinds = Vec::new();
+                for (index_of, text) in subdir.kinds.iter().enumerate() {
+                    let index_of = index_of.to_string();
+                    let keys = [keys[0], keys[1], keys[2], keys[3], "Components", &index_of];
+                    match text.parse::<ComponentKind>() {
+                        Ok(kind) => kinds.push(kind),
+                        Err(error) => self.fault(index, &keys, error.message().to_owned()),
+                    }
+                }
+                let artifact = artifact.artifact.clone();
+                takes.push(TakenPart { artifact, subdir: subdir.name, kinds, place });
+            }
+        }
+        takes
+    }
+}
+
+/// A text that is not empty.
+fn said(text: Option<String>) -> Option<String> {
+    let text = text?.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,209 @@
+//! Completes the packages of a package list: adds its metapackages, and the texts of its entries.
+
+use minijinja::context;
+use rockpack_core::error::Result;
+
+use super::file::PackageListEntry;
+use super::owners::PackageListOwners;
+use super::relations::{Dependent, EntryOutcome, Resolver};
+use crate::config::SUMMARY_LIMIT;
+use crate::contents::portion::Portion;
+use crate::drafts::Draft;
+use crate::links::Link;
+use crate::metapackages::{self, About};
+use crate::naming::PackageNames;
+use crate::recombine::Group;
+use crate::settings::PlanSettings;
+use crate::texts::Description;
+use rockpack_package::{RelationKind, Role};
+use rockpack_report::{Finding, Findings, IgnoredClaim};
+
+impl PackageListOwners<'_> {
+    /// Completes the packages with files, which were made of `portions`, and adds the metapackages.
+    pub(crate) fn complete(
+        &self,
+        setting: &PlanSettings,
+        groups: &[Group],
+        portions: &[Portion<'_>],
+        drafts: &mut Vec<Draft>,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        self.note(portions, findings);
+        let list = self.list;
+        let host_metas = metapackages::host_metas(setting, groups, drafts)?;
+        let unversioned = metapackages::unversioned(setting, drafts, &host_metas)?;
+        drafts.extend(host_metas);
+        let mut resolver = Resolver::new(setting, list, groups, drafts);
+        drafts.extend(unversioned);
+        for (index, entry) in list.entries.iter().enumerate() {
+            match resolver.made.get(index).cloned() {
+                Some(EntryOutcome::Meta { groups }) => {
+                    let of_groups: Vec<usize> = groups.into_iter().collect();
+                    drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
+                }
+                Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
+                    for draft in of(entry, drafts) {
+                        depend(&mut resolver, entry, draft)?;
+                    }
+                }
+                Some(EntryOutcome::Nothing) if entry.is_meta => {
+                    let entry = entry.name.clone();
+                    findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
+                }
+                _ => {}
+            }
+            replace(&resolver, entry, drafts)?;
+            for draft in of(entry, drafts) {
+                let group = resolver.group_of(entry, &draft.names)?;
+                say(entry, group, draft, findings);
+            }
+        }
+        resolver.report(findings);
+        Ok(())
+    }
+}
+
+/// The drafts of an entry.
+fn of<'d>(
+    entry: &PackageListEntry,
+    drafts: &'d mut [Draft],
+) -> impl Iterator<Item = &'d mut Draft> {
+    let stem = entry.stem();
+    drafts.iter_mut().filter(move |draft| draft.stem == stem)
+}
+
+fn depend<'a>(
+    resolver: &mut Resolver<'a>,
+    entry: &'a PackageListEntry,
+    draft: &mut Draft,
+) -> Result<()> {
+    let dependent = match &draft.role {
+        Role::Host | Role::Support => Dependent::Host,
+        Role::Kernels { group, .. } => {
+            match resolver.groups.iter().position(|known| known.name == *group) {
+                Some(group) => Dependent::Kernels(group),
+                None => return Ok(()),
+            }
+        }
+        Role::KernelsCommon { .. } | Role::Meta => return Ok(()),
+    };
+    resolver.depend(entry, dependent, draft)
+}
+
+/// Adds the entry's replacements to its unversioned package, or to the main one if the scheme has no
+/// unversioned name.
+fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draft]) -> Result<()> {
+    let names = &resolver.setting.names;
+    let wanted = match &names.metas().unversioned {
+        Some(template) => names.meta(template, &entry.stem())?,
+        None => names.package(&entry.stem())?,
+    };
+    match of(entry, drafts).find(|draft| draft.names == wanted) {
+        Some(draft) => resolver.replace(entry, draft),
+        None => Ok(()),
+    }
+}
+
+/// Makes the metapackages of an entry: one for each group, one for all of these, one without a version.
+fn metapackages<'a>(
+    resolver: &mut Resolver<'a>,
+    entry: &'a PackageListEntry,
+    of_groups: &[usize],
+) -> Result<Vec<Draft>> {
+    let naming = &resolver.setting.names;
+    let stem = entry.stem();
+    let mut made = Vec::new();
+    let versioned = naming.package(&stem)?;
+    for group in of_groups {
+        let names = resolver.of_group(entry, *group)?;
+        let mut draft = meta(resolver.setting, entry, names)?;
+        resolver.depend(entry, Dependent::MetaOf(*group), &mut draft)?;
+        made.push(draft);
+    }
+    let mut all = meta(resolver.setting, entry, versioned.clone())?;
+    if made.is_empty() {
+        resolver.depend(entry, Dependent::Meta, &mut all)?
+    } else {
+        let names = made.iter().map(|draft| &draft.names);
+        all.links.extend(names.map(|names| Link::of_patch(RelationKind::Depends, names)));
+    }
+    made.push(all);
+    if let Some(template) = &naming.metas().unversioned {
+        let mut draft = meta(resolver.setting, entry, naming.meta(template, &stem)?)?;
+        draft.links.insert(Link::of_patch(RelationKind::Depends, &versioned));
+        made.push(draft);
+    }
+    Ok(made)
+}
+
+fn meta(setting: &PlanSettings, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
+    let values = context! { name => setting.names.short(&entry.name) };
+    let about = About { names, template: "listed", values };
+    let mut draft = metapackages::meta(setting, about, std::iter::empty())?;
+    draft.stem = entry.stem();
+    draft.family.clone_from(&entry.name);
+    Ok(draft)
+}
+
+/// Puts the texts and properties of an entry into a draft of it.
+fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, findings: &mut Findings) {
+    draft.says = entry.says.clone();
+    if let Some(section) = &entry.section {
+        draft.section.clone_from(section);
+    }
+    if let Some(group) = &entry.group {
+        draft.rpm_group.clone_from(group);
+    }
+    match (&draft.role, entry.native) {
+        (Role::Meta, Some(native)) => draft.native = native,
+        (Role::Host | Role::Support, Some(true)) => draft.native = true,
+        (Role::Host | Role::Support, Some(false)) if draft.native => {
+            let (entry, claim) = (entry.name.clone(), IgnoredClaim::EveryProcessor);
+            findings.add(Finding::ListClaimIgnored { entry, claim });
+        }
+        _ => {}
+    }
+    describe(entry, group, draft);
+}
+
+fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
+    let mut paragraphs = Vec::new();
+    let own = entry.is_meta.then_some(&draft.description.summary);
+    let summary = entry.summary.as_ref().or(own).cloned();
+    if let Some(summary) = summary {
+        let whole = match group {
+            Some(group) => format!("{summary} ({group})"),
+            None => summary,
+        };
+        let cut = shortened(&whole);
+        if cut != whole {
+            paragraphs.push(whole);
+        }
+        draft.description.summary = cut;
+    }
+    let long = entry
+        .description
+        .iter()
+        .flat_map(|text| text.split("\n\n"))
+        .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    paragraphs.extend(long.filter(|text| !text.is_empty()));
+    paragraphs.append(&mut draft.description.paragraphs);
+    let summary = std::mem::take(&mut draft.description.summary);
+    draft.description = Description { summary, paragraphs };
+}
+
+/// The leading words of `text` that fit into a summary.
+fn shortened(text: &str) -> String {
+    let mut summary = String::new();
+    for word in text.split_whitespace() {
+        let length = summary.chars().count() + usize::from(!summary.is_empty());
+        if length + word.chars().count() > SUMMARY_LIMIT {
+            break;
+        }
+        if !summary.is_empty() {
+            summary.push(' ');
+        }
+        summary.push_str(word);
+    }
+    if summary.is_empty() { text.chars().take(SUMMARY_LIMIT).collect() } else { summary }
+}

@@ -1,0 +1,404 @@
+//! Translates the dependencies of a package list into package names of the set.
+//!
+//! An entry names others by the names in the list. The meaning depends on the kind of the dependent:
+//!
+//! | depends on | a package without device code | one with device code | a metapackage | one per target |
+//! |---|---|---|---|---|
+//! | host package | it | its host package | it | all of it |
+//! | kernel package for a target | – | its kernels for the target | – | it for the target |
+//! | metapackage | it | all of it | it | all of it |
+//! | metapackage for a target | it | its kernels for the target, or its host | it | it for the target |
+//!
+//! Dependencies within the set are like those between families. Names that begin with the vendor but belong
+//! to no package of the set are findings: a package that depends on them could never be installed. All other
+//! names are external and taken unchanged.
+
+use std::collections::BTreeSet;
+
+use rockpack_core::error::Result;
+
+use super::file::{PackageList, PackageListEntry, deb_name};
+use crate::drafts::Draft;
+use crate::links::Link;
+use crate::naming::PackageNames;
+use crate::recombine::Group;
+use crate::relations;
+use crate::settings::PlanSettings;
+use rockpack_package::{Format, Relation, RelationKind, Role};
+use rockpack_report::{Finding, Findings};
+
+/// The packages that were made for an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EntryOutcome {
+    /// No package.
+    Nothing,
+    /// One package.
+    Whole(PackageNames),
+    /// A host package, kernel packages, and a metapackage of these if the scheme has one.
+    Split {
+        host: PackageNames,
+        all: Option<PackageNames>,
+        groups: BTreeSet<usize>,
+        /// Kernel packages of generic targets and SPIR-V, each with the groups that need it.
+        fallbacks: Vec<(PackageNames, BTreeSet<String>)>,
+    },
+    /// A metapackage, with one for each of some groups.
+    Meta { groups: BTreeSet<usize> },
+}
+
+/// The kind of package that depends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dependent {
+    Host,
+    Kernels(usize),
+    Meta,
+    MetaOf(usize),
+}
+
+/// Finds the packages of the set for names in the list.
+pub(crate) struct Resolver<'a> {
+    pub setting: &'a PlanSettings,
+    pub list: &'a PackageList,
+    pub groups: &'a [Group],
+    /// Outcomes by index of the entry in the list.
+    pub made: Vec<EntryOutcome>,
+    missing: BTreeSet<(String, String)>,
+}
+
+/// The keys of dependencies, by format.
+pub(crate) const DEPENDS: [(&str, Format); 2] =
+    [("DEBDepends", Format::Deb), ("RPMRequires", Format::Rpm)];
+
+/// The keys of weaker dependencies.
+const WEAK: [(&str, Format, RelationKind); 4] = [
+    ("DEBRecommends", Format::Deb, RelationKind::Recommends),
+    ("RPMRecommends", Format::Rpm, RelationKind::Recommends),
+    ("DEBSuggests", Format::Deb, RelationKind::Suggests),
+    ("RPMSuggests", Format::Rpm, RelationKind::Suggests),
+];
+
+/// The keys for packages that an entry replaces.
+const REPLACES: [(&str, Format, RelationKind); 6] = [
+    ("Provides", Format::Deb, RelationKind::Provides),
+    ("Provides", Format::Rpm, RelationKind::Provides),
+    ("Replaces", Format::Deb, RelationKind::Replaces),
+    ("Conflicts", Format::Deb, RelationKind::Conflicts),
+    ("Conflicts", Format::Rpm, RelationKind::Conflicts),
+    ("Obsoletes", Format::Rpm, RelationKind::Obsoletes),
+];
+
+/// A parsed relation of the list.
+struct Text<'a> {
+    entry: &'a PackageListEntry,
+    key: &'static str,
+    index: usize,
+    format: Format,
+    kind: RelationKind,
+    text: &'a str,
+}
+
+impl<'a> Resolver<'a> {
+    /// Resolves the entries of a list whose packages with files are `drafts`, including metapackages of
+    /// single hosts. Metapackages of the list that lead to nothing are not made.
+    pub fn new(
+        setting: &'a PlanSettings,
+        list: &'a PackageList,
+        groups: &'a [Group],
+        drafts: &[Draft],
+    ) -> Self {
+        let made = list.entries.iter().map(|entry| made_of(entry, groups, drafts)).collect();
+        let mut resolver = Self { setting, list, groups, made, missing: BTreeSet::new() };
+        while resolver.revive() {}
+        resolver
+    }
+
+    /// Marks metapackages as made if they lead to a made entry; returns whether any were added.
+    fn revive(&mut self) -> bool {
+        let mut changed = false;
+        for (index, entry) in self.list.entries.iter().enumerate().filter(|(_, e)| e.is_meta) {
+            let members = self.members(entry);
+            let alive = members.iter().any(|at| self.made.get(*at) != Some(&EntryOutcome::Nothing));
+            let groups: BTreeSet<usize> = members
+                .iter()
+                .filter(|_| entry.per_target)
+                .filter_map(|at| self.made.get(*at))
+                .flat_map(groups_of)
+                .collect();
+            let now = if alive { EntryOutcome::Meta { groups } } else { EntryOutcome::Nothing };
+            if let Some(before) = self.made.get_mut(index)
+                && *before != now
+            {
+                *before = now;
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// The entries that `entry` depends on in any format.
+    fn members(&self, entry: &PackageListEntry) -> BTreeSet<usize> {
+        let texts = DEPENDS.iter().flat_map(|(key, _)| entry.relations(key));
+        let names = texts.flat_map(|text| text.split('|')).filter_map(first_word);
+        names.filter_map(|name| Some(self.list.find(name)?.0)).collect()
+    }
+
+    /// The packages of the entry at `index` that `dependent` needs.
+    fn packages(&self, index: usize, dependent: Dependent) -> Result<Vec<PackageNames>> {
+        let (Some(entry), Some(made)) = (self.list.entries.get(index), self.made.get(index)) else {
+            return Ok(Vec::new());
+        };
+        match (made, dependent) {
+            (EntryOutcome::Nothing, _) => Ok(Vec::new()),
+            (_, Dependent::Kernels(group)) => self.only_of_group(entry, made, group),
+            (EntryOutcome::Whole(names), _) => Ok(vec![names.clone()]),
+            (EntryOutcome::Split { host, .. }, Dependent::Host) => Ok(vec![host.clone()]),
+            (EntryOutcome::Split { host, all, groups, .. }, Dependent::Meta) => match all {
+                Some(all) => Ok(vec![all.clone()]),
+                None => {
+                    let kernels = groups.iter().map(|group| self.of_group(entry, *group));
+                    std::iter::once(Ok(host.clone())).chain(kernels).collect()
+                }
+            },
+            (EntryOutcome::Split { host, groups, fallbacks, .. }, Dependent::MetaOf(group)) => {
+                if groups.contains(&group) {
+                    Ok(vec![self.of_group(entry, group)?])
+                } else {
+                    let group = self.groups.get(group).map_or("", |group| group.name.as_str());
+                    let needed = fallbacks.iter().filter(|(_, groups)| groups.contains(group));
+                    let kernels = needed.map(|(names, _)| names);
+                    Ok(std::iter::once(host).chain(kernels).cloned().collect())
+                }
+            }
+            (EntryOutcome::Meta { groups }, Dependent::MetaOf(group)) if !groups.is_empty() => {
+                self.only_of_group(entry, made, group)
+            }
+            (EntryOutcome::Meta { .. }, _) => Ok(vec![self.setting.names.package(&entry.stem())?]),
+        }
+    }
+
+    /// The entry's package for one group, if `made` has the group.
+    fn only_of_group(
+        &self,
+        entry: &PackageListEntry,
+        made: &EntryOutcome,
+        group: usize,
+    ) -> Result<Vec<PackageNames>> {
+        let known = groups_of(made).find(|known| *known == group);
+        known.into_iter().map(|group| self.of_group(entry, group)).collect()
+    }
+
+    /// The name of an entry's package for one group.
+    pub fn of_group(&self, entry: &PackageListEntry, group: usize) -> Result<PackageNames> {
+        let group = self.groups.get(group).map_or("", |group| group.name.as_str());
+        self.setting.names.kernels(&entry.stem(), group)
+    }
+
+    /// The group that `names` of an entry's package are for.
+    pub fn group_of(
+        &self,
+        entry: &PackageListEntry,
+        names: &PackageNames,
+    ) -> Result<Option<&'a str>> {
+        for (index, group) in self.groups.iter().enumerate() {
+            if self.of_group(entry, index)? == *names {
+                return Ok(Some(&group.name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Adds the dependencies, recommendations and suggestions of `entry` to a draft of it.
+    pub fn depend(
+        &mut self,
+        entry: &'a PackageListEntry,
+        dependent: Dependent,
+        draft: &mut Draft,
+    ) -> Result<()> {
+        for (key, format) in DEPENDS {
+            let kind = RelationKind::Depends;
+            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
+        }
+        without_bare(draft);
+        if matches!(dependent, Dependent::Kernels(_)) {
+            return Ok(());
+        }
+        for (key, format, kind) in WEAK {
+            draft.relations.extend(self.relations(entry, key, format, kind, dependent)?);
+        }
+        Ok(())
+    }
+
+    /// Adds the names of other packages that `entry` provides, replaces and conflicts with.
+    pub fn replace(&self, entry: &PackageListEntry, draft: &mut Draft) -> Result<()> {
+        let wanted = REPLACES.iter().filter(|(_, format, _)| self.setting.formats.contains(format));
+        for &(key, format, kind) in wanted {
+            for (index, text) in entry.relations(key).iter().enumerate() {
+                let name = match format {
+                    Format::Deb => deb_name(text),
+                    Format::Rpm => text.clone(),
+                };
+                let text = Text { entry, key, index, format, kind, text: &name };
+                draft.relations.push((format, self.parse(&text, &name)?));
+            }
+        }
+        Ok(())
+    }
+
+    fn relations(
+        &mut self,
+        entry: &'a PackageListEntry,
+        key: &'static str,
+        format: Format,
+        kind: RelationKind,
+        dependent: Dependent,
+    ) -> Result<Vec<(Format, Relation)>> {
+        let mut relations = Vec::new();
+        if !self.setting.formats.contains(&format) {
+            return Ok(relations);
+        }
+        for (index, text) in entry.relations(key).iter().enumerate() {
+            let text = Text { entry, key, index, format, kind, text };
+            let found = if format == Format::Deb && text.text.contains('|') {
+                self.alternatives(&text, dependent)?
+            } else {
+                self.single(&text, dependent)?
+            };
+            relations.extend(found.into_iter().map(|relation| (format, relation)));
+        }
+        Ok(relations)
+    }
+
+    fn single(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
+        let relation = self.parse(text, text.text)?;
+        let Some((index, _)) = self.list.find(&relation.name) else {
+            if self.setting.names.is_own(&relation.name) {
+                self.miss(text, &relation.name);
+                return Ok(Vec::new());
+            }
+            let outside = !matches!(dependent, Dependent::Kernels(_));
+            return Ok(outside.then_some(relation).into_iter().collect());
+        };
+        if self.made.get(index) == Some(&EntryOutcome::Nothing) {
+            self.miss(text, &relation.name);
+        }
+        let mut relations = Vec::new();
+        for names in self.packages(index, dependent)? {
+            let link = Link::of_patch(text.kind, &names);
+            relations.extend(link.relations(text.format, self.setting));
+            // An explicit bound of the entry is kept as well.
+            if let Some(bound) = &relation.version {
+                let name = names.of(text.format).to_owned();
+                relations.push(Relation { kind: text.kind, name, version: Some(bound.clone()) });
+            }
+        }
+        Ok(relations)
+    }
+
+    /// Resolves `a | b`: packages of the set by their names there, without those that the set lacks.
+    fn alternatives(&mut self, text: &Text<'a>, dependent: Dependent) -> Result<Vec<Relation>> {
+        let mut kept = Vec::new();
+        let mut outside = false;
+        for alternative in text.text.split('|').map(str::trim) {
+            let name = first_word(alternative).unwrap_or_default();
+            match self.list.find(name) {
+                Some((index, _)) => {
+                    let version = self.setting.version.full(text.format);
+                    // An alternative can have only one bound.
+                    let sign = if self.setting.next_patch().is_some() { ">=" } else { "=" };
+                    let found = self.packages(index, dependent)?;
+                    if self.made.get(index) == Some(&EntryOutcome::Nothing) {
+                        self.miss(text, name);
+                    }
+                    let named = found.iter().map(|names| names.of(text.format));
+                    kept.extend(named.map(|name| format!("{name} ({sign} {version})")));
+                }
+                None if self.setting.names.is_own(name) => self.miss(text, name),
+                None => {
+                    outside = true;
+                    kept.push(alternative.to_owned());
+                }
+            }
+        }
+        let only_outside = outside && matches!(dependent, Dependent::Kernels(_));
+        if kept.is_empty() || only_outside {
+            Ok(Vec::new())
+        } else {
+            Ok(vec![self.parse(text, &kept.join(" | "))?])
+        }
+    }
+
+    fn parse(&self, of: &Text<'_>, text: &str) -> Result<Relation> {
+        relations::parse(of.format, of.kind, text).map_err(|error| {
+            let keys = [of.key, &of.index.to_string()];
+            self.list.located(of.entry, &keys, &error)
+        })
+    }
+
+    fn miss(&mut self, text: &Text<'_>, name: &str) {
+        self.missing.insert((text.entry.name.clone(), name.to_owned()));
+    }
+
+    /// Notes the dependencies that are left out.
+    pub fn report(self, findings: &mut Findings) {
+        for (entry, dependency) in self.missing {
+            findings.add(Finding::DependencyLeftOut { entry, dependency });
+        }
+    }
+}
+
+/// Removes unbounded dependencies of an `.rpm` beside bounded ones on the same name. For a `.deb`, implied
+/// dependencies are removed at the end, when the discovered ones are known as well.
+fn without_bare(draft: &mut Draft) {
+    let required = draft.relations.iter().filter(|(format, r)| is_rpm_requirement(*format, r));
+    let bounded: BTreeSet<String> = required
+        .filter(|(_, relation)| relation.version.is_some())
+        .map(|(_, relation)| relation.name.clone())
+        .collect();
+    draft.relations.retain(|(format, relation)| {
+        let is_bare = is_rpm_requirement(*format, relation) && relation.version.is_none();
+        !(is_bare && bounded.contains(&relation.name))
+    });
+}
+
+fn is_rpm_requirement(format: Format, relation: &Relation) -> bool {
+    format == Format::Rpm && relation.kind == RelationKind::Depends
+}
+
+fn groups_of(made: &EntryOutcome) -> impl Iterator<Item = usize> {
+    let groups = match made {
+        EntryOutcome::Split { groups, .. } | EntryOutcome::Meta { groups } => Some(groups),
+        EntryOutcome::Nothing | EntryOutcome::Whole(_) => None,
+    };
+    groups.into_iter().flatten().copied()
+}
+
+fn made_of(entry: &PackageListEntry, groups: &[Group], drafts: &[Draft]) -> EntryOutcome {
+    let stem = entry.stem();
+    let own: Vec<&Draft> = drafts.iter().filter(|draft| draft.stem == stem).collect();
+    let base = own.iter().find(|draft| draft.is_base());
+    let Some(base) = base else {
+        return EntryOutcome::Nothing;
+    };
+    let names: BTreeSet<&str> = own.iter().filter_map(|draft| draft.role.group()).collect();
+    let made = groups.iter().enumerate().filter(|(_, group)| names.contains(group.name.as_str()));
+    let found: BTreeSet<usize> = made.map(|(index, _)| index).collect();
+    if found.is_empty() {
+        EntryOutcome::Whole(base.names.clone())
+    } else {
+        let meta = own.iter().find(|draft| draft.role == Role::Meta);
+        let all = meta.map(|draft| draft.names.clone());
+        let needed = own.iter().filter(|draft| !draft.fallback_for.is_empty());
+        let fallbacks = needed.map(|draft| (draft.names.clone(), draft.fallback_for.clone()));
+        EntryOutcome::Split {
+            host: base.names.clone(),
+            all,
+            groups: found,
+            fallbacks: fallbacks.collect(),
+        }
+    }
+}
+
+/// The name in `name (>= 1)` or `name >= 1`.
+fn first_word(text: &str) -> Option<&str> {
+    text.trim().split([' ', '(']).next().filter(|name| !name.is_empty())
+}

@@ -1,0 +1,235 @@
+//! Arch groups, and device code outside of them.
+//!
+//! Without groups in the configuration each arch is its own group. SPIR-V and generic targets that no group
+//! names get groups of their own as well: they serve GPUs of several groups, and one group would hide them
+//! from the others.
+//!
+//! Components are processed one after the other: [`ArchGrouping::begin`] starts the next one, because a
+//! component's rules may exclude archs that others pack.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::TreePath;
+
+use super::Group;
+use super::left_out::{AllLeftOut, CountedLeftOut, LeftOut};
+use super::sources::{ComponentKey, ComponentSources};
+use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
+use rockpack_report::{ArchFilterTable, Finding, Findings};
+use rockpack_split::SplitArtifact;
+
+/// The group of each arch, and the device code without a group.
+pub(super) struct ArchGrouping {
+    pub groups: Vec<Group>,
+    grouped: BTreeSet<BaseArch>,
+    found: BTreeSet<BaseArch>,
+    left: BTreeMap<Reason, AllLeftOut>,
+    /// The rules of the current component.
+    rules: ArchRules,
+}
+
+/// A component's rules for archs.
+struct ArchRules {
+    unassigned: UnassignedArchitectures,
+    /// The name of each table of the configuration, and its choice of archs.
+    filters: Vec<(String, ArchFilter)>,
+}
+
+/// A reason for leaving out device code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Reason {
+    /// No group has the arch.
+    NotGrouped(UnassignedArchitectures, BaseArch),
+    /// The table `components.<name>` excludes it.
+    Excluded(String, BaseArch),
+}
+
+impl ArchGrouping {
+    pub fn new(sources: &ComponentSources, config: &Config, grouping: &Grouping) -> Result<Self> {
+        let found = found(sources);
+        let mut groups = grouping.groups.clone();
+        let mut grouped: BTreeSet<BaseArch> =
+            groups.iter().flat_map(|g| g.archs.iter().cloned()).collect();
+        let ungrouped = found.iter().filter(|arch| {
+            !grouped.contains(*arch)
+                && (grouping.groups.is_empty() || arch.is_generic() || arch.is_spirv())
+        });
+        let alone: Vec<Group> = ungrouped.map(alone).collect();
+        refuse_same_name(&groups, &alone, config)?;
+        grouped.extend(alone.iter().flat_map(|g| g.archs.iter().cloned()));
+        groups.extend(alone);
+        let unassigned = config.keys.validation.unassigned_architectures;
+        let rules = ArchRules { unassigned, filters: Vec::new() };
+        Ok(Self { groups, grouped, found, left: BTreeMap::new(), rules })
+    }
+
+    /// Starts the component `key`, to which the following device code belongs.
+    pub fn begin(&mut self, key: &ComponentKey, config: &Config) {
+        let validation = config.validation_of(&key.artifact, key.kind);
+        let filters = config
+            .rules_of(&key.artifact, key.kind)
+            .map(|(name, rules)| (name.to_owned(), rules.architectures.clone()));
+        self.rules = ArchRules {
+            unassigned: validation.unassigned_architectures,
+            filters: filters.collect(),
+        };
+    }
+
+    /// Tells whether code of `arch` is packed: a group has it, and no rule excludes it.
+    pub fn has(&self, arch: &BaseArch) -> bool {
+        self.reason_against(arch).is_none()
+    }
+
+    fn reason_against(&self, arch: &BaseArch) -> Option<Reason> {
+        if !self.grouped.contains(arch) {
+            return Some(Reason::NotGrouped(self.rules.unassigned, arch.clone()));
+        }
+        let against = self.rules.filters.iter().find(|(_, filter)| !filter.has(arch));
+        against.map(|(name, _)| Reason::Excluded(name.clone(), arch.clone()))
+    }
+
+    /// Notes device code of an arch that is not packed.
+    pub fn leave_out(
+        &mut self,
+        arch: &BaseArch,
+        component: &str,
+        path: &TreePath,
+        content: &Content,
+    ) {
+        if let Some(reason) = self.reason_against(arch) {
+            let place = format!("{component}/{path}");
+            let left = LeftOut { place, content: content.clone() };
+            self.left.entry(reason).or_default().add(left);
+        }
+    }
+
+    /// Fails for every grouped arch that a component lacks although its own rules require all. Components
+    /// without device code lack nothing.
+    pub fn refuse_incomplete(
+        &self,
+        key: &ComponentKey,
+        parts: &[SplitArtifact],
+        config: &Config,
+    ) -> Result<()> {
+        let wants = config.rules_of(&key.artifact, key.kind).filter_map(|(name, rules)| {
+            rules.validation.error_on_missing_architecture.map(|wanted| (name.to_owned(), wanted))
+        });
+        let Some((name, true)) = wants.last() else {
+            return Ok(());
+        };
+        let found: BTreeSet<&BaseArch> =
+            parts.iter().flat_map(SplitArtifact::built_archs).collect();
+        let mut faults = Faults::default();
+        let archs = self.groups.iter().flat_map(|group| &group.archs);
+        let wanted = archs.filter(|arch| self.has(arch) && !found.contains(arch));
+        for arch in wanted.filter(|_| !found.is_empty()) {
+            let keys = ["components", &name, "error_on_missing_architecture"];
+            let error = config.fault(&keys, format!("{key} has no device code for {arch}"));
+            let hint = "exclude the arch from the component, or add its shard";
+            faults.add(error.hint(hint).of_input());
+        }
+        faults.finish()
+    }
+
+    /// Adds the findings about archs without a group, and about grouped archs without code.
+    pub fn report(&self, config: &Config, findings: &mut Findings) -> Result<()> {
+        let mut faults = Faults::default();
+        for (reason, left) in &self.left {
+            let noted = note(reason, left, findings);
+            faults.keep(noted);
+        }
+        for group in &self.groups {
+            for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {
+                let missing =
+                    Finding::ArchMissing { arch: arch.clone(), group: group.name.clone() };
+                if config.keys.validation.error_on_missing_architecture {
+                    let keys = ["architecture_groups", &group.name, "architectures"];
+                    let error = config.fault(&keys, format!("{arch}: {}", missing.message()));
+                    let hint = "validation.error_on_missing_architecture is set";
+                    faults.add(error.hint(hint).of_input());
+                } else {
+                    findings.add(missing);
+                }
+            }
+        }
+        faults.finish()
+    }
+}
+
+/// The archs with device code. Members of a family count if other files are for them, too, or if this holds
+/// for no member: a family may name archs that nobody builds for.
+fn found(sources: &ComponentSources) -> BTreeSet<BaseArch> {
+    let built = sources.all().flat_map(SplitArtifact::built_archs);
+    let mut found: BTreeSet<BaseArch> = built.cloned().collect();
+    let databases = sources.all().flat_map(|artifact| &artifact.databases);
+    let families: BTreeSet<&[BaseArch]> =
+        databases.filter(|file| file.of_whole_family).map(|file| file.archs.as_slice()).collect();
+    let unbuilt: Vec<BaseArch> = families
+        .iter()
+        .filter(|family| !family.iter().any(|arch| found.contains(arch)))
+        .flat_map(|family| family.iter().cloned())
+        .collect();
+    found.extend(unbuilt);
+    found
+}
+
+fn alone(arch: &BaseArch) -> Group {
+    let display_name = match (arch.is_spirv(), arch.is_generic()) {
+        (true, _) => "any AMD GPU (SPIR-V)".to_owned(),
+        (_, true) => format!("the generic target {arch}"),
+        _ => arch.to_string(),
+    };
+    Group { name: arch.to_string(), display_name, archs: vec![arch.clone()] }
+}
+
+fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for own in alone {
+        if let Some(group) = configured.iter().find(|group| group.name.to_lowercase() == own.name) {
+            let message = format!("has the name of the arch {}, which is not in it", own.name);
+            let error = config.fault(&["architecture_groups", &group.name], message);
+            faults.add(error.hint("add the arch to the group or rename the group"));
+        }
+    }
+    faults.finish()
+}
+
+/// Adds the finding about device code that is left out, or refuses it.
+fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
+    let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+    let code_objects = code_objects.into_iter().collect();
+    let finding = match reason.clone() {
+        Reason::Excluded(name, arch) => {
+            let table = ArchFilterTable::Component(name);
+            Finding::ArchExcluded { table, arch, count, different, places, code_objects }
+        }
+        Reason::NotGrouped(UnassignedArchitectures::Drop, arch) => {
+            Finding::ArchDropped { arch, count, different, places, code_objects }
+        }
+        Reason::NotGrouped(policy, arch) => {
+            let finding = Finding::ArchNotGrouped { arch, count, different, places, code_objects };
+            if policy == UnassignedArchitectures::Error {
+                let error =
+                    Error::new(Kind::Conflict, finding.message()).structure(finding.subject());
+                let hint = "unassigned_architectures is `error`: add the arch to a group, or set \
+                            it to `warn` or `drop`";
+                return Err(error.hint(hint));
+            }
+            finding
+        }
+    };
+    findings.add(finding);
+    Ok(())
+}
+
+/// An error for a binary whose device code is all left out: it would look for archives that nothing installs.
+pub(super) fn nothing_grouped(path: &TreePath, archs: &BTreeSet<&BaseArch>) -> Error {
+    let archs: Vec<&str> = archs.iter().map(|arch| arch.as_str()).collect();
+    let message = format!("none of its device code is for a grouped arch ({})", archs.join(", "));
+    Error::new(Kind::Config, message)
+        .structure(path.to_string())
+        .hint("add at least one of these archs to a group, and leave it in the component")
+}

@@ -1,0 +1,301 @@
+//! The host tree of a component, joined from the trees of all shards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Node, Tree, TreePath, first_below};
+
+use super::{Join, host_form};
+use rockpack_report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile};
+use rockpack_split::{HostFile, HostKind, SplitArtifact};
+
+/// Any execute bit.
+const EXECUTABLE: u32 = 0o111;
+
+/// A node with its artifact.
+#[derive(Clone, Copy)]
+pub(super) struct HostClaim<'a> {
+    pub part: &'a SplitArtifact,
+    pub node: &'a Node<HostFile>,
+}
+
+/// The first claim to each path.
+pub(super) type HostClaims<'a> = BTreeMap<&'a TreePath, HostClaim<'a>>;
+
+/// The extent of a comparison of two claims to one path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    /// Only the kinds of the nodes.
+    Kinds,
+    /// The kinds, and the content of links and files without device code. This fits two artifacts of one
+    /// shard: their builds of a fat binary for several families differ like those of several shards.
+    Plain,
+    /// The kinds, and all content.
+    All,
+}
+
+/// The outcome of comparing two claims to one path.
+enum Verdict {
+    /// The claims do not contradict each other.
+    Agree,
+    /// The nodes are of different kinds.
+    OtherKind(KindDifference),
+    /// The nodes are of the same kind and differ for this reason.
+    Differ(String),
+    /// The nodes cannot be joined under any configuration, for this reason.
+    Clash(&'static str),
+}
+
+/// The artifact in messages, with its shard to distinguish it from others of its component.
+pub(super) fn label(part: &SplitArtifact) -> InputArtifact {
+    InputArtifact::new(&part.shard, &part.name)
+}
+
+impl Join<'_> {
+    /// The host files of a component: each path from the first source that has it.
+    pub(super) fn host(&mut self, parts: &[SplitArtifact]) -> Tree<HostFile> {
+        let mut claims = HostClaims::new();
+        let databases = shared_databases(parts);
+        for part in parts {
+            for (path, node) in &part.host {
+                let claim = HostClaim { part, node };
+                match claims.get(path) {
+                    None => drop(claims.insert(path, claim)),
+                    Some(first) => {
+                        let compare = self.validation.verify_generic_artifacts_match
+                            && !databases.contains(path);
+                        self.claimed_again(path, *first, claim, compare);
+                    }
+                }
+            }
+        }
+        self.note_other_shards(parts, &claims);
+        if self.validation.verify_generic_artifacts_match {
+            let of_host = claims.keys().copied().filter(|path| !databases.contains(*path));
+            self.refuse_missing(parts, of_host);
+        }
+        self.note_kept(parts, &claims);
+        let mut tree = Tree::new();
+        for (path, claim) in &claims {
+            self.refuse_file_above(path, claim, &claims);
+            let inserted = tree.insert((*path).clone(), claim.node.clone());
+            self.faults.keep(inserted);
+        }
+        tree
+    }
+
+    fn claimed_again(
+        &mut self,
+        path: &TreePath,
+        first: HostClaim<'_>,
+        again: HostClaim<'_>,
+        compare_shards: bool,
+    ) {
+        let same_shard = first.part.shard == again.part.shard;
+        let compare = match (compare_shards, same_shard) {
+            (true, _) => Compare::All,
+            (false, true) => Compare::Plain,
+            (false, false) => Compare::Kinds,
+        };
+        let verdict = verdict(first.node, again.node, compare);
+        let Some(verdict) = self.faults.keep(verdict) else {
+            return;
+        };
+        match verdict {
+            Verdict::Agree if same_shard && is_merged(again.node) => {
+                let file = label(first.part).file(path);
+                let same = SameFile::Artifact(label(again.part));
+                self.findings.add(Finding::FileMerged { file, same });
+            }
+            Verdict::Agree => {}
+            Verdict::OtherKind(difference) if compare == Compare::Kinds => {
+                let file = ComponentFile::new(&self.component, path);
+                let (first, other) = (label(first.part), label(again.part));
+                self.findings.add(Finding::HostFilesDiffer { file, difference, first, other });
+            }
+            Verdict::OtherKind(why) => self.clash(path, &why.to_string(), first, again),
+            Verdict::Differ(why) => self.clash(path, &why, first, again),
+            Verdict::Clash(why) => self.clash(path, why, first, again),
+        }
+    }
+
+    fn clash(&mut self, path: &TreePath, why: &str, first: HostClaim<'_>, again: HostClaim<'_>) {
+        let (one, other) = (label(first.part), label(again.part));
+        let message = format!("{path} {why}: {one} comes first, {other} disagrees");
+        let hint = "build the shards from one source tree with the same options, or name \
+                    another primary_shard";
+        let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
+        self.faults.add(error.hint(hint));
+    }
+
+    /// Adds a fault for each shard that has the component and lacks one of its paths.
+    fn refuse_missing<'p>(
+        &mut self,
+        parts: &[SplitArtifact],
+        paths: impl Iterator<Item = &'p TreePath>,
+    ) {
+        let mut shards: BTreeMap<&str, Vec<&SplitArtifact>> = BTreeMap::new();
+        for part in parts {
+            shards.entry(part.shard.as_str()).or_default().push(part);
+        }
+        for path in paths {
+            let (with, without): (Vec<_>, Vec<_>) = shards
+                .iter()
+                .partition(|(_, parts)| parts.iter().any(|part| part.host.get(path).is_some()));
+            if without.is_empty() {
+                continue;
+            }
+            let (without, with) = (shard_names(&without), shard_names(&with));
+            let message = format!("{path} is missing in {without}, and is in {with}");
+            let error = Error::new(Kind::Conflict, message).structure(self.component.clone());
+            self.faults.add(error.hint("verify_generic_artifacts_match is set"));
+        }
+    }
+
+    /// Adds a fault if `above` is a file, and elsewhere a path lies below it: no file system can have both.
+    fn refuse_file_above(
+        &mut self,
+        above: &TreePath,
+        claim: &HostClaim<'_>,
+        claims: &HostClaims<'_>,
+    ) {
+        let is_folder = matches!(claim.node, Node::Directory { .. });
+        let below = if is_folder { None } else { first_below(claims, above.as_str()) };
+        if let Some((path, _)) = below {
+            let (kind, shard) = (claim.node.kind(), label(claim.part));
+            let message = format!("{path} lies below {above}, which is a {kind} in {shard}");
+            let error = Error::new(Kind::Conflict, message);
+            self.faults.add(error.structure(self.component.clone()));
+        }
+    }
+
+    /// Adds a finding for each path that the primary shard lacks. If the primary shard has nothing of the
+    /// component, adds one for each shard that provides its files.
+    fn note_other_shards(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
+        let primary = self.primary;
+        let elsewhere = claims.iter().filter(|(_, claim)| {
+            claim.part.shard != primary && !matches!(claim.node, Node::Directory { .. })
+        });
+        if parts.iter().any(|part| part.shard == primary) {
+            for (path, claim) in elsewhere {
+                self.findings.add(self.provided_by_other_shard(Some(path), &claim.part.shard, 1));
+            }
+            return;
+        }
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, claim) in elsewhere {
+            *counts.entry(claim.part.shard.as_str()).or_default() += 1;
+        }
+        for (shard, count) in counts {
+            self.findings.add(self.provided_by_other_shard(None, shard, count));
+        }
+    }
+
+    fn provided_by_other_shard(
+        &self,
+        path: Option<&TreePath>,
+        shard: &str,
+        files: usize,
+    ) -> Finding {
+        Finding::HostFromOtherShard {
+            component: self.component.as_str().into(),
+            path: path.cloned(),
+            primary: self.primary.to_owned(),
+            shard: shard.to_owned(),
+            files,
+        }
+    }
+}
+
+fn shard_names(shards: &[(&&str, &Vec<&SplitArtifact>)]) -> String {
+    shards.iter().map(|(name, _)| **name).collect::<Vec<_>>().join(", ")
+}
+
+/// The paths that the split reports as database files for all archs of a shard.
+fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
+    let findings = parts.iter().flat_map(|part| part.findings.iter());
+    let shared = findings.filter_map(|finding| match finding {
+        Finding::DatabaseShared { file, .. } => Some(file.path.clone()),
+        _ => None,
+    });
+    shared.collect()
+}
+
+/// Compares kinds, and content if `compare` asks for it.
+fn verdict(first: &Node<HostFile>, again: &Node<HostFile>, compare: Compare) -> Result<Verdict> {
+    Ok(match (first, again) {
+        (Node::Directory { .. }, Node::Directory { .. }) => Verdict::Agree,
+        (Node::Directory { .. }, _) | (_, Node::Directory { .. }) => {
+            Verdict::Clash("is a directory on one side only")
+        }
+        (Node::Link { target: one }, Node::Link { target: other })
+            if compare != Compare::Kinds && one != other =>
+        {
+            Verdict::Differ(format!("is a link to {one} and to {other}"))
+        }
+        (Node::Link { .. }, Node::Link { .. }) => Verdict::Agree,
+        (Node::File { data: one, mode }, Node::File { data: other, mode: mode_there }) => {
+            if compare != Compare::Kinds
+                && (mode & EXECUTABLE == 0) != (mode_there & EXECUTABLE == 0)
+            {
+                let why =
+                    format!("is executable on one side only (mode {mode:o} and {mode_there:o})");
+                return Ok(Verdict::Differ(why));
+            }
+            return files(&one.kind, &other.kind, compare);
+        }
+        (Node::Link { .. }, Node::File { data, .. }) if is_fat(data) => Verdict::Clash(
+            "is a link, and a binary with device code that nothing would load elsewhere",
+        ),
+        (Node::Link { .. }, Node::File { .. }) | (Node::File { .. }, Node::Link { .. }) => {
+            Verdict::OtherKind(KindDifference::Link)
+        }
+    })
+}
+
+/// Tells whether a node that agrees with an earlier one is merged into it. Directories lose nothing, and
+/// binaries with device code all contribute theirs.
+fn is_merged(node: &Node<HostFile>) -> bool {
+    match node {
+        Node::File { data, .. } => !is_fat(data),
+        Node::Link { .. } => true,
+        Node::Directory { .. } => false,
+    }
+}
+
+fn is_fat(file: &HostFile) -> bool {
+    file.fat().is_some()
+}
+
+fn files(one: &HostKind, other: &HostKind, compare: Compare) -> Result<Verdict> {
+    let difference = match (one, other) {
+        (HostKind::Plain(_), HostKind::Fat(_)) => {
+            return Ok(Verdict::Clash(
+                "has no device code, hence nothing that could load the device code found elsewhere",
+            ));
+        }
+        // Reported even if content is not compared: that shard adds no code to the binary's archives.
+        (HostKind::Fat(_), HostKind::Plain(_)) => {
+            return Ok(Verdict::OtherKind(KindDifference::DeviceCode));
+        }
+        (HostKind::Fat(one), HostKind::Fat(other)) if compare == Compare::All => {
+            host_form::difference(one.binary.original(), other.binary.original())?
+        }
+        (HostKind::Plain(one), HostKind::Plain(other)) if compare != Compare::Kinds => {
+            plain_difference(one, other)?
+        }
+        _ => None,
+    };
+    Ok(difference.map_or(Verdict::Agree, Verdict::Differ))
+}
+
+fn plain_difference(one: &Content, other: &Content) -> Result<Option<String>> {
+    Ok(match (one.len(), other.len()) {
+        (one, other) if one != other => {
+            Some(format!("has different content: {one} and {other} bytes"))
+        }
+        _ if one.same_bytes(other)? => None,
+        (len, _) => Some(format!("has different content in its {len} bytes")),
+    })
+}

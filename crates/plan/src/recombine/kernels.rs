@@ -1,0 +1,349 @@
+//! The code objects of a component, from all shards, under the primary's wrapper numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_core::tree::{Node, Tree, TreePath};
+
+use super::fallbacks::{WrapperTargets, note_lost_fallbacks};
+use super::groups::{ArchGrouping, nothing_grouped};
+use super::host::label;
+use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
+use super::{Join, Kernel, Readers};
+use rockpack_report::{ComponentFile, DifferentCode, Finding, InputArtifact, RepeatedCode};
+use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
+
+/// One build of a binary.
+#[derive(Clone, Copy)]
+struct Build<'a> {
+    part: &'a SplitArtifact,
+    fat: &'a Arc<FatBinary>,
+}
+
+/// The code objects of one binary by key, each with the build it came from.
+type CodeByKey<'a> = BTreeMap<(u32, Target), (&'a SplitArtifact, Content)>;
+
+/// The code objects of one arch that two builds have.
+#[derive(Default)]
+struct Repeated {
+    same: usize,
+    /// Keys with different bytes, and the code object that is dropped.
+    different: Vec<(u32, Target, Content)>,
+}
+
+/// The arch of a repeated code object, the artifact that had it first, and the other one.
+type Pair = (BaseArch, InputArtifact, InputArtifact);
+
+/// The code objects of all builds of one binary.
+#[derive(Default)]
+struct Collected<'a> {
+    rows: CodeByKey<'a>,
+    /// Index and target of code objects that are left out.
+    left_out: BTreeSet<(u32, &'a Target)>,
+    repeated: BTreeMap<Pair, Repeated>,
+}
+
+impl<'a> Collected<'a> {
+    fn add(&mut self, index: u32, code: &CodeObject, part: &'a SplitArtifact) -> Result<()> {
+        let key = (index, code.target.clone());
+        let Some((first, content)) = self.rows.get(&key) else {
+            self.rows.insert(key, (part, code.content.clone()));
+            return Ok(());
+        };
+        let pair = (code.target.base().clone(), label(first), label(part));
+        let found = self.repeated.entry(pair).or_default();
+        if content.same_bytes(&code.content)? {
+            found.same += 1;
+        } else {
+            let target = code.target.clone();
+            found.different.push((index, target, code.content.clone()));
+        }
+        Ok(())
+    }
+}
+
+impl Join<'_> {
+    /// All code objects of grouped archs, sorted by (binary, co_index, target).
+    pub(super) fn kernels(
+        &mut self,
+        host: &Tree<HostFile>,
+        parts: &[SplitArtifact],
+        grouping: &mut ArchGrouping,
+        readers: Readers<'_>,
+    ) -> Vec<Kernel> {
+        let mut kernels = Vec::new();
+        for (path, node) in host {
+            if let Some(first) = fat_of(node) {
+                let rows = self.binary(path, first, parts, grouping, readers);
+                kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
+                    binary: path.clone(),
+                    co_index,
+                    target,
+                    content: row.1,
+                    shard: row.0.shard.clone(),
+                }));
+            }
+        }
+        kernels
+    }
+
+    fn binary<'a>(
+        &mut self,
+        path: &TreePath,
+        first: &Arc<FatBinary>,
+        parts: &'a [SplitArtifact],
+        grouping: &mut ArchGrouping,
+        readers: Readers<'_>,
+    ) -> CodeByKey<'a> {
+        let builds: Vec<Build<'a>> = parts
+            .iter()
+            .filter_map(|part| {
+                let fat = fat_of(part.host.get(path)?)?;
+                Some(Build { part, fat })
+            })
+            .collect();
+        let Some(primary) = builds.iter().copied().find(|b| Arc::ptr_eq(b.fat, first)) else {
+            self.faults.add(Error::bug(format!("{path} has no first build")));
+            return CodeByKey::new();
+        };
+        let mut collected = Collected::default();
+        for build in &builds {
+            let order = if Arc::ptr_eq(build.fat, first) {
+                Ok((0..first.wrappers.len()).map(Some).collect())
+            } else {
+                self.match_builds(path, primary, *build, readers)
+            };
+            if let Some(order) = self.faults.keep(order) {
+                self.collect(path, *build, &order, grouping, &mut collected);
+            }
+        }
+        let Collected { rows, left_out, repeated } = collected;
+        self.report_repeated(path, repeated);
+        self.note_lost_fallbacks(path, &rows, &left_out, grouping);
+        self.refuse_nothing_grouped(path, &builds, &rows);
+        rows
+    }
+
+    fn note_lost_fallbacks(
+        &mut self,
+        path: &TreePath,
+        rows: &CodeByKey<'_>,
+        left_out: &BTreeSet<(u32, &Target)>,
+        grouping: &ArchGrouping,
+    ) {
+        let (mut kept, mut left) = (WrapperTargets::new(), WrapperTargets::new());
+        for (index, target) in rows.keys() {
+            kept.entry((path, *index)).or_default().insert(target);
+        }
+        for (index, target) in left_out {
+            left.entry((path, *index)).or_default().insert(target);
+        }
+        let archs = grouping.groups.iter().flat_map(|group| &group.archs);
+        let archs: Vec<&BaseArch> = archs.filter(|arch| grouping.has(arch)).collect();
+        let component = |_: &TreePath| self.component.as_str().into();
+        note_lost_fallbacks(&kept, &left, &archs, component, self.findings);
+    }
+
+    /// Matches wrappers: index in the other build → index in the primary build; `None` for a wrapper without
+    /// code.
+    fn match_builds(
+        &mut self,
+        path: &TreePath,
+        primary: Build<'_>,
+        other: Build<'_>,
+        readers: Readers<'_>,
+    ) -> Result<Vec<Option<usize>>> {
+        let ours = identities(primary.fat, readers)?;
+        let theirs = identities(other.fat, readers)?;
+        let interchangeable = |side, indices: &[usize]| {
+            let build = match side {
+                WrapperSide::Primary => primary.fat,
+                WrapperSide::Other => other.fat,
+            };
+            interchangeable(build, indices, readers)
+        };
+        let matching = match_wrappers(&ours, &theirs, &interchangeable)?;
+        let (one, another) = (label(primary.part), label(other.part));
+        if !matching.primary_left.is_empty() || !matching.other_left.is_empty() {
+            return Err(unmatched(path, &one, &another, &matching, &ours, &theirs));
+        }
+        for (there, here) in &matching.overlaps {
+            self.findings.add(Finding::WrapperOverlap {
+                file: ComponentFile::new(&self.component, path),
+                first: one.clone(),
+                wrapper: *here,
+                other: another.clone(),
+                other_wrapper: *there,
+            });
+        }
+        let indices = 0..theirs.len();
+        Ok(indices.map(|there| matching.pairs.get(&there).copied()).collect())
+    }
+
+    fn collect<'a>(
+        &mut self,
+        path: &TreePath,
+        build: Build<'a>,
+        order: &[Option<usize>],
+        grouping: &mut ArchGrouping,
+        collected: &mut Collected<'a>,
+    ) {
+        for (wrapper, index) in build.fat.wrappers.iter().zip(order) {
+            for code in wrapper.code_objects.iter() {
+                let arch = code.target.base();
+                let index = index.and_then(|index| u32::try_from(index).ok());
+                if !grouping.has(arch) {
+                    grouping.leave_out(arch, &self.component, path, &code.content);
+                    collected.left_out.extend(index.map(|index| (index, &code.target)));
+                    continue;
+                }
+                let Some(index) = index else {
+                    let message = format!("{path} has code in a wrapper without a number");
+                    self.faults.add(Error::bug(message));
+                    continue;
+                };
+                let added = collected.add(index, code, build.part);
+                self.faults.keep(added);
+            }
+        }
+    }
+
+    fn report_repeated(&mut self, path: &TreePath, repeated: BTreeMap<Pair, Repeated>) {
+        for ((arch, first, other), found) in repeated {
+            let file = ComponentFile::new(&self.component, path);
+            if found.same > 0 {
+                let (file, arch, count) = (file.clone(), arch.clone(), found.same);
+                let (first, other) = (first.clone(), other.clone());
+                let repeated = RepeatedCode::Binary { file, arch, count, first, other };
+                self.findings.add(Finding::DuplicateCode { repeated });
+            }
+            let Some((wrapper, target, _)) = found.different.first() else {
+                continue;
+            };
+            let (wrapper, target, count) = (*wrapper, target.clone(), found.different.len());
+            let different = DifferentCode { arch, count, first, other, wrapper, target };
+            if self.validation.error_on_duplicate_device_code {
+                let DifferentCode { arch, first, .. } = &different;
+                let hint = if self.has_groups {
+                    format!(
+                        "take {arch} out of one shard or out of the groups, or set \
+                         validation.error_on_duplicate_device_code to false to pack the code of \
+                         {first}"
+                    )
+                } else {
+                    format!(
+                        "every arch is packed unless it is left out: if a compiler only adds {arch} \
+                         as a fallback, give --config with groups that do not have it, and `split` \
+                         --gpu-targets without it"
+                    )
+                };
+                let error = Error::new(Kind::Conflict, different.to_string());
+                self.faults.add(error.structure(file.to_string()).hint(hint));
+            } else {
+                let digests = found.different.iter().map(|(_, _, code)| code.digest());
+                let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
+                let code_objects = digests.into_iter().flatten().collect();
+                self.findings.add(Finding::DuplicateDropped { file, different, code_objects });
+            }
+        }
+    }
+
+    fn refuse_nothing_grouped(
+        &mut self,
+        path: &TreePath,
+        builds: &[Build<'_>],
+        rows: &CodeByKey<'_>,
+    ) {
+        let wrappers = builds.iter().flat_map(|build| &build.fat.wrappers);
+        let code = wrappers.flat_map(|wrapper| wrapper.code_objects.iter());
+        let archs: BTreeSet<&BaseArch> = code.map(|code| code.target.base()).collect();
+        if rows.is_empty() && !archs.is_empty() {
+            self.faults.add(nothing_grouped(path, &archs));
+        }
+    }
+}
+
+fn fat_of(node: &Node<HostFile>) -> Option<&Arc<FatBinary>> {
+    node.data()?.fat()
+}
+
+fn identities(fat: &FatBinary, readers: Readers<'_>) -> Result<Vec<WrapperIdentity>> {
+    fat.wrappers.iter().map(|wrapper| identity(wrapper, readers)).collect()
+}
+
+fn identity(wrapper: &WrapperCode, readers: Readers<'_>) -> Result<WrapperIdentity> {
+    let mut kernels = BTreeSet::new();
+    for code in wrapper.code_objects.iter() {
+        // SPIR-V is no ELF; its kernels are those of the unit's other code objects.
+        if !code.target.base().is_spirv() {
+            kernels.extend((readers.kernel_names)(&code.content)?);
+        }
+    }
+    Ok(WrapperIdentity {
+        symbol: wrapper.symbol.clone(),
+        kernels,
+        has_code: !wrapper.code_objects.is_empty(),
+    })
+}
+
+/// Tells whether the wrappers at `indices` load the same code for the same targets.
+fn interchangeable(fat: &FatBinary, indices: &[usize], readers: Readers<'_>) -> Result<bool> {
+    let mut first: Option<BTreeMap<&Target, [u8; 32]>> = None;
+    for wrapper in indices.iter().filter_map(|index| fat.wrappers.get(*index)) {
+        let code: BTreeMap<_, _> = wrapper
+            .code_objects
+            .iter()
+            .map(|code| Ok((&code.target, (readers.loaded_code)(&code.content)?)))
+            .collect::<Result<_>>()?;
+        match &first {
+            None => first = Some(code),
+            Some(first) if *first != code => return Ok(false),
+            Some(_) => {}
+        }
+    }
+    Ok(true)
+}
+
+fn unmatched(
+    path: &TreePath,
+    one: &InputArtifact,
+    another: &InputArtifact,
+    matching: &Matching,
+    ours: &[WrapperIdentity],
+    theirs: &[WrapperIdentity],
+) -> Error {
+    let message = format!(
+        "the wrappers of {one} and {another} cannot be matched: {} of the first, {} of the second",
+        described(&matching.primary_left, ours),
+        described(&matching.other_left, theirs),
+    );
+    Error::new(Kind::Conflict, message).structure(path.to_string()).hint(
+        "wrappers are matched by their kernels: each has to have a partner, and only one; \
+             build the shards from one source tree",
+    )
+}
+
+/// Most wrappers that an error names.
+const NAMED_WRAPPERS: usize = 4;
+
+fn described(left: &[usize], identities: &[WrapperIdentity]) -> String {
+    let first = left.iter().take(NAMED_WRAPPERS);
+    let named: Vec<String> = first.map(|index| named_wrapper(*index, identities)).collect();
+    match (left.len(), left.len() > NAMED_WRAPPERS) {
+        (0, _) => "none".to_owned(),
+        (_, false) => format!("wrappers {}", named.join(", ")),
+        (count, true) => format!("{count} wrappers: {}, …", named.join(", ")),
+    }
+}
+
+fn named_wrapper(index: usize, identities: &[WrapperIdentity]) -> String {
+    let identity = identities.get(index);
+    let first = identity.and_then(|identity| identity.kernels.first());
+    match first {
+        Some(kernel) => format!("{index} (kernel {kernel}, …)"),
+        None => format!("{index} (no kernels)"),
+    }
+}

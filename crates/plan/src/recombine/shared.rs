@@ -1,0 +1,364 @@
+//! Files of kernel databases that serve all archs of their shard, and differ between shards.
+//!
+//! Neither shard's file has the other's kernels, so one of them for all would break the rest:
+//!
+//! 1. Of a cache, which the library does not require, the first shard's is taken, with a warning.
+//! 2. Bundles and maps without contradictions become their union.
+//! 3. If the library looks into a directory of its arch first, all files of each arch move there, each with
+//!    the shared files of its own shard.
+//! 4. Otherwise the stage fails with an error that names both shards.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::{Node, TreePath};
+
+use super::Join;
+use super::host::label;
+use super::kept::plain;
+use rockpack_report::{ComponentFile, Finding, MergedPart, NoUnion};
+use rockpack_split::input::database::{Union, union};
+use rockpack_split::{DatabaseFile, HostKind, SharedFile, SplitArtifact};
+
+/// The files at a path that differ between parts.
+struct FormDifference {
+    path: TreePath,
+    /// The indexes of the parts that have the path, in order.
+    holders: Vec<usize>,
+    contents: Vec<Content>,
+}
+
+/// The reason why the files of a folder move: one of them differs, and cannot be merged.
+struct Moving {
+    differs: String,
+    reason: NoUnion,
+}
+
+impl Join<'_> {
+    /// Makes the shared files of all parts equal, or moves them into directories of their archs.
+    pub(super) fn settle_shared(&mut self, parts: &mut [SplitArtifact]) {
+        let mut moved: BTreeMap<TreePath, Moving> = BTreeMap::new();
+        let differences = differences(parts);
+        for difference in self.faults.keep(differences).unwrap_or_default() {
+            if self.settle_cache(&difference, parts) {
+                continue;
+            }
+            let merged = self.settle_union(&difference, parts);
+            let Some(Some(reason)) = self.faults.keep(merged) else {
+                continue;
+            };
+            let path = &difference.path;
+            match path.parent() {
+                Some(folder) if difference.all(parts, |shared| shared.moves) => {
+                    let differs = path.name().to_owned();
+                    moved.entry(folder).or_insert(Moving { differs, reason });
+                }
+                _ => self.faults.add(self.shared_differs(&difference, parts, &reason)),
+            }
+        }
+        for (folder, moving) in moved {
+            let result = self.move_folder(&folder, moving, parts);
+            self.faults.keep(result);
+        }
+    }
+
+    /// Replaces the files by the first one if they are caches, and tells whether they are.
+    fn settle_cache(&mut self, difference: &FormDifference, parts: &mut [SplitArtifact]) -> bool {
+        if !difference.all(parts, |shared| shared.cache) {
+            return false;
+        }
+        let (Some(first), Some(content)) =
+            (difference.holders.first(), difference.contents.first().cloned())
+        else {
+            return false;
+        };
+        let kept = label(&parts[*first]);
+        for holder in difference.holders.iter().skip(1) {
+            self.findings.add(Finding::DatabaseCacheDropped {
+                file: ComponentFile::new(&self.component, &difference.path),
+                kept: kept.clone(),
+                dropped: label(&parts[*holder]),
+            });
+        }
+        difference.replace(parts, &content);
+        true
+    }
+
+    /// Replaces the files by their union, or returns the reason against it.
+    fn settle_union(
+        &mut self,
+        difference: &FormDifference,
+        parts: &mut [SplitArtifact],
+    ) -> Result<Option<NoUnion>> {
+        if !difference.all(parts, |_| true) {
+            return Ok(Some(NoUnion::NoRule));
+        }
+        let merged = match union(&difference.contents)? {
+            Union::None(why) => return Ok(Some(why)),
+            Union::Merged(content) => content,
+        };
+        let mut merged_parts = Vec::new();
+        for (holder, content) in difference.holders.iter().zip(&difference.contents) {
+            let artifact = label(&parts[*holder]);
+            merged_parts.push(MergedPart { artifact, sha256: content.digest()? });
+        }
+        let file = ComponentFile::new(&self.component, &difference.path);
+        self.findings.add(Finding::DatabaseMerged { file, parts: merged_parts });
+        difference.replace(parts, &merged);
+        Ok(None)
+    }
+
+    fn shared_differs(
+        &self,
+        difference: &FormDifference,
+        parts: &[SplitArtifact],
+        why: &NoUnion,
+    ) -> Error {
+        let shards: Vec<String> =
+            difference.holders.iter().map(|holder| label(&parts[*holder]).to_string()).collect();
+        let message = format!(
+            "serves all archs of its shard, and differs between {} ({why})",
+            shards.join(" and ")
+        );
+        let structure = format!("{}/{}", self.component, difference.path);
+        Error::new(Kind::Conflict, message).structure(structure).hint(
+            "neither file knows the other shard's kernels, so neither can be packed for all; \
+             build these archs in one shard, or package the shards apart",
+        )
+    }
+
+    /// Refuses to move an arch's files into a directory without the file that makes the library look there.
+    fn check_leads(&self, folder: &TreePath, parts: &[SplitArtifact]) -> Result<()> {
+        let databases = parts.iter().flat_map(|part| &part.databases);
+        let mut leads: BTreeMap<(&str, &BaseArch), bool> = BTreeMap::new();
+        for file in databases.filter(|file| moves_from(folder, file)) {
+            for arch in &file.archs {
+                *leads.entry((&file.shard, arch)).or_default() |= file.leads;
+            }
+        }
+        let Some(((shard, arch), _)) = leads.iter().find(|(_, leads)| !**leads) else {
+            return Ok(());
+        };
+        let message = format!(
+            "has files that differ between shards, and those for {arch} of {shard} cannot move to \
+             {folder}/{arch}: without a master index there, the library passes over that directory"
+        );
+        Err(Error::new(Kind::Conflict, message)
+            .structure(format!("{}/{folder}", self.component))
+            .hint("build these archs in one shard, or with lazily loaded libraries"))
+    }
+
+    /// Refuses to move shared files of a shard without archs, as it has no directory for them, unless another
+    /// shard has the same file.
+    fn check_archs(
+        &self,
+        folder: &TreePath,
+        archs: &BTreeMap<String, BTreeSet<BaseArch>>,
+        parts: &[SplitArtifact],
+    ) -> Result<()> {
+        for part in parts.iter().filter(|part| !has_archs(part, archs)) {
+            for (path, _) in part
+                .shared
+                .iter()
+                .filter(|(path, shared)| shared.moves && path.parent().as_ref() == Some(folder))
+            {
+                let Some(own) = part.host.get(path).and_then(plain) else { continue };
+                let with_archs = parts.iter().filter(|part| has_archs(part, archs));
+                let mut others = with_archs.filter_map(|part| part.host.get(path).and_then(plain));
+                let is_kept =
+                    others.try_fold(false, |found, other| Ok(found || own.same_bytes(other)?))?;
+                if !is_kept {
+                    return Err(self.no_arch(path, part));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn no_arch(&self, path: &TreePath, part: &SplitArtifact) -> Error {
+        let message = format!(
+            "serves all archs of its shard, and {} has no files beside it that move: where the files \
+             of other shards move to the directories of their archs, it has no place",
+            label(part)
+        );
+        Error::new(Kind::Conflict, message)
+            .structure(format!("{}/{path}", self.component))
+            .hint("build it in the shard of the archs that it is for, or leave it out")
+    }
+
+    /// Moves all files of `folder` that its library looks for in the directory of an arch first.
+    fn move_folder(
+        &mut self,
+        folder: &TreePath,
+        moving: Moving,
+        parts: &mut [SplitArtifact],
+    ) -> Result<()> {
+        let archs = archs_by_shard(folder, parts);
+        self.check_leads(folder, parts)?;
+        self.check_archs(folder, &archs, parts)?;
+        let mut files: usize = 0;
+        for part in parts {
+            let archs = archs.get(&part.shard).cloned().unwrap_or_default();
+            files += move_databases(folder, &self.component, part)?;
+            files += move_shared(folder, &archs, part)?;
+        }
+        let folder = ComponentFile::new(&self.component, folder);
+        let Moving { differs, reason } = moving;
+        self.findings.add(Finding::DatabaseMoved { folder, files, differs, reason });
+        Ok(())
+    }
+}
+
+impl FormDifference {
+    /// Tells whether all parts know the file as shared, and `is` holds for it.
+    fn all(&self, parts: &[SplitArtifact], is: fn(&SharedFile) -> bool) -> bool {
+        let mut holders = self.holders.iter();
+        holders.all(|holder| parts[*holder].shared.get(&self.path).is_some_and(is))
+    }
+
+    fn replace(&self, parts: &mut [SplitArtifact], content: &Content) {
+        for holder in &self.holders {
+            let host = &mut parts[*holder].host;
+            if let Some(Node::File { data, .. }) = host.get_mut(&self.path) {
+                data.kind = HostKind::Plain(content.clone());
+            }
+        }
+    }
+}
+
+fn has_archs(part: &SplitArtifact, archs: &BTreeMap<String, BTreeSet<BaseArch>>) -> bool {
+    archs.get(&part.shard).is_some_and(|archs| !archs.is_empty())
+}
+
+/// The files that must be equal in all parts, and are not: those that a rule claims, and those in a folder
+/// with files of single archs.
+fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
+    let databases = parts.iter().flat_map(|part| &part.databases);
+    let folders: BTreeSet<TreePath> = databases.filter_map(in_library).collect();
+    let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
+    let mut paths: BTreeSet<&TreePath> = BTreeSet::new();
+    for (path, _) in parts.iter().flat_map(|part| &part.host) {
+        let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
+        if beside || claimed.contains(path) {
+            paths.insert(path);
+        }
+    }
+    let mut found = Vec::new();
+    for path in paths {
+        found.extend(difference(path, parts)?);
+    }
+    Ok(found)
+}
+
+/// The folder of a file that its library finds by name, beside others. Rules that claim single files of a
+/// common folder (`lib`) do not apply to their neighbours.
+fn in_library(file: &DatabaseFile) -> Option<TreePath> {
+    file.path.parent().filter(|_| file.moves)
+}
+
+fn difference(path: &TreePath, parts: &[SplitArtifact]) -> Result<Option<FormDifference>> {
+    let (mut holders, mut contents): (Vec<usize>, Vec<Content>) = (Vec::new(), Vec::new());
+    let mut differs = false;
+    for (place, part) in parts.iter().enumerate() {
+        let Some(content) = part.host.get(path).and_then(plain) else {
+            continue;
+        };
+        if let Some(first) = contents.first() {
+            differs |= !first.same_bytes(content)?;
+        }
+        holders.push(place);
+        contents.push(content.clone());
+    }
+    Ok(differs.then(|| FormDifference { path: path.clone(), holders, contents }))
+}
+
+/// The archs of each shard with files in `folder` that move. A shard may have shared files and those of
+/// single archs in separate artifacts.
+fn archs_by_shard(
+    folder: &TreePath,
+    parts: &[SplitArtifact],
+) -> BTreeMap<String, BTreeSet<BaseArch>> {
+    let mut archs: BTreeMap<String, BTreeSet<BaseArch>> = BTreeMap::new();
+    for part in parts {
+        let inside = part.databases.iter().filter(|file| moves_from(folder, file));
+        let own = archs.entry(part.shard.clone()).or_default();
+        own.extend(inside.flat_map(|file| file.archs.iter().cloned()));
+    }
+    archs
+}
+
+/// Tells whether a file is in `folder` and its library looks for it in a directory of its arch first.
+fn moves_from(folder: &TreePath, file: &DatabaseFile) -> bool {
+    file.moves && file.path.parent().as_ref() == Some(folder)
+}
+
+/// Moves the files of single archs. Returns their number.
+fn move_databases(folder: &TreePath, component: &str, part: &mut SplitArtifact) -> Result<usize> {
+    let mut count = 0;
+    let shard = label(part);
+    for file in part.databases.iter_mut().filter(|file| moves_from(folder, file)) {
+        let [arch] = file.archs.as_slice() else {
+            let message =
+                format!("is for several archs in {shard}, and can move to none's directory");
+            return Err(Error::new(Kind::Conflict, message)
+                .structure(format!("{component}/{}", file.path))
+                .hint("build these archs in one shard, or package the shards apart"));
+        };
+        file.path = folder.join(&format!("{arch}/{}", file.path.name()))?;
+        file.moves = false;
+        count += 1;
+    }
+    part.databases.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(count)
+}
+
+/// Turns the shared files into database files of each of `archs`. Returns their number.
+fn move_shared(
+    folder: &TreePath,
+    archs: &BTreeSet<BaseArch>,
+    part: &mut SplitArtifact,
+) -> Result<usize> {
+    let mut moved = Vec::new();
+    for (path, shared) in &part.shared {
+        if path.parent().as_ref() == Some(folder) && shared.moves {
+            moved.push((path.clone(), shared.rule.clone()));
+        }
+    }
+    for (path, rule) in &moved {
+        let Some(Node::File { data, mode }) = part.host.remove(path) else {
+            return Err(Error::bug(format!("{path} is shared, and no host file")));
+        };
+        let HostKind::Plain(content) = data.kind else {
+            return Err(Error::bug(format!("{path} is shared and has wrappers")));
+        };
+        for arch in archs {
+            part.databases.push(DatabaseFile {
+                path: folder.join(&format!("{arch}/{}", path.name()))?,
+                archs: vec![arch.clone()],
+                for_arch_family: false,
+                of_whole_family: false,
+                module: data.module.clone(),
+                shard: part.shard.clone(),
+                rule: rule.clone(),
+                moves: false,
+                leads: false,
+                content: content.clone(),
+                mode,
+            });
+        }
+        part.shared.remove(path);
+        // The file no longer stays with the host files.
+        let stays = label(part).file(path);
+        part.findings.retain(
+            |finding| !matches!(finding, Finding::DatabaseShared { file, .. } if *file == stays),
+        );
+    }
+    part.databases.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(moved.len())
+}
+
+#[cfg(test)]
+#[path = "shared_tests.rs"]
+mod tests;

@@ -1,0 +1,234 @@
+//! Maintainer scripts: the steps when a package is installed, upgraded or removed.
+//!
+//! | what | `.deb` | `.rpm` |
+//! |---|---|---|
+//! | a link in the prefix, below the system's own folders, is refused | `preinst` | `%pre` |
+//! | the loader's cache is made anew | `triggers`: `activate-noawait ldconfig` | `%post`, `%postun`: `/sbin/ldconfig` |
+//! | programs are alternatives | `postinst`, `prerm`, `postrm` | `%post`, `%postun` |
+//! | debug files are found by their build-ids | `postinst`, `prerm` | packages share the files |
+//! | the loader's configuration follows a moved prefix | a `.deb` is not moved | `%post`, `%postun` of the common package |
+//! | folders above the prefix go when they are empty | by dpkg | `%postun` |
+//! | folders become links, and links folders | `updates::kinds` | `updates::kinds` |
+//!
+//! rpm distributions run ldconfig by a file trigger of glibc's, but only for the system's own folders, so
+//! packages below `/opt` have to ask for it.
+//!
+//! Source: Debian policy 6.5 and 8.1.1, update-alternatives(1), rpm's manual on relocatable packages.
+
+use minijinja::context;
+use rockpack_core::error::Result;
+use rockpack_core::tree::Node;
+
+use crate::config::Alternatives;
+use crate::drafts::Draft;
+use crate::loader;
+use crate::relations::plain;
+use crate::settings::PlanSettings;
+use rockpack_package::{Format, Relation, RelationKind};
+use rockpack_report::{Finding, Findings};
+
+/// The program that makes the loader's cache.
+const LDCONFIG: &str = "/sbin/ldconfig";
+
+/// The program that manages alternatives; rpm-based distributions have it at this path.
+const UPDATE_ALTERNATIVES: &str = "/usr/sbin/update-alternatives";
+
+/// The program that removes files and folders.
+const REMOVE: &str = "/usr/bin/rm";
+const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
+
+/// First line of the loader's file after the prefix was moved; the second line names the folder. Packages
+/// recognise a file that they may rewrite by the whole first line.
+pub(crate) const MOVED: &str =
+    "# Written where rpm moved the packages to; as it is, the next version writes it anew:";
+
+/// The folder of programs, relative to the prefix.
+const PROGRAM_FOLDER: &str = "bin";
+
+/// The trigger that Debian's libc waits for.
+const TRIGGER: &str = "activate-noawait ldconfig";
+
+/// First lines of the maintainer scripts of a `.deb`.
+pub(crate) const DEB_START: &str = "#!/bin/sh\nset -e\n";
+
+/// An rpm scriptlet: phase, interpreter and text.
+type PlannedScriptlet = (String, (String, String));
+
+/// The scripts of one package.
+pub(crate) struct Scripts<'a> {
+    setting: &'a PlanSettings,
+    draft: &'a Draft,
+    programs: Vec<&'a str>,
+    /// Whether the loader's cache changes with the package.
+    loader: bool,
+}
+
+impl<'a> Scripts<'a> {
+    pub fn new(setting: &'a PlanSettings, draft: &'a Draft) -> Self {
+        let programs = match setting.config.keys.alternatives {
+            Alternatives::None => Vec::new(),
+            Alternatives::Programs => programs(draft).filter(|name| is_plain(name)).collect(),
+        };
+        let loader = draft.is_common || loader::has_linker_libraries(setting, draft);
+        Self { setting, draft, programs, loader }
+    }
+
+    /// Lines of a `.deb`'s `triggers`.
+    pub fn triggers(&self) -> Vec<String> {
+        self.loader.then(|| TRIGGER.to_owned()).into_iter().collect()
+    }
+
+    /// The maintainer scripts of a `.deb`.
+    pub fn deb(&self) -> Result<Vec<(String, String)>> {
+        let mut scripts = Vec::new();
+        if self.is_guarded() {
+            scripts.push(("preinst".to_owned(), self.guard(Format::Deb)?));
+        }
+        for phase in ["postinst", "prerm", "postrm"] {
+            let mut text = String::new();
+            for (what, phases) in self.deb_parts() {
+                if phases.contains(&phase) {
+                    text.push_str(&self.render(&format!("{what}-{phase}"))?);
+                }
+            }
+            if !text.is_empty() {
+                scripts.push((phase.to_owned(), format!("{DEB_START}{text}")));
+            }
+        }
+        Ok(scripts)
+    }
+
+    /// The templates of a `.deb`'s scripts, each with the scripts that it belongs to.
+    fn deb_parts(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        let programs: &[&str] = &["postinst", "prerm", "postrm"];
+        let debug: &[&str] = &["postinst", "prerm"];
+        let parts = [
+            (!self.programs.is_empty(), ("alternatives", programs)),
+            (!self.draft.extras.build_ids.is_empty(), ("debug", debug)),
+        ];
+        parts.into_iter().filter_map(|(has, part)| has.then_some(part))
+    }
+
+    /// The scriptlets of an `.rpm`.
+    pub fn rpm(&self) -> Result<Vec<PlannedScriptlet>> {
+        let mut scripts = Vec::new();
+        if self.is_guarded() {
+            // Not in %pretrans: that must be Lua if no shell is installed yet, and rpm does not tell Lua
+            // where the prefix was moved.
+            scripts.push(shell("%pre", self.guard(Format::Rpm)?));
+        }
+        let mut post = String::new();
+        let mut postun = String::new();
+        if self.draft.is_common {
+            post.push_str(&self.render("loader-post")?);
+            postun.push_str(&self.render("loader-postun")?);
+        }
+        if !self.programs.is_empty() {
+            post.push_str(&self.render("alternatives-post")?);
+            postun.push_str(&self.render("alternatives-postun")?);
+        }
+        if !self.folders().is_empty() {
+            postun.push_str(&self.render("folders-postun")?);
+        }
+        scripts.extend(self.with_loader("%post", post));
+        scripts.extend(self.with_loader("%postun", postun));
+        Ok(scripts)
+    }
+
+    /// Dependencies of an `.rpm`'s scriptlets beyond their interpreters.
+    pub fn rpm_needs(&self) -> Vec<Relation> {
+        let has_programs = !self.programs.is_empty();
+        let (is_common, has_folders) = (self.draft.is_common, !self.folders().is_empty());
+        let in_shell = self.loader && (has_programs || is_common || has_folders);
+        let possible = [
+            (in_shell, LDCONFIG),
+            (has_programs, UPDATE_ALTERNATIVES),
+            (is_common, REMOVE),
+            (has_folders, REMOVE_FOLDER),
+        ];
+        let needed = possible.into_iter().filter(|(is_needed, _)| *is_needed);
+        needed.map(|(_, name)| plain(RelationKind::Depends, name)).collect()
+    }
+
+    /// Appends the loader's cache update to `text`; without text, runs the program directly.
+    fn with_loader(&self, phase: &str, mut text: String) -> Option<PlannedScriptlet> {
+        match (self.loader, text.is_empty()) {
+            (false, true) => None,
+            (false, false) => Some(shell(phase, text)),
+            (true, true) => Some((phase.to_owned(), (LDCONFIG.to_owned(), String::new()))),
+            (true, false) => {
+                text.push_str(&format!("{LDCONFIG}\n"));
+                Some(shell(phase, text))
+            }
+        }
+    }
+
+    /// The folders above the prefix that no other package owns, the innermost first.
+    fn folders(&self) -> Vec<String> {
+        if self.is_guarded() { self.setting.prefix.folders_above() } else { Vec::new() }
+    }
+
+    /// Whether the package needs the guard: it has files below the prefix, so it can write through a link.
+    fn is_guarded(&self) -> bool {
+        !self.draft.files.is_empty()
+    }
+
+    fn guard(&self, format: Format) -> Result<String> {
+        let name = self.draft.names.of(format);
+        self.setting.texts.guard(name, &self.setting.prefix, format)
+    }
+
+    fn render(&self, script: &str) -> Result<String> {
+        let file = loader::loader_file(self.setting, &self.draft.names.rpm)?;
+        let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
+        let values = context! {
+            package => &self.draft.names.deb,
+            prefix => self.setting.prefix.absolute(),
+            libdir => self.setting.config.folders.libraries.as_str(),
+            programs,
+            priority => self.setting.version.priority(),
+            file => format!("/{file}"),
+            moved => MOVED,
+            folders => self.folders(),
+        };
+        self.setting.texts.script(script, values)
+    }
+}
+
+fn shell(phase: &str, text: String) -> PlannedScriptlet {
+    (phase.to_owned(), ("/bin/sh".to_owned(), text))
+}
+
+/// Notes programs that cannot be alternatives.
+pub(crate) fn note_odd_programs(setting: &PlanSettings, drafts: &[Draft], findings: &mut Findings) {
+    if setting.config.keys.alternatives == Alternatives::None {
+        return;
+    }
+    for draft in drafts {
+        for name in programs(draft).filter(|name| !is_plain(name)) {
+            let (program, package) = (name.to_owned(), draft.names.deb.as_str().into());
+            findings.add(Finding::ProgramWithoutAlternative { program, package });
+        }
+    }
+}
+
+/// The programs that users run, and links to programs, by name.
+fn programs(draft: &Draft) -> impl Iterator<Item = &str> {
+    let files = draft.files.iter().filter(|_| draft.is_main);
+    let inside = files
+        .filter(|(path, _)| path.parent().is_some_and(|folder| folder.as_str() == PROGRAM_FOLDER));
+    inside.filter(|(_, node)| can_run(node)).map(|(path, _)| path.name())
+}
+
+fn can_run<F>(node: &Node<F>) -> bool {
+    match node {
+        Node::File { mode, .. } => mode & 0o111 != 0,
+        Node::Link { .. } => true,
+        Node::Directory { .. } => false,
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c))
+}

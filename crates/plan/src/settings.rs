@@ -1,0 +1,227 @@
+//! Settings for all packages of a set, settled before any input is read: names, version, prefix, formats,
+//! relations, texts.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::TreePath;
+
+use super::naming::Naming;
+use super::naming::families;
+use super::naming::parts::Parts;
+use super::prefix::Prefix;
+use super::relations::{self, PackageRelations};
+use super::texts::Texts;
+use crate::config::{Config, KernelRelations, SetRelations};
+use rockpack_package::dependencies::distribution::PayloadCompression;
+use rockpack_package::dependencies::{Distribution, KnownNames, names};
+use rockpack_package::{Format, Relation, Version};
+use rockpack_report::{Finding, Findings};
+
+/// The time format of Debian's changelogs.
+const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
+
+/// The choices of the user, each valid by itself.
+#[derive(Debug)]
+pub struct Choices {
+    /// The configuration.
+    pub config: Config,
+    /// Names and install prefix of the packages.
+    pub named: Named,
+    /// The distribution whose libraries `.deb` packages depend on.
+    pub distribution: Distribution,
+    /// Formats of the packages, in order.
+    pub formats: Vec<Format>,
+    /// Artifacts (`blas`), components (`blas_lib`) or packages (`rocm-blas`, with its kernel
+    /// packages) to which the set is limited; all if empty. Metapackages of the whole set
+    /// and of its groups are then left out.
+    pub only: Vec<String>,
+    /// `SOURCE_DATE_EPOCH`: the time of changelog entries, in seconds since 1970. Without it, they
+    /// carry the time of packed files.
+    pub changelog_date: Option<i64>,
+}
+
+/// The version, names and install prefix of packages.
+#[derive(Debug)]
+pub struct Named {
+    /// Version of all packages.
+    pub version: Version,
+    /// The naming scheme for this version.
+    pub names: Naming,
+    /// Install prefix of the packages.
+    pub prefix: Prefix,
+    /// Findings about names and prefix.
+    pub findings: Findings,
+}
+
+/// Settings for all packages of a set.
+#[derive(Debug)]
+pub struct PlanSettings {
+    /// The configuration.
+    pub config: Config,
+    pub(super) version: Version,
+    /// The naming scheme.
+    pub(super) names: Naming,
+    pub(super) parts: Parts,
+    /// External libraries with the dependencies on their packages: those of the configuration, then those of
+    /// the scheme.
+    libraries: Vec<(String, Option<Relation>)>,
+    pub(super) prefix: Prefix,
+    /// Formats of the packages, in order.
+    pub formats: Vec<Format>,
+    /// Names that the set is limited to; all if empty.
+    pub only: Vec<String>,
+    pub(super) texts: Texts,
+    /// The time of changelog entries, in the format of Debian's changelogs.
+    pub(super) date: String,
+    /// Time of changelog entries, headers and signatures, in seconds since 1970.
+    pub time: u32,
+    /// The distribution whose libraries systems have.
+    systems: Distribution,
+    /// Programs and packages of the distribution, or else of rpm-based ones.
+    pub(super) known: KnownNames,
+    /// The bound of [`PlanSettings::next_patch`].
+    next_patch: Option<String>,
+    /// The HIP runtime that transformed binaries need.
+    runtime: Vec<(Format, Option<Relation>)>,
+    /// The relations that the configuration adds and removes, by package.
+    pub(super) relations: Vec<PackageRelations>,
+    pub(super) findings: Findings,
+}
+
+impl PlanSettings {
+    /// Checks the choices, and refuses all faults at once that do not depend on the input.
+    pub fn new(choices: Choices) -> Result<Self> {
+        let Choices { config, named, formats, only, .. } = choices;
+        let Named { version, names, prefix, findings } = named;
+        let mut faults = Faults::default();
+        if formats.is_empty() {
+            faults.add(Error::new(Kind::Usage, "no package format was asked for"));
+        }
+        faults.keep(families::check(&config));
+        let parts = faults.keep(Parts::new(&config, &names));
+        let libraries = faults.keep(relations::libraries(&config, &names));
+        let runtime = formats
+            .iter()
+            .map(|format| Ok((*format, relations::runtime(&config, &names, *format)?)))
+            .collect();
+        let runtime = faults.keep(runtime);
+        let relations = faults.keep(relations::configured(&config, &version));
+        let next_patch = faults.keep(next_patch(&config, &version));
+        let seconds = choices.changelog_date.unwrap_or(i64::from(config.content_date));
+        let dates = faults.keep(dates(seconds));
+        let texts = faults.keep(Texts::new());
+        let systems = choices.distribution;
+        let whose = if formats.contains(&Format::Deb) { &systems.name } else { names::RPM };
+        let known = faults.keep(KnownNames::named(whose));
+        let made = || {
+            let (time, date) = dates?;
+            Some(Self {
+                parts: parts?,
+                libraries: libraries?,
+                texts: texts?,
+                known: known?,
+                runtime: runtime?,
+                relations: relations?,
+                next_patch: next_patch?,
+                prefix,
+                only,
+                findings,
+                config,
+                version,
+                names,
+                formats,
+                date,
+                time,
+                systems,
+            })
+        };
+        faults.settle(made())
+    }
+
+    /// The install folder of kernel archives and their manifests, below the prefix.
+    pub fn kpackdir(&self) -> &TreePath {
+        &self.config.folders.kernels
+    }
+
+    /// Whether the distribution has the library `soname`, or the configuration names its package. For `.rpm`
+    /// packages alone, the sonames that Debian knows count as libraries of every system.
+    pub(super) fn knows_library(&self, soname: &str) -> bool {
+        self.configured_library(soname).is_some() || self.systems.has(soname)
+    }
+
+    /// The distribution whose libraries `.deb` packages depend on; `None` without `.deb` packages. An `.rpm`
+    /// requires libraries by name.
+    pub fn distribution(&self) -> Option<&Distribution> {
+        Some(&self.systems).filter(|_| self.formats.contains(&Format::Deb))
+    }
+
+    /// The payload compression that the package managers of the set can read. Every rpm since 4.14 reads
+    /// zstd.
+    pub fn compression(&self) -> PayloadCompression {
+        self.distribution()
+            .map_or(PayloadCompression::Zstd, |distribution| distribution.compression)
+    }
+
+    /// The dependency of a `.deb` on the library `soname`, if the configuration or the scheme
+    /// knows the library and names one.
+    pub(super) fn configured_library(&self, soname: &str) -> Option<Option<&Relation>> {
+        let found = self.libraries.iter().find(|(known, _)| known == soname);
+        found.map(|(_, relation)| relation.as_ref())
+    }
+
+    /// The bound below which packages of different families satisfy each other; `None` if one version does.
+    pub(super) fn next_patch(&self) -> Option<&str> {
+        self.next_patch.as_deref()
+    }
+
+    /// Whether kernel packages and their hosts are tied by their code instead of their release.
+    pub(super) fn ties_by_code(&self) -> bool {
+        self.config.keys.kernel_relations == KernelRelations::Code && self.next_patch.is_some()
+    }
+
+    /// The relation to the HIP runtime in `format`, the configuration's before the scheme's.
+    pub fn runtime(&self, format: Format) -> Option<&Relation> {
+        let found = self.runtime.iter().find(|(known, _)| *known == format);
+        found.and_then(|(_, relation)| relation.as_ref())
+    }
+
+    /// Notes formats in which no relation ties transformed binaries to a compatible runtime.
+    pub(super) fn note_runtime(&self, needed: bool, findings: &mut Findings) {
+        let unset = self.runtime.iter().filter(|(_, known)| known.is_none());
+        let formats: Vec<Format> = unset.map(|(format, _)| *format).collect();
+        if needed && !formats.is_empty() {
+            findings.add(Finding::RuntimeUnset { formats });
+        }
+    }
+}
+
+/// The bound of relations between families: the configuration's, or else one by the kind of the version.
+fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
+    let next = version.next_patch();
+    match config.keys.set_relations {
+        Some(SetRelations::Exact) => Ok(None),
+        None => Ok(next.filter(|_| !version.is_pre_release())),
+        Some(SetRelations::Patch) if next.is_some() => Ok(next),
+        Some(SetRelations::Patch) => {
+            let upstream = version.upstream();
+            let message = format!("the version {upstream} has no number of a patch version");
+            let hint = "give a version of numbers, as in 7.1.0, or `set_relations = \"exact\"`";
+            Err(config.fault(&["set_relations"], message).hint(hint))
+        }
+    }
+}
+
+/// A time in seconds since 1970, which rpm stores in 32 bits, and in the format of Debian's changelogs.
+fn dates(seconds: i64) -> Result<(u32, String)> {
+    let time = u32::try_from(seconds).map_err(|_| unstorable_time(seconds))?;
+    let date = Timestamp::from_second(seconds).map_err(|_| unstorable_time(seconds))?;
+    Ok((time, date.to_zoned(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string()))
+}
+
+fn unstorable_time(seconds: i64) -> Error {
+    let message = format!("{seconds} seconds since 1970 are outside of 1970 to 2106");
+    Error::new(Kind::Usage, message)
+        .structure("SOURCE_DATE_EPOCH")
+        .hint("rpm stores no other times")
+}

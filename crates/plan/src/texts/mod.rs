@@ -1,0 +1,248 @@
+//! The texts of packages: summaries, descriptions, scripts and documents from `templates/`.
+//!
+//! A name that a template uses and its caller does not give is an error, never an empty text.
+
+pub(super) mod licences;
+mod templates;
+
+use flate2::{Compression, GzBuilder};
+use minijinja::{Environment, Value, context};
+use rockpack_core::error::{Error, Kind, Result};
+use std::io::Write;
+
+use super::prefix::Prefix;
+use crate::config::SUMMARY_LIMIT;
+use licences::Licence;
+use rockpack_package::Format;
+use templates::SCRIPTS;
+
+const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../../templates/copyright"));
+const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../templates/changelog"));
+
+/// The text of a changelog entry.
+pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
+
+/// The descriptions by name.
+const DESCRIPTIONS: [(&str, &str); 15] = [
+    ("all", include_str!("../../../../templates/descriptions/all.txt")),
+    ("common", include_str!("../../../../templates/descriptions/common.txt")),
+    ("component", include_str!("../../../../templates/descriptions/component.txt")),
+    ("dbg", include_str!("../../../../templates/descriptions/dbg.txt")),
+    ("dev", include_str!("../../../../templates/descriptions/dev.txt")),
+    ("doc", include_str!("../../../../templates/descriptions/doc.txt")),
+    ("group", include_str!("../../../../templates/descriptions/group.txt")),
+    ("host", include_str!("../../../../templates/descriptions/host.txt")),
+    ("hosts", include_str!("../../../../templates/descriptions/hosts.txt")),
+    ("kernels", include_str!("../../../../templates/descriptions/kernels.txt")),
+    ("listed", include_str!("../../../../templates/descriptions/listed.txt")),
+    ("part", include_str!("../../../../templates/descriptions/part.txt")),
+    ("set", include_str!("../../../../templates/descriptions/set.txt")),
+    ("tests", include_str!("../../../../templates/descriptions/tests.txt")),
+    ("unversioned", include_str!("../../../../templates/descriptions/unversioned.txt")),
+];
+
+/// The values for a `copyright` file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CopyrightFacts<'a> {
+    /// The family, e.g. `rocm-blas`.
+    pub family: &'a str,
+    pub license: &'a str,
+    pub homepage: Option<&'a str>,
+    /// Copyright holder, if the configuration names one.
+    pub copyright: Option<&'a str>,
+    pub texts: &'a [Licence],
+}
+
+/// A summary of one line, and paragraphs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Description {
+    pub summary: String,
+    pub paragraphs: Vec<String>,
+}
+
+/// Whether there is a description called `name`.
+pub(super) fn has_description(name: &str) -> bool {
+    DESCRIPTIONS.iter().any(|(known, _)| *known == name)
+}
+
+/// Renders the templates.
+#[derive(Debug)]
+pub(super) struct Texts(Environment<'static>);
+
+impl Texts {
+    pub fn new() -> Result<Self> {
+        let mut environment = templates::environment().map_err(fault)?;
+        // Each template is compiled once, however many packages there are.
+        let documents = [COPYRIGHT, CHANGELOG];
+        for (name, template) in documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
+            environment.add_template(name, template).map_err(fault)?;
+        }
+        Ok(Self(environment))
+    }
+
+    fn render(&self, (name, _): (&str, &str), values: Value) -> Result<String> {
+        self.0.get_template(name).and_then(|template| template.render(values)).map_err(fault)
+    }
+
+    /// The description `name` of `subject`; its first line is the summary.
+    pub fn description(&self, name: &str, subject: &str, values: Value) -> Result<Description> {
+        let template = DESCRIPTIONS.iter().find(|(known, _)| *known == name);
+        let template = template
+            .ok_or_else(|| Error::bug(format!("there is no description template `{name}`")))?;
+        let text = self.render(*template, values)?;
+        let (summary, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let paragraphs = rest.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
+        let description = Description {
+            summary: summary.trim().to_owned(),
+            paragraphs: paragraphs.map(str::to_owned).collect(),
+        };
+        if description.summary.chars().count() > SUMMARY_LIMIT {
+            let message = format!(
+                "the summary of {subject} has more than {SUMMARY_LIMIT} characters: {}",
+                description.summary
+            );
+            let hint = "shorten the name of the group or the artifact";
+            return Err(Error::new(Kind::Config, message).hint(hint));
+        }
+        Ok(description)
+    }
+
+    /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts of the artifact are
+    /// quoted in full.
+    pub fn copyright(&self, rights: CopyrightFacts<'_>) -> Result<String> {
+        let CopyrightFacts { family, license, homepage, copyright, texts } = rights;
+        let mut all_holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
+        if all_holders.is_empty() {
+            all_holders = licences::holders(texts);
+        }
+        if all_holders.is_empty() {
+            all_holders.push(format!("the authors of {family}"));
+        }
+        let texts: Vec<Value> = texts
+            .iter()
+            .map(|text| context! { path => text.path.as_str(), lines => &text.lines })
+            .collect();
+        let holders = all_holders.join("\n ");
+        let values = context! { family, license, homepage, holders, texts };
+        self.render(COPYRIGHT, values)
+    }
+
+    /// The script `name` of [`SCRIPTS`].
+    pub fn script(&self, name: &str, values: Value) -> Result<String> {
+        let template = SCRIPTS.iter().find(|(known, _)| *known == name);
+        let template =
+            template.ok_or_else(|| Error::bug(format!("there is no script template `{name}`")))?;
+        self.render(*template, values)
+    }
+
+    /// Debian's `changelog.Debian.gz`; the gzip header has no name and no time.
+    pub fn changelog(
+        &self,
+        package: &str,
+        version: &str,
+        maintainer: &str,
+        date: &str,
+    ) -> Result<Vec<u8>> {
+        let values = context! { package, version, maintainer, date, change => CHANGE };
+        let text = self.render(CHANGELOG, values)?;
+        let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
+        let written = packed.write_all(text.as_bytes());
+        written
+            .and_then(|()| packed.finish())
+            .map_err(|e| Error::bug("cannot compress in memory").cause(e))
+    }
+
+    /// The script that refuses a prefix with a symbolic link in it, from the first folder that is not the
+    /// system's own, in the environment of `format`: dpkg may install below `DPKG_ROOT`, rpm may move the
+    /// prefix.
+    pub fn guard(&self, package: &str, prefix: &Prefix, format: Format) -> Result<String> {
+        let system = prefix.system_folders(format).join(" | ");
+        let prefix = prefix.absolute();
+        let (shebang, root, path) = match format {
+            Format::Deb => (true, "\"${DPKG_ROOT:-}\"", format!("\"$root{prefix}\"")),
+            Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
+        };
+        let values = context! { package, shebang, root, path, system };
+        self.script("guard", values)
+    }
+}
+
+fn fault(error: minijinja::Error) -> Error {
+    Error::bug("a template of the program cannot be rendered").cause(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_not_given_is_an_error() {
+        let texts = Texts::new().unwrap();
+        assert!(texts.description("dev", "x", context! {}).is_err());
+        assert!(texts.description("dev", "x", context! { name => "x" }).is_ok());
+        assert!(texts.description("nothing", "x", context! {}).is_err());
+    }
+
+    #[test]
+    fn templates_have_names_of_their_own() {
+        let documents = [COPYRIGHT, CHANGELOG];
+        let names = documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS).map(|(name, _)| name);
+        let distinct: std::collections::BTreeSet<_> = names.clone().collect();
+        assert_eq!(distinct.len(), names.count());
+    }
+
+    #[test]
+    fn a_summary_that_is_too_long_is_refused() {
+        let values = context! { name => "x".repeat(80) };
+        let error = Texts::new().unwrap().description("dev", "rocm-x", values).unwrap_err();
+        assert!(error.message().contains("rocm-x"));
+    }
+
+    /// Runs the guard of a `.deb` on a prefix below `root`.
+    fn guarded(root: &std::path::Path, prefix: &str) -> bool {
+        let prefix = Prefix::new(prefix).unwrap();
+        let script = Texts::new().unwrap().guard("rocm-x", &prefix, Format::Deb).unwrap();
+        let mut shell = std::process::Command::new("sh");
+        let status = shell.arg("-c").arg(script).env("DPKG_ROOT", root).status();
+        status.unwrap().success()
+    }
+
+    #[test]
+    fn the_guard_refuses_a_link_in_the_vendors_own_folders() {
+        for (system, own) in [("opt", "amd"), ("usr/lib", "amd"), ("var/opt", "amd")] {
+            let prefix = format!("/{system}/{own}/rocm");
+            let root = tempfile::tempdir().unwrap();
+            let real = root.path().join("real");
+            assert!(guarded(root.path(), &prefix), "nothing is there yet");
+            std::fs::create_dir_all(root.path().join(&prefix[1..])).unwrap();
+            assert!(guarded(root.path(), &prefix));
+            for (link, passes) in [(system.to_owned(), true), (format!("{system}/{own}"), false)] {
+                let place = root.path().join(&link);
+                std::fs::rename(&place, &real).unwrap();
+                std::os::unix::fs::symlink(&real, &place).unwrap();
+                assert_eq!(guarded(root.path(), &prefix), passes, "{link}");
+                std::fs::remove_file(&place).unwrap();
+                std::fs::rename(&real, &place).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_guard_knows_no_folder_of_the_system_above_a_prefix_of_its_own() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("real/rocm")).unwrap();
+        std::os::unix::fs::symlink("real", root.path().join("nfs")).unwrap();
+        assert!(!guarded(root.path(), "/nfs/rocm"));
+        // A link above the root does not matter.
+        std::os::unix::fs::symlink(root.path(), root.path().join("link")).unwrap();
+        assert!(guarded(&root.path().join("link"), "/opt/rocm-7.1"));
+    }
+
+    #[test]
+    fn a_changelog_has_no_time_in_its_header() {
+        let texts = Texts::new().unwrap();
+        let packed = texts.changelog("p", "1-1", "A <a@b.example>", "date").unwrap();
+        assert_eq!(packed[4..8], [0; 4]);
+        assert_eq!(packed[3], 0, "no name");
+    }
+}

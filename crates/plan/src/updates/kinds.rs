@@ -1,0 +1,255 @@
+//! Handles folders that become another kind of file in an update, and the reverse. No package manager
+//! replaces a folder by a link or a link by a folder; the packages' scripts do.
+//!
+//! | before | now | `.deb` | `.rpm` |
+//! |---|---|---|---|
+//! | folder of this package alone | link | `dpkg-maintscript-helper dir_to_symlink` | `%pretrans` |
+//! | folder of several packages | link | `postinst`, when dpkg has removed the files of all | `%pretrans` |
+//! | link of this package | folder | `dpkg-maintscript-helper symlink_to_dir` | `%pretrans` |
+//! | link of another package | folder | `preinst`, as the helper would | `%pretrans` |
+//! | folder | file | by dpkg | `%pretrans` |
+//! | file | folder | by dpkg | by rpm |
+//!
+//! The helper does nothing if this package is not installed yet, and refuses folders with files of other
+//! packages, so it cannot be used if packages share a path. Relations to these packages ([`super::since`])
+//! make sure that their earlier versions do not stay.
+//!
+//! rpm looks for conflicts after `%pretrans` and before `%pre`. `%pretrans` is in Lua, which is built into
+//! rpm: a shell may not be installed yet. rpm does not tell it where the prefix was moved; the loader's file
+//! does.
+//!
+//! Source: dpkg-maintscript-helper(1), Debian policy 6.6, Fedora's packaging guidelines on the replacement of
+//! directories; tried with dpkg 1.21.23 and rpm 4.18.0.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use minijinja::{Value, context};
+use rockpack_core::error::Result;
+use rockpack_core::tree::Node;
+
+use crate::loader;
+use crate::scripts::{DEB_START, MOVED};
+use crate::settings::PlanSettings;
+use crate::source::FileSource;
+use rockpack_package::receipt::listing::OwnedMember;
+use rockpack_package::{
+    DebControl, Format, MemberKind, Package, PackageEntry, PathChange, RpmControl,
+};
+
+/// The maintainer scripts of a `.deb` in the order in which packages list them.
+const PHASES: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
+
+/// The changes of one package in one format, by absolute path.
+type PathChanges = BTreeMap<String, PathChange>;
+
+/// The changes of all packages, by index of the package and by format.
+#[derive(Debug, Default)]
+pub(super) struct KindChanges(BTreeMap<(usize, Format), PathChanges>);
+
+/// The state of a changed path in earlier sets.
+pub(super) struct Before<'a> {
+    /// The earlier package and its member, which is now of another kind.
+    pub owned: OwnedMember<'a>,
+    /// Whether a package of another name had the path, too.
+    pub is_shared: bool,
+    /// Paths that earlier versions have below it, relative to it.
+    pub members: BTreeSet<String>,
+}
+
+impl KindChanges {
+    /// Notes that `entry` changed its kind.
+    pub fn add(
+        &mut self,
+        package: (usize, Format),
+        entry: &PackageEntry<FileSource>,
+        before: Before<'_>,
+    ) {
+        let (was, is) = (before.owned.member.kind, entry.node.kind());
+        let target = match &entry.node {
+            Node::Link { target } => Some(target.clone()),
+            _ => before.owned.member.target.clone(),
+        };
+        let Before { is_shared, members, .. } = before;
+        let changes = self.0.entry(package).or_default();
+        let path = format!("/{}", entry.path);
+        let Some(known) = changes.get_mut(&path) else {
+            changes.insert(path.clone(), PathChange { path, was, is, target, is_shared, members });
+            return;
+        };
+        known.is_shared |= is_shared;
+        known.members.extend(members);
+        if was == MemberKind::Link && known.was != was {
+            known.was = was;
+            known.target = target;
+        } else if known.target != target {
+            known.target = None;
+        }
+    }
+
+    /// Notes a change that an earlier package of this version had to make, if the package still has the
+    /// resulting kind and nothing newer is known of the path.
+    pub fn inherit(
+        &mut self,
+        at: (usize, Format),
+        package: &Package<FileSource>,
+        change: PathChange,
+    ) {
+        let is_there = package.entries.iter().any(|entry| {
+            entry.formats.has(at.1)
+                && change.path.strip_prefix('/') == Some(entry.path.as_str())
+                && entry.node.kind() == change.is
+        });
+        if is_there {
+            self.0.entry(at).or_default().entry(change.path.clone()).or_insert(change);
+        }
+    }
+
+    /// The changes of one package in one format.
+    pub fn of(&self, at: (usize, Format)) -> impl Iterator<Item = &PathChange> {
+        self.0.get(&at).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Adds the scripts that make the changes.
+    pub fn add_scripts(
+        &self,
+        setting: &PlanSettings,
+        packages: &mut [Package<FileSource>],
+    ) -> Result<()> {
+        for ((index, format), changes) in &self.0 {
+            let Some(package) = packages.get_mut(*index) else { continue };
+            match (format, &mut package.deb, &mut package.rpm) {
+                (Format::Deb, Some(control), _) => add_to_deb(setting, control, changes)?,
+                (Format::Rpm, _, Some(control)) => add_to_rpm(setting, control, changes)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_to_deb(
+    setting: &PlanSettings,
+    control: &mut DebControl,
+    changes: &PathChanges,
+) -> Result<()> {
+    let (mut helped, mut folders, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    for (path, change) in changes {
+        let own = change.target.as_deref().filter(|_| !change.is_shared);
+        let path = shell_word(path);
+        match (change.was, change.is, own) {
+            (MemberKind::Directory, MemberKind::Link, Some(target)) => {
+                helped.push(format!("dir_to_symlink {path} {}", shell_word(target)));
+            }
+            (MemberKind::Link, MemberKind::Directory, Some(target)) => {
+                helped.push(format!("symlink_to_dir {path} {}", shell_word(target)));
+            }
+            (MemberKind::Directory, MemberKind::Link, None) => {
+                let target = shell_word(change.target.as_deref().unwrap_or_default());
+                folders.push(context! { path, target });
+            }
+            (MemberKind::Link, MemberKind::Directory, None) => links.push(path),
+            _ => {}
+        }
+    }
+    let (package, before) = (&control.name, format!("{}~", control.version));
+    let values = context! { package, before, helped, folders, links };
+    for phase in PHASES {
+        let text = match phase {
+            "prerm" => continue,
+            _ => setting.texts.script(&format!("kinds-{phase}"), values.clone())?,
+        };
+        if !text.is_empty() {
+            put(&mut control.scripts, phase, &text);
+        }
+    }
+    Ok(())
+}
+
+/// Adds `text` to the script of a phase, before everything except the guard of `preinst`, which prevents
+/// writes through a link of the prefix.
+fn put(scripts: &mut Vec<(String, String)>, phase: &str, text: &str) {
+    match scripts.iter_mut().find(|(known, _)| known == phase) {
+        Some((_, script)) if phase == "preinst" => script.push_str(text),
+        Some((_, script)) => {
+            let rest = script.strip_prefix(DEB_START).unwrap_or(script);
+            *script = format!("{DEB_START}{text}{rest}");
+        }
+        None => scripts.push((phase.to_owned(), format!("{DEB_START}{text}"))),
+    }
+    scripts.sort_by_key(|(phase, _)| PHASES.iter().position(|known| known == phase));
+}
+
+fn add_to_rpm(
+    setting: &PlanSettings,
+    control: &mut RpmControl,
+    changes: &PathChanges,
+) -> Result<()> {
+    let prefix = setting.prefix.absolute();
+    let (mut folders, mut links): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    for (path, change) in changes {
+        let inside = path.strip_prefix(&prefix).filter(|inside| inside.starts_with('/'));
+        let Some(path) = inside.map(lua_text) else { continue };
+        match (change.was, change.is) {
+            (MemberKind::Directory, _) => {
+                // The content of a folder is removed before the folder.
+                let members: Vec<String> =
+                    change.members.iter().rev().map(|member| lua_text(member)).collect();
+                folders.push(context! { path, members });
+            }
+            (MemberKind::Link, _) => links.push(path),
+            (MemberKind::File, _) => {}
+        }
+    }
+    if folders.is_empty() && links.is_empty() {
+        return Ok(());
+    }
+    let is_moved = !control.prefixes.is_empty();
+    let loader_file = loader::loader_file(setting, &setting.names.system()?.rpm)?;
+    let values = context! {
+        prefix => lua_text(&prefix),
+        is_moved,
+        file => lua_text(&format!("/{loader_file}")),
+        moved => lua_text(&format!("{MOVED} ")),
+        libdir => lua_text(&format!("/{}", setting.config.folders.libraries)),
+        folders,
+        links,
+    };
+    let text = setting.texts.script("kinds-pretrans", values)?;
+    control.scripts.insert(0, ("%pretrans".to_owned(), ("<lua>".to_owned(), text)));
+    Ok(())
+}
+
+/// `text` quoted as one word of a shell.
+fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// `text`, which has no control characters, quoted as a Lua string.
+fn lua_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_quoted_for_each_language() {
+        assert_eq!(shell_word("/a b's"), r"'/a b'\''s'");
+        assert_eq!(lua_text(r#"/a "b" \c"#), r#""/a \"b\" \\c""#);
+    }
+
+    #[test]
+    fn a_script_comes_behind_the_guard_and_before_all_else() {
+        let mut scripts = vec![
+            ("preinst".to_owned(), format!("{DEB_START}guard\n")),
+            ("postrm".to_owned(), format!("{DEB_START}rest\n")),
+        ];
+        for phase in ["preinst", "postinst", "postrm"] {
+            put(&mut scripts, phase, "own\n");
+        }
+        let texts = [("preinst", "guard\nown\n"), ("postinst", "own\n"), ("postrm", "own\nrest\n")];
+        let expected = texts.map(|(phase, text)| (phase.to_owned(), format!("{DEB_START}{text}")));
+        assert_eq!(scripts, expected);
+    }
+}

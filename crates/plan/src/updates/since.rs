@@ -1,0 +1,357 @@
+//! Prepares updates from earlier sets (`--since`): relations to the packages that had the paths of others,
+//! scripts if a folder becomes something else or the reverse (see [`super::kinds`]), and findings about
+//! changes that package managers cannot make.
+//!
+//! A set limited by `--only` is compared with the names of the whole set: a package that this run does not
+//! make is not gone. If the scheme has the series in names, packages of another series stay beside this set:
+//! nothing updates, breaks or replaces them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Error, Result};
+use rockpack_core::tree::Node;
+
+use super::kinds::{Before, KindChanges};
+use super::upgrades::{Former, is_newer, of_moved};
+use crate::drafts::Draft;
+use crate::extras::debug_places::is_debug_place;
+use crate::naming::PackageNames;
+use crate::relations::need_version;
+use crate::settings::PlanSettings;
+use crate::source::FileSource;
+use rockpack_package::dependencies::SystemPackages;
+use rockpack_package::receipt::Standing;
+use rockpack_package::receipt::listing::{ListedPackage, Listing, Owners};
+use rockpack_package::vendors::VendorChanges;
+use rockpack_package::{
+    Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version,
+};
+use rockpack_report::{EarlierPackage, Finding, Findings, NotNewer};
+
+/// Adds the relations and scripts for an update of the sets `earlier`, and notes changes that it cannot make.
+pub(crate) fn add(
+    setting: &PlanSettings,
+    set: &SetNames,
+    packages: &mut [Package<FileSource>],
+    (earlier, standing): (&[Listing], &Standing),
+    findings: &mut Findings,
+) -> Result<()> {
+    let (mut changes, mut vendors) = (KindChanges::default(), VendorChanges::default());
+    set.refuse_packages_of_systems(earlier)?;
+    for earlier in earlier {
+        let (beside, earlier): (Vec<_>, Vec<_>) =
+            earlier.packages.iter().partition(|package| set.stands_beside(package, setting));
+        note_beside(&beside, setting, packages, findings);
+        let owners = Owners::of(earlier.iter().copied());
+        for format in &setting.formats {
+            let update = Update { earlier: &earlier, owners: &owners, set, format: *format };
+            for (index, package) in packages.iter_mut().enumerate() {
+                update.take_paths(package, findings);
+                update.note_kinds(index, package, &mut changes, findings);
+            }
+            update.note_versions(packages, findings);
+            update.note_vendors(packages, &mut vendors);
+            if set.is_whole {
+                update.note_dropped(packages, findings);
+            }
+        }
+    }
+    vendors.into_findings().for_each(|finding| findings.add(finding));
+    inherit(setting, packages, standing, &mut changes);
+    changes.add_scripts(setting, packages)
+}
+
+/// Adds the steps that earlier packages of this version took for clients of sets before them: systems that
+/// skip a release need them in the next one.
+fn inherit(
+    setting: &PlanSettings,
+    packages: &mut [Package<FileSource>],
+    standing: &Standing,
+    changes: &mut KindChanges,
+) {
+    for (index, package) in packages.iter_mut().enumerate() {
+        for format in &setting.formats {
+            let record = standing.get(*format, &package.id).and_then(|it| it.update.as_ref());
+            for change in record.into_iter().flat_map(|record| &record.paths) {
+                changes.inherit((index, *format), package, change.clone());
+            }
+            let inherited: Vec<Relation> = record
+                .into_iter()
+                .flat_map(|record| &record.relations)
+                .map(Relation::from)
+                .collect();
+            add_relations(package, *format, inherited);
+            let changed = changes.of((index, *format)).map(|change| (*format, change.clone()));
+            package.identity.changed.extend(changed);
+        }
+    }
+}
+
+/// Adds relations to packages of earlier sets, unless `package` has one to them that is as strict. They replace
+/// less strict ones.
+pub(super) fn add_relations(
+    package: &mut Package<FileSource>,
+    format: Format,
+    added: Vec<Relation>,
+) {
+    let Some(relations) = package.relations_mut(format) else { return };
+    let added: Vec<Relation> =
+        added.into_iter().filter(|new| !is_known(new, relations, format)).collect();
+    relations.retain(|known| !is_known(known, &added, format));
+    relations.extend(added.iter().cloned());
+    relations.sort();
+    let taken = &mut package.identity.taken;
+    taken.retain(|(of, known)| *of != format || !is_known(known, &added, format));
+    package.identity.taken.extend(added.into_iter().map(|relation| (format, relation)));
+}
+
+fn is_known(new: &Relation, relations: &[Relation], format: Format) -> bool {
+    relations.iter().any(|known| {
+        let same = known.kind == new.kind && known.name == new.name;
+        let bounds = known.version.as_ref().zip(new.version.as_ref());
+        same && bounds.is_none_or(|((sign, known), (new_sign, new))| {
+            sign == new_sign && !is_newer(format, new, known)
+        })
+    })
+}
+
+/// The names of the whole set, whether or not all of it is made.
+pub(crate) struct SetNames {
+    names: Vec<PackageNames>,
+    /// Whether all of it is made.
+    is_whole: bool,
+}
+
+impl SetNames {
+    pub fn of(drafts: &[Draft], is_whole: bool) -> Self {
+        Self { names: drafts.iter().map(|draft| draft.names.clone()).collect(), is_whole }
+    }
+
+    /// Whether all of the set is made.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    fn has(&self, format: Format, name: &str) -> bool {
+        self.names.iter().any(|names| names.of(format) == name)
+    }
+
+    /// Refuses earlier packages that belong to a distribution and not to this set: the set would break,
+    /// replace or obsolete packages that every system needs.
+    fn refuse_packages_of_systems(&self, earlier: &[Listing]) -> Result<()> {
+        if earlier.is_empty() {
+            return Ok(());
+        }
+        let system = SystemPackages::known()?;
+        for Listing { name: listing, packages, .. } in earlier {
+            let odd = packages.iter().find(|package| {
+                system.has(&package.name) && !self.has(package.format, &package.name)
+            });
+            let Some(ListedPackage { format, name, .. }) = odd else { continue };
+            let message =
+                "is a package of distributions, and none that the naming scheme of this set makes";
+            let error = Error::malformed(message).structure(format!("{format} {name}"));
+            return Err(error.file(listing).hint(
+                "this set would break and replace it, and no earlier set has it: take it out of what \
+                 --since names, or name the receipt of the build or its packages",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether `earlier` has another version in its name than this set, so that the set does not update it.
+    fn stands_beside(&self, earlier: &ListedPackage, setting: &PlanSettings) -> bool {
+        let Some(own) = setting.names.side_by_side(&setting.version) else { return false };
+        let Some(other) = series(earlier, setting) else { return false };
+        let is_in_set = self.names.iter().any(|names| names.has(&earlier.name));
+        other != own && earlier.name.contains(&other) && !is_in_set
+    }
+}
+
+/// The part of the version of `earlier` that the scheme would have put into its name.
+fn series(earlier: &ListedPackage, setting: &PlanSettings) -> Option<String> {
+    let version = earlier.version.split_once(':').map_or(&*earlier.version, |(_, rest)| rest);
+    let upstream = version.rsplit_once('-').map_or(version, |(upstream, _)| upstream);
+    setting.names.side_by_side(&Version::new(upstream, "1").ok()?)
+}
+
+/// Notes once that packages of an earlier set are of another series, and whether they can be installed beside
+/// those of this one.
+fn note_beside(
+    beside: &[&ListedPackage],
+    setting: &PlanSettings,
+    packages: &[Package<FileSource>],
+    findings: &mut Findings,
+) {
+    let Some(first) = beside.first() else { return };
+    let Some(series) = series(first, setting) else { return };
+    let owners = Owners::of(beside.iter().copied());
+    let mut shared = BTreeSet::new();
+    let entries = packages.iter().flat_map(|package| &package.entries);
+    for entry in entries.filter(|entry| !is_debug_place(&entry.path)) {
+        let path = format!("/{}", entry.path);
+        let is_folder = matches!(entry.node, Node::Directory { .. });
+        let mut formats = setting.formats.iter().filter(|format| entry.formats.has(**format));
+        if !is_folder && formats.any(|format| owners.has(*format, &path)) {
+            shared.insert(path);
+        }
+    }
+    let packages = beside.iter().map(|package| package.name.clone()).collect();
+    let shared_paths = shared.into_iter().collect();
+    findings.add(Finding::OtherSeries { series, packages, shared_paths });
+}
+
+/// The update from one earlier set, in one format.
+struct Update<'a> {
+    earlier: &'a [&'a ListedPackage],
+    owners: &'a Owners<'a>,
+    set: &'a SetNames,
+    format: Format,
+}
+
+impl Update<'_> {
+    /// Adds relations to the packages that had paths of `package`.
+    fn take_paths(&self, package: &mut Package<FileSource>, findings: &mut Findings) {
+        let (Some(own), Some(version)) =
+            (package.name(self.format).map(str::to_owned), package.full_version(self.format))
+        else {
+            return;
+        };
+        let mut taken: BTreeMap<&str, (&ListedPackage, Vec<String>)> = BTreeMap::new();
+        for entry in self.entries(package) {
+            let path = format!("/{}", entry.path);
+            let is_folder = matches!(entry.node, Node::Directory { .. });
+            let there = self.owners.at(self.format, &path);
+            // Folders are shared, unless another package has something else there.
+            let owned = there.filter(|owned| !(is_folder && owned.member.is_directory()));
+            for owner in owned.map(|owned| owned.package).filter(|owner| owner.name != own) {
+                taken.entry(&owner.name).or_insert((owner, Vec::new())).1.push(path.clone());
+            }
+        }
+        for (from, (owner, paths)) in taken {
+            let known = package.relations(self.format).iter();
+            let needed = need_version(known, from, &version);
+            let former = Former { name: from, stays: self.set.has(self.format, from), needed };
+            let added = of_moved(&former, self.format, &version);
+            package.identity.taken.extend(added.iter().map(|it| (self.format, it.clone())));
+            if let Some(relations) = package.relations_mut(self.format) {
+                relations.extend(added);
+                relations.sort();
+                relations.dedup();
+            }
+            findings.add(Finding::PathMoved {
+                package: own.as_str().into(),
+                format: self.format,
+                from: from.into(),
+                paths,
+            });
+            if !is_newer(self.format, &version, &owner.version) {
+                let (package, from) = (own.as_str().into(), earlier(owner));
+                let not_newer = NotNewer::TakesPaths { package, from };
+                findings.add(Finding::VersionNotNewer { version: version.clone(), not_newer });
+            }
+        }
+    }
+
+    /// Entries of `package` that no other package may have: all except debug files.
+    fn entries<'p>(
+        &self,
+        package: &'p Package<FileSource>,
+    ) -> impl Iterator<Item = &'p PackageEntry<FileSource>> {
+        let format = self.format;
+        let own = package.entries.iter().filter(|entry| !is_debug_place(&entry.path));
+        own.filter(move |entry| entry.formats.has(format))
+    }
+
+    /// Notes folders that become another kind of file, and the reverse.
+    fn note_kinds(
+        &self,
+        index: usize,
+        package: &Package<FileSource>,
+        changes: &mut KindChanges,
+        findings: &mut Findings,
+    ) {
+        let Some(own) = package.name(self.format) else { return };
+        for entry in self.entries(package) {
+            let path = format!("/{}", entry.path);
+            let is = entry.node.kind();
+            let mut before = self.owners.at(self.format, &path);
+            let changed = before.find(|owned| {
+                let was = owned.member.kind;
+                was != is && [was, is].contains(&MemberKind::Directory)
+            });
+            let Some(owned) = changed else { continue };
+            let mut owners = self.owners.at(self.format, &path);
+            let is_shared = owners.any(|owned| owned.package.name != own);
+            let before = Before { owned, is_shared, members: self.members(&path) };
+            changes.add((index, self.format), entry, before);
+            let was = owned.member.kind;
+            findings.add(Finding::PathKindChanged { path: path.clone(), was, is });
+        }
+    }
+
+    /// Paths that earlier packages have below `path`, relative to it.
+    fn members(&self, path: &str) -> BTreeSet<String> {
+        let packages = self.earlier.iter().filter(|package| package.format == self.format);
+        let members = packages.flat_map(|package| &package.members);
+        let below = members.filter_map(|member| member.path.strip_prefix(path)?.strip_prefix('/'));
+        below.map(str::to_owned).collect()
+    }
+
+    /// Notes packages that are older than before, all in one finding: usually it is the whole set.
+    fn note_versions(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
+        let (mut own_version, mut newer) = (None, Vec::new());
+        for package in packages {
+            let (Some(own), Some(version)) =
+                (package.name(self.format), package.full_version(self.format))
+            else {
+                continue;
+            };
+            let mut same = self.earlier.iter().filter(|p| p.key() == (self.format, own));
+            if let Some(found) = same.find(|p| is_newer(self.format, &p.version, &version)) {
+                newer.push(earlier(found));
+                own_version.get_or_insert(version);
+            }
+        }
+        if let Some(version) = own_version {
+            let not_newer = NotNewer::Packages { format: self.format, newer };
+            findings.add(Finding::VersionNotNewer { version, not_newer });
+        }
+    }
+
+    /// Notes `.rpm` packages whose vendor was another one.
+    fn note_vendors(&self, packages: &[Package<FileSource>], vendors: &mut VendorChanges) {
+        for package in packages {
+            let (Some(own), Some(to)) = (package.name(self.format), package.vendor(self.format))
+            else {
+                continue;
+            };
+            let same = self.earlier.iter().filter(|p| p.key() == (self.format, own));
+            // Receipts of earlier versions of rockpack do not name the vendor.
+            same.filter_map(|p| p.vendor.as_deref()).for_each(|from| vendors.add(own, from, &to));
+        }
+    }
+
+    /// Notes packages that the set no longer has and that nothing removes.
+    fn note_dropped(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
+        let mut removed = BTreeSet::new();
+        for package in packages {
+            let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
+            let relations = package.relations(self.format).iter();
+            removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
+        }
+        let earlier = self.earlier.iter().filter(|p| p.format == self.format);
+        let gone: BTreeSet<&str> = earlier
+            .map(|package| package.name.as_str())
+            .filter(|name| !self.set.has(self.format, name) && !removed.contains(name))
+            .collect();
+        for name in gone {
+            let package = name.into();
+            findings.add(Finding::PackageDropped { package, format: self.format });
+        }
+    }
+}
+
+fn earlier(package: &ListedPackage) -> EarlierPackage {
+    EarlierPackage { package: package.name.as_str().into(), version: package.version.clone() }
+}

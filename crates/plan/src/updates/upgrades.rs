@@ -1,0 +1,228 @@
+//! Relations that let a set replace others: packages under their former names, and paths that were in another
+//! package.
+//!
+//! | | `.deb` | `.rpm` |
+//! |---|---|---|
+//! | `replaces`: a package under another name | Conflicts, Replaces, Provides | Obsoletes, Provides |
+//! | the same, of a package that has its version in its name | Breaks, Replaces | Obsoletes, Provides |
+//! | a path that was in another package, which the set still has | Breaks, Replaces | Conflicts; nothing where the package needs that one of its own version or a later one |
+//! | a path that was in a package that the set no longer has | Breaks, Replaces | Obsoletes |
+//!
+//! Provides carry the set's version: dependencies on the former name mostly ask for a minimum, which an
+//! unversioned name would not satisfy. Packages that stand side by side with those of other versions provide
+//! no former name in a `.deb`: the bound of the later one would meet the version that the earlier one
+//! provides, and keep the two apart. rpm's Obsoletes look at names alone. dpkg unpacks one package after the
+//! other, so the new package of a path may be unpacked before the old one is updated: Replaces lets it take
+//! the path, Breaks keeps the two from being configured together (Debian policy 7.6.1). rpm compares the
+//! packages that a transaction leaves installed, so the old version only has to be gone by its end: an exact
+//! dependency ensures that, or else a conflict with the old version.
+//!
+//! Moved paths come from earlier sets (`--since`, see [`super::since`]) or from the configuration (`moved`).
+
+use std::collections::BTreeMap;
+
+use rockpack_core::error::{Faults, Result};
+
+use crate::config::{FormerPackage, FormerPackages};
+use crate::drafts::{self, Draft};
+use crate::relations;
+use crate::settings::PlanSettings;
+use rockpack_package::{Comparison, Format, Relation, RelationKind};
+
+/// Adds the relations for the configuration's `replaces` and `moved`.
+pub(crate) fn add_configured(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    let config = &setting.config;
+    refuse_shared_names(setting, drafts, &mut faults);
+    for (key, packages) in [("replaces", &config.replaces), ("moved", &config.moved)] {
+        for (package, former) in packages {
+            let Some(index) = drafts::named(drafts, package) else {
+                faults.add(drafts::no_such_package(config, [key, package], drafts));
+                continue;
+            };
+            for format in &setting.formats {
+                let mut added = Vec::new();
+                for former in of_format(former, *format) {
+                    let heir = Heir { setting, drafts, index };
+                    let relations = match key {
+                        "replaces" => heir.replaced(former, *format),
+                        _ => heir.moved(former, *format),
+                    };
+                    added.extend(faults.keep(relations).into_iter().flatten());
+                }
+                if let Some(draft) = drafts.get_mut(index) {
+                    draft.relations.extend(added.into_iter().map(|relation| (*format, relation)));
+                }
+            }
+        }
+    }
+    faults.finish()
+}
+
+fn of_format(former: &FormerPackages, format: Format) -> &[FormerPackage] {
+    match format {
+        Format::Deb => &former.deb,
+        Format::Rpm => &former.rpm,
+    }
+}
+
+/// Refuses a name that two packages of the set provide or replace: they would conflict with each other.
+fn refuse_shared_names(setting: &PlanSettings, drafts: &[Draft], faults: &mut Faults) {
+    for format in &setting.formats {
+        let mut taken: BTreeMap<&str, &str> = BTreeMap::new();
+        for (package, former) in &setting.config.replaces {
+            let own = drafts::named(drafts, package);
+            for former in of_format(former, *format) {
+                let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+                let message = match taken.insert(&former.name, package) {
+                    Some(other) => Some(format!("{other} replaces {} already", former.name)),
+                    None => in_set(former, own, *format, drafts),
+                };
+                let hint = "packages that replace one name cannot be installed together; of a \
+                            package that became several, one replaces it and the others have \
+                            `moved`";
+                let fault = message.map(|message| setting.config.fault(&keys, message).hint(hint));
+                fault.into_iter().for_each(|fault| faults.add(fault));
+            }
+        }
+    }
+}
+
+/// The reason why the name is taken in the set, apart from the package at `own`.
+fn in_set(
+    former: &FormerPackage,
+    own: Option<usize>,
+    format: Format,
+    drafts: &[Draft],
+) -> Option<String> {
+    if drafts.iter().any(|draft| draft.names.of(format) == former.name) {
+        return Some(format!("the set has a package {}", former.name));
+    }
+    let mut others =
+        drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own).map(|(_, draft)| draft);
+    let other = others.find(|draft| provides(draft, format, &former.name))?;
+    Some(format!("{} provides {}", other.names.of(format), former.name))
+}
+
+fn provides(draft: &Draft, format: Format, name: &str) -> bool {
+    let own = draft
+        .links
+        .iter()
+        .filter(|link| link.kind == RelationKind::Provides)
+        .map(|link| link.to.of(format));
+    let added = draft
+        .relations
+        .iter()
+        .filter(|(known, relation)| *known == format && relation.kind == RelationKind::Provides);
+    let mut names = own.chain(added.map(|(_, relation)| relation.name.as_str()));
+    names.any(|provided| provided == name)
+}
+
+/// A package that replaces others, or has their paths.
+struct Heir<'a> {
+    setting: &'a PlanSettings,
+    drafts: &'a [Draft],
+    /// Index of the package among the drafts.
+    index: usize,
+}
+
+impl<'a> Heir<'a> {
+    fn draft(&self) -> Option<&'a Draft> {
+        self.drafts.get(self.index)
+    }
+
+    /// The heir's relations to a package that it replaces.
+    fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
+        let setting = self.setting;
+        let (name, before) = (former.name.as_str(), former.before.as_deref());
+        let version = Some((Comparison::Equal, setting.version.full(format)));
+        let provides =
+            Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
+        let own = self.draft().map_or("", |draft| draft.names.of(format));
+        let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
+        Ok(match (format, beside) {
+            // The package of another version provided the name too, so each would conflict with the other.
+            (Format::Deb, Some(_)) if before.is_some() => {
+                vec![
+                    relation_before(RelationKind::Breaks, name, before),
+                    relation_before(RelationKind::Replaces, name, before),
+                ]
+            }
+            (Format::Deb, Some(part)) => {
+                let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+                let message = format!(
+                    "`{}` has no bound, and .deb packages named by their version ({part}) that \
+                     replace every version of it cannot be installed side by side",
+                    former.name
+                );
+                let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
+                return Err(setting.config.fault(&keys, message).hint(hint));
+            }
+            (Format::Deb, None) => vec![
+                relation_before(RelationKind::Conflicts, name, before),
+                relation_before(RelationKind::Replaces, name, before),
+                provides,
+            ],
+            (Format::Rpm, _) => {
+                vec![relation_before(RelationKind::Obsoletes, name, before), provides]
+            }
+        })
+    }
+
+    /// The heir's relations to a package that had some of its paths.
+    fn moved(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
+        let setting = self.setting;
+        let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);
+        let own = setting.version.full(format);
+        let relations = self.draft().map(|draft| draft.relations_in(format, setting));
+        let needed = relations::need_version(relations.iter().flatten(), &former.name, &own);
+        let before = former.before.clone().unwrap_or_default();
+        let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
+        if stays && !relations.is_empty() && is_newer(format, &before, &own) {
+            let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
+            let message = format!(
+                "the set's own .{} package {} {own} is before {before}: the set could not be \
+                 installed",
+                format, former.name
+            );
+            let hint =
+                format!("write a bound that is not above the set's version, as in `< {own}`");
+            return Err(setting.config.fault(&keys, message).hint(hint));
+        }
+        Ok(relations)
+    }
+}
+
+/// A package that had a path of another one.
+pub(crate) struct Former<'a> {
+    pub name: &'a str,
+    /// Whether the set has a package of that name.
+    pub stays: bool,
+    /// Whether the path's new package depends on it in the set's version.
+    pub needed: bool,
+}
+
+pub(crate) fn of_moved(former: &Former<'_>, format: Format, before: &str) -> Vec<Relation> {
+    let (name, before) = (former.name, Some(before));
+    match format {
+        Format::Deb => vec![
+            relation_before(RelationKind::Breaks, name, before),
+            relation_before(RelationKind::Replaces, name, before),
+        ],
+        Format::Rpm if !former.stays => {
+            vec![relation_before(RelationKind::Obsoletes, name, before)]
+        }
+        Format::Rpm if former.needed => Vec::new(),
+        Format::Rpm => vec![relation_before(RelationKind::Conflicts, name, before)],
+    }
+}
+
+/// A relation to the versions of `name` before `before`; without that, to all of them.
+pub(super) fn relation_before(kind: RelationKind, name: &str, before: Option<&str>) -> Relation {
+    let version = before.map(|version| (Comparison::Less, version.to_owned()));
+    Relation { kind, name: name.to_owned(), version }
+}
+
+pub(crate) fn is_newer(format: Format, one: &str, other: &str) -> bool {
+    format.compare_versions(one, other).is_gt()
+}

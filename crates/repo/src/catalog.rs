@@ -1,0 +1,327 @@
+//! The packages of a channel after a run: the earlier ones without the removed, plus the
+//! given ones, with at most the kept number of versions of each.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rockpack_archive::wheel::WheelIdentity;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::Budget;
+
+use super::channel::Channel;
+use super::channels::Channels;
+use super::input::GivenPackage;
+use super::options::RepoOptions;
+use super::releases;
+use super::stat::Modified;
+use super::state::{ChannelState, PoolRecord, PoolRecords};
+use super::yank;
+use rockpack_package::indexed::{Facts, PackageKind};
+use rockpack_report::{Finding, Findings, PackageLeftOut};
+
+/// The file of a package that a channel did not have.
+#[derive(Debug, Clone)]
+pub(super) struct Addition {
+    pub file: PathBuf,
+    pub content: Content,
+    /// Whether the pool may have a hard link to the file.
+    pub link: bool,
+}
+
+/// The packages of a channel after a run.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    pub records: PoolRecords,
+    /// Paths that the channel did not have, with the files they come from.
+    pub added: BTreeMap<String, Addition>,
+    /// Paths of the given packages, with the name of the first given file.
+    given: BTreeMap<String, String>,
+    pub findings: Findings,
+}
+
+impl Catalog {
+    /// The packages of one of `channels` that is given `given`, which are read within `budget`.
+    pub fn merge(
+        channel: &Channel,
+        channels: &Channels,
+        given: &[&GivenPackage],
+        options: &RepoOptions<'_>,
+        budget: &Budget,
+    ) -> Result<Self> {
+        let RepoOptions { component, changes, .. } = options;
+        let kind = channel.kind();
+        let earlier = channels.0.get(&channel.name()).map(|state| &state.records);
+        let mut catalog = Self { records: earlier.cloned().unwrap_or_default(), ..Self::default() };
+        let mut faults = Faults::default();
+        catalog.remove(&changes.remove);
+        // What is installed of wheels, requirements choose among all versions that are listed.
+        if !changes.allow_downgrade && kind != PackageKind::Wheel {
+            faults.keep(catalog.refuse_downgrades(given));
+        }
+        for given in given {
+            faults.keep(catalog.add(given, component, budget));
+        }
+        faults.keep(catalog.refuse_twins());
+        if kind == PackageKind::Wheel {
+            faults.keep(yank::mark(&mut catalog.records, changes));
+        }
+        faults.finish()?;
+        if let Some(keep) = changes.keep {
+            catalog.keep(kind, keep);
+        }
+        catalog.refuse_other_content(channels)?;
+        catalog.added.retain(|path, _| earlier.is_none_or(|earlier| !earlier.contains_key(path)));
+        Ok(catalog)
+    }
+
+    /// Notes when the pool's file of a package was modified.
+    pub fn set_modified(&mut self, path: &str, modified: Modified) {
+        let record = self.records.get_mut(path).filter(|record| record.modified != modified);
+        record.into_iter().for_each(|record| Arc::make_mut(record).modified = modified);
+    }
+
+    fn remove(&mut self, specs: &[String]) {
+        self.records.retain(|_, record| !specs.iter().any(|spec| names(spec, record)));
+    }
+
+    fn add(&mut self, given: &GivenPackage, component: &str, budget: &Budget) -> Result<()> {
+        let (path, name) = (given.indexed.facts.pool_path(component), &given.source.name);
+        let first = self.given.entry(path.clone()).or_insert_with(|| name.clone()).clone();
+        if let Some(there) = self.records.get_mut(&path) {
+            if there.source.sha256 != given.source.sha256 {
+                return Err(two_contents(&path, given, there));
+            }
+            if first != *name {
+                let file = if path.ends_with(name) { first } else { name.clone() };
+                let reason = PackageLeftOut::Duplicate(path.clone());
+                self.findings.add(Finding::PackageFileLeftOut { file, reason });
+            }
+            if there.source != given.source {
+                // The same under another time: that is what to look for next time.
+                Arc::make_mut(there).source = given.source.clone();
+            }
+            let is_same = there.indexed.sha256 == given.indexed.sha256;
+            if is_same && !Arc::ptr_eq(&there.indexed, &given.indexed) {
+                // Read again: a later rockpack may see more in it.
+                Arc::make_mut(there).indexed = Arc::clone(&given.indexed);
+            }
+            return Ok(());
+        }
+        let record = PoolRecord {
+            source: given.source.clone(),
+            component: match given.indexed.facts {
+                Facts::Deb(_) => component.to_owned(),
+                Facts::Rpm(_) | Facts::Wheel(_) => String::new(),
+            },
+            modified: given.source.modified,
+            yanked: None,
+            indexed: Arc::clone(&given.indexed),
+        };
+        let content = match &given.content {
+            Some(content) => content.clone(),
+            None => given.open(budget)?,
+        };
+        let file = given.file.clone();
+        self.added.insert(path.clone(), Addition { file, content, link: given.link });
+        self.records.insert(path, Arc::new(record));
+        Ok(())
+    }
+
+    /// Refuses added packages that a channel has, or had a short time ago, under the same path with other
+    /// content: clients with the index of that time would get the wrong file.
+    fn refuse_other_content(&self, channels: &Channels) -> Result<()> {
+        let mut faults = Faults::default();
+        for (path, addition) in &self.added {
+            // Of the files as they are published: signing while publishing makes another one.
+            let Some(own) = self.records.get(path).map(|record| &record.indexed) else { continue };
+            let mut held = channels.0.values().filter_map(|state| held(state, path));
+            if let Some((_, version)) = held.find(|(sha256, _)| *sha256 != own.sha256) {
+                faults.add(other_content(path, addition, &own.facts, version.as_deref()));
+            }
+        }
+        faults.finish()
+    }
+
+    /// Refuses different files with the same name, version and architecture, in any component.
+    fn refuse_twins(&self) -> Result<()> {
+        let mut first: BTreeMap<TwinKey<'_>, (&String, &PoolRecord)> = BTreeMap::new();
+        let mut faults = Faults::default();
+        let added = self.added.keys().filter_map(|path| self.records.get(path));
+        let names: BTreeSet<&str> = added.map(|record| record.indexed.facts.name()).collect();
+        let records = self.records.iter();
+        let named = records.filter(|(_, record)| names.contains(record.indexed.facts.name()));
+        for (path, record) in named {
+            let facts = &record.indexed.facts;
+            let key = match facts.wheel_identity() {
+                Some(identity) => TwinKey::Wheel(identity),
+                None => TwinKey::Package(facts.name(), facts.version(), facts.arch()),
+            };
+            let (other_path, other) = *first.entry(key).or_insert((path, record));
+            if other.source.sha256 != record.source.sha256 {
+                let message = format!(
+                    "{path} and {other_path} are different packages of one name, version and architecture"
+                );
+                faults.add(Error::new(Kind::Conflict, message).hint(TWINS_HINT));
+            }
+        }
+        faults.finish()
+    }
+
+    /// A package whose highest given version is lower than what the channel has would never be
+    /// installed, or break those who depend on the higher one.
+    fn refuse_downgrades(&self, given: &[&GivenPackage]) -> Result<()> {
+        let mut highest: BTreeMap<(&str, &str), &GivenPackage> = BTreeMap::new();
+        for given in given {
+            let facts = &given.indexed.facts;
+            let best = highest.entry((facts.name(), facts.arch())).or_insert(given);
+            if facts.compare_versions(&best.indexed.facts) == Ordering::Greater {
+                *best = given;
+            }
+        }
+        let mut faults = Faults::default();
+        for record in self.records.values() {
+            let held = &record.indexed.facts;
+            let Some(given) = highest.get(&(held.name(), held.arch())) else {
+                continue;
+            };
+            let facts = &given.indexed.facts;
+            if held.kind() == facts.kind() && held.compare_versions(facts) == Ordering::Greater {
+                let message = format!(
+                    "is version {} of {}, and the repository has {} already",
+                    facts.version(),
+                    facts.name(),
+                    held.version()
+                );
+                faults.add(Error::new(Kind::Conflict, message).file(&given.file).hint(
+                    "nobody would get it by an upgrade: publish a higher version, or allow it \
+                     with --allow-downgrade",
+                ));
+            }
+        }
+        faults.finish()
+    }
+
+    /// Drops all but the highest versions of each package, and of wheels what those do not require.
+    fn keep(&mut self, kind: PackageKind, keep: usize) {
+        let dropped = match kind {
+            PackageKind::Wheel => releases::not_kept(&self.records, keep),
+            PackageKind::Deb | PackageKind::Rpm => self.lower_versions(keep),
+        };
+        for path in dropped {
+            self.records.remove(&path);
+            self.added.remove(&path);
+            self.findings.add(Finding::VersionNotKept { file: path, keep });
+        }
+    }
+
+    /// Paths of all but the highest versions of each package.
+    fn lower_versions(&self, keep: usize) -> BTreeSet<String> {
+        let mut packages: BTreeMap<_, Vec<(&String, &Facts)>> = BTreeMap::new();
+        for (path, record) in &self.records {
+            let facts = &record.indexed.facts;
+            let key = (&record.component, facts.name(), facts.arch());
+            packages.entry(key).or_default().push((path, facts));
+        }
+        let lower = packages.into_values().flat_map(|mut versions| {
+            versions.sort_by(|(_, a), (_, b)| b.compare_versions(a));
+            versions.into_iter().skip(keep)
+        });
+        lower.map(|(path, _)| path.clone()).collect()
+    }
+}
+
+/// Whether a specification of `--remove` names the package.
+fn names(spec: &str, record: &PoolRecord) -> bool {
+    let facts = &record.indexed.facts;
+    if facts.kind() == PackageKind::Wheel {
+        return yank::names_wheel(spec, record);
+    }
+    match spec.split_once('=') {
+        Some((name, version)) => name == facts.name() && version == facts.version(),
+        None => spec == facts.name(),
+    }
+}
+
+/// Refuses a specification of `--remove` that names no package of any of the channels.
+pub(super) fn check_removals(specs: &[String], states: &[&PoolRecords]) -> Result<()> {
+    let mut faults = Faults::default();
+    for spec in specs {
+        let mut records = states.iter().flat_map(|state| state.values());
+        if !records.any(|record| names(spec, record)) {
+            let message = format!("the repository has no package {spec} to remove");
+            let hint = "name it as in rocm-blas, or with its whole version as in rocm-blas=7.1.0-1";
+            faults.add(Error::new(Kind::Usage, message).hint(hint));
+        }
+    }
+    faults.finish()
+}
+
+/// The facts by which two files would be one package to clients.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum TwinKey<'a> {
+    /// Name, version and architecture.
+    Package(&'a str, String, &'a str),
+    Wheel(WheelIdentity),
+}
+
+const TWINS_HINT: &str = "clients that have the one refuse the other: raise the release of what was built again, or give a wheel \
+     another version";
+
+fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
+    let facts = &given.indexed.facts;
+    if let Some(error) = epoch_alone(path, facts, &there.indexed.facts.version()) {
+        return error.file(&given.file);
+    }
+    let other = if there.source.name == given.source.name { path } else { &there.source.name };
+    let [own, others] = [&given.source.sha256, &there.source.sha256].map(|sha256| short(sha256));
+    let (name, version, arch) = (facts.name(), facts.version(), facts.arch());
+    let message = format!(
+        "is another package {name} {version} for {arch} than {other} (SHA-256 {own} and {others})"
+    );
+    Error::new(Kind::Conflict, message).file(&given.file).hint(TWINS_HINT)
+}
+
+/// The error about a package and one of another version that has the same path, because file names
+/// leave the epoch out; nothing where both are one version.
+fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
+    let (name, version) = (facts.name(), facts.version());
+    if facts.kind().compare_versions(&version, other).is_eq() {
+        return None;
+    }
+    let message = format!(
+        "is {name} {version}, and the repository has, or is given, {name} {other}: they differ in \
+         their epoch alone, which names of files leave out, so both would be {path}"
+    );
+    Some(Error::new(Kind::Conflict, message).hint(
+        "one path is one file, for the caches of clients, too: raise the version or the release \
+         beside the epoch, or publish one of the two in another repository",
+    ))
+}
+
+fn short(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// The digest of the file that a channel has at `path`, or had, and its version if that is known.
+fn held<'a>(state: &'a ChannelState, path: &str) -> Option<(&'a str, Option<String>)> {
+    if let Some(record) = state.records.get(path) {
+        return Some((&record.indexed.sha256, Some(record.indexed.facts.version())));
+    }
+    if let Some(sha256) = state.used.get(path) {
+        return Some((sha256, None));
+    }
+    let retired = state.retired.get(path)?;
+    Some((retired.sha256.as_deref()?, retired.version.clone()))
+}
+
+/// The file that is to lie at `path`, with these `facts`, is another than the one of `version`.
+fn other_content(path: &str, addition: &Addition, facts: &Facts, version: Option<&str>) -> Error {
+    if let Some(error) = version.and_then(|version| epoch_alone(path, facts, version)) {
+        return error.file(&addition.file);
+    }
+    let message = format!("differs from the {path} that the repository has or had");
+    Error::new(Kind::Conflict, message).file(&addition.file).hint(TWINS_HINT)
+}

@@ -1,0 +1,154 @@
+//! The files that make a repository known to a client: `.sources` and `.pref` for apt, `.repo` for dnf
+//! and zypper.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rockpack_archive::apt_index::pin;
+use rockpack_archive::rpm::MissingDigest;
+use rockpack_archive::rpm_md::RpmPackage;
+use rockpack_core::error::Result;
+
+use super::options::RepoOptions;
+use super::state::ChannelState;
+use crate::keyring;
+use rockpack_package::indexed::Facts;
+use rockpack_report::Finding;
+use rockpack_signing::{Algorithm, signer_ids};
+
+/// Name and text of the `.sources` file (sources.list(5), deb822 style).
+pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+    let settings = &state.settings;
+    let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
+    let debs = state.records.values().filter(|r| matches!(r.indexed.facts, Facts::Deb(_)));
+    let components: BTreeSet<&str> = debs.clone().map(|r| r.component.as_str()).collect();
+    let archs: BTreeSet<&str> =
+        debs.map(|r| r.indexed.facts.arch()).filter(|arch| *arch != "all").collect();
+    let mut text = format!("Types: deb\nURIs: {url}\nSuites: {suite}\n");
+    let components = joined(components);
+    let components = if components.is_empty() { "main".to_owned() } else { components };
+    text.push_str(&format!("Components: {components}\n"));
+    if !archs.is_empty() {
+        text.push_str(&format!("Architectures: {}\n", joined(archs)));
+    }
+    if state.signed {
+        let path = keyring::installed_path(name);
+        text.push_str(&format!("Signed-By: /{path}\n"));
+    }
+    Some((format!("{name}-{suite}.sources"), text.into_bytes().into()))
+}
+
+/// Name and text of the file with the priority of the suite for apt (apt_preferences(5)).
+pub(super) fn preferences(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+    let settings = &state.settings;
+    let (url, name) = (settings.url.as_ref()?, settings.name.as_ref()?);
+    let pin = pin(url, settings.release_info(suite).map(|(_, value)| value));
+    let text = format!("Package: *\nPin: {pin}\nPin-Priority: {}\n", settings.pin?);
+    Some((format!("{name}-{suite}.pref"), text.into_bytes().into()))
+}
+
+fn joined(words: BTreeSet<&str>) -> String {
+    words.into_iter().collect::<Vec<_>>().join(" ")
+}
+
+/// Name and text of the `.repo` file (dnf.conf(5)). Clients are told to insist on signatures of
+/// packages if the indexes are signed and all packages are.
+pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
+    let settings = &state.settings;
+    let url = settings.url.as_ref()?.trim_end_matches('/');
+    let name = settings.name.as_deref()?;
+    let title = settings.description.as_deref().unwrap_or(name);
+    let signed_packages = state.signed && unsigned(state).is_none();
+    let mut text = format!(
+        "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
+        u8::from(signed_packages),
+        u8::from(state.signed)
+    );
+    if let Some(pin) = settings.pin {
+        // On the same side of their default, 99, as the pin is of apt's, 500; lower numbers win here.
+        let priority = match pin.cmp(&500) {
+            Ordering::Less => 150,
+            Ordering::Equal => 99,
+            Ordering::Greater => 50,
+        };
+        text.push_str(&format!("priority={priority}\n"));
+    }
+    if state.signed {
+        text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(Some(name))));
+    }
+    Some((format!("{name}.repo"), text.into_bytes().into()))
+}
+
+/// Paths of the packages of the rpm repository that have no signature.
+fn unsigned(state: &ChannelState) -> Option<Vec<String>> {
+    paths_of(state, |package| !package.signed)
+}
+
+/// Paths of the packages of the rpm repository that `selects` selects; `None` without any.
+fn paths_of(state: &ChannelState, selects: impl Fn(&RpmPackage) -> bool) -> Option<Vec<String>> {
+    let selected = state.records.iter().filter(
+        |(_, record)| matches!(&record.indexed.facts, Facts::Rpm(package) if selects(package)),
+    );
+    let paths: Vec<String> = selected.map(|(path, _)| path.clone()).collect();
+    (!paths.is_empty()).then_some(paths)
+}
+
+/// Keys by whose signatures packages are refused, as clients of the rpm repository do not get them.
+fn signed_by_others(
+    channel: &str,
+    state: &ChannelState,
+    options: &RepoOptions<'_>,
+) -> Result<Vec<Finding>> {
+    let Some(signer) = options.signer else { return Ok(Vec::new()) };
+    let known = signer_ids(signer.public_keys()?.as_bytes())?;
+    let mut by: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+    for (path, record) in &state.records {
+        let Facts::Rpm(package) = &record.indexed.facts else { continue };
+        if !package.signers.is_empty() && package.signers.is_disjoint(&known) {
+            let keys = package.signers.iter().map(String::as_str).collect();
+            by.entry(keys).or_default().push(path.clone());
+        }
+    }
+    let findings = by.into_iter().map(|(keys, packages)| Finding::PackagesByOtherKey {
+        channel: channel.to_owned(),
+        key: keys.join(", "),
+        packages,
+    });
+    Ok(findings.collect())
+}
+
+/// Findings about digests and signatures of packages, for which clients do not require signatures or refuse packages.
+pub(super) fn of_signatures(
+    channel: &str,
+    state: &ChannelState,
+    options: &RepoOptions<'_>,
+) -> Result<Vec<Finding>> {
+    let (unsigned, of) = (unsigned(state), state.records.len());
+    let has_signed = unsigned.as_ref().map_or(0, Vec::len) < of;
+    let (channel, mut findings) = (channel.to_owned(), Vec::new());
+    let algorithm = options.signer.and_then(|signer| signer.algorithm());
+    let made_here = options.package_signer.is_some() || !options.built.is_empty();
+    if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
+        findings.push(Finding::PackagesByEd25519 { channel: channel.clone() });
+    }
+    match unsigned {
+        None => findings.extend(signed_by_others(&channel, state, options)?),
+        Some(unsigned) if state.signed => {
+            findings.push(Finding::PackagesUnsigned { channel: channel.clone(), unsigned, of });
+        }
+        Some(_) => {}
+    }
+    for missing in [MissingDigest::Header, MissingDigest::Payload] {
+        let channel = channel.clone();
+        let packages = paths_of(state, |package| package.missing_digest == Some(missing));
+        findings.extend(packages.map(|packages| Finding::PackagesWithoutDigest {
+            channel,
+            packages,
+            missing,
+        }));
+    }
+    let packages = paths_of(state, |package| package.signed_for_rpm6 == Some(true));
+    findings.extend(packages.map(|packages| Finding::PackagesSignedForRpm6 { channel, packages }));
+    Ok(findings)
+}

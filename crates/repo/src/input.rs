@@ -1,0 +1,260 @@
+//! The packages that a run is given. It finds them, and reads those that no state knows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rockpack_archive::deb::why_unread;
+use rockpack_archive::rpm;
+use rockpack_core::content::{Content, Inputs, real_path};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::run::Budget;
+
+use super::channels::Channels;
+use super::find::FoundFiles;
+use super::options::RepoOptions;
+use super::receipts::{self, Siblings};
+use super::stat::{Modified, Stat, stat_of};
+use super::state::{PoolRecord, PublishedFile};
+use rockpack_package::indexed::{Facts, Indexed, PackageKind};
+use rockpack_report::{Finding, Findings, PackageLeftOut, Progress, Stage};
+
+/// A package file that was given.
+#[derive(Debug, Clone)]
+pub(super) struct GivenPackage {
+    pub file: PathBuf,
+    /// The content that was read, if any. Other content later is an error.
+    pub content: Option<Content>,
+    pub source: PublishedFile,
+    pub indexed: Arc<Indexed>,
+    /// Whether it was read: nothing was known of it, the run checks all, or it was signed now.
+    pub read: bool,
+    /// Whether the pool may have a hard link to the file, which was just written.
+    pub link: bool,
+    /// The packages that the receipts of its folder name.
+    pub siblings: Arc<Siblings>,
+}
+
+impl GivenPackage {
+    /// The current content of a file that is known by name, size and time.
+    pub fn open(&self, budget: &Budget) -> Result<Content> {
+        let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
+        let stat = Stat { size: self.source.size, modified: self.source.modified };
+        if stat_of(&metadata) == stat {
+            Content::open(&self.file, budget)
+        } else {
+            Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file))
+        }
+    }
+}
+
+/// Refuses packages that lie in the repository that they are for.
+pub(super) fn refuse_inside(options: &RepoOptions<'_>) -> Result<()> {
+    let Some(out) = real_path(&options.out)? else {
+        return Ok(());
+    };
+    let mut faults = Faults::default();
+    for path in options.packages.iter().filter(|path| !options.built.contains_key(*path)) {
+        // One that is not there is named when packages are read.
+        if faults.keep(real_path(path)).flatten().is_some_and(|path| path.starts_with(&out)) {
+            let hint =
+                "what is in a repository stays there; give the packages that are to be added";
+            let error = Error::new(Kind::Usage, "lies inside of the repository");
+            faults.add(error.file(path).hint(hint));
+        }
+    }
+    faults.finish()
+}
+
+/// Refuses a folder for packages that lies, or will lie, in the repository where they are published:
+/// it could not be given to that repository again, and would be taken for it.
+pub fn refuse_output_inside(repository: &Path, out: &Path) -> Result<()> {
+    if !place(out)?.starts_with(place(repository)?) {
+        return Ok(());
+    }
+    let hint = "write the packages into a folder outside of the repository";
+    let message =
+        format!("the output folder lies inside of the repository {}", repository.display());
+    Err(Error::new(Kind::Usage, message).file(out).hint(hint))
+}
+
+/// The real path of `folder`, behind all links, or its future path.
+fn place(folder: &Path) -> Result<PathBuf> {
+    for above in folder.ancestors().filter(|above| *above != Path::new("")) {
+        if let Some(real) = real_path(above)? {
+            return Ok(real.join(folder.strip_prefix(above).unwrap_or(Path::new(""))));
+        }
+    }
+    // A relative path without any existing part.
+    let here = Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))?;
+    Ok(here.join(folder))
+}
+
+/// A file that was given, before it is read.
+struct FoundPackage {
+    file: PathBuf,
+    name: String,
+    size: u64,
+    modified: Modified,
+}
+
+impl FoundPackage {
+    /// The file with the digest of its content.
+    fn source(&self, indexed: &Indexed) -> PublishedFile {
+        let (name, sha256) = (self.name.clone(), indexed.sha256.clone());
+        PublishedFile { name, size: self.size, modified: self.modified, sha256 }
+    }
+}
+
+/// The packages of a run, which are packages or folders of packages, in the order of their paths, and findings
+/// about files that are left out. Files that a channel knows by name, size and time are not read, unless the run
+/// checks all.
+pub(super) fn given(
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<(Vec<GivenPackage>, Findings)> {
+    let mut found = FoundFiles::default();
+    let mut faults = Faults::default();
+    for path in &options.packages {
+        faults.keep(found.add(path));
+    }
+    faults.finish()?;
+    let FoundFiles { files, mut findings } = found;
+    let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
+    let (bad, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
+        options.changes.skip_bad
+            && outcome.as_ref().is_err_and(|it| it.is_of_format() || it.kind() == Kind::Verify)
+    });
+    for error in bad.into_iter().filter_map(Result::err) {
+        let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();
+        let reason = PackageLeftOut::Bad(why_unread(&error));
+        findings.add(Finding::PackageFileLeftOut { file, reason });
+    }
+    let mut packages = findings.explain(Faults::all(others))?;
+    findings.extend(findings.explain(receipts::check(&mut packages, options))?);
+    Ok((packages, findings))
+}
+
+fn read(
+    mut files: Vec<PathBuf>,
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Vec<Result<GivenPackage>>> {
+    files.sort();
+    files.dedup();
+    let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
+    let found: Vec<FoundPackage> = found.into_iter().collect::<Result<_>>()?;
+    progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.begin(Stage::Index);
+    let known = known(channels);
+    let read = |found: FoundPackage| {
+        let key = (found.name.as_str(), found.size, found.modified);
+        let record = if options.check { None } else { known.get(&key) };
+        let given = given_of(&found, record.copied(), options, budget);
+        progress.advance(Stage::Index, found.size);
+        given
+    };
+    let outcomes: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
+    progress.end(Stage::Index);
+    Ok(outcomes)
+}
+
+type SourceKey<'a> = (&'a str, u64, Modified);
+
+/// The packages that are known by name, size and time. Of two such with different contents nobody can
+/// say which one is given: neither is known.
+fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
+    let mut known: BTreeMap<SourceKey<'_>, Option<&Arc<PoolRecord>>> = BTreeMap::new();
+    for record in channels.0.values().flat_map(|state| state.records.values()) {
+        let source = &record.source;
+        let key = (source.name.as_str(), source.size, source.modified);
+        let one = known.entry(key).or_insert(Some(record));
+        *one = one.filter(|other| is_same(other, record));
+    }
+    known.into_iter().filter_map(|(key, record)| Some((key, record?))).collect()
+}
+
+fn is_same(one: &PoolRecord, other: &PoolRecord) -> bool {
+    let digests = [&one.source.sha256, &one.indexed.sha256];
+    digests == [&other.source.sha256, &other.indexed.sha256]
+}
+
+fn given_of(
+    found: &FoundPackage,
+    record: Option<&Arc<PoolRecord>>,
+    options: &RepoOptions<'_>,
+    budget: &Budget,
+) -> Result<GivenPackage> {
+    let (file, siblings) = (found.file.clone(), Arc::default());
+    if let Some(record) = record {
+        // What was signed while it was published is another file than the one it came from.
+        let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
+        let (content, read, link) = (None, false, false);
+        return Ok(GivenPackage { file, content, source, indexed, read, link, siblings });
+    }
+    let mut inputs = Inputs::within(budget);
+    let content = inputs.content(&file)?;
+    let built = options.built.get(&file);
+    let indexed = match built {
+        Some(built) => built.clone(),
+        None => {
+            let read = inputs.explain(Indexed::read(&content, &found.name));
+            let read = read.file(&file).context(reading);
+            // Only what is named itself has another ending than packages have.
+            let is_named = PackageKind::of_file_name(&file).is_none();
+            read.map_err(|error| if is_named { error.of_named() } else { error })?
+        }
+    };
+    let source = found.source(&indexed);
+    let (read, link) = (built.is_none(), built.is_some());
+    // A copy lies apart from everything that reading took. Between that, the metadata of 20,000 packages would
+    // keep four times its own memory.
+    let (content, indexed) = (Some(content), Arc::new(indexed.clone()));
+    signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
+}
+
+/// A package that was just written.
+pub(super) fn written(
+    file: PathBuf,
+    indexed: Indexed,
+    options: &RepoOptions<'_>,
+    budget: &Budget,
+) -> Result<GivenPackage> {
+    let content = Content::open(&file, budget)?;
+    let source = look(file.clone())?.source(&indexed);
+    let (content, indexed) = (Some(content), Arc::new(indexed));
+    let (read, link, siblings) = (false, true, Arc::default());
+    signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
+}
+
+/// The package in its published form: with a signature, if packages are to be signed. A package that was
+/// just written may have that signature already.
+fn signed(given: GivenPackage, options: &RepoOptions<'_>) -> Result<GivenPackage> {
+    match (&options.package_signer, &given.indexed.facts, &given.content) {
+        (Some(signer), Facts::Rpm(package), Some(content)) if !(given.link && package.signed) => {
+            let content = rpm::signed(content, signer).file(&given.file).context(reading)?;
+            let indexed =
+                Indexed::read(&content, &given.source.name).file(&given.file).context(reading)?;
+            let (content, indexed) = (Some(content), Arc::new(indexed));
+            Ok(GivenPackage { content, indexed, read: true, link: false, ..given })
+        }
+        _ => Ok(given),
+    }
+}
+
+fn reading() -> String {
+    "indexing packages".to_owned()
+}
+
+fn look(file: PathBuf) -> Result<FoundPackage> {
+    let metadata = fs::metadata(&file).map_err(|e| Error::io(&file, "inspect", e))?;
+    let stat = stat_of(&metadata);
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(FoundPackage { file, name, size: stat.size, modified: stat.modified })
+}

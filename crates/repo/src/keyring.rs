@@ -1,0 +1,103 @@
+//! The package that brings the keys of a repository to those who install from it.
+//!
+//! ```text
+//! <name>-archive-keyring    .deb   /usr/share/keyrings/<name>-archive-keyring.asc
+//!                           .rpm   /etc/pki/rpm-gpg/RPM-GPG-KEY-<name>
+//! ```
+//!
+//! `docs/guides/repository.md` says how to change the key.
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Node, TreePath};
+
+use rockpack_package::{
+    DebControl, Format, Formats, Identity, Package, PackageEntry, Rights, Role, RpmControl,
+    Treatment,
+};
+
+/// The licence of published keys; nobody has rights in them.
+const LICENSE: &str = "LicenseRef-PublicDomain";
+
+/// The file with the keys of a repository, if it has a name, beside its indexes and where apt looks.
+pub fn file_name(name: Option<&str>) -> String {
+    const UNNAMED: &str = "archive-keyring.asc";
+    name.map_or_else(|| UNNAMED.to_owned(), |name| format!("{name}-{UNNAMED}"))
+}
+
+/// The path at which the key package for apt installs the keyring, which `.sources` files name.
+pub fn installed_path(name: &str) -> String {
+    format!("usr/share/keyrings/{}", file_name(Some(name)))
+}
+
+/// The key package of a repository called `name`.
+pub fn package(
+    name: &str,
+    version: &str,
+    maintainer: &str,
+    keys: &str,
+) -> Result<Package<Content>> {
+    check_version(version)?;
+    let id = format!("{}-archive-keyring", name.to_lowercase());
+    let file = || Node::File { data: Content::of_bytes(keys.as_bytes()), mode: 0o644 };
+    let folders = ["usr", "usr/share", "usr/share/keyrings"];
+    let folders = folders.map(|path| (path.to_owned(), Node::Directory { mode: 0o755 }));
+    let deb_files = folders.into_iter().chain([(installed_path(name), file())]);
+    let rpm_file = (format!("etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"), file());
+    // The path of the `.rpm` is the first by name.
+    let all =
+        [(Format::Rpm, rpm_file)].into_iter().chain(deb_files.map(|entry| (Format::Deb, entry)));
+    let entries = all.map(|(format, (path, node))| {
+        let (path, formats) = (TreePath::new(path)?, Formats::Only(format));
+        Ok(PackageEntry { path, node, treatment: Treatment::Plain, formats })
+    });
+    Ok(Package {
+        role: Role::Support,
+        summary: format!("Keys of the {name} package repository"),
+        description: vec![format!(
+            "The OpenPGP keys that the indexes and packages of the {name} repository are signed by."
+        )],
+        homepage: None,
+        rights: Rights { license: LICENSE.to_owned(), ..Rights::default() },
+        deb: Some(deb(&id, version, maintainer)),
+        rpm: Some(rpm(&id, version, maintainer)),
+        id,
+        identity: Identity::default(),
+        entries: entries.collect::<Result<_>>()?,
+    })
+}
+
+/// Refuses what cannot be the version of a key package.
+pub fn check_version(version: &str) -> Result<()> {
+    let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~".contains(c));
+    if version.starts_with(|c: char| c.is_ascii_digit()) && is_legal {
+        return Ok(());
+    }
+    let message = format!("`{}` is no version of a key package", version.escape_debug());
+    Err(Error::new(Kind::Usage, message).hint("for example the date: 2026.11.20"))
+}
+
+fn deb(id: &str, version: &str, maintainer: &str) -> DebControl {
+    DebControl {
+        name: id.to_owned(),
+        version: version.to_owned(),
+        architecture: "all".to_owned(),
+        section: "misc".to_owned(),
+        priority: "optional".to_owned(),
+        maintainer: maintainer.to_owned(),
+        ..DebControl::default()
+    }
+}
+
+fn rpm(id: &str, version: &str, packager: &str) -> RpmControl {
+    RpmControl {
+        name: id.to_owned(),
+        version: version.to_owned(),
+        release: "1".to_owned(),
+        arch: "noarch".to_owned(),
+        group: "System Environment/Base".to_owned(),
+        license: LICENSE.to_owned(),
+        packager: Some(packager.to_owned()),
+        ..RpmControl::default()
+    }
+}

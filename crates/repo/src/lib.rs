@@ -1,0 +1,293 @@
+//! The only writer of repositories: packages in, what apt, dnf, zypper, pip and uv read out.
+//!
+//! ```text
+//! REPO/pool/<component>/<letter>/<source>/*.deb    packages, never changed once they are there
+//! REPO/dists/<suite>/…                             indexes of apt (formats::apt_index)
+//! REPO/packages/<letter>/*.rpm                     packages
+//! REPO/repodata/…                                  indexes of dnf and zypper (formats::rpm_md)
+//! REPO/wheels/<project>/*.whl, *.whl.metadata      wheels, and METADATA of each
+//! REPO/simple/…                                    pages for pip and uv (formats::python_index)
+//! REPO/<name>-<suite>.sources, <name>-<suite>.pref, <name>.repo, <name>-archive-keyring.asc
+//! REPO/.rockpack/                                  states, lock, unfinished files, key packages
+//! ```
+//!
+//! A run computes everything first (`next`), then puts files in place in an order that never leaves an index
+//! without its files: packages, indexes under names that say their content, those with plain names, and last the
+//! file that clients begin with: `InRelease` (`Release` if nothing is signed) or `repomd.xml`. Pages of wheels have
+//! an order of their own (`python`). Unused files stay for some generations, and an hour at least. The next run
+//! completes or undoes a run that was interrupted (`recovery`). `docs/reference/repository.md` says what clients
+//! see meanwhile, and what is refused.
+
+mod apt;
+mod body;
+mod catalog;
+mod channel;
+mod channel_files;
+mod channels;
+mod clients;
+mod compress;
+mod figures;
+mod find;
+mod follows;
+mod foreign;
+mod index_paths;
+mod input;
+mod key_package;
+pub mod keyring;
+mod listed_indexes;
+mod next;
+mod options;
+mod orders;
+mod owners;
+mod places;
+mod published;
+mod python;
+mod readable;
+mod receipts;
+mod recovery;
+mod releases;
+mod remarks;
+mod rpm;
+mod settings;
+mod stat;
+mod state;
+mod store;
+mod unmet;
+mod updates;
+mod yank;
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+pub use body::{Body, KnownFile};
+pub use input::refuse_output_inside;
+pub use options::{Changes, Confirmed, KeyPackage, RepoOptions, WriteKeyPackage};
+pub use published::{
+    ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
+};
+pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_SUITE, check_word};
+pub use stat::{Modified, Stat};
+pub use store::{LocalStore, Store, WhenLocked};
+pub use yank::{Yank, check_wheels};
+
+use rockpack_core::content::is_there;
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::run::{Budget, threads};
+
+use channel::Channel;
+use channels::Channels;
+use next::NextChannel;
+use rockpack_files::check_folder;
+use rockpack_report::{Findings, Progress};
+use rockpack_signing::IndexSigner;
+
+/// Publishes packages, which are read within `budget`, or only computes that.
+pub fn publish(
+    options: &RepoOptions<'_>,
+    budget: &Budget,
+    progress: &dyn Progress,
+) -> Result<Published> {
+    check(options)?;
+    threads::some(|| {
+        let open = if options.dry_run { LocalStore::open_dry } else { LocalStore::open };
+        let store = open(&options.out, options.when_locked, budget)?;
+        publish_to(&store, options, progress)
+            .context(|| format!("publishing {}", options.out.display()))
+    })
+}
+
+/// Refuses what [`publish`] would refuse whatever the packages are, so that nobody waits for those
+/// first. Makes no folder; a repository that is there is brought in order if a run was interrupted.
+pub fn check_ahead(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
+    check(options)?;
+    if is_there(&options.out)? { threads::some(|| check_there(options, budget)) } else { Ok(()) }
+}
+
+fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
+    let store = match LocalStore::open(&options.out, WhenLocked::Fail, budget) {
+        // The other run may change the repository until it is this run's turn.
+        Err(error) if error.kind() == Kind::Conflict && options.when_locked == WhenLocked::Wait => {
+            return Ok(());
+        }
+        opened => opened.context(|| publishing_in(options))?,
+    };
+    let channels = Channels::load(&store).context(|| publishing_in(options))?;
+    let mut faults = Faults::default();
+    for channel in Channel::all(&options.suite) {
+        if !options.asks_for(channel.kind()) {
+            continue;
+        }
+        faults.keep(foreign::refuse_indexes(&store, &channel, &channels));
+        let earlier = channels.0.get(&channel.name());
+        faults.keep(earlier.map_or(Ok(()), |it| follows::check(&channel, it, options)));
+    }
+    faults.finish().context(|| publishing_in(options))
+}
+
+fn publishing_in(options: &RepoOptions<'_>) -> String {
+    format!("publishing in {}", options.out.display())
+}
+
+/// Publishes to `store`, which no other run writes to, on the threads of the current rayon pool.
+pub fn publish_to(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Published> {
+    let mut channels = Channels::load(store)?;
+    let (mut given, noticed) = input::given(options, &channels, store.budget(), progress)?;
+    let published = publish_given(store, options, &mut channels, (&mut given, &noticed));
+    let Published { channels, mut findings, .. } = noticed.explain(published)?;
+    findings.extend(noticed);
+    findings.sort();
+    Ok(Published { dry_run: options.dry_run, channels, findings })
+}
+
+/// Publishes the packages `given`, and those with the keys.
+fn publish_given(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &mut Channels,
+    (given, noticed): (&mut Vec<input::GivenPackage>, &Findings),
+) -> Result<Published> {
+    given.extend(key_package::given(store, options, channels, given)?);
+    given.retain(|given| options.asks_for(given.indexed.facts.kind()));
+    let active = active(options, channels, given)?;
+    let orders = orders::findings(&Channel::all(&options.suite), channels, given);
+    let told = Findings::of([noticed, &orders]);
+    let published = prepare_and_write(store, options, channels, (&active, given, &told));
+    let mut published = orders.explain(published)?;
+    published.findings.extend(orders);
+    Ok(published)
+}
+
+/// Publishes the given packages in the active channels; `told` are the findings about them.
+fn prepare_and_write(
+    store: &dyn Store,
+    options: &RepoOptions<'_>,
+    channels: &mut Channels,
+    (active, given, told): (&[Channel], &[input::GivenPackage], &Findings),
+) -> Result<Published> {
+    let mut faults = Faults::default();
+    for channel in active {
+        faults.keep(foreign::refuse_indexes(store, channel, channels));
+    }
+    faults.finish()?;
+    let states: Vec<_> =
+        active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
+    catalog::check_removals(&options.changes.remove, &states)?;
+    let mut faults = Faults::default();
+    let next: Vec<Result<NextChannel>> = active
+        .par_iter()
+        .map(|channel| NextChannel::new(store, channel, channels, given, options))
+        .collect();
+    let next: Vec<NextChannel> =
+        next.into_iter().filter_map(|channel| faults.keep(channel)).collect();
+    let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
+    let mut of_all = remarks::of_placeholders(given);
+    let of_keys = options.signer.map(IndexSigner::findings).unwrap_or_default();
+    of_keys.into_iter().for_each(|finding| of_all.add(finding));
+    noticed.extend(of_all.clone());
+    noticed.explain(faults.finish())?;
+    let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();
+    noticed.explain(store.check(&paths))?;
+    if options.strict {
+        let all = Findings::of([&noticed, &told.warnings()]);
+        noticed.notes().explain(all.refuse_warnings("or publish without it"))?;
+    }
+    let mut published = noticed.explain(write(store, channels, next))?;
+    published.findings.extend(of_all);
+    published.findings.sort();
+    Ok(published)
+}
+
+/// Refuses options that are wrong whatever the packages and the repository are. Whether there is a key
+/// where one is needed is told when it is used: some may not have opened it yet.
+pub fn check(options: &RepoOptions<'_>) -> Result<()> {
+    let mut faults = Faults::default();
+    faults.keep(check_word("--suite", &options.suite));
+    faults.keep(check_word("--component", &options.component));
+    faults.keep(options.settings.check(&options.suite));
+    faults.keep(check_folder(&options.out, "packages"));
+    faults.keep(input::refuse_inside(options));
+    if let Some(wanted) = options.key_package {
+        faults.keep(keyring::check_version(wanted.version));
+    }
+    faults.finish()
+}
+
+/// The channels that the run is about: those of the packages given, and without any, or where some
+/// are to be removed, those that are there.
+fn active(
+    options: &RepoOptions<'_>,
+    channels: &Channels,
+    given: &[input::GivenPackage],
+) -> Result<Vec<Channel>> {
+    let Changes { remove, yank, unyank, .. } = &options.changes;
+    let every = options.packages.is_empty() || !remove.is_empty();
+    let marks = !yank.is_empty() || !unyank.is_empty();
+    let chosen = Channel::all(&options.suite).into_iter().filter(|channel| {
+        let gets = given.iter().any(|given| given.indexed.facts.kind() == channel.kind());
+        let changes = every || (marks && *channel == Channel::Python);
+        options.asks_for(channel.kind())
+            && (gets || (changes && channels.0.contains_key(&channel.name())))
+    });
+    let active: Vec<Channel> = chosen.collect();
+    if !active.contains(&Channel::Python) {
+        yank::refuse_without_index(&options.changes)?;
+    }
+    if active.is_empty() {
+        Err(Error::new(Kind::Usage, "there is nothing to publish")
+            .hint("give packages of the formats asked for, or a repository that has some already"))
+    } else {
+        Ok(active)
+    }
+}
+
+/// Puts everything in place; see the module for the order.
+fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> Result<Published> {
+    Channels::announce(store, &next)?;
+    let (mut hidden, mut visible, mut outdated) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut states, mut published) = (Vec::new(), Published::default());
+    for channel in next {
+        hidden.extend(channel.packages.into_iter().chain(channel.hidden));
+        visible.extend(channel.visible);
+        if !channel.outdated.is_empty() {
+            outdated.insert(channel.name.clone(), channel.outdated);
+        }
+        states.push((channel.name, channel.next));
+        published.channels.push(channel.report);
+        published.findings.extend(channel.findings);
+    }
+    store.put(hidden)?;
+    store.put(visible)?;
+    channels.finish(store, states)?;
+    prune(store, channels, &outdated)?;
+    let closed = store.open_folders(&channels.paths())?;
+    closed.into_iter().for_each(|finding| published.findings.add(finding));
+    Ok(published)
+}
+
+/// Removes what went out of use of channels long ago, unless another channel has it.
+fn prune(
+    store: &dyn Store,
+    channels: &mut Channels,
+    outdated: &BTreeMap<String, Vec<String>>,
+) -> Result<()> {
+    let mut pruned = Vec::new();
+    for (name, paths) in outdated {
+        let Some(mut state) = channels.0.remove(name) else { continue };
+        paths.iter().for_each(|path| drop(state.retired.remove(path)));
+        pruned.push((name.clone(), state));
+    }
+    let unused = outdated
+        .values()
+        .flatten()
+        .filter(|path| !channels.uses(path) && !pruned.iter().any(|(_, state)| state.uses(path)));
+    store.remove(&unused.cloned().collect::<Vec<String>>())?;
+    if pruned.is_empty() {
+        return Ok(());
+    }
+    channels.put(store, pruned)
+}

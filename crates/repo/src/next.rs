@@ -1,0 +1,331 @@
+//! A channel as it will be: everything computed, nothing written.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rockpack_archive::deb::parse_stanza;
+use rockpack_archive::rpm::Front;
+use rockpack_archive::rpm_md::RpmPackage;
+use rockpack_core::content::hex;
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use sha2::{Digest, Sha256};
+
+use super::body::{Body, KnownFile};
+use super::catalog::Catalog;
+use super::channel::Channel;
+use super::channel_files::Making;
+use super::channels::Channels;
+use super::figures::{mirror, report};
+use super::follows;
+use super::foreign::other_file;
+use super::input::GivenPackage;
+use super::options::RepoOptions;
+use super::owners;
+use super::published::ChannelReport;
+use super::recovery::{ShownFile, shown};
+use super::remarks;
+use super::stat::Modified;
+use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
+use super::store::Store;
+use super::unmet;
+use super::updates;
+use rockpack_package::indexed::{Facts, PackageKind};
+use rockpack_report::Findings;
+use rockpack_signing::{IndexSigner, fingerprints};
+
+/// Clients are slow: what went out of use stays for at least this long, in seconds.
+const GRACE: i64 = 3600;
+
+/// A channel that is to be published.
+#[derive(Debug)]
+pub(super) struct NextChannel {
+    pub name: String,
+    pub next: ChannelState,
+    /// Packages for the pool.
+    pub packages: Vec<(String, Body)>,
+    /// Indexes under names that nobody knows yet.
+    pub hidden: Vec<(String, Body)>,
+    /// Files under the names that clients read. The file that makes all others valid is the last.
+    pub visible: Vec<(String, Body)>,
+    /// The visible files, as an interrupted run leaves them to the next.
+    pub shown: Vec<ShownFile>,
+    /// Paths of files that have been out of use long enough to be removed.
+    pub outdated: Vec<String>,
+    pub report: ChannelReport,
+    pub findings: Findings,
+}
+
+impl NextChannel {
+    /// Computes `channel` as it will be with the packages `given`.
+    pub fn new(
+        store: &dyn Store,
+        channel: &Channel,
+        channels: &Channels,
+        given: &[GivenPackage],
+        options: &RepoOptions<'_>,
+    ) -> Result<Self> {
+        let name = channel.name();
+        let nothing = ChannelState::default();
+        let earlier = channels.0.get(&name).unwrap_or(&nothing);
+        let own: Vec<&GivenPackage> =
+            given.iter().filter(|g| g.indexed.facts.kind() == channel.kind()).collect();
+        let mut catalog = Catalog::merge(channel, channels, &own, options, store.budget())?;
+        check_pool(store, earlier, &mut catalog, options.check)?;
+        complete(store, &mut catalog);
+        check_fields(&catalog.records)?;
+        unmet::check(channel, &earlier.records, &catalog.records, &own, options)?;
+        let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
+        let mut next = next_state(channel, earlier, channels, &catalog.records, options)?;
+        next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
+        let mut findings = catalog.findings.clone();
+        findings.extend(remarks::of_given(&own));
+        let clients = match channel.format() {
+            Some(format) => {
+                let earlier = &earlier.records;
+                findings.extend(owners::findings(store, format, earlier, &catalog));
+                let (noticed, clients) = updates::of(channel, format, earlier, &next.records);
+                noticed.into_iter().for_each(|finding| findings.add(finding));
+                clients
+            }
+            None => Vec::new(),
+        };
+        let making = Making { store, channels, channel, earlier, catalog: &catalog, options };
+        let files = making.files(&next, &mut findings)?;
+        next.found.extend(files.found);
+        next.indexes = files.indexes;
+        next.listed.clone_from(&files.listed);
+        let digest = |(path, bytes): (String, Arc<[u8]>)| (path, hex(&Sha256::digest(&bytes)));
+        next.unsigned_files = files.unsigned.into_iter().map(digest).collect();
+        retire(earlier, &mut next);
+        let shown = shown(&files.visible, &files.hidden)?;
+        let hidden = missing(store, earlier, files.hidden, options.check)?;
+        let packages = packages(&catalog, &in_pool);
+        let mirror = mirror(&next, &packages, hidden.iter().chain(&files.visible));
+        let mut report = report(channel, (earlier, &next), &own, (&catalog, mirror, clients));
+        if options.dry_run {
+            report.indexes = files.visible.iter().map(|(path, _)| path.clone()).collect();
+        }
+        let outdated = outdated(&next, options.generations);
+        let [hidden, visible] = bodies([hidden, files.visible]);
+        Ok(Self { packages, hidden, visible, shown, name, next, outdated, report, findings })
+    }
+
+    /// Paths of all files that are put in place or removed.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        let put = self.packages.iter().chain(&self.hidden).chain(&self.visible);
+        put.map(|(path, _)| path).chain(&self.outdated).map(String::as_str)
+    }
+}
+
+/// Makes the bodies of indexes, in the order in which they are put in place. Bytes that several files share are
+/// those of the first.
+fn bodies<const N: usize>(files: [Vec<(String, Arc<[u8]>)>; N]) -> [Vec<(String, Body)>; N] {
+    let mut first: HashMap<*const u8, String> = HashMap::new();
+    let mut body = |(path, bytes): (String, Arc<[u8]>)| match first.entry(bytes.as_ptr()) {
+        Entry::Occupied(other) => (path, Body::Same(other.get().clone(), bytes)),
+        Entry::Vacant(entry) => {
+            entry.insert(path.clone());
+            (path, Body::Bytes(bytes))
+        }
+    };
+    files.map(|files| files.into_iter().map(&mut body).collect())
+}
+
+/// The pool has every package that stays, unchanged; notes the times of those that were read, so
+/// that the next run need not read them.
+fn check_pool(
+    store: &dyn Store,
+    earlier: &ChannelState,
+    catalog: &mut Catalog,
+    check: bool,
+) -> Result<()> {
+    let mut faults = Faults::default();
+    let stay: Vec<_> =
+        earlier.records.iter().filter(|(path, _)| catalog.records.contains_key(*path)).collect();
+    let checked: Vec<(&String, Result<Modified>)> = stay
+        .into_par_iter()
+        .map(|(path, record)| (path, check_pool_file(store, path, record, check)))
+        .collect();
+    for (path, result) in checked {
+        if let Some(modified) = faults.keep(result) {
+            catalog.set_modified(path, modified);
+        }
+    }
+    faults.finish()
+}
+
+/// Reads from the pool what states of earlier versions of rockpack lack, where that can be read.
+fn complete(store: &dyn Store, catalog: &mut Catalog) {
+    for (path, record) in &mut catalog.records {
+        let Facts::Rpm(known) = &record.indexed.facts else { continue };
+        if known.signed_for_rpm6.is_some() {
+            continue;
+        }
+        let front = store.open(path).and_then(|package| Front::read(&package));
+        if let Ok(read) = front.and_then(|front| RpmPackage::of_front(&front)) {
+            let package = RpmPackage { signers: known.signers.clone(), ..read };
+            let indexed = Arc::make_mut(&mut Arc::make_mut(record).indexed);
+            indexed.facts = Facts::Rpm(Box::new(package));
+        }
+    }
+}
+
+/// Refuses packages whose fields dpkg or apt refuses: earlier versions of rockpack published them.
+fn check_fields(records: &PoolRecords) -> Result<()> {
+    let results = records.par_iter().map(|(path, record)| match &record.indexed.facts {
+        Facts::Deb(package) => parse_stanza(&package.control).map(drop).map_err(|error| {
+            let message = format!("{path}: {error}");
+            let hint = "clients refuse the package: remove it with --remove, and give it no more";
+            Error::malformed(message).hint(hint)
+        }),
+        Facts::Rpm(_) | Facts::Wheel(_) => Ok(()),
+    });
+    Faults::all(results.collect::<Vec<_>>()).map(drop)
+}
+
+/// Modification time of a package file in the pool. Fails if the file is gone or is not what was
+/// published; `check` compares its digest even if size and time are the same.
+fn check_pool_file(
+    store: &dyn Store,
+    path: &str,
+    record: &PoolRecord,
+    check: bool,
+) -> Result<Modified> {
+    let hint = "put the file back, or remove the package with --remove";
+    let Some(stat) = store.stat(path)? else {
+        let message = format!("{path} is gone from the repository");
+        return Err(Error::new(Kind::Changed, message).hint(hint));
+    };
+    let same = stat.size == record.indexed.size && stat.modified == record.modified;
+    if same && !check {
+        return Ok(stat.modified);
+    }
+    if store.open(path)?.digest()?.to_string() == record.indexed.sha256 {
+        Ok(stat.modified)
+    } else {
+        let message = format!("{path} is not the package that was published");
+        Err(Error::new(Kind::Changed, message).hint(hint))
+    }
+}
+
+/// Added packages whose file the pool has already; it keeps its time. A file that a channel only remembers may be
+/// gone. A changed file is rewritten, and refused if no channel knows it.
+fn in_pool(
+    store: &dyn Store,
+    channels: &Channels,
+    catalog: &mut Catalog,
+    check: bool,
+) -> Result<BTreeSet<String>> {
+    let (mut there, mut faults) = (BTreeMap::new(), Faults::default());
+    for (path, addition) in &catalog.added {
+        let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
+            continue;
+        };
+        let known = !check && channels.0.values().any(|state| state.knows(path, stat.modified));
+        let is_it = stat.size == record.indexed.size
+            && (known || store.open(path)?.digest()?.to_string() == record.indexed.sha256);
+        if is_it {
+            there.insert(path.clone(), stat.modified);
+        } else if !channels.uses(path) {
+            faults.add(other_file(path, addition));
+        }
+    }
+    faults.finish()?;
+    there.iter().for_each(|(path, modified)| catalog.set_modified(path, *modified));
+    Ok(there.into_keys().collect())
+}
+
+fn next_state(
+    channel: &Channel,
+    earlier: &ChannelState,
+    channels: &Channels,
+    records: &PoolRecords,
+    options: &RepoOptions<'_>,
+) -> Result<ChannelState> {
+    follows::check(channel, earlier, options)?;
+    let signer = options.signer.filter(|_| channel.format().is_some());
+    Ok(ChannelState {
+        schema: SCHEMA,
+        channel: channel.name(),
+        generation: earlier.generation.saturating_add(1),
+        date: options.date,
+        settings: channels.settings(channel, &options.settings),
+        // What pip and uv read has no signatures.
+        signed: signer.is_some(),
+        keys: several_keys(signer)?,
+        records: records.clone(),
+        ..ChannelState::default()
+    })
+}
+
+/// Fingerprints of the keys that clients get, if they get several.
+fn several_keys(signer: Option<&dyn IndexSigner>) -> Result<Vec<String>> {
+    let Some(signer) = signer else { return Ok(Vec::new()) };
+    let keys = fingerprints(signer.public_keys()?.as_bytes())?;
+    Ok(if keys.len() > 1 { keys } else { Vec::new() })
+}
+
+/// Notes in `next` what `earlier` had and it has not.
+fn retire(earlier: &ChannelState, next: &mut ChannelState) {
+    let (generation, date) = (next.generation, next.date);
+    let mut retired = earlier.retired.clone();
+    retired.retain(|path, _| !next.has(path));
+    // After a publication of the future the hour is counted from the one that takes it back.
+    retired.values_mut().for_each(|retired| retired.date = retired.date.min(date));
+    let mut used = earlier.used.clone();
+    for (path, record) in earlier.records.iter().filter(|(path, _)| !next.has(path)) {
+        let sha256 = Some(record.indexed.sha256.clone());
+        let version = Some(record.indexed.facts.version());
+        if record.indexed.facts.kind() == PackageKind::Wheel {
+            used.insert(path.clone(), record.indexed.sha256.clone());
+        }
+        retired.insert(path.clone(), Retired { generation, date, sha256, version });
+    }
+    for path in earlier.indexes.iter().filter(|path| !next.has(path)) {
+        let (sha256, version) = (None, None);
+        retired.insert(path.clone(), Retired { generation, date, sha256, version });
+    }
+    (next.retired, next.used) = (retired, used);
+}
+
+/// Lists what `next` says went out of use long enough ago.
+fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
+    let (generation, date) = (next.generation, next.date);
+    let gone = next.retired.iter().filter(|(_, retired)| {
+        generation.saturating_sub(retired.generation) >= generations
+            && date.saturating_sub(retired.date) >= GRACE
+    });
+    gone.map(|(path, _)| path.clone()).collect()
+}
+
+/// Indexes that are not there yet: their names say their content. A run that checks writes all.
+fn missing(
+    store: &dyn Store,
+    earlier: &ChannelState,
+    mut hidden: Vec<(String, Arc<[u8]>)>,
+    check: bool,
+) -> Result<Vec<(String, Arc<[u8]>)>> {
+    let mut there = BTreeSet::new();
+    for (path, bytes) in hidden.iter().filter(|(path, _)| earlier.indexes.contains(path)) {
+        let stat = store.stat(path)?;
+        if !check && stat.is_some_and(|stat| stat.size == bytes.len() as u64) {
+            there.insert(path.clone());
+        }
+    }
+    hidden.retain(|(path, _)| !there.contains(path));
+    Ok(hidden)
+}
+
+/// Packages that are not in the pool yet.
+fn packages(catalog: &Catalog, in_pool: &BTreeSet<String>) -> Vec<(String, Body)> {
+    let new = catalog.added.iter().filter(|(path, _)| !in_pool.contains(*path));
+    let bodies = new.filter_map(|(path, addition)| {
+        let record = catalog.records.get(path)?;
+        let known = KnownFile { sha256: record.indexed.sha256.clone(), modified: record.modified };
+        let link = addition.link.then(|| addition.file.clone());
+        Some((path.clone(), Body::Package(addition.content.clone(), known, link)))
+    });
+    bodies.collect()
+}

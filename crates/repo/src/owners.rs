@@ -1,0 +1,134 @@
+//! Paths that two packages of a channel own, by what its state remembers of them: the files and links
+//! of a `.deb`, and all that the header of an `.rpm` lists but directories and ghosts.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+use rockpack_archive::path_digests::path_digest;
+use rockpack_archive::rpm_md::{FileKind, RpmPackage};
+use rockpack_core::content::Content;
+
+use super::catalog::Catalog;
+use super::state::{PoolRecord, PoolRecords};
+use super::store::Store;
+use rockpack_package::differing_files::DifferingFiles;
+use rockpack_package::indexed::{Facts, deb_path};
+use rockpack_package::offered::Offered;
+use rockpack_package::owners::{Obstacle, Owner, SharedPath, obstacles};
+use rockpack_package::{Format, required_paths};
+use rockpack_report::{Finding, Findings};
+
+/// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
+/// repository (clients still have that one), and for required paths that clients do not find.
+pub(super) fn findings(
+    store: &dyn Store,
+    format: Format,
+    earlier: &PoolRecords,
+    catalog: &Catalog,
+) -> Findings {
+    let leaving = earlier.iter().filter(|(path, _)| !catalog.records.contains_key(*path));
+    let records: Vec<(&String, &PoolRecord)> =
+        catalog.records.iter().chain(leaving).map(|(path, record)| (path, &**record)).collect();
+    let staying = catalog.records.len();
+    let names: BTreeSet<&str> =
+        catalog.records.values().map(|record| record.indexed.facts.name()).collect();
+    let owners: Vec<Owner<'_>> =
+        records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
+    let mut findings = Findings::default();
+    let mut files = DifferingFiles::new(|at| open(store, catalog, records[at].0));
+    let shared_paths =
+        obstacles(format, &owners, |pair, path| format == Format::Deb || files.differ(pair, path));
+    for shared in shared_paths {
+        let standing = as_it_stands(shared, staying, format, |at| {
+            at >= staying && !names.contains(owners[at].package.name)
+        });
+        let Some(shared) = standing else { continue };
+        let SharedPath { obstacle, first, second, path: digest } = shared;
+        let [one, other] = [first, second].map(|at| named(store, catalog, records[at], digest));
+        // Numbers of two paths may be the same.
+        let (Some(path), true) = (&one, one == other) else { continue };
+        let [first, second] = [first, second].map(|at| owners[at].package.name_and_version());
+        let path = format!("/{path}");
+        findings.add(match obstacle {
+            Obstacle::Together => Finding::PathOwnedTwice { path, format, first, second },
+            Obstacle::Moved => Finding::PathMovedSilently { path, former: first, owner: second },
+        });
+    }
+    required_paths::each_hidden(&owners[..staying], |path, owner, requirers| {
+        let described = |at: &usize| owners[*at].package.name_and_version();
+        let (packages, owner) = (requirers.iter().map(described).collect(), described(&owner));
+        let path = path.to_owned();
+        findings.add(Finding::RequiredPathUnlisted { path, owner, packages });
+    });
+    findings
+}
+
+/// The rest of `shared` when packages from position `staying` on leave the repository; `None` if nothing is
+/// shared any more. `is_gone` tells whether no version of a package stays.
+fn as_it_stands(
+    shared: SharedPath,
+    staying: usize,
+    format: Format,
+    is_gone: impl Fn(usize) -> bool,
+) -> Option<SharedPath> {
+    let SharedPath { obstacle, first, second, .. } = shared;
+    match (first < staying, second < staying) {
+        (true, true) => Some(shared),
+        // rpm updates all packages at once.
+        _ if format == Format::Rpm => None,
+        (false, true) if obstacle == Obstacle::Moved || is_gone(first) => {
+            Some(SharedPath { obstacle: Obstacle::Moved, ..shared })
+        }
+        (true, false) if obstacle == Obstacle::Together && is_gone(second) => {
+            Some(SharedPath { obstacle: Obstacle::Moved, first: second, second: first, ..shared })
+        }
+        _ => None,
+    }
+}
+
+fn owner(facts: &Facts) -> Owner<'_> {
+    let (paths, shared) = match facts {
+        Facts::Deb(package) => (package.paths.as_slice().to_vec(), Vec::new()),
+        Facts::Rpm(package) => {
+            let [paths, shared] = [true, false].map(|plain| rpm_paths(package, plain));
+            (paths.map(path_digest).collect(), shared.map(path_digest).collect())
+        }
+        // Wheels are installed into environments, which a repository does not know.
+        Facts::Wheel(_) => (Vec::new(), Vec::new()),
+    };
+    Owner { package: Offered::from(facts), paths, shared }
+}
+
+/// The paths of files and links if `plain`, and of directories and ghosts otherwise.
+fn rpm_paths(package: &RpmPackage, plain: bool) -> impl Iterator<Item = &str> {
+    let own = package.files.iter().filter(move |file| (file.kind == FileKind::Plain) == plain);
+    own.map(|file| file.path.as_str())
+}
+
+/// The package at a path of the pool, if it can be read.
+fn open(store: &dyn Store, catalog: &Catalog, pooled: &str) -> Option<Content> {
+    match catalog.added.get(pooled) {
+        Some(addition) => Some(addition.content.clone()),
+        None => store.open(pooled).ok(),
+    }
+}
+
+/// The path of a package that has this number, without its leading slash. A package that cannot be
+/// read any more has none here; the checks of packages report it.
+fn named(
+    store: &dyn Store,
+    catalog: &Catalog,
+    (pooled, record): (&String, &PoolRecord),
+    digest: u64,
+) -> Option<String> {
+    let found = match &record.indexed.facts {
+        Facts::Rpm(package) => {
+            rpm_paths(package, true).find(|path| path_digest(path) == digest).map(str::to_owned)
+        }
+        Facts::Deb(_) => {
+            deb_path(&open(store, catalog, pooled)?, |path| path_digest(path) == digest)
+        }
+        Facts::Wheel(_) => None,
+    };
+    found.map(|path| path.trim_start_matches('/').to_owned())
+}

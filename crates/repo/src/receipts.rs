@@ -1,0 +1,130 @@
+//! The receipts next to the packages that are given. Packages have the digests that receipts state, and receipts
+//! fit their signatures. Without a trusted signature, a receipt shows only that packages are those of one build.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rockpack_core::content::{list, read_small};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+
+use super::input::GivenPackage;
+use super::options::RepoOptions;
+use rockpack_package::Format;
+use rockpack_package::receipt::wheels::{self, WheelReceipt};
+use rockpack_package::receipt::{FILE_NAME, Receipt, package_of_file, part_of_file};
+use rockpack_report::{Finding, Findings, ReceiptDoubt};
+use rockpack_signing::{PublicKeys, Trust};
+
+/// Longest receipt that is read, in bytes. Those of the largest sets are far smaller.
+const RECEIPT_LIMIT: u64 = 2 << 30;
+
+/// The packages that the receipts of a folder name, by format and name: the file and its receipt, in words.
+pub(super) type Siblings = BTreeMap<(Format, String), String>;
+
+/// The receipts of one folder.
+#[derive(Default)]
+struct FolderReceipts {
+    /// File name → the receipts that name the file, with the SHA-256 that they state.
+    files: BTreeMap<String, Vec<(String, String)>>,
+    siblings: Siblings,
+}
+
+/// Compares the packages `given` with the receipts in their folders, and notes their siblings. Reports all faults
+/// together.
+pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Result<Findings> {
+    let mut trust = options.receipts.clone();
+    if let Some(signer) = options.signer {
+        trust.keys = trust.keys.and(PublicKeys::of_signer(signer)?);
+    }
+    let mut folders: BTreeMap<PathBuf, Vec<&mut GivenPackage>> = BTreeMap::new();
+    for given in given {
+        let folder = given.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folders.entry(folder.unwrap_or(Path::new(".")).to_path_buf()).or_default().push(given);
+    }
+    let wants_signatures = !options.receipts.keys.is_empty();
+    let (mut findings, mut faults) = (Findings::default(), Faults::default());
+    for (folder, given) in folders {
+        let mut receipts = FolderReceipts::default();
+        for path in receipts_in(&folder)? {
+            let doubt = faults.keep(receipts.add(&path, &trust)).flatten();
+            let told = doubt.filter(|doubt| wants_signatures || *doubt != ReceiptDoubt::Unsigned);
+            let told = told.map(|doubt| Finding::ReceiptUntrusted { receipt: shown(&path), doubt });
+            told.into_iter().for_each(|finding| findings.add(finding));
+        }
+        let (siblings, mut packages) = (Arc::new(receipts.siblings), Vec::new());
+        for given in given {
+            given.siblings = Arc::clone(&siblings);
+            let stated = receipts.files.get(&given.source.name);
+            packages.extend(stated.is_none().then(|| given.source.name.clone()));
+            faults.keep(stated.map_or(Ok(()), |stated| compare(given, stated)));
+        }
+        if !packages.is_empty() && (wants_signatures || !receipts.files.is_empty()) {
+            findings.add(Finding::PackagesNotInReceipt { folder: shown(&folder), packages });
+        }
+    }
+    findings.explain(faults.finish()).map(|()| findings)
+}
+
+/// Paths of the receipts in a folder, in order.
+fn receipts_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Faults::all(list(folder)?.map(|entry| Ok(entry?.path())))?;
+    paths.retain(|path| {
+        let name = name_of(path);
+        [FILE_NAME, wheels::FILE_NAME].contains(&&*name) || part_of_file(&name).is_some()
+    });
+    paths.sort();
+    Ok(paths)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Refuses a package with another digest than a receipt states.
+fn compare(given: &GivenPackage, stated: &[(String, String)]) -> Result<()> {
+    let own = &given.source.sha256;
+    let Some((receipt, stated)) = stated.iter().find(|(_, sha256)| sha256 != own) else {
+        return Ok(());
+    };
+    let message = format!("has the SHA-256 {own}, and {receipt} says {stated}");
+    Err(Error::new(Kind::Conflict, message).file(&given.file).hint(
+        "copy the package again from the build that wrote the receipt; if it was signed or changed on \
+         purpose since, publish it from a folder without that receipt",
+    ))
+}
+
+impl FolderReceipts {
+    /// Adds a receipt, and returns the reason for which it proves nothing.
+    fn add(&mut self, path: &Path, trust: &Trust) -> Result<Option<ReceiptDoubt>> {
+        let bytes = read_small(path, RECEIPT_LIMIT, "receipt")?;
+        let added = self.add_files(path, &bytes);
+        let doubt = trust.receipt_doubt(path, &bytes)?;
+        Ok(added.map_or_else(|error| Some(ReceiptDoubt::Unread(error.to_string())), |()| doubt))
+    }
+
+    fn add_files(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut add = |name: &str, sha256: &str| {
+            let statement = (shown(path), sha256.to_owned());
+            self.files.entry(name.to_owned()).or_default().push(statement);
+        };
+        if name_of(path) == wheels::FILE_NAME {
+            let receipt = WheelReceipt::parse(bytes)?;
+            receipt.wheels.iter().for_each(|wheel| add(&wheel.file_name, &wheel.sha256));
+            return Ok(());
+        }
+        let receipt = Receipt::parse_any(bytes)?;
+        receipt.all_packages().for_each(|record| add(&record.file_name, &record.sha256));
+        // The receipt of a part names the packages of all parts.
+        let of_parts = receipt.part.iter().flat_map(|part| part.packages.keys());
+        for file in receipt.all_packages().map(|record| &record.file_name).chain(of_parts) {
+            let words = format!("{file} of {}", path.display());
+            self.siblings.extend(package_of_file(file).map(|package| (package, words)));
+        }
+        Ok(())
+    }
+}

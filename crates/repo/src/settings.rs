@@ -1,0 +1,139 @@
+//! The name and validity of a channel; kept from run to run.
+
+use rockpack_archive::apt_index::url_host;
+use rockpack_core::error::{Error, Kind, Result};
+use serde::{Deserialize, Serialize};
+
+/// The apt suite of those who name none.
+pub const DEFAULT_SUITE: &str = "stable";
+
+/// The apt component of those who name none.
+pub const DEFAULT_COMPONENT: &str = "main";
+
+/// Settings of a channel. What a run does not give stays as it was.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChannelSettings {
+    /// Field `Origin` of `Release`.
+    pub origin: Option<String>,
+    /// Field `Label`.
+    pub label: Option<String>,
+    /// Field `Codename`; the suite's name if unset.
+    pub codename: Option<String>,
+    /// Field `Description`, and the name in the `.repo` file.
+    pub description: Option<String>,
+    /// Days until `Valid-Until`; without it, the field is absent. 0 removes it again.
+    pub valid_days: Option<u32>,
+    /// The name of the files for clients; the first URL decides it if no run does.
+    #[serde(default = "earlier_name")]
+    pub name: Option<String>,
+    /// The URL of the repository in the files for clients.
+    pub url: Option<String>,
+    /// The priority of the repository for apt; without it, clients get no priorities.
+    pub pin: Option<u16>,
+}
+
+impl ChannelSettings {
+    /// These settings, and those of `earlier` that are not set.
+    pub fn or(&self, earlier: &Self) -> Self {
+        let (own, earlier) = (self.clone(), earlier.clone());
+        let url = own.url.or(earlier.url);
+        Self {
+            origin: own.origin.or(earlier.origin),
+            label: own.label.or(earlier.label),
+            codename: own.codename.or(earlier.codename),
+            description: own.description.or(earlier.description),
+            valid_days: own.valid_days.or(earlier.valid_days),
+            name: own.name.or(earlier.name).or_else(|| url.as_deref().map(host_name)),
+            url,
+            pin: own.pin.or(earlier.pin),
+        }
+    }
+
+    /// The codename of `suite`.
+    pub fn codename<'a>(&'a self, suite: &'a str) -> &'a str {
+        self.codename.as_deref().unwrap_or(suite)
+    }
+
+    /// The fields by which apt knows `suite`, with their values; absent ones are empty.
+    pub(super) fn release_info<'a>(&'a self, suite: &'a str) -> [(&'static str, &'a str); 3] {
+        [
+            ("Origin", self.origin.as_deref().unwrap_or_default().trim()),
+            ("Label", self.label.as_deref().unwrap_or_default().trim()),
+            ("Codename", self.codename(suite)),
+        ]
+    }
+
+    /// Refuses values that change the structure of an index or a file for clients, or a name that they ignore.
+    pub fn check(&self, suite: &str) -> Result<()> {
+        let mut faults = Vec::new();
+        let texts = [
+            ("--origin", &self.origin),
+            ("--label", &self.label),
+            ("--description", &self.description),
+        ];
+        for (option, text) in texts {
+            let Some(text) = text else { continue };
+            if text.is_empty() || text.trim() != text || text.contains(char::is_control) {
+                faults.push(usage(format!(
+                    "{option} is empty, has blanks at an end, which signatures leave out, or has \
+                     control characters"
+                )));
+            }
+        }
+        faults.extend(self.codename.as_deref().and_then(|it| check_word("--codename", it).err()));
+        if let Some(name) = self.name.as_deref().filter(|name| !is_name(name)) {
+            faults.push(usage(format!(
+                "--name `{}` is not made of lower-case letters, digits, dots and dashes, which apt, \
+                 dnf and dpkg all take",
+                name.escape_debug()
+            )));
+        }
+        if self.url.is_some() && suite.contains(['+', '~']) {
+            faults.push(usage(format!(
+                "--suite `{suite}` has a character for which apt ignores {suite}.sources: leave out \
+                 --url, or name the suite otherwise"
+            )));
+        }
+        let bad = self.url.as_deref().filter(|url| {
+            // dnf takes a comma for the end of a URL.
+            !url.contains(':')
+                || url.contains(|c: char| c.is_whitespace() || c.is_control() || c == ',')
+        });
+        if let Some(url) = bad {
+            faults.push(usage(format!("--url `{}` is no URL for all clients", url.escape_debug())));
+        }
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+}
+
+/// The name that earlier versions of rockpack gave to files of clients by default, and did not write.
+fn earlier_name() -> Option<String> {
+    Some("rocm".to_owned())
+}
+
+/// A name for files, packages and repository ids: `packages-example-org` for the host `packages.example.org`.
+fn host_name(url: &str) -> String {
+    let dashed = url_host(url).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let name = dashed.trim_matches('-').to_ascii_lowercase();
+    if name.is_empty() { "localhost".to_owned() } else { name }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_legal = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
+    !name.is_empty() && !name.starts_with(['.', '-']) && name.chars().all(is_legal)
+}
+
+/// Refuses what cannot be a part of a path and of a field.
+pub fn check_word(option: &str, word: &str) -> Result<()> {
+    let is_legal = word.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~".contains(c));
+    if word.starts_with(|c: char| c.is_ascii_alphanumeric()) && is_legal {
+        Ok(())
+    } else {
+        Err(usage(format!("{option} `{}` is not one word", word.escape_debug())))
+    }
+}
+
+fn usage(message: String) -> Error {
+    Error::new(Kind::Usage, message)
+}

@@ -1,0 +1,492 @@
+//! Fields of findings that have several forms, with the words for each form.
+
+use derive_more::Display;
+use rockpack_core::error::abridged;
+use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_core::package_format::Format;
+use rockpack_core::tree::ComponentKind;
+use serde::{Deserialize, Serialize};
+
+use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
+use crate::words::{counted, few};
+use crate::{ComponentName, PackageName};
+
+/// The other source of a merged path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum SameFile {
+    /// Two stage prefixes of one artifact.
+    #[display("in {_0} and in {_1}")]
+    Prefixes(String, String),
+    /// Another artifact.
+    #[display("in {_0}, too")]
+    Artifact(InputArtifact),
+}
+
+/// The difference between host files of two shards, apart from content that may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum KindDifference {
+    /// One is a link and the other a file.
+    #[display("is a link on one side only")]
+    Link,
+    /// One has device code and the other does not.
+    #[display("has device code on one side only")]
+    DeviceCode,
+}
+
+/// A file for later links that carries device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum DevelopmentFile {
+    /// A static archive.
+    #[display("a static archive")]
+    StaticArchive,
+    /// LLVM bitcode.
+    #[display("LLVM bitcode")]
+    Bitcode,
+    /// An unlinked object for AMDGPU.
+    #[display("an unlinked AMDGPU object")]
+    DeviceObject,
+    /// An unlinked object for the host.
+    #[display("an unlinked object")]
+    HostObject,
+    /// A bundle that also has host code, unlinked code, or code for GPUs of other vendors.
+    #[display("an unlinked bundle")]
+    Bundle,
+}
+
+/// The form in which device code is embedded in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum EmbeddedForm {
+    /// An offload bundle.
+    #[display("an offload bundle")]
+    Bundle,
+    /// A compressed offload bundle.
+    #[display("a compressed offload bundle")]
+    CompressedBundle,
+    /// A plain AMDGPU ELF file.
+    #[display("a code object")]
+    CodeObject,
+}
+
+/// Device code that is embedded in a binary.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display(
+    "{form} at offset {offset:#x} ({})",
+    section.as_ref().map_or("in no section".to_owned(), |name| format!("section {name}"))
+)]
+pub struct EmbeddedCode {
+    /// The form of the code.
+    pub form: EmbeddedForm,
+    /// Offset of the first byte in the file.
+    pub offset: u64,
+    /// The section with the code; `None` if it is in no section.
+    pub section: Option<String>,
+}
+
+/// The source that claims a target for a code object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claimant {
+    /// The entry of an offload bundle with this id. The ELF header has `flags`.
+    #[allow(missing_docs, reason = "said above")]
+    #[display("entry {id} (flags {flags:#x})")]
+    Entry { id: String, flags: u32 },
+    /// The row for this target in a kernel archive.
+    #[display("an archive's row of {_0}")]
+    Row(Target),
+}
+
+/// The table of the configuration that leaves an arch out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArchFilterTable {
+    /// `components.<name>`.
+    #[display("components.{_0}")]
+    Component(String),
+    /// `packages.<name>`.
+    #[display("packages.{_0}")]
+    Package(String),
+}
+
+impl ArchFilterTable {
+    /// The name of the component or package.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Component(name) | Self::Package(name) => name,
+        }
+    }
+}
+
+/// Duplicate device code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum RepeatedCode {
+    /// A bundle holds the code object for a target twice.
+    #[display("a bundle holds the code object for {target} twice")]
+    Bundle { file: InputFile, target: Target },
+    /// Builds of two artifacts hold the same code objects of a binary.
+    #[display(
+        "{first} and {other} have {} of {arch} in common, packed once",
+        counted(*count, "code object")
+    )]
+    Binary {
+        file: ComponentFile,
+        arch: BaseArch,
+        count: usize,
+        first: InputArtifact,
+        other: InputArtifact,
+    },
+    /// Two artifacts hold the same database files.
+    #[display(
+        "{first} and {other} have {} of {} in common, packed once",
+        counted(*count, "database file"),
+        few(archs, 5)
+    )]
+    Database {
+        component: ComponentName,
+        archs: Vec<BaseArch>,
+        count: usize,
+        first: InputArtifact,
+        other: InputArtifact,
+    },
+}
+
+impl RepeatedCode {
+    /// The file or component that holds it.
+    pub fn holder(&self) -> String {
+        match self {
+            Self::Bundle { file, .. } => file.to_string(),
+            Self::Binary { file, .. } => file.to_string(),
+            Self::Database { component, .. } => component.to_string(),
+        }
+    }
+}
+
+/// Different code objects under the same keys of a binary.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display(
+    "{} of {arch} {} between {first} and {other} (wrapper {wrapper}, {target} is the first)",
+    counted(*count, "code object"),
+    if *count == 1 { "differs" } else { "differ" }
+)]
+pub struct DifferentCode {
+    /// The arch of the code.
+    pub arch: BaseArch,
+    /// Number of keys.
+    pub count: usize,
+    /// The artifact whose code takes precedence.
+    pub first: InputArtifact,
+    /// The artifact whose code differs.
+    pub other: InputArtifact,
+    /// The wrapper of the first such key.
+    pub wrapper: u32,
+    /// The target of the first such key.
+    pub target: Target,
+}
+
+/// The way in which name, directory and content of a database file disagree about archs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum ArchMismatch {
+    /// The name of the file has another arch than the directory.
+    #[display(
+        "its name says {named}, but its directory is for {}; the directory decides",
+        archs(directory)
+    )]
+    Name { named: BaseArch, directory: Vec<BaseArch> },
+    /// The content has other archs than the name or directory.
+    #[display(
+        "its name or directory says {}, but its content is for {}; {outcome}",
+        archs(placed),
+        archs(holds)
+    )]
+    Content { placed: Vec<BaseArch>, holds: Vec<BaseArch>, outcome: MismatchOutcome },
+}
+
+/// The treatment of a file whose content disagrees with its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum MismatchOutcome {
+    /// The file is treated as if no rule claimed it.
+    #[display("it is packed like a file that no rule for databases names")]
+    NoDatabase,
+    /// The file stays with the host files.
+    #[display("it stays with the host files")]
+    StaysWithHost,
+    /// The content decides where the file goes.
+    #[display("the content decides")]
+    ContentDecides,
+}
+
+/// The reason why files with the same name are not merged.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum NoUnion {
+    /// No rule defines a merge.
+    #[display("no rule says how to bring them together")]
+    NoRule,
+    /// Some of the files are offload bundles, and some are not.
+    #[display("some of them are offload bundles and some are not")]
+    SomeBundles,
+    /// The files are bundles, and one of them is empty.
+    #[display("one of them holds no bundle")]
+    NoBundle,
+    /// The files are bundles, and one file has several.
+    #[display("one of them holds several bundles")]
+    SeveralBundles,
+    /// The files are bundles with different code under one id.
+    #[display("their entries {entry} differ")]
+    EntriesDiffer { entry: String },
+    /// One of the files is neither a bundle nor a map, or a map that is too long to be merged.
+    #[display("they are neither offload bundles nor MessagePack maps")]
+    UnknownFormat,
+    /// The files are maps, and one has a string that cannot be written again.
+    #[display("one of them has strings that are not UTF-8")]
+    NotUtf8,
+    /// The files are maps whose keys are the starts of ranges.
+    #[display("their keys are numbers, each the start of a range")]
+    Ranges,
+    /// The files are maps with different values of one key.
+    #[display("their values of {key} differ")]
+    ValuesDiffer { key: String },
+    /// The text in a receipt of an earlier version, which had no such forms.
+    #[serde(untagged)]
+    Earlier(String),
+}
+
+/// The fault of an index and the code file of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum Unpaired {
+    /// Index and code are for different archs.
+    #[display(
+        "is an index for {}, and the code of its name is for {}; it goes with the code",
+        archs(index),
+        archs(code)
+    )]
+    Archs { index: Vec<BaseArch>, code: Vec<BaseArch> },
+    /// The file is code, and has no index.
+    #[display("has no index of its name beside it")]
+    NoIndex,
+    /// The file is an index, and has no code.
+    #[display("has no code object of its name beside it")]
+    NoCode,
+}
+
+/// The fault of a file that an index refers to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum Unresolved {
+    /// The file does not exist.
+    Absent,
+    /// The file serves no arch of the index.
+    Archs { index: Vec<BaseArch>, referred: Vec<BaseArch> },
+}
+
+impl Unresolved {
+    /// Writes the fault as a text about the index.
+    pub fn told(&self, refers_to: &str) -> String {
+        match self {
+            Self::Absent => format!("refers to {refers_to}, which is not beside it"),
+            Self::Archs { index, referred } => {
+                let (index, referred) = (archs(index), archs(referred));
+                format!("is for {index}, and refers to {refers_to}, which is for {referred}")
+            }
+        }
+    }
+}
+
+/// The authority for a database file that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidedBy {
+    /// The rule.
+    #[display("its rule decides")]
+    Rule,
+    /// The name of the file.
+    #[display("its name decides")]
+    Name,
+}
+
+/// A part of a dynamic section that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum DynamicPart {
+    /// The libraries that the file needs.
+    #[display("needed libraries")]
+    NeededLibraries,
+    /// The library search path.
+    #[display("search path")]
+    SearchPath,
+}
+
+/// The reason why a search path leads out of the prefix.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum OutsideSearch {
+    /// The configuration keeps search paths, and this one has these folders.
+    #[display(
+        "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes that",
+        few(&_0.iter().map(|folder| abridged(folder)).collect::<Vec<_>>(), 5)
+    )]
+    Folders(Vec<String>),
+    /// The search path should be rewritten, but cannot be.
+    #[display("its search path {search_path} stays: {reason}")]
+    Stays { search_path: String, reason: String },
+}
+
+/// A claim in an entry of a package list that is ignored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum IgnoredClaim {
+    /// A version of its own.
+    #[display("its `Version` is not used: all packages of a set have one version")]
+    Version,
+    /// Scripts that the list does not have.
+    #[display("`Postinstall` asks for scripts that are not in the list; the package has none")]
+    Postinstall,
+    /// Artifacts outside of `Artifactory`.
+    #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
+    OutsideArtifactory,
+    /// A package for every processor, although it has files for one.
+    #[display("is to be for every processor, but has files for one; the package is for that one")]
+    EveryProcessor,
+    /// A module that the artifact does not have.
+    #[display(
+        "takes {module} of the artifact {artifact} ({}), which does not have it",
+        few(components, ComponentKind::ALL.len())
+    )]
+    AbsentModule { module: String, artifact: String, components: Vec<String> },
+    /// A development package that is not split, although it has device code.
+    #[display(
+        "is a development package and is not split, but has device code, which goes into kernel \
+         packages beside it"
+    )]
+    WholeDevelopment,
+}
+
+/// The package that apt prefers of two with the same name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NameWinner {
+    /// The package of the set, which has the higher version.
+    Set,
+    /// The package of the distribution.
+    Distribution,
+    /// Either, as their versions are the same.
+    Either,
+}
+
+impl NameWinner {
+    /// Writes the consequence and the remedy, for a package of the set with `version`.
+    pub fn told(self, version: &str) -> String {
+        match self {
+            Self::Set => format!(
+                "apt takes the higher version, that of the set ({version}), also in place of the \
+                 distribution's where that is installed; with another name (`selectors`, `scheme`) \
+                 both can be there"
+            ),
+            Self::Distribution => format!(
+                "apt takes the higher version, and that of the set ({version}) is not installed; \
+                 give the package another name (`selectors`, `scheme`), or set `epoch`"
+            ),
+            Self::Either => "the set has the same version, and apt takes either; give the package \
+                             another name (`selectors`, `scheme`)"
+                .to_owned(),
+        }
+    }
+}
+
+/// The reason why a licence text is not quoted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotQuoted {
+    /// The text is too long.
+    #[display("it is longer than 256 KiB")]
+    TooLong,
+    /// The text is not UTF-8.
+    #[display("it is not UTF-8")]
+    NotUtf8,
+}
+
+/// The way in which a version is not newer than that of the earlier set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum NotNewer {
+    /// A package takes paths of an earlier package that is not older.
+    TakesPaths { package: PackageName, from: EarlierPackage },
+    /// These packages had newer versions in the earlier set.
+    Packages { format: Format, newer: Vec<EarlierPackage> },
+}
+
+impl NotNewer {
+    /// The package, or else the version of the set.
+    pub fn subject<'a>(&'a self, version: &'a str) -> &'a str {
+        match self {
+            Self::TakesPaths { package, .. } => package.as_str(),
+            Self::Packages { .. } => version,
+        }
+    }
+
+    /// Writes the fault as a text about the packages with `version`.
+    pub fn told(&self, version: &str) -> String {
+        match self {
+            Self::TakesPaths { from: EarlierPackage { package, version: earlier }, .. } => format!(
+                "takes paths of {package} {earlier}, which is not older than {version}, so \
+                 the relations that allow this do not apply to it"
+            ),
+            Self::Packages { format, newer } => {
+                let packages: Vec<String> =
+                    newer.iter().map(|p| format!("{} {}", p.package, p.version)).collect();
+                format!(
+                    "the earlier set has newer versions of {} as .{format} ({}): package managers \
+                     will not update to this set",
+                    counted(newer.len(), "package"),
+                    few(&packages, 1)
+                )
+            }
+        }
+    }
+}
+
+/// The reason why no signature proves a receipt, as the rest of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiptDoubt {
+    /// No signature is next to it.
+    #[display("has no signature")]
+    Unsigned,
+    /// No key is given to check its signature.
+    #[display("is signed, and no key is given to check that (--receipt-key)")]
+    NoKey,
+    /// Other keys than those that are given signed it; their ids.
+    #[display(
+        "is signed by another key ({}): give the public key by --receipt-key if you trust it",
+        few(_0, 3)
+    )]
+    OtherKeys(Vec<String>),
+    /// The signature cannot be read.
+    #[display("cannot be read: {_0}")]
+    Unread(String),
+}
+
+/// The name for a code file of several archs.
+pub(super) fn code_file(file: &InputFile) -> &'static str {
+    if file.path.name().ends_with(".kpack") { "a kernel archive" } else { "an offload bundle" }
+}
+
+/// The archs that a file is for, in words; an empty list means all.
+pub(super) fn archs(archs: &[BaseArch]) -> String {
+    if archs.is_empty() { "all archs".to_owned() } else { few(archs, 5) }
+}

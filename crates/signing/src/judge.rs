@@ -1,0 +1,283 @@
+//! The judgement whether clients accept a signature or a key. All rooms share it: for keys that will sign,
+//! for signatures of other programs, and for verification.
+//!
+//! apt refuses keys and signatures that have expired, keys that are revoked or too weak, and those dated
+//! ahead of its clock; it accepts a key's self-signatures only with some digests (`own`).
+
+use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureType, SubpacketData};
+use pgp::ser::Serialize;
+use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
+use rockpack_archive::apt_index::format_date;
+
+use super::own::{self, Weakness};
+use super::refusal::Refusal;
+
+/// Fewest bits of an RSA modulus; rpm and apt refuse smaller keys.
+const RSA_BITS_MIN: u16 = 2048;
+
+/// Largest difference between clocks, in seconds.
+const DAY: i64 = 86_400;
+
+/// The time for which signatures and keys are judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// The time at which they must be alive, in seconds since 1970.
+    pub time: i64,
+    /// The time of the clock, in seconds since 1970: no date may be more than a day ahead of it.
+    pub clock: i64,
+}
+
+/// The time at which a key must be alive for its signatures to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alive {
+    /// The time of the check, as apt, dnf and zypper require for indexes.
+    Now,
+    /// The time of the signature, as rpm requires for packages.
+    WhenSigned,
+}
+
+/// Drops the invalid self-signatures of a key. Those that clients refuse stay, so that a refusal can name
+/// them; some of these cannot be checked.
+pub fn checked(mut key: SignedPublicKey) -> SignedPublicKey {
+    let primary = key.primary_key.clone();
+    own::drop_foreign(&mut key.details, &primary);
+    let details = &mut key.details;
+    for own in [&mut details.direct_signatures, &mut details.revocation_signatures] {
+        own.retain(|it| stays(it, it.verify_key(&primary)));
+    }
+    for user in &mut details.users {
+        let id = user.id.clone();
+        user.signatures.retain(|it| stays(it, it.verify_certification(&primary, Tag::UserId, &id)));
+    }
+    details.users.retain(|user| !user.signatures.is_empty());
+    for sub in &mut key.public_subkeys {
+        let part = sub.key.clone();
+        sub.signatures.retain(|it| {
+            it.verify_subkey_binding(&primary, &part).is_ok() && subkey_agrees(it, &part, &primary)
+        });
+    }
+    key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
+    key
+}
+
+fn subkey_agrees(binding: &Signature, subkey: &PublicSubkey, primary: &PublicKey) -> bool {
+    match binding.embedded_signature() {
+        Some(back) => back.verify_primary_key_binding(subkey, primary).is_ok(),
+        None => !binding.key_flags().sign(),
+    }
+}
+
+fn stays(signature: &Signature, checked: pgp::errors::Result<()>) -> bool {
+    checked.is_ok() || !own::is_strong(signature)
+}
+
+/// Fails unless clients accept one of the signatures `found` of `data` by one of the `keys`, which are
+/// [`checked`]. The error is the reason for which they refuse one, as the rest of a sentence; `None` if all are
+/// by other keys, or of other data.
+pub(super) fn one_is_taken(
+    found: &[Signature],
+    data: &[u8],
+    (keys, at): (&[SignedPublicKey], Moment),
+    alive: Alive,
+) -> Result<(), Option<String>> {
+    let mut refused = None;
+    for key in keys {
+        for signature in found {
+            match taken(signature, data, key, at, alive) {
+                None => {}
+                Some(Ok(())) => return Ok(()),
+                Some(Err(fault)) => refused = Some(fault),
+            }
+        }
+    }
+    Err(refused)
+}
+
+/// Tells whether clients accept `signature` of `data` by `key`; the error is the reason. `None` if the signature
+/// is by another key, or of other data.
+fn taken(
+    signature: &Signature,
+    data: &[u8],
+    key: &SignedPublicKey,
+    at: Moment,
+    alive: Alive,
+) -> Option<Result<(), String>> {
+    let mut subkeys = key.public_subkeys.iter();
+    let by = subkeys.find(|sub| signature.verify(&sub.key, data).is_ok());
+    if by.is_none() && signature.verify(&key.primary_key, data).is_err() {
+        return None;
+    }
+    let made = signature.created().map_or(0, seconds);
+    let lives = match alive {
+        Alive::Now => at,
+        Alive::WhenSigned => Moment { time: made, ..at },
+    };
+    let part = by.map_or_else(|| key.primary_key.created_at(), |sub| sub.created_at());
+    let older = "is older than the key that made it";
+    let fault = signature_fault(signature, at)
+        .or_else(|| (made < seconds(part)).then(|| older.to_owned()))
+        .or_else(|| key_fault(key, by, lives));
+    Some(fault.map_or(Ok(()), Err))
+}
+
+fn key_fault(key: &SignedPublicKey, by: Option<&SignedPublicSubKey>, at: Moment) -> Option<String> {
+    let refusal = key_refusal(key, by, at)?;
+    Some(format!("is by a key that does not count ({})", refusal.fault))
+}
+
+/// The reason for which clients refuse a signature by any key, as the rest of a sentence.
+pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<String> {
+    let kinds = [SignatureType::Binary, SignatureType::Text];
+    if !signature.typ().is_some_and(|kind| kinds.contains(&kind)) {
+        return Some("is of another kind than those of files".to_owned());
+    }
+    if let Some(fault) = own::fault(signature) {
+        return Some(fault);
+    }
+    let Some(made) = signature.created().map(seconds) else {
+        return Some("does not say when it was made".to_owned());
+    };
+    if is_ahead(made, at) {
+        return Some(format!("is dated {}, more than a day ahead of the clock", date(made)));
+    }
+    let lives = signature.signature_expiration_time().map_or(0, |lives| lives.as_secs());
+    let end = made.saturating_add(lives.into());
+    if lives > 0 && end <= at.time {
+        return Some(format!("expired on {}", date(end)));
+    }
+    let said = signature.config().map(|config| config.hashed_subpackets.as_slice());
+    let critical = said
+        .unwrap_or_default()
+        .iter()
+        .any(|it| it.is_critical && matches!(it.data, SubpacketData::Notation(_)));
+    critical.then(|| "has a critical notation, which no client knows".to_owned())
+}
+
+/// The reason for which clients refuse signatures of `key` by its subkey `by`, or by itself.
+pub(super) fn key_refusal(
+    key: &SignedPublicKey,
+    by: Option<&SignedPublicSubKey>,
+    at: Moment,
+) -> Option<Refusal> {
+    part_refusal("the key", &key.primary_key, at)
+        .or_else(|| Weakness::of(key, by.map(|sub| sub.fingerprint()).as_ref()).map(Refusal::from))
+        .or_else(|| life_refusal(key, at))
+        .or_else(|| by.and_then(|sub| subkey_refusal(sub, at)))
+        .or_else(|| (by.is_none() && !may_sign(key)).then(Refusal::may_not_sign))
+        .map(|refusal| refusal.of(key))
+}
+
+/// The reason for which clients refuse signatures of a key with only a public part: by the newest of its
+/// subkeys that may sign and are alive, or by itself.
+pub(super) fn public_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
+    let signing = key
+        .public_subkeys
+        .iter()
+        .filter(|sub| own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign()));
+    let alive = signing.clone().filter(|sub| !is_over(sub, at));
+    let newest = alive.max_by_key(|sub| sub.created_at().as_secs());
+    let newest_or_lost = newest.or_else(|| {
+        signing.max_by_key(|sub| sub.created_at().as_secs()).filter(|_| !may_sign(key))
+    });
+    key_refusal(key, newest_or_lost, at)
+}
+
+/// Refuses a key or subkey, called `what`, for its kind or its date.
+fn part_refusal(what: &str, part: &impl KeyDetails, at: Moment) -> Option<Refusal> {
+    let made = seconds(part.created_at());
+    match part.algorithm() {
+        _ if part.version() != KeyVersion::V4 => {
+            Some(Refusal::weak(format!("{what} is of version {}", u8::from(part.version()))))
+        }
+        PublicKeyAlgorithm::RSA if modulus_bits(part) < RSA_BITS_MIN => {
+            Some(Refusal::weak(format!("{what} is of RSA with less than {RSA_BITS_MIN} bits")))
+        }
+        PublicKeyAlgorithm::DSA | PublicKeyAlgorithm::Elgamal => {
+            Some(Refusal::weak(format!("{what} is of {:?}", part.algorithm())))
+        }
+        _ if is_ahead(made, at) => Some(Refusal::future(format!(
+            "{what} was made on {}, more than a day ahead of the clock ({})",
+            date(made),
+            date(at.clock)
+        ))),
+        _ => None,
+    }
+}
+
+/// Refuses a key that is revoked, has expired, or has no self-signature.
+fn life_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
+    if !key.details.revocation_signatures.is_empty() {
+        return Some(Refusal::revoked("the key is revoked".to_owned()));
+    }
+    let all = own::said_of(&key.details, |_| true);
+    let Some(said) = all else {
+        return Some(Refusal::revoked("the key has no user id that it signed".to_owned()));
+    };
+    let ends = [Some(said), own::said_of(&key.details, own::is_strong)].into_iter().flatten();
+    let end = ends.filter_map(|said| own::end(key.primary_key.created_at(), said)).min();
+    expired("the key", end, at)
+}
+
+/// Refuses a subkey for its kind, or because it is revoked, has expired or may not sign.
+fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
+    let what = format!("its subkey {}", own::upper(&sub.fingerprint()));
+    if sub.signatures.iter().any(own::revokes) {
+        return Some(Refusal::revoked(format!("{what} is revoked")));
+    }
+    let signs = own::newest(&sub.signatures).is_some_and(|newest| newest.key_flags().sign());
+    part_refusal(&what, &sub.key, at)
+        .or_else(|| expired(&what, subkey_end(sub), at))
+        .or_else(|| (!signs).then(Refusal::may_not_sign))
+}
+
+fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
+    let what = "its subkey";
+    sub.signatures.iter().any(own::revokes) || expired(what, subkey_end(sub), at).is_some()
+}
+
+/// The end of a subkey's life, in seconds since 1970. Clients that refuse the newest binding signature for
+/// its digest use the previous one, so the earlier end counts.
+fn subkey_end(sub: &SignedPublicSubKey) -> Option<u64> {
+    let strong = own::newest(sub.signatures.iter().filter(|it| own::is_strong(it)));
+    let said = [own::newest(&sub.signatures), strong].into_iter().flatten();
+    said.filter_map(|said| own::end(sub.created_at(), said)).min()
+}
+
+fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
+    let end = i64::try_from(end?).unwrap_or(i64::MAX);
+    (end <= at.time).then(|| Refusal::expired(format!("{what} expired on {}", date(end))))
+}
+
+/// Tells whether the primary key states that it may sign, or states no purpose.
+fn may_sign(key: &SignedPublicKey) -> bool {
+    let Some(said) = own::said_of(&key.details, |_| true) else { return false };
+    let flags = said.config().map(|config| config.hashed_subpackets.as_slice());
+    let has_flags = flags
+        .unwrap_or_default()
+        .iter()
+        .any(|said| matches!(said.data, SubpacketData::KeyFlags(_)));
+    !has_flags || said.key_flags().sign()
+}
+
+fn is_ahead(made: i64, at: Moment) -> bool {
+    made > at.clock.saturating_add(DAY)
+}
+
+fn seconds(time: Timestamp) -> i64 {
+    time.as_secs().into()
+}
+
+fn date(seconds: i64) -> String {
+    format_date(seconds).unwrap_or_else(|_| seconds.to_string())
+}
+
+/// The bits of an RSA modulus. The key begins with it, and it begins with the number of its bits (RFC 4880,
+/// 5.5.2).
+fn modulus_bits(part: &impl KeyDetails) -> u16 {
+    let mut numbers = Vec::new();
+    let written = part.public_params().to_writer(&mut numbers).is_ok();
+    let bits = numbers.first_chunk().filter(|_| written);
+    bits.map_or(0, |bits| u16::from_be_bytes(*bits))
+}

@@ -1,0 +1,284 @@
+//! A secret key in a file, armored or binary, as `gpg --export-secret-keys` writes it.
+//!
+//! It signs by the newest subkey that may sign and has its secret part, or by the primary key. It refuses
+//! files without a secret part or with several keys, keys of versions that rpm 4 and gpg 2.2 cannot read (all
+//! but 4), other algorithms than RSA and Ed25519, keys that clients refuse (`judge`), and a wrong passphrase.
+//! A subkey does not sign after its primary key has expired. Signatures by other keys, which gpg exports,
+//! too, are dropped.
+
+use std::fmt;
+use std::path::Path;
+
+use pgp::composed::{PublicOrSecret, SignedSecretKey};
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{
+    PacketTrait, SecretKey, SecretSubkey, Signature, SignatureConfig, SignatureType,
+    SignatureVersion, Subpacket, SubpacketData,
+};
+use pgp::ser::Serialize;
+use pgp::types::{
+    KeyDetails, KeyVersion, Password, S2kParams, SecretParams, StringToKey, Timestamp,
+};
+use rockpack_archive::armor;
+use rockpack_core::content::{KEY_FILE_LIMIT, read_given};
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
+
+use super::judge::{self, Moment};
+use super::own;
+use super::{Algorithm, Passphrase, Signer};
+use rockpack_report::words::list;
+
+const STRUCTURE: &str = "OpenPGP key";
+
+/// Reads the key file at `path`, called `what` in errors.
+pub fn read_key_file(path: &Path, what: &str) -> Result<Vec<u8>> {
+    read_given(path, KEY_FILE_LIMIT, STRUCTURE).context(|| format!("reading the {what}"))
+}
+
+/// The part of a key that signs.
+enum SigningPart {
+    Primary(SecretKey),
+    Sub(SecretSubkey),
+}
+
+/// A key that signs.
+pub struct OpenPgpKey {
+    part: SigningPart,
+    algorithm: Algorithm,
+    /// The first second in which it may no longer sign, since 1970; `None` if it never expires.
+    expires: Option<u64>,
+    /// The public key with its user ids and subkeys.
+    public: Vec<u8>,
+}
+
+impl OpenPgpKey {
+    /// Reads and unlocks the key in the file at `path`. `clock` is the time of the clock, in seconds since
+    /// 1970; without it, the key may have a future date.
+    pub fn open(path: &Path, passphrase: &Passphrase, clock: Option<i64>) -> Result<Self> {
+        let bytes = read_key_file(path, "signing key")?;
+        Self::read(&bytes, passphrase, clock.unwrap_or(i64::MAX))
+            .map_err(|error| error.structure(STRUCTURE).file(path))
+    }
+
+    fn read(bytes: &[u8], passphrase: &Passphrase, clock: i64) -> Result<Self> {
+        let key = secret_key(bytes)?;
+        let whole = key.to_public_key();
+        let mut public = Vec::new();
+        whole.to_writer(&mut public).map_err(failed)?;
+        let (mut part, expires) = signing_part(&key)?;
+        let algorithm = part.algorithm()?;
+        let own = part.details().fingerprint();
+        let by = whole.public_subkeys.iter().find(|sub| sub.fingerprint() == own);
+        // Each signature checks the expiry for its own time.
+        let at = Moment { time: 0, clock };
+        if let Some(refusal) = judge::key_refusal(&whole, by, at) {
+            return Err(refusal.error());
+        }
+        own::verify(&key)
+            .map_err(|error| unusable("the key's own signatures are not valid").cause(error))?;
+        part.unlock(passphrase)?;
+        Ok(Self { part, algorithm, expires, public })
+    }
+}
+
+/// Shows no secrets.
+impl fmt::Debug for OpenPgpKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenPgpKey({:?}, {})", self.algorithm, self.fingerprint())
+    }
+}
+
+impl Signer for OpenPgpKey {
+    fn sign(&self, data: &[u8], time: u32) -> Result<Vec<u8>> {
+        self.sign_as(SignatureType::Binary, data, time)
+    }
+
+    fn sign_text(&self, text: &[u8], time: u32) -> Result<Vec<u8>> {
+        self.sign_as(SignatureType::Text, text, time)
+    }
+
+    fn public_key(&self) -> Result<Vec<u8>> {
+        Ok(self.public.clone())
+    }
+
+    fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    fn fingerprint(&self) -> String {
+        rockpack_core::content::hex(self.part.details().fingerprint().as_bytes())
+    }
+}
+
+impl OpenPgpKey {
+    fn sign_as(&self, kind: SignatureType, data: &[u8], time: u32) -> Result<Vec<u8>> {
+        let details = self.part.details();
+        let time = time.max(details.created_at().as_secs());
+        if self.expires.is_some_and(|expires| u64::from(time) >= expires) {
+            let message = "the key has expired at the time that the signature would state";
+            let hint = "packages are signed at SOURCE_DATE_EPOCH: extend the key's life";
+            let which = format!("{STRUCTURE} {}", self.fingerprint().to_uppercase());
+            return Err(Error::new(Kind::Usage, message).structure(which).hint(hint));
+        }
+        let mut config = SignatureConfig::v4(kind, details.algorithm(), HashAlgorithm::Sha256);
+        let said = [
+            SubpacketData::SignatureCreationTime(Timestamp::from_secs(time)),
+            SubpacketData::IssuerFingerprint(details.fingerprint()),
+            SubpacketData::IssuerKeyId(details.legacy_key_id()),
+        ];
+        for data in said {
+            config.hashed_subpackets.push(Subpacket::regular(data).map_err(failed)?);
+        }
+        let open = Password::empty();
+        let signature = match &self.part {
+            SigningPart::Primary(key) => config.sign(key, &open, data),
+            SigningPart::Sub(key) => config.sign(key, &open, data),
+        };
+        let mut bytes = Vec::new();
+        signature.and_then(|made| made.to_writer_with_header(&mut bytes)).map_err(failed)?;
+        Ok(bytes)
+    }
+}
+
+fn failed(error: pgp::errors::Error) -> Error {
+    Error::new(Kind::Unsupported, "the key cannot sign").structure(STRUCTURE).cause(error)
+}
+
+fn unusable(message: impl Into<String>) -> Error {
+    Error::new(Kind::Usage, message)
+        .hint("give a key that `gpg --export-secret-keys` wrote, of RSA or Ed25519")
+}
+
+/// Reads the one secret key in `bytes`.
+pub(super) fn secret_key(bytes: &[u8]) -> Result<SignedSecretKey> {
+    let mut found = Vec::new();
+    for block in armor::blocks(bytes)? {
+        let (keys, _) = PublicOrSecret::from_reader_many(block).map_err(unreadable)?;
+        for key in keys {
+            match key.map_err(unreadable)? {
+                PublicOrSecret::Public(_) => {
+                    return Err(unusable("has no secret part: it is a public key"));
+                }
+                PublicOrSecret::Secret(key) => found.push(key),
+            }
+        }
+    }
+    let mut key = the_one(found)?;
+    own::drop_foreign(&mut key.details, &key.primary_key);
+    Ok(key)
+}
+
+/// Drops the parser's own error: it shows the bytes that were read, which are secret.
+fn unreadable(_: pgp::errors::Error) -> Error {
+    unusable("is no OpenPGP key")
+}
+
+/// Takes the key of a file with exactly one.
+fn the_one(mut found: Vec<SignedSecretKey>) -> Result<SignedSecretKey> {
+    match (found.pop(), found.is_empty()) {
+        (Some(key), true) => Ok(key),
+        (Some(last), false) => {
+            found.push(last);
+            let names: Vec<String> =
+                found.iter().map(|key| own::named(&key.primary_key, &key.details)).collect();
+            let message = format!("has {} keys, and one is to sign: {}", names.len(), list(&names));
+            Err(Error::new(Kind::Usage, message).hint(
+                "which one? write it alone, by `gpg --armor --export-secret-keys FINGERPRINT`; where \
+                 the indexes of a repository are to be signed by several, name a file for each",
+            ))
+        }
+        (None, _) => Err(unusable("has no key")),
+    }
+}
+
+/// The newest subkey that may sign, or else the primary key, with its expiry in seconds since 1970
+/// (`None`: never). A subkey expires with the primary key at the latest.
+fn signing_part(key: &SignedSecretKey) -> Result<(SigningPart, Option<u64>)> {
+    // Clients that refuse the newest self-signature use the previous one.
+    let both = [own::said_of(&key.details, |_| true), own::said_of(&key.details, own::is_strong)];
+    let said: Vec<&Signature> = both.into_iter().flatten().collect();
+    if said.is_empty() {
+        return Err(unusable("has no valid user id: none is signed by the key, or all revoked"));
+    }
+    let whole = first_end(key.primary_key.created_at(), &said);
+    let usable = key.secret_subkeys.iter().filter(|sub| {
+        let signs = own::newest(&sub.signatures).is_some_and(|it| it.key_flags().sign());
+        signs && is_there(sub.key.secret_params()) && !sub.signatures.iter().any(own::revokes)
+    });
+    if let Some(sub) = usable.max_by_key(|sub| sub.key.created_at().as_secs()) {
+        let strong = sub.signatures.iter().filter(|binding| own::is_strong(binding));
+        let bound: Vec<&Signature> =
+            [own::newest(&sub.signatures), own::newest(strong)].into_iter().flatten().collect();
+        let end = first_end(sub.key.created_at(), &bound);
+        let expires = [whole, end].into_iter().flatten().min();
+        return Ok((SigningPart::Sub(sub.key.clone()), expires));
+    }
+    // A signature of version 3 states no purpose; it is refused for its version later.
+    let mut purposes = said.iter().filter(|it| it.version() == SignatureVersion::V4);
+    if !purposes.all(|signature| signature.key_flags().sign()) {
+        return Err(unusable("no part of the key that is in the file may sign"));
+    }
+    if !is_there(key.primary_key.secret_params()) {
+        return Err(unusable("has no secret part that signs: it was left out of the file"));
+    }
+    Ok((SigningPart::Primary(key.primary_key.clone()), whole))
+}
+
+fn first_end(made: Timestamp, said: &[&Signature]) -> Option<u64> {
+    said.iter().filter_map(|signature| own::end(made, signature)).min()
+}
+
+/// Tells whether a secret part is present. gpg omits secret parts (`--export-secret-subkeys`) and marks this
+/// by its own way to derive a key from a passphrase, from the range for private use.
+fn is_there(params: &SecretParams) -> bool {
+    let SecretParams::Encrypted(encrypted) = params else {
+        return true;
+    };
+    !matches!(
+        encrypted.string_to_key_params(),
+        S2kParams::Cfb { s2k: StringToKey::Private { .. }, .. }
+            | S2kParams::MalleableCfb { s2k: StringToKey::Private { .. }, .. }
+    )
+}
+
+impl SigningPart {
+    fn details(&self) -> &dyn KeyDetails {
+        match self {
+            Self::Primary(key) => key,
+            Self::Sub(key) => key,
+        }
+    }
+
+    fn algorithm(&self) -> Result<Algorithm> {
+        let details = self.details();
+        if details.version() != KeyVersion::V4 {
+            return Err(unusable(format!("is a key of {:?}", details.version())));
+        }
+        match details.algorithm() {
+            PublicKeyAlgorithm::RSA => Ok(Algorithm::Rsa),
+            PublicKeyAlgorithm::EdDSALegacy | PublicKeyAlgorithm::Ed25519 => Ok(Algorithm::EdDsa),
+            other => Err(unusable(format!("is a key of {other:?}"))),
+        }
+    }
+
+    /// Removes the passphrase, in memory.
+    fn unlock(&mut self, passphrase: &Passphrase) -> Result<()> {
+        let password = Password::from(passphrase.bytes());
+        let opened = match self {
+            Self::Primary(key) => key.remove_password(&password),
+            Self::Sub(key) => key.remove_password(&password),
+        };
+        opened.map_err(|_| {
+            let message = if passphrase.is_empty() {
+                "needs a passphrase"
+            } else {
+                "does not open with the passphrase"
+            };
+            Error::new(Kind::Usage, message).hint(
+                "give it by --sign-passphrase-file, or in the environment variable \
+                 ROCKPACK_SIGN_PASSPHRASE",
+            )
+        })
+    }
+}

@@ -1,0 +1,207 @@
+//! The self-signatures of a key, of its user ids and its subkeys.
+//!
+//! Clients judge them before signatures of data. Since 2026-02-01 apt of Debian 13 refuses those with SHA-1,
+//! SHA-224 or RIPEMD-160, and those of version 3 (its policy is default-sequoia.config); other clients refuse
+//! other old digests. All of them accept SHA-256, SHA-384 and SHA-512.
+
+use derive_more::Display;
+use jiff::Timestamp as Time;
+use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedPublicSubKey, SignedSecretKey};
+use pgp::crypto::hash::HashAlgorithm;
+use pgp::crypto::public_key::PublicKeyAlgorithm;
+use pgp::packet::{Signature, SignatureType, SignatureVersion};
+use pgp::types::{Fingerprint, KeyDetails, KeyId, Timestamp};
+use rockpack_core::content::hex;
+
+/// Drops the signatures of other keys from `details` of `key`: they cannot be checked without those keys.
+pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
+    let (id, fingerprint) = (key.legacy_key_id(), key.fingerprint());
+    details.direct_signatures.retain(|it| is_by(it, &id, &fingerprint));
+    for user in &mut details.users {
+        user.signatures.retain(|it| is_by(it, &id, &fingerprint));
+    }
+    details.users.retain(|user| !user.signatures.is_empty());
+    for user in &mut details.user_attributes {
+        user.signatures.retain(|it| is_by(it, &id, &fingerprint));
+    }
+    details.user_attributes.retain(|user| !user.signatures.is_empty());
+}
+
+fn is_by(signature: &Signature, id: &KeyId, fingerprint: &Fingerprint) -> bool {
+    match signature.issuer_fingerprint().as_slice() {
+        [] => signature.issuer_key_id().into_iter().all(|issuer| issuer == id),
+        issuers => issuers.iter().all(|issuer| *issuer == fingerprint),
+    }
+}
+
+/// The newest self-signature of a key that `counts`, without those of revoked user ids.
+pub(super) fn said_of(
+    details: &SignedKeyDetails,
+    counts: impl Fn(&Signature) -> bool,
+) -> Option<&Signature> {
+    let users = details
+        .users
+        .iter()
+        .map(|user| &user.signatures)
+        .filter(|said| newest(*said).is_some_and(|newest| !revokes_user(newest)));
+    let said = users.flatten().filter(|signature| !revokes_user(signature));
+    newest(said.chain(&details.direct_signatures).filter(|signature| counts(signature)))
+}
+
+fn revokes_user(signature: &Signature) -> bool {
+    signature.typ() == Some(SignatureType::CertRevocation)
+}
+
+pub(super) fn newest<'a>(
+    signatures: impl IntoIterator<Item = &'a Signature>,
+) -> Option<&'a Signature> {
+    signatures.into_iter().max_by_key(|signature| signature.created().map(Timestamp::as_secs))
+}
+
+/// The end of a key's life by a self-signature, in seconds since 1970. `made` is the key's time.
+pub(super) fn end(made: Timestamp, said: &Signature) -> Option<u64> {
+    let lives = u64::from(said.key_expiration_time()?.as_secs());
+    // A lifetime of zero means for ever.
+    (lives > 0).then(|| u64::from(made.as_secs()).saturating_add(lives))
+}
+
+/// Tells whether a signature revokes a subkey.
+pub(super) fn revokes(signature: &Signature) -> bool {
+    signature.typ() == Some(SignatureType::SubkeyRevocation)
+}
+
+/// Tells whether every client accepts a signature, and the subkey's own signature inside.
+pub(super) fn is_strong(signature: &Signature) -> bool {
+    fault(signature).is_none()
+}
+
+/// Checks the self-signatures of a key, except those that clients refuse: these do not count, and some cannot
+/// be checked.
+pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
+    let mut key = key.clone();
+    key.details.direct_signatures.retain(is_strong);
+    key.details.users.iter_mut().for_each(|user| user.signatures.retain(is_strong));
+    key.details.users.retain(|user| !user.signatures.is_empty());
+    key.details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(is_strong));
+    key.details.user_attributes.retain(|user| !user.signatures.is_empty());
+    key.public_subkeys.iter_mut().for_each(|sub| sub.signatures.retain(is_strong));
+    key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
+    key.secret_subkeys.iter_mut().for_each(|sub| sub.signatures.retain(is_strong));
+    key.secret_subkeys.retain(|sub| !sub.signatures.is_empty());
+    key.verify_bindings()
+}
+
+/// The reason for which clients refuse a signature, or the one inside, as the rest of a sentence.
+pub(super) fn fault(signature: &Signature) -> Option<String> {
+    let digest = match (signature.version(), signature.hash_alg()) {
+        (SignatureVersion::V4, Some(digest)) => digest,
+        (version, _) => return Some(format!("is of version {}", u8::from(version))),
+    };
+    let name = match digest {
+        HashAlgorithm::Sha256 | HashAlgorithm::Sha384 | HashAlgorithm::Sha512 => {
+            return signature.embedded_signature().and_then(fault);
+        }
+        HashAlgorithm::Sha1 => "SHA-1".to_owned(),
+        HashAlgorithm::Sha224 => "SHA-224".to_owned(),
+        HashAlgorithm::Ripemd160 => "RIPEMD-160".to_owned(),
+        other => other.to_string(),
+    };
+    Some(format!("uses {name}"))
+}
+
+fn binding_fault(subkey: &SignedPublicSubKey) -> Option<String> {
+    let weak = !subkey.signatures.iter().any(|it| !revokes(it) && is_strong(it));
+    newest(&subkey.signatures).filter(|_| weak).and_then(fault)
+}
+
+/// The name of a key in messages: its fingerprint, and the first of its user ids.
+pub(super) fn named(key: &impl KeyDetails, details: &SignedKeyDetails) -> String {
+    let fingerprint = upper(&key.fingerprint());
+    match details.users.first() {
+        Some(user) => {
+            let name = String::from_utf8_lossy(user.id.id());
+            format!("{fingerprint} ({})", name.escape_debug())
+        }
+        None => fingerprint,
+    }
+}
+
+pub(super) fn upper(fingerprint: &Fingerprint) -> String {
+    hex(fingerprint.as_bytes()).to_uppercase()
+}
+
+/// A self-signature for which clients refuse signatures of the key.
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+#[display("{} {fault}", which(subkey.as_deref()))]
+pub(super) struct Weakness {
+    primary: String,
+    /// The subkey that the signature binds; `None` for a signature of the user ids.
+    subkey: Option<String>,
+    is_rsa: bool,
+    expires: Option<u64>,
+    /// The version of the newest signature of the user ids.
+    version: SignatureVersion,
+    fault: String,
+}
+
+impl Weakness {
+    /// The weakness of `key`, which signs by the subkey `by`, or by itself; `None` without one.
+    pub fn of(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<Self> {
+        let newest_said = said_of(&key.details, |_| true)?;
+        let whole = match said_of(&key.details, is_strong) {
+            Some(_) => None,
+            None => fault(newest_said),
+        };
+        let (subkey, fault) = match whole {
+            Some(fault) => (None, fault),
+            None => {
+                let sub = key.public_subkeys.iter().find(|sub| Some(&sub.fingerprint()) == by)?;
+                (Some(upper(&sub.fingerprint())), binding_fault(sub)?)
+            }
+        };
+        Some(Self {
+            primary: upper(&key.primary_key.fingerprint()),
+            subkey,
+            is_rsa: key.primary_key.algorithm() == PublicKeyAlgorithm::RSA,
+            expires: end(key.primary_key.created_at(), newest_said),
+            version: newest_said.version(),
+            fault,
+        })
+    }
+
+    /// The command of gpg that replaces the weak signature.
+    pub fn remedy(&self) -> String {
+        let primary = &self.primary;
+        if self.subkey.is_none() && self.version != SignatureVersion::V4 {
+            return format!(
+                "give it one more user id, as gpg cannot renew such a signature: `gpg \
+                 --cert-digest-algo SHA256 --quick-add-uid {primary} 'NAME <ADDRESS>'`"
+            );
+        }
+        if self.subkey.is_some() {
+            let algorithm = if self.is_rsa { "rsa4096" } else { "ed25519" };
+            return format!(
+                "make a new subkey to sign with: `gpg --cert-digest-algo SHA256 --quick-add-key \
+                 {primary} {algorithm} sign`"
+            );
+        }
+        let until = self
+            .expires
+            .and_then(|seconds| Time::from_second(i64::try_from(seconds).ok()?).ok())
+            .map_or("never".to_owned(), |it| it.strftime("%Y%m%dT%H%M%S").to_string());
+        // Without the option gpg ignores a signature with MD5, and so does not replace it.
+        let allow = if self.fault.ends_with("MD5") { " --allow-weak-digest-algos" } else { "" };
+        format!(
+            "have it signed anew: `gpg --cert-digest-algo SHA256{allow} --quick-set-expire {primary} \
+             {until}`"
+        )
+    }
+}
+
+/// The signature of the user ids, or the one that binds `subkey`, in words.
+fn which(subkey: Option<&str>) -> String {
+    match subkey {
+        None => "the key's signature of its own user id".to_owned(),
+        Some(subkey) => format!("the signature that binds its subkey {subkey}"),
+    }
+}

@@ -1,0 +1,248 @@
+//! Signatures against the keys that are given.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use pgp::composed::{CleartextSignedMessage, Deserializable, DetachedSignature, SignedPublicKey};
+use pgp::packet::Signature;
+use pgp::types::KeyDetails;
+use rockpack_archive::armor;
+use rockpack_core::content::{KEY_FILE_LIMIT, is_there, read_given, read_small};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+
+use super::IndexSigner;
+use super::judge::{self, Alive, Moment};
+use super::trusted::names_a_key;
+use rockpack_package::receipt::signature_path;
+use rockpack_report::ReceiptDoubt;
+
+/// Most signatures of one text: each may be looked at with each of the keys, over the whole of it.
+const SIGNATURES_MAX: usize = 16;
+
+/// The hint for a signature that is not of the receipt next to it.
+const NOT_ITS_SIGNATURE: &str = "the receipt or its signature was changed since, or is of another build: get both \
+     again from the build that wrote them";
+
+/// The keys by which repositories and receipts are trusted.
+#[derive(Debug, Default, Clone)]
+pub struct Trust {
+    /// The keys; one of them must have signed. Without keys, signatures are not checked.
+    pub keys: PublicKeys,
+    /// When signatures, keys and indexes are judged.
+    pub at: Moment,
+    /// Whether what some clients refuse fails a check, too.
+    pub strict: bool,
+}
+
+/// Public keys.
+#[derive(Debug, Default, Clone)]
+pub struct PublicKeys(Vec<SignedPublicKey>);
+
+impl PublicKeys {
+    /// Reads the key files of `option`, armoured or not, with one or several keys each.
+    pub fn open(paths: &[PathBuf], option: &str) -> Result<Self> {
+        let mut faults = Faults::default();
+        let read = paths.iter().filter_map(|path| faults.keep(read(path, option)));
+        let keys = read.flatten().collect();
+        faults.finish().map(|()| Self(keys))
+    }
+
+    /// Reads keys, armoured or not.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        keys_in(bytes).map(Self)
+    }
+
+    /// The keys with which clients check what `signer` signs.
+    pub fn of_signer(signer: &dyn IndexSigner) -> Result<Self> {
+        Self::read(signer.public_keys()?.as_bytes())
+    }
+
+    /// These keys and `others`.
+    pub fn and(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// The keys that are not among `others`, each once.
+    pub fn without(self, others: &Self) -> Self {
+        let mut known = BTreeSet::from_iter(others.fingerprints());
+        let new = self.0.into_iter().filter(|key| known.insert(key.fingerprint().to_string()));
+        Self(new.collect())
+    }
+
+    /// The keys with these fingerprints, in lower case.
+    pub fn of(mut self, fingerprints: &BTreeSet<String>) -> Self {
+        self.0.retain(|key| fingerprints.contains(&key.fingerprint().to_string().to_lowercase()));
+        self
+    }
+
+    /// The fingerprints of the keys, in their order.
+    pub fn fingerprints(&self) -> Vec<String> {
+        self.0.iter().map(|key| key.fingerprint().to_string()).collect()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Trust {
+    /// Fails unless one of the armoured signatures is of `data` and one of the keys', and clients take it.
+    /// Without keys, each needs only be readable.
+    pub fn check_detached(&self, signatures: &[u8], data: &[u8]) -> Result<()> {
+        self.check_taken(&detached(signatures)?, data, Alive::Now)
+    }
+
+    /// The reason for which no signature beside the receipt at `path` proves its `bytes`. Fails on a bad
+    /// signature.
+    pub fn receipt_doubt(&self, path: &Path, bytes: &[u8]) -> Result<Option<ReceiptDoubt>> {
+        let signature = signature_path(path);
+        if !is_there(&signature)? {
+            return Ok(Some(ReceiptDoubt::Unsigned));
+        }
+        let armored = read_small(&signature, KEY_FILE_LIMIT, "OpenPGP signature")?;
+        let judged = self.doubt_of(&armored, bytes).file(&signature);
+        judged.map_err(|error| error.hint(NOT_ITS_SIGNATURE))
+    }
+
+    /// What detached signatures prove. The key must have been alive when it signed, as for packages.
+    fn doubt_of(&self, armored: &[u8], receipt: &[u8]) -> Result<Option<ReceiptDoubt>> {
+        let found = detached(armored)?;
+        if found.is_empty() {
+            return Err(Error::malformed("is no signature of OpenPGP"));
+        }
+        if self.keys.is_empty() {
+            return Ok(Some(ReceiptDoubt::NoKey));
+        }
+        let keys = (self.keys.0.as_slice(), self.at);
+        let Err(refused) = judge::one_is_taken(&found, receipt, keys, Alive::WhenSigned) else {
+            return Ok(None);
+        };
+        if refused.is_none() && !found.iter().any(|it| names_a_key(it, &self.keys.0)) {
+            let ids = found.iter().flat_map(Signature::issuer_key_id);
+            let ids: BTreeSet<String> = ids.map(|id| id.to_string().to_uppercase()).collect();
+            return Ok(Some(ReceiptDoubt::OtherKeys(ids.into_iter().collect())));
+        }
+        let reason = refused.unwrap_or_else(|| "is of other bytes".to_owned());
+        Err(Error::new(Kind::Verify, format!("has a signature that {reason}")))
+    }
+
+    /// Fails unless clients take one of the signatures, of `data`, by one of the keys.
+    fn check_taken(&self, found: &[Signature], data: &[u8], alive: Alive) -> Result<()> {
+        refuse_many(found.len())?;
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let keys = (self.keys.0.as_slice(), self.at);
+        let Err(refused) = judge::one_is_taken(found, data, keys, alive) else { return Ok(()) };
+        let message = match refused {
+            Some(fault) => format!(
+                "has a signature that {fault}, which apt of Debian 13 and others refuse: have it \
+                 signed again by a good key (`repo`, `rpmsign --resign`, or gpg 2.1 or later)"
+            ),
+            None => "is signed by none of the keys given".to_owned(),
+        };
+        Err(Error::new(Kind::Verify, message))
+    }
+
+    /// Fails unless one of the binary signatures in `texts` is of `data`, by one of
+    /// the keys, and acceptable to clients. Bytes that are no signature are skipped, as rpm does beside a
+    /// good one.
+    pub fn check_packets(&self, texts: &[impl AsRef<[u8]>], data: &[u8]) -> Result<()> {
+        refuse_many(texts.len())?;
+        let mut found = Vec::new();
+        for text in texts {
+            let Ok(packets) = DetachedSignature::from_bytes_many(text.as_ref()) else { continue };
+            let packets = packets.take(SIGNATURES_MAX + 1).flatten();
+            found.extend(packets.map(|found| found.signature));
+        }
+        self.check_taken(&found, data, Alive::WhenSigned)
+    }
+
+    /// The text of a clear-signed message; whether clients take it as signed by one of the keys.
+    pub fn clear_text(&self, message: &str) -> Result<(String, Result<()>)> {
+        armor::blocks(message.as_bytes())?;
+        let lines = message.lines().skip(1).map_while(|line| line.strip_prefix("Hash: "));
+        let named: Vec<&str> = lines.flat_map(|line| line.split(',')).map(str::trim).collect();
+        let (message, _) = CleartextSignedMessage::from_string(message)
+            .map_err(|_| Error::malformed("is no clear-signed text of OpenPGP"))?;
+        refuse_many(message.signatures().len())?;
+        let text = message.signed_text();
+        // gpg computes only the digests that the message names.
+        let mut digests = message.signatures().iter().filter_map(Signature::hash_alg);
+        if !digests.any(|digest| named.contains(&digest.to_string().as_str())) {
+            return Err(Error::malformed("names the digest of no signature of it in `Hash`"));
+        }
+        let signed = self.check_taken(message.signatures(), text.as_bytes(), Alive::Now);
+        Ok((text.replace("\r\n", "\n"), signed))
+    }
+}
+
+/// The signatures in armoured blocks.
+fn detached(armoured: &[u8]) -> Result<Vec<Signature>> {
+    let mut found = Vec::new();
+    for block in armor::blocks(armoured)? {
+        let (signatures, _) = DetachedSignature::from_armor_many(block).map_err(no_signature)?;
+        for signature in signatures {
+            found.push(signature.map_err(no_signature)?.signature);
+            refuse_many(found.len())?;
+        }
+    }
+    Ok(found)
+}
+
+fn no_signature(_: pgp::errors::Error) -> Error {
+    Error::malformed("is no signature of OpenPGP")
+}
+
+/// Refuses more signatures than anybody makes.
+fn refuse_many(count: usize) -> Result<()> {
+    if count > SIGNATURES_MAX {
+        let message = format!("has {count} signatures, more than {SIGNATURES_MAX}");
+        Err(Error::new(Kind::Limit, message).hint("get it anew from who published it"))
+    } else {
+        Ok(())
+    }
+}
+
+fn read(path: &Path, option: &str) -> Result<Vec<SignedPublicKey>> {
+    let bytes = read_given(path, KEY_FILE_LIMIT, "OpenPGP key")
+        .context(|| format!("reading the public key of {option}"))?;
+    keys_in(&bytes).map_err(|error| error.file(path))
+}
+
+/// The keys in a file, as clients judge them; an error if there is no key.
+fn keys_in(bytes: &[u8]) -> Result<Vec<SignedPublicKey>> {
+    let mut keys = Vec::new();
+    for block in armor::blocks(bytes)? {
+        let (found, _) = SignedPublicKey::from_reader_many(block).map_err(no_public_key)?;
+        for key in found {
+            keys.push(judge::checked(key.map_err(no_public_key)?));
+        }
+    }
+    if keys.is_empty() { Err(Error::new(Kind::Usage, "holds no public key")) } else { Ok(keys) }
+}
+
+fn no_public_key(_: pgp::errors::Error) -> Error {
+    Error::new(Kind::Usage, "is no public key of OpenPGP")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The limit is checked before the keys, so it shows without any.
+    #[test]
+    fn signatures_of_a_text_have_a_limit() {
+        // Version 4 by Ed25519, without subpackets, and with numbers of one bit.
+        let packet = [0x88, 16, 4, 0, 22, 8, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 1];
+        assert!(check_repeated(&packet, 16).is_ok());
+        let error = check_repeated(&packet, 17).unwrap_err();
+        assert!(error.to_string().contains("has 17 signatures, more than 16"), "{error}");
+    }
+
+    fn check_repeated(packet: &[u8], count: usize) -> Result<()> {
+        Trust::default().check_packets(&[packet.repeat(count)], b"text")
+    }
+}

@@ -1,0 +1,281 @@
+//! Joins transformed binaries with the kernel archives that have their code.
+//!
+//! The generic artifact of a component has the binaries, its artifacts per arch have the archives; those in
+//! one shard belong together. A row belongs to the binary whose marker has its key. The module of the archive
+//! does not matter (an earlier tool puts the kernels of all modules into one archive).
+//!
+//! Rows of one key that name one stored code object are one code object: the targets with more features are
+//! there for the loader, which looks for exactly what a device reports. The target of the code object is the
+//! one with the fewest features, checked against its ELF header.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rockpack_core::content::{Content, Sha256Digest};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::gfx::Target;
+use rockpack_core::tree::Tree;
+use rockpack_elf::kpack::split_key;
+use rockpack_elf::marker::{self, AnyMarker};
+
+use super::archives::{DistinctRow, distinct_rows};
+use super::code_objects::row_target;
+use super::parts::{
+    CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+};
+use super::shipped;
+use crate::host_binary::Transformed;
+use crate::input::artifact::ComponentKind;
+use crate::input::database::DatabaseRules;
+use rockpack_report::{Claimant, Finding, InputArtifact, InputFile};
+
+/// Gives transformed binaries the code objects of the archives of their shard and component, and notes the
+/// rows that belong to no binary. Archives that a component ships itself become database files first.
+/// `look_again` is called with the artifacts of each component.
+pub(super) fn attach(
+    split: Vec<SplitArtifact>,
+    rules: &DatabaseRules,
+    look_again: &mut dyn FnMut(&mut [SplitArtifact]) -> Result<()>,
+) -> Result<Vec<SplitArtifact>> {
+    let known = shipped::SplitOff::of(&split);
+    let mut components: BTreeMap<(String, String, ComponentKind), Vec<SplitArtifact>> =
+        BTreeMap::new();
+    for artifact in split {
+        let name = &artifact.name;
+        let key = (artifact.shard.clone(), name.name.clone(), name.kind);
+        components.entry(key).or_default().push(artifact);
+    }
+    let mut faults = Faults::default();
+    let mut attached = Vec::new();
+    for mut artifacts in components.into_values() {
+        faults.keep(look_again(&mut artifacts));
+        let settled = shipped::settle(&mut artifacts, &known, rules);
+        let joined = settled.and_then(|()| component(artifacts));
+        attached.extend(faults.keep(joined).into_iter().flatten());
+    }
+    faults.finish()?;
+    Ok(attached)
+}
+
+fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
+    let mut rows = rows_of(&artifacts)?;
+    let mut claimed = BTreeSet::new();
+    for artifact in &mut artifacts {
+        let label = label(artifact);
+        let mut host = Tree::new();
+        for (path, node) in std::mem::take(&mut artifact.host) {
+            let place = label.file(&path);
+            let node = node.try_map(|file| {
+                let bound = bind(file, &rows, &mut claimed, &place);
+                let (file, noted) = bound.map_err(|error| error.context(place.to_string()))?;
+                noted.into_iter().for_each(|finding| artifact.findings.add(finding));
+                Ok(file)
+            })?;
+            host.insert(path, node)?;
+        }
+        artifact.host = host;
+    }
+    rows.retain(|name, _| !claimed.contains(name));
+    note_unclaimed(&mut artifacts, &rows)?;
+    note_absent(&mut artifacts);
+    Ok(artifacts)
+}
+
+fn label(artifact: &SplitArtifact) -> InputArtifact {
+    InputArtifact::new(&artifact.shard, &artifact.name)
+}
+
+/// A code object under one key of one archive.
+struct ArchivedCode {
+    target: Target,
+    content: Content,
+    /// The archive of the code object.
+    archive: InputFile,
+    /// The target of its row, if that differs from the code's own.
+    claimed: Option<Target>,
+}
+
+/// The code objects by kernel name, then by co_index. The index is `None` for keys without one, which only
+/// prototypes wrote.
+type CodeByKernel = BTreeMap<String, BTreeMap<Option<u32>, Vec<ArchivedCode>>>;
+
+fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
+    let mut rows = CodeByKernel::new();
+    for artifact in artifacts {
+        for archive in &artifact.archives {
+            for (key, targets) in &archive.reader.toc().rows {
+                let (name, index) = split_key(key)
+                    .map_or((key.as_str(), None), |(name, index)| (name, Some(index)));
+                let found = rows.entry(name.to_owned()).or_default().entry(index).or_default();
+                for DistinctRow { target, ordinal, .. } in distinct_rows(targets)? {
+                    let content = archive.reader.code_object(ordinal)?;
+                    let (target, claimed) = row_target(&target, &content)
+                        .map_err(|error| error.context(format!("{}, {key}", archive.path)))?;
+                    let archive = label(artifact).file(&archive.path);
+                    found.push(ArchivedCode { target, content, archive, claimed });
+                }
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// The file joined with its code objects, if it is a transformed binary.
+fn bind(
+    file: HostFile,
+    rows: &CodeByKernel,
+    claimed: &mut BTreeSet<String>,
+    place: &InputFile,
+) -> Result<(HostFile, Vec<Finding>)> {
+    let HostKind::Fat(fat) = &file.kind else { return Ok((file, Vec::new())) };
+    let HostBinary::Transformed(transformed) = &fat.binary else { return Ok((file, Vec::new())) };
+    let name = match marker::parse(transformed.marker())? {
+        AnyMarker::Map(marker) => marker.kernel_name,
+        AnyMarker::PathList(_) => return Ok(without_code(&file, transformed, place)),
+    };
+    let Some(indexed) = rows.get(&name) else {
+        return Ok(without_code(&file, transformed, place));
+    };
+    claimed.insert(name);
+    let mut noted = Vec::new();
+    let wrappers = wrappers(transformed, indexed, place, &mut noted)?;
+    // The binary has no other owner yet, so its parts can be moved out.
+    let module = file.module.clone();
+    let HostKind::Fat(fat) = file.kind else {
+        return Err(Error::bug(format!("{} lost its device code", place.path)));
+    };
+    let fat = Arc::try_unwrap(fat).map_err(|_| Error::bug(format!("{} is shared", place.path)))?;
+    let kind = HostKind::Fat(Arc::new(FatBinary { binary: fat.binary, wrappers }));
+    Ok((HostFile { module, kind }, noted))
+}
+
+/// The file as one without device code: its archives are elsewhere, so its marker stays.
+fn without_code(
+    file: &HostFile,
+    transformed: &Transformed,
+    place: &InputFile,
+) -> (HostFile, Vec<Finding>) {
+    let kind = HostKind::Plain(transformed.content().clone());
+    let file = HostFile { module: file.module.clone(), kind };
+    (file, vec![Finding::AlreadyTransformed { file: place.clone() }])
+}
+
+/// The code objects of each wrapper of `transformed`, as the index of the archives lists them.
+fn wrappers(
+    transformed: &Transformed,
+    indexed: &BTreeMap<Option<u32>, Vec<ArchivedCode>>,
+    place: &InputFile,
+    noted: &mut Vec<Finding>,
+) -> Result<Vec<WrapperCode>> {
+    let indexes = transformed.co_indexes();
+    let mut faults = Faults::default();
+    let mut wrappers = Vec::new();
+    for (position, index) in (0_u32..).zip(indexes) {
+        if *index != position {
+            let message = format!("wrapper {position} has the index {index}");
+            let error = Error::unsupported(message).at(&transformed.content().place(0));
+            faults.add(error.hint("the index of a wrapper is its position in the binary"));
+        }
+        let found = indexed.get(&Some(*index)).map_or(&[][..], Vec::as_slice);
+        let code_objects = faults.keep(joined(found, *index, place, noted)).unwrap_or_default();
+        wrappers.push(WrapperCode { symbol: None, code_objects: code_objects.into() });
+    }
+    for index in indexed.keys().filter(|index| index.is_none_or(|i| !indexes.contains(&i))) {
+        let index = index.map_or("no index".to_owned(), |index| format!("index {index}"));
+        let message = format!(
+            "an archive has code objects for {} under {index}, which no wrapper has",
+            place.path
+        );
+        faults.add(Error::new(Kind::Conflict, message).at(&transformed.content().place(0)));
+    }
+    faults.finish()?;
+    Ok(wrappers)
+}
+
+/// The code objects of one wrapper, each target once; different code for one is an error.
+fn joined(
+    found: &[ArchivedCode],
+    index: u32,
+    place: &InputFile,
+    noted: &mut Vec<Finding>,
+) -> Result<Vec<CodeObject>> {
+    let mut joined: BTreeMap<&Target, &ArchivedCode> = BTreeMap::new();
+    for row in found {
+        noted.extend(row.claimed.clone().map(|claimed| Finding::TargetMismatch {
+            file: place.clone(),
+            claimant: Claimant::Row(claimed),
+            actual: row.target.clone(),
+        }));
+        let Some(first) = joined.insert(&row.target, row) else {
+            continue;
+        };
+        if !first.content.same_bytes(&row.content)? {
+            let message = format!(
+                "{} and {} have different code for wrapper {index} and {}",
+                first.archive, row.archive, row.target
+            );
+            return Err(Error::new(Kind::Conflict, message)
+                .hint("artifacts of two runs are mixed: split the component again"));
+        }
+    }
+    let code = joined
+        .into_iter()
+        .map(|(target, row)| CodeObject { target: target.clone(), content: row.content.clone() });
+    Ok(code.collect())
+}
+
+/// The content of an archive that no binary claims.
+#[derive(Default)]
+struct Unclaimed<'a> {
+    /// The kernel names of the keys.
+    names: BTreeSet<&'a str>,
+    /// The digests of the code objects.
+    digests: BTreeSet<Sha256Digest>,
+}
+
+/// One finding per archive with rows that no binary claims.
+fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Result<()> {
+    let mut by_archive: BTreeMap<&InputFile, Unclaimed<'_>> = BTreeMap::new();
+    for (name, indexed) in rows {
+        for row in indexed.values().flatten() {
+            let unclaimed = by_archive.entry(&row.archive).or_default();
+            unclaimed.names.insert(name);
+            unclaimed.digests.insert(row.content.digest()?);
+        }
+    }
+    for (archive, Unclaimed { names, digests }) in by_archive {
+        let owner = artifacts
+            .iter_mut()
+            .find(|artifact| label(artifact).file(&archive.path) == *archive)
+            .ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
+        owner.findings.add(Finding::KernelsUnclaimed {
+            archive: archive.clone(),
+            kernel_names: names.into_iter().map(str::to_owned).collect(),
+            code_objects: digests.into_iter().collect(),
+        });
+    }
+    Ok(())
+}
+
+/// Notes manifests that list absent archives: they were written for another set of archives.
+fn note_absent(artifacts: &mut [SplitArtifact]) {
+    let archives = artifacts.iter().flat_map(|artifact| &artifact.archives);
+    let present: BTreeSet<String> =
+        archives.map(|archive| archive.path.name().to_owned()).collect();
+    for artifact in artifacts {
+        let label = label(artifact);
+        for listed in &artifact.archive_manifests {
+            let files = listed.manifest.archives.values().map(|archive| archive.file.as_str());
+            let absent = files.filter(|file| !present.contains(*file)).map(str::to_owned);
+            let archives: Vec<String> = absent.collect();
+            if !archives.is_empty() {
+                let manifest = label.file(&listed.path);
+                artifact.findings.add(Finding::ListedArchiveAbsent { manifest, archives });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "attach_tests.rs"]
+mod tests;

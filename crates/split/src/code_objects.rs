@@ -1,0 +1,268 @@
+//! The code objects of a bundle, each checked against its own header.
+//!
+//! The entry id states the target that the compiler driver asked for, the ELF header the one that the
+//! compiler wrote. If they disagree, the header decides; if the header cannot tell, the id does.
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{self, BaseArch, Target};
+use rockpack_core::tree::TreePath;
+use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
+use rockpack_elf::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
+
+use super::notes::Notes;
+use super::parts::CodeObject;
+use rockpack_report::{Claimant, Finding, RepeatedCode};
+
+/// The code objects of `bundle`, which is part of the file at `path`.
+pub(super) fn code_objects(
+    bundle: &Bundle,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Vec<CodeObject>> {
+    let mut found: Vec<CodeObject> = Vec::new();
+    let mut faults = Vec::new();
+    for entry in &bundle.entries {
+        match code_object(entry, path, notes) {
+            Ok(Some(code)) => match known(&found, &code, bundle) {
+                Ok(true) => {
+                    let (file, target) = (notes.file(path), code.target);
+                    let repeated = RepeatedCode::Bundle { file, target };
+                    notes.add(Finding::DuplicateCode { repeated });
+                }
+                Ok(false) => {
+                    if let Err(fault) = entry.content.budget().charge_code_object(0) {
+                        faults.push(fault);
+                        break;
+                    }
+                    found.push(code);
+                }
+                Err(fault) => faults.push(fault),
+            },
+            Ok(None) => {}
+            Err(fault) => faults.push(fault),
+        }
+    }
+    Error::gather(faults).map_or(Ok(found), Err)
+}
+
+/// Whether `found` has the same code for the same target; other code for that target is an error, unless the
+/// bundle is an offload binary.
+fn known(found: &[CodeObject], code: &CodeObject, bundle: &Bundle) -> Result<bool> {
+    match found.iter().find(|other| other.target == code.target) {
+        None => Ok(false),
+        Some(_) if bundle.is_binary => Ok(false),
+        Some(other) if other.content.same_bytes(&code.content)? => Ok(true),
+        Some(_) => {
+            let message = format!("a bundle holds two different code objects for {}", code.target);
+            Err(Error::new(Kind::Conflict, message).at(&code.content.place(0)))
+        }
+    }
+}
+
+/// The code object in an entry; `None` for the empty entry of the host.
+fn code_object(
+    entry: &BundleEntry,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Option<CodeObject>> {
+    let id = &entry.id;
+    match &id.kind {
+        BundleEntryKind::Host if entry.content.is_empty() => return Ok(None),
+        BundleEntryKind::Host => {
+            return Err(unsupported_entry(entry, "holds host code, which would be lost"));
+        }
+        BundleEntryKind::Other(kind) => {
+            return Err(unsupported_entry(entry, &format!("is of the unknown kind `{kind}`")));
+        }
+        BundleEntryKind::Hip | BundleEntryKind::OpenMp => {}
+    }
+    if entry.content.is_empty() {
+        let code_objects = vec![entry.content.digest()?];
+        let (file, entry) = (notes.file(path), id.to_string());
+        notes.add(Finding::EmptyCodeObject { file, entry, code_objects });
+        return Ok(None);
+    }
+    let target = if code_object::is_code_object(&entry.content)? {
+        checked(id, &code_object::read_whole(&entry.content)?, path, notes)
+    } else {
+        neutral(id, &entry.content, path, notes)?
+    };
+    let Some(target) = target else {
+        let message = "names no GPU target, and its code object none that is known";
+        return Err(unsupported_entry(entry, message));
+    };
+    Ok(Some(CodeObject { target, content: entry.content.clone() }))
+}
+
+fn unsupported_entry(entry: &BundleEntry, what: &str) -> Error {
+    let id = &entry.id;
+    Error::unsupported(format!("entry {id} {what}")).at(&entry.content.place(0))
+}
+
+/// The target of an AMDGPU code object, with a finding if the entry claims another.
+fn checked(
+    id: &EntryId,
+    header: &CodeObjectHeader,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Option<Target> {
+    let resolved = resolve(id.target.as_ref(), header);
+    let (file, entry, flags) = (notes.file(path), id.to_string(), header.flags);
+    if header.processor.is_none() {
+        notes.add(Finding::UnknownProcessor { file, entry: Some(entry), flags });
+    } else if let (true, Some(actual)) = (resolved.disagrees, resolved.target.clone())
+        && !lacks_features(id, &actual)
+    {
+        let claimant = Claimant::Entry { id: entry, flags };
+        notes.add(Finding::TargetMismatch { file, claimant, actual });
+    }
+    resolved.target
+}
+
+/// Whether compilers cut the features off the entry's target: LLVM 17 to 19 write `…--gfx950-` where they do not
+/// know the GPU.
+fn lacks_features(id: &EntryId, actual: &Target) -> bool {
+    let bare = id.target.as_ref().filter(|target| target.features().is_empty());
+    id.text.ends_with('-') && bare.is_some_and(|target| target.base() == actual.base())
+}
+
+/// The target of a code object by its entry and its own header.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ResolvedTarget {
+    pub target: Option<Target>,
+    /// Whether the header contradicts the entry.
+    pub disagrees: bool,
+}
+
+/// Reconciles the claimed target with the header.
+pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> ResolvedTarget {
+    let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
+        return ResolvedTarget { target: claimed.cloned(), disagrees: false };
+    };
+    let Some(claimed) = claimed else {
+        return ResolvedTarget { target: Some(own.clone()), disagrees: true };
+    };
+    let base = refine(claimed.base(), processor);
+    let mut disagrees = base != claimed.base();
+    let mut features = own.features().to_vec();
+    for (name, on) in claimed.features() {
+        match state(header, name) {
+            FeatureState::Any | FeatureState::Unknown => features.push((name.clone(), *on)),
+            stated => disagrees |= stated.fixed() != Some(*on),
+        }
+    }
+    let mut stated = own.features().iter();
+    disagrees |= stated.any(|(name, _)| claimed.features().iter().all(|(n, _)| n != name));
+    ResolvedTarget { target: Some(Target::new(base.clone(), features)), disagrees }
+}
+
+/// The target of a row of a kernel archive, and the claimed one if the code object is for another.
+pub(super) fn row_target(claimed: &Target, content: &Content) -> Result<(Target, Option<Target>)> {
+    let _open = content.pin()?;
+    if !code_object::is_code_object(content)? {
+        return if claimed.base().is_spirv() {
+            Ok((claimed.clone(), None))
+        } else {
+            let message = format!("the row of {claimed} holds no AMDGPU code object");
+            Err(Error::malformed(message).at(&content.place(0)))
+        };
+    }
+    let resolved = resolve(Some(claimed), &code_object::read_whole(content)?);
+    let target = resolved.target.unwrap_or_else(|| claimed.clone());
+    // Archives repeat code of a generic target for archs that have none of their own.
+    let is_copy = gfx::generic_of(claimed.base()) == Some(target.base());
+    Ok((target, (resolved.disagrees && !is_copy).then(|| claimed.clone())))
+}
+
+/// The claimed arch if the flags cannot tell it from `processor`: `gfx1250-strict` has the flags
+/// of gfx1250. Generic targets have flags of their own.
+pub(super) fn refine<'a>(claimed: &'a BaseArch, processor: &'a BaseArch) -> &'a BaseArch {
+    let qualifier = claimed.as_str().strip_prefix(processor.as_str());
+    if qualifier.is_some_and(|rest| rest.starts_with('-')) && !claimed.is_generic() {
+        claimed
+    } else {
+        processor
+    }
+}
+
+fn state(header: &CodeObjectHeader, feature: &str) -> FeatureState {
+    match feature {
+        "xnack" => header.xnack,
+        "sramecc" => header.sramecc,
+        _ => FeatureState::Unknown,
+    }
+}
+
+/// First bytes of a SPIR-V module, in either byte order, and of LLVM bitcode.
+const NEUTRAL_MAGICS: [[u8; 4]; 3] =
+    [[0x03, 0x02, 0x23, 0x07], [0x07, 0x23, 0x02, 0x03], [b'B', b'C', 0xc0, 0xde]];
+
+/// The target of an entry that is no AMDGPU code object: SPIR-V, if it claims to be.
+fn neutral(
+    id: &EntryId,
+    content: &Content,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Option<Target>> {
+    let magic = match content.len() {
+        0..4 => None,
+        _ => Some(content.read_array::<4>(0)?),
+    };
+    let claimed = id.target.as_ref().filter(|target| target.base().is_spirv());
+    match (claimed, magic) {
+        (Some(target), Some(magic)) if NEUTRAL_MAGICS.contains(&magic) => {
+            let (file, entry) = (notes.file(path), id.to_string());
+            notes.add(Finding::ArchNeutralCode { file, entry });
+            Ok(Some(target.clone()))
+        }
+        _ => Err(Error::malformed(format!("entry {id} holds no AMDGPU code object"))
+            .at(&content.place(0))
+            .hint("objects made with -fgpu-rdc must be linked before they are packaged")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(processor: &str, xnack: FeatureState, sramecc: FeatureState) -> CodeObjectHeader {
+        let base: BaseArch = processor.parse().unwrap();
+        let fixed = [("xnack", xnack), ("sramecc", sramecc)]
+            .into_iter()
+            .filter_map(|(name, state)| Some((name.to_owned(), state.fixed()?)));
+        CodeObjectHeader {
+            target: Some(Target::new(base.clone(), fixed)),
+            processor: Some(base),
+            flags: 0,
+            abi_version: 2,
+            xnack,
+            sramecc,
+        }
+    }
+
+    #[test]
+    fn the_header_decides_what_it_can_tell() {
+        use FeatureState::{Any, Off, On, Unknown, Unsupported};
+        for (claimed, own, expected, disagrees) in [
+            ("gfx90a", header("gfx90a", Any, Any), "gfx90a", false),
+            ("gfx90a:xnack+", header("gfx90a", On, Any), "gfx90a:xnack+", false),
+            ("gfx90a:xnack+", header("gfx90a", Any, Any), "gfx90a:xnack+", false),
+            ("gfx90a:xnack+", header("gfx90a", Off, Any), "gfx90a:xnack-", true),
+            ("gfx90a", header("gfx90a", Off, Any), "gfx90a:xnack-", true),
+            ("gfx906:xnack-", header("gfx906", Unknown, On), "gfx906:sramecc+:xnack-", true),
+            ("gfx1030:xnack+", header("gfx1030", Unsupported, Unsupported), "gfx1030", true),
+            ("gfx1030", header("gfx1031", Unsupported, Unsupported), "gfx1031", true),
+            ("gfx1250-strict", header("gfx1250", Any, Unsupported), "gfx1250-strict", false),
+            ("gfx1250", header("gfx1250", Any, Unsupported), "gfx1250", false),
+            ("gfx11-generic", header("gfx11-generic", Any, Any), "gfx11-generic", false),
+            ("gfx1100", header("gfx11-generic", Any, Any), "gfx11-generic", true),
+            ("gfx9-4-generic", header("gfx942", Any, Any), "gfx942", true),
+        ] {
+            let claimed: Target = claimed.parse().unwrap();
+            let resolved = resolve(Some(&claimed), &own);
+            let target = resolved.target.unwrap().to_string();
+            assert_eq!((target.as_str(), resolved.disagrees), (expected, disagrees), "{claimed}");
+        }
+    }
+}

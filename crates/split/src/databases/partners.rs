@@ -1,0 +1,158 @@
+//! Pairs indexes with the code that they index, and checks the files that indexes refer to.
+//!
+//! Tensile's libraries are of two kinds. One big index `TensileLibrary[_<arch>].dat` has its code in
+//! `TensileLibrary_<arch>.co`. Loaded lazily, `TensileLibrary_lazy_<arch>.dat` names further libraries `S`
+//! instead (see [`crate::input::database::IndexDescription`]); each is an index `S.dat` with its code in
+//! `S.co`, in `S.hsaco`, or, for a fallback that all archs share, in `S_<arch>.hsaco`. Source: Tensile's
+//! `PlaceholderLibrary.hpp`, TensileLite's `MasterSolutionLibrary.hpp`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::gfx::{self, BaseArch};
+use rockpack_core::tree::TreePath;
+
+use super::DatabaseCandidate;
+use crate::input::database::{DatabaseRole, stem};
+use crate::notes::Notes;
+use rockpack_report::{Finding, Unpaired, Unresolved};
+
+/// Joins the partners `X.dat` and `X.co`. Notes files without partner, and indexes with missing files.
+pub(crate) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
+    follow_code(candidates, notes);
+    note_unpaired(candidates, notes);
+    note_unresolved(candidates, notes);
+}
+
+/// Directory and stem, which partners share.
+type PartnerKey = (Option<TreePath>, String);
+
+fn exact_key(candidate: &DatabaseCandidate) -> PartnerKey {
+    (candidate.path.parent(), stem(candidate.path.name()).to_owned())
+}
+
+/// The key without arch and features.
+fn common_key(candidate: &DatabaseCandidate) -> PartnerKey {
+    let stem = stem(candidate.path.name());
+    let end = if gfx::archs_in(stem).is_empty() { None } else { stem.find("gfx") };
+    let common = end.map_or(stem, |end| stem[..end].trim_end_matches(['_', '-']));
+    (candidate.path.parent(), common.to_owned())
+}
+
+/// Assigns an index to the archs of the code with its name: neither works without the other. If that code is
+/// for several archs, in one file or in several, the index is for all of them.
+fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
+    let mut listed: BTreeMap<PartnerKey, Vec<&[BaseArch]>> = BTreeMap::new();
+    for candidate in candidates.iter().filter(|c| c.declared.role == DatabaseRole::Code) {
+        listed.entry(exact_key(candidate)).or_default().push(&candidate.archs);
+    }
+    let code: BTreeMap<PartnerKey, Vec<BaseArch>> = listed
+        .into_iter()
+        .map(|(key, archs)| {
+            let together: BTreeSet<_> = archs.into_iter().flatten().cloned().collect();
+            (key, together.into_iter().collect())
+        })
+        .collect();
+    for candidate in candidates.iter_mut().filter(|c| c.declared.role == DatabaseRole::Index) {
+        let Some(partner) = code.get(&exact_key(candidate)) else {
+            continue;
+        };
+        if !candidate.archs.is_empty() && candidate.archs != *partner {
+            let (index, code) = (candidate.archs.clone(), partner.clone());
+            let (file, unpaired) = (notes.file(&candidate.path), Unpaired::Archs { index, code });
+            notes.add(Finding::DatabaseUnpaired { file, unpaired });
+        }
+        candidate.archs.clone_from(partner);
+    }
+}
+
+fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
+    let mut code: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
+    let mut indexes: BTreeMap<PartnerKey, Vec<&DatabaseCandidate>> = BTreeMap::new();
+    for candidate in candidates {
+        match (is_code(candidate), is_index(candidate)) {
+            (true, _) => code.entry(common_key(candidate)).or_default().push(candidate),
+            (_, true) => indexes.entry(common_key(candidate)).or_default().push(candidate),
+            _ => {}
+        }
+    }
+    for candidate in candidates.iter().filter(|candidate| !candidate.declared.standalone) {
+        let (others, unpaired) = match (is_code(candidate), is_index(candidate)) {
+            (true, _) => (&indexes, Unpaired::NoIndex),
+            (_, true) => (&code, Unpaired::NoCode),
+            _ => continue,
+        };
+        let partners = others.get(&common_key(candidate));
+        let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
+        if !paired {
+            let file = notes.file(&candidate.path);
+            notes.add(Finding::DatabaseUnpaired { file, unpaired });
+        }
+    }
+}
+
+fn is_index(candidate: &DatabaseCandidate) -> bool {
+    matches!(candidate.declared.role, DatabaseRole::Index | DatabaseRole::Shared)
+        && !is_code(candidate)
+}
+
+fn is_code(candidate: &DatabaseCandidate) -> bool {
+    match candidate.declared.role {
+        DatabaseRole::Code => true,
+        DatabaseRole::Shared => {
+            candidate.description.is_none() && !candidate.code_objects.is_empty()
+        }
+        _ => false,
+    }
+}
+
+/// Whether both serve a common arch.
+fn serve_one(one: &DatabaseCandidate, other: &DatabaseCandidate) -> bool {
+    let all = one.archs.is_empty() || other.archs.is_empty();
+    all || one.archs.iter().any(|arch| other.archs.contains(arch))
+}
+
+/// Notes references of an index to files that are neither in its own package nor with the host files.
+fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
+    let by_path: BTreeMap<&str, &DatabaseCandidate> =
+        candidates.iter().map(|candidate| (candidate.path.as_str(), candidate)).collect();
+    for index in candidates {
+        let Some(description) = &index.description else {
+            continue;
+        };
+        let libraries = description
+            .libraries
+            .iter()
+            .map(|name| vec![format!("{name}.dat"), format!("{name}.dat.zlib")]);
+        let files = description.code_object_files.iter().map(|name| vec![name.clone()]);
+        for names in libraries.chain(files) {
+            if let Some(unresolved) = unresolved(index, &names, &by_path) {
+                let file = notes.file(&index.path);
+                let refers_to = names.into_iter().next().unwrap_or_default();
+                notes.add(Finding::DatabaseUnresolved { file, refers_to, unresolved });
+            }
+        }
+    }
+}
+
+/// The reason why no file called one of `names`, which the index refers to, is beside it; `None` if one is.
+fn unresolved(
+    index: &DatabaseCandidate,
+    names: &[String],
+    by_path: &BTreeMap<&str, &DatabaseCandidate>,
+) -> Option<Unresolved> {
+    let folder = index.path.parent();
+    let beside = names.iter().find_map(|name| {
+        let path = match &folder {
+            Some(folder) => format!("{folder}/{name}"),
+            None => name.clone(),
+        };
+        by_path.get(path.as_str()).copied()
+    });
+    match beside {
+        None => Some(Unresolved::Absent),
+        Some(file) if serve_one(index, file) => None,
+        Some(file) => {
+            Some(Unresolved::Archs { index: index.archs.clone(), referred: file.archs.clone() })
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The type of a file by its first bytes, and which development files carry device code.
+
+use std::collections::BTreeSet;
+
+use object::elf;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_elf::fatbin::{self, Bundles};
+use rockpack_elf::kpack;
+use rockpack_elf::offload_bundle::{BundleEntry, BundleEntryKind};
+use rockpack_elf::{ElfFile, FileHeader};
+
+use super::machines::other_machine;
+use super::static_archive::{self, Members};
+use rockpack_report::{DevelopmentFile, ElfMachine};
+
+/// The first bytes of LLVM bitcode.
+const BITCODE: &[u8; 4] = b"BC\xc0\xde";
+
+/// The type of a file by its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sniffed {
+    /// An ELF code object for AMDGPU, linked.
+    CodeObject,
+    /// An ELF file for neither x86-64 nor AMDGPU, of any type.
+    OtherMachine(ElfMachine),
+    /// An ELF file for the host, linked.
+    HostElf,
+    /// A linked ELF64 file without section table.
+    Stripped,
+    /// An offload bundle of device code in a file of its own.
+    Bundle,
+    /// A bundle that also holds host code, or an offload binary that also holds unlinked code or code for other
+    /// vendors' GPUs.
+    UnlinkedBundle,
+    /// A static archive that only names its members.
+    ThinArchive,
+    /// A file for later links, with the kind of its device code, if any.
+    Development(Option<DevelopmentFile>),
+    /// Anything else.
+    Other,
+}
+
+/// Finds the type of a file by its content.
+pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
+    let mut magic = [0; 8];
+    let len = usize::try_from(content.len()).unwrap_or(8).min(8);
+    content.read_at(0, &mut magic[..len])?;
+    if magic.starts_with(b"\x7fELF") {
+        return sniff_elf(content);
+    }
+    if magic.starts_with(&kpack::MAGIC) {
+        let message = "is a kernel archive under a name that no binary asks for";
+        return Err(Error::unsupported(message)
+            .at(&content.place(0))
+            .hint("kernel archives are called {component}_{arch}.kpack"));
+    }
+    if content.starts_with(static_archive::THIN_MAGIC)? {
+        return Ok(Sniffed::ThinArchive);
+    }
+    if content.starts_with(static_archive::MAGIC)? {
+        let fat = archive_has_device_code(content)?;
+        return Ok(Sniffed::Development(fat.then_some(DevelopmentFile::StaticArchive)));
+    }
+    if magic.starts_with(BITCODE) {
+        return Ok(Sniffed::Development(Some(DevelopmentFile::Bitcode)));
+    }
+    if !fatbin::starts_bundle(content)? {
+        Ok(Sniffed::Other)
+    } else if has_other_code(content)? {
+        Ok(Sniffed::UnlinkedBundle)
+    } else {
+        Ok(Sniffed::Bundle)
+    }
+}
+
+/// Whether bundles have host code, or an offload binary has an image that AMD's runtimes do not load. Such an
+/// entry of a bundle is an error of its own.
+fn has_other_code(content: &Content) -> Result<bool> {
+    for next in Bundles::new(content) {
+        let bundle = next?.bundle.bundle;
+        for entry in bundle.entries.iter().filter(|entry| !entry.content.is_empty()) {
+            let is_host = entry.id.kind == BundleEntryKind::Host;
+            if is_host || bundle.is_binary && is_other_image(entry)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+fn is_other_image(entry: &BundleEntry) -> Result<bool> {
+    if matches!(entry.id.kind, BundleEntryKind::Other(_)) {
+        return Ok(true);
+    }
+    match FileHeader::read(&entry.content)? {
+        Some(header) => Ok(header.e_type() == elf::ET_REL),
+        None => entry.content.starts_with(BITCODE),
+    }
+}
+
+fn sniff_elf(content: &Content) -> Result<Sniffed> {
+    if let Some(machine) = other_machine(content)? {
+        return Ok(Sniffed::OtherMachine(machine));
+    }
+    // A file with ELF magic and no readable header is left to the examination of host binaries.
+    let Some(header) = FileHeader::read(content)? else {
+        return Ok(Sniffed::HostElf);
+    };
+    if header.e_type() == elf::ET_REL {
+        return Ok(Sniffed::Development(object_device_code(content, header)?));
+    }
+    if header.e_machine() == elf::EM_AMDGPU {
+        return Ok(Sniffed::CodeObject);
+    }
+    if ElfFile::with_header(content, header)?.sections.is_empty() {
+        Ok(Sniffed::Stripped)
+    } else {
+        Ok(Sniffed::HostElf)
+    }
+}
+
+/// Prefixes of the names of sections with device code in an unlinked object: bundled by either driver, or
+/// unbundled.
+const DEVICE_SECTIONS: [&[u8]; 3] =
+    [b".hip_fatbin", b"__CLANG_OFFLOAD_BUNDLE__", b".llvm.offloading"];
+
+/// The kind of development file that an unlinked object with device code is; `None` without device code.
+fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<DevelopmentFile>> {
+    if header.e_machine() == elf::EM_AMDGPU {
+        return Ok(Some(DevelopmentFile::DeviceObject));
+    }
+    let object = ElfFile::with_header(content, header)?;
+    let holds = object.sections.iter().any(|section| {
+        let name = object.name_bytes(section);
+        DEVICE_SECTIONS.iter().any(|start| name.starts_with(start))
+    });
+    Ok(holds.then_some(DevelopmentFile::HostObject))
+}
+
+/// Whether a member of a static archive carries device code; members are ELF objects, bundles or
+/// bitcode.
+fn archive_has_device_code(content: &Content) -> Result<bool> {
+    for member in Members::of(content) {
+        if carries_device_code(&member?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The archs that the bundles in the members of a static archive name.
+pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> {
+    let mut archs = BTreeSet::new();
+    for member in Members::of(content) {
+        for bundles in bundles_of_member(&member?)? {
+            for next in Bundles::new(&bundles) {
+                let entries = next?.bundle.bundle.entries.into_iter();
+                let targets = entries.filter_map(|entry| entry.id.target);
+                archs.extend(targets.map(|target| target.base().clone()));
+            }
+        }
+    }
+    Ok(archs)
+}
+
+/// The parts of a member that hold bundles: the member itself, or sections of an object. Refuses sections
+/// that overlap so far that they have more bytes than the member: their bundles would be read again and
+/// again.
+fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
+    if fatbin::starts_bundle(member)? {
+        return Ok(vec![member.clone()]);
+    }
+    let Some(header) = FileHeader::read(member)?.filter(|header| header.e_type() == elf::ET_REL)
+    else {
+        return Ok(Vec::new());
+    };
+    let object = ElfFile::with_header(member, header)?;
+    let bundled = object.sections.iter().enumerate().filter(|(_, section)| {
+        let name = object.name_bytes(section);
+        DEVICE_SECTIONS[..2].iter().any(|start| name.starts_with(start))
+    });
+    let mut found = Vec::new();
+    let mut left = member.len();
+    for (index, section) in bundled {
+        let bytes = member.slice(object.file_range(index, section)?)?;
+        left = left.checked_sub(bytes.len()).ok_or_else(|| {
+            let message = "shares its bytes with other sections of device code";
+            let error = object.refuse_section(Kind::Malformed, index, message);
+            error.hint("no compiler writes such an object: build the archive or copy it again")
+        })?;
+        // The name of such a section's relocations has the same prefix.
+        if fatbin::starts_bundle(&bytes)? {
+            found.push(bytes);
+        }
+    }
+    Ok(found)
+}
+
+fn carries_device_code(member: &Content) -> Result<bool> {
+    if fatbin::starts_bundle(member)? {
+        return Ok(true);
+    }
+    match FileHeader::read(member)? {
+        Some(header) => Ok(object_device_code(member, header)?.is_some()),
+        None => member.starts_with(BITCODE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A static archive of an unlinked object with `count` sections of device code, all of them one
+    /// bundle without entries.
+    fn archive(count: u16) -> Content {
+        let bundle = [&b"__CLANG_OFFLOAD_BUNDLE__"[..], &[0; 4096]].concat();
+        let names = b"\0.hip_fatbin\0.names\0";
+        let names_at = 64 + bundle.len();
+        let headers_at = names_at + names.len();
+        let mut object = [&b"\x7fELF\x02\x01\x01"[..], &[0; 57]].concat();
+        let halves = [(16, elf::ET_REL.0), (18, elf::EM_X86_64.0), (52, 64), (58, 64)];
+        for (at, half) in halves.into_iter().chain([(60, count + 2), (62, 1)]) {
+            object[at..at + 2].copy_from_slice(&half.to_le_bytes());
+        }
+        object[40..48].copy_from_slice(&(headers_at as u64).to_le_bytes());
+        object.extend([&bundle, &names[..]].concat());
+        object.extend(section_header(0, elf::SHT_NULL, 0, 0));
+        object.extend(section_header(13, elf::SHT_STRTAB, names_at, names.len()));
+        let fat = section_header(1, elf::SHT_PROGBITS, 64, bundle.len());
+        object.extend(fat.repeat(usize::from(count)));
+        let header = format!("{:<48}{:<10}`\n", "x.o/", object.len());
+        Content::of_bytes([&b"!<arch>\n"[..], header.as_bytes(), &object].concat())
+    }
+
+    fn section_header(name: u32, kind: elf::SectionType, at: usize, size: usize) -> Vec<u8> {
+        let mut header = vec![0; 64];
+        header[..4].copy_from_slice(&name.to_le_bytes());
+        header[4..8].copy_from_slice(&kind.0.to_le_bytes());
+        header[24..32].copy_from_slice(&(at as u64).to_le_bytes());
+        header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
+        header
+    }
+
+    #[test]
+    fn sections_that_share_a_bundle_again_and_again_are_refused() {
+        assert!(archive_has_device_code(&archive(1)).unwrap());
+        assert!(archs_of_archive(&archive(1)).unwrap().is_empty());
+        let error = archs_of_archive(&archive(2)).unwrap_err();
+        assert!(error.to_string().contains("shares its bytes"), "{error}");
+    }
+}

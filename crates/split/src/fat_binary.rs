@@ -1,0 +1,198 @@
+//! Joins each wrapper of a host binary with the code objects of its own bundle.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Tree, TreePath};
+use rockpack_elf::fatbin::Bundles;
+
+use super::code_objects::code_objects;
+use super::flatten::Located;
+use super::notes::Notes;
+use super::old_needs::old_needs;
+use super::parts::{CodeObject, FatBinary, HostBinary, HostKind, SplitArtifact, WrapperCode};
+use crate::host_binary::{self, Analysis, Examined, WrapperRef};
+use rockpack_report::{EmbeddedForm, Finding, InputArtifact, Soname};
+
+/// The choice of the fat binaries of an artifact that stay unchanged.
+pub(super) struct KeepPolicy {
+    /// Whether those that cannot be transformed stay; they are refused otherwise.
+    pub untransformable: bool,
+    /// All files of the artifact, if those for HIP runtimes before ROCm 7 stay.
+    pub old: Option<Tree<Located>>,
+}
+
+/// Classifies the ELF file at `path` for the host side; always refuses a damaged fat binary.
+pub(super) fn host_kind(
+    path: &TreePath,
+    content: Content,
+    policy: &KeepPolicy,
+    notes: &mut Notes,
+) -> Result<HostKind> {
+    if let Some(files) = &policy.old
+        && !host_binary::device_sections(&content)?.is_empty()
+    {
+        let libraries = old_needs(&content, Some(files))?;
+        if !libraries.is_empty() && keep_fat(path, &content, Ok(libraries), notes)? {
+            return Ok(HostKind::Plain(content));
+        }
+    }
+    let examined = match host_binary::examine(&content) {
+        Err(error)
+            if policy.untransformable
+                && error.kind() == Kind::Unsupported
+                && keep_fat(path, &content, Err(error.message()), notes)? =>
+        {
+            return Ok(HostKind::Plain(content));
+        }
+        examined => examined?,
+    };
+    match examined {
+        Examined::NoDeviceCode | Examined::SeparateDebug => Ok(HostKind::Plain(content)),
+        Examined::Transformed(transformed) => {
+            if !transformed.program_headers_in_front() {
+                notes.add(Finding::ProgramHeadersMoved { file: notes.file(path) });
+            }
+            let binary = HostBinary::Transformed(transformed);
+            // The archives with its code may be in other artifacts of the shard.
+            Ok(HostKind::Fat(Arc::new(FatBinary { binary, wrappers: Vec::new() })))
+        }
+        Examined::Fat(analysis) => {
+            let libraries = old_needs(&content, None)?;
+            if !libraries.is_empty() {
+                let (file, code_objects) = (notes.file(path), Vec::new());
+                notes.add(Finding::OldRuntimeNeeded { file, libraries, code_objects });
+            }
+            let wrappers = wrapper_code(&analysis, path, notes)?;
+            Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
+        }
+    }
+}
+
+/// Notes that a binary stays unchanged, with all its device code, because it needs libraries, or by a refusal.
+/// Returns false if no device code is found: no finding could account for it.
+fn keep_fat(
+    path: &TreePath,
+    content: &Content,
+    reason: Result<Vec<Soname>, &str>,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let mut digests = BTreeSet::new();
+    let mut targets = BTreeSet::new();
+    for section in host_binary::device_sections(content)? {
+        for next in Bundles::new(&section) {
+            for code in code_objects(&next?.bundle.bundle, path, notes)? {
+                digests.insert(code.content.digest()?);
+                targets.insert(code.target);
+            }
+        }
+    }
+    if targets.is_empty() {
+        return Ok(false);
+    }
+    let (file, code_objects) = (notes.file(path), digests.into_iter().collect());
+    notes.add(match reason {
+        Ok(libraries) => Finding::OldRuntimeNeeded { file, libraries, code_objects },
+        Err(refusal) => Finding::KeptFat {
+            file,
+            targets: targets.into_iter().collect(),
+            reason: refusal.to_owned(),
+            code_objects,
+        },
+    });
+    Ok(true)
+}
+
+fn wrapper_code(
+    analysis: &Analysis,
+    path: &TreePath,
+    notes: &mut Notes,
+) -> Result<Vec<WrapperCode>> {
+    let section = analysis.fatbin();
+    let wrappers = analysis.wrappers();
+    let wanted: BTreeSet<u64> = wrappers.iter().map(|wrapper| wrapper.bundle_offset).collect();
+    let mut bundles = BTreeMap::new();
+    for next in Bundles::new(&section) {
+        let next = next?;
+        if next.bundle.bundle.is_binary {
+            let message = "an LLVM offload binary, which no HIP runtime loads from here";
+            let place = section.place(next.bundle.offset);
+            return Err(Error::unsupported(message).structure(".hip_fatbin").at(&place));
+        }
+        let code_objects = code_objects(&next.bundle.bundle, path, notes)?;
+        if !wanted.contains(&next.bundle.offset) {
+            let digests = code_objects.iter().map(|code| code.content.digest());
+            let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
+            let offset = next.bundle.offset;
+            notes.add(Finding::BundleUnreferenced { file, offset, code_objects });
+        }
+        bundles.insert(next.bundle.offset, code_objects.into());
+    }
+    tie(wrappers, &bundles, &section)
+}
+
+/// Gives each wrapper the bundle it points to. Several wrappers may share one, such as those of translation
+/// units linked with `-fgpu-rdc`; each has rows of its own in the archives.
+fn tie(
+    wrappers: &[WrapperRef],
+    bundles: &BTreeMap<u64, Arc<[CodeObject]>>,
+    section: &Content,
+) -> Result<Vec<WrapperCode>> {
+    let mut tied = Vec::new();
+    let mut faults = Vec::new();
+    let mut used = BTreeSet::new();
+    for wrapper in wrappers {
+        match bundles.get(&wrapper.bundle_offset) {
+            Some(code_objects) => {
+                if !used.insert(wrapper.bundle_offset) {
+                    section.budget().charge_code_objects_again(code_objects.len())?;
+                }
+                tied.push(WrapperCode {
+                    symbol: wrapper.symbol.as_deref().map(str::to_owned),
+                    code_objects: Arc::clone(code_objects),
+                });
+            }
+            None => faults.push(points_nowhere(wrapper, section)),
+        }
+    }
+    Error::gather(faults).map_or(Ok(tied), Err)
+}
+
+fn points_nowhere(wrapper: &WrapperRef, section: &Content) -> Error {
+    let message = format!(
+        "wrapper {} points {:#x} bytes into the section, where no bundle starts",
+        wrapper.index, wrapper.bundle_offset
+    );
+    Error::malformed(message).structure(".hip_fatbin").at(&section.place(wrapper.bundle_offset))
+}
+
+/// Refuses a linked file without section table that has a bundle of device code, unless `keeps_fat`: without
+/// the table, the extent of its device code is unknown.
+pub(super) fn refuse_stripped(content: &Content, keeps_fat: bool) -> Result<()> {
+    let places = host_binary::embedded_code(content)?;
+    let bundle = places.into_iter().find(|place| place.form != EmbeddedForm::CodeObject);
+    let Some(bundle) = bundle.filter(|_| !keeps_fat) else { return Ok(()) };
+    let message = format!("has no section table, and {}", bundle.form);
+    Err(Error::unsupported(message).at(&content.place(bundle.offset)).hint(
+        "strip it without taking its section table (`strip --strip-unneeded`), or keep its device \
+         code in it: `validation.untransformable = \"keep-fat\"` in the configuration",
+    ))
+}
+
+/// Notes the wrappers of an artifact's binaries that have no device code anywhere.
+pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
+    let label = InputArtifact::new(&artifact.shard, &artifact.name);
+    let noted: Vec<Finding> = artifact
+        .binaries()
+        .filter_map(|(path, fat)| {
+            let all = fat.wrappers.iter().enumerate();
+            let empty = all.filter(|(_, wrapper)| wrapper.code_objects.is_empty());
+            let wrappers: Vec<usize> = empty.map(|(index, _)| index).collect();
+            let (file, of) = (label.file(path), fat.wrappers.len());
+            (!wrappers.is_empty()).then_some(Finding::WrapperWithoutCode { file, wrappers, of })
+        })
+        .collect();
+    noted.into_iter().for_each(|finding| artifact.findings.add(finding));
+}

@@ -1,0 +1,264 @@
+//! Room for more program headers right behind the ELF header.
+//!
+//! The table cannot go elsewhere: `strip`, `objcopy` and `eu-strip` always write it behind the ELF header. So
+//! the content behind it makes room, by the least intrusive way that suffices:
+//!
+//! 1. the linker's slack behind the table;
+//! 2. in a library, the `PT_PHDR` entry, which only executables need;
+//! 3. one section of the loader's tables goes into the room that the device code leaves, and those before it
+//!    move up by as much as is needed. Only tables that nothing but dynamic tags point to are touched, and
+//!    notes and the interpreter's name stay in the first page, where kernels and debuggers look for them.
+//!    Relocations never move.
+//!
+//! Refused: bytes outside of sections behind the table, or between and behind the sections that move, and
+//! dynamic tags that point into moving sections elsewhere than to their start.
+
+use std::ops::Range;
+
+use object::elf;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
+
+use super::bytes::{align_up, is_filled_with};
+use super::fixed::PAGE;
+
+/// Bytes outside of sections: zeros, and the letters that `patchelf` writes over sections that it moved
+/// elsewhere (0.14 `X`, 0.18 `Z`).
+pub(super) const FILLERS: [u8; 3] = [0, b'X', b'Z'];
+
+/// Most sections behind the table that are considered for moving: real files have a dozen of the loader's
+/// tables, and every symbol and segment is compared with those that move.
+const MOST_MOVED: usize = 64;
+
+/// The way in which the table gets its room.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeaderRoom {
+    /// Number of entries that are added.
+    pub extra: usize,
+    /// Whether `PT_PHDR` is dropped.
+    pub drop_program_headers_entry: bool,
+    /// Indexes of the sections that move up, in file order.
+    pub shifted: Vec<usize>,
+    /// The distance that they move, in bytes.
+    pub shift: u64,
+    /// Index of the section that goes elsewhere: the one behind `shifted`.
+    pub displaced: Option<usize>,
+}
+
+impl HeaderRoom {
+    /// The bytes of the headers and of the sections that make room for them, before and after.
+    pub fn front(&self, file: &ElfFile) -> Range<u64> {
+        let before = file.program_headers.len();
+        let after = before + self.extra - usize::from(self.drop_program_headers_entry);
+        let sections = &file.sections;
+        let shifted = self.shifted.iter().map(|index| sections[*index].file_end() + self.shift);
+        let displaced = self.displaced.iter().map(|index| sections[*index].file_end());
+        0..shifted.chain(displaced).fold(table_end(before.max(after)), u64::max)
+    }
+
+    /// The sections that move: those that move up, then the one that goes elsewhere.
+    pub fn moving(&self) -> impl Iterator<Item = usize> {
+        self.shifted.iter().copied().chain(self.displaced)
+    }
+}
+
+/// The ways in which a section behind the table may move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mobility {
+    /// Move up or go elsewhere.
+    Displaceable,
+    /// Move up within the first page.
+    Shiftable,
+    /// Stay.
+    Fixed,
+}
+
+/// Finds room for `extra` more program headers.
+pub fn find(file: &ElfFile, extra: usize) -> Result<HeaderRoom> {
+    let search = Search::new(file)?;
+    let mut room = HeaderRoom { extra, ..HeaderRoom::default() };
+    let mut entries = file.program_headers.len() + extra;
+    if search.fits(entries) {
+        return Ok(room);
+    }
+    if is_library(file)? && file.segment(elf::PT_PHDR).is_some() {
+        room.drop_program_headers_entry = true;
+        entries -= 1;
+        if search.fits(entries) {
+            return Ok(room);
+        }
+    }
+    let (count, shift) = search.displace(entries)?;
+    for (position, (_, section)) in search.behind.iter().enumerate().take(count + 1) {
+        search.refuse_unknown_content(section.file_end(), position + 1)?;
+    }
+    room.displaced = search.behind.get(count).map(|(index, _)| *index);
+    room.shifted = search.behind.iter().take(count).map(|(index, _)| *index).collect();
+    room.shift = shift;
+    Ok(room)
+}
+
+/// Whether the file is a library rather than a position-independent executable.
+fn is_library(file: &ElfFile) -> Result<bool> {
+    let dynamic = match Dynamic::read(file) {
+        Err(error) if error.is_of_reading() => return Err(error),
+        read => read.ok().flatten(),
+    };
+    let flags = dynamic.and_then(|dynamic| dynamic.value(elf::DT_FLAGS_1));
+    let pie = flags.unwrap_or_default() & elf::DF_1_PIE.0 != 0;
+    Ok(file.header.e_type() == elf::ET_DYN && file.segment(elf::PT_INTERP).is_none() && !pie)
+}
+
+/// A section that can go elsewhere.
+struct DisplaceableSection {
+    /// Position of the section behind the table.
+    position: usize,
+    /// The distance that the sections before it move up, in bytes.
+    shift: u64,
+    size: u64,
+}
+
+struct Search<'a> {
+    file: &'a ElfFile,
+    /// The sections behind the table, by offset.
+    behind: Vec<(usize, SectionHeader)>,
+    /// End of the load segment that holds the table, in the file.
+    segment_end: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(file: &'a ElfFile) -> Result<Self> {
+        let table_end = table_end(file.program_headers.len());
+        let segment = file
+            .loads()
+            .find(|(_, load)| load.p_offset <= FILE_HEADER_SIZE && table_end <= load.file_end());
+        let Some((_, segment)) = segment else {
+            let message = "are in no load segment";
+            return Err(file.refuse(
+                Kind::Unsupported,
+                "program headers",
+                FILE_HEADER_SIZE,
+                message,
+            ));
+        };
+        let all = file.sections.iter().copied().enumerate();
+        let mut behind: Vec<_> = all
+            .filter(|(_, section)| section.is_in_file() && section.sh_offset < segment.file_end())
+            .collect();
+        behind.sort_by_key(|(_, section)| section.sh_offset);
+        let search = Self { file, behind, segment_end: segment.file_end() };
+        search.refuse_unknown_content(table_end, 0)?;
+        Ok(search)
+    }
+
+    /// Refuses bytes outside of sections from `start` to the section with `position`: their use is unknown.
+    fn refuse_unknown_content(&self, start: u64, position: usize) -> Result<()> {
+        let end = self.start_of(position);
+        if end >= start && is_filled_with(self.file, start..end, &FILLERS)? {
+            return Ok(());
+        }
+        let message = "are followed by bytes that belong to no section";
+        let file = self.file;
+        Err(file.refuse(Kind::Unsupported, "program headers", start, message))
+    }
+
+    /// Offset of the section with `position` behind the table, or the end of the segment.
+    fn start_of(&self, position: usize) -> u64 {
+        let section = self.behind.get(position);
+        section.map_or(self.segment_end, |(_, section)| section.sh_offset.min(self.segment_end))
+    }
+
+    fn fits(&self, entries: usize) -> bool {
+        table_end(entries) <= self.start_of(0)
+    }
+
+    /// The number of sections that move up, and the distance, to make room for a table of `entries`. Chosen
+    /// so that the section behind them, which goes elsewhere, is as small as possible.
+    fn displace(&self, entries: usize) -> Result<(usize, u64)> {
+        let all = self.candidates(entries);
+        let patchable = table_end(entries + self.patchelf_entries());
+        let best = all
+            .iter()
+            .filter(|candidate| self.start_of(candidate.position + 1) > patchable)
+            .min_by_key(|candidate| candidate.size)
+            .or_else(|| all.iter().min_by_key(|candidate| candidate.size));
+        best.map(|candidate| (candidate.position, candidate.shift))
+            .ok_or_else(|| self.no_room(entries))
+    }
+
+    /// The number of entries that `patchelf` may add. It moves sections out of their way in the order of the
+    /// section table and stops at the first one that is far enough. A displaced section is, so those behind
+    /// it must be far enough too.
+    fn patchelf_entries(&self) -> usize {
+        let sections = self.file.sections.iter();
+        1 + sections.filter(|section| section.sh_type == elf::SHT_NOTE).count()
+    }
+
+    /// The sections that make enough room by going elsewhere.
+    fn candidates(&self, entries: usize) -> Vec<DisplaceableSection> {
+        let positions = self.behind.iter().enumerate().take(MOST_MOVED);
+        let movable = positions
+            .map(|(position, (_, section))| (position, section, mobility(self.file, section)))
+            .take_while(|(_, _, mobility)| *mobility != Mobility::Fixed);
+        movable
+            .filter(|(_, _, mobility)| *mobility == Mobility::Displaceable)
+            .filter_map(|(position, section, _)| {
+                let shift = self.shift_before(position, entries)?;
+                let size = section.sh_size;
+                Some(DisplaceableSection { position, shift, size })
+            })
+            .collect()
+    }
+
+    /// The bytes by which the sections before `position` move up if that one goes elsewhere; `None` if that
+    /// does not make enough room.
+    fn shift_before(&self, position: usize, entries: usize) -> Option<u64> {
+        let limit = self.start_of(position + 1);
+        let moving = &self.behind[..position];
+        let needed = table_end(entries) - self.start_of(0).min(table_end(entries));
+        let Some((_, last)) = moving.last() else {
+            return (table_end(entries) <= limit).then_some(0);
+        };
+        let align = moving.iter().map(|(_, section)| section.sh_addralign.max(1)).max()?;
+        let shift = align_up(needed, align);
+        let leaves_first_page = moving.iter().any(|(_, section)| {
+            let end = section.file_end();
+            mobility(self.file, section) == Mobility::Shiftable && end <= PAGE && end + shift > PAGE
+        });
+        (last.file_end() + shift <= limit && !leaves_first_page).then_some(shift)
+    }
+
+    fn no_room(&self, entries: usize) -> Error {
+        let first = self.behind.first().map(|(_, section)| self.file.name(section));
+        let message = format!(
+            "there is no room for {entries} program headers: {} is in the way",
+            first.as_deref().unwrap_or("nothing known")
+        );
+        let file = self.file;
+        let error = file.refuse(Kind::Unsupported, "program headers", FILE_HEADER_SIZE, message);
+        error.hint("a section that only the dynamic loader reads must follow the program headers")
+    }
+}
+
+/// Offset of the end of a table of `entries`.
+pub(super) fn table_end(entries: usize) -> u64 {
+    FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * entries as u64
+}
+
+fn mobility(file: &ElfFile, section: &SectionHeader) -> Mobility {
+    if !section.is_allocated() {
+        return Mobility::Fixed;
+    }
+    match section.sh_type {
+        elf::SHT_GNU_VERNEED
+        | elf::SHT_GNU_VERSYM
+        | elf::SHT_GNU_VERDEF
+        | elf::SHT_GNU_HASH
+        | elf::SHT_HASH
+        | elf::SHT_STRTAB
+        | elf::SHT_DYNSYM => Mobility::Displaceable,
+        elf::SHT_NOTE => Mobility::Shiftable,
+        _ if file.name_bytes(section) == b".interp" => Mobility::Shiftable,
+        _ => Mobility::Fixed,
+    }
+}

@@ -1,0 +1,244 @@
+//! Updates symbols of moved or removed content, and finds the names of bundles.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
+use std::sync::Arc;
+
+use object::elf;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_elf::{ElfFile, SectionHeader, Symbol};
+
+use super::fixed::MAX_FAULTS;
+use super::layout::Layout;
+use super::wrappers::{Binding, BoundWrapper};
+
+/// Prefix of the name of a bundle's symbol; an id follows.
+const BUNDLE_PREFIX: &[u8] = b"__hip_fatbin_";
+
+/// Longest name of a bundle's symbol that is read; the compiler's are 29 bytes.
+const MAX_NAME: u64 = 256;
+
+/// A symbol that changes.
+#[derive(Debug, Clone, Copy)]
+pub struct SymbolEdit {
+    /// Offset of the symbol in the original file.
+    pub offset: u64,
+    /// The new symbol.
+    pub symbol: Symbol,
+    /// Whether the symbol now names the marker and takes its size.
+    pub is_marker: bool,
+}
+
+/// The changes in all symbol tables.
+pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
+    let moved = layout.moved(file);
+    let mut edits = Vec::new();
+    let mut faults = Vec::new();
+    'tables: for (index, section) in symbol_tables(file) {
+        let moved = (section.sh_type == elf::SHT_DYNSYM).then_some(&*moved);
+        for item in file.symbols(index, &section)?.iter() {
+            let (offset, symbol) = item?;
+            match checked_edit(file, layout, moved, offset, symbol) {
+                Ok(edit) => edits.extend(edit),
+                Err(error) => faults.push(error),
+            }
+            if faults.len() == MAX_FAULTS {
+                break 'tables;
+            }
+        }
+    }
+    Error::gather(faults).map_or(Ok(edits), Err)
+}
+
+/// The symbol tables of a file, with their indexes. Files whose sections share bytes are refused
+/// before: such tables would be read again and again.
+pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHeader)> {
+    let all = file.sections.iter().copied().enumerate();
+    all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
+}
+
+/// The change of one symbol, if it changes. The dynamic linker must not find it at a place that is now empty:
+/// `moved` has the moved ranges for the symbols that it finds.
+fn checked_edit(
+    file: &ElfFile,
+    layout: &Layout,
+    moved: Option<&[Range<u64>]>,
+    offset: u64,
+    symbol: Symbol,
+) -> Result<Option<SymbolEdit>> {
+    let edit = edit(file, layout, offset, symbol)?;
+    if let (None, Some(moved)) = (&edit, moved) {
+        refuse_left_behind(file, layout, moved, offset, &symbol)?;
+    }
+    Ok(edit)
+}
+
+/// The change of one symbol by its section, if it changes.
+fn edit(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    symbol: Symbol,
+) -> Result<Option<SymbolEdit>> {
+    let Some(section) = symbol.section() else {
+        return Ok(None);
+    };
+    let value = symbol.st_value;
+    if section == layout.fatbin {
+        return marker_symbol(file, layout, offset, symbol).map(Some);
+    }
+    if value > layout.start && value < layout.end && are_addresses(file, section) {
+        let message = format!("the symbol's value {value:#x} lies inside of the device code");
+        return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
+    }
+    match layout.moved_to(file, section) {
+        Some(address) => moved_symbol(file, layout, offset, symbol, section, address),
+        None => Ok(None),
+    }
+}
+
+/// Fails if an unchanged dynamic symbol points to changed content by its value: the dynamic linker ignores
+/// the section of a symbol.
+fn refuse_left_behind(
+    file: &ElfFile,
+    layout: &Layout,
+    moved: &[Range<u64>],
+    offset: u64,
+    symbol: &Symbol,
+) -> Result<()> {
+    let Some(value) = symbol.address() else { return Ok(()) };
+    // A symbol that ends where the device code begins belongs to the content before it.
+    let in_code = value > layout.start && value < layout.end;
+    if !in_code && !moved.iter().any(|range| range.contains(&value)) {
+        return Ok(());
+    }
+    let message = format!(
+        "the dynamic symbol's value {value:#x} lies in what moves or is taken out, which is not its \
+         section"
+    );
+    Err(file.refuse(Kind::Unsupported, "symbol", offset, message))
+}
+
+/// A symbol of device code. The marker has the section's index and address, so only value and
+/// size change.
+fn marker_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    mut symbol: Symbol,
+) -> Result<SymbolEdit> {
+    let value = symbol.st_value;
+    if !(layout.start..=layout.end).contains(&value) {
+        let message = format!("the symbol's value {value:#x} lies outside of its section");
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    }
+    let is_marker = !symbol.is_section();
+    symbol.st_value = layout.start;
+    Ok(SymbolEdit { offset, symbol, is_marker })
+}
+
+/// A symbol of a section that goes to another address.
+fn moved_symbol(
+    file: &ElfFile,
+    layout: &Layout,
+    offset: u64,
+    mut symbol: Symbol,
+    section: usize,
+    address: u64,
+) -> Result<Option<SymbolEdit>> {
+    let header = &file.sections[section];
+    // Symbols such as `__ehdr_start` name a section without lying in it.
+    if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
+        return Ok(None);
+    }
+    if layout.room.displaced == Some(section) && !symbol.is_section() {
+        let message = "the symbol lies in a section that has to make room for program headers";
+        return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
+    }
+    symbol.st_value = address + (symbol.st_value - header.sh_addr);
+    Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
+}
+
+/// Whether the values of a section's symbols are addresses; true if `section` is the index of no
+/// section, as for absolute symbols. Those of thread-local symbols are offsets in the
+/// template, and those of sections that are not loaded point nowhere.
+pub fn are_addresses(file: &ElfFile, section: usize) -> bool {
+    let section = file.sections.get(section);
+    section.is_none_or(|section| section.is_allocated() && !section.is_thread_local())
+}
+
+/// The names of bundles, by symbol and by address.
+#[derive(Debug, Default)]
+pub struct BundleNames {
+    /// Names by address; `None` if an address has several.
+    by_address: BTreeMap<u64, Option<Arc<str>>>,
+    by_dynamic_index: BTreeMap<u32, Arc<str>>,
+}
+
+impl BundleNames {
+    /// The name of a wrapper's bundle: that of the symbol its relocation names, or the only one
+    /// at its target.
+    pub fn of(&self, wrapper: &BoundWrapper) -> Option<Arc<str>> {
+        if let Binding::Rela { symbol, .. } = wrapper.binding
+            && let Some(name) = self.by_dynamic_index.get(&symbol)
+        {
+            return Some(name.clone());
+        }
+        self.by_address.get(&wrapper.target)?.clone()
+    }
+
+    fn add(&mut self, address: u64, name: Arc<str>) {
+        match self.by_address.entry(address) {
+            Entry::Vacant(place) => drop(place.insert(Some(name))),
+            Entry::Occupied(mut known) if *known.get() != Some(name) => drop(known.insert(None)),
+            Entry::Occupied(_) => {}
+        }
+    }
+}
+
+/// Reads the names of all symbols of section `fatbin` that name bundles.
+pub fn bundle_names(file: &ElfFile, fatbin: usize) -> Result<BundleNames> {
+    let mut names = BundleNames::default();
+    for (index, section) in symbol_tables(file) {
+        let dynamic = section.sh_type == elf::SHT_DYNSYM;
+        for (position, item) in (0..).zip(file.symbols(index, &section)?.iter()) {
+            let (offset, symbol) = item?;
+            if symbol.section() != Some(fatbin) {
+                continue;
+            }
+            let Some(name) = bundle_name(file, &section, offset, &symbol)? else {
+                continue;
+            };
+            if dynamic {
+                names.by_dynamic_index.insert(position, name.clone());
+            }
+            names.add(symbol.st_value, name);
+        }
+    }
+    Ok(names)
+}
+
+fn bundle_name(
+    file: &ElfFile,
+    table: &SectionHeader,
+    offset: u64,
+    symbol: &Symbol,
+) -> Result<Option<Arc<str>>> {
+    let index = usize::try_from(table.sh_link).unwrap_or(usize::MAX);
+    let strings = file.sections.get(index).filter(|section| section.is_in_file());
+    let start = strings.map(|strings| strings.sh_offset + u64::from(symbol.st_name));
+    let (Some(strings), Some(start)) = (strings, start) else {
+        let message = "the symbol table has no string table";
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    };
+    if start >= strings.file_end() {
+        let message = format!("the name {:#x} lies outside of the string table", symbol.st_name);
+        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    }
+    let end = strings.file_end().min(start + MAX_NAME);
+    let bytes = file.content().read_vec(start..end, MAX_NAME, "symbol name")?;
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    let named = name.starts_with(BUNDLE_PREFIX);
+    Ok(named.then(|| String::from_utf8_lossy(name).into()))
+}

@@ -1,0 +1,214 @@
+//! Wrappers, and the places that they point to after loading.
+
+use std::ops::Range;
+
+use object::elf;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_elf::hip_wrapper::{self, Magic, Wrapper};
+use rockpack_elf::{
+    Dynamic, ElfFile, Relocation, SectionHeader, Site, Symbol, for_each_relocation,
+};
+
+/// A wrapper, its place and its target.
+#[derive(Debug, Clone)]
+pub struct BoundWrapper {
+    /// The fields of the wrapper.
+    pub wrapper: Wrapper,
+    /// Address of the wrapper.
+    pub address: u64,
+    /// Offset of the wrapper in the file.
+    pub offset: u64,
+    /// The address that its pointer has at run time, relative to the load address.
+    pub target: u64,
+    /// The way in which the pointer gets its value.
+    pub binding: Binding,
+}
+
+/// The way in which a pointer gets its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Binding {
+    /// A relocation at this offset in the file; the value in place does not count.
+    Rela {
+        /// Offset of the relocation.
+        entry: u64,
+        /// The dynamic symbol that it names; zero for none.
+        symbol: u32,
+    },
+    /// A value in place, to which the loader adds the load address or nothing.
+    InPlace,
+}
+
+/// Binds the wrappers of `section`, which has this index; `symbols` are the dynamic ones. Every
+/// target lies in `targets`, and no other relocation leads there.
+pub fn bind(
+    file: &ElfFile,
+    dynamic: &Dynamic,
+    symbols: Vec<Symbol>,
+    index: usize,
+    section: &SectionHeader,
+    targets: &Range<u64>,
+) -> Result<Vec<BoundWrapper>> {
+    let range = file.file_range(index, section)?;
+    let wrappers = hip_wrapper::parse(&file.content().slice(range)?)?;
+    if wrappers.is_empty() {
+        let message = "holds no wrapper";
+        return Err(file.refuse_section(Kind::Malformed, index, message));
+    }
+    let mut binder = Binder {
+        file,
+        section,
+        targets,
+        symbols,
+        bindings: vec![None; wrappers.len()],
+        wrappers: &wrappers,
+    };
+    for_each_relocation(file, dynamic, &mut |relocation| binder.visit(&relocation))?;
+    let bindings = std::mem::take(&mut binder.bindings);
+    let all = wrappers.iter().zip(bindings);
+    all.map(|(wrapper, binding)| binder.finish(wrapper, binding)).collect()
+}
+
+/// Fails unless all wrappers have `magic`.
+pub fn refuse_others(bound: &[BoundWrapper], magic: Magic, file: &ElfFile) -> Result<()> {
+    let Some(other) = bound.iter().find(|bound| bound.wrapper.magic != magic) else {
+        return Ok(());
+    };
+    let message = format!(
+        "wrapper at {:#x} has magic {:#010x}, others {:#010x}",
+        other.address,
+        other.wrapper.magic.value(),
+        magic.value()
+    );
+    Err(file.refuse(Kind::Malformed, ".hipFatBinSegment", other.offset, message))
+}
+
+struct Binder<'a> {
+    file: &'a ElfFile,
+    section: &'a SectionHeader,
+    targets: &'a Range<u64>,
+    symbols: Vec<Symbol>,
+    wrappers: &'a [Wrapper],
+    bindings: Vec<Option<(u64, Binding)>>,
+}
+
+impl Binder<'_> {
+    fn visit(&mut self, relocation: &Relocation) -> Result<()> {
+        let target = self.resolve(relocation)?;
+        let section = self.section.sh_addr..self.section.memory_end();
+        let word_end = relocation.address.saturating_add(8);
+        if word_end > section.start && relocation.address < section.end {
+            return self.bind(relocation, target);
+        }
+        match target.or(self.led_to(relocation)?) {
+            Some(target) if self.targets.contains(&target) => {
+                let message = format!(
+                    "leads from {:#x} to {target:#x} inside of the device code, and is no wrapper's",
+                    relocation.address
+                );
+                Err(self.refuse(relocation, Kind::Unsupported, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The address that the relocated word has at run time, relative to the load address; `None` if it is in
+    /// another file or no address.
+    fn resolve(&self, relocation: &Relocation) -> Result<Option<u64>> {
+        match relocation.kind {
+            elf::R_X86_64_RELATIVE => Ok(Some(relocation.addend.cast_unsigned())),
+            elf::R_X86_64_64 => {
+                let value = self.symbol_value(relocation)?;
+                Ok(value.map(|value| value.wrapping_add_signed(relocation.addend)))
+            }
+            elf::R_X86_64_GLOB_DAT | elf::R_X86_64_JUMP_SLOT => self.symbol_value(relocation),
+            _ => Ok(None),
+        }
+    }
+
+    /// The address within the device code that a relocation of another type computes with, if any. It is no
+    /// wrapper's pointer, but it must not be left behind. Values of thread-local symbols are no addresses.
+    fn led_to(&self, relocation: &Relocation) -> Result<Option<u64>> {
+        if relocation.is_thread_local() {
+            return Ok(None);
+        }
+        let (symbol, sum) = match relocation.address_without_symbol() {
+            Some(address) => (None, Some(address)),
+            None => {
+                let value = self.symbol_value(relocation)?;
+                (value, value.map(|value| value.wrapping_add_signed(relocation.addend)))
+            }
+        };
+        let mut addresses = symbol.into_iter().chain(sum);
+        Ok(addresses.find(|address| self.targets.contains(address)))
+    }
+
+    fn symbol_value(&self, relocation: &Relocation) -> Result<Option<u64>> {
+        let index = usize::try_from(relocation.symbol).unwrap_or(usize::MAX);
+        match self.symbols.get(index) {
+            Some(symbol) => Ok(symbol.address()),
+            None => {
+                let message = format!("names symbol {index}, which does not exist");
+                Err(self.refuse(relocation, Kind::Malformed, message))
+            }
+        }
+    }
+
+    fn bind(&mut self, relocation: &Relocation, target: Option<u64>) -> Result<()> {
+        let field = relocation.address.checked_sub(self.section.sh_addr);
+        let wrapper =
+            field.and_then(|field| field.checked_sub(hip_wrapper::POINTER)).and_then(|offset| {
+                self.wrappers.binary_search_by_key(&offset, |wrapper| wrapper.offset).ok()
+            });
+        // If edited, it would become a RELATIVE entry among those of functions, which loaders with lazy
+        // binding reject.
+        let target = target.filter(|_| relocation.kind != elf::R_X86_64_JUMP_SLOT);
+        let (Some(wrapper), Some(target)) = (wrapper, target) else {
+            let message = format!(
+                "of type {} at {:#x} is not that of a wrapper's pointer",
+                relocation.kind.0, relocation.address
+            );
+            return Err(self.refuse(relocation, Kind::Unsupported, message));
+        };
+        let binding = match relocation.site {
+            Site::Rela(entry) => Binding::Rela { entry, symbol: relocation.symbol },
+            Site::Relr(_) => Binding::InPlace,
+        };
+        if self.bindings[wrapper].replace((target, binding)).is_some() {
+            let message = "is the second one of a wrapper's pointer";
+            return Err(self.refuse(relocation, Kind::Malformed, message));
+        }
+        Ok(())
+    }
+
+    fn finish(&self, wrapper: &Wrapper, binding: Option<(u64, Binding)>) -> Result<BoundWrapper> {
+        let address = self.section.sh_addr.saturating_add(wrapper.offset);
+        let offset = self.section.sh_offset.saturating_add(wrapper.offset);
+        let (target, binding) = match binding {
+            Some(found) => found,
+            None if self.file.header.e_type() == elf::ET_EXEC => {
+                (wrapper.pointer, Binding::InPlace)
+            }
+            None => {
+                let message =
+                    format!("no relocation gives the pointer of the wrapper at {address:#x}");
+                return Err(self.refuse_wrapper(offset, message));
+            }
+        };
+        if !self.targets.contains(&target) {
+            let Range { start, end } = self.targets;
+            let message = format!(
+                "the wrapper at {address:#x} points to {target:#x}, outside of {start:#x}..{end:#x}"
+            );
+            return Err(self.refuse_wrapper(offset, message));
+        }
+        Ok(BoundWrapper { wrapper: *wrapper, address, offset, target, binding })
+    }
+
+    fn refuse_wrapper(&self, offset: u64, message: String) -> Error {
+        self.file.refuse(Kind::Malformed, ".hipFatBinSegment", offset, message)
+    }
+
+    fn refuse(&self, relocation: &Relocation, kind: Kind, message: impl Into<String>) -> Error {
+        self.file.refuse(kind, "relocation", relocation.offset(), message)
+    }
+}

@@ -1,0 +1,303 @@
+//! The members of a packed artifact, one after the other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rockpack_archive::tar::{self, EntryType};
+use rockpack_core::compression::decoder_fault;
+use rockpack_core::content::{BlockWriter, Blocks};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::input::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
+use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
+
+/// Bytes of a member that are read at once.
+const BUFFER: usize = 128 << 10;
+
+/// Most members of an archive, with implied folders. The largest artifacts have some ten thousand files; a
+/// few megabytes of compressed headers can announce millions.
+const MEMBER_LIMIT: usize = 1 << 20;
+
+/// Most bytes of all paths together, for the same reason.
+const PATHS_LIMIT: usize = 256 << 20;
+
+/// Most reported faults of one archive.
+const FAULT_LIMIT: usize = 100;
+
+/// The mode of a folder that has no member of its own.
+const FOLDER_MODE: u32 = 0o755;
+
+/// The name of an archive's member in messages.
+pub(super) fn named(archive: &Path, member: &str) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(format!("({member})"));
+    name.into()
+}
+
+/// A node at a path. The data of a file is its range in the content of all members.
+pub(super) type PackedNode = Node<Range<u64>>;
+
+/// The word for a node in messages.
+fn kind(node: &PackedNode) -> &'static str {
+    match node {
+        Node::Directory { .. } => "folder",
+        other => other.kind().as_str(),
+    }
+}
+
+/// Collects the members.
+pub(super) struct Collector<'a> {
+    archive: &'a Path,
+    writer: BlockWriter,
+    members: BTreeMap<TreePath, PackedNode>,
+    /// Bytes of their paths.
+    paths: usize,
+    /// The implied folders: those without a member, above other members.
+    implied: BTreeSet<TreePath>,
+    manifest: Option<Vec<u8>>,
+    faults: Vec<Error>,
+}
+
+impl<'a> Collector<'a> {
+    /// A collector for the archive at `archive`; content goes to `writer`.
+    pub fn new(archive: &'a Path, writer: BlockWriter) -> Self {
+        Self {
+            archive,
+            writer,
+            members: BTreeMap::new(),
+            paths: 0,
+            implied: BTreeSet::new(),
+            manifest: None,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Reads to the end of the archive. Unusable members are faults, and up to `FAULT_LIMIT` of them are
+    /// reported together. A fault of the archive itself ends the reading and is reported alone.
+    pub fn collect<R: Read>(&mut self, members: &mut tar::TarMembers<R>) -> Result<()> {
+        let mut count = 0;
+        while let Some(member) = members.next_member()? {
+            count += 1;
+            if count > MEMBER_LIMIT {
+                return Err(self.too_many());
+            }
+            if let Err(error) = self.member(&member, members) {
+                // Faults of a member name it; others are faults of the archive or of our own disk.
+                if error.place().file.as_deref() != Some(&named(self.archive, &member.name)) {
+                    return Err(error);
+                }
+                self.faults.push(error);
+            }
+            // An archive without a manifest is no artifact, and every further member would be another fault.
+            let no_manifest = self.manifest.is_none() && !self.faults.is_empty();
+            if no_manifest || self.faults.len() == FAULT_LIMIT {
+                break;
+            }
+        }
+        Error::gather(std::mem::take(&mut self.faults)).map_or(Ok(()), Err)
+    }
+
+    fn member<R: Read>(
+        &mut self,
+        member: &tar::TarMember,
+        source: &mut tar::TarMembers<R>,
+    ) -> Result<()> {
+        let Some(path) = path_of(member).map_err(|e| self.located(member, e))? else {
+            return Ok(());
+        };
+        if self.manifest.is_none() && path.as_str() != MANIFEST_NAME {
+            let message = format!("comes before the manifest {MANIFEST_NAME}");
+            let error = Error::malformed(message).hint(PACKING);
+            return Err(self.located(member, error));
+        }
+        if path.as_str() == MANIFEST_NAME && member.kind != EntryType::Regular {
+            return Err(self.located(member, Error::malformed("is no regular file")));
+        }
+        if member.has_capabilities {
+            return Err(self.located(member, special(HAS_CAPABILITIES)));
+        }
+        let mode = member.mode().map_err(|e| self.located(member, e))?;
+        let stored = match member.kind {
+            EntryType::Regular => {
+                self.vacant(&path).map_err(|e| self.located(member, e))?;
+                if mode & SET_ID != 0 {
+                    return Err(self.located(member, special(HAS_SET_ID)));
+                }
+                Node::File { data: self.content(&path, source)?, mode }
+            }
+            EntryType::Directory => Node::Directory { mode },
+            EntryType::Symlink => Node::Link { target: member.target.clone() },
+            EntryType::Link => self.linked(&member.target).map_err(|e| self.located(member, e))?,
+            kind => return Err(self.located(member, special(&described(kind)))),
+        };
+        if member.size > 0 && !matches!(member.kind, EntryType::Regular) {
+            return Err(self.located(member, Error::malformed("has content but is no file")));
+        }
+        self.insert(path, stored).map_err(|e| self.located(member, e))
+    }
+
+    fn located(&self, member: &tar::TarMember, error: Error) -> Error {
+        error.file(named(self.archive, &member.name))
+    }
+
+    /// Stores the content of the current member.
+    fn content<R: Read>(
+        &mut self,
+        path: &TreePath,
+        source: &mut tar::TarMembers<R>,
+    ) -> Result<Range<u64>> {
+        let start = self.writer.position();
+        let is_manifest = path.as_str() == MANIFEST_NAME;
+        let mut text = Vec::new();
+        let mut buffer = vec![0; BUFFER];
+        loop {
+            let len = source.read(&mut buffer).map_err(decoder_fault)?;
+            if len == 0 {
+                break;
+            }
+            let bytes = &buffer[..len];
+            self.writer.write(bytes)?;
+            if is_manifest && text.len() as u64 <= MANIFEST_LIMIT {
+                text.extend_from_slice(bytes);
+            }
+        }
+        if is_manifest {
+            self.manifest = Some(text);
+        }
+        Ok(start..self.writer.position())
+    }
+
+    /// The node for a hard link to `target`.
+    fn linked(&self, target: &str) -> Result<PackedNode> {
+        let earlier = normal(target).and_then(|path| self.members.get(&path));
+        earlier.filter(|node| node.data().is_some()).cloned().ok_or_else(|| {
+            Error::malformed(format!("is a hard link to `{target}`, which is no earlier file"))
+        })
+    }
+
+    /// Fails if anything but an implied folder is at `path`.
+    fn vacant(&self, path: &TreePath) -> Result<()> {
+        match self.members.get(path) {
+            Some(_) if path.as_str() == MANIFEST_NAME => {
+                let error = Error::malformed("is there twice");
+                Err(error.hint("an archive holds one artifact: pack each into one of its own"))
+            }
+            Some(there) if !self.implied.contains(path) => {
+                let message = format!("is there twice; an earlier member is a {}", kind(there));
+                Err(Error::new(Kind::Conflict, message)
+                    .hint("pack the archive anew, with each path once"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn insert(&mut self, path: TreePath, member: PackedNode) -> Result<()> {
+        self.vacant(&path)?;
+        if self.implied.remove(&path) && !matches!(member, Node::Directory { .. }) {
+            let message = "is there twice: earlier members lie below it";
+            return Err(Error::new(Kind::Conflict, message));
+        }
+        self.imply(path.parent())?;
+        self.writer.budget().charge_entry(path.as_str().len())?;
+        self.paths += path.as_str().len();
+        if let Node::Link { target } = &member {
+            self.writer.budget().charge_paths(target.len())?;
+            self.paths += target.len();
+        }
+        self.members.insert(path, member);
+        if self.members.len() > MEMBER_LIMIT || self.paths > PATHS_LIMIT {
+            Err(self.too_many())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Adds `folder` and the folders above it, if they are missing.
+    fn imply(&mut self, mut folder: Option<TreePath>) -> Result<()> {
+        while let Some(path) = folder {
+            match self.members.get(&path) {
+                Some(Node::Directory { .. }) => return Ok(()),
+                Some(there) => {
+                    let message = format!("lies below `{path}`, which is a {}", kind(there));
+                    return Err(Error::new(Kind::Conflict, message));
+                }
+                None => {}
+            }
+            self.writer.budget().charge_entry(path.as_str().len())?;
+            folder = path.parent();
+            self.implied.insert(path.clone());
+            self.paths += path.as_str().len();
+            self.members.insert(path, Node::Directory { mode: FOLDER_MODE });
+        }
+        Ok(())
+    }
+
+    fn too_many(&self) -> Error {
+        let message = format!(
+            "has more than {MEMBER_LIMIT} members and folders around them, or more than {PATHS_LIMIT} \
+             bytes of paths"
+        );
+        Error::new(Kind::Limit, message).file(self.archive)
+    }
+
+    /// Returns the content of the archive.
+    pub fn finish(self) -> Result<Collected> {
+        let Some(manifest) = self.manifest else {
+            return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
+        };
+        let name = named(self.archive, MANIFEST_NAME);
+        if manifest.len() as u64 > MANIFEST_LIMIT {
+            let message = format!("the manifest is longer than {MANIFEST_LIMIT} bytes");
+            return Err(Error::new(Kind::Limit, message).file(name));
+        }
+        let manifest = ArtifactManifest::parse(&manifest).map_err(|error| error.file(name))?;
+        Ok(Collected { manifest, members: self.members, blocks: self.writer.finish()? })
+    }
+}
+
+/// The content of an archive.
+pub(super) struct Collected {
+    pub manifest: ArtifactManifest,
+    pub members: BTreeMap<TreePath, PackedNode>,
+    pub blocks: Arc<Blocks>,
+}
+
+/// The correct way to pack an artifact, for hints.
+const PACKING: &str = "pack it with the manifest first: tar -C FOLDER -c artifact_manifest.txt …";
+
+/// The path of a member; `None` for the root folder.
+fn path_of(member: &tar::TarMember) -> Result<Option<TreePath>> {
+    let name = member.name.as_str();
+    if name.starts_with('/') {
+        let message = "has an absolute path, which is none inside of the artifact";
+        return Err(Error::malformed(message).hint(PACKING));
+    }
+    let folder = member.kind == EntryType::Directory;
+    let name = if folder { name.trim_end_matches('/') } else { name };
+    if folder && name == "." {
+        return Ok(None);
+    }
+    let path = normal(name).ok_or_else(|| {
+        let message = format!("`{}` is no path inside of the artifact", name.escape_debug());
+        let hint = "paths are relative, without `..`, empty parts or line breaks";
+        Error::malformed(message).hint(hint)
+    })?;
+    refuse_deep(&path).map(|()| Some(path))
+}
+
+/// The path in the name of a member. tar writes `./` before the names in a folder given as `.`.
+fn normal(name: &str) -> Option<TreePath> {
+    TreePath::new(name.strip_prefix("./").unwrap_or(name)).ok()
+}
+
+fn described(kind: EntryType) -> String {
+    match kind {
+        EntryType::Char | EntryType::Block => "is a device".to_owned(),
+        EntryType::Fifo => "is a named pipe".to_owned(),
+        other => format!("is a member of type {:?}", char::from(other.as_byte())),
+    }
+}

@@ -1,0 +1,206 @@
+//! The reading of artifacts, folders and packed ones, into trees of files.
+//!
+//! Everything is sorted by name, so the order of directories never matters, and all faults of a scan are
+//! reported together.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rockpack_core::content::{Inputs, real_path};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::Budget;
+use rockpack_core::tree::ArtifactName;
+
+use super::contents::{Contents as _, Whereabouts, assemble};
+use super::folder::ArtifactDirectory;
+use super::listing::FolderEntry;
+use super::options::ScanOptions;
+use super::packed::parse_name;
+use super::roots::{Roots, nothing_in, packed_name, shard_name};
+use super::shard::{Artifact, Scan, Shard};
+use super::unpacking::{Pending, unpack};
+use rockpack_report::Findings;
+
+/// Reads `roots`, each a shard or a folder of shards.
+pub fn scan(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
+    Scanner::read(Roots::find(roots, &options.budget), options)
+}
+
+/// The places of artifacts that have not been read.
+#[derive(Debug)]
+pub struct FoundArtifacts {
+    /// The shards with the paths of their artifacts, both in name order.
+    pub shards: Vec<(String, Vec<PathBuf>)>,
+    /// The findings so far.
+    pub findings: Findings,
+}
+
+impl FoundArtifacts {
+    fn of(roots: Roots) -> Result<Self> {
+        roots.findings.explain(roots.faults.finish())?;
+        let shards = roots.shards.into_iter().map(|(name, shard)| {
+            let paths = shard.artifacts.into_iter().map(|entry| entry.path);
+            (name, paths.collect())
+        });
+        Ok(Self { shards: shards.collect(), findings: roots.findings })
+    }
+}
+
+/// The artifacts of the shards in `roots`.
+pub fn find(roots: &[PathBuf], budget: &Budget) -> Result<FoundArtifacts> {
+    FoundArtifacts::of(Roots::find(roots, budget))
+}
+
+/// The artifacts of the shard in `folder`; fails without any.
+pub fn find_shard(folder: &Path, budget: &Budget) -> Result<FoundArtifacts> {
+    let found = FoundArtifacts::of(Roots::find_shard(folder, budget))?;
+    if found.shards.iter().all(|(_, artifacts)| artifacts.is_empty()) {
+        found.findings.explain(Err(nothing_in(folder)))
+    } else {
+        Ok(found)
+    }
+}
+
+/// Reads one artifact, as the only one of a shard that has the name of the folder around it. `component`
+/// (`blas_lib`) replaces the first two fields of its name, if given.
+pub fn scan_artifact(path: &Path, component: Option<&str>, options: &ScanOptions) -> Result<Scan> {
+    let (shard, entry) = alone(path, component)?;
+    let roots = Roots::of_artifact(path, shard, entry, &options.budget);
+    Scanner::read(roots, options)
+}
+
+/// Reads everything readable as [`scan`] does. The error has the faults of the rest.
+pub fn scan_readable(roots: &[PathBuf], options: &ScanOptions) -> (Scan, Option<Error>) {
+    let roots = Roots::find(roots, &options.budget);
+    let (scan, faults) = Scanner::read_what_it_can(roots, options);
+    (scan, faults.finish().err())
+}
+
+/// Reads everything readable as [`scan_artifact`] does. The error has the faults of the rest.
+pub fn scan_artifact_readable(path: &Path, options: &ScanOptions) -> Result<(Scan, Option<Error>)> {
+    let (shard, entry) = alone(path, None)?;
+    let roots = Roots::of_artifact(path, shard, entry, &options.budget);
+    let (scan, faults) = Scanner::read_what_it_can(roots, options);
+    Ok((scan, faults.finish().err()))
+}
+
+/// The shard and the name that [`scan_artifact`] gives an artifact, which is not read.
+pub fn name_artifact(path: &Path, component: Option<&str>) -> Result<(String, ArtifactName)> {
+    let (shard, entry) = alone(path, component)?;
+    let stem = packed_name(&entry)?.map_or(entry.name.as_str(), |(stem, _)| stem);
+    Ok((shard, stem.parse().map_err(|error: Error| error.file(path))?))
+}
+
+/// Tells whether [`scan_artifact`] takes `path` for an artifact; fails if that cannot be read.
+pub fn is_artifact(path: &Path) -> Result<bool> {
+    match name_artifact(path, None) {
+        Ok(_) => Ok(true),
+        Err(error) if error.is_of_reading() => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
+/// An artifact without its shard, under the name that it will have.
+fn alone(path: &Path, component: Option<&str>) -> Result<(String, FolderEntry)> {
+    let real = std::fs::canonicalize(path).map_err(|e| Error::io(path, "resolve", e).of_named())?;
+    let metadata = std::fs::metadata(&real).map_err(|e| Error::io(path, "inspect", e))?;
+    let own = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    if !metadata.is_dir() && parse_name(own).is_none() {
+        return Err(Error::new(Kind::Usage, "is no artifact folder").file(path));
+    }
+    let name = match component {
+        Some(component) => {
+            let family = own.rsplit('_').next().unwrap_or_default();
+            format!("{component}_{family}")
+        }
+        None => own.to_owned(),
+    };
+    let shard = match real.parent() {
+        Some(parent) if parent.file_name().is_some() => shard_name(parent)?,
+        _ => own.to_owned(),
+    };
+    Ok((shard, FolderEntry { name, path: path.to_path_buf(), metadata }))
+}
+
+/// Fails if `folder`, an output called `what`, lies inside of one of `roots`: a second run would read the
+/// output of the first.
+pub fn refuse_inside(roots: &[PathBuf], folder: &Path, what: &str) -> Result<()> {
+    let there = existing(folder)?;
+    for root in roots {
+        // The scan reports a missing root.
+        let real = real_path(root)?;
+        if real.is_some_and(|real| there.starts_with(real)) {
+            let message = format!("the {what} lies inside of {}", root.display());
+            let hint = "give a folder outside of all artifacts that are read";
+            return Err(Error::new(Kind::Usage, message).file(folder).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// The real path of `folder`, or of the nearest existing one above it.
+fn existing(folder: &Path) -> Result<PathBuf> {
+    for path in folder.ancestors().filter(|path| *path != Path::new("")) {
+        if let Some(there) = real_path(path)? {
+            return Ok(there);
+        }
+    }
+    // A relative path without a folder is below the current one.
+    Path::new(".").canonicalize().map_err(|e| Error::io(folder, "resolve", e))
+}
+
+/// Reads the artifacts found.
+struct Scanner {
+    pending: Vec<Pending>,
+    inputs: Inputs,
+    faults: Faults,
+}
+
+impl Scanner {
+    fn read(roots: Roots, options: &ScanOptions) -> Result<Scan> {
+        let (scan, faults) = Self::read_what_it_can(roots, options);
+        scan.explain(faults.finish())?;
+        Ok(scan)
+    }
+
+    fn read_what_it_can(roots: Roots, options: &ScanOptions) -> (Scan, Faults) {
+        let Roots { shards, inputs, findings, faults } = roots;
+        let mut scanner = Self { pending: Vec::new(), inputs, faults };
+        let mut artifacts: BTreeMap<String, Vec<Artifact>> = BTreeMap::new();
+        for (name, shard) in &shards {
+            let entries = shard.artifacts.iter();
+            let read = entries.filter_map(|entry| scanner.artifact(name, entry)).collect();
+            artifacts.insert(name.clone(), read);
+        }
+        let Self { pending, inputs, mut faults } = scanner;
+        for artifact in unpack(&pending, options, &mut faults) {
+            artifacts.entry(artifact.shard.clone()).or_default().push(artifact);
+        }
+        let shards = artifacts.into_iter().map(|(name, mut artifacts)| {
+            artifacts.sort_by(|a, b| a.name.cmp(&b.name));
+            Shard { name, artifacts }
+        });
+        (Scan { shards: shards.collect(), inputs, findings }, faults)
+    }
+
+    /// Reads an artifact that is a folder; a packed one is queued.
+    fn artifact(&mut self, shard: &str, entry: &FolderEntry) -> Option<Artifact> {
+        let packed = self.faults.keep(packed_name(entry))?;
+        let stem = packed.map_or(entry.name.as_str(), |(stem, _)| stem);
+        let name = stem.parse::<ArtifactName>().map_err(|e| e.file(&entry.path));
+        let name = self.faults.keep(name);
+        if let Some((_, method)) = packed {
+            let pending = Pending::new(shard, name?, &entry.path, method, &mut self.inputs);
+            self.pending.extend(self.faults.keep(pending));
+            return None;
+        }
+        let mut folder = ArtifactDirectory { root: &entry.path, inputs: &mut self.inputs };
+        let Some(name) = name else {
+            // Its other faults are reported at once.
+            folder.manifest(&mut self.faults);
+            return None;
+        };
+        let whereabouts = Whereabouts { shard, name, root: &entry.path };
+        assemble(whereabouts, &mut folder, &mut self.faults)
+    }
+}

@@ -1,0 +1,254 @@
+//! Indexes of one folder that contradict each other.
+//!
+//! A library reads all files of a folder from that folder, so each folder is judged by itself. Only the
+//! question whether the build made mappings takes all folders of the library. Source of the facts:
+//! rocm-libraries' `projects/hipblaslt/tools/scripts/check_dat_integrity.py`.
+//!
+//! | fault | silent |
+//! |---|---|
+//! | a lazy master index without its mapping | beside a merged mapping, and if nothing shows that the build makes mappings |
+//! | a mapping without its lazy master index | |
+//! | a mapping that names a library whose name does not end in the mapping's own arch | if it cannot be read |
+//! | a mapping that names no fallback library, beside indexes of fallback libraries | if it cannot be read |
+//! | a plain and a compressed index with the same name | |
+//!
+//! A build makes mappings if it has one for an arch, a compressed master index, or an index of fallback
+//! kernels that is named for an arch: all three came later (rocm-libraries' pull requests 6840, 8294).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::tree::TreePath;
+
+use super::lazy::{LazyNames, LazyRole};
+use super::rule::{DatabaseRole, DatabaseRules};
+use rockpack_report::Inconsistency;
+
+/// An index of a kernel database, by its place and name.
+#[derive(Debug)]
+pub struct LibraryIndex<'a> {
+    /// The directory of the library, above those of archs.
+    library: TreePath,
+    folder: TreePath,
+    /// The name without `.zlib`.
+    plain: String,
+    is_compressed: bool,
+    names: Option<&'a LazyNames>,
+    /// The libraries in the mapping, if it is one that was read.
+    mapped: Option<BTreeSet<String>>,
+}
+
+impl<'a> LibraryIndex<'a> {
+    /// The index at `path`; `None` if no rule has an index there.
+    pub fn of(rules: &'a DatabaseRules, path: &TreePath) -> Option<Self> {
+        let name = path.name();
+        if !rules.may_be_index(name) {
+            return None;
+        }
+        let claim = rules.claim(path)?;
+        let is_index = matches!(claim.role, DatabaseRole::Index | DatabaseRole::Shared);
+        if !is_index || claim.rule.is_code(name) {
+            return None;
+        }
+        let plain = name.strip_suffix(COMPRESSED);
+        Some(Self {
+            library: claim.rule.library_of(path)?,
+            folder: path.parent()?,
+            plain: plain.unwrap_or(name).to_owned(),
+            is_compressed: plain.is_some(),
+            names: claim.rule.lazy.as_ref(),
+            mapped: None,
+        })
+    }
+
+    /// Tells whether it is the mapping of one master index, whose libraries are needed.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.role(), Some((_, LazyRole::Mapping(_))))
+    }
+
+    /// Sets the libraries in the mapping.
+    pub fn maps_to(&mut self, libraries: BTreeSet<String>) {
+        self.mapped = Some(libraries);
+    }
+
+    fn stem(&self) -> &str {
+        self.plain.rsplit_once('.').map_or(&self.plain, |(stem, _)| stem)
+    }
+
+    fn role(&self) -> Option<(&'a LazyNames, LazyRole<'_>)> {
+        let names = self.names?;
+        Some((names, names.role(self.stem())?))
+    }
+
+    /// The arch of its fallback kernels, by its name.
+    fn fallback_arch(&self) -> Option<&str> {
+        fallback_arch(self.stem())
+    }
+
+    /// The file name.
+    fn name(&self) -> String {
+        format!("{}{}", self.plain, if self.is_compressed { COMPRESSED } else { "" })
+    }
+}
+
+/// The ending of names of compressed indexes.
+const COMPRESSED: &str = ".zlib";
+
+/// The text before the arch in the names of fallback libraries.
+const FALLBACK: &str = "_fallback_";
+
+fn fallback_arch(name: &str) -> Option<&str> {
+    without_features(name).rsplit_once(FALLBACK).map(|(_, arch)| arch)
+}
+
+/// The features of an arch at the end of file names.
+const FEATURES: [&str; 4] = ["-xnack+", "-xnack-", "-sramecc+", "-sramecc-"];
+
+/// The name without the features of the arch at its end, which distinguish builds of one arch.
+fn without_features(name: &str) -> &str {
+    let mut left = name;
+    while let Some(before) = FEATURES.iter().find_map(|feature| left.strip_suffix(feature)) {
+        left = before;
+    }
+    left
+}
+
+/// An index and its place among those that are judged together.
+type Placed<'a> = (usize, &'a LibraryIndex<'a>);
+
+/// Tells whether every user of the index at one place also has the one at the other.
+pub type Reaches<'a> = &'a dyn Fn(usize, usize) -> bool;
+
+/// The contradictions among `indexes`, each with its place. They may belong to several libraries.
+pub fn inconsistencies(
+    indexes: &[LibraryIndex<'_>],
+    reaches: Reaches<'_>,
+) -> Vec<(usize, Inconsistency)> {
+    let mut folders: BTreeMap<&TreePath, Vec<Placed<'_>>> = BTreeMap::new();
+    for placed in indexes.iter().enumerate() {
+        folders.entry(&placed.1.folder).or_default().push(placed);
+    }
+    let with_mappings = with_mappings(indexes);
+    let mut found = Vec::new();
+    for members in folders.into_values() {
+        let folder = Folder::of(&members, reaches);
+        for (place, index) in members {
+            let is_mapped = with_mappings.contains(&index.library);
+            let faults = folder.faults((place, index), is_mapped);
+            found.extend(faults.into_iter().map(|fault| (place, fault)));
+        }
+    }
+    found
+}
+
+/// The libraries whose build made mappings.
+fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> {
+    let keys: BTreeSet<(&TreePath, &str)> = indexes
+        .iter()
+        .filter_map(|index| {
+            let key = index.role()?.1.key()?;
+            Some((&index.library, without_features(key)))
+        })
+        .collect();
+    let shown = indexes.iter().filter(|index| match index.role() {
+        Some((_, LazyRole::Mapping(_))) => true,
+        Some((_, LazyRole::Master(_))) => index.is_compressed,
+        Some((_, LazyRole::MergedMapping)) => false,
+        None => index.fallback_arch().is_some_and(|arch| keys.contains(&(&index.library, arch))),
+    });
+    shown.map(|index| &index.library).collect()
+}
+
+/// The indexes that a library reads from one folder.
+struct Folder<'a> {
+    /// The master indexes and mappings.
+    lazy: BTreeMap<LazyRole<'a>, Vec<usize>>,
+    /// The indexes of fallback libraries, by arch.
+    fallbacks: BTreeMap<&'a str, Vec<Placed<'a>>>,
+    /// The names of compressed indexes, without `.zlib`.
+    compressed: BTreeSet<&'a str>,
+    reaches: Reaches<'a>,
+}
+
+impl<'a> Folder<'a> {
+    fn of(members: &[Placed<'a>], reaches: Reaches<'a>) -> Self {
+        let (mut lazy, mut fallbacks) = (BTreeMap::new(), BTreeMap::new());
+        for placed in members {
+            let (place, index) = *placed;
+            if let Some((_, role)) = index.role() {
+                lazy.entry(role).or_insert_with(Vec::new).push(place);
+            } else if let Some(arch) = index.fallback_arch() {
+                fallbacks.entry(arch).or_insert_with(Vec::new).push(*placed);
+            }
+        }
+        let compressed = members
+            .iter()
+            .filter(|(_, index)| index.is_compressed)
+            .map(|(_, index)| index.plain.as_str())
+            .collect();
+        Self { lazy, fallbacks, compressed, reaches }
+    }
+
+    fn faults(&self, (place, index): Placed<'_>, is_mapped: bool) -> Vec<Inconsistency> {
+        let mut faults = Vec::new();
+        // All kernel packages may be installed together, so the other index may belong to any of them.
+        if !index.is_compressed && self.compressed.contains(index.plain.as_str()) {
+            let compressed = format!("{}{COMPRESSED}", index.plain);
+            faults.push(Inconsistency::PlainAndCompressed { compressed });
+        }
+        match index.role() {
+            Some((names, LazyRole::Master(key))) if is_mapped => {
+                let roles = [LazyRole::Mapping(key), LazyRole::MergedMapping];
+                if !roles.into_iter().any(|role| self.has(place, role)) {
+                    let mapping = file_name(&names.mapping_of(key));
+                    faults.push(Inconsistency::MasterWithoutMapping { mapping });
+                }
+            }
+            Some((names, LazyRole::Mapping(key))) => {
+                if !self.has(place, LazyRole::Master(key)) {
+                    let master = file_name(&names.master_of(key));
+                    faults.push(Inconsistency::MappingWithoutMaster { master });
+                }
+                faults.extend(foreign_names(index, key));
+                faults.extend(self.unmapped_fallback((place, index), key));
+            }
+            _ => {}
+        }
+        faults
+    }
+
+    fn has(&self, place: usize, role: LazyRole<'_>) -> bool {
+        let mut holders = self.lazy.get(&role).into_iter().flatten();
+        holders.any(|other| (self.reaches)(place, *other))
+    }
+
+    fn unmapped_fallback(&self, (place, index): Placed<'_>, key: &str) -> Option<Inconsistency> {
+        let arch = without_features(key);
+        if index.mapped.as_ref()?.iter().any(|name| fallback_arch(name) == Some(arch)) {
+            return None;
+        }
+        let fallbacks = self.fallbacks.get(arch)?.iter();
+        let reached = fallbacks.filter(|(other, _)| (self.reaches)(place, *other));
+        let names: BTreeSet<String> = reached.map(|(_, fallback)| fallback.name()).collect();
+        let fallbacks: Vec<String> = names.into_iter().collect();
+        (!fallbacks.is_empty()).then_some(Inconsistency::FallbackUnmapped { fallbacks })
+    }
+}
+
+fn foreign_names(index: &LibraryIndex<'_>, key: &str) -> Option<Inconsistency> {
+    let arch = without_features(key);
+    let foreign = index.mapped.iter().flatten().filter(|name| {
+        let before = without_features(name).strip_suffix(arch);
+        before.is_none_or(|before| !before.ends_with('_'))
+    });
+    let names: Vec<String> = foreign.cloned().collect();
+    (!names.is_empty()).then(|| Inconsistency::ForeignNames { arch: key.to_owned(), names })
+}
+
+/// The file name of the index that a library calls `stem`.
+fn file_name(stem: &str) -> String {
+    format!("{stem}.dat")
+}
+
+#[cfg(test)]
+#[path = "integrity_tests.rs"]
+mod tests;

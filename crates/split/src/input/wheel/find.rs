@@ -1,0 +1,86 @@
+//! The search for the wheels that arguments name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rockpack_archive::wheel::{WheelIdentity, WheelName};
+use rockpack_core::content::{is_folder, list, real_path};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+
+use crate::input::artifact::refuse_inside;
+
+/// The wheels at `roots`, each a wheel or a folder with wheels, in the order of their names. Two of one
+/// distribution, version, build and tags are refused, however they are spelled: their device wheels would have the
+/// same names.
+pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut names: BTreeMap<WheelIdentity, String> = BTreeMap::new();
+    let mut faults = Faults::default();
+    for root in roots {
+        let Some(wheels) = faults.keep(wheels_at(root)) else { continue };
+        for wheel in wheels {
+            let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let identity = name.parse().ok().and_then(|name: WheelName| name.identity());
+            let known = identity.map(|it| names.entry(it).or_insert_with(|| name.clone()).clone());
+            match found.get(known.as_ref().unwrap_or(&name)) {
+                Some(other) if !is_same(other, &wheel) => {
+                    let message =
+                        format!("is the same version of the same wheel as {}", other.display());
+                    let error = Error::new(Kind::Conflict, message).file(&wheel);
+                    faults.add(error.hint("give one of the two"));
+                }
+                Some(_) => {}
+                None => drop(found.insert(name, wheel)),
+            }
+        }
+    }
+    faults.finish()?;
+    Ok(found.into_values().collect())
+}
+
+/// Refuses an output folder in which one of the wheels lies: a host wheel has the name of its input.
+pub fn refuse_among(roots: &[PathBuf], out: &Path) -> Result<()> {
+    let folders: Vec<PathBuf> = roots.iter().filter(|root| root.is_dir()).cloned().collect();
+    refuse_inside(&folders, out, "output folder")?;
+    let there = real_path(out)?;
+    for root in roots.iter().filter(|root| !root.is_dir()) {
+        let folder = real_path(root)?.and_then(|real| real.parent().map(Path::to_path_buf));
+        if there.is_some() && folder == there {
+            let message = "is in the output folder, where the host wheel has its name";
+            return Err(Error::new(Kind::Usage, message).file(root).hint("give another folder"));
+        }
+    }
+    Ok(())
+}
+
+/// Tells whether two paths are one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.canonicalize(), other.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    }
+}
+
+fn wheels_at(root: &Path) -> Result<Vec<PathBuf>> {
+    // The reader of a missing file reports it.
+    if !is_folder(root)? {
+        if WheelName::is_one(root) {
+            return Ok(vec![root.to_path_buf()]);
+        }
+        let error = Error::new(Kind::Usage, "is neither a wheel nor a folder with wheels");
+        return Err(error.file(root).hint("names of wheels end in .whl"));
+    }
+    let mut wheels = Vec::new();
+    for entry in list(root)? {
+        let path = entry?.path();
+        if WheelName::is_one(&path) {
+            wheels.push(path);
+        }
+    }
+    wheels.sort();
+    if wheels.is_empty() {
+        let error = Error::new(Kind::Usage, "is a folder without wheels");
+        return Err(error.file(root).hint("give wheels, or folders that hold some"));
+    }
+    Ok(wheels)
+}

@@ -1,0 +1,168 @@
+//! One file of a wheel.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use rockpack_archive::wheel::{
+    ListingFault, Place, RecordHasher, WINDOWS_HEAD, WheelArchive, is_windows, place,
+};
+use rockpack_archive::zip::{MemberReader, Method, ZipMember};
+use rockpack_core::content::{BlockStore, Content, Held, WINDOW};
+use rockpack_core::error::{Error, Result};
+use rockpack_core::hold;
+use rockpack_core::tree::TreePath;
+use sha2::{Digest as _, Sha256};
+
+use super::member_name;
+
+/// The mode bits for the kind of a file, and their value for a regular one.
+const KIND: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+
+/// The modes that installers give files.
+const PLAIN: u32 = 0o644;
+const EXECUTABLE: u32 = 0o755;
+
+/// A file of a wheel.
+#[derive(Debug, Clone)]
+pub struct WheelMember {
+    /// The headers in the archive.
+    pub zip: ZipMember,
+    /// The bytes as stored in the archive.
+    pub stored: Content,
+    /// The decoded bytes.
+    pub content: Content,
+    /// The SHA-256 of the decoded bytes.
+    pub sha256: [u8; 32],
+    /// The mode that installers give it: 0755 or 0644.
+    pub mode: u32,
+    /// The path in site-packages; `None` for files installed elsewhere.
+    pub installed: Option<TreePath>,
+}
+
+/// The mode that pip gives a file: executable if it is a regular file with any execute bit.
+fn mode(member: &ZipMember) -> u32 {
+    let mode = member.mode.unwrap_or_default();
+    if mode & KIND == REGULAR && mode & 0o111 != 0 { EXECUTABLE } else { PLAIN }
+}
+
+/// The means to read the members of a wheel.
+pub(super) struct Reading<'a> {
+    pub archive: &'a WheelArchive,
+    pub path: &'a Path,
+    pub store: Arc<BlockStore>,
+}
+
+impl Reading<'_> {
+    /// Reads a member; errors name it.
+    pub fn member(&self, member: &ZipMember) -> Result<WheelMember> {
+        self.read(member).map_err(|error| error.file(member_name(self.path, &member.name)))
+    }
+
+    fn read(&self, member: &ZipMember) -> Result<WheelMember> {
+        let WheelArchive { zip, dist_info, .. } = self.archive;
+        let mut reader = zip.reader(member)?;
+        let mut sums = Sums::new(self.archive.hasher(&member.name));
+        let stored = zip.stored(member)?;
+        let content = match member.method {
+            Method::Stored => {
+                sums.of(&mut reader, member.size, |_| Ok(()))?;
+                stored.clone()
+            }
+            Method::Deflated => self.decoded(member, &mut reader, &mut sums)?,
+        };
+        let sha256 = sums.compare(member, self.archive)?;
+        refuse_pe(&content)?;
+        let installed = match place(&member.name, dist_info) {
+            Place::Site(path) => Some(TreePath::new(path)?),
+            Place::DistInfo => Some(TreePath::new(member.name.as_str())?),
+            Place::Other(_) => None,
+        };
+        let (zip, mode) = (member.clone(), mode(member));
+        Ok(WheelMember { zip, stored, content, sha256, mode, installed })
+    }
+
+    /// The bytes of a deflated member: in memory, or in the store if the budget has no room.
+    fn decoded(
+        &self,
+        member: &ZipMember,
+        reader: &mut MemberReader,
+        sums: &mut Sums,
+    ) -> Result<Content> {
+        let name = member_name(self.path, &member.name);
+        let budget = self.store.budget();
+        if let Some(mut held) = Held::take_long(member.size, budget) {
+            sums.of(reader, member.size, |bytes| {
+                held.extend(bytes);
+                Ok(())
+            })?;
+            return Ok(Content::of_held(held.named(name)).within(budget));
+        }
+        let mut writer = self.store.writer()?;
+        sums.of(reader, member.size, |bytes| writer.write(bytes))?;
+        writer.finish()?.content(0..member.size, name)
+    }
+}
+
+/// Refuses a PE file.
+fn refuse_pe(content: &Content) -> Result<()> {
+    let end = content.len().min(WINDOWS_HEAD as u64);
+    if !is_windows(&content.read_vec(0..end, end, "header")?) {
+        return Ok(());
+    }
+    let hint = "take it out of the wheel, or leave the wheel as it is";
+    Err(Error::unsupported("is a PE file, a program or library for Windows").hint(hint))
+}
+
+/// The digests of a member.
+struct Sums {
+    sha256: Sha256,
+    /// The hasher for RECORD, if that uses another hash function.
+    stated: Option<RecordHasher>,
+}
+
+impl Sums {
+    fn new(stated: Option<RecordHasher>) -> Self {
+        let stated = stated.filter(|hasher| !matches!(hasher, RecordHasher::Sha256(_)));
+        Self { sha256: Sha256::new(), stated }
+    }
+
+    /// Digests all `size` bytes of `reader`, and writes them to `sink`.
+    fn of(
+        &mut self,
+        reader: &mut impl Read,
+        size: u64,
+        mut sink: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        // Most members are short. The extra byte shows the end at once.
+        let len = usize::try_from(size).map_or(WINDOW, |size| size.saturating_add(1).min(WINDOW));
+        let mut window = vec![0; len];
+        loop {
+            let len = reader.read(&mut window).map_err(hold::fault)?;
+            let bytes = window.get(..len).unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            self.sha256.update(bytes);
+            if let Some(stated) = &mut self.stated {
+                stated.update(bytes);
+            }
+            sink(bytes)?;
+        }
+    }
+
+    /// Compares the digests and the size of `member` with RECORD, and returns the SHA-256.
+    fn compare(self, member: &ZipMember, wheel: &WheelArchive) -> Result<[u8; 32]> {
+        let sha256: [u8; 32] = self.sha256.finalize().into();
+        let found = self.stated.map_or_else(|| sha256.to_vec(), RecordHasher::finish);
+        match wheel.listing_fault(member, Some(&found)).filter(|fault| !fault.is_of_split()) {
+            // Findings tell of these; the wheels that are made have a RECORD of their own.
+            None | Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok(sha256),
+            Some(fault) => Err(Error::malformed(fault.to_string()).hint(
+                "the wheel was changed after it was built: `unzip` and `wheel pack` make its \
+                 RECORD anew, if the change was meant",
+            )),
+        }
+    }
+}

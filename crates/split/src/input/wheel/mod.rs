@@ -1,0 +1,270 @@
+//! Python wheels: opened by their central directory, compared with their RECORD, and read as one artifact.
+//!
+//! ```text
+//! x-1.0-cp312-cp312-linux_x86_64.whl       a ZIP archive (formats::zip)
+//!     x/…, x.libs/…                        files, by their paths in site-packages
+//!     x-1.0.data/{purelib,platlib}/…       the same
+//!     x-1.0.data/{scripts,headers,data}/…  files that are installed elsewhere
+//!     x-1.0.dist-info/METADATA, WHEEL, RECORD, …
+//! ```
+//!
+//! Each member is decoded once, while its digest is computed. Deflated content is kept in memory, or in a
+//! [`BlockStore`] if the budget has no room; stored content stays in the wheel. The files that are installed
+//! in site-packages are the tree of an artifact with one prefix, without those of `dist-info`.
+//!
+//! The reader refuses what pip would not install, or would install otherwise: a wheel without METADATA, WHEEL
+//! or RECORD, with two `dist-info` folders, or with another name or version than that of its file; digests
+//! and sizes that differ from RECORD, paths that leave the wheel, links, two members that are installed at
+//! one path, wheels for Windows and PE files, and contents of more than fifty times their archive.
+
+mod find;
+mod member;
+mod order;
+mod record;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use rockpack_archive::wheel::{
+    Condition, Metadata, Place, Requirement, Version, WheelArchive, WheelFile, WheelName,
+    normalized, place,
+};
+use rockpack_archive::zip::{ZipMember, ZipReader};
+use rockpack_core::content::{BlockStore, Content, Inputs};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::Use;
+use rockpack_core::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
+
+use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix, refuse_deep};
+use member::Reading;
+use record::RecordCheck;
+use rockpack_report::{Findings, Progress, Stage};
+
+pub use find::{find, refuse_among};
+pub use member::WheelMember;
+pub use order::{always_required, sort_required_first};
+
+/// Most bytes of content for each byte of the archive, as on PyPI.
+const RATIO_MAX: u64 = 50;
+
+/// Bytes of content that are allowed for every archive.
+const ALWAYS: u64 = 64 << 20;
+
+/// The GPU family in the name of a wheel's artifact.
+const GENERIC: &str = "generic";
+
+/// A wheel that was read.
+#[derive(Debug)]
+pub struct Wheel {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// The bytes of the file.
+    pub size: u64,
+    /// The file name.
+    pub name: WheelName,
+    /// METADATA.
+    pub metadata: Metadata,
+    /// WHEEL.
+    pub wheel_file: WheelFile,
+    /// The name of the `dist-info` folder.
+    pub dist_info: String,
+    /// The files by their names in the archive.
+    pub members: BTreeMap<String, WheelMember>,
+    /// The one artifact, with the files that are installed in site-packages.
+    pub scan: Scan,
+}
+
+impl Wheel {
+    /// Returns the artifact.
+    pub fn artifact(&self) -> Result<&Artifact> {
+        let mut artifacts = self.scan.shards.iter().flat_map(|shard| &shard.artifacts);
+        artifacts.next().ok_or_else(|| Error::bug("a wheel has no artifact"))
+    }
+
+    /// The other distributions that it requires in exactly its own version, as device wheels do.
+    pub fn pinned(&self) -> Vec<String> {
+        let own = normalized(self.metadata.name());
+        let version: Option<Version> = self.metadata.version().parse().ok();
+        let pins = self.metadata.all("Requires-Dist").filter_map(|text| {
+            let needed = Requirement::parse(text).ok()?;
+            let is_pin =
+                needed.condition == Condition::Always && needed.exact()? == version.as_ref()?;
+            // A device wheel may require an extra of another wheel, too.
+            let is_plain = needed.extras.is_empty() && needed.project != own;
+            (is_pin && is_plain).then_some(needed.project)
+        });
+        pins.collect()
+    }
+
+    /// The scheme by which a member is installed, e.g. `platlib` or `scripts`, if its path names one.
+    pub fn scheme<'a>(&self, member: &'a str) -> Option<&'a str> {
+        let stem = self.dist_info.strip_suffix(".dist-info")?;
+        let below = member.strip_prefix(stem)?.strip_prefix(".data/")?;
+        below.split('/').next()
+    }
+
+    /// Tells whether a member, by its name in the archive, is in the `dist-info` folder.
+    pub fn is_dist_info(&self, name: &str) -> bool {
+        name.strip_prefix(&self.dist_info).is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+/// Reads the wheel at `path`.
+pub fn read(path: &Path, options: &ScanOptions, progress: &dyn Progress) -> Result<Wheel> {
+    let mut inputs = Inputs::within(&options.budget);
+    let content = inputs.content(path)?;
+    let wheel = read_content(path, content, options, progress);
+    let mut wheel = inputs.explain(wheel).map_err(|error| named(error, path))?;
+    wheel.scan.inputs = inputs;
+    Ok(wheel)
+}
+
+/// Adds the wheel's path to an error without a file.
+fn named(error: Error, path: &Path) -> Error {
+    if error.place().file.is_some() { error } else { error.file(path) }
+}
+
+/// The name of a member in messages about the wheel at `path`.
+fn member_name(path: &Path, member: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("({member})"));
+    name.into()
+}
+
+fn read_content(
+    path: &Path,
+    content: Content,
+    options: &ScanOptions,
+    progress: &dyn Progress,
+) -> Result<Wheel> {
+    let file_name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .ok_or_else(|| Error::malformed("has no name in UTF-8"))?;
+    let name: WheelName = file_name.parse()?;
+    refuse_windows(&name)?;
+    let size = content.len();
+    let archive = WheelArchive::open(content)?;
+    refuse_bomb(&archive.zip, size)?;
+    archive.check_headers(&name)?;
+    archive.check_places()?;
+    let mut findings = Findings::default();
+    record::note_tags(&archive.wheel_file, &name, &mut findings);
+    let mut check = RecordCheck::new(&archive);
+    let kept = sort(&archive, &mut check, path)?;
+    progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
+    progress.begin(Stage::Split);
+    let reading = Reading {
+        archive: &archive,
+        path,
+        store: BlockStore::create(&options.spool_dir, &options.budget)?,
+    };
+    // The other half is for decoding compressed content inside members.
+    let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
+    let read: Vec<Result<WheelMember>> = kept
+        .par_iter()
+        .map(|member| {
+            let read = reading.member(member);
+            progress.advance(Stage::Split, member.size);
+            read
+        })
+        .collect();
+    drop(rest);
+    progress.end(Stage::Split);
+    let mut faults = Faults::default();
+    let members: BTreeMap<String, WheelMember> = read
+        .into_iter()
+        .filter_map(|member| faults.keep(member))
+        .map(|member| (member.zip.name.clone(), member))
+        .collect();
+    let tree = faults.keep(tree(&members, &archive.dist_info, path));
+    faults.finish()?;
+    check.finish(&name, &mut findings);
+    let artifact = artifact(path, &name, tree.unwrap_or_default())?;
+    let shard = Shard { name: artifact.shard.clone(), artifacts: vec![artifact] };
+    let scan = Scan { shards: vec![shard], inputs: Inputs::within(&options.budget), findings };
+    let path = path.to_path_buf();
+    let WheelArchive { metadata, wheel_file, dist_info, .. } = archive;
+    Ok(Wheel { path, size, name, metadata, wheel_file, dist_info, members, scan })
+}
+
+fn refuse_windows(name: &WheelName) -> Result<()> {
+    let windows = name.platforms.iter().find(|platform| platform.starts_with("win"));
+    windows.map_or(Ok(()), |platform| {
+        let error = Error::unsupported(format!("is a wheel for Windows ({platform})"));
+        Err(error.hint("wheels for Linux are split; leave those for Windows as they are"))
+    })
+}
+
+fn refuse_bomb(zip: &ZipReader, size: u64) -> Result<()> {
+    let bytes = zip.members().iter().fold(0_u64, |sum, member| sum.saturating_add(member.size));
+    if bytes <= ALWAYS.max(size.saturating_mul(RATIO_MAX)) {
+        return Ok(());
+    }
+    let message = format!("its members have {bytes} bytes, more than {RATIO_MAX} times its {size}");
+    Err(Error::new(Kind::Limit, message)
+        .hint("PyPI refuses such wheels, too: look at what made it"))
+}
+
+/// The members that are files of the wheel. Notes the others, and refuses unusable ones.
+fn sort<'a>(
+    archive: &'a WheelArchive,
+    check: &mut RecordCheck<'_>,
+    path: &Path,
+) -> Result<Vec<&'a ZipMember>> {
+    let mut faults = Faults::default();
+    let mut kept = Vec::new();
+    for member in archive.zip.members() {
+        let usable = archive
+            .check_member(member)
+            .and_then(|()| refuse_deep(&TreePath::new(member.path())?))
+            .map_err(|error| error.file(member_name(path, &member.name)));
+        if faults.keep(usable).is_some() && check.keeps(member) {
+            kept.push(member);
+        }
+    }
+    faults.finish()?;
+    Ok(kept)
+}
+
+/// The files that are installed in site-packages.
+fn tree(
+    members: &BTreeMap<String, WheelMember>,
+    dist_info: &str,
+    path: &Path,
+) -> Result<Tree<Content>> {
+    let mut tree = Tree::new();
+    let mut faults = Faults::default();
+    for (name, member) in members {
+        let Some(installed) = &member.installed else { continue };
+        if place(name, dist_info) == Place::DistInfo {
+            continue;
+        }
+        if place(installed.as_str(), dist_info) == Place::DistInfo {
+            let message = format!("is installed at {installed}, in the folder of the metadata");
+            faults.add(Error::new(Kind::Conflict, message).file(member_name(path, name)));
+            continue;
+        }
+        let node = Node::File { data: member.content.clone(), mode: member.mode };
+        faults.keep(tree.insert(installed.clone(), node));
+    }
+    faults.finish()?;
+    Ok(tree)
+}
+
+fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Result<Artifact> {
+    let prefix = StagePrefix { path: String::new(), module: None, tree };
+    Ok(Artifact {
+        shard: name.to_string(),
+        name: ArtifactName {
+            name: normalized(&name.distribution),
+            kind: ComponentKind::Lib,
+            gpu_family: GENERIC.to_owned(),
+        },
+        root: path.to_path_buf(),
+        sha256: None,
+        prefixes: vec![prefix],
+        findings: Findings::default(),
+    })
+}

@@ -1,0 +1,108 @@
+//! The split stage: an artifact becomes host files, code objects per wrapper, and databases.
+//!
+//! Every file of the artifact ends up in the host files or in the databases, and every code object in a
+//! wrapper's list, in a database file or in a finding. The stage only reads content.
+//!
+//! Artifacts may be split already: transformed binaries are then joined with the kernel archives of their
+//! shard (`attach.rs`), and later stages treat them like fat ones.
+
+pub mod aks2;
+mod alone;
+mod archives;
+mod attach;
+mod code_objects;
+mod data_file;
+mod databases;
+mod development;
+mod fat_binary;
+mod flatten;
+pub mod host_binary;
+pub mod input;
+mod loose;
+mod machines;
+mod notes;
+mod old_needs;
+mod partners;
+mod parts;
+mod shipped;
+mod static_archive;
+#[cfg(test)]
+mod tests;
+
+use rayon::prelude::*;
+use rockpack_core::error::{Faults, Result};
+
+use crate::input::artifact::{Artifact, Scan};
+use attach::attach;
+use rockpack_report::{Findings, Progress, Stage};
+
+pub use alone::{kept_code, split};
+pub use loose::{LooseCode, loose_code};
+pub use old_needs::{is_old, needed};
+pub use parts::{
+    CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
+    ManifestFile, SharedFile, SplitArtifact, SplitPolicy, WrapperCode,
+};
+pub use shipped::split_alone;
+
+/// Splits all artifacts of a scan on the threads of the current rayon pool; faults of several are reported
+/// together.
+pub fn split_all(
+    scan: &Scan,
+    options: &SplitPolicy<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let artifacts: Vec<_> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
+    scan.inputs.explain(split_artifacts(&artifacts, options, progress))
+}
+
+/// Splits these artifacts in parallel, and joins those that were split already. Faults of several are reported
+/// together.
+pub fn split_artifacts(
+    artifacts: &[&Artifact],
+    options: &SplitPolicy<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    progress.expect(Stage::Split, artifacts.iter().map(|artifact| artifact.bytes()).sum());
+    progress.begin(Stage::Split);
+    let taken = take_apart(artifacts, options, progress);
+    let split = taken.and_then(|taken| join(taken, artifacts, options));
+    progress.end(Stage::Split);
+    split
+}
+
+/// Splits each of these artifacts in parallel, without joining those that were split already; the caller begins and
+/// ends the stage.
+pub fn take_apart(
+    artifacts: &[&Artifact],
+    options: &SplitPolicy<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<SplitArtifact>> {
+    let results: Vec<_> = artifacts
+        .par_iter()
+        .map(|artifact| {
+            let split = split(artifact, options);
+            progress.advance(Stage::Split, artifact.bytes());
+            split
+        })
+        .collect();
+    let mut faults = Faults::default();
+    let taken: Vec<_> = results.into_iter().filter_map(|result| faults.keep(result)).collect();
+    let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
+    noticed.explain(faults.finish().map(|()| taken))
+}
+
+/// Joins already split binaries with their kernel archives, across all of `artifacts`.
+pub fn join(
+    taken: Vec<SplitArtifact>,
+    artifacts: &[&Artifact],
+    options: &SplitPolicy<'_>,
+) -> Result<Vec<SplitArtifact>> {
+    let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
+    let attached = attach(taken, options.rules, &mut |component| {
+        partners::look_again(artifacts, component, options)
+    });
+    let mut attached = noticed.explain(attached)?;
+    attached.iter_mut().for_each(fat_binary::note_without_code);
+    Ok(attached)
+}

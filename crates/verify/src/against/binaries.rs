@@ -1,0 +1,212 @@
+//! Packages against single host binaries with device code, as compilers made them.
+//!
+//! Archives name a binary by its path below the install prefix, and a file that is named by itself has
+//! none: it is the one of its file name that has the most of its code. Of archs that the file has no
+//! code for, other builds may have some, so nothing is said of these.
+//!
+//! Host packages have the binary without its device code. Where its machine code is that of the file,
+//! it has to have the form of the file. Other machine code is that of another build, which a
+//! set with kernels may have been made of; in packages without kernels it is a failed check.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_core::run::Budget;
+use rockpack_core::tree::TreePath;
+
+use super::inputs::{self, ExaminedInput};
+use super::split_inputs::{BinaryBuild, InputFile};
+use super::{host_form, lost_code};
+use crate::checks::excuses::Excuses;
+use crate::checks::set_archives::kernel_name;
+use crate::checks::transformed::{TransformedBinary, transformed};
+use crate::checks::twice;
+use crate::own::archive::ArchiveRow;
+use crate::own::digest::Sha;
+use crate::own::facts::Class;
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, Problem, Problems};
+
+/// A host binary with device code.
+pub(crate) struct GivenBinary {
+    /// The path that it was named by.
+    path: PathBuf,
+    build: BinaryBuild,
+}
+
+/// A row of an archive.
+struct Row<'a> {
+    archive: PackagePath,
+    key: &'a str,
+    target: &'a str,
+    sha256: &'a Sha,
+}
+
+/// The rows of each binary, by install-relative path.
+type RowsByBinary<'a> = BTreeMap<&'a str, Vec<Row<'a>>>;
+
+impl GivenBinary {
+    /// Reads the binary at `path`; refuses a file that is no binary with device code.
+    pub(crate) fn open(path: &Path, budget: &Budget) -> Result<Self> {
+        let content = Content::open(path, budget).map_err(Error::of_named)?;
+        let place = TreePath::new(file_name(path)).file(path)?;
+        let file = InputFile { shard: path.display().to_string(), content, mode: 0 };
+        match inputs::examine(&place, &file).file(path)? {
+            ExaminedInput::Fat(build) => Ok(Self { path: path.to_owned(), build }),
+            _ => {
+                let message = "is neither an artifact nor a host binary with device code";
+                let hint = "--against takes folders of artifacts, and binaries as they were \
+                            before their device code was taken out";
+                Err(Error::new(Kind::Usage, message).file(path).hint(hint))
+            }
+        }
+    }
+
+    /// How many code objects it has.
+    pub(crate) fn count(&self) -> usize {
+        self.build.device.entries().count()
+    }
+
+    /// Adds what of the binary is not in the archives of `packages`, of one format, and what these have
+    /// under its name that it does not have.
+    pub(crate) fn check(
+        &self,
+        packages: &[&Installed],
+        excuses: &Excuses,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let installed = self.installed(packages);
+        let (binary, rows) = match self.own_rows(packages) {
+            Some((binary, rows)) => (binary.to_owned(), rows),
+            None => {
+                let first = installed.first().ok_or_else(|| self.refusal())?;
+                (first.marker.kernel_name.clone(), Vec::new())
+            }
+        };
+        self.check_host(&installed, rows.is_empty(), excuses, problems)?;
+        // Archives have the numbers of the build that is installed; of others, wrappers may have other ones.
+        let is_own = installed.iter().any(|it| self.build.is_of(&it.host.elf));
+        let keyed = |key: &str| if is_own { key.to_owned() } else { String::new() };
+        let has: BTreeSet<(String, &str, &Sha)> =
+            rows.iter().map(|row| (keyed(row.key), row.target, row.sha256)).collect();
+        let packed: BTreeSet<BaseArch> =
+            rows.iter().filter_map(|row| base_of(row.target)).collect();
+        let device = &self.build.device;
+        let mut archs: BTreeSet<BaseArch> = BTreeSet::new();
+        let mut known: BTreeSet<&Sha> = BTreeSet::new();
+        for (wrapper, entries) in device.by_wrapper.iter().enumerate() {
+            for entry in entries.iter() {
+                let arch = base_of(&entry.target);
+                // Findings leave out all code of the binary for an arch.
+                let is_packed = arch.as_ref().is_some_and(|arch| packed.contains(arch));
+                archs.extend(arch);
+                known.insert(&entry.sha256);
+                let key = keyed(&format!("{binary}#{wrapper}"));
+                let is_there = has.contains(&(key, entry.target.as_str(), &entry.sha256));
+                if !is_there && (is_packed || !excuses.absence(&entry.sha256)) {
+                    let loss = CodeLoss::OfWrapper { shard: self.shard(), wrapper };
+                    problems.add(lost_code(&binary, entry, loss));
+                }
+            }
+        }
+        let foreign = rows.into_iter().filter(|row| {
+            let of_arch = base_of(row.target).is_some_and(|arch| archs.contains(&arch));
+            of_arch && !known.contains(row.sha256)
+        });
+        for row in foreign {
+            problems.add(Problem::CodeObjectForeign {
+                file: row.archive,
+                position: CodePosition::row(row.key, row.target),
+                sha256: (*row.sha256).into(),
+                unknown_to: ARTIFACTS,
+            });
+        }
+        Ok(())
+    }
+
+    /// The binary of the archives that this one is, and its rows.
+    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, Vec<Row<'a>>)> {
+        let name = file_name(&self.path);
+        let known: BTreeSet<&Sha> = self.build.device.entries().map(|it| &it.sha256).collect();
+        let named = rows(packages).into_iter().filter(|(binary, _)| is_called(binary, &name));
+        named.max_by_key(|(_, rows)| rows.iter().filter(|row| known.contains(row.sha256)).count())
+    }
+
+    fn refusal(&self) -> Error {
+        let message = "no kernel archive of these packages has code of a binary of this name, and no \
+                       host package has the binary";
+        let hint = "name the packages with it or its kernels, or another binary";
+        Error::new(Kind::Usage, message).file(&self.path).hint(hint)
+    }
+
+    /// The binaries of its file name in host packages, without their device code.
+    fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
+        let (name, mut found) = (file_name(&self.path), transformed(&twice::newest(packages)));
+        found.retain(|binary| is_called(binary.path, &name));
+        found
+    }
+
+    fn shard(&self) -> String {
+        self.build.file.shard.clone()
+    }
+
+    /// Holds host binaries against the file; with `is_alone` also those with other machine code.
+    fn check_host(
+        &self,
+        installed: &[TransformedBinary<'_>],
+        is_alone: bool,
+        excuses: &Excuses,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let build = &self.build;
+        for binary in installed.iter().filter(|binary| build.is_of(&binary.host.elf)) {
+            let node = binary.package.paths.get(binary.path);
+            let Some(facts) = node.and_then(InstalledNode::facts) else { continue };
+            let path = TreePath::new(&*binary.marker.kernel_name)?;
+            let parts = host_form::other_parts(build, facts, &path, excuses)?;
+            if !parts.is_empty() {
+                let loss = FileLoss::OtherBytes { shard: self.shard(), parts };
+                problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
+            }
+        }
+        if is_alone && !installed.iter().any(|binary| build.is_of(&binary.host.elf)) {
+            for binary in installed {
+                let loss = FileLoss::OtherBinary;
+                problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Whether the file at `path` has the name.
+fn is_called(path: &str, name: &str) -> bool {
+    path.rsplit('/').next() == Some(name)
+}
+
+fn base_of(target: &str) -> Option<BaseArch> {
+    target.parse::<Target>().ok().map(|target| target.base().clone())
+}
+
+/// The rows of all archives.
+fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
+    let mut rows = RowsByBinary::new();
+    for package in packages {
+        for (path, facts) in package.files() {
+            let Class::Archive(archive) = &facts.class else { continue };
+            for ArchiveRow { key, target, facts: found } in archive.entries() {
+                let (archive, sha256) = (package.at(path), &found.sha256);
+                let row = Row { archive, key, target, sha256 };
+                rows.entry(kernel_name(key)).or_default().push(row);
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,256 @@
+//! The match between the wrappers of a build and those of the installed binary.
+//!
+//! The installed binary is one shard's build with that build's numbers. All code objects of a
+//! wrapper must have one number. In the build that is installed, it is the wrapper's own;
+//! in others, that of a wrapper of the installed build that has kernels in common with it. No row has other code
+//! under a number.
+//!
+//! Many wrappers may share a bundle, and many bundles a code object: the numbers of each are looked up once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rockpack_core::tree::TreePath;
+
+use super::split_inputs::BinaryBuild;
+use crate::own::archive::CodeObjectFacts;
+use crate::own::digest::Sha;
+use crate::own::originals::DeviceEntry;
+use crate::problem::{Problem, Problems};
+
+/// Checks all builds of the binary at `path`, whose code objects stand under `keys`. `installed` is the machine
+/// code of the host binary that is installed.
+pub(super) fn check_builds(
+    path: &TreePath,
+    keys: &WrapperKeys<'_>,
+    installed: Option<Sha>,
+    builds: &[BinaryBuild],
+    problems: &mut Problems,
+) {
+    let mut numbered = Vec::new();
+    for build in builds {
+        let numbers = keys.common(&build.device.by_wrapper);
+        for (index, found) in numbers.iter().enumerate() {
+            if found.as_ref().is_some_and(|found| found.is_empty()) {
+                let reason = "its code objects are under the keys of several wrappers".to_owned();
+                problems.add(misplaced(path, build, index, reason));
+            }
+        }
+        numbered.push((build, numbers));
+    }
+    check_rows(path, keys, &numbered, problems);
+    let own = numbered.iter().find(|(build, numbers)| {
+        installed.is_none_or(|code| build.code == code) && is_own(numbers)
+    });
+    let Some((primary, _)) = own else {
+        let place = path.to_string();
+        let reason = "the archives have other code for its wrappers than any build".to_owned();
+        problems.add(Problem::CodeObjectMisplaced { place, reason });
+        return;
+    };
+    for (build, numbers) in &numbered {
+        for index in strangers(build, numbers, primary) {
+            let shard = &primary.file.shard;
+            let reason =
+                format!("its code objects are under a wrapper of {shard} that has other kernels");
+            problems.add(misplaced(path, build, index, reason));
+        }
+    }
+}
+
+/// Adds the rows that have code under a number under which no build has it.
+fn check_rows(
+    path: &TreePath,
+    keys: &WrapperKeys<'_>,
+    numbered: &[(&BinaryBuild, Vec<Option<Numbers>>)],
+    problems: &mut Problems,
+) {
+    let (mut seen, mut known) = (BTreeSet::new(), BTreeMap::<Sha, BTreeSet<usize>>::new());
+    for (build, numbers) in numbered {
+        for (entries, own) in build.device.by_wrapper.iter().zip(numbers) {
+            let Some(own) = own else { continue };
+            for entry in entries.iter().filter(|it| seen.insert((Arc::as_ptr(own), it.sha256))) {
+                known.entry(entry.sha256).or_default().extend(own.iter());
+            }
+        }
+    }
+    for ((target, sha256), numbers) in &keys.0 {
+        if known.get(*sha256).is_none_or(|known| !numbers.is_subset(known)) {
+            let place = path.to_string();
+            let reason = format!("a row for {target} has code that no build has for its wrapper");
+            problems.add(Problem::CodeObjectMisplaced { place, reason });
+        }
+    }
+}
+
+fn misplaced(path: &TreePath, build: &BinaryBuild, wrapper: usize, reason: String) -> Problem {
+    let place = format!("{path} of {}, wrapper {wrapper}", build.file.shard);
+    Problem::CodeObjectMisplaced { place, reason }
+}
+
+/// Whether every wrapper may stand under its own index.
+fn is_own(numbers: &[Option<Numbers>]) -> bool {
+    let mut numbers = numbers.iter().enumerate();
+    numbers.all(|(index, found)| found.as_ref().is_none_or(|found| found.contains(&index)))
+}
+
+/// The wrappers of `build` that stand under no wrapper of `primary` with the same kernels.
+fn strangers(
+    build: &BinaryBuild,
+    numbers: &[Option<Numbers>],
+    primary: &BinaryBuild,
+) -> Vec<usize> {
+    let all = by_bundle(&primary.device.by_wrapper, |_, entries| Arc::new(kernels(entries)));
+    let strange = by_bundle(&build.device.by_wrapper, |index, entries| {
+        let found = numbers.get(index).and_then(Option::as_ref);
+        found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
+    });
+    let numbered = strange.into_iter().enumerate();
+    numbered.filter_map(|(index, strange)| strange.then_some(index)).collect()
+}
+
+/// Tells whether every named wrapper has kernels, and none of `own`. `all` has the kernels of each wrapper; an empty
+/// `own` agrees with any.
+fn is_stranger(own: &BTreeSet<u64>, named: &Numbers, all: &[Arc<BTreeSet<u64>>]) -> bool {
+    // Wrappers of one bundle have one set of kernels.
+    let mut asked = BTreeSet::new();
+    let agrees = named.iter().filter_map(|number| all.get(*number)).any(|theirs| {
+        let disagrees = !own.is_empty() && !theirs.is_empty() && own.is_disjoint(theirs);
+        asked.insert(Arc::as_ptr(theirs)) && !disagrees
+    });
+    !named.is_empty() && !agrees
+}
+
+fn kernels(entries: &[DeviceEntry]) -> BTreeSet<u64> {
+    entries.iter().flat_map(|entry| entry.kernels.iter().copied()).collect()
+}
+
+/// Key → target → code object, over all archives.
+pub(super) type InstalledRows<'a> = BTreeMap<&'a str, BTreeMap<&'a str, &'a CodeObjectFacts>>;
+
+/// Numbers of wrappers.
+type Numbers = Arc<BTreeSet<usize>>;
+
+/// The numbers of a binary's wrappers, by the target and digest of what stands under them.
+pub(super) struct WrapperKeys<'a>(BTreeMap<(&'a str, &'a Sha), Numbers>);
+
+impl<'a> WrapperKeys<'a> {
+    /// The numbers of the binary at `path`.
+    pub(super) fn of(path: &TreePath, rows: &InstalledRows<'a>) -> Self {
+        let prefix = format!("{path}#");
+        let own = rows.range(prefix.as_str()..).take_while(|(key, _)| key.starts_with(&prefix));
+        let mut keys: BTreeMap<_, BTreeSet<usize>> = BTreeMap::new();
+        for (key, targets) in own {
+            let Ok(number) = key[prefix.len()..].parse() else { continue };
+            for (target, found) in targets {
+                keys.entry((*target, &found.sha256)).or_default().insert(number);
+            }
+        }
+        // Code objects of the same wrappers share one set.
+        let mut sets: BTreeMap<BTreeSet<usize>, Numbers> = BTreeMap::new();
+        let keys = keys.into_iter().map(|(entry, numbers)| {
+            let shared = sets.entry(numbers).or_insert_with_key(|all| Arc::new(all.clone()));
+            (entry, shared.clone())
+        });
+        Self(keys.collect())
+    }
+
+    /// The numbers of `entry`; `None` if it is not packed.
+    pub(super) fn get<'k>(&'k self, entry: &'k DeviceEntry) -> Option<&'k Numbers> {
+        self.0.get(&(entry.target.as_str(), &entry.sha256))
+    }
+
+    /// Whether a finding may say that code of `build` for `target` is dropped: the binary has none for this arch, or
+    /// as many wrappers have some, and all that one of the builds has is there.
+    pub(super) fn may_lack(&self, target: &str, build: &BinaryBuild, all: &[BinaryBuild]) -> bool {
+        let arch = target.split(':').next();
+        let has_arch = |target: &str| target.split(':').next() == arch;
+        let own = self.0.iter().filter(|((target, _), _)| has_arch(target));
+        let there: BTreeSet<&usize> = own.flat_map(|(_, numbers)| numbers.iter()).collect();
+        let wrappers = build.device.by_wrapper.iter();
+        let wanted = wrappers.filter(|it| it.iter().any(|entry| has_arch(&entry.target))).count();
+        let is_whole = |build: &BinaryBuild| {
+            let own = build.device.entries().filter(|entry| has_arch(&entry.target));
+            own.map(|entry| self.get(entry).is_some()).min() == Some(true)
+        };
+        there.is_empty() || there.len() >= wanted && all.iter().any(is_whole)
+    }
+
+    /// For each wrapper, those under which all of its code objects stand that are packed; `None` if
+    /// none is.
+    fn common(&self, wrappers: &[Arc<Vec<DeviceEntry>>]) -> Vec<Option<Numbers>> {
+        by_bundle(wrappers, |_, entries| {
+            let packed = entries.iter().filter_map(|entry| self.get(entry)).cloned();
+            packed.reduce(|one, other| match Arc::ptr_eq(&one, &other) {
+                true => one,
+                false => Arc::new(one.intersection(&other).copied().collect()),
+            })
+        })
+    }
+}
+
+/// Calls `of` once for each bundle, with the index of its first wrapper, and returns the results by
+/// wrapper.
+fn by_bundle<T: Clone>(
+    wrappers: &[Arc<Vec<DeviceEntry>>],
+    mut of: impl FnMut(usize, &[DeviceEntry]) -> T,
+) -> Vec<T> {
+    let mut known = BTreeMap::new();
+    let wrappers = wrappers.iter().enumerate();
+    let said = wrappers.map(|(index, bundle)| {
+        known.entry(Arc::as_ptr(bundle)).or_insert_with(|| of(index, bundle)).clone()
+    });
+    said.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::own::archive::Nature;
+
+    fn entry(byte: u8) -> DeviceEntry {
+        DeviceEntry {
+            id: String::new(),
+            target: "gfx90a".to_owned(),
+            size: 1,
+            sha256: [byte; 32],
+            kernels: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn code_objects_stand_under_the_numbers_of_their_own_binary() {
+        let facts =
+            [0, 1].map(|byte| CodeObjectFacts { sha256: [byte; 32], nature: Nature::Neutral });
+        let mut rows = InstalledRows::new();
+        for (key, facts) in [
+            ("lib/a#0", &facts[0]),
+            ("lib/a#2", &facts[0]),
+            ("lib/a#x", &facts[1]),
+            ("lib/a.b#1", &facts[0]),
+            ("lib/b#3", &facts[1]),
+        ] {
+            rows.entry(key).or_default().insert("gfx90a", facts);
+        }
+        let keys = WrapperKeys::of(&TreePath::new("lib/a").unwrap(), &rows);
+        assert_eq!(**keys.get(&entry(0)).unwrap(), BTreeSet::from([0, 2]));
+        assert_eq!(keys.get(&entry(1)), None);
+        assert_eq!(keys.get(&DeviceEntry { target: "gfx1100".to_owned(), ..entry(0) }), None);
+        let common =
+            keys.common(&[vec![entry(1)], vec![entry(1), entry(0), entry(0)]].map(Arc::new));
+        let [None, Some(common)] = common.as_slice() else { panic!("{common:?}") };
+        assert!(Arc::ptr_eq(common, keys.get(&entry(0)).unwrap()));
+    }
+
+    /// A file full of wrappers may have one bundle for all of them.
+    #[test]
+    fn a_bundle_is_asked_once_for_all_its_wrappers() {
+        let (one, other) = (Arc::new(vec![entry(0)]), Arc::new(vec![entry(0), entry(1)]));
+        let mut asked = Vec::new();
+        let said = by_bundle(&[one.clone(), other.clone(), other, one], |index, entries| {
+            asked.push(index);
+            entries.len()
+        });
+        assert_eq!((said, asked), (vec![1, 2, 2, 1], vec![0, 1]));
+    }
+}

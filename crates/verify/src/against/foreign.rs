@@ -1,0 +1,265 @@
+//! Files of packages that no artifact has and no rule makes, and modes of files.
+//!
+//! Rules make kernel archives and their manifests, documents, and the loader's file. These are
+//! recognised by their place, and those that run or configure something also by their content.
+//!
+//! Debug files lie below `/usr/lib/debug/.build-id` (`.rpm`) or `/usr/lib/debug/<package>/.build-id`
+//! (`.deb`) instead of below the prefix. A link by build-id in the artifact may be the path of the
+//! installed file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::tree::TreePath;
+
+use super::SetComparison;
+use super::inputs::{ArtifactInputs, Plain};
+use super::plain::same;
+use crate::own::digest::{self, Sha};
+use crate::own::facts::{Claimed, Class};
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{FileLoss, Problem, Problems};
+use rockpack_package::Format;
+
+/// The mode of folders, and of files that somebody may run.
+const EXECUTABLE: u32 = 0o755;
+/// The mode of other files.
+const READABLE: u32 = 0o644;
+
+/// The folder in which debuggers look for debug files.
+const DEBUG_FOLDER: &str = "/usr/lib/debug/";
+
+/// The folder in which builds put split debug files, relative to the prefix, and its name in the folder
+/// of debuggers.
+const BUILD_ID_FOLDER: &str = ".build-id/";
+
+/// The known files, independent of their place.
+struct KnownFiles<'a> {
+    /// The digests of all files of the artifacts.
+    digests: BTreeSet<Sha>,
+    /// The paths of archives that components ship themselves.
+    shipped: BTreeSet<&'a str>,
+}
+
+impl SetComparison<'_> {
+    /// Adds every file, link and empty folder of unknown origin. The prefix has to be known.
+    pub(crate) fn check_uninvited(&self, problems: &mut Problems) {
+        let known = self.known_files();
+        for package in self.packages {
+            for (path, node) in &package.paths {
+                if !self.is_invited(package, path, node, &known) {
+                    let (file, kind) = (package.at(path), node.kind().to_owned());
+                    problems.add(Problem::FileForeign { file, kind });
+                } else if let Some(loss) = self.other_mode(path, node) {
+                    problems.add(Problem::FileLost { path: path.clone(), loss });
+                }
+            }
+        }
+    }
+
+    /// How the mode of a file or folder is another one than that of the artifacts, or of what rules make. Packages have
+    /// two modes, and libraries that of their format. Wheels have the modes of the wheel that they are made from.
+    fn other_mode(&self, path: &str, node: &InstalledNode) -> Option<FileLoss> {
+        let (mode, modes) = match node {
+            InstalledNode::Directory { mode } => (*mode, vec![EXECUTABLE]),
+            InstalledNode::File { mode, .. } => (*mode, self.modes_at(path, node)),
+            _ => return None,
+        };
+        let wanted = *modes.first().filter(|_| !modes.contains(&mode))?;
+        Some(FileLoss::OtherMode { mode, wanted })
+    }
+
+    /// The modes that a file of a package may have.
+    fn modes_at(&self, path: &str, node: &InstalledNode) -> Vec<u32> {
+        let inside = path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/'));
+        let inside = inside.and_then(|path| TreePath::new(path).ok());
+        let modes = inside.iter().flat_map(|path| self.inputs.modes(path));
+        let normal = |mode: u32| if mode & 0o111 == 0 { READABLE } else { EXECUTABLE };
+        let mut modes: Vec<u32> = modes.map(normal).collect();
+        let is_moved = || inside.as_ref().is_some_and(|path| self.is_moved_here(path, node));
+        if modes.is_empty() {
+            modes.push(READABLE);
+            modes.extend((is_debug_place(path) || is_moved()).then_some(EXECUTABLE));
+        } else if is_library(path) {
+            let formats = self.packages.iter().filter_map(|package| package.format);
+            modes.extend(formats.take(1).map(|format| match format {
+                Format::Deb => READABLE,
+                Format::Rpm => EXECUTABLE,
+            }));
+        }
+        modes
+    }
+
+    /// Whether what the artifacts have at `path` is among the installed debug files.
+    pub(crate) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
+        let mut all = self.packages.iter().flat_map(|package| debug_files(package));
+        match plain {
+            Plain::File { .. } => all.any(|file| same(plain, file.node)),
+            Plain::Link { .. } => path
+                .as_str()
+                .strip_prefix(BUILD_ID_FOLDER)
+                .is_some_and(|name| all.any(|file| file.by_id == name)),
+            Plain::Directory => false,
+        }
+    }
+
+    fn known_files(&self) -> KnownFiles<'_> {
+        let plain = self.inputs.plain.values().flatten();
+        let digests = plain.filter_map(|plain| match plain {
+            Plain::File { sha256, .. } => Some(*sha256),
+            _ => None,
+        });
+        KnownFiles { digests: digests.collect(), shipped: self.shipped() }
+    }
+
+    fn is_invited(
+        &self,
+        package: &Installed,
+        path: &str,
+        node: &InstalledNode,
+        known: &KnownFiles<'_>,
+    ) -> bool {
+        let is_folder = matches!(node, InstalledNode::Directory { .. });
+        if is_folder && (has_below(package, path) || is_above(path, self.prefix)) {
+            return true;
+        }
+        match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
+            Some(inside) => self.is_made_inside(inside, node, known.shipped.contains(path)),
+            None => self.is_made_outside(package, path, node, &known.digests),
+        }
+    }
+
+    /// Whether the artifacts have something at this install-relative path, or a rule makes it; none makes
+    /// archives that a component ships.
+    fn is_made_inside(&self, path: &str, node: &InstalledNode, is_shipped: bool) -> bool {
+        let Ok(path) = TreePath::new(path) else { return false };
+        let is_made = node.facts().is_some_and(|facts| {
+            let class = &facts.class;
+            // What cannot be read as one is named for that.
+            matches!(class, Class::Manifest(_) | Class::Broken(Claimed::Manifest, _))
+                || class.claims_to_be_archive() && !is_shipped
+        });
+        self.inputs.has(&path) || is_made || self.is_moved_here(&path, node)
+    }
+
+    /// Whether it is a file of a folder above, as a finding says of that folder.
+    fn is_moved_here(&self, path: &TreePath, node: &InstalledNode) -> bool {
+        let mut above = std::iter::successors(path.parent(), TreePath::parent);
+        above.any(|folder| {
+            let Ok(from) = folder.join(path.name()) else { return false };
+            let mut variants = self.inputs.plain.get(&from).into_iter().flatten();
+            self.excuses.moved.contains(&folder)
+                && (variants.any(|plain| same(plain, node))
+                    || self.is_merged(&from, node).unwrap_or(false))
+        })
+    }
+
+    fn is_made_outside(
+        &self,
+        package: &Installed,
+        path: &str,
+        node: &InstalledNode,
+        known: &BTreeSet<Sha>,
+    ) -> bool {
+        let name = &package.name;
+        let documents = format!("/usr/share/doc/{name}");
+        match node {
+            InstalledNode::File { facts, mode } if mode & 0o111 == 0 => {
+                let texts = [
+                    format!("{documents}/copyright"),
+                    format!("{documents}/changelog.Debian.gz"),
+                    format!("/usr/share/licenses/{name}/copyright"),
+                ];
+                let is_text = matches!(facts.class, Class::Other);
+                let is_debug = is_debug_place(path) && known.contains(&facts.sha256);
+                let is_loader = match &facts.class {
+                    Class::LoaderFolders(folders) => self.is_loader_file(folders, &facts.sha256),
+                    _ => false,
+                };
+                is_debug || is_loader || (is_text && texts.iter().any(|text| text == path))
+            }
+            InstalledNode::File { facts, .. } => {
+                is_debug_place(path) && known.contains(&facts.sha256)
+            }
+            // The documents of another package of the set.
+            InstalledNode::Link { target } => path == documents && !target.contains('/'),
+            InstalledNode::Directory { .. } | InstalledNode::Special { .. } => false,
+        }
+    }
+
+    /// Whether a file tells the loader of one folder of the set, and of nothing else.
+    fn is_loader_file(&self, folders: &[String], sha256: &Sha) -> bool {
+        let [folder] = folders else { return false };
+        let inside = folder.strip_prefix(self.prefix);
+        let is_own = inside.is_some_and(|it| it.starts_with('/') && !it.contains("/.."));
+        let whole = digest::hash(&mut format!("{folder}\n").as_bytes());
+        is_own && whole.is_ok_and(|whole| whole == *sha256)
+    }
+}
+
+/// Whether loaders look for a file of this name: `libx.so`, `libx.so.5.2`.
+fn is_library(path: &str) -> bool {
+    let version = path.rsplit_once(".so.").map(|(_, version)| version);
+    path.ends_with(".so")
+        || version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+fn has_below(package: &Installed, folder: &str) -> bool {
+    let below = format!("{}/", folder.trim_end_matches('/'));
+    let next = package.paths.range(below.clone()..).next();
+    next.is_some_and(|(path, _)| path.starts_with(&below))
+}
+
+/// Whether a folder is the prefix, or above it.
+fn is_above(folder: &str, prefix: &str) -> bool {
+    prefix.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The folder below which the most files of `packages` have the paths that they have in the artifacts;
+/// empty if no file has. Without such a file no path is compared.
+pub(crate) fn likely_prefix<'a>(
+    packages: impl Iterator<Item = &'a Installed>,
+    inputs: &ArtifactInputs,
+) -> String {
+    let mut votes: BTreeMap<&str, usize> = BTreeMap::new();
+    let nodes = packages.flat_map(|package| &package.paths);
+    let files = nodes.filter(|(_, node)| !matches!(node, InstalledNode::Directory { .. }));
+    for (path, _) in files {
+        let folders = path.match_indices('/').map(|(at, _)| path.split_at(at));
+        let mut named = folders.filter(|(above, _)| !above.is_empty());
+        let input = named.find(|(_, below)| {
+            TreePath::new(below.trim_start_matches('/')).is_ok_and(|below| inputs.has(&below))
+        });
+        if let Some((above, _)) = input {
+            *votes.entry(above).or_default() += 1;
+        }
+    }
+    let most = votes.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or(String::new(), |(prefix, _)| prefix.to_owned())
+}
+
+/// Whether debuggers look for a file by its build-id at an absolute path.
+fn is_debug_place(path: &str) -> bool {
+    path.strip_prefix(DEBUG_FOLDER).and_then(place_in).is_some()
+}
+
+/// The part of a path below the debug folder that begins behind `.build-id`: at the top, or in the
+/// folder of a package.
+fn place_in(path: &str) -> Option<&str> {
+    let (folder, name) = path.split_once(BUILD_ID_FOLDER)?;
+    (folder.matches('/').count() <= 1).then_some(name)
+}
+
+/// A debug file of a package.
+struct DebugFile<'a> {
+    /// `xx/yyyy.debug` of its build-id.
+    by_id: &'a str,
+    node: &'a InstalledNode,
+}
+
+fn debug_files(package: &Installed) -> impl Iterator<Item = DebugFile<'_>> {
+    let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
+    let inside = all.take_while(|(path, _)| path.starts_with(DEBUG_FOLDER));
+    inside.filter_map(|(path, node)| {
+        Some(DebugFile { by_id: place_in(path.strip_prefix(DEBUG_FOLDER)?)?, node })
+    })
+}

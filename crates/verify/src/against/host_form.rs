@@ -1,0 +1,238 @@
+//! Host binaries beside the builds that they were made from: their forms, and search paths that findings name.
+
+use object::LittleEndian as LE;
+use object::elf;
+use object::pod;
+use object::read::elf::ProgramHeader as _;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Result, abridged};
+use rockpack_core::tree::TreePath;
+use rockpack_elf::marker::Marker;
+
+use super::SetComparison;
+use super::split_inputs::BinaryBuild;
+use crate::checks::excuses::Excuses;
+use crate::checks::twice;
+use crate::own::elf_file::Segment;
+use crate::own::facts::{Class, FileFacts};
+use crate::own::host_elf::{self, HostElf};
+use crate::own::host_form::{HostForm, end_of};
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{FileLoss, Problem, Problems};
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Most parts of a file that a message names.
+const MOST_NAMED: usize = 16;
+
+impl<'a> SetComparison<'a> {
+    /// A transformed binary has the machine code, the wrappers and the form of one of the builds.
+    pub(super) fn check_host(
+        &self,
+        path: &TreePath,
+        builds: &[BinaryBuild],
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let installed = self.binaries(path);
+        if installed.is_empty() {
+            self.add_loss(path, FileLoss::BinaryAbsent, problems);
+        }
+        for (facts, elf) in installed {
+            let own: Vec<&BinaryBuild> = builds.iter().filter(|build| build.is_of(elf)).collect();
+            if own.is_empty() {
+                self.add_loss(path, FileLoss::OtherBinary, problems);
+            } else if let Some(loss) = self.other_bytes(path, facts, &own)? {
+                self.add_loss(path, loss, problems);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_loss(&self, path: &TreePath, loss: FileLoss, problems: &mut Problems) {
+        let path = format!("{}/{path}", self.prefix);
+        problems.add(Problem::FileLost { path, loss });
+    }
+
+    /// The parts of the installed file that are those of no build. Of several builds, the one with most parts in
+    /// common counts.
+    fn other_bytes(
+        &self,
+        path: &TreePath,
+        facts: &FileFacts,
+        builds: &[&BinaryBuild],
+    ) -> Result<Option<FileLoss>> {
+        let mut least: Option<(&BinaryBuild, Vec<String>)> = None;
+        for build in builds {
+            let parts = other_parts(build, facts, path, self.excuses)?;
+            if parts.is_empty() {
+                return Ok(None);
+            }
+            if least.as_ref().is_none_or(|(_, known)| parts.len() < known.len()) {
+                least = Some((build, parts));
+            }
+        }
+        let shard = |build: &BinaryBuild| build.file.shard.clone();
+        Ok(least.map(|(build, parts)| FileLoss::OtherBytes { shard: shard(build), parts }))
+    }
+
+    /// The host binaries installed at `path`, of several versions of a package those of the newest.
+    fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, &'a HostElf)> {
+        let absolute = format!("{}/{path}", self.prefix);
+        let packages = twice::newest(self.packages).into_iter();
+        let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
+        let facts = nodes.filter_map(InstalledNode::facts);
+        let host = facts.filter_map(|facts| match &facts.class {
+            Class::Host(host) => Some((facts, &host.elf)),
+            _ => None,
+        });
+        host.collect()
+    }
+}
+
+/// The names of the parts of the file installed at `path` that are not those of `build` without its device code.
+pub(super) fn other_parts(
+    build: &BinaryBuild,
+    facts: &FileFacts,
+    path: &TreePath,
+    excuses: &Excuses,
+) -> Result<Vec<String>> {
+    let found = with_search_paths(&build.file.content, facts, path, excuses)
+        .and_then(|content| parts(&content, facts, path));
+    match found {
+        Err(error) if !error.is_of_reading() => Ok(vec![error.message().to_owned()]),
+        found => found,
+    }
+}
+
+fn parts(content: &Content, facts: &FileFacts, path: &TreePath) -> Result<Vec<String>> {
+    if content.len() == facts.size && content.sha256()? == facts.sha256 {
+        return Ok(Vec::new());
+    }
+    let _open = content.pin()?;
+    let Class::Host(host) = &facts.class else { return Ok(vec!["all of it".to_owned()]) };
+    let Some(found) = host.form.as_deref() else { return Ok(vec!["all of it".to_owned()]) };
+    let mut parts = differing(&HostForm::read(content)?, found);
+    // Loaders must look for the code of this binary, and below the prefix alone.
+    let is_other = |marker: &Marker| {
+        let mut ways = marker.kpack_search_paths.iter();
+        marker.kernel_name != path.as_str() || ways.any(|way| path.resolve_link(way).is_none())
+    };
+    if host.marker.as_ref().is_some_and(is_other) {
+        parts.push("the marker".to_owned());
+    }
+    Ok(parts)
+}
+
+fn differing(expected: &HostForm, found: &HostForm) -> Vec<String> {
+    let loads = (!has_loads(expected, found)).then(|| "the load segments".to_owned());
+    let (own, other) = (found.parts.len(), expected.parts.len());
+    let count = (own != other).then(|| format!("the number of sections, {own} and not {other}"));
+    let parts = expected.parts.iter().zip(&found.parts);
+    let parts = parts.filter(|(one, other)| one != other).map(|((name, _), _)| name.clone());
+    let gaps = (expected.gaps != found.gaps).then(|| "bytes of no section".to_owned());
+    loads.into_iter().chain(count).chain(gaps).chain(parts).take(MOST_NAMED).collect()
+}
+
+/// Whether the load segments are the same, or that with the device code is in two parts, or shorter. Zeros follow the
+/// bytes of a part only up to its old end.
+fn has_loads(expected: &HostForm, found: &HostForm) -> bool {
+    let holds = |it: &Segment| it.p_vaddr(LE) <= expected.code && expected.code < end_of(it);
+    let Some(at) = expected.loads.iter().position(holds) else { return false };
+    let (whole, behind) = (&expected.loads[at], expected.loads.len() - at - 1);
+    let end = found.loads.len().checked_sub(behind);
+    let Some(end) = end.filter(|end| (at + 1..=at + 2).contains(end)) else { return false };
+    let (before, rest) = found.loads.split_at(at);
+    let (parts, after) = rest.split_at(end - at);
+    let others = expected.loads[..at].iter().chain(&expected.loads[at + 1..]);
+    let mut pairs = others.zip(before.iter().chain(after));
+    let is_filled = |part: &Segment| part.p_filesz(LE) == part.p_memsz(LE);
+    let is_zeroed =
+        |part: &Segment| part.p_filesz(LE) < part.p_memsz(LE) && end_of(part) == end_of(whole);
+    pairs.all(|(one, other)| is_same(one, other))
+        && parts[0].p_vaddr(LE) == whole.p_vaddr(LE)
+        && parts.windows(2).all(|it| end_of(&it[0]) <= it[1].p_vaddr(LE) / PAGE * PAGE)
+        && parts.iter().all(|part| end_of(part) <= end_of(whole) && is_part(whole, part))
+        && parts.iter().all(|part| is_filled(part) || is_zeroed(part))
+}
+
+/// Whether a load segment is another one, apart from a smaller alignment.
+fn is_same(one: &Segment, other: &Segment) -> bool {
+    let (before, after) = (one.p_align(LE), other.p_align(LE));
+    let is_smaller = (PAGE..before).contains(&after) && after.is_power_of_two();
+    let mut row = *other;
+    row.p_align.set(LE, before);
+    pod::bytes_of(&row) == pod::bytes_of(one) && (before == after || is_smaller)
+}
+
+/// Whether a load segment may be a part of another one: nothing but its addresses differ, and perhaps it has no code.
+fn is_part(whole: &Segment, part: &Segment) -> bool {
+    let mut row = *part;
+    row.p_vaddr = whole.p_vaddr;
+    row.p_filesz = whole.p_filesz;
+    row.p_memsz = whole.p_memsz;
+    let without = whole.p_flags(LE).0 & !elf::PF_X.0;
+    if part.p_flags(LE).0 == without {
+        row.p_flags = whole.p_flags;
+    }
+    is_same(whole, &row)
+}
+
+/// Whether the file installed at `path` is `content` with the search paths that findings name.
+pub(super) fn is_rewritten(
+    content: &Content,
+    facts: &FileFacts,
+    path: &TreePath,
+    excuses: &Excuses,
+) -> Result<bool> {
+    let written = with_search_paths(content, facts, path, excuses);
+    match written.and_then(|written| written.sha256()) {
+        Err(error) if !error.is_of_reading() => Ok(false),
+        sha256 => Ok(sha256? == facts.sha256),
+    }
+}
+
+/// `content` with the search paths that findings name for the file installed at `path`: they may lead to folders
+/// below the prefix alone, or where they led before.
+fn with_search_paths(
+    content: &Content,
+    facts: &FileFacts,
+    path: &TreePath,
+    excuses: &Excuses,
+) -> Result<Content> {
+    let mut written = content.clone();
+    let Some(findings) = excuses.rewritten.get(path) else { return Ok(written) };
+    let installed = match &facts.class {
+        Class::Host(host) => host.elf.linked.search(),
+        _ => "",
+    };
+    let elf = host_elf::read(content)?.unwrap_or_default();
+    for before in elf.linked.search_paths {
+        let Some(after) = findings.get(&*abridged(&before.text)) else { continue };
+        // Findings have the beginning of a long one.
+        let after = if abridged(installed) == *after { installed } else { after.as_str() };
+        let is_known = |part: &str| before.text.split(':').any(|own| own == part);
+        let mut parts = after.split(':').filter(|_| !after.is_empty());
+        if after.len() <= before.text.len()
+            && parts.all(|part| is_known(part) || is_inside(part, path))
+        {
+            let mut bytes = after.as_bytes().to_vec();
+            bytes.resize(before.text.len(), 0);
+            written = written.patched(before.offset, bytes)?;
+        }
+    }
+    Ok(written)
+}
+
+/// Whether a part of a search path leads from the file at `path` to a folder below the prefix, or to the prefix.
+fn is_inside(part: &str, path: &TreePath) -> bool {
+    let Some(way) = part.strip_prefix("$ORIGIN") else { return false };
+    let mut depth = Some(path.components().count() - 1);
+    for name in way.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        depth = match name {
+            ".." => depth.and_then(|depth| depth.checked_sub(1)),
+            _ => depth.map(|depth| depth + 1),
+        };
+    }
+    depth.is_some() && (way.is_empty() || way.starts_with('/'))
+}

@@ -1,0 +1,233 @@
+//! Packages against the artifacts they were made from.
+//!
+//! Every file of the artifacts has to be in a package with the same bytes and the mode that packages
+//! have, a binary with device code has to have the form of a build without that code ([`host_form`]), every code
+//! object has to be in an archive under the wrapper and target it had, or all of these be named by a finding of the
+//! receipt; and no package may hold what the artifacts do not hold and no rule makes.
+
+pub(super) mod binaries;
+mod builds;
+pub(super) mod foreign;
+mod host_form;
+pub(super) mod inputs;
+mod plain;
+pub(super) mod split_inputs;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::content::hex;
+use rockpack_core::error::Result;
+use rockpack_core::tree::TreePath;
+
+use super::checks::excuses::Excuses;
+use super::checks::set_archives::{kernel_name, shipped};
+use super::checks::twice;
+use super::own::archive::ArchiveRow;
+use super::own::digest::Sha;
+use super::own::facts::{Class, FileFacts};
+use super::own::installed::{Installed, InstalledNode};
+use super::own::originals::DeviceEntry;
+use super::problem::{ARTIFACTS, CodeLoss, CodePosition, PackagePath, Problem, Problems};
+use builds::{InstalledRows, WrapperKeys, check_builds};
+use inputs::{ArtifactInputs, CodeInFile};
+use split_inputs::BinaryBuild;
+
+/// The packages of one format beside the artifacts.
+pub(super) struct SetComparison<'a> {
+    pub(super) packages: &'a [&'a Installed],
+    /// Install prefix, absolute; empty if it is the root, or not known.
+    pub(super) prefix: &'a str,
+    pub(super) excuses: &'a Excuses,
+    pub(super) inputs: &'a ArtifactInputs,
+}
+
+impl<'a> SetComparison<'a> {
+    /// Adds all that is lost or misplaced, and foreign device code.
+    pub(super) fn check(&self, problems: &mut Problems) -> Result<()> {
+        twice::check_versions(self.packages, problems);
+        for (path, variants) in &self.inputs.plain {
+            // Where another shard's build has device code, that build is what is installed.
+            if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
+                self.check_plain(path, variants, problems)?;
+            }
+        }
+        let rows = self.rows(problems);
+        for (path, builds) in &self.inputs.fat {
+            let keys = WrapperKeys::of(path, &rows);
+            self.check_lost(path, builds, &keys, problems);
+            if self.is_left_out(path) {
+                continue;
+            }
+            self.check_host(path, builds, problems)?;
+            check_builds(path, &keys, self.installed_code(path), builds, problems);
+        }
+        self.check_files_lost(problems);
+        self.check_foreign(problems);
+        Ok(())
+    }
+
+    /// The paths of archives that components ship: those that nothing here leads to, and that have no row
+    /// for a binary of the artifacts. The packages of binaries need not be at hand.
+    fn shipped(&self) -> BTreeSet<&'a str> {
+        let binaries: BTreeSet<&str> = self.inputs.fat.keys().map(TreePath::as_str).collect();
+        let mut shipped = shipped(self.packages);
+        for (path, facts) in self.packages.iter().flat_map(|package| package.files()) {
+            if let Class::Archive(archive) = &facts.class
+                && archive.rows.keys().any(|key| binaries.contains(kernel_name(key)))
+            {
+                shipped.remove(path);
+            }
+        }
+        shipped
+    }
+
+    /// Whether the receipt says that no package has the path, and none has.
+    fn is_left_out(&self, path: &TreePath) -> bool {
+        self.excuses.left_out.contains(&format!("{}/{path}", self.prefix))
+            && self.at(path).is_empty()
+    }
+
+    /// The nodes at an install-relative path, in any package.
+    fn at(&self, path: &TreePath) -> Vec<&'a InstalledNode> {
+        let absolute = format!("{}/{path}", self.prefix);
+        self.packages.iter().filter_map(|package| package.paths.get(&absolute)).collect()
+    }
+
+    /// Machine code of the host binary installed at `path`.
+    fn installed_code(&self, path: &TreePath) -> Option<Sha> {
+        self.at(path).into_iter().find_map(|node| match &node.facts()?.class {
+            Class::Host(host) => Some(host.elf.code),
+            _ => None,
+        })
+    }
+
+    /// The rows of all archives that were split off binaries, of several versions of a package those of
+    /// the newest. What stands under a key is compared once: archives that have other code there are a
+    /// problem, since any of them may be the one that is loaded.
+    fn rows(&self, problems: &mut Problems) -> InstalledRows<'a> {
+        let shipped = self.shipped();
+        let mut rows = InstalledRows::new();
+        let mut places = BTreeMap::new();
+        let mut others: BTreeMap<(PackagePath, PackagePath), usize> = BTreeMap::new();
+        let packages = twice::newest(self.packages);
+        let files = packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
+        for (package, (path, facts)) in files.filter(|(_, (path, _))| !shipped.contains(path)) {
+            let Class::Archive(archive) = &facts.class else {
+                continue;
+            };
+            for ArchiveRow { key, target, facts } in archive.entries() {
+                let first = rows.entry(key).or_default().entry(target).or_insert(facts);
+                let (other, at) = places.entry((key, target)).or_insert((package, path));
+                if first.sha256 != facts.sha256 {
+                    *others.entry((package.at(path), other.at(at))).or_default() += 1;
+                }
+            }
+        }
+        for ((archive, other), count) in others {
+            let reason = format!("has other code than {other} under {count} of its keys");
+            problems.add(Problem::CodeObjectMisplaced { place: archive.to_string(), reason });
+        }
+        // Foreign code is a problem of its own, under whatever key.
+        let known = self.known();
+        rows.values_mut().for_each(|row| row.retain(|_, facts| known.contains(&facts.sha256)));
+        rows
+    }
+
+    /// Every code object of a binary is under one of its keys and its own target.
+    fn check_lost(
+        &self,
+        path: &TreePath,
+        builds: &[BinaryBuild],
+        keys: &WrapperKeys<'_>,
+        problems: &mut Problems,
+    ) {
+        for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
+            let mut dropped = BTreeMap::new();
+            for (index, entries) in build.device.by_wrapper.iter().enumerate() {
+                let lost = entries.iter().filter(|entry| {
+                    let may_be_dropped = || keys.may_lack(&entry.target, build, builds);
+                    keys.get(entry).is_none()
+                        && !(self.excuses.absence(&entry.sha256)
+                            && *dropped.entry(&entry.target).or_insert_with(may_be_dropped))
+                });
+                for entry in lost {
+                    let shard = build.file.shard.clone();
+                    let loss = CodeLoss::OfWrapper { shard, wrapper: index };
+                    problems.add(lost_code(path.as_str(), entry, loss));
+                }
+            }
+        }
+    }
+
+    /// Every code object of a file that is device code is in such a file of a package.
+    fn check_files_lost(&self, problems: &mut Problems) {
+        let shipped = self.shipped();
+        let files = self.packages.iter().flat_map(|package| package.files());
+        let are_device_code = files.filter(|(path, facts)| {
+            !matches!(facts.class, Class::Archive(_)) || shipped.contains(path)
+        });
+        let found = are_device_code.flat_map(|(_, facts)| facts.code_objects());
+        let packed: BTreeSet<&Sha> = found.map(|(_, sha256)| sha256).collect();
+        for CodeInFile { path, shard, entry } in self.inputs.in_files() {
+            if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
+                let loss = CodeLoss::OfFile { shard: shard.to_owned() };
+                problems.add(lost_code(path.as_str(), entry, loss));
+            }
+        }
+    }
+
+    /// Whether a finding keeps device code in the binary at `path`, or takes the whole for one
+    /// arch's, and it is there: the installed file is the build itself.
+    fn is_kept_fat(&self, path: &TreePath, build: &BinaryBuild) -> bool {
+        let mut entries = build.device.entries();
+        let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
+            || self.excuses.is_whole(&format!("{}/{path}", self.prefix));
+        let fat = self.at(path).into_iter().find_map(|node| match node.facts()? {
+            FileFacts { class: Class::Host(host), sha256, .. } if host.device_code.is_some() => {
+                Some(*sha256)
+            }
+            _ => None,
+        });
+        let is_build = |sha256: Sha| build.file.content.sha256().is_ok_and(|own| own == sha256);
+        all_kept && fat.is_some_and(is_build)
+    }
+
+    /// The digests of all code objects of the artifacts.
+    fn known(&self) -> BTreeSet<&'a Sha> {
+        let in_files = self.inputs.in_files().map(|code| code.entry);
+        let entries = self.inputs.in_binaries().chain(in_files);
+        entries.map(|entry| &entry.sha256).collect()
+    }
+
+    /// All device code of the packages comes from the artifacts.
+    fn check_foreign(&self, problems: &mut Problems) {
+        let (known, shipped) = (self.known(), self.shipped());
+        for package in self.packages {
+            for (path, facts) in package.files() {
+                let mut found = facts.code_objects();
+                if let Class::Archive(archive) = &facts.class
+                    && !shipped.contains(path)
+                {
+                    let named: BTreeSet<&Sha> = found.iter().map(|(_, sha256)| *sha256).collect();
+                    let all = archive.code_objects.iter().flatten().map(|code| &code.sha256);
+                    let of_no_row = all.filter(|sha256| !named.contains(sha256));
+                    found.extend(of_no_row.map(|sha256| (CodePosition::File, sha256)));
+                }
+                found.retain(|(_, sha256)| !known.contains(sha256));
+                for (position, sha256) in found {
+                    problems.add(Problem::CodeObjectForeign {
+                        file: package.at(path),
+                        position,
+                        sha256: (*sha256).into(),
+                        unknown_to: ARTIFACTS,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn lost_code(path: &str, entry: &DeviceEntry, loss: CodeLoss) -> Problem {
+    let (path, target) = (path.to_owned(), entry.target.clone());
+    Problem::CodeObjectLost { path, target, sha256: hex(&entry.sha256), loss }
+}

@@ -1,0 +1,158 @@
+//! Files that are packaged unchanged, except for changes that findings name.
+
+use std::collections::BTreeSet;
+
+use object::elf::EM_X86_64;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
+use rockpack_core::gfx::archs_in;
+use rockpack_core::tree::TreePath;
+
+use super::SetComparison;
+use super::host_form;
+use super::inputs::Plain;
+use crate::own::digest::Sha;
+use crate::own::facts::{self, Class, SCRIPT};
+use crate::own::installed::InstalledNode;
+use crate::problem::{FileLoss, Problem, Problems};
+use rockpack_split::input::database::{Union, union};
+
+impl SetComparison<'_> {
+    /// Checks that what the shards have at a path is in a package.
+    pub(super) fn check_plain(
+        &self,
+        path: &TreePath,
+        variants: &[Plain],
+        problems: &mut Problems,
+    ) -> Result<()> {
+        let nodes = self.at(path);
+        // Of files that differ, one shard's is installed; of files that were moved, all are. Folders may be gone.
+        let found = match variants.iter().all(|plain| matches!(plain, Plain::Directory)) {
+            true => nodes.iter().all(|node| matches!(node, InstalledNode::Directory { .. })),
+            false => variants.iter().any(|plain| nodes.iter().any(|node| same(plain, node))),
+        };
+        let all_elsewhere =
+            || variants.iter().all(|it| self.is_moved(path, it) || self.is_debug_file(path, it));
+        let merged = nodes.iter().map(|node| self.is_merged(path, node));
+        let found = found || merged.collect::<Result<Vec<bool>>>()?.contains(&true);
+        if found || self.is_rewritten(path, variants)? || all_elsewhere() {
+            return Ok(());
+        }
+        if !nodes.is_empty() || !self.is_dropped(path, variants)? {
+            let loss = if nodes.is_empty() { FileLoss::Absent } else { FileLoss::OtherContent };
+            problems.add(Problem::FileLost { path: format!("{}/{path}", self.prefix), loss });
+        }
+        Ok(())
+    }
+
+    /// Whether findings say that all files at `path` are dropped. They may say so of what is for an arch: no host
+    /// binary that names none is.
+    fn is_dropped(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+        let names_arch = !archs_in(path.as_str()).is_empty();
+        for plain in variants {
+            let Plain::File { file, sha256, .. } = plain else { return Ok(false) };
+            let head =
+                if file.content.len() < 20 { [0; 20] } else { file.content.read_array(0)? };
+            let is_for_all = !names_arch && facts::is_elf(&head, EM_X86_64);
+            if is_for_all || !self.excuses.absence(sha256) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a finding says that the shards' files at `path` are merged, and the node is their union.
+    pub(super) fn is_merged(&self, path: &TreePath, node: &InstalledNode) -> Result<bool> {
+        let variants = self.inputs.plain.get(path).filter(|_| self.excuses.merged.contains(path));
+        let (Some(variants), Some(facts)) = (variants, node.facts()) else { return Ok(false) };
+        let contents: Vec<Content> = variants.iter().filter_map(Plain::content).cloned().collect();
+        match union(&contents) {
+            Ok(Union::Merged(merged)) => Ok(merged.sha256()? == facts.sha256),
+            Err(error) if error.is_of_reading() => Err(error),
+            Ok(Union::None(_)) | Err(_) => Ok(false),
+        }
+    }
+
+    /// Whether a finding says that the search paths or the first line of the file at `path` were written
+    /// anew, and nothing else of it is another.
+    fn is_rewritten(&self, path: &TreePath, variants: &[Plain]) -> Result<bool> {
+        let rewritten = self.excuses.rewritten.contains_key(path);
+        let settled = self.excuses.settled.get(path);
+        for installed in self.at(path).into_iter().filter_map(InstalledNode::facts) {
+            for content in variants.iter().filter_map(Plain::content) {
+                if rewritten && host_form::is_rewritten(content, installed, path, self.excuses)? {
+                    return Ok(true);
+                }
+                if let (Class::Script(line), Some(settled)) = (&installed.class, settled)
+                    && let Some(own) = facts::first_line(content)?
+                    && is_settled(&own, line, settled)
+                    && digest_with(line, content, own.len() as u64)? == installed.sha256
+                {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether a finding moved the file into a folder below its own, and it is there.
+    fn is_moved(&self, path: &TreePath, plain: &Plain) -> bool {
+        let folder = path.parent().filter(|folder| self.excuses.moved.contains(folder));
+        let Some(folder) = folder else { return false };
+        let (below, name) = (format!("{}/{folder}/", self.prefix), format!("/{}", path.name()));
+        self.packages.iter().any(|package| {
+            let all = package.paths.range(below.clone()..);
+            let mut inside = all.take_while(|(path, _)| path.starts_with(&below));
+            inside.any(|(path, node)| path.ends_with(&name) && same(plain, node))
+        })
+    }
+}
+
+/// Tells whether the node is the artifact's, apart from its mode.
+pub(super) fn same(plain: &Plain, node: &InstalledNode) -> bool {
+    match (plain, node) {
+        (Plain::File { sha256, .. }, InstalledNode::File { facts, .. }) => facts.sha256 == *sha256,
+        (Plain::Link { target }, InstalledNode::Link { target: installed }) => target == installed,
+        (Plain::Directory, InstalledNode::Directory { .. }) => true,
+        _ => false,
+    }
+}
+
+/// The digest of a script with this first line in place of its own of `len` bytes.
+fn digest_with(line: &[u8], script: &Content, len: u64) -> Result<Sha> {
+    let rest = script.slice(len..script.len())?;
+    Content::concat([&Content::of_bytes(line), &rest]).sha256()
+}
+
+/// Whether the first line of a script is another one with one of these interpreters in place of its own.
+fn is_settled(own: &[u8], installed: &[u8], interpreters: &BTreeSet<String>) -> bool {
+    let new = interpreters.iter().map(|new| new.as_bytes());
+    let known: BTreeSet<&[u8]> = words(own).chain(new).collect();
+    words(installed).all(|word| known.contains(word))
+}
+
+/// The words of the first line of a script.
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let line = line.strip_prefix(SCRIPT).unwrap_or_default();
+    line.split(|byte| b" \t\r\n\0".contains(byte)).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_first_line_has_another_interpreter_and_nothing_else() {
+        let own = b"#!/usr/bin/env -S A=b python3 -u\n";
+        let settled = BTreeSet::from(["/usr/bin/python3".to_owned()]);
+        for (line, expected) in [
+            ("#!/usr/bin/env -S A=b /usr/bin/python3 -u\n", true),
+            ("#! /usr/bin/python3 -u", true),
+            ("#!/usr/bin/python3 -i\n", false),
+            ("#!/usr/bin/python3.1 -u\n", false),
+            ("#!/bin/sh -u\n", false),
+        ] {
+            assert_eq!(is_settled(own, line.as_bytes(), &settled), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The deviations that findings of a build explain.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::content::Sha256Digest;
+use rockpack_core::tree::TreePath;
+
+use crate::own::digest::Sha;
+use rockpack_package::Format;
+use rockpack_package::receipt::{FindingRecord, Receipt};
+use rockpack_report::{Code, Finding, Soname};
+
+/// Findings whose device code stays in the file that it came in.
+const KEPT: [Code; 4] =
+    [Code::DatabaseShared, Code::KeptFat, Code::OldRuntimeNeeded, Code::DatabaseHostCode];
+
+/// Findings whose code objects are in no package. Others list code objects that lie elsewhere than
+/// one would think, and excuse no absence.
+const LEAVING_OUT: [Code; 7] = [
+    Code::ArchNotGrouped,
+    Code::DuplicateDropped,
+    Code::KeptFatDropped,
+    Code::ArchExcluded,
+    Code::ArchDropped,
+    Code::ComponentLeftOut,
+    Code::NotListed,
+];
+
+/// The files and code that are missing, moved or kept because of findings.
+#[derive(Debug, Default)]
+pub(crate) struct Excuses {
+    /// Whether some device wheels are not installed.
+    pub(crate) some_wheels: bool,
+    /// Device code that is in no package.
+    absent: BTreeSet<Sha256Digest>,
+    /// Device code that stays in its file.
+    kept: BTreeSet<Sha256Digest>,
+    /// Install-relative paths of files with device code, or an index or marker of it, that stay in the
+    /// host package.
+    kept_files: BTreeSet<TreePath>,
+    /// Install-relative paths of binaries with device code outside of `.hip_fatbin`, and of unlinked files.
+    embedded: BTreeSet<TreePath>,
+    /// The wrappers of a binary, by its install-relative path, that no device code belongs to.
+    without_code: BTreeMap<TreePath, BTreeSet<usize>>,
+    /// Install-relative paths of indexes that refer to what no input holds.
+    unresolved: BTreeSet<TreePath>,
+    /// Install-relative paths of files that are the union of those of the shards.
+    pub(crate) merged: BTreeSet<TreePath>,
+    /// Install-relative folders whose files are in folders of their archs below.
+    pub(crate) moved: BTreeSet<TreePath>,
+    /// Install-relative paths of host files that are for one arch as a whole.
+    whole: BTreeSet<TreePath>,
+    /// The library search paths that were written anew, before and after, by the install-relative path of the file.
+    pub(crate) rewritten: BTreeMap<TreePath, BTreeMap<String, String>>,
+    /// The interpreters that scripts start with in place of their own, by install-relative path.
+    pub(crate) settled: BTreeMap<TreePath, BTreeSet<String>>,
+    /// Absolute paths that are in no package.
+    pub(crate) left_out: BTreeSet<String>,
+    /// Needed libraries that are nowhere.
+    nowhere: BTreeSet<Soname>,
+    /// Needed libraries that lie where the loader does not look, and the install-relative paths of the
+    /// files that need them.
+    unreached: BTreeMap<Soname, BTreeSet<TreePath>>,
+    /// Needed libraries that are to give a `.deb` no dependency.
+    free: BTreeSet<Soname>,
+    /// Install-relative paths of files whose libraries are to give no dependencies.
+    unasked: BTreeSet<TreePath>,
+}
+
+impl Excuses {
+    /// Collects what the receipts excuse: their findings, and the paths left out.
+    pub(crate) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
+        let mut excuses = Self::default();
+        for receipt in receipts {
+            excuses.add_all(&receipt.findings);
+            excuses.left_out.extend(receipt.left_out.iter().cloned());
+        }
+        excuses
+    }
+
+    /// The findings of a split of wheels.
+    pub(crate) fn of_wheels(findings: &[FindingRecord]) -> Self {
+        let mut excuses = Self::default();
+        excuses.add_all(findings);
+        excuses
+    }
+
+    /// An installed prefix, in which nobody installed some device wheels.
+    pub(crate) fn of_some_wheels() -> Self {
+        Self { some_wheels: true, ..Self::default() }
+    }
+
+    fn add_all(&mut self, findings: &[FindingRecord]) {
+        findings.iter().filter_map(FindingRecord::known).for_each(|finding| self.add(finding));
+    }
+
+    fn add(&mut self, finding: &Finding) {
+        let digests = finding.code_objects().iter().copied();
+        if LEAVING_OUT.contains(&finding.code()) {
+            self.absent.extend(digests);
+        } else if KEPT.contains(&finding.code()) {
+            self.kept.extend(digests);
+        }
+        let (paths, path) = match finding {
+            Finding::DatabaseMerged { file, .. } => (&mut self.merged, &file.path),
+            Finding::DatabaseMoved { folder, .. } => (&mut self.moved, &folder.path),
+            Finding::DatabaseUnresolved { file, .. } => (&mut self.unresolved, &file.path),
+            Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
+            Finding::RunpathRewritten { file, before, after } => {
+                let known = self.rewritten.entry(file.path.clone()).or_default();
+                known.insert(before.clone(), after.clone());
+                return;
+            }
+            Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
+            Finding::DeviceCodeEmbedded { file, .. } | Finding::FatDevelopmentFile { file, .. } => {
+                (&mut self.embedded, &file.path)
+            }
+            Finding::WrapperWithoutCode { file, wrappers, .. } => {
+                let known = self.without_code.entry(file.path.clone()).or_default();
+                return known.extend(wrappers);
+            }
+            // These leave a file with device code, or an index or marker of it, in the host package.
+            Finding::AlreadyTransformed { file }
+            | Finding::DatabaseShared { file, .. }
+            | Finding::DatabaseArchMismatch { file, .. }
+            | Finding::DatabaseUnpaired { file, .. }
+            | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
+            Finding::OldRuntimeNeeded { file, code_objects, .. } if !code_objects.is_empty() => {
+                (&mut self.kept_files, &file.path)
+            }
+            Finding::InterpreterSettled { before, after, files, .. } => {
+                for after in after.iter().filter(|after| *after != before) {
+                    for file in files {
+                        self.settled.entry(file.clone()).or_default().insert(after.clone());
+                    }
+                }
+                return;
+            }
+            _ => return self.add_others(finding),
+        };
+        paths.insert(path.clone());
+    }
+
+    /// Needed libraries that need not be dependencies or that do not work.
+    fn add_others(&mut self, finding: &Finding) {
+        match finding {
+            Finding::LibraryUnresolved { library, .. } => {
+                self.nowhere.insert(library.clone());
+            }
+            Finding::LibraryWithoutDependency { library, .. } => {
+                self.free.insert(library.clone());
+            }
+            Finding::LibraryOutOfReach { library, files, .. } => {
+                let known = self.unreached.entry(library.clone()).or_default();
+                known.extend(files.iter().cloned());
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether device code of this digest is in no package because of a finding.
+    pub(crate) fn absence(&self, sha256: &Sha) -> bool {
+        self.absent.contains(&(*sha256).into())
+    }
+
+    /// Whether the host file at this absolute path is for one arch as a whole.
+    pub(crate) fn is_whole(&self, path: &str) -> bool {
+        is_one_of(&self.whole, path)
+    }
+
+    /// Whether the index at this absolute path refers to what no input holds.
+    pub(crate) fn leaves_unresolved(&self, path: &str) -> bool {
+        self.is_or_was_one_of(&self.unresolved, path)
+    }
+
+    /// Whether the database file at this absolute path may be without its partner.
+    pub(crate) fn leaves_unpaired(&self, path: &str) -> bool {
+        self.is_or_was_one_of(&self.kept_files, path)
+    }
+
+    /// Whether the absolute `path` ends with one of these install-relative paths, or did before the build
+    /// moved the file to the folder of its arch.
+    fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
+        is_one_of(paths, path)
+            || self.path_before(path).is_some_and(|before| is_one_of(paths, &before))
+    }
+
+    /// The path before the build moved the file to the folder of its arch, if it did.
+    fn path_before(&self, path: &str) -> Option<String> {
+        let (folder, name) = path.rsplit_once('/')?;
+        let (folder, _arch) = folder.rsplit_once('/')?;
+        let is_moved = is_one_of(&self.moved, folder);
+        is_moved.then(|| format!("{folder}/{name}"))
+    }
+
+    /// Whether a package of that format need not depend on what has the library `name`, which its
+    /// file at this absolute path needs: the build found it nowhere, or out of the file's reach, or
+    /// the configuration says so.
+    pub(crate) fn leaves_open(&self, name: &str, format: Option<Format>, path: &str) -> bool {
+        self.nowhere.contains(name)
+            || (format == Some(Format::Deb) && self.free.contains(name))
+            || self.unreached.get(name).is_some_and(|files| is_one_of(files, path))
+    }
+
+    /// Whether nothing is said of the libraries that the file at this absolute path needs.
+    pub(crate) fn asks_nothing_of(&self, path: &str) -> bool {
+        is_one_of(&self.unasked, path)
+    }
+
+    /// Whether findings account for absent device code at all.
+    pub(crate) fn any_absence(&self) -> bool {
+        self.some_wheels || !self.absent.is_empty()
+    }
+
+    /// Tells whether a finding lets a file keep device code of this digest.
+    pub(crate) fn keeps(&self, sha256: &Sha) -> bool {
+        self.kept.contains(&(*sha256).into())
+    }
+
+    /// Whether the file installed at `path` may be in a host package.
+    pub(crate) fn keeps_file(&self, path: &str) -> bool {
+        is_one_of(&self.kept_files, path)
+    }
+
+    /// Whether the file installed at `path` may have device code outside of `.hip_fatbin`.
+    pub(crate) fn keeps_embedded(&self, path: &str) -> bool {
+        is_one_of(&self.embedded, path)
+    }
+
+    /// Whether no device code belongs to a wrapper of the binary installed at `path`.
+    pub(crate) fn has_no_code(&self, path: &str, wrapper: usize) -> bool {
+        let mut named = self.without_code.iter().filter(|(_, all)| all.contains(&wrapper));
+        named.any(|(own, _)| is_at(own, path))
+    }
+}
+
+/// Whether the absolute `path` ends with one of these install-relative paths.
+fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
+    paths.iter().any(|own| is_at(own, path))
+}
+
+/// Whether the absolute `path` ends with the install-relative path `own`.
+fn is_at(own: &TreePath, path: &str) -> bool {
+    path.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('/'))
+}

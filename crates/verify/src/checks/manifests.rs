@@ -1,0 +1,118 @@
+//! Whether manifests list the archives of the set as they are.
+
+use std::collections::BTreeSet;
+
+use rockpack_elf::kpm::{Manifest, ManifestArchive};
+
+use super::listings::{ManifestListing, listings};
+use super::scope::Scope;
+use super::set_archives::{Archives, archives, damaged};
+use crate::own::archive::Nature;
+use crate::own::facts::Class;
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{Problem, Problems, SetFault};
+use rockpack_report::words::few;
+
+/// Whether every archive that a manifest lists is there.
+pub(crate) fn are_complete(packages: &[&Installed]) -> bool {
+    let archives = archives(packages);
+    listings(packages).iter().all(|listing| {
+        let mut files = listing.manifest.archives.values();
+        files.all(|stated| archives.contains_key(listing.beside(&stated.file).as_str()))
+    })
+}
+
+impl ManifestListing<'_> {
+    /// Archs whose database code is installed, while all archives of theirs are gone. Where there
+    /// are other archives of an arch, the groups of this component may not be installed.
+    fn unserved(
+        &self,
+        packages: &[&Installed],
+        archives: &Archives<'_>,
+        damaged: &BTreeSet<&str>,
+    ) -> Vec<SetFault> {
+        let mut faults = Vec::new();
+        for (arch, stated) in &self.manifest.archives {
+            let archive = format!("_{arch}.kpack");
+            if archives.keys().chain(damaged).any(|path| path.ends_with(&archive)) {
+                continue;
+            }
+            let mut files = packages.iter().flat_map(|package| package.files());
+            if let Some((path, _)) = files.find(|(_, facts)| is_code_for(&facts.class, arch)) {
+                let archive = self.beside(&stated.file);
+                faults.push(SetFault::absent(format!(
+                    "lists {archive}, which is not there, and {path} is for {arch}"
+                )));
+            }
+        }
+        faults
+    }
+}
+
+/// Checks every manifest, and that every archive is in one where manifests belong.
+pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Problems) {
+    let (archives, damaged) = (archives(packages), damaged(packages));
+    let mut listed = BTreeSet::new();
+    for listing in listings(packages) {
+        if listing.prefix().is_none() {
+            let Manifest { component_name, prefix, .. } = listing.manifest;
+            let reason = format!("says it is {component_name}.kpm in a folder of {prefix}");
+            add(&listing, SetFault::wrong(reason), problems);
+        }
+        if scope == Scope::Prefix {
+            for fault in listing.unserved(packages, &archives, &damaged) {
+                add(&listing, fault, problems);
+            }
+        }
+        for (arch, stated) in &listing.manifest.archives {
+            let path = listing.beside(&stated.file);
+            let there = archives.contains_key(path.as_str());
+            if there || scope.has_all_archives() && !damaged.contains(path.as_str()) {
+                for fault in faults(arch, stated, &path, &archives) {
+                    add(&listing, fault, problems);
+                }
+            }
+            listed.insert(path);
+        }
+    }
+    if listed.is_empty() && !scope.has_all_manifests() {
+        return;
+    }
+    for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
+        let fault = SetFault::absent("no manifest of the set lists it");
+        let file = package.at(path);
+        problems.add(Problem::BadManifest { file, fault });
+    }
+}
+
+fn add(listing: &ManifestListing<'_>, fault: SetFault, problems: &mut Problems) {
+    let file = listing.package.at(listing.path);
+    problems.add(Problem::BadManifest { file, fault });
+}
+
+fn is_code_for(class: &Class, arch: &str) -> bool {
+    matches!(class, Class::CodeObject(Nature::Compiled(target)) if target.base().as_str() == arch)
+}
+
+fn faults(
+    arch: &str,
+    stated: &ManifestArchive,
+    path: &str,
+    archives: &Archives<'_>,
+) -> Vec<SetFault> {
+    let Some((package, archive)) = archives.get(path) else {
+        return vec![SetFault::absent(format!("lists {path}, which is not there"))];
+    };
+    let mut reasons = Vec::new();
+    if let Some(InstalledNode::File { facts, .. }) = package.paths.get(path)
+        && facts.size != stated.size
+    {
+        let (size, stated) = (facts.size, stated.size);
+        reasons.push(format!("says that {path} has {stated} bytes, and it has {size}"));
+    }
+    if !archive.listed.iter().all(|target| target.split(':').next() == Some(arch)) {
+        let targets = few(&archive.listed, 5);
+        reasons.push(format!("lists {path} for {arch}, and it is for {targets}"));
+    }
+    reasons.into_iter().map(SetFault::wrong).collect()
+}

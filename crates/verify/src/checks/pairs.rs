@@ -1,0 +1,248 @@
+//! Kernel databases: whether indexes and code come together.
+//!
+//! `X.dat` indexes the kernels of `X.co` or `X.hsaco`, where the arch and its features in the name
+//! may differ (`X_fallback.dat`, `X_fallback_gfx1100.hsaco`). Installing one of them must
+//! bring the other: it is in the same package, or in the host's that the package needs. Partners
+//! have the same name apart from the ending, or an arch in common, or one of them serves all. The same
+//! holds for the files that an index refers to. The rules of the databases say which files are indexes
+//! and code, and which of them have no partner.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::Result;
+use rockpack_core::gfx::{self, BaseArch, Target};
+use rockpack_core::tree::TreePath;
+
+use super::excuses::Excuses;
+use crate::own::archive::Nature;
+use crate::own::facts::{Class, FileFacts};
+use crate::own::index::{self, DatabaseFileKind};
+use crate::own::installed::{Installed, Side};
+use crate::problem::{Problem, Problems, SetFault};
+use rockpack_report::words::few;
+use rockpack_split::input::database::DatabaseRole;
+
+/// Code or an index of a database.
+struct Single<'a> {
+    package: &'a Installed,
+    path: &'a str,
+    kind: DatabaseFileKind,
+    folder: &'a str,
+    name: &'a str,
+    /// Name without ending.
+    stem: &'a str,
+    /// The archs it is for; none if it serves all.
+    archs: BTreeSet<BaseArch>,
+    /// The archs whose directory it is in.
+    directory: Vec<BaseArch>,
+    class: &'a Class,
+}
+
+/// Files by kind, folder and the shared part of their names.
+type Partners<'a> = BTreeMap<(DatabaseFileKind, &'a str, &'a str), Vec<&'a Single<'a>>>;
+
+/// Files by folder and name.
+type Beside<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Single<'a>>>;
+
+/// Checks the databases of what is installed together.
+pub(crate) fn check(
+    packages: &[&Installed],
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<()> {
+    let mut singles = Vec::new();
+    for package in packages {
+        for (path, facts) in package.files() {
+            singles.extend(single(package, path, facts)?);
+        }
+    }
+    let (mut partners, mut beside) = (Partners::new(), Beside::new());
+    for single in &singles {
+        let key = (single.kind, single.folder, common(single.stem));
+        partners.entry(key).or_default().push(single);
+        beside.entry((single.folder, single.name)).or_default().push(single);
+    }
+    for single in &singles {
+        // An index for several archs serves device wheels that are not installed.
+        let is_open = excuses.some_wheels && single.archs.is_empty();
+        if !is_open
+            && !single.is_standalone()?
+            && !excuses.leaves_unpaired(single.path)
+            && let Some(fault) = single.partner_fault(&partners)
+        {
+            add(single, fault, problems);
+        }
+        if !excuses.leaves_unresolved(single.path) {
+            for fault in single.reference_faults(&beside) {
+                add(single, fault, problems);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add(single: &Single<'_>, fault: SetFault, problems: &mut Problems) {
+    let file = single.package.at(single.path);
+    problems.add(Problem::DatabaseUnpaired { file, fault });
+}
+
+/// The file at `path` with its kind, if it is code or an index.
+fn single<'a>(
+    package: &'a Installed,
+    path: &'a str,
+    facts: &'a FileFacts,
+) -> Result<Option<Single<'a>>> {
+    let (Some((kind, role)), Some((folder, name))) = (index::kind(path)?, path.rsplit_once('/'))
+    else {
+        return Ok(None);
+    };
+    let plain = name.strip_suffix(".zlib").unwrap_or(name);
+    let stem = plain.rsplit_once('.').map_or(plain, |(stem, _)| stem);
+    let archs = match role {
+        DatabaseRole::Shared => BTreeSet::new(),
+        _ => archs(stem, &facts.class),
+    };
+    let directory = index::directory_archs(path)?;
+    let class = &facts.class;
+    Ok(Some(Single { package, path, kind, folder, name, stem, archs, directory, class }))
+}
+
+/// The archs of a file: of code its own, of an index those in its name. What neither says is said
+/// by the other.
+pub(crate) fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
+    let named: BTreeSet<BaseArch> = gfx::archs_in(stem).into_iter().collect();
+    let own: BTreeSet<BaseArch> = match class {
+        Class::CodeObject(Nature::Compiled(target)) => [target.base().clone()].into(),
+        Class::Bundle(entries) => {
+            let targets = entries.iter().filter_map(|entry| entry.target.parse::<Target>().ok());
+            targets.map(|target| target.base().clone()).collect()
+        }
+        Class::Index(_) if !named.is_empty() => BTreeSet::new(),
+        Class::Index(index) => index.archs.clone(),
+        _ => BTreeSet::new(),
+    };
+    if own.is_empty() { named } else { own }
+}
+
+/// Tells whether installing `package` brings `other`. The host's files serve all kernel packages, so any
+/// of them may have partners of theirs; files of several groups are in a package that they depend on.
+fn reaches(package: &Installed, other: &Installed) -> bool {
+    [package, other].iter().any(|one| one.side() != Side::Kernels)
+        || std::ptr::eq(package, other)
+        || package.depends_on(other)
+}
+
+impl Single<'_> {
+    fn is_standalone(&self) -> Result<bool> {
+        let path = TreePath::new(self.path.trim_start_matches('/'))?;
+        let claim = index::rules()?.claim(&path);
+        Ok(claim.is_some_and(|claim| claim.rule.is_standalone(self.name)))
+    }
+
+    /// Whether there is an arch that both serve.
+    fn serves_with(&self, other: &Self) -> bool {
+        let all = self.archs.is_empty() || other.archs.is_empty();
+        all || self.archs.intersection(&other.archs).next().is_some()
+    }
+
+    fn reaches(&self, other: &Self) -> bool {
+        reaches(self.package, other.package)
+    }
+
+    fn partner_fault(&self, partners: &Partners<'_>) -> Option<SetFault> {
+        let (kind, wanted) = match self.kind {
+            DatabaseFileKind::Code => (DatabaseFileKind::Index, "index"),
+            DatabaseFileKind::Index => (DatabaseFileKind::Code, "code object"),
+        };
+        let all = partners.get(&(kind, self.folder, common(self.stem)));
+        let holders: Vec<_> = all
+            .into_iter()
+            .flatten()
+            .filter(|other| other.stem == self.stem || self.serves_with(other))
+            .collect();
+        match holders.first() {
+            None => {
+                let archs: Vec<&BaseArch> = self.archs.iter().filter(|_| all.is_some()).collect();
+                let archs = match archs.as_slice() {
+                    [] => String::new(),
+                    archs => format!(" for {}", few(archs, 5)),
+                };
+                Some(SetFault::absent(format!("has no {wanted} of its name{archs} beside it")))
+            }
+            Some(_) if holders.iter().any(|holder| self.reaches(holder)) => None,
+            Some(holder) => {
+                let package = &holder.package.file;
+                Some(SetFault::wrong(format!(
+                    "its {wanted} is in {package}, which it does not need"
+                )))
+            }
+        }
+    }
+
+    /// Whether what is for these archs has to be there. One that serves all archs also names what is for
+    /// archs that are not there; in the directory of an arch, what is for others.
+    fn expects(&self, archs: &[BaseArch]) -> bool {
+        archs.is_empty()
+            || !self.archs.is_empty()
+            || archs.iter().any(|arch| self.directory.contains(arch))
+    }
+
+    /// Files that an index refers to and that are not beside it.
+    fn reference_faults(&self, beside: &Beside<'_>) -> Vec<SetFault> {
+        let Class::Index(index) = self.class else {
+            return Vec::new();
+        };
+        let expected = index.refers().filter(|names| {
+            let archs: Vec<BaseArch> = names.iter().flat_map(|name| gfx::archs_in(name)).collect();
+            self.expects(&archs)
+        });
+        expected.filter_map(|names| self.reference_fault(&names, beside)).collect()
+    }
+
+    fn reference_fault(&self, names: &[String], beside: &Beside<'_>) -> Option<SetFault> {
+        let found: Vec<_> = names
+            .iter()
+            .filter_map(|name| beside.get(&(self.folder, name.as_str())))
+            .flatten()
+            .collect();
+        let reference = names.first().cloned().unwrap_or_default();
+        match found.first() {
+            None => {
+                Some(SetFault::absent(format!("refers to {reference}, which is not beside it")))
+            }
+            Some(_) if found.iter().any(|other| self.reaches(other)) => None,
+            Some(other) => {
+                let package = &other.package.file;
+                Some(SetFault::wrong(format!(
+                    "refers to {reference}, which is in {package}, which it does not need"
+                )))
+            }
+        }
+    }
+}
+
+/// The part of a stem that partners share: the text before the arch.
+fn common(stem: &str) -> &str {
+    match stem.find("gfx").filter(|_| !gfx::archs_in(stem).is_empty()) {
+        Some(at) => stem[..at].trim_end_matches(['_', '-']),
+        None => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partners_share_what_stands_before_the_arch() {
+        for (stem, expected) in [
+            ("TensileLibrary_gfx90a-xnack+", "TensileLibrary"),
+            ("TensileLibrary_gfx1100", "TensileLibrary"),
+            ("T_fallback", "T_fallback"),
+            ("T_fallback_gfx1100", "T_fallback"),
+            ("no_gfx_at_all", "no_gfx_at_all"),
+        ] {
+            assert_eq!(common(stem), expected);
+        }
+    }
+}

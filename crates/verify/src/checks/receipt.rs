@@ -1,0 +1,215 @@
+//! Compares packages and wheels with their receipt: all that it names are there, with its digests, no others are, and
+//! every code object is at its place.
+//!
+//! A file with the digest of the receipt is the recorded one, so nothing in it is compared field by field.
+//! Without a good signature, this shows only that the receipt and the packages agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use rockpack_core::content::{Content, Sha256Digest, hex};
+use rockpack_core::error::Result;
+
+use crate::Options;
+use crate::own::digest::Sha;
+use crate::own::facts::{Class, FileFacts};
+use crate::own::installed::{Installed, Side};
+use crate::own::wheel::Wheel;
+use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
+use rockpack_package::Format;
+use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt, WheelRecord};
+use rockpack_package::receipt::{
+    CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt, part_of_sbom,
+};
+
+/// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
+/// package that states none is for host files, though all its code may be device code that stays there.
+pub(crate) fn apply(receipt: &Receipt, packages: &mut [&mut Installed]) {
+    if receipt.is_later() {
+        return;
+    }
+    let records = by_name(receipt);
+    for package in packages {
+        let Some(record) = records.get(package.file.as_str()) else { continue };
+        if record.role.is_kernels() {
+            package.stated_archs.get_or_insert_with(|| record.archs.clone());
+        } else if package.stated_archs.is_none() {
+            package.side = Some(Side::Host);
+        }
+    }
+}
+
+/// Compares the packages of an argument with its receipt. `present` has the names of the packages of its
+/// build; `packages` are those that can be read, and those of earlier builds that the receipt keeps.
+pub(crate) fn check(
+    receipt: &Receipt,
+    present: &BTreeSet<String>,
+    packages: &[&Installed],
+    problems: &mut Problems,
+) {
+    let records = by_name(receipt);
+    let own = receipt.packages.iter().map(|record| &record.file_name);
+    add_lacks(own.filter(|name| !present.contains(*name)), ReceiptLack::Package, problems);
+    let unknown = present.iter().filter(|name| !records.contains_key(name.as_str()));
+    add_lacks(unknown, ReceiptLack::Record, problems);
+    for package in packages {
+        if let Some(record) = records.get(package.file.as_str()) {
+            let own = (package.size, package.sha256);
+            check_bytes(&package.file, own, (record.size, &record.sha256), problems);
+        }
+    }
+    for format in Format::ALL.into_iter().filter(|_| !receipt.is_later()) {
+        let all = packages.iter().filter(|package| package.format == Some(format));
+        let set: Vec<&Installed> = all.copied().collect();
+        if !set.is_empty() {
+            check_code(receipt, &set, problems);
+        }
+    }
+}
+
+/// Compares SPDX documents with the digests that the receipt states of them. Receipts of earlier versions name none,
+/// which fails with a key.
+pub(crate) fn check_documents(
+    receipt: &Receipt,
+    documents: &[PathBuf],
+    options: &Options<'_>,
+    problems: &mut Problems,
+) -> Result<()> {
+    let stated = receipt.spdx.iter().map(|record| (record.file_name.as_str(), record));
+    let mut stated: BTreeMap<&str, _> = stated.collect();
+    for path in documents {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(record) = stated.remove(file.as_str()) else {
+            if !options.trust.keys.is_empty() || !receipt.spdx.is_empty() {
+                add_lacks([&file].into_iter(), ReceiptLack::Record, problems);
+            }
+            continue;
+        };
+        let content = Content::open(path, &options.budget)?;
+        let size = content.len();
+        check_bytes(&file, (size, content.sha256()?), (size, &record.sha256), problems);
+    }
+    // Next to the receipt of joined parts, those of the parts need not be.
+    let whole = stated.values().filter(|record| part_of_sbom(&record.file_name) == Some(None));
+    add_lacks(whole.map(|record| &record.file_name), ReceiptLack::Package, problems);
+    Ok(())
+}
+
+/// Compares the wheels of an argument, whose file names are `present`, with its receipt. Takes over for which
+/// archs they are where their names do not say it, or name more: a family may have members without code.
+pub(crate) fn check_wheels(
+    receipt: &WheelReceipt,
+    present: &BTreeSet<String>,
+    wheels: &mut [Wheel],
+    problems: &mut Problems,
+) {
+    let records: BTreeMap<&str, &WheelRecord> =
+        receipt.wheels.iter().map(|record| (record.file_name.as_str(), record)).collect();
+    let own = receipt.wheels.iter().map(|record| &record.file_name);
+    add_lacks(own.filter(|name| !present.contains(*name)), ReceiptLack::Package, problems);
+    let unknown = present.iter().filter(|name| !records.contains_key(name.as_str()));
+    add_lacks(unknown, ReceiptLack::Record, problems);
+    for wheel in wheels.iter_mut().filter(|wheel| present.contains(&wheel.installed.file)) {
+        let Some(record) = records.get(wheel.installed.file.as_str()) else { continue };
+        if record.role == WheelKind::Device {
+            let stated = &mut wheel.installed.stated_archs;
+            let has = |named: &Vec<String>| record.archs.iter().all(|arch| named.contains(arch));
+            if stated.as_ref().is_none_or(has) {
+                *stated = Some(record.archs.clone());
+            }
+        }
+        let Installed { file, size, sha256, .. } = &wheel.installed;
+        check_bytes(file, (*size, *sha256), (record.size, &record.sha256), problems);
+    }
+}
+
+/// File name → record of each package of the whole set.
+fn by_name(receipt: &Receipt) -> BTreeMap<&str, &PackageRecord> {
+    receipt.all_packages().map(|record| (record.file_name.as_str(), record)).collect()
+}
+
+fn add_lacks<'a>(
+    files: impl Iterator<Item = &'a String>,
+    lack: ReceiptLack,
+    problems: &mut Problems,
+) {
+    for file in files {
+        problems.add(Problem::ReceiptIncomplete { package: file.clone(), lack });
+    }
+}
+
+/// The size and SHA-256 of a file.
+type Bytes<S> = (u64, S);
+
+/// Compares the bytes of a file with what its record states of them.
+fn check_bytes(
+    file: &str,
+    (size, sha256): Bytes<Sha>,
+    (stated_size, stated_sha256): Bytes<&String>,
+    problems: &mut Problems,
+) {
+    let sha256 = Sha256Digest::from(sha256);
+    if *stated_sha256 != sha256.to_string() || stated_size != size {
+        let (file, stated_sha256) = (file.to_owned(), stated_sha256.clone());
+        problems.add(Problem::ReceiptMismatch { file, size, sha256, stated_size, stated_sha256 });
+    }
+}
+
+/// Adds the recorded code objects that are not at their places in the packages of a format, and those of the
+/// packages that the receipt does not name.
+fn check_code(receipt: &Receipt, set: &[&Installed], problems: &mut Problems) {
+    let files: BTreeMap<&str, &FileFacts> =
+        set.iter().flat_map(|package| package.files()).collect();
+    for record in receipt.all_code_objects() {
+        let installed = record.place.path().to_owned();
+        let loss = match files.get(record.place.path()) {
+            None => CodeLoss::NotInstalled { installed },
+            Some(facts) if is_at_its_place(record, facts) => continue,
+            Some(_) => {
+                CodeLoss::NotAtPlace { installed, key: key(&record.place).map(str::to_owned) }
+            }
+        };
+        let path = match &record.place {
+            CodeObjectPlace::Archive { binary, .. } => binary.clone(),
+            CodeObjectPlace::File { file, .. } => file.clone(),
+        };
+        let (target, sha256) = (record.target.clone(), record.sha256.clone());
+        problems.add(Problem::CodeObjectLost { path, target, sha256, loss });
+    }
+    let known: BTreeSet<&str> =
+        receipt.all_code_objects().map(|record| record.sha256.as_str()).collect();
+    for package in set {
+        for (path, facts) in package.files() {
+            for (position, sha256) in facts.code_objects() {
+                let sha256 = Sha256Digest::from(*sha256);
+                if !known.contains(sha256.to_string().as_str()) {
+                    let (file, unknown_to) = (package.at(path), RECEIPT);
+                    problems.add(Problem::CodeObjectForeign { file, position, sha256, unknown_to });
+                }
+            }
+        }
+    }
+}
+
+/// The key of a code object in an archive, or the id of its entry in a bundle.
+fn key(place: &CodeObjectPlace) -> Option<&str> {
+    match place {
+        CodeObjectPlace::Archive { key, .. } => Some(key),
+        CodeObjectPlace::File { entry, .. } => entry.as_deref(),
+    }
+}
+
+/// Whether the file at the place of a code object has it there.
+fn is_at_its_place(record: &CodeObjectRecord, facts: &FileFacts) -> bool {
+    match (&facts.class, key(&record.place)) {
+        (Class::Archive(archive), Some(key)) => {
+            let found = archive.at(key, &record.target);
+            found.is_some_and(|found| hex(&found.sha256) == record.sha256)
+        }
+        (Class::Bundle(entries), Some(id)) => {
+            entries.iter().any(|entry| entry.id == id && hex(&entry.sha256) == record.sha256)
+        }
+        (Class::CodeObject(_), None) => hex(&facts.sha256) == record.sha256,
+        _ => false,
+    }
+}

@@ -1,0 +1,350 @@
+//! Checks finished output (packages, repositories, artifacts, installed prefixes, single files) against the
+//! invariants, with eyes of its own.
+//!
+//! Nothing here uses the split, host binary, pack or emit stages, whose work is checked.
+//! A receipt counts as far as its signature goes; without one, packages are checked against each
+//! other and against their own metadata. `--against` compares with the artifacts, whose
+//! bundles are taken apart a second way.
+//!
+//! Packages are read once, several at a time. Only facts about their files are kept; a file that
+//! has to be read at will is held in memory up to 64 MiB and in an anonymous temporary file beyond.
+
+mod against;
+mod checks;
+mod others;
+mod own;
+mod partial;
+mod paths;
+mod problem;
+mod repository;
+mod subject;
+mod wheels;
+
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+pub use partial::Extent;
+pub use problem::*;
+pub use repository::Element;
+pub use subject::FolderMeaning;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::{Budget, threads};
+use rockpack_core::tree::TreePath;
+
+use against::SetComparison;
+use against::binaries::GivenBinary;
+use against::inputs::{self, ArtifactInputs};
+use against::split_inputs::InputFile;
+use checks::excuses::Excuses;
+use checks::{listings, receipt};
+use own::facts::{self, Class};
+use own::installed::Installed;
+use own::package;
+use partial::Sieve;
+use rockpack_package::Format;
+use rockpack_package::receipt::Receipt;
+use rockpack_report::{Progress, Stage};
+use rockpack_signing::Trust;
+use rockpack_split::input::artifact::Scan;
+use subject::Subject;
+use subject::argument::PackageArgument;
+use subject::receipts::ReceiptReader;
+use subject::wheels::WheelArgument;
+use subject::{joined, kept};
+
+/// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
+/// installed prefixes and single files each by itself. With `against`, also looks for everything that
+/// those artifacts hold in the packages.
+pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
+    threads::some(|| check(paths, options, progress))
+}
+
+fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
+    let Options { against, binaries, trust, .. } = options;
+    let (mut problems, mut report) = (Problems::default(), Report::default());
+    let (mut arguments, wheels) = sort_paths(paths, options, progress, &mut report, &mut problems)?;
+    if (against.is_some() || !binaries.is_empty()) && arguments.is_empty() {
+        return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
+            .hint("name packages, or a folder of packages; wheels are compared with fat wheels"));
+    }
+    if !options.wheels.is_empty() && wheels.is_empty() {
+        return Err(Error::new(
+            Kind::Usage,
+            "--against compares wheels with a fat wheel, and none are named",
+        )
+        .hint("name the host wheel and its device wheels, or the folder that holds them"));
+    }
+    let is_signable = report.repositories > 0 || !arguments.is_empty() || !wheels.is_empty();
+    if !is_signable && !trust.keys.is_empty() {
+        let message = "--key checks the signatures of receipts and repositories";
+        let hint = "name packages, wheels or a repository";
+        return Err(Error::new(Kind::Usage, message).hint(hint));
+    }
+    let mut of_packages = Problems::default();
+    let parts = joined::join(&mut arguments, &mut of_packages)?;
+    kept::gather(&mut arguments);
+    verify_packages(&arguments, options, progress, &mut report, &mut of_packages)?;
+    problems.extend(of_packages);
+    if is_signable && report.signatures == 0 {
+        report.unproved.push(Unproved::Origin);
+    }
+    let has_packages = |it: &PackageArgument| !it.packages.is_empty() || !it.kept.is_empty();
+    let has_sets = !wheels.is_empty() || arguments.iter().any(has_packages);
+    let has_no_receipt = wheels.iter().any(|argument| argument.receipt.is_none())
+        || arguments.iter().any(|it| it.receipt.is_none() && !it.packages.is_empty());
+    if has_no_receipt || has_sets && report.signatures == 0 {
+        report.unproved.extend([Unproved::Scripts, Unproved::Relations]);
+    }
+    report.unproved.extend(has_no_receipt.then_some(Unproved::Completeness));
+    wheels::check(&wheels, options, progress, &mut report, &mut problems)?;
+    let (more, problems) = (problems.more(), problems.finish());
+    // Parts are the set only if nothing at all is wrong with them.
+    let joined = parts.filter(|_| problems.is_empty());
+    Ok(Report { problems, more, joined, ..report })
+}
+
+/// Returns the sets among what `paths` name, and checks everything else.
+fn sort_paths(
+    paths: &[PathBuf],
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<(Vec<PackageArgument>, Vec<WheelArgument>)> {
+    let Options { folders, trust, budget, .. } = options;
+    let mut receipts = ReceiptReader::new(trust);
+    let (mut arguments, mut packages) = (Vec::new(), Vec::new());
+    let (mut wheels, mut wheel_files) = (Vec::new(), Vec::new());
+    for path in paths {
+        match Subject::of(path, *folders, &mut receipts)? {
+            Subject::Package(path) => packages.push(path),
+            Subject::Packages(argument) => arguments.push(*argument),
+            Subject::Wheel(path) => wheel_files.push(path),
+            Subject::Wheels(argument) => wheels.push(argument),
+            Subject::Repository(path) => {
+                let mut own = Problems::bounded();
+                repository::check(&path, trust, budget, report, &mut own)?;
+                problems.extend(own);
+            }
+            subject => others::check(subject, budget, progress, report, problems)?,
+        }
+    }
+    // With a key, packages that are named have the receipt of their folder, and may still be a part.
+    report.may_be_part = !packages.is_empty();
+    arguments.extend(receipts.sets_of(packages, PackageArgument::of)?);
+    wheels.extend(receipts.sets_of(wheel_files, WheelArgument::of)?);
+    receipts.finish(report, problems);
+    Ok((arguments, wheels))
+}
+
+/// How arguments are read, and what they are compared with.
+pub struct Options<'a> {
+    /// Whether folders are taken for installed prefixes.
+    pub folders: FolderMeaning,
+    /// The artifacts that packages were made from.
+    pub against: Option<&'a Scan>,
+    /// Host binaries with device code that packages were made from.
+    pub binaries: &'a [PathBuf],
+    /// The fat wheels that wheels were made from.
+    pub wheels: &'a [PathBuf],
+    /// How much of the package set is named.
+    pub extent: Extent,
+    /// The keys by which receipts and repositories are trusted.
+    pub trust: Trust,
+    /// The memory budget of all reading.
+    pub budget: Budget,
+}
+
+/// Checks packages as one set.
+fn verify_packages(
+    arguments: &[PackageArgument],
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    if arguments.is_empty() {
+        return Ok(());
+    }
+    let mut packages = read_all(arguments, &options.budget, progress, problems);
+    for (position, argument) in arguments.iter().enumerate() {
+        let Some(receipt) = &argument.receipt else { continue };
+        let own = packages.iter_mut().filter(|package| package.argument == position);
+        receipt::apply(receipt, &mut own.collect::<Vec<_>>());
+        let own = packages.iter().filter(|package| package.argument == position);
+        receipt::check(receipt, &argument.names(), &own.collect::<Vec<_>>(), problems);
+        receipt::check_documents(receipt, &argument.documents, options, problems)?;
+    }
+    let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
+    let excuses = Excuses::of(receipts.iter().copied());
+    let sets = Format::ALL.map(|format| of_format(&packages, format));
+    for set in &sets {
+        checks::check_set(set, &excuses, problems)?;
+    }
+    report.packages = packages.len();
+    report.kept_absent = arguments.iter().map(|argument| argument.kept_absent).sum();
+    report.superseded = arguments.iter().map(|argument| argument.superseded).sum();
+    let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
+    let mut sieve = Sieve::new(extent);
+    *problems = sieve.sift(std::mem::take(problems), packages.iter());
+    let origins = Origins { receipts: &receipts, excuses: &excuses, options };
+    problems.extend(origins.compare(&sets, progress, &mut sieve, report)?);
+    report.may_be_part = (receipts.is_empty() || report.may_be_part) && sieve.has_open();
+    report.undecided = sieve.undecided();
+    others::count(&packages, report);
+    let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
+    report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
+    report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
+    Ok(())
+}
+
+/// The origins of packages, with the findings that explain missing parts.
+struct Origins<'a> {
+    receipts: &'a [&'a Receipt],
+    excuses: &'a Excuses,
+    options: &'a Options<'a>,
+}
+
+impl Origins<'_> {
+    /// Compares the set of each format with them. All code of a binary for an arch is in one package of
+    /// each format, so each is sifted by itself.
+    fn compare(
+        &self,
+        sets: &[Vec<&Installed>],
+        progress: &dyn Progress,
+        sieve: &mut Sieve,
+        report: &mut Report,
+    ) -> Result<Problems> {
+        let Self { receipts, excuses, options } = *self;
+        let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
+        let mut problems = Problems::default();
+        if let Some(scan) = options.against {
+            let stated = prefix(receipts, &sets);
+            let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
+            let all = sets.iter().copied().flatten().copied();
+            let prefix = stated.unwrap_or_else(|| against::foreign::likely_prefix(all, &inputs));
+            for packages in &sets {
+                let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
+                let comparison = SetComparison { packages, prefix, excuses, inputs };
+                comparison.check(&mut own)?;
+                // Without a file at the place that it has in the artifacts, the prefix is not known.
+                match prefix {
+                    "" => sieve.leave_open(Check::FileForeign, packages.len()),
+                    _ => comparison.check_uninvited(&mut own),
+                }
+                problems.extend(sieve.sift(own, packages.iter().copied()));
+            }
+            let count = inputs.in_binaries().count() + inputs.in_files().count();
+            report.input_code_objects = Some(count as u64);
+        }
+        for path in options.binaries {
+            let binary = GivenBinary::open(path, &options.budget)?;
+            for packages in &sets {
+                let mut own = Problems::default();
+                binary.check(packages, excuses, &mut own)?;
+                // It needs all artifacts and the prefix.
+                sieve.leave_open(Check::FileForeign, packages.len());
+                problems.extend(sieve.sift(own, packages.iter().copied()));
+            }
+            *report.input_code_objects.get_or_insert(0) += binary.count() as u64;
+        }
+        Ok(problems)
+    }
+}
+
+/// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
+/// it claims to hold device code, or references to it, and cannot be read.
+pub fn read_file(path: &str, content: &Content) -> Result<()> {
+    let facts = facts::examine(path, &mut content.reader(), content.len(), content.budget())?;
+    if let Class::Broken(_, error) = facts.class {
+        return Err(error);
+    }
+    let path = TreePath::new(path.trim_start_matches('/'))?;
+    let file = InputFile { shard: String::new(), content: content.clone(), mode: 0 };
+    inputs::examine(&path, &file).map(drop)
+}
+
+fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
+    packages.iter().filter(|package| package.format == Some(format)).collect()
+}
+
+/// Reads every package; one that cannot be read is a problem.
+fn read_all(
+    arguments: &[PackageArgument],
+    budget: &Budget,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Vec<Installed> {
+    let files: Vec<(usize, &Path)> = arguments
+        .iter()
+        .enumerate()
+        .flat_map(|(position, argument)| {
+            let paths = argument.packages.iter().chain(&argument.kept);
+            paths.map(move |path| (position, path.as_path()))
+        })
+        .collect();
+    let read = |file: &(usize, &Path)| package::read(file.1, file.0, budget);
+    read_files(&files, |file| file.1, progress, read, problems)
+}
+
+/// Reads files, of which `path` gives the path; one that cannot be read is a problem.
+fn read_files<F: Sync, T: Send>(
+    files: &[F],
+    path: impl Fn(&F) -> &Path + Sync,
+    progress: &dyn Progress,
+    read: impl Fn(&F) -> Result<(T, Problems)> + Sync,
+    problems: &mut Problems,
+) -> Vec<T> {
+    let mut good = Vec::with_capacity(files.len());
+    let found = read_each(files, |file| file_size(path(file)), progress, read);
+    for (file, found) in files.iter().zip(found) {
+        match found {
+            Ok((read, own)) => {
+                good.push(read);
+                problems.extend(own);
+            }
+            Err(error) => {
+                let name = path(file).file_name().unwrap_or_default().to_string_lossy();
+                problems.add_unread(ProblemPlace::Package(name.into_owned()), &error);
+            }
+        }
+    }
+    good
+}
+
+/// Calls `read` for each of `files`, several at a time, and reports the progress by their sizes.
+fn read_each<F: Sync, R: Send>(
+    files: &[F],
+    size: impl Fn(&F) -> u64 + Sync,
+    progress: &dyn Progress,
+    read: impl Fn(&F) -> R + Sync,
+) -> Vec<R> {
+    progress.expect(Stage::Verify, files.iter().map(&size).sum());
+    progress.begin(Stage::Verify);
+    let found = files.par_iter().map(|file| {
+        let found = read(file);
+        progress.advance(Stage::Verify, size(file));
+        found
+    });
+    let found = found.collect();
+    progress.end(Stage::Verify);
+    found
+}
+
+fn file_size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+/// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
+fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
+    if let Some(receipt) = receipts.first().filter(|receipt| !receipt.is_later()) {
+        return Some(receipt.prefix.clone());
+    }
+    sets.iter().find_map(|set| {
+        let listings = listings::listings(set);
+        listings.iter().find_map(|listing| listing.prefix().map(str::to_owned))
+    })
+}

@@ -1,0 +1,185 @@
+//! A kernel archive, every code object decoded once.
+
+use std::collections::BTreeMap;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::gfx::{Target, generic_of};
+use rockpack_elf::code_object;
+use rockpack_elf::kpack;
+
+use super::digest::{Sha, digest_and_head};
+
+/// The offset of the type in an ELF header.
+const E_TYPE: u64 = 16;
+
+/// Length of an ELF64 header.
+const ELF_HEADER: usize = 64;
+
+/// The content of an archive.
+#[derive(Debug, Default)]
+pub(crate) struct ArchiveFacts {
+    /// `gfx_arches`, in its order.
+    pub(crate) listed: Vec<String>,
+    /// Key → target → ordinal.
+    pub(crate) rows: BTreeMap<String, BTreeMap<String, usize>>,
+    /// The code objects by ordinal; `None` for one that cannot be decoded.
+    pub(crate) code_objects: Vec<Option<CodeObjectFacts>>,
+    /// The reasons why code objects or rows cannot be read.
+    pub(crate) faults: Vec<String>,
+}
+
+/// One distinct code object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CodeObjectFacts {
+    pub(crate) sha256: Sha,
+    pub(crate) nature: Nature,
+}
+
+/// The kind of a code object, by its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Nature {
+    /// The target that it is compiled for: the arch and the features that the header fixes.
+    Compiled(Target),
+    /// An AMDGPU ELF file for no known processor.
+    UnknownProcessor,
+    /// No AMDGPU ELF file.
+    Neutral,
+}
+
+/// A row of an archive, with its code object.
+pub(crate) struct ArchiveRow<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) facts: &'a CodeObjectFacts,
+}
+
+impl ArchiveFacts {
+    /// The code object in the row of `target` under `key`.
+    pub(crate) fn at(&self, key: &str, target: &str) -> Option<&CodeObjectFacts> {
+        self.code_objects.get(*self.rows.get(key)?.get(target)?)?.as_ref()
+    }
+
+    /// All rows whose code object could be decoded.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = ArchiveRow<'_>> {
+        self.rows.iter().flat_map(move |(key, targets)| {
+            let found = targets.keys().map(move |target| (target, self.at(key, target)));
+            found.filter_map(move |(target, facts)| Some(ArchiveRow { key, target, facts: facts? }))
+        })
+    }
+
+    /// The number of rows.
+    pub(crate) fn row_count(&self) -> u64 {
+        self.rows.values().map(|targets| targets.len() as u64).sum()
+    }
+}
+
+/// Reads the archive that fills `content`.
+pub(crate) fn read(content: &Content) -> Result<ArchiveFacts> {
+    let reader = kpack::KpackReader::open(content.clone())?;
+    let toc = reader.toc();
+    let mut facts = ArchiveFacts { listed: toc.gfx_arches.clone(), ..ArchiveFacts::default() };
+    for ordinal in 0..u32::try_from(reader.len()).map_err(|_| Error::bug("frame limit"))? {
+        let found = reader.code_object(ordinal).and_then(|content| examine(&content));
+        if let Err(error) = &found {
+            facts.faults.push(format!("code object {ordinal} cannot be read: {error}"));
+        }
+        facts.code_objects.push(found.ok());
+    }
+    for (key, targets) in &toc.rows {
+        let row: Result<_, std::num::TryFromIntError> = targets
+            .iter()
+            .map(|(target, row)| Ok((target.clone(), usize::try_from(row.ordinal)?)))
+            .collect();
+        facts.rows.insert(key.clone(), row.map_err(|_| Error::bug("ordinal"))?);
+    }
+    Ok(facts)
+}
+
+fn examine(content: &Content) -> Result<CodeObjectFacts> {
+    let (sha256, head) = digest_and_head(content, ELF_HEADER)?;
+    check_linked(&Content::of_bytes(head.clone()))?;
+    Ok(CodeObjectFacts { sha256, nature: nature(head)? })
+}
+
+/// Refuses a code object whose header loaders refuse; `content` begins with it. Unlinked objects, which
+/// only the compiler reads, and files that are no code objects pass.
+pub(crate) fn check_linked(content: &Content) -> Result<()> {
+    if !code_object::is_code_object(content)? {
+        return Ok(());
+    }
+    let kind = content.read_array::<2>(E_TYPE)?;
+    if kind == object::elf::ET_REL.0.to_le_bytes() {
+        Ok(())
+    } else {
+        code_object::check_loadable(content)
+    }
+}
+
+/// The kind of the code object with this ELF header.
+pub(crate) fn nature(head: Vec<u8>) -> Result<Nature> {
+    let head = Content::of_bytes(head);
+    if !code_object::is_code_object(&head)? {
+        return Ok(Nature::Neutral);
+    }
+    let target = code_object::read_header(&head)?.target;
+    Ok(target.map_or(Nature::UnknownProcessor, Nature::Compiled))
+}
+
+/// The fault of a row for `target` that refers to a code object of this nature; `None` if it is right.
+pub(crate) fn row_fault(target: &str, nature: &Nature) -> Option<String> {
+    let target: Target = match target.parse() {
+        Ok(target) => target,
+        Err(error) => return Some(error.to_string()),
+    };
+    match nature {
+        Nature::Neutral if target.base().is_spirv() => None,
+        Nature::Neutral => Some("what stands there is no code object".to_owned()),
+        // Newer compilers know processors that are not known here; the row is all there is.
+        Nature::UnknownProcessor => None,
+        Nature::Compiled(own) if runs_on(own, &target) => None,
+        Nature::Compiled(own) => Some(format!("its code object is for {own}")),
+    }
+}
+
+/// Whether code compiled for `own` runs on `device`. The header cannot tell `gfx1250-strict` from
+/// `gfx1250`. Code for the generic target of an arch runs on it, too.
+pub(crate) fn runs_on(own: &Target, device: &Target) -> bool {
+    let plain = device.base().as_str().strip_suffix("-strict");
+    let same = own.base() == device.base() || plain == Some(own.base().as_str());
+    (same || generic_of(device.base()) == Some(own.base()))
+        && own.features().iter().all(|feature| device.features().contains(feature))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_must_be_for_its_code_objects_target() {
+        for (target, nature, fine) in [
+            ("gfx90a", compiled("gfx90a"), true),
+            ("gfx90a:xnack+", compiled("gfx90a"), true),
+            ("gfx90a:sramecc+:xnack+", compiled("gfx90a:xnack+"), true),
+            ("gfx90a", compiled("gfx90a:xnack+"), false),
+            ("gfx90a:xnack-", compiled("gfx90a:xnack+"), false),
+            ("gfx1250-strict", compiled("gfx1250"), true),
+            ("gfx1250", compiled("gfx1250-strict"), false),
+            ("gfx1100", compiled("gfx1101"), false),
+            ("gfx1100", compiled("gfx11-generic"), true),
+            ("gfx942:xnack+", compiled("gfx9-4-generic:xnack-"), false),
+            ("gfx1100", compiled("gfx12-generic"), false),
+            ("gfx11-generic", compiled("gfx1100"), false),
+            ("gfx1100", Nature::Neutral, false),
+            ("amdgcnspirv", Nature::Neutral, true),
+            ("gfx1100", Nature::UnknownProcessor, true),
+            ("no target", compiled("gfx1100"), false),
+        ] {
+            assert_eq!(row_fault(target, &nature).is_none(), fine, "{target} {nature:?}");
+        }
+    }
+
+    fn compiled(text: &str) -> Nature {
+        Nature::Compiled(text.parse().unwrap())
+    }
+}

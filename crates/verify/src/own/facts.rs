@@ -1,0 +1,374 @@
+//! The kind and facts of one installed file, by its content.
+
+use std::io::Read;
+use std::ops::Range;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::hold::{fault, hold};
+use rockpack_core::run::Budget;
+use rockpack_elf::code_object;
+use rockpack_elf::kpm;
+use rockpack_elf::marker::{self, AnyMarker, Marker};
+use rockpack_elf::offload_binary;
+use rockpack_split::aks2;
+
+use super::archive::{self, ArchiveFacts, Nature};
+use super::digest::{Sha, hash};
+use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
+use super::host_elf::{self, HostElf};
+use super::host_form::HostForm;
+use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
+use super::originals::{self, DeviceEntry};
+use crate::problem::CodePosition;
+
+/// Bytes of a file that decide what it is: an ELF64 header.
+const HEAD: usize = 64;
+
+/// Loaders find kernel archives by names with this ending, whatever is in them.
+const ARCHIVE_ENDING: &str = ".kpack";
+
+/// The folder of the dynamic loader's configuration.
+const LOADER_FOLDER: &str = "/etc/ld.so.conf.d/";
+
+/// Longest file of it that is read, in bytes: it has a line or two.
+const LOADER_FILE_LIMIT: u64 = 64 << 10;
+
+/// The bytes that start a script.
+pub(crate) const SCRIPT: &[u8] = b"#!";
+
+/// Bytes of the first line that are kept.
+const LINE_MAX: u64 = 4096;
+
+/// An installed file.
+#[derive(Debug)]
+pub(crate) struct FileFacts {
+    pub(crate) size: u64,
+    pub(crate) sha256: Sha,
+    pub(crate) class: Class,
+}
+
+impl FileFacts {
+    /// The code objects that the file holds, each with where it is there.
+    pub(crate) fn code_objects(&self) -> Vec<(CodePosition, &Sha)> {
+        match &self.class {
+            Class::Archive(archive) => archive
+                .entries()
+                .map(|row| (CodePosition::row(row.key, row.target), &row.facts.sha256))
+                .collect(),
+            Class::CodeObject(_) => vec![(CodePosition::File, &self.sha256)],
+            Class::Bundle(entries) => entries
+                .iter()
+                .map(|entry| (CodePosition::Entry { id: entry.id.clone() }, &entry.sha256))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The kind of a file.
+#[derive(Debug)]
+pub(crate) enum Class {
+    /// Nothing that concerns device code.
+    Other,
+    /// A script: its first line with the line feed.
+    Script(Vec<u8>),
+    /// A linked x86-64 ELF file.
+    Host(Box<HostFacts>),
+    /// An AMDGPU ELF file.
+    CodeObject(Nature),
+    /// Offload bundles, compressed or not, with the code objects inside.
+    Bundle(Vec<DeviceEntry>),
+    /// An index of kernels, or a file of AOTriton for some members of an arch family.
+    Index(IndexFacts),
+    /// A kernel archive.
+    Archive(ArchiveFacts),
+    /// A kernel manifest.
+    Manifest(kpm::Manifest),
+    /// A file of the loader's configuration: the folders that it names.
+    LoaderFolders(Vec<String>),
+    /// Claims to be one of the above but cannot be read as such.
+    Broken(Claimed, Error),
+}
+
+impl Class {
+    /// Whether it is a kernel archive, or cannot be read as the one it has to be.
+    pub(crate) fn claims_to_be_archive(&self) -> bool {
+        matches!(self, Self::Archive(_) | Self::Broken(Claimed::Archive, _))
+    }
+}
+
+/// The kind that an unreadable file claims to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claimed {
+    Host,
+    Device,
+    /// Code or an index of a kernel database, by its name.
+    Database,
+    /// A kernel archive, by its first bytes or by its name.
+    Archive,
+    Manifest,
+}
+
+/// A linked host ELF file.
+#[derive(Debug)]
+pub(crate) struct HostFacts {
+    pub(crate) elf: HostElf,
+    /// The marker that the wrappers of a transformed binary point to.
+    pub(crate) marker: Option<Marker>,
+    /// The reason why a transformed binary has no readable marker.
+    pub(crate) marker_fault: Option<String>,
+    /// The device code found in `.hip_fatbin`.
+    pub(crate) device_code: Option<String>,
+    /// The device code found elsewhere.
+    pub(crate) embedded: Option<String>,
+    /// The form of a transformed binary, where it can be read.
+    pub(crate) form: Option<Box<HostForm>>,
+}
+
+impl HostFacts {
+    /// Whether anything in it says that its device code is elsewhere.
+    pub(crate) fn claims_to_be_transformed(&self) -> bool {
+        self.elf.marker.is_some()
+            || self.elf.wrappers.iter().any(|wrapper| wrapper.magic == host_elf::HIPK)
+    }
+}
+
+/// Reads the file `content`, which is or would be installed at `path`.
+pub(crate) fn examine_content(path: &str, content: &Content) -> Result<FileFacts> {
+    let _open = content.pin()?;
+    let len = content.len().min(HEAD as u64);
+    let head = content.read_vec(0..len, len, "header")?;
+    let class = match claimed(path, &head)? {
+        Some(claimed) => classified(path, content, &head, claimed),
+        None if is_loader_file(path, content.len()) => {
+            let bytes = content.read_vec(0..content.len(), LOADER_FILE_LIMIT, "loader file")?;
+            Class::LoaderFolders(loader_folders(&String::from_utf8_lossy(&bytes)))
+        }
+        None => first_line(content)?.map_or_else(|| unclaimed(head), Class::Script),
+    };
+    Ok(FileFacts { size: content.len(), sha256: content.sha256()?, class })
+}
+
+/// The first line of a script, as far as anything reads it; none of other files.
+pub(crate) fn first_line(content: &Content) -> Result<Option<Vec<u8>>> {
+    let mut line = content.read_vec(0..content.len().min(LINE_MAX), LINE_MAX, "first line")?;
+    let end = line.iter().position(|byte| *byte == b'\n');
+    line.truncate(end.map_or(line.len(), |end| end + 1));
+    Ok(line.starts_with(SCRIPT).then_some(line))
+}
+
+/// Reads the file installed at `path`, of `size` bytes, to its end. Only files that are read at will are
+/// held.
+pub(crate) fn examine(
+    path: &str,
+    reader: &mut dyn Read,
+    size: u64,
+    budget: &Budget,
+) -> Result<FileFacts> {
+    let mut head = vec![0; HEAD.min(usize::try_from(size).unwrap_or(HEAD))];
+    reader.read_exact(&mut head).map_err(fault)?;
+    let mut whole = head.as_slice().chain(reader);
+    let is_held =
+        head.starts_with(SCRIPT) || is_loader_file(path, size) || claimed(path, &head)?.is_some();
+    if is_held {
+        return examine_content(path, &hold(&mut whole, size)?.within(budget));
+    }
+    let sha256 = hash(&mut whole)?;
+    Ok(FileFacts { size, sha256, class: unclaimed(head) })
+}
+
+/// The class of what has to be read once only, by its first bytes.
+fn unclaimed(head: Vec<u8>) -> Class {
+    if !is_elf(&head, object::elf::EM_AMDGPU) {
+        return Class::Other;
+    }
+    let linked = archive::check_linked(&Content::of_bytes(head.clone()));
+    let nature = linked.and_then(|()| archive::nature(head));
+    nature.map_or_else(|e| Class::Broken(Claimed::Device, e), Class::CodeObject)
+}
+
+pub(crate) fn is_elf(head: &[u8], machine: object::elf::Machine) -> bool {
+    head.starts_with(b"\x7fELF") && head.get(18..20) == Some(machine.0.to_le_bytes().as_slice())
+}
+
+fn is_bundle(head: &[u8]) -> bool {
+    let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, offload_binary::MAGIC];
+    magics.iter().any(|magic| head.starts_with(magic))
+}
+
+/// The claimed kind of a file that is read with random access; `None` for files that are read once, front
+/// to end.
+fn claimed(path: &str, head: &[u8]) -> Result<Option<Claimed>> {
+    Ok(if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+        Some(Claimed::Archive)
+    } else if is_elf(head, object::elf::EM_X86_64) {
+        Some(Claimed::Host)
+    } else if index::kind(path)?.is_some()
+        || aks2::MAGICS.iter().any(|magic| head.starts_with(magic))
+            && !index::arch_family_at(path).is_empty()
+    {
+        Some(Claimed::Database)
+    } else if is_elf(head, object::elf::EM_AMDGPU) {
+        None
+    } else if is_bundle(head) || is_index(path) {
+        Some(Claimed::Device)
+    } else {
+        path.ends_with(".kpm").then_some(Claimed::Manifest)
+    })
+}
+
+fn is_loader_file(path: &str, size: u64) -> bool {
+    path.starts_with(LOADER_FOLDER) && path.ends_with(".conf") && size <= LOADER_FILE_LIMIT
+}
+
+/// The folders that `text` names, one a line; comments begin with `#`. Source: ldconfig(8).
+fn loader_folders(text: &str) -> Vec<String> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let folders = lines.filter(|line| line.starts_with('/'));
+    folders.map(|folder| folder.trim_end_matches('/').to_owned()).collect()
+}
+
+/// Kernel libraries look for their indexes under these names.
+fn is_index(path: &str) -> bool {
+    path.contains("/library/") && path.ends_with(".dat")
+}
+
+/// The class of a file that claims to be one. An odd ELF file without any sign of device code, or of having
+/// had some, is a file like others.
+fn classified(path: &str, content: &Content, head: &[u8], claimed: Claimed) -> Class {
+    let error = match classify(path, content, head) {
+        Ok(class) => return class,
+        Err(error) => error,
+    };
+    if claimed != Claimed::Host || error.is_of_reading() {
+        return Class::Broken(claimed, error);
+    }
+    match has_signs(content) {
+        Ok(false) => Class::Other,
+        Ok(true) => Class::Broken(claimed, error),
+        Err(error) => Class::Broken(claimed, error),
+    }
+}
+
+/// Whether device code is anywhere in `content`, or what wrappers begin with whose code was taken out.
+fn has_signs(content: &Content) -> Result<bool> {
+    if first_code(content, 0..content.len())?.is_some() {
+        return Ok(true);
+    }
+    let (magic, mut before, mut found) = (host_elf::HIPK.to_le_bytes(), Vec::new(), false);
+    content.each_window(|bytes| {
+        let kept = bytes.len().min(magic.len() - 1);
+        before.extend_from_slice(&bytes[..kept]);
+        found |= before.windows(magic.len()).any(|window| window == magic);
+        found |= bytes.windows(magic.len()).any(|window| window == magic);
+        before = bytes[bytes.len() - kept..].to_vec();
+    })?;
+    Ok(found)
+}
+
+fn classify(path: &str, content: &Content, head: &[u8]) -> Result<Class> {
+    if head.starts_with(b"KPAK") || path.ends_with(ARCHIVE_ENDING) {
+        return archive::read(content).map(Class::Archive);
+    }
+    match index::kind(path)? {
+        Some((DatabaseFileKind::Index, _)) => return index::read(path, content).map(Class::Index),
+        Some((DatabaseFileKind::Code, _)) if !is_bundle(head) => {
+            return database_code(content, head);
+        }
+        _ => {}
+    }
+    if is_bundle(head) {
+        return originals::bundles(content).map(Class::Bundle);
+    }
+    if let Some(elf) = host_elf::read(content)? {
+        return host(content, elf).map(|host| Class::Host(Box::new(host)));
+    }
+    if path.ends_with(".kpm") {
+        return kpm::Manifest::parse(content).map(Class::Manifest);
+    }
+    let archs = aks2::archs(content, &index::arch_family_at(path))?;
+    if !archs.is_empty() {
+        Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
+    } else if is_index(path) {
+        let archs = archs_named(path, content.reader())?;
+        Ok(Class::Index(IndexFacts { archs, ..IndexFacts::default() }))
+    } else {
+        Ok(Class::Other)
+    }
+}
+
+/// Reads a database file that libraries load as device code: all of it must be code objects or bundles.
+fn database_code(content: &Content, head: &[u8]) -> Result<Class> {
+    if !is_elf(head, object::elf::EM_AMDGPU) {
+        let message = "holds neither a code object nor a bundle of them";
+        return Err(Error::malformed(message).at(&content.place(0)));
+    }
+    code_object::read_whole(content)?;
+    archive::nature(head.to_vec()).map(Class::CodeObject)
+}
+
+fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
+    let (marker, marker_fault) = match marker(content, &elf) {
+        Ok(marker) => (marker, None),
+        Err(error) => (None, Some(error.to_string())),
+    };
+    let section = elf.fatbin.and_then(|section| {
+        let start = section.offset?;
+        Some(start..start.saturating_add(section.size))
+    });
+    let device_code =
+        section.clone().map(|section| left_in_section(content, section)).transpose()?.flatten();
+    let outside = outside(content, &section.unwrap_or_default())?;
+    let embedded = outside.map(|Embedded { form, offset }| {
+        format!("has {form} at offset {offset:#x}, and no finding keeps it there")
+    });
+    let form = form(content, &elf)?.map(Box::new);
+    Ok(HostFacts { elf, marker, marker_fault, device_code, embedded, form })
+}
+
+/// The form of a transformed binary; none of a binary without marker, or one whose headers cannot be read.
+fn form(content: &Content, elf: &HostElf) -> Result<Option<HostForm>> {
+    match elf.marker.map(|_| HostForm::read(content)) {
+        Some(Err(error)) if error.is_of_reading() => Err(error),
+        read => Ok(read.and_then(Result::ok)),
+    }
+}
+
+/// A section for device code may be absent, without content (as some tools leave it) or zero.
+fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<String>> {
+    if let Some(Embedded { offset, .. }) = first_code(content, section.clone())? {
+        return Ok(Some(format!("still has an offload bundle at offset {offset:#x}")));
+    }
+    let zero = content.slice(section)?.is_zero()?;
+    Ok((!zero).then(|| "still has a .hip_fatbin with content".to_owned()))
+}
+
+/// The first device code outside of `section`.
+fn outside(content: &Content, section: &Range<u64>) -> Result<Option<Embedded>> {
+    match first_code(content, 0..section.start)? {
+        None => first_code(content, section.end..content.len()),
+        before => Ok(before),
+    }
+}
+
+/// Reads the marker as the runtime does: the bytes that the wrappers point to, as they are loaded. The
+/// section only bounds them.
+pub(crate) fn marker(content: &Content, elf: &HostElf) -> Result<Option<Marker>> {
+    let Some(wrapper) = elf.wrappers.iter().find(|wrapper| wrapper.magic == host_elf::HIPK) else {
+        return Ok(None);
+    };
+    let section =
+        elf.marker.filter(|section| section.address == wrapper.pointer).ok_or_else(|| {
+            let message = format!("a wrapper points to {:#x}, where no marker is", wrapper.pointer);
+            Error::malformed(message)
+        })?;
+    let offset =
+        elf.loaded_at(section).ok_or_else(|| Error::malformed("its marker is not loaded"))?;
+    let end = offset.saturating_add(section.size);
+    let bytes = content.read_vec(offset..end, marker::LIMIT as u64, "marker")?;
+    match marker::parse(&bytes)? {
+        AnyMarker::Map(marker) => Ok(Some(marker)),
+        AnyMarker::PathList(_) => Err(Error::unsupported("has a marker of the early prototype")),
+    }
+}

@@ -1,0 +1,136 @@
+//! The kinds of kernel database files by their names, and the names in an index of kernels.
+//!
+//! Indexes are MessagePack with the archs in plain strings. The split decodes them; here they are
+//! searched as text, in windows, as a second way to find the same. The reader of indexes, which the
+//! split shares, says which files an index refers to.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::sync::OnceLock;
+
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rockpack_core::gfx::{BaseArch, archs_in, archs_in_windows};
+use rockpack_core::tree::TreePath;
+
+use rockpack_split::input::database::{
+    DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
+};
+
+/// The kind that a file of a kernel database must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DatabaseFileKind {
+    /// A code object, or bundles of them.
+    Code,
+    /// An index of kernels.
+    Index,
+}
+
+/// The names in an index.
+#[derive(Debug, Default)]
+pub(crate) struct IndexFacts {
+    /// The archs in its content and its file name.
+    pub(crate) archs: BTreeSet<BaseArch>,
+    /// Further libraries that it loads, without ending.
+    pub(crate) libraries: BTreeSet<String>,
+    /// Files of code objects that it names.
+    pub(crate) code_object_files: BTreeSet<String>,
+}
+
+impl IndexFacts {
+    /// The files that the index needs beside it, each with its possible names.
+    pub(crate) fn refers(&self) -> impl Iterator<Item = Vec<String>> {
+        let libraries = self
+            .libraries
+            .iter()
+            .map(|name| vec![format!("{name}.dat"), format!("{name}.dat.zlib")]);
+        libraries.chain(self.code_object_files.iter().map(|name| vec![name.clone()]))
+    }
+}
+
+/// The rules of databases, parsed once.
+pub(crate) fn rules() -> Result<&'static DatabaseRules> {
+    static RULES: OnceLock<DatabaseRules> = OnceLock::new();
+    match RULES.get() {
+        Some(rules) => Ok(rules),
+        None => DatabaseRules::builtin().map(|rules| RULES.get_or_init(|| rules)),
+    }
+}
+
+/// The kind and role of the file at `path`; `None` if no rule claims it as code or an index.
+pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)>> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let plain = name.strip_suffix(".zlib").unwrap_or(name);
+    let kind = match plain.rsplit_once('.') {
+        Some((_, "co" | "hsaco")) => DatabaseFileKind::Code,
+        Some((_, "dat")) => DatabaseFileKind::Index,
+        _ => return Ok(None),
+    };
+    let role = match TreePath::new(path.trim_start_matches('/')) {
+        Ok(path) => rules()?.claim(&path).map(|claim| claim.role),
+        Err(_) => None,
+    };
+    Ok(match (kind, role) {
+        (DatabaseFileKind::Code, Some(role @ (DatabaseRole::Code | DatabaseRole::Shared)))
+        | (DatabaseFileKind::Index, Some(role @ (DatabaseRole::Index | DatabaseRole::Shared))) => {
+            Some((kind, role))
+        }
+        _ => None,
+    })
+}
+
+/// The archs in whose directory a rule says that the file at `path` is.
+pub(crate) fn directory_archs(path: &str) -> Result<Vec<BaseArch>> {
+    let Ok(path) = TreePath::new(path.trim_start_matches('/')) else { return Ok(Vec::new()) };
+    Ok(rules()?.claim(&path).map(|claim| claim.directory).unwrap_or_default())
+}
+
+/// Tells whether the file at `path` serves all archs of its shard, by a rule.
+pub(crate) fn serves_all(path: &str) -> bool {
+    matches!(kind(path), Ok(Some((_, DatabaseRole::Shared))))
+}
+
+/// The members of the family whose directory holds the file at `path`; none elsewhere.
+pub(crate) fn arch_family_at(path: &str) -> Vec<BaseArch> {
+    let directory = directory_archs(path).unwrap_or_default();
+    if directory.len() > 1 { directory } else { Vec::new() }
+}
+
+/// Reads the index of a database; fails if the file is not one.
+pub(crate) fn read(path: &str, content: &Content) -> Result<IndexFacts> {
+    let described = describe_index(content)?;
+    let archs = archs_named(path, index_bytes(content)?)?;
+    let IndexDescription { libraries, code_object_files, .. } = described;
+    Ok(IndexFacts { archs, libraries, code_object_files })
+}
+
+/// The archs that the file name of `path` and these bytes name.
+pub(crate) fn archs_named(path: &str, mut bytes: impl Read) -> Result<BTreeSet<BaseArch>> {
+    let mut archs = archs_in_windows(|window| bytes.read(window))
+        .map_err(|fault| Error::io_unplaced("read the index", fault))?;
+    archs.extend(archs_in(path.rsplit('/').next().unwrap_or_default()));
+    Ok(archs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compressed_index_names_what_the_plain_one_does() {
+        let plain = b"\x92\xa7gfx1100\xa6gfx90a".as_slice();
+        let mut zlib = Vec::new();
+        let mut encoder = flate2::read::ZlibEncoder::new(plain, flate2::Compression::best());
+        encoder.read_to_end(&mut zlib).unwrap();
+        let [of_plain, of_zlib] = [plain, &zlib]
+            .map(|bytes| read("lib/x.dat.zlib", &Content::of_bytes(bytes)).unwrap().archs);
+        assert_eq!(of_plain.len(), 2);
+        assert_eq!(of_zlib, of_plain);
+    }
+
+    #[test]
+    fn the_file_name_counts() {
+        let archs = archs_named("lib/T_gfx1151.dat", b"none".as_slice()).unwrap();
+        assert_eq!(archs.len(), 1);
+    }
+}

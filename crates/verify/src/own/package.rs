@@ -1,0 +1,215 @@
+//! Reads one package whole.
+
+use std::io::Read;
+use std::path::Path;
+
+use md5::Md5;
+use rockpack_archive::deb;
+use rockpack_archive::package_file::PackageReader;
+use rockpack_archive::payload::{Digest, Marking, PayloadEntryKind, ReadEntry, SpecialKind};
+use rockpack_archive::rpm;
+use rockpack_core::content::{Content, DigestingReader};
+use rockpack_core::error::{Error, Result, ResultExt};
+use rockpack_core::run::Budget;
+use sha2::Digest as _;
+
+use super::installed::{Installed, InstalledNode};
+use super::{facts, rpm_header};
+use crate::problem::{PackagePath, Problem, Problems, twice_in_package};
+use rockpack_package::requirement::{Relations, Requirement};
+use rockpack_package::{Comparison, Format, RelationKind};
+
+/// The control field of a kernel `.deb` that names its archs.
+const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
+
+/// The setuid and setgid bits.
+const SET_ID: u32 = 0o6000;
+
+/// The package at `path`, and what is wrong with it in itself; `argument` is the position of the
+/// argument that names it.
+pub(crate) fn read(path: &Path, argument: usize, budget: &Budget) -> Result<(Installed, Problems)> {
+    let package = Content::open(path, budget)?;
+    let reader = PackageReader::open(package.clone()).file(path)?;
+    let said = match &reader {
+        PackageReader::Deb(deb) => deb_says(deb)?,
+        PackageReader::Rpm(rpm) => rpm_says(rpm)?,
+    };
+    let mut installed = Installed {
+        file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        argument,
+        size: package.len(),
+        sha256: package.sha256()?,
+        ..said
+    };
+    let mut problems = Problems::default();
+    read_payload(&reader, &mut installed, budget, &mut problems).file(path)?;
+    match &reader {
+        PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
+        PackageReader::Rpm(rpm) => {
+            for reason in rpm_header::faults(rpm, &installed) {
+                problems.add(Problem::BadHeader { package: installed.file.clone(), reason });
+            }
+        }
+    }
+    Ok((installed, problems))
+}
+
+fn read_payload(
+    reader: &PackageReader,
+    installed: &mut Installed,
+    budget: &Budget,
+    problems: &mut Problems,
+) -> Result<()> {
+    let mut visitor = |entry: &ReadEntry, content: &mut dyn Read| {
+        let path = format!("/{}", entry.entry.path);
+        check_entry(entry, &installed.at(&path), problems);
+        let (node, fault) = node(&path, entry, content, budget)?;
+        if let Some(reason) = fault {
+            problems.add(Problem::DigestMismatch { file: installed.at(&path), reason });
+        }
+        if let Some(earlier) = installed.paths.get(&path)
+            && !is_folder_again(earlier, &node)
+        {
+            let file = installed.at(&path);
+            problems.add(twice_in_package(&file, earlier.kind(), node.kind()));
+        }
+        installed.paths.insert(path, node);
+        Ok(())
+    };
+    reader.visit(&mut visitor)
+}
+
+/// Adds what gives others rights, in a package of any tool: an owner other than root, the setuid and setgid
+/// bits, devices and pipes.
+fn check_entry(read: &ReadEntry, file: &PackagePath, problems: &mut Problems) {
+    let ReadEntry { entry, user, group, .. } = read;
+    let file = || file.clone();
+    if ![user, group].iter().all(|name| ["root", "0"].contains(&name.as_str())) {
+        problems.add(Problem::ForeignOwner { file: file(), owner: format!("{user}:{group}") });
+    }
+    match &entry.kind {
+        PayloadEntryKind::Special(special) if !matches!(special, SpecialKind::HardLink { .. }) => {
+            problems.add(Problem::FileForeign { file: file(), kind: special.as_str().to_owned() });
+        }
+        PayloadEntryKind::File | PayloadEntryKind::Directory if entry.mode & SET_ID != 0 => {
+            problems.add(Problem::SetId { file: file(), mode: entry.mode });
+        }
+        _ => {}
+    }
+}
+
+/// Packers that go through a list of paths may state a folder again; both are one.
+fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
+    matches!(node, InstalledNode::Directory { .. }) && earlier.is_same(node)
+}
+
+/// Every path of md5sums is there.
+fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Problems) {
+    let listed = deb.md5sums().map(|path| format!("/{path}"));
+    for path in listed.filter(|path| !installed.paths.contains_key(path)) {
+        let (file, reason) = (installed.at(&path), "md5sums lists it, but it is not there");
+        problems.add(Problem::DigestMismatch { file, reason });
+    }
+}
+
+/// Reads the metadata of a `.deb`.
+fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
+    let declared = Relations::of_control(|name| field(deb, name).unwrap_or_default());
+    let archs = field(deb, ARCHS_FIELD);
+    Ok(Installed {
+        format: Some(Format::Deb),
+        name: required_field(deb, "Package")?,
+        version: required_field(deb, "Version")?,
+        arch: field(deb, "Architecture").unwrap_or_default().to_owned(),
+        declared: declared.into_owned(),
+        stated_archs: archs.map(|archs| archs.split_whitespace().map(str::to_owned).collect()),
+        ..Installed::default()
+    })
+}
+
+fn field<'a>(deb: &'a deb::DebReader, name: &str) -> Option<&'a str> {
+    deb.control().get(name).map(String::as_str)
+}
+
+fn required_field(deb: &deb::DebReader, name: &str) -> Result<String> {
+    field(deb, name)
+        .map(str::to_owned)
+        .ok_or_else(|| Error::malformed(format!("control has no {name}")))
+}
+
+/// Reads the metadata of an `.rpm`.
+fn rpm_says(rpm: &rpm::RpmReader) -> Result<Installed> {
+    let metadata = rpm.metadata();
+    let version = metadata.get_version().map_err(lacks_tag)?;
+    let release = metadata.get_release().map_err(lacks_tag)?;
+    let epoch = metadata.get_epoch().map(|epoch| format!("{epoch}:")).unwrap_or_default();
+    let mut declared = Vec::new();
+    for (kind, list) in [
+        (RelationKind::Depends, metadata.get_requires()),
+        (RelationKind::Provides, metadata.get_provides()),
+        (RelationKind::Conflicts, metadata.get_conflicts()),
+        (RelationKind::Obsoletes, metadata.get_obsoletes()),
+    ] {
+        let list = list.map_err(lacks_tag)?;
+        declared.extend(list.iter().map(|dependency| (kind, rpm_requirement(dependency))));
+    }
+    Ok(Installed {
+        format: Some(Format::Rpm),
+        name: metadata.get_name().map_err(lacks_tag)?.to_owned(),
+        version: format!("{epoch}{version}-{release}"),
+        arch: if metadata.is_source_package() {
+            "src".to_owned()
+        } else {
+            metadata.get_arch().unwrap_or_default().to_owned()
+        },
+        declared: Relations::of(declared),
+        ..Installed::default()
+    })
+}
+
+fn lacks_tag(error: ::rpm::Error) -> Error {
+    Error::malformed("the header lacks a tag").cause(error)
+}
+
+/// The requirement of a dependency; any version if its flags are no comparison.
+fn rpm_requirement(dependency: &::rpm::Dependency) -> Requirement<'static> {
+    let sign = rpm::sign(dependency.flags);
+    let comparison = Comparison::split(&sign, Format::Rpm).filter(|(_, rest)| rest.is_empty());
+    let version = comparison.map(|(comparison, _)| (comparison, (&*dependency.version).into()));
+    Requirement::of(Format::Rpm, &dependency.name, version).into_owned()
+}
+
+/// The node that an entry installs at `path`, and the fault of its digest, if any.
+fn node(
+    path: &str,
+    entry: &ReadEntry,
+    content: &mut dyn Read,
+    budget: &Budget,
+) -> Result<(InstalledNode, Option<&'static str>)> {
+    let mode = entry.entry.mode;
+    match &entry.entry.kind {
+        PayloadEntryKind::Directory => Ok((InstalledNode::Directory { mode }, None)),
+        PayloadEntryKind::Link { target } => {
+            Ok((InstalledNode::Link { target: target.clone() }, None))
+        }
+        PayloadEntryKind::Special(special) => {
+            Ok((InstalledNode::Special { what: special.as_str() }, None))
+        }
+        PayloadEntryKind::File => {
+            let mut digesting = DigestingReader::<_, Md5>::new(content);
+            let facts = facts::examine(path, &mut digesting, entry.entry.size, budget)?;
+            let md5 = <[u8; 16]>::from(digesting.digest.finalize());
+            let fault = match entry.declared {
+                Some(Digest::Md5(sum)) if sum != md5 => Some("its MD5 is not the one of md5sums"),
+                Some(Digest::Sha256(sum)) if sum != facts.sha256 => {
+                    Some("its SHA-256 is not the one of the header")
+                }
+                Some(_) => None,
+                // dpkg keeps the sums of configuration files itself.
+                None if entry.entry.marking == Marking::Config => None,
+                None => Some("the package states no digest of it"),
+            };
+            Ok((InstalledNode::File { mode, facts }, fault))
+        }
+    }
+}

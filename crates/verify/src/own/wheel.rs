@@ -1,0 +1,266 @@
+//! Reads one Python wheel whole.
+//!
+//! Paths are those in `site-packages`: what lies in `{name}.data/purelib` and `platlib` is installed at
+//! its root. What installers put elsewhere (scripts, headers, data) lies below `/.data` here, so that the
+//! wheels of a set have one name for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::Path;
+
+use rayon::prelude::*;
+use rockpack_archive::wheel::{
+    InfoFault, ListingFault, Metadata, Place, RecordHasher, Requirement, WheelArchive, WheelFile,
+    WheelName, normalized, place,
+};
+use rockpack_archive::zip::ZipMember;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result, ResultExt};
+use rockpack_core::hold::fault;
+use rockpack_core::run::Budget;
+
+use super::digest::Sha;
+use super::facts;
+use super::installed::{Installed, InstalledNode};
+use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, twice_in_package};
+
+/// The folder of what is installed elsewhere than in site-packages, whatever the wheel is called.
+pub(crate) const DATA: &str = ".data";
+
+/// A wheel.
+#[derive(Debug)]
+pub(crate) struct Wheel {
+    /// The files that it installs; the name is the normalized one, the architecture its tags.
+    pub(crate) installed: Installed,
+    pub(crate) name: WheelName,
+    pub(crate) metadata: Metadata,
+    pub(crate) headers: WheelFile,
+    /// The device wheels that its extras require, by extra; known once all wheels are read.
+    pub(crate) extras: BTreeMap<String, Vec<Requirement>>,
+    /// The files of its metadata by path, each with its digest.
+    pub(crate) texts: BTreeMap<String, Sha>,
+    /// Faults that count only if the wheel was split.
+    pub(crate) if_split: Vec<Problem>,
+    /// Whether a receipt says that it is an unchanged wheel of the input.
+    pub(crate) is_copy: bool,
+}
+
+impl Wheel {
+    /// Takes the files of its metadata out of those that it installs.
+    pub(crate) fn drop_texts(&mut self) {
+        let texts = &self.texts;
+        self.installed.paths.retain(|path, _| !texts.contains_key(path));
+    }
+
+    /// All tags of its file name.
+    pub(crate) fn tags(&self) -> BTreeSet<String> {
+        WheelFile::tags_of(&self.name).into_iter().collect()
+    }
+}
+
+/// The wheel at `path`, which may be among the `copies` of receipts, and what is wrong with it in itself.
+pub(crate) fn read(
+    path: &Path,
+    copies: &BTreeSet<&str>,
+    budget: &Budget,
+) -> Result<(Wheel, Problems)> {
+    let content = Content::open(path, budget)?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_copy = copies.contains(file.as_str());
+    let name: WheelName = file.parse().map_err(|error: Error| error.file(path))?;
+    refuse_windows(&name).file(path)?;
+    let archive = WheelArchive::open(content.clone()).file(path)?;
+    let installed = Installed {
+        file,
+        argument: usize::MAX,
+        size: content.len(),
+        sha256: content.sha256()?,
+        name: normalized(&name.distribution),
+        version: name.version.clone(),
+        arch: WheelFile::tags_of(&name).join(" "),
+        ..Installed::default()
+    };
+    let mut reading = Reading {
+        archive: &archive,
+        installed,
+        problems: Problems::default(),
+        if_split: Vec::new(),
+        is_copy,
+    };
+    reading.members(budget)?;
+    reading.headers(&name);
+    let Reading { installed, problems, if_split, .. } = reading;
+    let folder = format!("/{}/", archive.dist_info);
+    let texts = installed
+        .files()
+        .filter(|(path, _)| path.starts_with(&folder))
+        .map(|(path, facts)| (path.to_owned(), facts.sha256))
+        .collect();
+    let extras = BTreeMap::new();
+    let WheelArchive { metadata, wheel_file: headers, .. } = archive;
+    Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split, is_copy }, problems))
+}
+
+/// Refuses a wheel for Windows alone.
+fn refuse_windows(name: &WheelName) -> Result<()> {
+    if !name.platforms.iter().all(|platform| platform.starts_with("win")) {
+        return Ok(());
+    }
+    let message = format!("is for Windows ({})", name.platforms.join("."));
+    Err(Error::unsupported(message).hint("rockpack reads wheels for Linux; leave this one out"))
+}
+
+/// A wheel that is being read.
+struct Reading<'a> {
+    archive: &'a WheelArchive,
+    installed: Installed,
+    problems: Problems,
+    if_split: Vec<Problem>,
+    is_copy: bool,
+}
+
+impl Reading<'_> {
+    /// Reads all members, and compares them with RECORD.
+    fn members(&mut self, budget: &Budget) -> Result<()> {
+        let archive = self.archive;
+        let mut files = Vec::new();
+        for member in archive.zip.members() {
+            match archive.check_member(member) {
+                Ok(_) if member.name.ends_with('/') => {}
+                Ok(_) => files.push(member),
+                Err(error) => {
+                    let reason = format!("cannot be installed: {error}");
+                    let file = self.at(&member.name);
+                    self.problems.add(Problem::WheelMember { file, reason });
+                }
+            }
+        }
+        let read: Vec<Result<Found>> = files
+            .par_iter()
+            .map(|member| found(archive, member, &self.path(&member.name), budget))
+            .collect();
+        for (member, found) in files.iter().zip(read) {
+            self.member(member, found)?;
+        }
+        for name in archive.rows_without_member() {
+            self.listing(name, ListingFault::WithoutMember);
+        }
+        for [name, other] in archive.conflicts() {
+            let later = if self.path(other) == self.path(name) { "file" } else { "folder" };
+            let problem = twice_in_package(&self.at(name), "file", later);
+            self.problems.add(problem);
+        }
+        Ok(())
+    }
+
+    /// The path of a member where it is installed.
+    fn path(&self, name: &str) -> String {
+        match place(name, &self.archive.dist_info) {
+            Place::DistInfo => format!("/{name}"),
+            Place::Site(path) => format!("/{path}"),
+            Place::Other(path) => format!("/{DATA}/{path}"),
+        }
+    }
+
+    fn at(&self, name: &str) -> PackagePath {
+        self.installed.at(&self.path(name))
+    }
+
+    fn listing(&mut self, name: &str, fault: ListingFault) {
+        // The build refuses wheels of the input with other bytes, and warns of the rest.
+        let is_of_split = self.is_copy || fault.is_of_split();
+        let problem = Problem::WheelRecord { file: self.at(name), fault };
+        if is_of_split { self.if_split.push(problem) } else { self.problems.add(problem) }
+    }
+
+    fn member(&mut self, member: &ZipMember, found: Result<Found>) -> Result<()> {
+        let name = member.name.as_str();
+        let Found { node, digest } = match found {
+            Ok(found) => found,
+            // The disk fails, or the run ends.
+            Err(error) if error.is_of_reading() => return Err(error),
+            Err(error) => {
+                self.problems.add_unread(ProblemPlace::File(self.at(name)), &error);
+                return Ok(());
+            }
+        };
+        if let Some(fault) = self.archive.listing_fault(member, Some(&digest)) {
+            self.listing(name, fault);
+        }
+        self.installed.paths.insert(self.path(name), node);
+        Ok(())
+    }
+
+    /// Compares METADATA and WHEEL with the file name.
+    fn headers(&mut self, name: &WheelName) {
+        let wheel = &self.installed.file;
+        let problem = |fault: InfoFault| {
+            let (wheel, reason) = (wheel.clone(), fault.to_string());
+            Problem::WheelHeaders { wheel, reason }
+        };
+        let faults = self.archive.header_faults(name).into_iter();
+        faults.for_each(|fault| self.problems.add(problem(fault)));
+        let headers = &self.archive.wheel_file;
+        // Installers go by the file name.
+        let mut differs = |field, named, stated| {
+            let fault = InfoFault::Name { field, file: "WHEEL", named, stated };
+            self.if_split.push(problem(fault));
+        };
+        let named: BTreeSet<String> = WheelFile::tags_of(name).into_iter().collect();
+        let stated: BTreeSet<String> = headers.tags().into_iter().collect();
+        if named != stated {
+            differs("tags", spaced(&named), spaced(&stated));
+        }
+        let (own, stated) = (name.build.as_deref(), headers.build());
+        if own != stated {
+            let [named, stated] = [own, stated].map(|build| build.unwrap_or("(none)").to_owned());
+            differs("build", named, stated);
+        }
+    }
+}
+
+/// Tags with blanks between them.
+pub(crate) fn spaced(tags: &BTreeSet<String>) -> String {
+    tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// A member that was read.
+struct Found {
+    node: InstalledNode,
+    /// The digest, by the hash function that RECORD uses.
+    digest: Vec<u8>,
+}
+
+/// Reads a member that is installed at `path`.
+fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) -> Result<Found> {
+    let hasher = wheel.hasher(&member.name).filter(|it| !matches!(it, RecordHasher::Sha256(_)));
+    let mut reader = MemberReading { source: wheel.zip.reader(member)?, hasher };
+    let facts = facts::examine(path, &mut reader, member.size, budget)?;
+    // At its end, the bytes are compared with the header.
+    io::copy(&mut reader, &mut io::sink()).map_err(fault)?;
+    let digest = match reader.hasher {
+        Some(hasher) => hasher.finish(),
+        None => facts.sha256.to_vec(),
+    };
+    // pip and uv give such modes to what has none.
+    let mode = member.mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644);
+    Ok(Found { node: InstalledNode::File { mode, facts }, digest })
+}
+
+/// The bytes of a member while they are read.
+struct MemberReading<R> {
+    source: R,
+    /// Digests them by what RECORD has beside SHA-256.
+    hasher: Option<RecordHasher>,
+}
+
+impl<R: Read> Read for MemberReading<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.source.read(buffer)?;
+        let bytes = buffer.get(..len).unwrap_or_default();
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(bytes);
+        }
+        Ok(len)
+    }
+}

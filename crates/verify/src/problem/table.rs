@@ -1,0 +1,219 @@
+//! The table of checks.
+
+use rockpack_archive::rpm::MissingDigest;
+use rockpack_archive::wheel::ListingFault;
+use rockpack_core::content::Sha256Digest;
+
+use super::code_objects::*;
+use super::paths::*;
+use super::sets::*;
+use rockpack_package::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
+use rockpack_report::words::few;
+use rockpack_report::{Soname, coded, without_digest};
+
+coded! {
+    /// The stable code of a failed check. Codes are never reused or renumbered.
+    enum Check;
+    /// One failed check. It fails the run, or is tolerated, and so has no severity.
+    enum Problem, read_back = false;
+
+    /// A package, or a file of an artifact or prefix, cannot be read.
+    Unreadable = "V001" "unreadable" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
+    /// A package, wheel or SPDX document is not the one of the receipt.
+    ReceiptMismatch = "V002" "receipt-mismatch"
+        { file: String, size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String }
+        ["{file}"] ["its size or SHA-256 is not the receipt's"];
+    /// The receipt names a package that is not there, or the folder has a package or SPDX document that it does
+    /// not name.
+    ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack }
+        ["{package}"] ["{lack}"];
+    /// A digest inside a package does not match its content.
+    DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, reason: &'static str }
+        ["{file}"] ["{reason}"];
+    /// A code object of the receipt or of the artifacts is not where it should be, and no finding names it.
+    CodeObjectLost = "V010" "code-object-lost"
+        { path: String, target: String, sha256: String, loss: CodeLoss }
+        ["{path} [{target}]"] ["{loss} ({sha256})"];
+    /// A package holds device code that no input holds, or that the receipt does not name.
+    CodeObjectForeign = "V011" "code-object-foreign"
+        { file: PackagePath, position: CodePosition, sha256: Sha256Digest, unknown_to: &'static str }
+        ["{file}"] ["{position}is device code that is not in the {unknown_to} ({sha256})"];
+    /// A code object stands under another wrapper than in its binary, or archives have different code under
+    /// one key. The place is a binary with its shard and wrapper, or an archive.
+    CodeObjectMisplaced = "V012" "code-object-misplaced" { place: String, reason: String }
+        ["{place}"] ["{reason}"];
+    /// A file of the artifacts is in no package, or with other content or another mode.
+    FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
+    /// A host package contains device code.
+    DeviceCodeInHost = "V020" "device-code-in-host-package" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A kernel package contains host code.
+    HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
+        ["{file}"] ["a kernel package installs x86-64 code"];
+    /// A kernel package contains device code of an arch that is not its own, or that another kernel package
+    /// of the same host has.
+    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
+    /// A kernel archive is damaged or its rows contradict its code objects.
+    BadArchive = "V023" "bad-archive" { file: PackagePath, reason: String } ["{file}"] ["{reason}"];
+    /// An index or code object of a kernel database is without its partner.
+    DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, fault: SetFault }
+        ["{file}"] ["{fault}"];
+    /// A file of a kernel database cannot be read as what its name claims.
+    BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A transformed binary's marker leads to no archive that the set installs.
+    MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
+        ["{file}"] ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
+    /// A device that a wrapper has code for finds no row, or a less specific code object.
+    RowMissing = "V031" "row-missing" { file: PackagePath, key: String, fault: SetFault }
+        ["{file}"] ["{key}: {fault}"];
+    /// A transformed binary is inconsistent.
+    BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A kernel manifest is damaged, or does not list the archives of the set as they are.
+    BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: SetFault }
+        ["{file}"] ["{fault}"];
+    /// In an installed prefix or beside device wheels, binaries are missing that a kernel archive has code of,
+    /// or they do not find it.
+    HostMissing = "V034" "host-binary-missing" { file: PackagePath, binaries: Vec<String> }
+        ["{file}"] ["has code of {}, which is not there or does not find it", few(binaries, 5)];
+    /// Two packages of one set own a path, one package has it twice, the path lies below a file
+    /// or link, or two stage prefixes of one artifact differ there.
+    PathOwnedTwice = "V040" "path-owned-twice" { path: String, reason: String }
+        ["{path}"] ["{reason}"];
+    /// The package manager cannot unpack a name or path, because it is too long.
+    PathTooLong = "V041" "path-too-long" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A kernel package depends on no package of exactly its own version, a package depends on versions that
+    /// the set does not have, or it requires a path that clients do not find.
+    DependencyMissing = "V050" "dependency-missing" { package: String, reason: String }
+        ["{package}"] ["{reason}"];
+    /// An artifact has no valid manifest, or cannot be read as an artifact.
+    BadArtifact = "V060" "bad-artifact" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
+    SetConflict = "V061" "set-conflict"
+        { package: String, exclusion: String, other: String }
+        ["{package}"] ["{exclusion}, which {other} of the same set is"];
+    /// A program or library needs a library that no dependency of its package brings.
+    LibraryMissing = "V063" "library-missing"
+        { package: String, path: String, library: Soname, reason: String }
+        ["{package}"] ["{path} needs {library}, {reason}"];
+    /// Two files are one package by format, name, version and architecture.
+    PackageTwice = "V065" "package-twice"
+        { package: String, identity: NamedVersion, other: String }
+        ["{package}"] ["is {identity}, as {other} is"];
+    /// An index of a repository cannot be read.
+    BadIndex = "V070" "bad-index" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
+    IndexMismatch = "V071" "index-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// An index names a package that is not there.
+    PackageMissing = "V072" "package-missing" { file: String }
+        ["{file}"] ["is in an index, but not there"];
+    /// A package is not the one that an index describes: its size, digests or fields.
+    PackageMismatch = "V073" "package-differs-from-index" { file: String, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A signature of a repository does not verify against the keys given, or is not there.
+    BadSignature = "V074" "bad-signature" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// The time until which a suite is valid is over.
+    ReleaseExpired = "V075" "release-expired" { file: String, until: String }
+        ["{file}"] ["was valid until {until}"];
+    /// A file of a repository is named by no index.
+    OrphanFile = "V076" "orphan-file" { file: String } ["{file}"] ["is named by no index"];
+    /// A package of a repository depends on one that the repository has in no fitting version, or requires a
+    /// path that clients do not find.
+    DependencyOpen = "V077" "dependency-open" { file: String, reason: String }
+        ["{file}"] ["{reason}"];
+    /// An index describes a package for another architecture, or twice, or not in all lists. The file
+    /// is an index, or the package that is described.
+    IndexInconsistent = "V078" "index-inconsistent" { file: String, reason: String }
+        ["{file}"] ["{reason}"];
+    /// Two packages of a repository own the same path and cannot both be installed.
+    RepositoryPath = "V079" "repository-path-owned-twice" { path: String, reason: String }
+        ["{path}"] ["{reason}"];
+    /// A part of a set is not there.
+    PartMissing = "V080" "part-missing" { part: SetPart } ["part {part}"] ["is not there"];
+    /// Parts do not belong to one set.
+    PartsDiffer = "V081" "parts-differ" { difference: DifferentParts }
+        ["parts of a set"] ["{difference}"];
+    /// A package is not in exactly the part that it is planned for.
+    PartMismatch = "V082" "package-in-wrong-part" { package: String, breach: PlanBreach }
+        ["{package}"] ["{breach}"];
+    /// The receipt of a part has the name of a whole set's.
+    PartMisnamed = "V083" "receipt-of-part-misnamed" { part: SetPart }
+        ["{FILE_NAME}"]
+        [
+            "has the name of a whole set's receipt; that of part {part} is {}",
+            file_name(Some(*part))
+        ];
+    /// A suite or the rpm repository is dated in the future.
+    PublicationInFuture = "V084" "publication-in-future" { file: String, date: String }
+        ["{file}"]
+        [
+            "is dated {date}, more than a day ahead of the clock: clients that look at dates, as apt \
+             does, refuse it until then; publish it again with --allow-any-date"
+        ];
+    /// A path of a package belongs to somebody else than root.
+    ForeignOwner = "V090" "foreign-owner" { file: PackagePath, owner: String }
+        ["{file}"] ["belongs to {owner}, and everything in a package to root"];
+    /// A package is there in two versions, or for two architectures, beside the artifacts of one set.
+    PackageOfOtherSet = "V092" "package-of-other-set"
+        { package: String, identity: NamedVersion, other: String }
+        ["{package}"]
+        [
+            "is {identity}, and {other} is the same package in another version or for another \
+             architecture: artifacts are those of one set"
+        ];
+    /// RECORD of a wheel does not list its members as they are.
+    WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault }
+        ["{file}"] ["{fault}"];
+    /// METADATA or WHEEL says something else than the file name of the wheel, or than its host.
+    WheelHeaders = "V094" "wheel-headers-differ" { wheel: String, reason: String }
+        ["{wheel}"] ["{reason}"];
+    /// An extra is without its device wheel, or a device wheel without its extra. The wheel is the host,
+    /// or the device wheel that lacks something.
+    WheelExtra = "V095" "wheel-extra-open" { wheel: String, fault: SetFault } ["{wheel}"] ["{fault}"];
+    /// A host and a device wheel do not require each other in exactly this version.
+    WheelPin = "V096" "wheel-not-pinned" { wheel: String, reason: String } ["{wheel}"] ["{reason}"];
+    /// A device wheel is there without the host that it belongs to.
+    WheelHostMissing = "V097" "wheel-host-missing" { wheel: String, host: String }
+        ["{wheel}"]
+        ["is a device wheel of {host}, of which no host wheel is there: name it, too"];
+    /// A member of a wheel cannot be installed, or has device code that is not looked into.
+    WheelMember = "V098" "bad-wheel-member" { file: PackagePath, reason: String }
+        ["{file}"] ["{reason}"];
+    /// A file or folder runs with the rights of its owner or group, which no artifact may have.
+    SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
+        ["{file}"]
+        [
+            "has the setuid or setgid bit (mode {mode:o}): artifacts with such files are refused, so \
+             somebody else put it there"
+        ];
+    /// A package holds what no artifact has and no rule makes.
+    FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
+        ["{file}"] ["is a {kind} that no artifact has and no rule of the set makes"];
+    /// The header of an `.rpm` has rpm refuse the package, or leave files with code out.
+    BadHeader = "V103" "bad-rpm-header" { package: String, reason: String }
+        ["{package}"] ["{reason}"];
+    /// A file for clients of a repository has them take other packages, or packages that nobody signed.
+    ClientFile = "V104" "client-file" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// Packages of a repository state no digest of their header or payload that rpm 6 takes. This fails
+    /// under `--strict` only.
+    PackagesWithoutDigest = "V106" "rpm-without-digest"
+        { file: String, packages: Vec<String>, missing: MissingDigest }
+        ["{file}"] ["{}", without_digest(packages, *missing)];
+    /// Packages or wheels have no receipt, or nobody signed it. This fails with `--key` only.
+    ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, reason: &'static str }
+        ["{receipt}"] ["{reason}"];
+    /// A receipt is signed by none of the keys given.
+    ReceiptSignature = "V108" "receipt-signature" { receipt: String, reason: String }
+        ["{receipt}"] ["{reason}"];
+    /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
+    StateMismatch = "V109" "state-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
+    /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor a signed receipt explains.
+    WheelMetadata = "V111" "wheel-metadata-foreign" { wheel: String, line: String }
+        ["{wheel}"]
+        [
+            "METADATA has `{line}`, which neither the fat wheel has nor a split adds; that the \
+             configuration adds it is proved only by a signed wheels.json and --key"
+        ];
+}

@@ -1,0 +1,285 @@
+//! The packages that the indexes of a suite list.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rockpack_archive::apt_index;
+use rockpack_archive::deb::{
+    ControlFields, DebFront, FieldName, each_owned_path, parse_control, why_unread,
+};
+use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+
+use crate::problem::{Problem, UnreadData};
+use crate::repository::closure::{self, RelationsLeft};
+use crate::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
+use crate::repository::owners;
+use crate::repository::places::{self, IndexedVersion, identity};
+use crate::repository::states;
+use rockpack_package::indexed::deb_path;
+use rockpack_package::offered::Offered;
+use rockpack_package::owners::Owner;
+use rockpack_package::requirement::Relations;
+use rockpack_package::resolver::machines;
+use rockpack_package::{DEB_FIELDS, Format};
+
+/// Fields of an index that packages do not have.
+const OF_THE_INDEX: [&str; 7] =
+    ["Filename", "Size", "MD5sum", "SHA1", "SHA256", "SHA512", "Description-md5"];
+
+/// Bytes that a paragraph takes at least, on the average of an index: the digest alone has 64, and
+/// there are five fields more.
+const SHORTEST: usize = 128;
+
+/// Checks them, by themselves and with each other.
+pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<String, String>) {
+    let packages = packages(context, indexes);
+    places::check(context, packages.iter().map(SuitePackage::place));
+    let offered: Vec<Offered<'_>> = packages.iter().map(SuitePackage::offered).collect();
+    check_closure(context, &packages, &offered);
+    let owners = check_packages(context, &packages, offered);
+    let named = context.files;
+    let differ = |_: (usize, usize), _: u64| true;
+    owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
+        deb_path(&named.open(&packages.get(at)?.path).ok()??, is_it)
+    });
+    let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
+    states::compare(context, &format!("apt-{suite}"), listed.collect());
+}
+
+/// A package of the suite.
+struct SuitePackage {
+    path: String,
+    fields: ControlFields,
+    /// Architectures whose index has it: one, mostly, for which a set is large, and others.
+    arch: Arc<str>,
+    other_archs: BTreeSet<Arc<str>>,
+}
+
+impl SuitePackage {
+    /// Notes that the index of an architecture has it, too; false where that was known.
+    fn add_arch(&mut self, arch: &Arc<str>) -> bool {
+        self.arch != *arch && self.other_archs.insert(Arc::clone(arch))
+    }
+
+    fn place(&self) -> IndexedVersion<'_> {
+        let (name, arch) = (self.field("Package"), self.field("Architecture"));
+        let identity = identity(name, arch, self.field("Version"));
+        IndexedVersion { identity, path: &self.path, digest: self.field("SHA256") }
+    }
+
+    fn offered(&self) -> Offered<'_> {
+        Offered {
+            name: self.field("Package"),
+            version: self.field("Version").into(),
+            arch: self.field("Architecture"),
+            relations: Relations::of_control(|name| self.field(name)),
+            paths: Vec::new(),
+        }
+    }
+
+    /// The value of a field, or an empty text.
+    fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+}
+
+/// The packages of all indexes by path. Frees the texts.
+fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec<SuitePackage> {
+    let mut all: BTreeMap<String, SuitePackage> = BTreeMap::new();
+    for (index, text) in indexes {
+        let arch: Arc<str> = index
+            .split("/binary-")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .unwrap_or_default()
+            .into();
+        let (mut left, mut has_nameless) = (Left::of(text.len()), false);
+        for fields in apt_index::paragraphs(&text) {
+            let fields = match left.take(fields) {
+                Ok(fields) => fields,
+                Err(error) => {
+                    context.unreadable(&index, &error);
+                    break;
+                }
+            };
+            let own = fields.get("Architecture").cloned().unwrap_or_default();
+            let Some(path) = fields.get("Filename").cloned() else {
+                if !std::mem::replace(&mut has_nameless, true) {
+                    context.bad_index(&index, "has a package without Filename");
+                }
+                continue;
+            };
+            if *own != *arch && own != "all" {
+                context.contradicts(&index, format!("has {path}, which is for {own}"));
+            }
+            let mut is_new = false;
+            let package = all.entry(path.clone()).or_insert_with(|| {
+                is_new = true;
+                let (path, fields, arch) = (path.clone(), fields.clone(), Arc::clone(&arch));
+                SuitePackage { path, fields, arch, other_archs: BTreeSet::new() }
+            });
+            if package.fields != fields {
+                let reason = format!("describes {path} in another way than an earlier entry");
+                context.contradicts(&index, reason);
+            }
+            if !is_new && !package.add_arch(&arch) {
+                let of_arch = of_folder(&arch).map_or(String::new(), |it| format!(" for {it}"));
+                let reason = format!("lists {path}, which an earlier entry lists{of_arch}");
+                context.contradicts(&index, reason);
+            }
+        }
+    }
+    context.named.extend(all.keys().cloned());
+    context.report.indexed += all.len();
+    all.into_values().collect()
+}
+
+/// Packages and relations that an index can still have, by its bytes.
+struct Left {
+    packages: usize,
+    relations: RelationsLeft,
+}
+
+impl Left {
+    fn of(len: usize) -> Self {
+        Self { packages: len / SHORTEST, relations: RelationsLeft::of(len) }
+    }
+
+    /// A paragraph, if the index has no more than its bytes can describe.
+    fn take(&mut self, fields: Result<ControlFields>) -> Result<ControlFields> {
+        let fields = fields?;
+        self.packages = self.packages.checked_sub(1).ok_or_else(|| {
+            Error::new(Kind::Limit, "has more packages than its bytes can describe")
+        })?;
+        for (_, name) in DEB_FIELDS {
+            let value = fields.get(name).map_or("", String::as_str);
+            value.matches([',', '|']).try_for_each(|_| self.relations.take())?;
+        }
+        Ok(fields)
+    }
+}
+
+/// An index that is in no architecture's folder is for none.
+fn of_folder(arch: &str) -> Option<String> {
+    (!arch.is_empty()).then(|| arch.to_owned())
+}
+
+/// Holds packages against their index; each with the files that it owns.
+fn check_packages<'p>(
+    context: &mut Context<'_>,
+    packages: &[SuitePackage],
+    offered: Vec<Offered<'p>>,
+) -> Vec<Owner<'p>> {
+    let named = context.files;
+    let mut owners = Vec::with_capacity(packages.len());
+    let mut offered = offered.into_iter();
+    for together in packages.chunks(LOOKED_AT) {
+        let found: Vec<_> = together
+            .par_iter()
+            .map(|package| {
+                let mut data = PackageData::default();
+                (package_faults(named, package, &mut data), data)
+            })
+            .collect();
+        for ((problems, data), package) in found.into_iter().zip(together) {
+            problems.into_iter().for_each(|problem| context.problems.add(problem));
+            owners.extend(offered.next().map(|offered| {
+                let paths = data.paths.as_slice().to_vec();
+                Owner { package: offered, paths, shared: Vec::new() }
+            }));
+            if let Some(reason) = data.unread {
+                context.report.data_unread.push(UnreadData { file: package.path.clone(), reason });
+            }
+        }
+    }
+    owners
+}
+
+/// The facts in the data archive of a package.
+#[derive(Default)]
+struct PackageData {
+    /// The files and links that it owns.
+    paths: PathDigests,
+    /// Why its data cannot be unpacked here, where others can unpack it.
+    unread: Option<String>,
+}
+
+/// The differences between a package and its entry in the index.
+fn package_faults(
+    named: NamedFiles<'_>,
+    package: &SuitePackage,
+    data: &mut PackageData,
+) -> Vec<Problem> {
+    let mut faults = Vec::new();
+    let compare = |content: &Content| compare(content, &package.fields, data);
+    let differing = named.look(&package.path, &mut faults, compare).unwrap_or_default();
+    faults.extend(differing.iter().map(|property| not_as_indexed(&package.path, property)));
+    faults
+}
+
+/// The properties of a package that are not those of its entry in the index.
+fn compare(
+    content: &Content,
+    fields: &ControlFields,
+    data: &mut PackageData,
+) -> Result<Vec<String>> {
+    let mut bytes = (sha2::Sha256::default(), sha2::Sha512::default());
+    content.each_window(|window| {
+        sha2::Digest::update(&mut bytes.0, window);
+        sha2::Digest::update(&mut bytes.1, window);
+    })?;
+    let digest256 = rockpack_core::content::hex(&sha2::Digest::finalize(bytes.0));
+    let digest512 = rockpack_core::content::hex(&sha2::Digest::finalize(bytes.1));
+    let own = [("Size", content.len().to_string()), ("SHA256", digest256), ("SHA512", digest512)];
+    let differ = own.iter().filter(|(name, value)| match fields.get(name) {
+        // Not every writer of indexes states SHA-512.
+        None => *name != "SHA512",
+        Some(stated) => stated != value,
+    });
+    let mut differences: Vec<String> = differ.map(|(name, _)| (*name).to_owned()).collect();
+    if !differences.is_empty() {
+        return Ok(differences);
+    }
+    let front = DebFront::read(content)?;
+    let mut numbers = Vec::new();
+    match each_owned_path(content, |path| numbers.push(path_digest(path))) {
+        Ok(()) => data.paths = PathDigests::of_numbers(numbers),
+        Err(error) if error.kind() == Kind::Unsupported => {
+            data.paths = PathDigests::of(front.paths());
+            data.unread = Some(why_unread(&error));
+        }
+        Err(error) => return Err(error),
+    }
+    let control = parse_control(&front.control)?;
+    let names: BTreeSet<&FieldName> = control.names().chain(fields.names()).collect();
+    for name in names.into_iter().filter(|name| !is_of_the_index(name)) {
+        if value_in_index(&control, name) != value_in_index(fields, name) {
+            differences.push(format!("field {name}"));
+        }
+    }
+    Ok(differences)
+}
+
+fn is_of_the_index(name: &FieldName) -> bool {
+    OF_THE_INDEX.iter().any(|own| own.eq_ignore_ascii_case(name))
+}
+
+/// The value of a field as an index has it; `None` if it leaves the field out.
+fn value_in_index<'f>(fields: &'f ControlFields, name: &str) -> Option<&'f String> {
+    fields.get(name).filter(|value| !value.is_empty())
+}
+
+fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage], offered: &[Offered<'_>]) {
+    let mut archs: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, package) in packages.iter().enumerate() {
+        for arch in package.other_archs.iter().chain([&package.arch]) {
+            archs.entry(arch).or_default().push(at);
+        }
+    }
+    let machines = machines(Format::Deb, archs.keys().copied());
+    archs.retain(|arch, _| machines.contains(arch));
+    closure::check(context, Format::Deb, offered, &archs, |at| packages[at].path.as_str());
+}

@@ -1,0 +1,264 @@
+//! The context of the checks of a repository: its indexes, read as a client reads them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use rockpack_archive::apt_index::format_date;
+use rockpack_core::compression::{Decoder, Method};
+use rockpack_core::content::{Content, hex, if_there, is_file};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::Budget;
+use sha2::{Digest, Sha256, Sha512};
+
+use super::states::State;
+use crate::problem::{Problem, Problems, Report};
+use rockpack_signing::Trust;
+
+/// An index is held in memory; those of the largest distributions are below this.
+pub(super) const INDEX_MAX: u64 = 2 << 30;
+
+/// Most bytes that one byte of a compressed index may decode to. Lists of a distribution have some ten.
+const UNPACKED: u64 = 64;
+
+/// Bytes that all indexes together may have beside that.
+const ASIDE: u64 = 32 << 20;
+
+/// Bytes of a file that makes others valid; the largest distributions have less than a hundredth.
+pub(super) const HEAD_MAX: u64 = 16 << 20;
+
+/// Clocks differ by less than this, in seconds.
+const DAY: i64 = 86_400;
+
+/// Packages that are looked at together, before what is wrong with them is counted.
+pub(super) const LOOKED_AT: usize = 1024;
+
+/// How an index under its digest differs.
+pub(super) const NOT_ITS_NAME: &str = "its content does not have the digest that is its name";
+
+/// The context of a check.
+pub(super) struct Context<'a> {
+    pub(super) root: &'a Path,
+    pub(super) files: NamedFiles<'a>,
+    /// The keys that must have signed indexes.
+    pub(super) trust: &'a Trust,
+    /// These keys and those named in indexes that they signed: clients accept packages by them.
+    pub(super) takes: &'a Trust,
+    /// Paths that an index named, relative to the root.
+    pub(super) named: BTreeSet<String>,
+    /// The states that the repository has.
+    pub(super) states: Vec<State>,
+    /// Paths of each `.rpm` without a signature.
+    pub(super) unsigned: Vec<String>,
+    pub(super) report: &'a mut Report,
+    pub(super) problems: &'a mut Problems,
+    /// Bytes that indexes can still have beside [`UNPACKED`] for each that is stored.
+    aside: u64,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(
+        files: NamedFiles<'a>,
+        (trust, takes): (&'a Trust, &'a Trust),
+        report: &'a mut Report,
+        problems: &'a mut Problems,
+    ) -> Self {
+        Self {
+            root: files.root,
+            files,
+            trust,
+            takes,
+            named: BTreeSet::new(),
+            states: Vec::new(),
+            unsigned: Vec::new(),
+            report,
+            problems,
+            aside: ASIDE,
+        }
+    }
+
+    /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.
+    pub(super) fn read_head(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.read_up_to(path, HEAD_MAX)
+    }
+
+    /// The bytes of an index; a problem where it is not there, or no index.
+    pub(super) fn read(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
+        self.read_up_to(path, INDEX_MAX)
+    }
+
+    fn read_up_to(&mut self, path: &str, most: u64) -> Result<Option<Vec<u8>>> {
+        let Some(file) = place(self.root, path) else {
+            let path_text = path.escape_debug();
+            self.bad_index(path, format!("`{path_text}` lies outside of the repository"));
+            return Ok(None);
+        };
+        self.named.insert(path.to_owned());
+        let Some(metadata) = if_there(&file, "inspect", fs::metadata(&file))? else {
+            self.index_differs(path, "is listed, but the file is missing");
+            return Ok(None);
+        };
+        if !metadata.is_file() {
+            self.bad_index(path, "is no file");
+            return Ok(None);
+        }
+        if metadata.len() > most {
+            let len = metadata.len();
+            let reason = format!("has {len} bytes, more than the {most} that such a file may have");
+            self.bad_index(path, reason);
+            return Ok(None);
+        }
+        let bytes = self.files.read(&file, "an index")?;
+        self.report.indexes += 1;
+        Ok(Some(bytes))
+    }
+
+    /// Decodes a compressed index. Fails if it has more content than [`UNPACKED`] for each byte, plus the
+    /// rest of [`ASIDE`] that other indexes left.
+    pub(super) fn open(&mut self, path: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+        let method =
+            method(path).ok_or_else(|| Error::unsupported("has an ending that is not known"))?;
+        let mut decoder = Decoder::new(BufReader::new(bytes), method)?;
+        let mut text = Vec::new();
+        let own = UNPACKED.saturating_mul(bytes.len() as u64);
+        let most = self.aside.saturating_add(own).min(INDEX_MAX);
+        let read = (&mut decoder)
+            .take(most)
+            .read_to_end(&mut text)
+            .map_err(|e| Error::malformed("cannot be decompressed").cause(e))?
+            as u64;
+        if read == most {
+            let message =
+                format!("unpacks to {most} bytes and more, which no index of its size does");
+            return Err(Error::new(Kind::Limit, message)
+                .hint("the index is corrupt or hostile: publish it again"));
+        }
+        self.aside = self.aside.saturating_sub(read.saturating_sub(own));
+        decoder.finish()?;
+        Ok(text)
+    }
+
+    pub(super) fn bad_index(&mut self, file: &str, reason: impl Into<String>) {
+        self.problems.add(Problem::BadIndex { file: file.to_owned(), reason: reason.into() });
+    }
+
+    /// An index that is there and cannot be read.
+    pub(super) fn unreadable(&mut self, file: &str, error: &Error) {
+        self.bad_index(file, error.to_string());
+    }
+
+    pub(super) fn index_differs(&mut self, file: &str, reason: impl Into<String>) {
+        self.problems.add(Problem::IndexMismatch { file: file.to_owned(), reason: reason.into() });
+    }
+
+    pub(super) fn bad_signature(&mut self, file: &str, reason: impl Into<String>) {
+        self.problems.add(Problem::BadSignature { file: file.to_owned(), reason: reason.into() });
+    }
+
+    /// Counts a signature in `file` if there are keys to check it by; a problem if it is bad.
+    pub(super) fn signed<T>(&mut self, file: &str, checked: Result<T>) -> Option<T> {
+        match checked {
+            Ok(signed) => {
+                self.report.signatures += usize::from(!self.trust.keys.is_empty());
+                Some(signed)
+            }
+            Err(error) => {
+                self.bad_signature(file, error.to_string());
+                None
+            }
+        }
+    }
+
+    /// A problem where what `file` makes valid is dated more than a day ahead of the clock.
+    pub(super) fn check_date(&mut self, file: &str, seconds: i64) {
+        if seconds > self.trust.at.clock.saturating_add(DAY) {
+            let date = format_date(seconds).unwrap_or_else(|_| seconds.to_string());
+            self.problems.add(Problem::PublicationInFuture { file: file.to_owned(), date });
+        }
+    }
+
+    pub(super) fn contradicts(&mut self, file: &str, reason: impl Into<String>) {
+        let (file, reason) = (file.to_owned(), reason.into());
+        self.problems.add(Problem::IndexInconsistent { file, reason });
+    }
+}
+
+/// The problem of a package of which a property is not the one of the index.
+pub(super) fn not_as_indexed(file: &str, property: &str) -> Problem {
+    let reason = format!("its {property} is not the one of the index");
+    Problem::PackageMismatch { file: file.to_owned(), reason }
+}
+
+/// Why an index that names this path cannot be read.
+pub(super) fn names_outside(path: &str) -> String {
+    format!("names `{}`", path.escape_debug())
+}
+
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+pub(super) fn sha512(bytes: &[u8]) -> String {
+    hex(&Sha512::digest(bytes))
+}
+
+/// How an index is compressed, by the ending of its name.
+pub(super) fn method(path: &str) -> Option<Method> {
+    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
+    extension.map_or(Some(Method::Stored), |(_, extension)| Method::of_extension(extension))
+}
+
+/// The place that an index names, if that is inside of the repository.
+pub(super) fn place(root: &Path, path: &str) -> Option<PathBuf> {
+    has_plain_parts(path).then(|| root.join(path))
+}
+
+/// Whether each part of `path` is a name: none is empty, `.` or `..`.
+pub(super) fn has_plain_parts(path: &str) -> bool {
+    path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
+}
+
+/// The files that indexes name.
+#[derive(Clone, Copy)]
+pub(super) struct NamedFiles<'a> {
+    pub(super) root: &'a Path,
+    /// Reading them draws from it.
+    pub(super) budget: &'a Budget,
+}
+
+impl NamedFiles<'_> {
+    /// The location of the file at `path`; `None` if it is missing or outside of the repository.
+    pub(super) fn find(self, path: &str) -> Result<Option<PathBuf>> {
+        let Some(file) = place(self.root, path) else { return Ok(None) };
+        Ok(is_file(&file)?.then_some(file))
+    }
+
+    /// The bytes of a file of the repository, which is a `what`.
+    pub(super) fn read(self, file: &Path, what: &str) -> Result<Vec<u8>> {
+        let content = Content::open(file, self.budget)?;
+        content.read_vec(0..content.len(), INDEX_MAX, what)
+    }
+
+    /// The content of that file.
+    pub(super) fn open(self, path: &str) -> Result<Option<Content>> {
+        self.find(path)?.map(|file| Content::open(file, self.budget)).transpose()
+    }
+
+    /// The result of `look` for the content of that file; adds a fault if it is missing or cannot be read.
+    pub(super) fn look<T>(
+        self,
+        path: &str,
+        faults: &mut Vec<Problem>,
+        look: impl FnOnce(&Content) -> Result<T>,
+    ) -> Option<T> {
+        let file = path.to_owned();
+        let seen = self.open(path).and_then(|content| content.as_ref().map(look).transpose());
+        faults.push(match seen {
+            Ok(Some(seen)) => return Some(seen),
+            Ok(None) => Problem::PackageMissing { file },
+            Err(error) => Problem::PackageMismatch { file, reason: error.to_string() },
+        });
+        None
+    }
+}

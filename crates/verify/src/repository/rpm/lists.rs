@@ -1,0 +1,259 @@
+//! The lists of packages, as far as they are looked at. They are read package by package, and little is
+//! kept of each: a list is a hundred megabytes for a large distribution.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rockpack_archive::path_digests::{PathDigests, path_digest};
+use rockpack_core::error::{Error, Kind, Result};
+use sha2::{Digest, Sha256};
+
+use super::names::evr;
+use crate::repository::closure::RelationsLeft;
+use crate::repository::xml::{self, Element};
+use rockpack_package::offered::{Offered, RPM_LISTS};
+use rockpack_package::requirement::{Relations, Requirement};
+use rockpack_package::{Comparison, Format};
+
+/// Bytes that a package takes at least in `primary`, on the average of the list. In memory it takes
+/// some more.
+const SHORTEST_ENTRY: usize = 400;
+
+/// The shortest entry of the other lists, where the digest alone has 64 bytes.
+const SHORTEST: usize = 64;
+
+/// Relations that `primary` states of a package.
+pub(super) const RELATIONS: [&str; 8] = [
+    "rpm:provides",
+    "rpm:requires",
+    "rpm:conflicts",
+    "rpm:obsoletes",
+    "rpm:recommends",
+    "rpm:supplements",
+    "rpm:suggests",
+    "rpm:enhances",
+];
+
+/// The entry of a package in `primary`. Absent texts are empty.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct RpmEntry {
+    /// The path of the package from the root of the repository.
+    pub path: String,
+    /// The digest of the package, by which the other lists name it.
+    pub checksum: String,
+    /// How that is computed, e.g. `sha256`.
+    pub checksum_type: String,
+    pub name: String,
+    pub arch: String,
+    /// Epoch, version and release.
+    pub version: [String; 3],
+    /// Bytes of the package.
+    pub size: String,
+    /// The start and end of the header in the package.
+    pub header_range: Option<[String; 2]>,
+    /// The relations, by the positions of their lists in [`RELATIONS`].
+    relations: RelationLists,
+}
+
+/// Lines of relations by the places of their lists in [`RELATIONS`], each once.
+type RelationLists = [Vec<RelationEntry>; 8];
+
+/// A line of a relation. There may be a million of them.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RelationEntry {
+    pub name: Box<str>,
+    /// How the version compares, e.g. `EQ`.
+    pub flags: Cow<'static, str>,
+    /// `[epoch:]version[-release]`.
+    pub evr: Box<str>,
+}
+
+/// How versions compare, as lists spell it.
+const FLAGS: [&str; 6] = ["", "LT", "LE", "EQ", "GE", "GT"];
+
+/// The files of a package.
+#[derive(Debug)]
+pub(super) struct RpmFiles {
+    /// The digest of all paths ([`paths_digest`]).
+    pub digest: [u8; 32],
+    /// Numbers of files and links.
+    pub owned: PathDigests,
+    /// Numbers of directories and ghosts.
+    pub shared: Vec<u64>,
+}
+
+impl RpmEntry {
+    /// `[epoch:]version[-release]`.
+    pub fn evr(&self) -> String {
+        let [epoch, version, release] = &self.version;
+        evr(epoch, version, release)
+    }
+
+    /// The lines of a list, one of [`RELATIONS`].
+    pub fn list(&self, list: &str) -> &[RelationEntry] {
+        let at = RELATIONS.iter().position(|own| *own == list);
+        at.and_then(|at| self.relations.get(at)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The package with the relations that decide what is installed with it.
+    pub fn offered(&self) -> Offered<'_> {
+        let relations = RPM_LISTS.into_iter().flat_map(|(kind, list)| {
+            let lines = self.list(&format!("rpm:{list}")).iter();
+            lines.map(move |line| (kind, line.requirement()))
+        });
+        Offered {
+            name: &self.name,
+            version: self.evr().into(),
+            arch: &self.arch,
+            relations: Relations::of(relations),
+            paths: Vec::new(),
+        }
+    }
+
+    fn of(package: &Element, mut relations: RelationLists) -> Self {
+        for list in &mut relations {
+            list.sort_unstable();
+            list.dedup();
+            list.shrink_to_fit();
+        }
+        let version = ["epoch", "ver", "rel"].map(|name| package.attribute_of("version", name));
+        let format = package.child("format");
+        let range = format.and_then(|format| format.child("rpm:header-range"));
+        Self {
+            path: package.attribute_of("location", "href").to_owned(),
+            checksum: package.text_of("checksum").to_owned(),
+            checksum_type: package.attribute_of("checksum", "type").to_owned(),
+            name: package.text_of("name").to_owned(),
+            arch: package.text_of("arch").to_owned(),
+            version: version.map(str::to_owned),
+            size: package.attribute_of("size", "package").to_owned(),
+            header_range: format.map(|_| {
+                ["start", "end"].map(|end| range.map_or("", |it| it.attribute(end)).to_owned())
+            }),
+            relations,
+        }
+    }
+}
+
+impl RelationEntry {
+    fn of(entry: &Element) -> Self {
+        let evr = evr(entry.attribute("epoch"), entry.attribute("ver"), entry.attribute("rel"));
+        let flags = entry.attribute("flags");
+        let known = FLAGS.into_iter().find(|known| *known == flags);
+        Self {
+            name: entry.attribute("name").into(),
+            flags: known.map_or_else(|| flags.to_owned().into(), Cow::Borrowed),
+            evr: evr.into(),
+        }
+    }
+
+    fn requirement(&self) -> Requirement<'_> {
+        let sign = Comparison::of_index(&self.flags);
+        let version = sign.map(|sign| (sign, (&*self.evr).into()));
+        Requirement::of(Format::Rpm, &self.name, version)
+    }
+}
+
+/// The packages of `primary`.
+pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
+    let mut left = RelationsLeft::of(text.len());
+    let part = |relations: &mut RelationLists, around: &[Element], part: Element| {
+        match around {
+            [_, package, format, list] if format.name == "format" => {
+                let at = RELATIONS.iter().position(|own| *own == list.name);
+                let Some(lines) = at.and_then(|at| relations.get_mut(at)) else {
+                    return Ok(Some(part));
+                };
+                left.take()?;
+                // Of two lists, or two formats, the first counts.
+                let is_first =
+                    package.child("format").is_none() && format.child(&list.name).is_none();
+                lines.extend(is_first.then(|| RelationEntry::of(&part)));
+                Ok(None)
+            }
+            [_, _, above] if above.name == "format" && part.name == "file" => Ok(None),
+            _ => Ok(Some(part)),
+        }
+    };
+    packages(text, SHORTEST_ENTRY, part, |package, relations| RpmEntry::of(&package, relations))
+}
+
+/// The packages of `filelists` by their digests.
+pub(super) fn filelists(text: &[u8]) -> Result<Vec<(String, RpmFiles)>> {
+    packages(text, SHORTEST, add_file, |package, files: FileNames| {
+        (package.attribute("pkgid").to_owned(), files.finish())
+    })
+}
+
+fn add_file(files: &mut FileNames, around: &[Element], part: Element) -> Result<Option<Element>> {
+    if around.len() != 2 || part.name != "file" {
+        return Ok(Some(part));
+    }
+    files.add(&part.text, part.attribute("type").is_empty());
+    Ok(None)
+}
+
+/// The digests of the packages in a list.
+pub(super) fn ids(text: &[u8]) -> Result<Vec<String>> {
+    packages(text, SHORTEST, |_, _, _| Ok(None), |it, ()| it.attribute("pkgid").to_owned())
+}
+
+/// The files of one package while it is read. Packages have hundreds of thousands of them, and hostile
+/// ones millions, so that nothing is held of one but its path.
+#[derive(Default)]
+struct FileNames {
+    /// All paths, one behind the other.
+    text: String,
+    places: Vec<Range<usize>>,
+    /// Numbers of files and links.
+    owned: Vec<u64>,
+    /// Numbers of directories and ghosts.
+    shared: Vec<u64>,
+}
+
+impl FileNames {
+    fn add(&mut self, path: &str, is_plain: bool) {
+        let start = self.text.len();
+        self.text.push_str(path);
+        self.places.push(start..self.text.len());
+        let numbers = if is_plain { &mut self.owned } else { &mut self.shared };
+        numbers.push(path_digest(path));
+    }
+
+    fn finish(self) -> RpmFiles {
+        let paths = self.places.into_iter().filter_map(|place| self.text.get(place)).collect();
+        let (digest, owned) = (paths_digest(paths), PathDigests::of_numbers(self.owned));
+        RpmFiles { digest, owned, shared: self.shared }
+    }
+}
+
+/// A digest of paths, in whatever order and how often they are stated.
+pub(super) fn paths_digest(mut paths: Vec<&str>) -> [u8; 32] {
+    paths.sort_unstable();
+    paths.dedup();
+    let mut digest = Sha256::new();
+    for path in paths {
+        digest.update(path);
+        digest.update([0]);
+    }
+    digest.finalize().into()
+}
+
+/// Collects the result of `read` for each package, each of at least `shortest` bytes. `part` gets the
+/// parts of a package before ([`xml::each_below_root`]).
+fn packages<P: Default, T>(
+    text: &[u8],
+    shortest: usize,
+    part: impl FnMut(&mut P, &[Element], Element) -> Result<Option<Element>>,
+    read: impl Fn(Element, P) -> T,
+) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    xml::each_below_root(text, "package", part, |package, parts| {
+        if (all.len() + 1).saturating_mul(shortest) > text.len() {
+            return Err(Error::new(Kind::Limit, "has more packages than its bytes can describe"));
+        }
+        all.push(read(package, parts));
+        Ok(())
+    })?;
+    Ok(all)
+}

@@ -1,0 +1,286 @@
+//! The rpm repository.
+
+mod lists;
+mod names;
+mod package;
+mod paths;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use rockpack_archive::rpm::MissingDigest;
+use rockpack_core::content::is_file;
+use rockpack_core::error::Result;
+
+use super::closure;
+use super::context::{Context, LOOKED_AT, names_outside, place, sha256};
+use super::places::{self, IndexedVersion, identity};
+use super::states;
+use super::xml::Element;
+use crate::problem::Problem;
+use lists::{RpmEntry, RpmFiles};
+use names::REPOMD;
+use package::Observation;
+use rockpack_package::Format;
+use rockpack_package::offered::Offered;
+use rockpack_package::resolver::{by_machine, machines};
+
+/// The names of the lists of packages. Only the digests of other files in `repomd.xml` are
+/// checked.
+const LISTS: [&str; 3] = ["primary", "filelists", "other"];
+
+/// Lists that are read; createrepo_c makes some ten, and each may be as large as `primary`.
+const LISTS_MAX: usize = 100;
+
+/// Most machines; packages for all of them are checked with those of each.
+const MACHINES_MAX: usize = 64;
+
+/// The lists as far as they are looked at.
+#[derive(Default)]
+struct RpmLists {
+    primary: Option<Vec<RpmEntry>>,
+    /// The files by the digests of their packages.
+    filelists: Option<Vec<(String, RpmFiles)>>,
+    /// The digests of the packages.
+    other: Option<Vec<String>>,
+}
+
+/// Checks `repodata` and the packages that it names.
+pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
+    let Some(bytes) = context.read_head(REPOMD)? else {
+        return Ok(());
+    };
+    check_signature(context, &bytes)?;
+    let repomd = match Element::parse(&bytes) {
+        Ok(repomd) => repomd,
+        Err(error) => {
+            context.unreadable(REPOMD, &error);
+            return Ok(());
+        }
+    };
+    check_date(context, &repomd);
+    let count = repomd.all("data").count();
+    if count > LISTS_MAX {
+        let reason = format!("names {count} lists, more than the {LISTS_MAX} that are read");
+        context.bad_index(REPOMD, reason);
+        return Ok(());
+    }
+    let mut lists = RpmLists::default();
+    let mut kinds = BTreeSet::new();
+    for data in repomd.all("data") {
+        let kind = data.attribute("type");
+        if !kinds.insert(kind) {
+            context.bad_index(REPOMD, format!("lists {kind} twice"));
+        }
+        if let Some((path, text)) = list(context, data)?
+            && let Err(error) = lists.read(kind, &text)
+        {
+            context.unreadable(&path, &error);
+        }
+    }
+    let Some(primary) = &lists.primary else {
+        context.bad_index(REPOMD, "lists no primary that can be read");
+        return Ok(());
+    };
+    check_ids(context, primary, &lists);
+    check_places(context, primary);
+    let files = lists.filelists.as_ref().map(|list| {
+        list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
+    });
+    check_packages(context, primary, files.as_ref());
+    let offered: Vec<Offered<'_>> = primary.iter().map(RpmEntry::offered).collect();
+    check_dependencies(context, primary, &offered);
+    if let Some(files) = &files {
+        paths::check(context, primary, offered, files);
+    }
+    let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
+    states::compare(context, "rpm", listed.collect());
+    Ok(())
+}
+
+impl RpmLists {
+    /// Reads a list of this kind.
+    fn read(&mut self, kind: &str, text: &[u8]) -> Result<()> {
+        match kind {
+            "primary" => self.primary = Some(lists::primary(text)?),
+            "filelists" => self.filelists = Some(lists::filelists(text)?),
+            _ => self.other = Some(lists::ids(text)?),
+        }
+        Ok(())
+    }
+
+    /// The digests of the packages of the lists behind `primary`, with what those are called.
+    fn ids(&self) -> [(&'static str, Option<Vec<&str>>); 2] {
+        let filelists =
+            self.filelists.as_ref().map(|list| list.iter().map(|(id, _)| id.as_str()).collect());
+        let other = self.other.as_ref().map(|ids| ids.iter().map(String::as_str).collect());
+        [("filelists", filelists), ("other", other)]
+    }
+}
+
+/// The newest time of a list: the revision is any text.
+fn check_date(context: &mut Context<'_>, repomd: &Element) {
+    let times = repomd.all("data").filter_map(|data| data.child("timestamp")?.text.parse().ok());
+    if let Some(newest) = times.max() {
+        context.check_date(REPOMD, newest);
+    }
+}
+
+fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
+    let path = format!("{REPOMD}.asc");
+    if !is_file(&context.root.join(&path))? {
+        if !context.trust.keys.is_empty() {
+            context.bad_signature(&path, "is not there");
+        }
+        return Ok(());
+    }
+    let Some(signature) = context.read_head(&path)? else {
+        return Ok(());
+    };
+    let checked = context.trust.check_detached(&signature, repomd);
+    context.signed(&path, checked);
+    Ok(())
+}
+
+/// The path and the text of a list of packages that `repomd.xml` names, if it is the one that it names
+/// and can be unpacked.
+fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec<u8>)>> {
+    let path = data.attribute_of("location", "href").to_owned();
+    if place(context.root, &path).is_none() {
+        context.bad_index(REPOMD, names_outside(&path));
+        return Ok(None);
+    }
+    let Some(bytes) = context.read(&path)? else {
+        return Ok(None);
+    };
+    if data.attribute_of("checksum", "type") != "sha256" {
+        context.bad_index(&path, "is listed without SHA-256");
+        return Ok(None);
+    }
+    if !is_as_stated(&bytes, data, "size", "checksum") {
+        context.index_differs(&path, "is not the one that repomd.xml lists");
+        return Ok(None);
+    }
+    if !LISTS.contains(&data.attribute("type")) {
+        return Ok(None);
+    }
+    let text = match context.open(&path, &bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            context.unreadable(&path, &error);
+            return Ok(None);
+        }
+    };
+    if !is_as_stated(&text, data, "open-size", "open-checksum") {
+        let reason = "its uncompressed content is not the one that repomd.xml lists";
+        context.index_differs(&path, reason);
+    }
+    Ok(Some((path, text)))
+}
+
+/// Whether bytes have the size and the digest in the elements of these names.
+fn is_as_stated(bytes: &[u8], data: &Element, size: &str, digest: &str) -> bool {
+    let own = data.attribute_of(digest, "type") == "sha256";
+    child_text(data, size).is_none_or(|size| size == bytes.len().to_string())
+        && (!own || child_text(data, digest).is_none_or(|digest| digest == sha256(bytes)))
+}
+
+fn child_text<'a>(element: &'a Element, name: &str) -> Option<&'a str> {
+    element.child(name).map(|child| child.text.as_str())
+}
+
+/// All lists have the same packages, each once.
+fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) {
+    let ids: Vec<&str> = primary.iter().map(|package| package.checksum.as_str()).collect();
+    let of_primary: BTreeSet<&str> = ids.iter().copied().collect();
+    for (kind, ids) in [("primary", Some(ids))].into_iter().chain(lists.ids()) {
+        let Some(ids) = ids else {
+            context.contradicts(REPOMD, format!("has no {kind}"));
+            continue;
+        };
+        let set: BTreeSet<&str> = ids.iter().copied().collect();
+        if set != of_primary {
+            context.contradicts(REPOMD, format!("{kind} has other packages than primary"));
+        }
+        if set.len() != ids.len() {
+            context.contradicts(REPOMD, format!("{kind} has a package twice"));
+        }
+    }
+}
+
+/// No version of a package is two files.
+fn check_places(context: &mut Context<'_>, primary: &[RpmEntry]) {
+    let versions: Vec<(&RpmEntry, String)> =
+        primary.iter().map(|package| (package, package.evr())).collect();
+    let places = versions.iter().map(|(package, version)| IndexedVersion {
+        identity: identity(&package.name, &package.arch, version),
+        path: &package.path,
+        digest: &package.checksum,
+    });
+    places::check(context, places);
+}
+
+fn check_dependencies(context: &mut Context<'_>, primary: &[RpmEntry], offered: &[Offered<'_>]) {
+    let count = machines(Format::Rpm, offered.iter().map(|package| package.arch)).len();
+    if count > MACHINES_MAX {
+        let reason = format!("has packages for {count} architectures, more than {MACHINES_MAX}");
+        return context.bad_index(REPOMD, reason);
+    }
+    let machines = by_machine(Format::Rpm, offered);
+    closure::check(context, Format::Rpm, offered, &machines, |at| primary[at].path.as_str());
+}
+
+fn check_packages(
+    context: &mut Context<'_>,
+    primary: &[RpmEntry],
+    files: Option<&BTreeMap<&str, &RpmFiles>>,
+) {
+    let packages = of_files(context, primary);
+    let (named, trust) = (context.files, context.takes);
+    let mut lacking: BTreeMap<MissingDigest, Vec<String>> = BTreeMap::new();
+    context.report.indexed += packages.len();
+    for together in packages.chunks(LOOKED_AT) {
+        let seen: Vec<Vec<Observation>> = together
+            .par_iter()
+            .map(|package| {
+                let files = files.and_then(|files| files.get(&*package.checksum)).copied();
+                package::look(named, package, files, trust)
+            })
+            .collect();
+        for seen in seen.into_iter().flatten() {
+            match seen {
+                Observation::Fault(problem) => context.problems.add(problem),
+                Observation::GoodSignature => context.report.signatures += 1,
+                Observation::Unsigned(file) => context.unsigned.push(file),
+                Observation::WithoutDigest(missing, package) => {
+                    lacking.entry(missing).or_default().push(package);
+                }
+            }
+        }
+    }
+    for (missing, packages) in lacking {
+        let file = REPOMD.to_owned();
+        let problem = Problem::PackagesWithoutDigest { file, packages, missing };
+        if context.trust.strict {
+            context.problems.add(problem);
+        } else {
+            context.report.tolerated.push(problem);
+        }
+    }
+}
+
+/// The packages of an index, of those with one file the first: a file is read once, however often an
+/// index names it.
+fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a RpmEntry> {
+    let (mut packages, mut seen) = (Vec::new(), BTreeSet::new());
+    for package in primary {
+        let path = package.path.as_str();
+        context.named.insert(path.to_owned());
+        if seen.insert(path) {
+            packages.push(package)
+        } else {
+            context.contradicts(path, "is named by primary twice")
+        }
+    }
+    packages
+}

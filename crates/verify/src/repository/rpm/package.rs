@@ -1,0 +1,193 @@
+//! A package beside its entry in the index.
+
+use std::collections::BTreeSet;
+
+use rockpack_archive::rpm::{Front, MissingDigest, missing_digest};
+use rockpack_archive::rpm_md;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Result};
+use rpm::{IndexTag, PackageMetadata};
+
+use super::lists::{RelationEntry, RpmEntry, RpmFiles, paths_digest};
+use crate::problem::Problem;
+use crate::repository::context::{NamedFiles, not_as_indexed};
+use rockpack_signing::Trust;
+
+/// The library of whose required symbol versions createrepo_c keeps the newest.
+const LIBC: &str = "libc.so.6";
+
+/// A fault of a package, that its signature is good, the path of one without, or the digest that a package
+/// lacks for rpm 6, with its path.
+pub(super) enum Observation {
+    Fault(Problem),
+    GoodSignature,
+    Unsigned(String),
+    WithoutDigest(MissingDigest, String),
+}
+
+/// Looks at a package, which has `files` by the index.
+pub(super) fn look(
+    named: NamedFiles<'_>,
+    package: &RpmEntry,
+    files: Option<&RpmFiles>,
+    trust: &Trust,
+) -> Vec<Observation> {
+    let mut faults = Vec::new();
+    let compare = |content: &Content| compare(content, package, files, trust);
+    let seen = named.look(&package.path, &mut faults, compare).unwrap_or_default();
+    faults.into_iter().map(Observation::Fault).chain(seen).collect()
+}
+
+fn compare(
+    content: &Content,
+    package: &RpmEntry,
+    files: Option<&RpmFiles>,
+    trust: &Trust,
+) -> Result<Vec<Observation>> {
+    let mut differ = DifferingProperties::default();
+    differ.compare("size", &package.size, &content.len().to_string());
+    differ.compare("checksum's type", &package.checksum_type, "sha256");
+    let front = Front::read(content)?;
+    differ.compare("checksum", &package.checksum, &front.digest(content)?.to_string());
+    let metadata = &front.metadata;
+    differ.compare("name", &package.name, metadata.get_name().map_err(bad_tags)?);
+    if !metadata.is_source_package() {
+        differ.compare("arch", &package.arch, metadata.get_arch().map_err(bad_tags)?);
+    }
+    let [stated_epoch, version, release] = &package.version;
+    let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
+        metadata.get_epoch().map_err(bad_tags)?
+    } else {
+        0
+    };
+    differ.compare("version", stated_epoch, &epoch.to_string());
+    differ.compare("version", version, metadata.get_version().map_err(bad_tags)?);
+    differ.compare("version", release, metadata.get_release().map_err(bad_tags)?);
+    if let Some([start, end]) = &package.header_range {
+        differ.compare("header range", start, &front.header.start.to_string());
+        differ.compare("header range", end, &front.header.end.to_string());
+    }
+    compare_dependencies(package, metadata, &mut differ)?;
+    if let Some(files) = files {
+        let paths = metadata.get_file_paths().map_err(bad_tags)?;
+        let own: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
+        let same = paths_digest(own.iter().map(|path| &**path).collect()) == files.digest;
+        differ.compare("list of files", if same { "" } else { "other" }, "");
+    }
+    let faults = differ.0.into_iter().map(|what| not_as_indexed(&package.path, what));
+    let mut seen: Vec<Observation> = faults.map(Observation::Fault).collect();
+    let missing = missing_digest(metadata).into_iter();
+    seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
+    seen.extend(signature(content, &package.path, &front, trust)?);
+    Ok(seen)
+}
+
+/// The properties in which a package is not as the index says.
+#[derive(Default)]
+struct DifferingProperties(BTreeSet<&'static str>);
+
+impl DifferingProperties {
+    fn compare(&mut self, what: &'static str, stated: &str, own: &str) {
+        if stated != own {
+            self.0.insert(what);
+        }
+    }
+}
+
+/// Compares all relations with those of the index. Of what the package requires, the index may leave out
+/// what the package itself meets, features of rpm, and older versions of libc.
+fn compare_dependencies(
+    package: &RpmEntry,
+    metadata: &PackageMetadata,
+    differ: &mut DifferingProperties,
+) -> Result<()> {
+    let itself = own_names(metadata);
+    let all = [
+        ("provides", "rpm:provides", metadata.get_provides()),
+        ("requires", "rpm:requires", metadata.get_requires()),
+        ("conflicts", "rpm:conflicts", metadata.get_conflicts()),
+        ("obsoletes", "rpm:obsoletes", metadata.get_obsoletes()),
+        ("recommends", "rpm:recommends", metadata.get_recommends()),
+        ("supplements", "rpm:supplements", metadata.get_supplements()),
+        ("suggests", "rpm:suggests", metadata.get_suggests()),
+        ("enhances", "rpm:enhances", metadata.get_enhances()),
+    ];
+    for (what, element, relations) in all {
+        let relations = relations.map_err(bad_tags)?;
+        let own: BTreeSet<RelationLine<'_>> = relations.iter().map(line).collect();
+        let entries = package.list(element).iter();
+        let stated: BTreeSet<RelationLine<'_>> = entries.map(entry_line).collect();
+        let has_libc = stated.iter().any(|(name, ..)| name.starts_with(LIBC));
+        let may_lack = |(name, ..): &&RelationLine<'_>| {
+            let less = name.starts_with(LIBC) && has_libc;
+            what == "requires" && (less || name.starts_with("rpmlib(") || itself.contains(*name))
+        };
+        let lost = own.difference(&stated).filter(|line| !may_lack(line)).count();
+        let more = stated.difference(&own).count();
+        differ.compare(what, if lost + more == 0 { "" } else { "other" }, "");
+    }
+    Ok(())
+}
+
+/// The names that the package provides, or has a file of, itself.
+fn own_names(metadata: &PackageMetadata) -> BTreeSet<String> {
+    let provided = metadata.get_provides().unwrap_or_default();
+    let paths = metadata
+        .get_file_paths()
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|path| path.into_os_string().into_string().ok());
+    provided.into_iter().map(|dependency| dependency.name).chain(paths).collect()
+}
+
+/// A dependency: its name, the sign of its bound and the version, both empty without one.
+type RelationLine<'a> = (&'a str, &'a str, &'a str);
+
+fn line(dependency: &rpm::Dependency) -> RelationLine<'_> {
+    let Some(sign) = rpm_md::sign(dependency.flags) else { return (&dependency.name, "", "") };
+    let version = dependency.version.as_str();
+    (&dependency.name, sign, version.strip_prefix("0:").unwrap_or(version))
+}
+
+fn entry_line(entry: &RelationEntry) -> RelationLine<'_> {
+    match &*entry.flags {
+        "" => (&entry.name, "", ""),
+        sign => (&entry.name, sign, &entry.evr),
+    }
+}
+
+/// Checks the signature over the header; `None` if there is nothing to check it by.
+fn signature(
+    content: &Content,
+    file: &str,
+    front: &Front,
+    trust: &Trust,
+) -> Result<Option<Observation>> {
+    let signatures = front
+        .metadata
+        .raw_signatures()
+        .map_err(|e| Error::malformed("has a bad signature tag").cause(e))?;
+    if signatures.is_empty() {
+        // Without keys, a signature of header and payload together is as good: neither is checked.
+        let other = [1002_u32, 1005].map(|tag| front.metadata.signature.entry_is_present(tag));
+        let accepted = trust.keys.is_empty() && other.contains(&true);
+        return Ok((!accepted).then(|| Observation::Unsigned(file.to_owned())));
+    }
+    if trust.keys.is_empty() {
+        return Ok(None);
+    }
+    let header = front.header.clone();
+    let header = content.read_vec(header, u64::MAX, "rpm header")?;
+    let checked = trust.check_packets(&signatures, &header);
+    Ok(Some(match checked {
+        Ok(()) => Observation::GoodSignature,
+        Err(error) => {
+            let (file, reason) = (file.to_owned(), format!("its header {error}"));
+            Observation::Fault(Problem::BadSignature { file, reason })
+        }
+    }))
+}
+
+fn bad_tags(error: rpm::Error) -> Error {
+    Error::malformed("has bad tags").cause(error)
+}

@@ -1,0 +1,116 @@
+//! The states that rockpack keeps of a repository, and their packages against the indexes. Only values that checks need
+//! are read from them, so that they may be of any version.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use rockpack_core::checked_json;
+use rockpack_core::content::{is_folder, list};
+use rockpack_core::error::Result;
+use serde_json::Value;
+
+use super::context::Context;
+use crate::problem::Problem;
+
+/// The folder in which the writer of a repository keeps its states.
+const FOLDER: &str = ".rockpack";
+
+/// The start of the names of states that are being published.
+const NEXT: &str = "next-";
+
+/// The version of states of which files may lack a checksum.
+const UNCHECKED: u32 = 3;
+
+/// A state of a channel.
+pub(super) struct State {
+    pub file: String,
+    /// `apt-<suite>`, `rpm` or `python`.
+    pub channel: String,
+    /// Whether its publication was interrupted: the next run finishes it or takes it back.
+    pub is_next: bool,
+    pub value: Value,
+}
+
+impl State {
+    /// The files with signatures of a publication that is done.
+    pub fn signatures(&self) -> Vec<String> {
+        let is_signed = self.value.get("signed") == Some(&Value::Bool(true));
+        match self.channel.strip_prefix("apt-") {
+            _ if self.is_next || !is_signed => Vec::new(),
+            Some(suite) => {
+                ["InRelease", "Release.gpg"].map(|name| format!("dists/{suite}/{name}")).to_vec()
+            }
+            None => vec!["repodata/repomd.xml.asc".to_owned()],
+        }
+    }
+}
+
+/// Tells whether the repository has states.
+pub(super) fn are_kept(root: &Path) -> Result<bool> {
+    is_folder(&root.join(FOLDER))
+}
+
+/// Reads all states of the repository; a problem for each that is damaged, or whose indexes are gone.
+pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
+    if !are_kept(context.root)? {
+        return Ok(());
+    }
+    let is_unchecked = |state: &Value| state["schema"] == UNCHECKED;
+    for entry in list(&context.root.join(FOLDER))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let stem = name.strip_suffix(".zst").unwrap_or(&name).strip_suffix(".json");
+        let Some(stem) = stem else { continue };
+        let (file, next) = (format!("{FOLDER}/{name}"), stem.strip_prefix(NEXT));
+        let channel = next.unwrap_or(stem).to_owned();
+        let folder = match channel.strip_prefix("apt-") {
+            Some(suite) => format!("dists/{suite}"),
+            None if channel == "rpm" => "repodata".to_owned(),
+            None => "simple".to_owned(),
+        };
+        let bytes = context.files.read(&path, "a state");
+        match bytes.and_then(|bytes| checked_json::read::<Value>(&bytes, is_unchecked)) {
+            Err(error) => {
+                let reason = format!("cannot be read, and `repo` refuses it: {error}");
+                context.problems.add(Problem::StateMismatch { file, reason });
+            }
+            // The lists of an interrupted publication are no objects.
+            Ok(value) if value.is_object() => {
+                let is_next = next.is_some();
+                if !is_next && !is_folder(&context.root.join(folder))? {
+                    let reason = "is the state of indexes that are not there".to_owned();
+                    context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
+                }
+                context.states.push(State { file, channel, is_next, value });
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Compares the state of a channel with its indexes, which list packages by their paths with their SHA-256. Indexes that
+/// are not as they should be say nothing about the state.
+pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTreeMap<&str, &str>) {
+    let states: Vec<&State> =
+        context.states.iter().filter(|state| state.channel == channel).collect();
+    // Beside a next state, either of both may be that of the indexes.
+    let [State { file, is_next: false, value, .. }] = states.as_slice() else { return };
+    if context.problems.are_of_indexes() {
+        return;
+    }
+    let mut differing = Vec::new();
+    for (path, record) in value.get("records").and_then(Value::as_object).into_iter().flatten() {
+        let stated = record.get("indexed").and_then(|it| it.get("sha256")?.as_str());
+        if stated.is_none() || stated != listed.remove(path.as_str()) {
+            differing.push(path.clone());
+        }
+    }
+    differing.extend(listed.into_keys().map(str::to_owned));
+    for package in differing {
+        let reason = format!(
+            "says other things of {package} than the indexes: it may be of an earlier publication"
+        );
+        context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
+    }
+}

@@ -1,0 +1,329 @@
+//! Host and device wheels beside the fat wheel that they were made from.
+//!
+//! A fat wheel is one artifact whose prefix is the root of site-packages, so that what holds of packages
+//! beside artifacts holds here. Of its metadata, RECORD is written anew, and so is WHEEL where it does not say
+//! what the file name says; METADATA has more fields. All else is in the host wheel as it was, and licences
+//! in the device wheels, too. METADATA of these has fields of the fat wheel, and requirements that tie the set together
+//! or that a signed receipt names.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use rockpack_archive::wheel::{Condition, Place, Requirement, Version, normalized, place};
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Node, TreePath};
+
+use super::set::{Sets, WheelSet};
+use crate::Options;
+use crate::against::SetComparison;
+use crate::against::inputs::ArtifactInputs;
+use crate::checks::excuses::Excuses;
+use crate::own::digest::Sha;
+use crate::own::installed::Installed;
+use crate::own::wheel::{DATA, Wheel};
+use crate::problem::{FileLoss, Problem, Problems};
+use rockpack_package::device_wheel::EXTRA;
+use rockpack_report::Progress;
+use rockpack_split::input::artifact::ScanOptions;
+use rockpack_split::input::wheel::{self, Wheel as FatWheel, always_required};
+
+/// Texts that a split writes anew.
+const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
+
+/// Fields of METADATA that a device wheel has of its own.
+const OF_DEVICE: [&str; 5] =
+    ["Metadata-Version", "Name", "Version", "Summary", "Description-Content-Type"];
+
+/// The word for the group in requirements of the configuration.
+const GROUP: &str = "{group}";
+
+/// A comparison of sets with their fat wheels; `excuses` explain what is not in them.
+pub(super) struct Comparison<'a> {
+    pub(super) options: &'a Options<'a>,
+    pub(super) excuses: &'a Excuses,
+    pub(super) wheels: &'a [Wheel],
+    /// The wheels that are verified, those included that cannot be read.
+    pub(super) paths: &'a [PathBuf],
+    /// Further requirements of every host wheel, by receipts that a key signed.
+    pub(super) host_requires: BTreeSet<&'a String>,
+    /// Further requirements of device wheels.
+    pub(super) device_requires: BTreeSet<&'a String>,
+}
+
+impl Comparison<'_> {
+    /// Compares every set with its fat wheel; how many code objects were looked for.
+    pub(super) fn check(
+        &self,
+        sets: &Sets<'_>,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<u64> {
+        // That the host of a device wheel is not there is told.
+        let told = sets.alone.iter().map(|(wheel, _)| *wheel).filter(|wheel| !wheel.is_copy);
+        let mut done: BTreeSet<&str> = told.map(|wheel| &*wheel.installed.file).collect();
+        let mut count = 0;
+        for path in self.options.wheels {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let wheel = self.wheels.iter().find(|wheel| wheel.installed.file == *name);
+            let Some(host) = wheel else {
+                // That a wheel cannot be read was told.
+                if self.paths.iter().any(|given| given.file_name() == path.file_name()) {
+                    continue;
+                }
+                return Err(no_host(path));
+            };
+            done.insert(&host.installed.file);
+            if self.is_same(host, path)? {
+                continue;
+            }
+            let alone = WheelSet { host, devices: Vec::new() };
+            let set = sets.sets.iter().find(|set| set.host.installed.file == *name);
+            let set = set.unwrap_or(&alone);
+            done.extend(set.wheels().map(|wheel| &*wheel.installed.file));
+            count += self.compare(set, path, progress, problems)?;
+        }
+        let mut files = self.wheels.iter().map(|wheel| &wheel.installed.file);
+        match files.find(|file| !done.contains(file.as_str())) {
+            Some(file) => {
+                Err(Error::new(Kind::Usage, format!("no fat wheel of --against is called {file}"))
+                    .hint("give the input of each host wheel and copy, which has its file name"))
+            }
+            None => Ok(count),
+        }
+    }
+
+    /// Whether `wheel` has the bytes of the one at `path`, as copies have.
+    fn is_same(&self, wheel: &Wheel, path: &Path) -> Result<bool> {
+        let fat = Content::open(path, &self.options.budget)?;
+        Ok(fat.len() == wheel.installed.size && fat.sha256()? == wheel.installed.sha256)
+    }
+
+    /// Compares a set with the fat wheel at `path`; how many code objects that has.
+    fn compare(
+        &self,
+        set: &WheelSet<'_>,
+        path: &Path,
+        progress: &dyn Progress,
+        problems: &mut Problems,
+    ) -> Result<u64> {
+        let scan = ScanOptions::within(&self.options.budget);
+        let mut fat = wheel::read(path, &scan, progress)?;
+        Texts { set, fat: &fat, receipts: self }.check(problems);
+        add_elsewhere(&mut fat)?;
+        let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
+        let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
+        let (packages, excuses) = (packages.as_slice(), self.excuses);
+        let comparison = SetComparison { packages, prefix: "", excuses, inputs: &inputs };
+        comparison.check(problems)?;
+        comparison.check_uninvited(problems);
+        fat.scan.inputs.recheck()?;
+        Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
+    }
+}
+
+fn no_host(path: &Path) -> Error {
+    let message = "no host wheel of those that are verified has the name of this fat wheel";
+    Error::new(Kind::Usage, message)
+        .file(path)
+        .hint("a host wheel has the file name of the wheel that it was made from: name both")
+}
+
+/// Adds what is installed elsewhere than in site-packages, where the wheels of the set have it.
+fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
+    let prefixes = fat.scan.shards.iter_mut().flat_map(|shard| &mut shard.artifacts);
+    let Some(prefix) = prefixes.flat_map(|artifact| &mut artifact.prefixes).next() else {
+        return Ok(());
+    };
+    for (name, member) in &fat.members {
+        if let Place::Other(path) = place(name, &fat.dist_info) {
+            let node = Node::File { data: member.content.clone(), mode: member.mode };
+            prefix.tree.insert(TreePath::new(format!("{DATA}/{path}"))?, node)?;
+        }
+    }
+    Ok(())
+}
+
+/// The files of `dist-info` of a set beside those of the fat wheel.
+struct Texts<'a> {
+    set: &'a WheelSet<'a>,
+    fat: &'a FatWheel,
+    receipts: &'a Comparison<'a>,
+}
+
+impl Texts<'_> {
+    /// Host wheels have those of the fat wheel, device wheels its licences, and METADATA has the requirements
+    /// that tie the set together.
+    fn check(&self, problems: &mut Problems) {
+        let Self { set, fat, .. } = self;
+        self.check_metadata(problems);
+        let keeps_wheel = fat.wheel_file.agrees_with(&fat.name);
+        for (name, member) in &fat.members {
+            let Some(file) = name.strip_prefix(&fat.dist_info) else { continue };
+            let Some(file) = file.strip_prefix('/') else { continue };
+            let is_anew = WRITTEN_ANEW.contains(&file) && !(file == "WHEEL" && keeps_wheel);
+            let path = format!("/{name}");
+            let loss = match set.host.texts.get(&path) {
+                _ if is_anew => continue,
+                Some(own) if *own == member.sha256 => continue,
+                Some(_) => FileLoss::OtherContent,
+                None => FileLoss::Absent,
+            };
+            problems.add(Problem::FileLost { path, loss });
+        }
+        if set.host.headers.is_purelib() != fat.wheel_file.is_purelib() && !keeps_wheel {
+            let path = format!("/{}/WHEEL", fat.dist_info);
+            problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent });
+        }
+        check_foreign(set.host, |file, _| self.of_fat(file).is_some(), problems);
+        for device in &set.devices {
+            self.check_device_metadata(device, problems);
+            check_foreign(device, |file, own| self.of_fat(file) == Some(own), problems);
+        }
+    }
+
+    /// The digest of a file in `dist-info` of the fat wheel.
+    fn of_fat(&self, file: &str) -> Option<&Sha> {
+        let member = self.fat.members.get(&format!("{}/{file}", self.fat.dist_info));
+        member.map(|member| &member.sha256)
+    }
+
+    /// METADATA has what that of the fat wheel has, and behind its last field what a split adds.
+    fn check_metadata(&self, problems: &mut Problems) {
+        let (before, after) = (self.fat.metadata.with(""), self.set.host.metadata.with(""));
+        let path = format!("/{}/METADATA", self.fat.dist_info);
+        let Some(added) = added_to(&before, &after) else {
+            return problems.add(Problem::FileLost { path, loss: FileLoss::OtherContent });
+        };
+        for line in added.lines().filter(|line| !self.is_made(line)) {
+            add_line(self.set.host, line, problems);
+        }
+    }
+
+    /// METADATA of a device wheel has the fields of the fat wheel as they are there, and nothing requires anything but
+    /// the set and what the receipt names.
+    fn check_device_metadata(&self, device: &Wheel, problems: &mut Problems) {
+        let (fields, _) = parted(device.metadata.text());
+        let names = fields.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
+        let names: BTreeSet<&str> = names.filter(|name| !name.starts_with([' ', '\t'])).collect();
+        for name in names.into_iter().filter(|name| !OF_DEVICE.contains(name)) {
+            let lines = device.metadata.lines(name);
+            if name.eq_ignore_ascii_case("Requires-Dist") {
+                let all = device.metadata.all(name);
+                let others = all.filter(|text| !self.is_of_device(text, device));
+                others.for_each(|text| add_line(device, &format!("{name}: {text}"), problems));
+            } else if lines != self.fat.metadata.lines(name) {
+                add_line(device, lines.trim_end(), problems);
+            }
+        }
+    }
+
+    /// Tells if a requirement of a device wheel is the host, a device wheel of the same extras, such an extra of another
+    /// wheel, or what the receipt names.
+    fn is_of_device(&self, text: &str, device: &Wheel) -> bool {
+        let (host, Ok(it)) = (self.set.host, Requirement::parse(text)) else { return false };
+        let version = Version::from_str(host.metadata.version()).ok();
+        let is_pin = it.extras.is_empty() && it.condition == Condition::Always;
+        let mut devices = host.extras.values().flatten();
+        let is_of_set =
+            it.project == host.installed.name || devices.any(|device| device.project == it.project);
+        if is_of_set && is_pin && it.exact().is_some() && it.exact() == version.as_ref() {
+            return true;
+        }
+        let own = host.extras.iter().filter(|(_, brought)| {
+            brought.iter().any(|wheel| wheel.project == device.installed.name)
+        });
+        let groups: Vec<&str> = own.filter_map(|(extra, _)| extra.strip_prefix(EXTRA)).collect();
+        self.is_chained(text, &it)
+            || self.receipts.device_requires.iter().any(|line| {
+                let mut lines = groups.iter().map(|group| line.replace(GROUP, group));
+                line.trim() == text || lines.any(|line| line.trim() == text)
+            })
+    }
+
+    /// Tells if a requirement is an extra for devices of another wheel that the host requires, from where it is installed.
+    fn is_chained(&self, text: &str, it: &Requirement) -> bool {
+        let further = self.receipts.host_requires.iter().copied();
+        let mut required = always_required(&self.fat.metadata, further);
+        !text.contains('@')
+            && matches!(&it.extras[..], [asked] if asked.starts_with(EXTRA))
+            && required.any(|own| own.project == it.project && own.versions == it.versions)
+    }
+
+    /// Tells if a split adds a line to METADATA: an extra that brings device wheels, one of these, the
+    /// same extra of another wheel, or what the receipt names.
+    fn is_made(&self, line: &str) -> bool {
+        if let Some(extra) = line.strip_prefix("Provides-Extra: ").map(normalized) {
+            let all = self.set.host.metadata.all("Requires-Dist");
+            let mut made = all.filter_map(|text| {
+                Requirement::parse(text).ok().filter(|it| self.is_of_extra(text, it))
+            });
+            return made.any(|it| it.condition.extras().contains(&extra));
+        }
+        let Some(text) = line.strip_prefix("Requires-Dist: ") else { return false };
+        self.receipts.host_requires.iter().any(|own| *own == text)
+            || Requirement::parse(text).is_ok_and(|it| self.is_of_extra(text, &it))
+    }
+
+    /// Tells if an extra requires a device wheel, or such an extra of another wheel that the wheel itself requires.
+    fn is_of_extra(&self, text: &str, it: &Requirement) -> bool {
+        let [extra] = it.condition.extras() else { return false };
+        let mut devices = self.set.host.extras.get(extra).into_iter().flatten();
+        let is_plain = matches!(it.condition, Condition::Extra(_)) && it.exact().is_some();
+        is_plain && devices.any(|device| device == it)
+            || extra.starts_with(EXTRA) && self.is_chained(text, it)
+    }
+}
+
+/// Names a line of METADATA that nothing explains.
+fn add_line(wheel: &Wheel, line: &str, problems: &mut Problems) {
+    let (wheel, line) = (wheel.installed.file.clone(), line.escape_debug().to_string());
+    problems.add(Problem::WheelMetadata { wheel, line });
+}
+
+/// Names the files of `dist-info` that neither a split writes nor `is_known` knows.
+fn check_foreign(wheel: &Wheel, is_known: impl Fn(&str, &Sha) -> bool, problems: &mut Problems) {
+    for (path, sha256) in &wheel.texts {
+        let (_, file) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
+        if !WRITTEN_ANEW.contains(&file) && !is_known(file, sha256) {
+            let file = wheel.installed.at(path);
+            problems.add(Problem::FileForeign { file, kind: "file".to_owned() });
+        }
+    }
+}
+
+/// The fields that METADATA have behind those of others, if all else is the same.
+fn added_to<'a>(before: &str, after: &'a str) -> Option<&'a str> {
+    let ((fields, text), (others, other_text)) = (parted(before), parted(after));
+    others.strip_prefix(fields).filter(|_| text == other_text)
+}
+
+/// The fields of METADATA, and the text behind them.
+fn parted(text: &str) -> (&str, &str) {
+    let fields = text
+        .split_inclusive('\n')
+        .take_while(|line| !line.trim_end_matches(['\r', '\n']).is_empty());
+    text.split_at(fields.map(str::len).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_added_behind_the_others() {
+        let before = "Name: a\nLicense: b\n c\nVersion: 1\n\ntext\n";
+        for (after, expected) in [
+            (before.to_owned(), Some("")),
+            (before.replace("1\n\n", "1\nProvides-Extra: x\n\n"), Some("Provides-Extra: x\n")),
+            (before.replace("1\n\n", "1\n d\n\n"), Some(" d\n")),
+            (before.replace("Version", "Requires-Dist: c\nVersion"), None),
+            (before.replace(" c\n", ""), None),
+            (before.replace("text", "Requires-Dist: c\ntext"), None),
+            (before.replace("text\n", ""), None),
+        ] {
+            assert_eq!(added_to(before, &after), expected, "{after}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The extras of a host wheel against the device wheels beside it, and these against their host.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr as _;
+
+use rockpack_archive::python_index::WheelPackage;
+use rockpack_archive::wheel::{Condition, Requirement, Version};
+use rockpack_core::gfx::archs_of_label;
+
+use super::set::{Sets, WheelSet, requirements};
+use crate::checks::pairs;
+use crate::own::wheel::{Wheel, spaced};
+use crate::problem::{Problem, Problems, SetFault};
+use rockpack_package::device_wheel::{ALL, EXTRA, group};
+use rockpack_package::releases::{OpenExtra, Releases};
+use rockpack_report::ExtraGap;
+
+/// The field with the Pythons that a wheel is for.
+const PYTHONS: &str = "Requires-Python";
+
+/// Checks extras, pins, tags and the root of a set of `sets`. Wheels in `unread` are there and cannot be read.
+pub(super) fn check(
+    set: &WheelSet<'_>,
+    sets: &Sets<'_>,
+    unread: &BTreeSet<String>,
+    problems: &mut Problems,
+) {
+    check_extras(set, sets, unread, problems);
+    let there: BTreeSet<&str> = set.devices.iter().map(|it| it.installed.name.as_str()).collect();
+    for device in &set.devices {
+        check_brought(set.host, device, sets, problems);
+        check_device(set.host, device, &there, problems);
+    }
+}
+
+/// Checks that extras and device wheels bring all that a GPU needs, also of other hosts.
+pub(super) fn check_gaps(wheels: &[Wheel], copies: &BTreeSet<&str>, problems: &mut Problems) {
+    let package = |wheel: &Wheel| {
+        let file = &wheel.installed.file;
+        (file.clone(), WheelPackage::of(file, &wheel.metadata))
+    };
+    let packages: BTreeMap<String, WheelPackage> = wheels.iter().map(package).collect();
+    let mut open = Releases::of(&packages).open_extras();
+    open.retain(|it| it.gap != ExtraGap::Absent && !copies.contains(&*it.wheel));
+    for OpenExtra { wheel, extra, requires, gap } in open {
+        let fault = SetFault::wrong(gap.describe(&extra, &requires));
+        problems.add(Problem::WheelExtra { wheel, fault });
+    }
+}
+
+fn add_lack(wheel: &Wheel, reason: String, problems: &mut Problems) {
+    let (wheel, fault) = (wheel.installed.file.clone(), SetFault::wrong(reason));
+    problems.add(Problem::WheelExtra { wheel, fault });
+}
+
+/// The extras that a host offers for device wheels.
+fn offered(host: &Wheel) -> BTreeSet<String> {
+    host.metadata.extras().filter(|extra| extra.starts_with(EXTRA)).collect()
+}
+
+/// Every extra has what it needs, and nothing brings a device wheel without one.
+fn check_extras(
+    set: &WheelSet<'_>,
+    sets: &Sets<'_>,
+    unread: &BTreeSet<String>,
+    problems: &mut Problems,
+) {
+    let host = &set.host.installed;
+    let offered = offered(set.host);
+    let there: BTreeSet<&str> = set.devices.iter().map(|it| it.installed.name.as_str()).collect();
+    let required: Vec<Requirement> = requirements(set.host).collect();
+    let asked: BTreeSet<&String> = required.iter().flat_map(|it| it.condition.extras()).collect();
+    for extra in offered.iter().filter(|extra| !asked.contains(extra)) {
+        add_lack(set.host, format!("its extra {extra} brings no device wheel"), problems);
+    }
+    for (extra, needed) in &set.host.extras {
+        for requirement in needed {
+            let (extra, wheel) = (extra.clone(), requirement.project.clone());
+            let is_there = there.contains(wheel.as_str())
+                || unread.contains(&wheel)
+                || sets.is_in_another(&wheel, &host.name);
+            if !offered.contains(&extra) {
+                let reason = format!(
+                    "needs {wheel} with the extra {extra}, and no `Provides-Extra` offers it"
+                );
+                add_lack(set.host, reason, problems);
+            } else if !is_there {
+                let fault = SetFault::absent(format!(
+                    "its extra {extra} needs {wheel}, which is not there for its tags"
+                ));
+                problems.add(Problem::WheelExtra { wheel: host.file.clone(), fault });
+            }
+            check_pin(set.host, requirement, set.host.metadata.version(), problems);
+        }
+    }
+    for Requirement { project: wheel, condition, extras, .. } in required {
+        let brings_all = wheel == host.name && extras.iter().any(|extra| extra.starts_with(EXTRA));
+        if condition.extras().is_empty() && (there.contains(wheel.as_str()) || brings_all) {
+            let reason =
+                format!("requires {wheel} without an extra, so that everybody gets its kernels");
+            add_lack(set.host, reason, problems);
+        }
+    }
+}
+
+/// Some extra brings a device wheel, `device-all` does, and so does the one for its own group, and for each arch of
+/// it; the wheel of an arch family comes with every extra for one of its archs. Another project may do that in place
+/// of the host, as `rocm` does for `rocm-sdk-libraries`.
+fn check_brought(host: &Wheel, device: &Wheel, sets: &Sets<'_>, problems: &mut Problems) {
+    let name = device.installed.name.as_str();
+    let bringing = host
+        .extras
+        .iter()
+        .filter(|(_, required)| required.iter().any(|requirement| requirement.project == name));
+    let by: Vec<&String> = bringing.map(|(extra, _)| extra).collect();
+    if by.is_empty() && sets.is_brought_by_another(name, &host.installed.name) {
+        return;
+    }
+    let file = &host.installed.file;
+    if by.iter().all(|extra| *extra == ALL) {
+        add_lack(device, format!("no extra of its host {file} brings it"), problems);
+    }
+    if !by.iter().any(|extra| *extra == ALL) {
+        let reason = format!(
+            "the extra {ALL} of its host {file} is to bring all device wheels, and not this one"
+        );
+        add_lack(device, reason, problems);
+    }
+    for extra in of_its_archs(host, device) {
+        if !by.contains(&&extra) {
+            let reason = format!(
+                "the extra {extra} of its host {file} has the name of its group, and does not bring it"
+            );
+            add_lack(device, reason, problems);
+        }
+    }
+}
+
+/// The extras of a host for the archs of a device wheel: the one for its group, and those for the archs whose code
+/// it has; without one for its group those for the archs of a family.
+fn of_its_archs(host: &Wheel, device: &Wheel) -> Vec<String> {
+    let (mut offered, installed) = (offered(host), &device.installed);
+    let own = format!("{EXTRA}{}", group(&installed.name).unwrap_or_default());
+    if offered.contains(&own) {
+        // Other checks say if code is in the wrong wheel.
+        let code = installed.files().flat_map(|(path, it)| pairs::archs(path, &it.class));
+        let stated = code.filter(|arch| installed.states(arch));
+        let extras: BTreeSet<String> = stated.map(|arch| format!("{EXTRA}{arch}")).collect();
+        offered.retain(|extra| *extra == own || extras.contains(extra));
+    } else {
+        let archs = installed.stated_archs.as_deref().unwrap_or_default();
+        offered.retain(|extra| host.extras.contains_key(extra) && is_for_some_of(archs, extra));
+    }
+    offered.into_iter().collect()
+}
+
+/// Tells if an extra is for some of `archs` and no others: a group with the name of a family may lack members of it.
+fn is_for_some_of(archs: &[String], extra: &str) -> bool {
+    let own = archs_of_label(extra.strip_prefix(EXTRA).unwrap_or_default());
+    !own.is_empty() && own.iter().all(|arch| archs.iter().any(|it| it == arch.as_str()))
+}
+
+/// A device wheel is installed with its host and in no other way.
+fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: &mut Problems) {
+    let (wheel, name) = (device.installed.file.clone(), &host.installed.file);
+    let tied: Vec<Requirement> = requirements(device)
+        .filter(|it| it.project == host.installed.name || there.contains(&*it.project))
+        .collect();
+    for requirement in &tied {
+        check_pin(device, requirement, host.metadata.version(), problems);
+    }
+    let is_pinned = tied
+        .iter()
+        .any(|it| it.project == host.installed.name && it.condition == Condition::Always);
+    if !is_pinned {
+        let reason = format!(
+            "does not require {}, its host: pip installs it alone or beside another version",
+            host.installed.name
+        );
+        problems.add(Problem::WheelPin { wheel, reason });
+    }
+    let (own, hosts) = (device.tags(), host.tags());
+    if own != hosts {
+        let (own, hosts) = (spaced(&own), spaced(&hosts));
+        let reason = format!(
+            "is tagged {own}, and its host {name} {hosts}: pip installs one without the other"
+        );
+        add_difference(device, reason, problems);
+    }
+    let own = device.headers.is_purelib();
+    if own != host.headers.is_purelib() {
+        let reason = format!(
+            "says `Root-Is-Purelib: {own}`, and its host {name} the contrary: where the two folders \
+             differ, the host does not find its kernels"
+        );
+        add_difference(device, reason, problems);
+    }
+    let (own, hosts) = (pythons_of(device), pythons_of(host));
+    if own != hosts {
+        let reason = format!(
+            "says `Requires-Python: {own}`, and its host {name} {hosts}: pip refuses the extra where \
+             they differ"
+        );
+        add_difference(device, reason, problems);
+    }
+}
+
+fn add_difference(wheel: &Wheel, reason: String, problems: &mut Problems) {
+    problems.add(Problem::WheelHeaders { wheel: wheel.installed.file.clone(), reason });
+}
+
+fn pythons_of(wheel: &Wheel) -> String {
+    wheel.metadata.get(PYTHONS).unwrap_or("any").to_owned()
+}
+
+/// A requirement is of one version, and that is the host's. `== 1.0` would take `1.0+rocm7.1`, too.
+fn check_pin(wheel: &Wheel, requirement: &Requirement, version: &str, problems: &mut Problems) {
+    let pin = requirement.exact();
+    if pin.is_none() || pin != Version::from_str(version).ok().as_ref() {
+        let pin = pin.map_or_else(|| " in no one version".to_owned(), |pin| format!(" == {pin}"));
+        let required = &requirement.project;
+        let reason = format!("requires {required}{pin}, and has to require == {version}");
+        problems.add(Problem::WheelPin { wheel: wheel.installed.file.clone(), reason });
+    }
+}

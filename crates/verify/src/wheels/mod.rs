@@ -1,0 +1,189 @@
+//! Python wheels: each by itself, and host wheels with the device wheels that are pinned to them.
+//!
+//! Wheels name nobody's set, so sets are found by what METADATA says: a host wheel offers extras
+//! `device-…`, and a device wheel requires exactly its host. Fat wheels, and those that have nothing to
+//! do with device code, are checked by themselves.
+
+mod against;
+mod between;
+mod closed;
+mod set;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use rockpack_archive::wheel::{ListingFault, WheelName, normalized};
+use rockpack_core::content::real_path;
+use rockpack_core::error::Result;
+
+use super::checks::excuses::Excuses;
+use super::checks::scope::Scope;
+use super::checks::{check_files, markers, ownership, receipt, twice};
+use super::own::facts::{Class, FileFacts};
+use super::own::installed::Installed;
+use super::own::wheel::{self, Wheel};
+use super::partial::{Extent, Sieve};
+use super::problem::{Problem, Problems, Report};
+use super::subject::wheels::WheelArgument;
+use super::{Options, others, read_files};
+use against::Comparison;
+use rockpack_package::receipt::FindingRecord;
+use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
+use rockpack_report::Progress;
+use set::{Sets, WheelSet};
+
+/// The endings of files that Python runs when it starts or by name.
+const RUN: [&str; 4] = ["py", "pyc", "pyo", "pth"];
+
+/// The folder of what installers put among programs.
+const SCRIPTS: &str = "/.data/scripts/";
+
+/// The file that has installers make programs.
+const ENTRY_POINTS: &str = ".dist-info/entry_points.txt";
+
+/// Checks the wheels of all arguments, each once, and adds what was looked at.
+pub(super) fn check(
+    arguments: &[WheelArgument],
+    options: &Options<'_>,
+    progress: &dyn Progress,
+    report: &mut Report,
+    problems: &mut Problems,
+) -> Result<()> {
+    if arguments.is_empty() {
+        return Ok(());
+    }
+    let mut found = Problems::default();
+    let paths = each_once(arguments.iter().flat_map(|argument| &argument.wheels))?;
+    let receipts: Vec<&WheelReceipt> =
+        arguments.iter().filter_map(|argument| argument.receipt.as_ref()).collect();
+    let records = receipts.iter().flat_map(|receipt| &receipt.wheels);
+    let copied = records.filter(|record| record.role == WheelKind::Copy);
+    let copies: BTreeSet<&str> = copied.map(|record| record.file_name.as_str()).collect();
+    let read = |path: &PathBuf| wheel::read(path, &copies, &options.budget);
+    let mut wheels = read_files(&paths, PathBuf::as_path, progress, read, &mut found);
+    set::take_sides(&mut wheels);
+    for argument in arguments {
+        if let Some(receipt) = &argument.receipt {
+            receipt::check_wheels(receipt, &argument.names(), &mut wheels, &mut found);
+        }
+    }
+    // Without a key, anyone may have written them.
+    let signed: &[&WheelReceipt] = if options.trust.keys.is_empty() { &[] } else { &receipts };
+    let host_requires = signed.iter().flat_map(|receipt| &receipt.host_requires).collect();
+    let device_requires = signed.iter().flat_map(|receipt| &receipt.device_requires).collect();
+    let findings: Vec<FindingRecord> =
+        receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
+    let excuses = Excuses::of_wheels(&findings);
+    report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
+    let sets = Sets::of(&wheels);
+    let unread = unread(&paths, &wheels);
+    let of_copies = check_sets(&sets, &unread, &excuses, &mut found)?;
+    closed::check_gaps(&wheels, &copies, &mut found);
+    between::check(&sets, &copies, &mut found);
+    report.wheels = wheels.len();
+    for wheel in &sets.others {
+        check_files(&[&wheel.installed], &excuses, &mut found)?;
+        report.wheels_without_digests += usize::from(wheel.if_split.iter().any(is_without_digest));
+    }
+    let mut sieve = Sieve::new(options.extent);
+    problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+    let mut part = Sieve::new(Extent::Part);
+    problems.extend(part.sift(of_copies, wheels.iter().map(|wheel| &wheel.installed)));
+    report.undecided.extend(part.undecided());
+    others::count(wheels.iter().map(|wheel| &wheel.installed), report);
+    if !options.wheels.is_empty() {
+        wheels.iter_mut().for_each(Wheel::drop_texts);
+        let mut found = Problems::default();
+        let (excuses, wheels, paths) = (&excuses, wheels.as_slice(), paths.as_slice());
+        let compared =
+            Comparison { options, excuses, wheels, paths, host_requires, device_requires };
+        let count = compared.check(&Sets::of(wheels), progress, &mut found)?;
+        *report.input_code_objects.get_or_insert(0) += count;
+        problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
+    }
+    report.may_be_part |= sieve.has_open();
+    report.undecided.extend(sieve.undecided());
+    Ok(())
+}
+
+fn is_without_digest(problem: &Problem) -> bool {
+    matches!(problem, Problem::WheelRecord { fault: ListingFault::WithoutDigest, .. })
+}
+
+/// The files at `paths`, which a file and its folder may both name.
+fn each_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<PathBuf>> {
+    let (mut seen, mut once) = (BTreeSet::new(), Vec::new());
+    for path in paths {
+        if seen.insert(real_path(path)?.unwrap_or_else(|| path.clone())) {
+            once.push(path.clone());
+        }
+    }
+    Ok(once)
+}
+
+/// The normalized names of the wheels among `paths` that could not be read.
+fn unread(paths: &[PathBuf], wheels: &[Wheel]) -> BTreeSet<String> {
+    let read: BTreeSet<&str> = wheels.iter().map(|wheel| wheel.installed.file.as_str()).collect();
+    let names = paths
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str())
+        .filter(|name| !read.contains(name))
+        .filter_map(|name| name.parse().ok());
+    names.map(|name: WheelName| normalized(&name.distribution)).collect()
+}
+
+/// Checks host wheels with their device wheels, and device wheels without a host. Returns the problems of copies:
+/// the rest of a set that was split before need not have been in the run.
+fn check_sets(
+    sets: &Sets<'_>,
+    unread: &BTreeSet<String>,
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<Problems> {
+    let mut of_copies = Problems::default();
+    for set in &sets.sets {
+        let found = if set.host.is_copy { &mut of_copies } else { &mut *problems };
+        check_set(set, excuses, found)?;
+        closed::check(set, sets, unread, found);
+    }
+    for (device, host) in &sets.alone {
+        let found = if device.is_copy { &mut of_copies } else { &mut *problems };
+        check_members(device, found);
+        let (wheel, host) = (device.installed.file.clone(), host.clone());
+        found.add(Problem::WheelHostMissing { wheel, host });
+    }
+    Ok(of_copies)
+}
+
+/// Checks a host wheel with its device wheels.
+fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> Result<()> {
+    let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
+    for wheel in set.wheels().filter(|wheel| !wheel.is_copy) {
+        wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
+    }
+    twice::check(&packages, problems);
+    ownership::check(&packages, Scope::Wheels, problems);
+    markers::check(&packages, excuses, Scope::Wheels, problems);
+    set.devices.iter().for_each(|device| check_members(device, problems));
+    check_files(&packages, excuses, problems)
+}
+
+/// Nothing in a device wheel is run by Python or a shell.
+fn check_members(device: &Wheel, problems: &mut Problems) {
+    // Licences in the folder of the metadata are not run, whatever they are called.
+    let is_text = |path: &str| device.texts.contains_key(path) && !path.ends_with(ENTRY_POINTS);
+    let run = device.installed.files().filter(|(path, facts)| is_run(path, facts));
+    for (path, _) in run.filter(|(path, _)| !is_text(path)) {
+        let reason = "is run by Python or a shell, and device wheels have device code alone";
+        let file = device.installed.at(path);
+        problems.add(Problem::WheelMember { file, reason: reason.to_owned() });
+    }
+}
+
+fn is_run(path: &str, facts: &FileFacts) -> bool {
+    let (_, ending) = path.rsplit_once('.').unwrap_or_default();
+    matches!(facts.class, Class::Script(_))
+        || RUN.contains(&ending)
+        || path.starts_with(SCRIPTS)
+        || path.ends_with(ENTRY_POINTS)
+}

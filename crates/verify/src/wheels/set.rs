@@ -1,0 +1,295 @@
+//! Sets of wheels: a host wheel with the device wheels that belong to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rayon::prelude::*;
+use rockpack_archive::wheel::{Condition, Requirement, Version};
+use rockpack_core::gfx::archs_of_label;
+
+use crate::checks::set_archives::is_in_kernel_folder;
+use crate::own::facts::{Claimed, Class};
+use crate::own::installed::Side;
+use crate::own::wheel::Wheel;
+use rockpack_package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
+
+/// A host wheel with its device wheels.
+pub(super) struct WheelSet<'a> {
+    pub(super) host: &'a Wheel,
+    pub(super) devices: Vec<&'a Wheel>,
+}
+
+impl<'a> WheelSet<'a> {
+    /// All wheels, the host first.
+    pub(super) fn wheels(&self) -> impl Iterator<Item = &'a Wheel> + '_ {
+        std::iter::once(self.host).chain(self.devices.iter().copied())
+    }
+}
+
+/// All wheels: sets, device wheels without a host, and others.
+#[derive(Default)]
+pub(super) struct Sets<'a> {
+    pub(super) sets: Vec<WheelSet<'a>>,
+    /// Device wheels without a host, each with the name of that.
+    pub(super) alone: Vec<(&'a Wheel, String)>,
+    /// Fat wheels, and those without device code.
+    pub(super) others: Vec<&'a Wheel>,
+    /// Device wheel → projects in whose sets it is; without one, it is alone.
+    hosts_of: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Device wheel → projects whose extras bring it.
+    bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+/// Names of wheels → distributions that each always requires in one version.
+type Pins = BTreeMap<String, BTreeSet<String>>;
+
+/// Finds the part of each wheel in a set, and so which files it may have, by the metadata of all wheels.
+pub(super) fn take_sides(wheels: &mut [Wheel]) {
+    let mut pins = Pins::new();
+    for wheel in wheels.iter() {
+        pins.entry(wheel.installed.name.clone()).or_default().extend(pinned(wheel));
+    }
+    wheels.par_iter_mut().for_each(|wheel| wheel.extras = device_extras(wheel, &pins));
+    let brought: BTreeSet<String> = wheels.iter().flat_map(brought).map(str::to_owned).collect();
+    let mut companions = BTreeMap::<String, BTreeSet<String>>::new();
+    for (name, others) in wheels.iter().flat_map(companions_of) {
+        companions.entry(name).or_default().extend(others);
+    }
+    for wheel in wheels {
+        let side = side(wheel, &brought);
+        wheel.installed.side = Some(side);
+        if side == Side::Kernels {
+            wheel.installed.stated_archs = stated_archs(wheel);
+            let own = companions.get(&wheel.installed.name);
+            wheel.installed.comes_with = own.cloned().unwrap_or_default();
+        }
+    }
+}
+
+/// Tells if a device wheel may have code for `arch`: one of its files names it, or is not known to name archs.
+fn may_be_for(wheel: &Wheel, arch: &str) -> bool {
+    let mut files = wheel.installed.files().filter(|(path, _)| !wheel.texts.contains_key(*path));
+    files.any(|(_, facts)| match &facts.class {
+        Class::Index(index) => index.archs.iter().any(|own| own.as_str() == arch),
+        _ => true,
+    })
+}
+
+/// The requirements of a wheel's extras that are for device wheels, by extra. Other wheels have extras `device-…`
+/// as well, and such extras may bring other packages.
+fn device_extras(wheel: &Wheel, pins: &Pins) -> BTreeMap<String, Vec<Requirement>> {
+    let own = &wheel.installed.name;
+    let (is_host, version) = (is_transformed(wheel), wheel.name.parsed_version());
+    let (mut found, mut named) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+    for requirement in requirements(wheel) {
+        let mut extras = requirement.condition.extras().iter();
+        let extra = extras.find_map(|extra| Some((extra, extra.strip_prefix(EXTRA)?)));
+        let Some((extra, label)) = extra else { continue };
+        let project = &requirement.project;
+        let is_of_label =
+            project.strip_suffix(label).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'));
+        let is_device = is_named_after(project, own)
+            || is_of_label && !archs_of_label(label).is_empty()
+            || is_host && requirement.exact() == version.as_ref()
+            || pins.get(project).is_some_and(|pins| pins.contains(own));
+        let asks_host = requirement.extras.iter().any(|extra| extra.starts_with(EXTRA));
+        if project == own {
+            named.push((extra.clone(), requirement.extras));
+        } else if is_device && !asks_host {
+            found.entry(extra.clone()).or_default().push(requirement);
+        }
+    }
+    // An extra may name others of the same wheel: `demo[device-gfx942]; extra == "device-all"`.
+    for (extra, others) in named {
+        let others = others.iter().filter(|other| **other != extra);
+        let brought: Vec<Requirement> =
+            others.filter_map(|other| found.get(other)).flatten().cloned().collect();
+        if !brought.is_empty() {
+            found.entry(extra).or_default().extend(brought);
+        }
+    }
+    found
+}
+
+/// The device wheels that the extras of a wheel bring.
+fn brought(wheel: &Wheel) -> impl Iterator<Item = &str> {
+    wheel.extras.values().flatten().map(|requirement| requirement.project.as_str())
+}
+
+fn side(wheel: &Wheel, brought: &BTreeSet<String>) -> Side {
+    if !wheel.extras.is_empty() {
+        return Side::Host;
+    }
+    if brought.contains(&wheel.installed.name) || is_named_for_host(wheel) {
+        return Side::Kernels;
+    }
+    if is_transformed(wheel) {
+        return Side::Host;
+    }
+    let has_archive = wheel
+        .installed
+        .files()
+        .any(|(path, facts)| facts.class.claims_to_be_archive() && is_in_kernel_folder(path));
+    if has_archive && (group(&wheel.installed.name).is_some() || pinned(wheel).next().is_some()) {
+        return Side::Kernels;
+    }
+    let is_fat = wheel.installed.files().any(|(_, facts)| match &facts.class {
+        Class::Host(host) => host.device_code.is_some(),
+        Class::CodeObject(_) | Class::Bundle(_) | Class::Broken(Claimed::Device, _) => true,
+        class => class.claims_to_be_archive(),
+    });
+    if is_fat && !wheel.is_copy { Side::Both } else { Side::Plain }
+}
+
+/// Tells if the device code of a binary of the wheel is elsewhere.
+fn is_transformed(wheel: &Wheel) -> bool {
+    wheel.installed.files().any(
+        |(_, facts)| matches!(&facts.class, Class::Host(host) if host.claims_to_be_transformed()),
+    )
+}
+
+/// Tells if a wheel is called after a distribution that it always requires in one version.
+fn is_named_for_host(wheel: &Wheel) -> bool {
+    pinned(wheel).any(|host| is_named_after(&wheel.installed.name, &host))
+}
+
+/// The requirements of a wheel.
+pub(super) fn requirements(wheel: &Wheel) -> impl Iterator<Item = Requirement> + '_ {
+    wheel.metadata.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok())
+}
+
+/// The distributions that a wheel always requires in one version.
+fn pinned(wheel: &Wheel) -> impl Iterator<Item = String> + '_ {
+    let always =
+        requirements(wheel).filter(|it| it.condition == Condition::Always && it.exact().is_some());
+    always.map(|requirement| requirement.project)
+}
+
+/// The archs that a device wheel says in its name that it is for; none if it says so in words that are
+/// those of a configuration.
+fn stated_archs(wheel: &Wheel) -> Option<Vec<String>> {
+    let named = archs_of_label(group(&wheel.installed.name)?);
+    // A wheel for a processor may have the variant for strict checks of it.
+    let all = named.iter().flat_map(|arch| [arch.to_string(), format!("{arch}-strict")]);
+    (!named.is_empty()).then(|| all.filter(|arch| may_be_for(wheel, arch)).collect())
+}
+
+/// The distributions that come with each device wheel of a host, by every extra that brings it.
+fn companions_of(host: &Wheel) -> BTreeMap<String, BTreeSet<String>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (_, requirements) in host.extras.iter().filter(|(extra, _)| *extra != ALL) {
+        let names: BTreeSet<String> = requirements.iter().map(|it| it.project.clone()).collect();
+        for name in &names {
+            match all.get_mut(name) {
+                Some(known) => known.retain(|other| names.contains(other)),
+                None => drop(all.insert(name.clone(), names.clone())),
+            }
+        }
+    }
+    all
+}
+
+impl<'a> Sets<'a> {
+    /// Puts together `wheels`, which have sides.
+    pub(super) fn of(wheels: &'a [Wheel]) -> Self {
+        let index = HostIndex::of(with_side(wheels, Side::Host).collect());
+        let mut sets = Self {
+            sets: index.hosts.iter().map(|host| WheelSet { host, devices: Vec::new() }).collect(),
+            others: with_side(wheels, Side::Both).chain(with_side(wheels, Side::Plain)).collect(),
+            ..Self::default()
+        };
+        for device in with_side(wheels, Side::Kernels) {
+            let name = device.installed.name.as_str();
+            match index.host_of(device).and_then(|at| sets.sets.get_mut(at)) {
+                Some(set) => {
+                    sets.hosts_of.entry(name).or_default().insert(&set.host.installed.name);
+                    set.devices.push(device);
+                }
+                None => {
+                    let stem = name.rsplit_once(DEVICE).map_or(name, |(stem, _)| stem);
+                    let host = pinned(device).next().unwrap_or_else(|| stem.to_owned());
+                    sets.hosts_of.entry(name).or_default();
+                    sets.alone.push((device, host));
+                }
+            }
+        }
+        sets.bringing = index.bringing;
+        sets
+    }
+
+    /// Tells if the device wheel is there, and in no set of `host`.
+    pub(super) fn is_in_another(&self, device: &str, host: &str) -> bool {
+        self.hosts_of.get(device).is_some_and(|hosts| !hosts.contains(host))
+    }
+
+    /// Tells if extras of another project than `host` bring the device wheel.
+    pub(super) fn is_brought_by_another(&self, device: &str, host: &str) -> bool {
+        self.bringing.get(device).into_iter().flatten().any(|other| *other != host)
+    }
+}
+
+fn with_side(wheels: &[Wheel], side: Side) -> impl Iterator<Item = &Wheel> {
+    wheels.iter().filter(move |wheel| wheel.installed.side == Some(side))
+}
+
+/// Host wheels by what leads to them; numbers are positions in the list of hosts.
+struct HostIndex<'a> {
+    hosts: Vec<&'a Wheel>,
+    by_name: BTreeMap<&'a str, BTreeMap<Option<Version>, Vec<usize>>>,
+    /// Device wheel → projects whose extras bring it.
+    bringing: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+impl<'a> HostIndex<'a> {
+    fn of(hosts: Vec<&'a Wheel>) -> Self {
+        let mut index =
+            Self { hosts: Vec::new(), by_name: BTreeMap::new(), bringing: BTreeMap::new() };
+        for (at, host) in hosts.iter().enumerate() {
+            let name = host.installed.name.as_str();
+            let versions = index.by_name.entry(name).or_default();
+            versions.entry(host.name.parsed_version()).or_default().push(at);
+            for device in brought(host) {
+                index.bringing.entry(device).or_default().insert(name);
+            }
+        }
+        index.hosts = hosts;
+        index
+    }
+
+    /// The host that a device wheel requires, or is called after, or that brings it; of several, the most
+    /// alike.
+    fn host_of(&self, device: &Wheel) -> Option<usize> {
+        let pins: BTreeSet<String> = pinned(device).collect();
+        let name = device.installed.name.as_str();
+        let stem = name.rsplit_once(DEVICE).map(|(stem, _)| stem);
+        let mut names: Vec<&str> = pins.iter().map(String::as_str).collect();
+        names.retain(|name| self.by_name.contains_key(name));
+        if names.is_empty() {
+            names.extend(stem.filter(|stem| self.by_name.contains_key(stem)));
+        }
+        if names.is_empty() && pins.is_empty() {
+            names.extend(self.bringing.get(name).into_iter().flatten());
+        }
+        let version = device.name.parsed_version();
+        let candidates = names.into_iter().flat_map(|name| self.of_version(name, version.as_ref()));
+        let ranked = candidates.filter_map(|at| Some((likeness(self.hosts.get(at)?, device), at)));
+        // Of a set that was copied, a run need not have all wheels.
+        let own = ranked.filter(|([_, is_version, is_tagged, _], _)| {
+            !device.is_copy || *is_version && *is_tagged
+        });
+        own.max().map(|(_, at)| at)
+    }
+
+    /// The hosts of a project that have the version; all of the project if none has it.
+    fn of_version(&self, project: &str, version: Option<&Version>) -> Vec<usize> {
+        let Some(versions) = self.by_name.get(project) else { return Vec::new() };
+        let exact = versions.get(&version.cloned());
+        exact.cloned().unwrap_or_else(|| versions.values().flatten().copied().collect())
+    }
+}
+
+/// Ranks hosts of a device wheel: by its extras, its version, its tags and its build.
+fn likeness(host: &Wheel, device: &Wheel) -> [bool; 4] {
+    let brings = brought(host).any(|name| name == device.installed.name);
+    let is_version = host.name.parsed_version() == device.name.parsed_version();
+    [brings, is_version, host.tags() == device.tags(), host.name.build == device.name.build]
+}

@@ -1,0 +1,262 @@
+//! Plans the wheels that are made of one wheel, and their content.
+//!
+//! ```text
+//! one component ─ code       which groups need which code ─► labels of device wheels, extras
+//!               ─ folder     where the kernel archives lie
+//!               ─ runtime    who loads the code, and whether it can (beside this folder)
+//!               ─ chains     which extras of other wheels come with those of this one
+//!               ─ texts      METADATA and WHEEL
+//!               ─► a host wheel with every other member, device wheels
+//! ```
+//!
+//! The host wheel has the name, the tags and the members of the input, except device code. Code of one group
+//! is in the device wheel of that group. Files of an arch family, and others that several groups read, are in
+//! device wheels of their own, or in that of a group with the name of the family: no path is in two wheels. The
+//! extras of groups, and of their archs, require all with their code, also the wheel of a generic target, or of
+//! SPIR-V, if a wrapper has code for these archs only there.
+
+mod chains;
+mod code;
+mod device_name;
+mod folder;
+mod grouping;
+mod texts;
+mod unchanged;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_archive::wheel::{WheelName, escaped};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::TreePath;
+
+use code::{DeviceCode, DevicePart, Extra};
+use rockpack_package::device_wheel::EXTRA;
+use rockpack_plan::config::Config;
+use rockpack_plan::recombine::{Component, Recombined};
+use rockpack_plan::runtime;
+use rockpack_report::Findings;
+use rockpack_split::input::wheel::Wheel;
+
+pub use chains::SplitHosts;
+pub use device_name::{DeviceName, distribution};
+pub use folder::check_elsewhere;
+pub use texts::check_requirements;
+pub use unchanged::{is_device_wheel, is_unchanged};
+
+/// The settings for splitting a wheel.
+#[derive(Debug, Clone)]
+pub struct WheelSettings {
+    /// Groups, rules of databases and of components, and accepted findings.
+    pub config: Config,
+    /// The names of device wheels.
+    pub device_name: DeviceName,
+    /// Whether wheels for HIP runtimes that cannot read kernel archives are split.
+    pub any_runtime: bool,
+    /// Distributions that other runs split, by their normalized names.
+    pub split_elsewhere: BTreeSet<String>,
+}
+
+/// The wheels that are made of one, decided except for their bytes.
+#[derive(Debug)]
+pub struct WheelPlan {
+    /// Prefix of the names of kernel archives, before the token of their code.
+    pub stem: String,
+    /// The folder of the kernel archives, relative to site-packages.
+    pub folder: TreePath,
+    /// The host wheel.
+    pub host: PlannedWheel,
+    /// The device wheels, in the order of groups.
+    pub devices: Vec<PlannedWheel>,
+    /// Findings of the plan.
+    pub findings: Findings,
+}
+
+/// The purpose of a wheel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WheelRole {
+    /// Everything except device code.
+    Host,
+    /// Device code.
+    Device {
+        /// The names of the groups that read it.
+        groups: Vec<String>,
+        /// The archs that it is for, sorted.
+        archs: Vec<BaseArch>,
+    },
+}
+
+/// A wheel, decided except for its bytes.
+#[derive(Debug)]
+pub struct PlannedWheel {
+    /// The file name.
+    pub name: WheelName,
+    /// The name of its distribution, as METADATA has it.
+    pub distribution: String,
+    /// The purpose of the wheel.
+    pub role: WheelRole,
+    /// The name of its `dist-info` folder.
+    pub dist_info: String,
+    /// The members except RECORD and kernel archives, whose names are known when they are packed.
+    pub members: BTreeMap<String, PlannedMember>,
+    /// The archs whose kernel archives it has.
+    pub archives: Vec<BaseArch>,
+}
+
+/// A member of a wheel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedMember {
+    /// The mode, 0644 or 0755.
+    pub mode: u32,
+    /// The source of its bytes.
+    pub source: MemberSource,
+}
+
+/// The source of a member's bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MemberSource {
+    /// The member of the input with this name, unchanged.
+    Kept(String),
+    /// The fat binary at this path in site-packages, transformed.
+    Fat(TreePath),
+    /// A text.
+    Text(String),
+}
+
+/// Decides the wheels for `wheel`, whose device code was joined to the one component of `recombined`; it may
+/// require some of `hosts`, and is added to them.
+pub fn plan(
+    wheel: &Wheel,
+    recombined: &Recombined,
+    settings: &WheelSettings,
+    hosts: &mut SplitHosts,
+) -> Result<WheelPlan> {
+    let [component] = recombined.components.as_slice() else {
+        return Err(Error::bug("a wheel is one component"));
+    };
+    let mut findings = Findings::default();
+    runtime::check_wheel(wheel, component, settings.any_runtime, &mut findings)?;
+    let groups = grouping::groups(&recombined.groups, &settings.config.grouping);
+    let code = DeviceCode::of(component, &groups)?;
+    let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
+    let installed = files.filter_map(|(name, member)| Some((member.installed.as_ref()?, name)));
+    let made = Maker { wheel, component, code: &code, installed: installed.collect(), settings };
+    let plan = findings.explain(made.plan(hosts))?;
+    Ok(WheelPlan { findings, ..plan })
+}
+
+/// The parts that wheels are made of.
+struct Maker<'a> {
+    wheel: &'a Wheel,
+    component: &'a Component,
+    code: &'a DeviceCode<'a>,
+    /// Path in site-packages → name of the member.
+    installed: BTreeMap<&'a TreePath, &'a String>,
+    settings: &'a WheelSettings,
+}
+
+impl Maker<'_> {
+    fn plan(&self, hosts: &mut SplitHosts) -> Result<WheelPlan> {
+        let Self { wheel, component, settings, .. } = self;
+        let distributions = self.distributions()?;
+        let mut extras = self.code.extras(&distributions);
+        hosts.extend(&mut extras, wheel, settings)?;
+        let parts = self.code.parts.iter().zip(&distributions);
+        let devices = parts
+            .map(|(part, distribution)| self.device(part, distribution, &extras))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(WheelPlan {
+            stem: escaped(wheel.metadata.name()),
+            folder: folder::of(wheel, component)?,
+            host: self.host(&extras)?,
+            devices,
+            findings: Findings::default(),
+        })
+    }
+
+    /// The distinct names of the device wheels' distributions.
+    fn distributions(&self) -> Result<Vec<String>> {
+        let own = self.wheel.metadata.name();
+        let mut taken = BTreeMap::from([(escaped(own), own.to_owned())]);
+        let mut names = Vec::new();
+        for part in &self.code.parts {
+            let name = self.settings.device_name.of(own, &part.label)?;
+            if let Some(other) = taken.insert(escaped(&name), part.label.clone()) {
+                let message = format!(
+                    "the device wheel of {} would be called {name}, as that of {other}",
+                    part.label
+                );
+                let hint = "name the groups otherwise, and none `common`, whose files several groups read; \
+                            or give another pattern for their names";
+                return Err(Error::new(Kind::Conflict, message).hint(hint));
+            }
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// The host wheel: everything except device code.
+    fn host(&self, extras: &[Extra]) -> Result<PlannedWheel> {
+        let Self { wheel, component, .. } = self;
+        let mut members = BTreeMap::new();
+        for (name, member) in &wheel.members {
+            if wheel.is_dist_info(name) {
+                continue;
+            }
+            let mode = member.mode;
+            let source = match &member.installed {
+                None => MemberSource::Kept(name.clone()),
+                Some(path) => match component.host.get(path).and_then(|node| node.data()) {
+                    Some(file) if file.fat().is_some() => MemberSource::Fat(path.clone()),
+                    Some(_) => MemberSource::Kept(name.clone()),
+                    // Device code: it is in a device wheel, or a finding says why it is left out.
+                    None => continue,
+                },
+            };
+            members.insert(name.clone(), PlannedMember { mode, source });
+        }
+        let metadata = texts::host_metadata(wheel, extras, self.settings)?;
+        texts::host_files(wheel, metadata, &mut members);
+        Ok(PlannedWheel {
+            name: wheel.name.clone(),
+            distribution: wheel.metadata.name().to_owned(),
+            role: WheelRole::Host,
+            dist_info: wheel.dist_info.clone(),
+            members,
+            archives: Vec::new(),
+        })
+    }
+
+    /// The device wheel of a part.
+    fn device(
+        &self,
+        part: &DevicePart<'_>,
+        distribution: &str,
+        extras: &[Extra],
+    ) -> Result<PlannedWheel> {
+        let Self { wheel, .. } = self;
+        let name = WheelName { distribution: escaped(distribution), ..wheel.name.clone() };
+        let dist_info = name.dist_info();
+        let mut members = BTreeMap::new();
+        for file in &part.databases {
+            let own = self.installed.get(&file.path).ok_or_else(|| {
+                Error::bug("a database file is no member").structure(file.path.as_str())
+            })?;
+            let source = MemberSource::Kept((*own).clone());
+            members.insert(file.path.to_string(), PlannedMember { mode: file.mode, source });
+        }
+        let extra = format!("{EXTRA}{}", part.label);
+        // Shared wheels require the host alone.
+        let own = part.group.and_then(|_| extras.iter().find(|it| it.name == extra));
+        let metadata = texts::device_metadata(wheel, distribution, part, own, self.settings)?;
+        texts::device_files(wheel, &dist_info, &name, metadata, &mut members);
+        Ok(PlannedWheel {
+            distribution: distribution.to_owned(),
+            role: WheelRole::Device { groups: part.groups.clone(), archs: part.archs() },
+            name,
+            dist_info,
+            members,
+            archives: part.archives.iter().cloned().collect(),
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! METADATA and WHEEL of the wheels that are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_archive::wheel::{Requirement, Version, WheelName, normalized};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+
+use super::code::{DevicePart, Extra};
+use super::device_name::GROUP;
+use super::{MemberSource, PlannedMember, WheelSettings};
+use rockpack_package::device_wheel::EXTRA;
+use rockpack_plan::config::Config;
+use rockpack_split::input::wheel::Wheel;
+
+/// The program that WHEEL names.
+const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
+
+/// The mode of texts.
+const MODE: u32 = 0o644;
+
+/// Files of `dist-info` that are made anew or left out.
+const MADE: [&str; 2] = ["METADATA", "RECORD"];
+
+/// Files of `dist-info` that are no licences in a device wheel, even if METADATA calls them that.
+const NO_LICENCES: [&str; 4] = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
+
+/// Fields of METADATA that apply to device wheels as well.
+const CARRIED: &str = "Home-page Download-URL Project-URL Author Author-email Maintainer \
+    Maintainer-email License License-Expression License-File Platform Supported-Platform \
+    Requires-Python";
+
+/// Prefixes of the names of licence files in `dist-info`, used if METADATA names none.
+const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
+
+/// Refuses requirements of the configuration that pip could not read.
+pub fn check_requirements(config: &Config, faults: &mut Faults) {
+    config.keys.wheels.each_requirement(|place, text| {
+        let line = match place {
+            [_, "host_requires", ..] => text.to_owned(),
+            _ => text.replace(GROUP, "group"),
+        };
+        let read = Requirement::parse(&line);
+        faults.keep(read.map_err(|error| config.located(place, &error)));
+    });
+}
+
+/// METADATA of the host wheel: those of the input with `extras`.
+pub(super) fn host_metadata(
+    wheel: &Wheel,
+    extras: &[Extra],
+    settings: &WheelSettings,
+) -> Result<String> {
+    let host_requires = &settings.config.keys.wheels.host_requires;
+    refuse_device_names(wheel, extras, host_requires)?;
+    let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
+    let mut added = String::new();
+    for requirement in host_requires {
+        // It is meant for the other host wheels of the run.
+        if Requirement::parse(requirement)?.project != own {
+            added.push_str(&format!("Requires-Dist: {requirement}\n"));
+        }
+    }
+    for extra in extras {
+        let name = &extra.name;
+        added.push_str(&format!("Provides-Extra: {name}\n"));
+        for device in &extra.requires {
+            added.push_str(&format!("Requires-Dist: {device} == {version}; extra == \"{name}\"\n"));
+        }
+        for requirement in extra.chained(&format!("extra == \"{name}\"")) {
+            added.push_str(&format!("Requires-Dist: {requirement}\n"));
+        }
+    }
+    Ok(wheel.metadata.with(&added))
+}
+
+/// Refuses an input that uses names of device wheels: an extra that begins like theirs, or a requirement by which
+/// everybody would get device code. `further` are the requirements of the configuration.
+fn refuse_device_names(wheel: &Wheel, extras: &[Extra], further: &[String]) -> Result<()> {
+    let own = normalized(wheel.metadata.name());
+    let devices: BTreeSet<String> =
+        extras.iter().flat_map(|extra| &extra.requires).map(|name| normalized(name)).collect();
+    let lines = wheel.metadata.all("Requires-Dist").chain(further.iter().map(String::as_str));
+    let required = lines.map(Requirement::parse).collect::<Result<Vec<_>>>()?;
+    let named = required.iter().flat_map(|it| it.condition.extras().to_vec());
+    let extra = wheel.metadata.extras().chain(named).find(|extra| extra.starts_with(EXTRA));
+    let brings = |it: &&Requirement| {
+        let is_alias = it.project == own && it.extras.iter().any(|extra| extra.starts_with(EXTRA));
+        it.condition.extras().is_empty() && (is_alias || devices.contains(&it.project))
+    };
+    let message = match (extra, required.iter().find(brings)) {
+        (Some(extra), _) => format!("has an extra {extra} already"),
+        (None, Some(it)) => format!("requires device code without an extra, by {}", it.project),
+        (None, None) => return Ok(()),
+    };
+    Err(Error::new(Kind::Conflict, message).file(&wheel.path).hint(
+        "a wheel that was split is not split again; extras that begin with `device-` are those of \
+         device wheels: name those of the input otherwise",
+    ))
+}
+
+/// Adds the files of `dist-info` of the host wheel: those of the input, with other METADATA, and WHEEL by the
+/// file name.
+pub(super) fn host_files(
+    wheel: &Wheel,
+    metadata: String,
+    members: &mut BTreeMap<String, PlannedMember>,
+) {
+    let folder = &wheel.dist_info;
+    for (name, member) in &wheel.members {
+        let own = name.strip_prefix(folder.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        if own.is_some_and(|own| !MADE.contains(&own)) {
+            let source = MemberSource::Kept(name.clone());
+            members.insert(name.clone(), PlannedMember { mode: member.mode, source });
+        }
+    }
+    members.insert(format!("{folder}/METADATA"), text(metadata));
+    if !wheel.wheel_file.agrees_with(&wheel.name) {
+        let file = wheel.wheel_file.of(&wheel.name, GENERATOR);
+        members.insert(format!("{folder}/WHEEL"), text(file));
+    }
+}
+
+/// METADATA of the device wheel of `part`, which is the distribution `name`; `own` is the extra with its label.
+pub(super) fn device_metadata(
+    wheel: &Wheel,
+    name: &str,
+    part: &DevicePart<'_>,
+    own: Option<&Extra>,
+    settings: &WheelSettings,
+) -> Result<String> {
+    let (host, version) = (wheel.metadata.name(), wheel.metadata.version());
+    let (major, minor) = wheel.metadata.form().max((2, 1));
+    let groups = part.groups.join(", ");
+    let mut text = format!("Metadata-Version: {major}.{minor}\nName: {name}\nVersion: {version}\n");
+    text.push_str(&format!("Summary: GPU code of {host} for {groups}\n"));
+    for field in CARRIED.split(' ') {
+        text.push_str(&wheel.metadata.lines(field));
+    }
+    text.push_str("Description-Content-Type: text/plain\n");
+    text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
+    // A user who asks for it by its name gets what the extra brings.
+    let others = own.into_iter().flat_map(|own| &own.requires).filter(|other| *other != name);
+    let others = others.map(|other| format!("{other} == {version}"));
+    for requirement in others.chain(own.into_iter().flat_map(|own| own.chained(""))) {
+        text.push_str(&format!("Requires-Dist: {requirement}\n"));
+    }
+    // Only a group's own wheel has the group's requirements: extras install it along with each shared wheel.
+    let lists = settings.config.keys.wheels.device_lists().into_iter();
+    let of_host = lists.filter(|(of, _)| of.is_none_or(|of| normalized(of) == normalized(host)));
+    let lines = of_host.flat_map(|(_, list)| list);
+    for line in lines.filter(|line| part.group.is_some() || !line.contains(GROUP)) {
+        let requirement = line.replace(GROUP, &part.label);
+        if is_of_others(&requirement, name, wheel, settings)? {
+            text.push_str(&format!("Requires-Dist: {requirement}\n"));
+        }
+    }
+    let extra = format!("{}[{EXTRA}{}]", normalized(host), part.label);
+    let how = if own.is_some_and(|own| own.requires.iter().any(|it| it == name)) {
+        format!("`pip install \"{extra}=={version}\"` installs it with {host}.")
+    } else {
+        format!("The extras of {host} for these GPUs install it.")
+    };
+    text.push_str(&format!(
+        "\nCode for AMD GPUs ({groups}) that {host} {version} loads. It is of no use without that \
+         package, in exactly this version.\n\n{how}\n"
+    ));
+    Ok(text)
+}
+
+/// Tells if a requirement of the device wheel `name` is for a wheel other than itself and its host. Refuses one that
+/// takes another version of the host, or of a device wheel.
+fn is_of_others(text: &str, name: &str, wheel: &Wheel, settings: &WheelSettings) -> Result<bool> {
+    let needed = Requirement::parse(text)?;
+    let (own, version) = (normalized(wheel.metadata.name()), wheel.metadata.version());
+    let parsed = version.parse::<Version>().ok();
+    let is_itself = needed.project == own || needed.project == normalized(name);
+    if is_itself && parsed.as_ref().is_some_and(|version| needed.takes(version)) {
+        return Ok(false);
+    }
+    let is_other = needed.project != own && !settings.device_name.makes(&needed.project, &own);
+    if needed.exact() == parsed.as_ref() || is_other {
+        return Ok(true);
+    }
+    let message = format!("`{text}` of device_requires takes other versions than {version}");
+    let hint = "host and device wheels are of one version: leave it out, or give that with `==`";
+    Err(Error::new(Kind::Conflict, message).file(&wheel.path).hint(hint))
+}
+
+/// Adds the files of `dist-info` of a device wheel: METADATA, WHEEL and the host's licences.
+pub(super) fn device_files(
+    wheel: &Wheel,
+    dist_info: &str,
+    name: &WheelName,
+    metadata: String,
+    members: &mut BTreeMap<String, PlannedMember>,
+) {
+    members.insert(format!("{dist_info}/METADATA"), text(metadata));
+    members.insert(format!("{dist_info}/WHEEL"), text(wheel.wheel_file.of(name, GENERATOR)));
+    for licence in licences(wheel) {
+        let path = format!("{}/{licence}", wheel.dist_info);
+        if wheel.members.contains_key(&path) {
+            let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(path) };
+            members.insert(format!("{dist_info}/{licence}"), planned);
+        }
+    }
+}
+
+/// The paths of the licence files in the `dist-info` folder.
+fn licences(wheel: &Wheel) -> BTreeSet<String> {
+    let named: BTreeSet<&str> = wheel.metadata.all("License-File").collect();
+    let own = wheel
+        .members
+        .keys()
+        .filter_map(|name| name.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/'));
+    let licences = own.filter(|path| !NO_LICENCES.contains(path)).filter(|path| {
+        // Since METADATA 2.4, licence files are in a folder of their own.
+        let plain = path.strip_prefix("licenses/").unwrap_or(path);
+        match named.is_empty() {
+            false => named.contains(plain),
+            true => LICENCES.iter().any(|start| plain.to_ascii_uppercase().starts_with(start)),
+        }
+    });
+    licences.map(str::to_owned).collect()
+}
+
+fn text(text: String) -> PlannedMember {
+    PlannedMember { mode: MODE, source: MemberSource::Text(text) }
+}

@@ -3,7 +3,7 @@
 //! rockpack writes single zstd frames (dpkg stops after the first) with a window of at most 128 MiB (rpm 4.18
 //! and dpkg 1.21 refuse window log 28), and multi-block xz streams. Both come from the multi-threaded
 //! encoders, whose output does not depend on the number of workers if there is at least one. zstd without
-//! workers gives other bytes and is never used. In this crate, only `formats::deb` writes gzip, in stored
+//! workers gives other bytes and is never used. Only `deb` of the crate `archive` writes gzip, in stored
 //! blocks. Readers refuse bytes after the end of a stream.
 //!
 //! The size of a payload is known before it is written, and zstd is told: window and tables are then no

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! REPO/pool/<component>/<letter>/<source>/*.deb    packages, never changed once they are there
-//! REPO/dists/<suite>/…                             indexes of apt (formats::apt_index)
+//! REPO/dists/<suite>/…                             indexes of apt (rockpack_archive::apt_index)
 //! REPO/packages/<letter>/*.rpm                     packages
-//! REPO/repodata/…                                  indexes of dnf and zypper (formats::rpm_md)
+//! REPO/repodata/…                                  indexes of dnf and zypper (rockpack_archive::rpm_md)
 //! REPO/wheels/<project>/*.whl, *.whl.metadata      wheels, and METADATA of each
-//! REPO/simple/…                                    pages for pip and uv (formats::python_index)
+//! REPO/simple/…                                    pages for pip and uv (rockpack_archive::python_index)
 //! REPO/<name>-<suite>.sources, <name>-<suite>.pref, <name>.repo, <name>-archive-keyring.asc
 //! REPO/.rockpack/                                  states, lock, unfinished files, key packages
 //! ```

@@ -1,6 +1,6 @@
 //! Reports of a run while it runs: findings and progress.
 //!
-//! Every room may use this module, so it uses only errors and plain values. `render` puts results into words.
+//! Most crates use this one, so it uses only errors and plain values. `render` of the program puts results into words.
 
 mod coded;
 mod findings;

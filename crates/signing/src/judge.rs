@@ -1,4 +1,4 @@
-//! The judgement whether clients accept a signature or a key. All rooms share it: for keys that will sign,
+//! The judgement whether clients accept a signature or a key. All crates share it: for keys that will sign,
 //! for signatures of other programs, and for verification.
 //!
 //! apt refuses keys and signatures that have expired, keys that are revoked or too weak, and those dated

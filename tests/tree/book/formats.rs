@@ -18,9 +18,14 @@ knowledge, and the places where real files differ. This page has these texts: a 
 `cargo doc --open` shows the same with all types.
 ";
 
-/// The folders with modules of formats.
-const FOLDERS: [&str; 4] =
-    ["crates/kpack/src", "crates/core/src", "crates/elf/src", "crates/archive/src"];
+/// The folders with modules of formats, and the file of one among other modules.
+const PLACES: [&str; 5] = [
+    "crates/kpack/src",
+    "crates/core/src",
+    "crates/elf/src",
+    "crates/archive/src",
+    "crates/split/src/aks2.rs",
+];
 
 /// The text at the top of a module; absent if the module has no table, and so is no format.
 fn module_text(source: &str) -> Option<String> {
@@ -37,15 +42,16 @@ fn without_links(text: &str) -> String {
 
 /// The key of a module in the list: its file, or its folder.
 fn place(path: &str) -> &str {
-    path.strip_suffix("/mod.rs").unwrap_or(path)
+    path.strip_suffix("/mod.rs").or(path.strip_suffix("/src/lib.rs")).unwrap_or(path)
 }
 
 fn page() -> String {
     let mut page = HEAD.to_owned();
     let root = repository("");
-    for file in FOLDERS.iter().flat_map(|folder| rust_files(&repository(folder))) {
+    for file in PLACES.iter().flat_map(|folder| rust_files(&repository(folder))) {
         let source = fs::read_to_string(&file).unwrap();
-        let Some(text) = module_text(&source).filter(|_| !file.ends_with("lib.rs")) else {
+        let Some(text) = module_text(&source).filter(|_| !file.ends_with("kpack/src/lib.rs"))
+        else {
             continue;
         };
         let path = file.strip_prefix(&root).unwrap().to_str().unwrap();

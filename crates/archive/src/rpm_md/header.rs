@@ -1,6 +1,6 @@
 //! Reading of the values of an index from the header of an `.rpm`.
 //!
-//! Packages of any tool are accepted, also those that `formats::rpm` does not read: with ghosts, devices,
+//! Packages of any tool are accepted, also those that `rpm` does not read: with ghosts, devices,
 //! digests of any kind, and hard links, which indexes do not mention. [`Front`] checks the length of paths.
 //! Refused: headers that list files only by the tags of rpm 3.
 

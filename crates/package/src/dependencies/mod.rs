@@ -1,7 +1,7 @@
 //! The dependencies and capabilities of a package's files, in the words of a format.
 //!
 //! ```text
-//! file ─ formats::elf::Linking ─ search: the folders that the loader searches
+//! file ─ rockpack_elf::Linking ─ search: the folders that the loader searches
 //!                              ─ debian: packages, by the tables of a distribution
 //!                              ─ rpm: capabilities, as rpm's own generators name them
 //!                              ─ runpath: search paths in terms of the file itself
@@ -10,7 +10,7 @@
 //!
 //! In addition, `system` knows the packages that no set may replace.
 //!
-//! Pure functions of the files' facts. The plan decides which library of the set a name leads to. This room
+//! Pure functions of the files' facts. The plan decides which library of the set a name leads to. This module
 //! looks up names, and derives the dependencies for those outside of the set.
 
 pub mod debian;

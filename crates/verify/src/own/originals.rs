@@ -10,8 +10,8 @@
 //!
 //! - `artifact::scan`: which files an artifact has, and where they are installed;
 //! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
-//! - `formats::offload_binary`, whose files are packed whole: LLVM's own tools judge it in the tests;
-//! - `formats::code_object`: the flags of an ELF header as a target, the names of kernels. The
+//! - `rockpack_elf::offload_binary`, whose files are packed whole: LLVM's own tools judge it in the tests;
+//! - `rockpack_elf::code_object`: the flags of an ELF header as a target, the names of kernels. The
 //!   tests of that module compare headers with foreign tools;
 //! - `gfx`: the meaning of a target ID, the order of its features, and its place in
 //!   the id of a bundle entry.

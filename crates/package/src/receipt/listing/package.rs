@@ -173,7 +173,7 @@ fn rpm_relations(metadata: &PackageMetadata, name: &str) -> Vec<RelationRecord> 
     relations
 }
 
-/// Whether a dependency follows from the package itself; see `formats::rpm::dependencies`.
+/// Whether a dependency follows from the package itself; see `rockpack_archive::rpm::dependencies`.
 fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
     let automatic = DependencyFlags::RPMLIB | DependencyFlags::INTERP | DependencyFlags::CONFIG;
     let is_own = dependency

@@ -1,7 +1,7 @@
 //! Python wheels: opened by their central directory, compared with their RECORD, and read as one artifact.
 //!
 //! ```text
-//! x-1.0-cp312-cp312-linux_x86_64.whl       a ZIP archive (formats::zip)
+//! x-1.0-cp312-cp312-linux_x86_64.whl       a ZIP archive (rockpack_archive::zip)
 //!     x/…, x.libs/…                        files, by their paths in site-packages
 //!     x-1.0.data/{purelib,platlib}/…       the same
 //!     x-1.0.data/{scripts,headers,data}/…  files that are installed elsewhere

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! zstd frames or xz streams
-//!   tar archive (formats::tar)
+//!   tar archive (rockpack_archive::tar)
 //!     artifact_manifest.txt     the first member, except for the root folder `./`
 //!     files, folders, symbolic and hard links, by paths relative to the artifact
 //! ```

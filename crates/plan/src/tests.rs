@@ -69,7 +69,9 @@ impl Options {
             None => Naming::new(Scheme::shipped(&keys.scheme)?, &version, keys.variant.as_deref())?,
         };
         let prefix = match &keys.prefix {
-            Some(prefix) if self.scheme.is_none() => Prefix::new(prefix)?,
+            Some(prefix) if self.scheme.is_none() => {
+                Prefix::new(prefix).map_err(|error| config.located(&["prefix"], &error))?
+            }
             _ => Prefix::new(&names.prefix()?)?,
         };
         let named = Named { version, names, prefix, findings: Findings::default() };

@@ -181,7 +181,7 @@ fn version_and_prefix_come_from_the_command_line_first() {
     let plan = planned_with(blas(), GROUPS, &none).unwrap();
     assert_eq!(plan.version.full(Format::Deb), "0.0.0-1");
     let bad = format!("prefix = '/opt/rocm'\n{GROUPS}");
-    assert_refused(planned_with(blas(), &bad, &options()), &["symbolic link"]);
+    assert_refused(planned_with(blas(), &bad, &options()), &["line 1, column 10", "symbolic link"]);
 }
 
 #[test]

@@ -2,28 +2,12 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, Write};
 
 use clap::{ColorChoice, ValueEnum};
-use derive_more::Display;
-use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme};
 use rockpack_core::error::{
     Error, Result, begins_command, is_unseen, printable, printable_lines, without_commands,
 };
-
-/// An error for miette: what was being done, where, why, and what to do. Further faults are shown separately.
-#[derive(Debug, Display)]
-#[display("{}", _0.in_full())]
-struct FullError<'a>(&'a Error);
-
-impl std::error::Error for FullError<'_> {}
-
-impl Diagnostic for FullError<'_> {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.0.hint_text().map(|hint| Box::new(printable(hint)) as Box<dyn fmt::Display>)
-    }
-}
 
 /// Tells whether a stream has colours: by `choice`, or if it is a terminal and NO_COLOR is unset or
 /// empty.
@@ -52,18 +36,22 @@ pub(super) fn colours_of_help(arguments: impl Iterator<Item = OsString>) -> Colo
 
 /// Shows `error` on stderr.
 pub(super) fn print_error(error: &Error, has_colours: bool) {
-    let theme =
-        if has_colours { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
-    let mut text = String::new();
-    // Unwrapped, so that a path stays one word that can be copied or searched for in a log.
-    let handler = GraphicalReportHandler::new_themed(theme).with_wrap_lines(false);
-    for fault in error.flattened() {
-        if handler.render_report(&mut text, &FullError(fault)).is_err() {
-            text.push_str(&format!("{}\n", fault.in_full()));
-        }
-    }
+    let text: String = error.flattened().map(|fault| fault_text(fault, has_colours)).collect();
     // Without stderr nobody can read the error; the exit code still reports it.
     let _ = write!(io::stderr(), "{}", without_commands(&text));
+}
+
+/// One fault: what was being done, where, why, and what to do about it. Long lines stay whole, so that a path can
+/// be copied or searched for in a log.
+fn fault_text(fault: &Error, has_colours: bool) -> String {
+    let (red, cyan, end) =
+        if has_colours { ("\u{1b}[31m", "\u{1b}[36m", "\u{1b}[0m") } else { ("", "", "") };
+    let reason = fault.in_full().trim_end().replace('\n', &format!("\n  {red}│{end} "));
+    let mut text = format!("  {red}×{end} {reason}\n");
+    if let Some(hint) = fault.hint_text() {
+        text.push_str(&format!("  {cyan}help: {end}{}\n", printable(hint)));
+    }
+    text
 }
 
 /// Writes `text` to stdout. Its renderer leaves no control characters in it except line breaks; escaping here
@@ -134,6 +122,19 @@ fn is_unescaped(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_says_what_where_why_and_what_to_do() {
+        let error =
+            Error::malformed("ends early").cause_in_lines("one\ntwo").file("a.so").offset(7);
+        let error = error.context("reading it").hint("copy it again");
+        let plain = fault_text(&error, false);
+        let lines: Vec<&str> = plain.lines().collect();
+        let first = "  × reading it: a.so: at offset 0x7: ends early: one";
+        assert_eq!(lines, [first, "  │ two", "  help: copy it again"]);
+        let coloured = fault_text(&error, true);
+        assert!(coloured.contains("\u{1b}[31m│\u{1b}[0m two"), "{coloured}");
+    }
 
     #[test]
     fn json_means_the_same_without_control_characters() {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
+use rockpack_core::compression::LIBLZMA_SYS;
 
 /// The commit that this program was compiled from, by `ROCKPACK_COMMIT` at compile time. Nothing looks for a
 /// repository: the same source compiles to the same program with git and without.
@@ -13,9 +13,8 @@ static LONG: LazyLock<String> = LazyLock::new(|| {
     let known = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
     let commit = known.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
     let (version, zstd) = (env!("CARGO_PKG_VERSION"), zstd::zstd_safe::version_string());
-    let xz = [LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH].map(|it| it.to_string());
     let (machine, linked) = (machine(), linked());
-    format!("{version}, {commit}\nfor {machine}, {linked}; zstd {zstd}, liblzma {}", xz.join("."))
+    format!("{version}, {commit}\nfor {machine}, {linked}; zstd {zstd}, liblzma-sys {LIBLZMA_SYS}")
 });
 
 /// The text of `--version` behind the name of the program: the version, the commit if it is known, the target

@@ -69,8 +69,7 @@ impl Sample {
 /// Compiles the sample, linked with an empty library that has the HIP runtime's soname.
 fn compile(folder: &Path, library: &Path) {
     let marker = json!({"kernel_name": KEY, "kpack_search_paths": [".kpack/x_@GFXARCH@.kpack"]});
-    let bytes: Vec<String> =
-        rmp_serde::to_vec(&marker).unwrap().iter().map(u8::to_string).collect();
+    let bytes: Vec<String> = packed(&marker).iter().map(u8::to_string).collect();
     let source = folder.join("sample.c");
     fs::write(&source, SAMPLE.replace("MARKER", &bytes.join(","))).unwrap();
     let empty = folder.join("libamdhip64.so.7");
@@ -110,8 +109,27 @@ fn framed(blob: &[u8], toc: &Value) -> Vec<u8> {
     bytes.extend_from_slice(&(64 + blob.len() as u64).to_le_bytes());
     bytes.resize(64, 0);
     bytes.extend_from_slice(blob);
-    bytes.extend_from_slice(&rmp_serde::to_vec(toc).unwrap());
+    bytes.extend_from_slice(&packed(toc));
     bytes
+}
+
+/// `value` in MessagePack.
+fn packed(value: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    rmpv::encode::write_value(&mut bytes, &packable(value)).unwrap();
+    bytes
+}
+
+fn packable(value: &Value) -> rmpv::Value {
+    match value {
+        Value::Object(fields) => rmpv::Value::Map(
+            fields.iter().map(|(key, value)| (key.as_str().into(), packable(value))).collect(),
+        ),
+        Value::Array(items) => rmpv::Value::Array(items.iter().map(packable).collect()),
+        Value::String(text) => text.as_str().into(),
+        Value::Number(number) => number.as_u64().unwrap().into(),
+        other => panic!("{other}"),
+    }
 }
 
 fn compressed(codes: &[Vec<u8>], mut toc: Value) -> Vec<u8> {

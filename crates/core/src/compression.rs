@@ -20,6 +20,10 @@ pub use crate::zstd_frame::{Contexts, Effort};
 /// The largest zstd window that package managers in use accept (2^27 bytes).
 pub const WINDOW_LOG_MAX: u32 = 27;
 
+/// Version of the `liblzma-sys` crate, whose C sources decide the bytes of xz streams. The crate offers its version
+/// only to build scripts and `unsafe` code; a test compares this with Cargo.lock.
+pub const LIBLZMA_SYS: &str = "0.4.9";
+
 /// Memory that an xz decoder may use, in bytes: that of preset 9, with room.
 const XZ_DECODER_MEMORY: u64 = 128 << 20;
 
@@ -368,6 +372,14 @@ pub fn decoder_fault(source: io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_of_liblzma_is_that_of_cargo_lock() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(path).unwrap();
+        let package = format!("name = \"liblzma-sys\"\nversion = \"{LIBLZMA_SYS}\"\n");
+        assert!(lock.contains(&package), "set LIBLZMA_SYS to the version in Cargo.lock");
+    }
 
     fn compressed(compression: Compression, workers: u32, chunk: usize, input: &[u8]) -> Vec<u8> {
         let size = input.len() as u64;

@@ -65,11 +65,18 @@ pub struct Place {
 }
 
 /// An error with its place, its reason, its context and a hint.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.rendered())]
+#[derive(Debug)]
 pub struct Error {
     inner: Box<Inner>,
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.rendered())
+    }
+}
+
+impl std::error::Error for Error {}
 
 #[derive(Debug)]
 struct Inner {

@@ -12,9 +12,9 @@
 //! ```
 //!
 //! Source: LLVM's AMDGPU guide ("Code Object V3 Metadata" and later); code objects of LLVM 17 and 19. The map
-//! is read as a stream, and fields that nobody needs are dropped: most of the 30 MB of a large kernel
-//! database are the arguments of kernels. Code objects of version 2 have YAML in another note, which is not
-//! read, so they have no metadata here.
+//! is walked, and only one kernel is decoded at a time: most of the 30 MB of a large kernel database are the
+//! arguments of kernels. Code objects of version 2 have YAML in another note, which is not read, so they have
+//! no metadata here.
 //!
 //! A code object linked from several objects has one note of each: Debian's kernel databases of rocBLAS have
 //! thousands.
@@ -22,14 +22,18 @@
 //! Refused: notes that leave their segment, fields of other types, note segments that share bytes
 //! (a segment that is named twice is read once), and notes for more than a few targets.
 
-use std::io::{BufReader, Read};
+use std::io::{self, BufReader};
 
 use object::elf;
-use serde::{Deserialize, Serialize};
+use rmpv::Value;
+use serde::Serialize;
 
+use rockpack_core::content::{Content, ContentReader, WINDOW};
+use rockpack_core::error::{Error, Kind, Place, Result};
+
+use crate::message_pack::{self, MapFields};
+use crate::message_pack_stream::{Token, TokenReader};
 use crate::{ElfFile, FileHeader, ProgramHeader};
-use rockpack_core::content::{Content, WINDOW};
-use rockpack_core::error::{Error, Kind, Result};
 
 /// NT_AMDGPU_METADATA.
 const METADATA: u32 = 32;
@@ -40,58 +44,46 @@ const OWNER: &[u8] = b"AMDGPU\0";
 /// Longest metadata that is read, in bytes: ten times the longest known, which Debian's rocBLAS has.
 const METADATA_LIMIT: u64 = 512 << 20;
 
-/// Deepest nesting that is walked: the format needs five levels, and the walk uses the stack.
-const DEPTH_LIMIT: usize = 32;
+/// Longest kernel that is read, in bytes; thousands of arguments fit. Bounds the memory of decoded values.
+const VALUE_LIMIT: u64 = 1 << 20;
 
 /// Most versions and targets in the notes of one file: real ones have one.
 const TARGETS_LIMIT: usize = 64;
 
 /// The metadata of a code object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CodeObjectMetadata {
     /// Version of the metadata, e.g. 1 and 2.
-    #[serde(rename(deserialize = "amdhsa.version"))]
     pub version: Vec<u64>,
     /// Triple and target, e.g. `amdgcn-amd-amdhsa--gfx1100`; absent before version 1.1.
-    #[serde(rename(deserialize = "amdhsa.target"), default)]
     pub target: Option<String>,
     /// The kernels, in order.
-    #[serde(rename(deserialize = "amdhsa.kernels"), default)]
     pub kernels: Vec<KernelMetadata>,
 }
 
 /// The metadata of a kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KernelMetadata {
     /// The name in the source language.
-    #[serde(rename(deserialize = ".name"))]
     pub name: String,
     /// The symbol of the kernel's descriptor, `<name>.kd`.
-    #[serde(rename(deserialize = ".symbol"))]
     pub symbol: String,
     /// Bytes of arguments.
-    #[serde(rename(deserialize = ".kernarg_segment_size"))]
     pub kernarg_segment_size: u64,
     /// Bytes of memory that a work-group shares (LDS).
-    #[serde(rename(deserialize = ".group_segment_fixed_size"))]
     pub group_segment_fixed_size: u64,
     /// Bytes of memory of each work-item (scratch).
-    #[serde(rename(deserialize = ".private_segment_fixed_size"))]
     pub private_segment_fixed_size: u64,
     /// Work-items in a wavefront: 32 or 64.
-    #[serde(rename(deserialize = ".wavefront_size"))]
     pub wavefront_size: u64,
     /// Number of scalar registers.
-    #[serde(rename(deserialize = ".sgpr_count"))]
     pub sgpr_count: u64,
     /// Number of vector registers.
-    #[serde(rename(deserialize = ".vgpr_count"))]
     pub vgpr_count: u64,
     /// Number of accumulation registers, on processors that have them.
-    #[serde(rename(deserialize = ".agpr_count"), skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub agpr_count: Option<u64>,
     /// Largest number of work-items in a work-group.
-    #[serde(rename(deserialize = ".max_flat_workgroup_size"))]
     pub max_flat_workgroup_size: u64,
 }
 
@@ -218,18 +210,89 @@ fn decode(descriptor: &Content) -> Result<CodeObjectMetadata> {
         return Err(in_descriptor(descriptor, Error::new(Kind::Limit, message)));
     }
     let window = usize::try_from(descriptor.len()).unwrap_or(WINDOW).min(WINDOW);
-    let mut reader = BufReader::with_capacity(window, descriptor.reader());
-    let mut decoder = rmp_serde::Deserializer::new(&mut reader);
-    decoder.set_max_depth(DEPTH_LIMIT);
-    let decoded = CodeObjectMetadata::deserialize(&mut decoder);
-    let metadata = decoded.map_err(|cause| {
-        let error = Error::malformed("is no map of the known fields").cause(cause);
-        in_descriptor(descriptor, error)
-    })?;
-    match reader.read(&mut [0]) {
-        Ok(0) => Ok(metadata),
-        Ok(_) => Err(in_descriptor(descriptor, Error::malformed("bytes follow its map"))),
-        Err(error) => Err(in_descriptor(descriptor, Error::io("note", "read", error))),
+    let tokens = TokenReader::new(BufReader::with_capacity(window, descriptor.reader()));
+    let mut values = ValueReader { descriptor, tokens };
+    let decoded = values.metadata();
+    let metadata = decoded.map_err(|error| in_descriptor(descriptor, error))?;
+    if values.tokens.position() < descriptor.len() {
+        return Err(in_descriptor(descriptor, Error::malformed("bytes follow its map")));
+    }
+    Ok(metadata)
+}
+
+/// Walks the values of a descriptor, and decodes only the ones that are needed.
+struct ValueReader<'a> {
+    descriptor: &'a Content,
+    tokens: TokenReader<BufReader<ContentReader>>,
+}
+
+impl ValueReader<'_> {
+    fn metadata(&mut self) -> Result<CodeObjectMetadata> {
+        let Token::Map(len) = self.tokens.token().map_err(in_token)? else {
+            return Err(Error::malformed("is no map"));
+        };
+        let (mut known, mut kernels) = (Vec::new(), Vec::new());
+        for _ in 0..len {
+            let key = self.value()?;
+            let value = match key.as_str() {
+                Some("amdhsa.kernels") => {
+                    kernels = self.kernels()?;
+                    Value::Nil
+                }
+                Some("amdhsa.version" | "amdhsa.target") => self.value()?,
+                _ => {
+                    self.tokens.skip_value().map_err(in_token)?;
+                    continue;
+                }
+            };
+            known.push((key, value));
+        }
+        let known = Value::Map(known);
+        let fields = MapFields::of(&known, STRUCTURE, &self.descriptor.place(0))?;
+        let version: Option<Vec<u64>> =
+            fields.list("amdhsa.version")?.iter().map(Value::as_u64).collect();
+        let version = version.ok_or_else(|| fields.fault("its version is no list of numbers"))?;
+        let target = fields.optional("amdhsa.target").map(|_| fields.text("amdhsa.target"));
+        Ok(CodeObjectMetadata { version, target: target.transpose()?.map(str::to_owned), kernels })
+    }
+
+    fn kernels(&mut self) -> Result<Vec<KernelMetadata>> {
+        let Token::Array(len) = self.tokens.token().map_err(in_token)? else {
+            return Err(Error::malformed("its field `amdhsa.kernels` is no list"));
+        };
+        let place = self.descriptor.place(0);
+        (0..len).map(|_| KernelMetadata::of_value(&self.value()?, &place)).collect()
+    }
+
+    /// Decodes the next value.
+    fn value(&mut self) -> Result<Value> {
+        let start = self.tokens.position();
+        self.tokens.skip_value().map_err(in_token)?;
+        let bytes = self.descriptor.slice(start..self.tokens.position())?;
+        message_pack::decode(&bytes, VALUE_LIMIT, STRUCTURE)
+    }
+}
+
+fn in_token(cause: io::Error) -> Error {
+    Error::from_io(cause).unwrap_or_else(|cause| Error::malformed("is damaged").cause(cause))
+}
+
+impl KernelMetadata {
+    fn of_value(value: &Value, place: &Place) -> Result<Self> {
+        let fields = MapFields::of(value, STRUCTURE, place)?;
+        let agpr_count = fields.optional(".agpr_count").map(|_| fields.number(".agpr_count"));
+        Ok(Self {
+            name: fields.text(".name")?.to_owned(),
+            symbol: fields.text(".symbol")?.to_owned(),
+            kernarg_segment_size: fields.number(".kernarg_segment_size")?,
+            group_segment_fixed_size: fields.number(".group_segment_fixed_size")?,
+            private_segment_fixed_size: fields.number(".private_segment_fixed_size")?,
+            wavefront_size: fields.number(".wavefront_size")?,
+            sgpr_count: fields.number(".sgpr_count")?,
+            vgpr_count: fields.number(".vgpr_count")?,
+            agpr_count: agpr_count.transpose()?,
+            max_flat_workgroup_size: fields.number(".max_flat_workgroup_size")?,
+        })
     }
 }
 

@@ -17,8 +17,6 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-use rmp::Marker;
-
 use rockpack_core::content::ContentReader;
 
 /// A value of a stream, or its beginning.
@@ -85,46 +83,38 @@ impl<R: Skip> TokenReader<R> {
 
     /// Reads the next token.
     pub fn token(&mut self) -> io::Result<Token> {
-        Ok(match Marker::from_u8(self.byte()?) {
-            Marker::FixPos(number) => Token::Integer(number.into()),
-            Marker::FixNeg(number) => Token::Integer(number.into()),
-            Marker::U8 => Token::Integer(self.byte()?.into()),
-            Marker::U16 => Token::Integer(u16::from_be_bytes(self.bytes()?).into()),
-            Marker::U32 => Token::Integer(u32::from_be_bytes(self.bytes()?).into()),
-            Marker::U64 => Token::Integer(u64::from_be_bytes(self.bytes()?).into()),
-            Marker::I8 => Token::Integer(i8::from_be_bytes(self.bytes()?).into()),
-            Marker::I16 => Token::Integer(i16::from_be_bytes(self.bytes()?).into()),
-            Marker::I32 => Token::Integer(i32::from_be_bytes(self.bytes()?).into()),
-            Marker::I64 => Token::Integer(i64::from_be_bytes(self.bytes()?).into()),
-            Marker::FixStr(len) => Token::Text(len.into()),
-            Marker::Str8 => Token::Text(self.byte()?.into()),
-            Marker::Str16 => Token::Text(u16::from_be_bytes(self.bytes()?).into()),
-            Marker::Str32 => Token::Text(u32::from_be_bytes(self.bytes()?)),
-            Marker::Bin8 => Token::Binary(self.byte()?.into()),
-            Marker::Bin16 => Token::Binary(u16::from_be_bytes(self.bytes()?).into()),
-            Marker::Bin32 => Token::Binary(u32::from_be_bytes(self.bytes()?)),
-            Marker::FixArray(len) => Token::Array(len.into()),
-            Marker::Array16 => Token::Array(u16::from_be_bytes(self.bytes()?).into()),
-            Marker::Array32 => Token::Array(u32::from_be_bytes(self.bytes()?)),
-            Marker::FixMap(len) => Token::Map(len.into()),
-            Marker::Map16 => Token::Map(u16::from_be_bytes(self.bytes()?).into()),
-            Marker::Map32 => Token::Map(u32::from_be_bytes(self.bytes()?)),
-            Marker::Null | Marker::True | Marker::False => Token::Other,
-            Marker::F32 => self.other(4)?,
-            Marker::F64 => self.other(8)?,
-            // The type of an extension takes one more byte.
-            Marker::FixExt1 => self.other(2)?,
-            Marker::FixExt2 => self.other(3)?,
-            Marker::FixExt4 => self.other(5)?,
-            Marker::FixExt8 => self.other(9)?,
-            Marker::FixExt16 => self.other(17)?,
-            Marker::Ext8 => self.extension(1)?,
-            Marker::Ext16 => self.extension(2)?,
-            Marker::Ext32 => self.extension(4)?,
-            Marker::Reserved => {
+        let first = self.byte()?;
+        Ok(match first {
+            0x00..=0x7f => Token::Integer(first.into()),
+            0x80..=0x8f => Token::Map(u32::from(first & 0x0f)),
+            0x90..=0x9f => Token::Array(u32::from(first & 0x0f)),
+            0xa0..=0xbf => Token::Text(u32::from(first & 0x1f)),
+            0xc0 | 0xc2 | 0xc3 => Token::Other,
+            0xc1 => {
                 let at = self.position - 1;
                 return Err(fault(format!("the byte 0xc1 at {at} begins no value")));
             }
+            0xc4..=0xc6 => Token::Binary(self.length(first - 0xc4)?),
+            // The type of an extension takes one more byte.
+            0xc7..=0xc9 => {
+                let len = self.length(first - 0xc7)?;
+                self.other(u64::from(len) + 1)?
+            }
+            0xca => self.other(4)?,
+            0xcb => self.other(8)?,
+            0xcc => Token::Integer(self.byte()?.into()),
+            0xcd => Token::Integer(u16::from_be_bytes(self.bytes()?).into()),
+            0xce => Token::Integer(u32::from_be_bytes(self.bytes()?).into()),
+            0xcf => Token::Integer(u64::from_be_bytes(self.bytes()?).into()),
+            0xd0 => Token::Integer(i8::from_be_bytes(self.bytes()?).into()),
+            0xd1 => Token::Integer(i16::from_be_bytes(self.bytes()?).into()),
+            0xd2 => Token::Integer(i32::from_be_bytes(self.bytes()?).into()),
+            0xd3 => Token::Integer(i64::from_be_bytes(self.bytes()?).into()),
+            0xd4..=0xd8 => self.other((1 << (first - 0xd4)) + 1)?,
+            0xd9..=0xdb => Token::Text(self.length(first - 0xd9)?),
+            0xdc | 0xdd => Token::Array(self.length(first - 0xdb)?),
+            0xde | 0xdf => Token::Map(self.length(first - 0xdd)?),
+            0xe0..=0xff => Token::Integer(i8::from_be_bytes([first]).into()),
         })
     }
 
@@ -172,10 +162,11 @@ impl<R: Skip> TokenReader<R> {
         Ok(Token::Other)
     }
 
-    fn extension(&mut self, length_bytes: usize) -> io::Result<Token> {
+    /// Reads a length of `1 << log` bytes, at most 4.
+    fn length(&mut self, log: u8) -> io::Result<u32> {
         let mut length = [0; 4];
-        self.read(&mut length[4 - length_bytes..])?;
-        self.other(u64::from(u32::from_be_bytes(length)) + 1)
+        self.read(&mut length[4 - (1 << log)..])?;
+        Ok(u32::from_be_bytes(length))
     }
 }
 

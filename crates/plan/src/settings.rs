@@ -216,7 +216,7 @@ fn next_patch(config: &Config, version: &Version) -> Result<Option<String>> {
 fn dates(seconds: i64) -> Result<(u32, String)> {
     let time = u32::try_from(seconds).map_err(|_| unstorable_time(seconds))?;
     let date = Timestamp::from_second(seconds).map_err(|_| unstorable_time(seconds))?;
-    Ok((time, date.to_zoned(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string()))
+    Ok((time, date.to_zoned_datetime(TimeZone::UTC).strftime(CHANGELOG_DATE).to_string()))
 }
 
 fn unstorable_time(seconds: i64) -> Error {

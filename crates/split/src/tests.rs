@@ -6,6 +6,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::Kind;
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{MemberKind, Node, Tree, TreePath};
+use rockpack_elf::message_pack;
 
 use super::*;
 use crate::input::artifact::StagePrefix;
@@ -50,7 +51,8 @@ fn hip(target: &str) -> String {
 }
 
 fn index(strings: &[&str]) -> Vec<u8> {
-    rmp_serde::to_vec(strings).unwrap()
+    let strings = strings.iter().map(|text| (*text).into()).collect();
+    message_pack::encode(&rmpv::Value::Array(strings)).unwrap()
 }
 
 type Files<'a> = &'a [(&'a str, Vec<u8>)];

@@ -51,7 +51,7 @@ pub fn format_date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
         Error::new(Kind::Limit, format!("{seconds} is no time that can be written")).cause(error)
     })?;
-    Ok(time.to_zoned(TimeZone::UTC).strftime(DATE_FORMAT).to_string())
+    Ok(time.to_zoned_datetime(TimeZone::UTC).strftime(DATE_FORMAT).to_string())
 }
 
 /// Parses a date of `Release` into seconds since 1970.
@@ -60,7 +60,7 @@ pub fn parse_date(text: &str) -> Result<i64> {
     let zone = [" UTC", " GMT", " +0000"].iter().find_map(|zone| text.strip_suffix(zone));
     let parsed = zone.and_then(|rest| {
         let time = strtime::parse("%a, %d %b %Y %H:%M:%S", rest).ok()?;
-        time.to_datetime().ok()?.to_zoned(TimeZone::UTC).ok()
+        time.to_datetime().ok()?.to_zoned_datetime(TimeZone::UTC).ok()
     });
     let zoned = parsed.ok_or_else(|| fault(format!("`{}` is no date", text.escape_debug())))?;
     Ok(zoned.timestamp().as_second())

@@ -32,7 +32,7 @@ impl DosTime {
         const FIRST: i64 = 315_532_800;
         const LAST: i64 = 4_354_819_198;
         let time = Timestamp::from_second(seconds.clamp(FIRST, LAST)).unwrap_or_default();
-        let civil = time.to_zoned(TimeZone::UTC).datetime();
+        let civil = time.to_zoned_datetime(TimeZone::UTC).datetime();
         let year = u32::try_from(civil.year() - 1980).unwrap_or_default();
         let date = year << 9 | time_part(civil.month()) << 5 | time_part(civil.day());
         let clock = time_part(civil.hour()) << 11

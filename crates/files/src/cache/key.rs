@@ -1,6 +1,6 @@
 //! The keys of entries.
 
-use liblzma_sys::{LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH};
+use rockpack_core::compression::LIBLZMA_SYS;
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::Result;
 
@@ -43,10 +43,7 @@ impl KeyMaker {
     pub fn new(kind: &str) -> Self {
         let mut maker = Self(blake3::Hasher::new());
         maker.text(kind).text(env!("CARGO_PKG_VERSION"));
-        maker.text(zstd::zstd_safe::version_string());
-        for number in [LZMA_VERSION_MAJOR, LZMA_VERSION_MINOR, LZMA_VERSION_PATCH] {
-            maker.number(number.into());
-        }
+        maker.text(zstd::zstd_safe::version_string()).text(LIBLZMA_SYS);
         maker
     }
 

@@ -1,4 +1,6 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_elf::message_pack;
 
 use super::super::Recombined;
 use super::super::fixture::{ArtifactBuilder, join, path};
@@ -72,8 +74,9 @@ fn assert_refused(parts: Vec<ArtifactBuilder>, expected: &[&str]) {
 }
 
 fn map(entries: &[(&str, &str)]) -> Content {
-    let entries: std::collections::BTreeMap<_, _> = entries.iter().copied().collect();
-    Content::of_bytes(rmp_serde::to_vec(&entries).unwrap())
+    let entries: BTreeMap<_, _> = entries.iter().copied().collect();
+    let entries = entries.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
+    Content::of_bytes(message_pack::encode(&rmpv::Value::Map(entries)).unwrap())
 }
 
 #[test]

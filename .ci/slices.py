@@ -65,7 +65,8 @@ def script(name, minutes, *command, needs=(PROGRAM,), after=()):
 SLICES = [
     # --- tests: whole sweeps, and those that a plain run ignores ---
     *(test(f"tests/{program}", minutes, program) for program, minutes in [
-        ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("interop", 3), ("repositories", 3)]),
+        ("pipeline", 2), ("formats", 2), ("transform", 3), ("verify", 1), ("repositories", 3)]),
+    test("tests/interop", 4, "interop", "--include-ignored"),
     test("tests/limits", 8, "limits"),
     Slice("tests/runtime", 2, ("cargo", "test", "--locked", "--release", "-p", "rocm-kpack"), (TOOLS,), SWEEPS),
     *(script(f"sanitize/{sanitizer}", 4, ".ci/sanitize", sanitizer, needs=()) for sanitizer in ["thread", "address"]),

@@ -20,6 +20,10 @@ const PLACES: [(&str, &str, &str); 2] = [
     ("host-suite-sparse", "third-party/SuiteSparse/stage", "lib/libother.so.1"),
 ];
 
+/// The libraries of two families in two series.
+const FIRST: &str = "rocm-7.1/lib/libsample.so.1";
+const NEXT: &str = "rocm-7.2/lib/libother.so.1";
+
 /// A library without debug information, and its debug file under its build ID; compiled once.
 fn sample() -> &'static (PathBuf, PathBuf) {
     static MADE: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
@@ -62,16 +66,22 @@ pub fn add((library, debug): &(PathBuf, PathBuf), group: &Group, artifacts: &Pat
     }
 }
 
-/// Tells whether gdb finds the lines of a library, by its build ID alone.
-fn finds_lines(root: &Path, library: &str) -> bool {
+/// Tells for each library whether gdb finds its lines, by its build ID alone.
+fn finds_lines<const N: usize>(root: &Path, libraries: [&str; N]) -> [bool; N] {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex"]);
     gdb.arg(format!("set debug-file-directory {}", root.join("usr/lib/debug").display()));
-    gdb.arg(root.join("opt").join(library)).args(["-ex", "info line sample"]);
+    for library in libraries {
+        let file = format!("file {}", root.join("opt").join(library).display());
+        gdb.args(["-ex", &file, "-ex", "info line sample", "-ex", "echo end of a library\\n"]);
+    }
     let told = tools::succeed(&mut gdb);
-    let found = told.contains("of \"sample.c\"");
-    assert!(found || told.contains("No line number information"), "{told}");
-    found
+    let each: Vec<&str> = told.split("end of a library\n").collect();
+    std::array::from_fn(|at| {
+        let found = each[at].contains("of \"sample.c\"");
+        assert!(found || each[at].contains("No line number information"), "{told}");
+        found
+    })
 }
 
 /// Two families in two versions have the same library: any of the four packages is enough, all can be
@@ -89,7 +99,7 @@ pub fn versions_and_families_share_debug_files(system: &dyn System) {
         .map(|series| ["blas", "host-suite-sparse"].map(|family| name(family, series)));
     let all: Vec<&str> = all.iter().flatten().map(String::as_str).collect();
     tools::run(&mut system.install(&["rocm-blas7.1", "rocm-host-suite-sparse7.2"]));
-    assert!(!finds_lines(system.root(), "rocm-7.1/lib/libsample.so.1"));
+    assert_eq!(finds_lines(system.root(), [FIRST]), [false]);
     tools::run(&mut system.install(&all));
     assert_found(system);
     system.assert_whole();
@@ -110,7 +120,7 @@ pub fn versions_and_families_share_debug_files(system: &dyn System) {
     assert_found(system);
     system.assert_whole();
     tools::run(&mut system.remove(&all));
-    assert!(!finds_lines(system.root(), "rocm-7.1/lib/libsample.so.1"));
+    assert_eq!(finds_lines(system.root(), [FIRST]), [false]);
     system.purge_all();
     assert_same(&before, &system.snapshot());
 }
@@ -121,9 +131,7 @@ fn recipe(version: &'static str) -> Recipe {
 }
 
 fn assert_found(system: &dyn System) {
-    for library in ["rocm-7.1/lib/libsample.so.1", "rocm-7.2/lib/libother.so.1"] {
-        assert!(finds_lines(system.root(), library), "{library}");
-    }
+    assert_eq!(finds_lines(system.root(), [FIRST, NEXT]), [true, true]);
 }
 
 fn verifies(set: &Built) {

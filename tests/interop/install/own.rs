@@ -92,6 +92,7 @@ fn checked(version: &str, file: &Path) -> Output {
 /// The linters of both distributions report nothing that matters for a package outside of a distribution:
 /// signatures, groups and vendors are a distribution's own.
 #[test]
+#[ignore = "takes twenty seconds, nearly all in lintian"]
 fn linters_have_nothing_against_rockpacks_own_packages() {
     tools::need(&["rpmbuild", "strip", "git", "lintian"]);
     for entry in fs::read_dir(packages()).unwrap() {

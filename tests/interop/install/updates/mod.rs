@@ -21,17 +21,32 @@ use support::tools;
 use crate::install::sets::Built;
 use crate::install::system::System;
 
-/// One test for each scenario and package manager.
+/// One test for each scenario and package manager. Debian 12 has another version of apt than Debian 13: every
+/// change tries the scenarios of `each` there, and `.ci/nightly` all of them.
 macro_rules! with_every_manager {
-    ($($module:ident: $($scenario:ident)*;)*) => {
+    (
+        each { $($first:ident: $($sample:ident)*;)* }
+        $($module:ident: $($scenario:ident)*;)*
+    ) => {
         mod debian_12 {
             $($(#[test]
+            fn $sample() {
+                let scenario = crate::install::updates::$first::$sample;
+                crate::install::debian::with_root("bookworm", scenario);
+            })*)*
+            $($(#[test]
+            #[ignore = "runs on Debian 13; on Debian 12 in nightly runs"]
             fn $scenario() {
                 let scenario = crate::install::updates::$module::$scenario;
                 crate::install::debian::with_root("bookworm", scenario);
             })*)*
         }
         mod debian_13 {
+            $($(#[test]
+            fn $sample() {
+                let scenario = crate::install::updates::$first::$sample;
+                crate::install::debian::with_root("trixie", scenario);
+            })*)*
             $($(#[test]
             fn $scenario() {
                 let scenario = crate::install::updates::$module::$scenario;
@@ -40,27 +55,46 @@ macro_rules! with_every_manager {
         }
         mod by_dnf {
             $($(#[test]
+            fn $sample() {
+                let scenario = crate::install::updates::$first::$sample;
+                crate::install::rpm::with_root(scenario);
+            })*)*
+            $($(#[test]
             fn $scenario() {
-                crate::install::rpm::with_root(crate::install::updates::$module::$scenario);
+                let scenario = crate::install::updates::$module::$scenario;
+                crate::install::rpm::with_root(scenario);
             })*)*
         }
         mod by_zypper {
             $($(#[test]
+            fn $sample() {
+                let scenario = crate::install::updates::$first::$sample;
+                crate::install::rpm::with_zypper(scenario);
+            })*)*
+            $($(#[test]
             fn $scenario() {
-                crate::install::rpm::with_zypper(crate::install::updates::$module::$scenario);
+                let scenario = crate::install::updates::$module::$scenario;
+                crate::install::rpm::with_zypper(scenario);
             })*)*
         }
     };
 }
 
 with_every_manager! {
+    each {
+        hotfixes:
+        hotfixes_come_one_by_one;
+
+        held_back:
+        what_is_said_is_held_back;
+
+        nights:
+        a_night_is_taken_whole;
+    }
+
     hotfixes:
-    hotfixes_come_one_by_one
     hotfixes_come_at_once
     a_hotfix_is_taken_back;
-
-    held_back:
-    what_is_said_is_held_back;
 
     imports:
     users_of_a_lost_function_come_along;
@@ -76,7 +110,6 @@ with_every_manager! {
     patch_versions_stand_side_by_side;
 
     nights:
-    a_night_is_taken_whole
     nights_are_mixed_where_that_is_configured;
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::gpg_keys::end_agents;
+use support::gpg_keys::{end_agents, stretch_little};
 use support::repo_fixture::{EPOCH, client_file, deb, publish, refused, repo_at};
 use support::tools::{need, run, succeed};
 
@@ -20,6 +20,7 @@ impl Ring {
     pub fn new() -> Self {
         let ring = Self(tempfile::tempdir().unwrap());
         run(Command::new("chmod").arg("700").arg(ring.home()));
+        stretch_little(ring.home());
         ring
     }
 

@@ -28,6 +28,12 @@ pub fn end_agents(home: &Path) {
     let _ = gpgconf.args(["--kill", "all"]).env("GNUPGHOME", home).output();
 }
 
+/// Makes the agent of a home stretch passphrases as little as it can. Otherwise it first measures for seconds how
+/// much this machine can do, and every use of a key then takes a good part of a second.
+pub fn stretch_little(home: &Path) {
+    fs::write(home.join("gpg-agent.conf"), "s2k-count 65536\n").unwrap();
+}
+
 /// Fills the folder `home` with the GnuPG home that `make` makes. Keys take seconds, so the home is made once
 /// and kept between runs under `name`.
 pub fn fill_home(home: &Path, name: &str, make: impl FnOnce(&Path)) {

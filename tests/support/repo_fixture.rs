@@ -1,10 +1,13 @@
 //! Packages made by dpkg-deb and rpmbuild, and runs of `rockpack repo`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::example::rockpack;
+use crate::program::scratch;
 use crate::tools::{run, said, told};
 
 /// 2023-11-14T22:13:20Z, the time of the first publication in these tests.
@@ -34,23 +37,29 @@ pub fn deb(folder: &Path, (name, version, arch): (&str, &str, &str), fields: &st
     file
 }
 
-/// Writes the `.rpm` of a specification by rpmbuild.
+/// Writes the `.rpm` of a specification by rpmbuild, which builds each specification once in a run.
 pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
-    let room = tempfile::tempdir().unwrap();
+    static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let built = BUILT.lock().unwrap().entry(specification.to_owned()).or_default().clone();
+    let made = built.get_or_init(|| rpmbuild(specification));
+    fs::create_dir_all(folder).unwrap();
+    let to = folder.join(made.file_name().unwrap());
+    fs::copy(made, &to).unwrap();
+    to
+}
+
+fn rpmbuild(specification: &str) -> PathBuf {
+    let (room, out) = (tempfile::tempdir().unwrap(), scratch("rpmbuild"));
     let file = room.path().join("package.spec");
     fs::write(&file, specification).unwrap();
     run(Command::new("rpmbuild")
         .args(["-bb", "--quiet", "--define"])
         .arg(format!("_topdir {}", room.path().display()))
-        .args(["--define", "_rpmdir %{_topdir}/out"])
+        .args(["--define", &format!("_rpmdir {}", out.display())])
         .args(["--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm"])
         .arg(&file));
-    let mut made = fs::read_dir(room.path().join("out")).unwrap();
-    let made = made.next().unwrap().unwrap().path();
-    fs::create_dir_all(folder).unwrap();
-    let to = folder.join(made.file_name().unwrap());
-    fs::copy(&made, &to).unwrap();
-    to
+    let mut made = fs::read_dir(out).unwrap();
+    made.next().unwrap().unwrap().path()
 }
 
 /// An ordinary specification.
@@ -126,8 +135,8 @@ pub fn failed_checks(said: &str) -> Vec<String> {
 }
 
 /// The content of every path below `folder`, except for rockpack's own state.
-pub fn contents(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
-    let mut found = std::collections::BTreeMap::new();
+pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
     let mut next = vec![folder.to_path_buf()];
     while let Some(from) = next.pop() {
         for entry in fs::read_dir(from).unwrap() {

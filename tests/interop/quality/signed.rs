@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use support::example::{Set, build_of, names, shards};
-use support::gpg_keys::{end_agents, fill_home};
+use support::gpg_keys::{end_agents, fill_home, stretch_little};
 use support::tools;
 use tempfile::TempDir;
 
 const PASSPHRASE: &str = "se cret";
 const VARIABLE: &str = "ROCKPACK_SIGN_PASSPHRASE";
+
+/// The algorithm whose keys have their passphrase stretched by gpg's default.
+const STRETCHED: &str = "rsa3072";
 
 /// A GnuPG home with the key of `Packager`.
 struct Keys(TempDir);
@@ -23,8 +26,12 @@ impl Keys {
     /// A key for `usage`, made by gpg with further options.
     fn for_use(algorithm: &str, (usage, expires): (&str, &str), options: &[&str]) -> Self {
         let keys = Self(tempfile::tempdir().unwrap());
-        let name = format!("packager-{algorithm}-{usage}-{expires}{}", options.join(""));
+        let name = format!("little-{algorithm}-{usage}-{expires}{}", options.join(""));
         fill_home(keys.0.path(), &name, |home| {
+            // One algorithm keeps the passphrase stretched as it is by default.
+            if algorithm != STRETCHED {
+                stretch_little(home);
+            }
             fs::write(home.join("passphrase"), format!("{PASSPHRASE}\n")).unwrap();
             let mut make = gpg(home);
             make.args(options).args(["--quick-generate-key", "Packager <packager@example.org>"]);
@@ -105,7 +112,7 @@ fn rpms(set: &Set) -> Vec<PathBuf> {
 #[test]
 fn rpm_takes_the_signature_of_every_package() {
     tools::need(&["gpg", "gpgconf", "rpm"]);
-    for (algorithm, shown) in [("rsa3072", "RSA/SHA256"), ("ed25519", "EdDSA/SHA256")] {
+    for (algorithm, shown) in [(STRETCHED, "RSA/SHA256"), ("ed25519", "EdDSA/SHA256")] {
         let keys = Keys::make(algorithm, "never");
         let set = with_passphrase(&keys);
         for package in rpms(&set) {
@@ -235,6 +242,7 @@ fn keys_that_may_not_sign_are_refused_before_anything_is_written() {
 fn the_environment_brings_a_passphrase_and_a_subkey_signs_for_an_absent_primary_key() {
     tools::need(&["gpg", "gpgconf", "rpm"]);
     let keys = Keys::make("rsa3072", "never");
+    stretch_little(keys.0.path());
     let fingerprint = keys.fingerprint();
     tools::run(keys.gpg().args(["--quick-add-key", &fingerprint, "ed25519", "sign", "never"]));
     keys.export("--export-secret-subkeys", "secret");

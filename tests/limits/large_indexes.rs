@@ -8,8 +8,8 @@ use support::tools;
 
 use crate::{Input, inspect, limited, rockpack, text};
 
-/// The bytes of the solutions' value; most belong to no solution.
-const BLOB: u32 = 1536 << 20;
+/// The bytes of the solutions' value, a third more than any run here may have; most belong to no solution.
+const BLOB: u32 = 1 << 30;
 
 /// The memory of a run in MiB: for inspecting an index, and the least for a build.
 const INSPECT: u32 = 64;

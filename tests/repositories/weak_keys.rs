@@ -28,7 +28,7 @@ fn by(ring: &Ring, day: &str, digest: &str) -> Command {
 /// A key whose user id is signed by an algorithm.
 fn made_by(ring: &Ring, name: &str, digest: &str, usage: &str) -> String {
     let user = format!("{name} <{name}@example.org>");
-    let make = ["--quick-generate-key", &user, "rsa3072", usage, "never"];
+    let make = ["--quick-generate-key", &user, "rsa2048", usage, "never"];
     run(by(ring, "20230101", digest).args(make));
     ring.fingerprint(name)
 }
@@ -114,7 +114,7 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
 fn a_user_id_signed_in_version_3_is_refused_until_there_is_another() {
     need(&["gpg", "gpgconf", "dpkg-deb", "python3"]);
     let (maker, ring) = (Ring::new(), Ring::new());
-    let own = maker.key("own", "rsa3072", "sign", "never");
+    let own = maker.key("own", "rsa2048", "sign", "never");
     let secret = maker.export(&["--export-secret-keys", &own], "own.secret");
     let script = repository("tests/support/version_3_key.py");
     let made = run(Command::new("python3").arg(script).arg(secret)).stdout;
@@ -164,7 +164,7 @@ fn a_weak_primary_key_and_one_of_the_future_sign_nothing() {
         run(by(&ring, "20230101", "SHA256").args(make));
         let own = ring.fingerprint("own");
         // A day later: the clock of the first call runs on while it makes the key.
-        run(by(&ring, "20230102", "SHA256").args(["--quick-add-key", &own, "rsa3072", "sign"]));
+        run(by(&ring, "20230102", "SHA256").args(["--quick-add-key", &own, "rsa2048", "sign"]));
         refused_for(&ring, &own, fault);
     }
     let ring = Ring::new();
@@ -182,7 +182,7 @@ fn a_subkey_bound_by_a_broken_digest_is_refused_until_there_is_another() {
     {
         let ring = Ring::new();
         let own = made_by(&ring, "own", "SHA256", usage);
-        let add = ["--quick-add-key", &own, "rsa3072", "sign", "never"];
+        let add = ["--quick-add-key", &own, "rsa2048", "sign", "never"];
         run(by(&ring, "20230102", digest).args(add));
         let remedy = format!("--cert-digest-algo SHA256 --quick-add-key {own} rsa4096 sign");
         is_refused_until(&ring, &own, &format!("uses {name}:"), &remedy);
@@ -204,7 +204,7 @@ fn what_clients_do_not_look_at_or_take_is_no_fault() {
     let ring = Ring::new();
     let own = made_by(&ring, "own", "SHA256", "sign");
     // A subkey that does not sign, another user id, and one that was taken back.
-    let add = ["--quick-add-key", &own, "rsa3072", "encr", "never"];
+    let add = ["--quick-add-key", &own, "rsa2048", "encr", "never"];
     run(by(&ring, "20230102", "SHA1").args(add));
     run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &own, "two <two@example.org>"]));
     signs(&ring, &own);
@@ -329,12 +329,12 @@ fn apt_of_debian_13_agrees() {
     let said = told_of_key(&root, &ring, &weak);
     assert!(said.ends_with("exit status: 0\n"), "{said}");
     let bound = made_by(&ring, "bound", "SHA256", "cert");
-    let add = ["--quick-add-key", &bound, "rsa3072", "sign", "never"];
+    let add = ["--quick-add-key", &bound, "rsa2048", "sign", "never"];
     run(by(&ring, "20230102", "SHA224").args(add));
     assert!(told_of_key(&root, &ring, &bound).contains("SHA224 is not considered secure"));
     // apt accepts keys without a fault.
     let mixed = made_by(&ring, "mixed", "SHA256", "sign");
-    let add = ["--quick-add-key", &mixed, "rsa3072", "encr", "never"];
+    let add = ["--quick-add-key", &mixed, "rsa2048", "encr", "never"];
     run(by(&ring, "20230102", "SHA1").args(add));
     run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &mixed, "two <two@example.org>"]));
     let said = told_of_key(&root, &ring, &mixed);
@@ -365,7 +365,7 @@ fn verify_names_what_is_good_and_refused_by_clients() {
     let weak = made_by(&ring, "weak", "SHA1", "sign");
     let good = made_by(&ring, "good", "SHA256", "sign");
     let bound = made_by(&ring, "bound", "SHA256", "cert");
-    let add = ["--quick-add-key", &bound, "rsa3072", "sign", "never"];
+    let add = ["--quick-add-key", &bound, "rsa2048", "sign", "never"];
     run(by(&ring, "20230102", "SHA224").args(add));
     let files = [&weak, &good, &bound].map(|key| ring.export(&["--export", key], &key[..8]));
     let secret = ring.export(&["--export-secret-keys", &good], "good.secret");

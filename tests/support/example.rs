@@ -5,11 +5,13 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use object::{Object, ObjectSection};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::program::scratch;
 use crate::tools;
 
 /// Upstream version of the sets.
@@ -131,9 +133,24 @@ pub struct Set {
 }
 
 impl Set {
-    /// Builds the example set.
+    /// A copy of the example set, which is built once in a run.
     pub fn build() -> Self {
-        Self::with(&[])
+        static BUILT: OnceLock<(PathBuf, Output)> = OnceLock::new();
+        let build = || {
+            let out = scratch("example-set").join("out");
+            let output = tools::run(&mut build_of(&shards(), &out));
+            (out, output)
+        };
+        let (built, output) = BUILT.get_or_init(build);
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        plant(&tree(built), &out, false);
+        // The output names the folder.
+        let [from, to] = [built, &out].map(|path| path.to_str().unwrap());
+        let renamed =
+            |bytes: &Vec<u8>| std::str::from_utf8(bytes).unwrap().replace(from, to).into_bytes();
+        let [stdout, stderr] = [&output.stdout, &output.stderr].map(renamed);
+        Self { folder, output: Output { status: output.status, stdout, stderr } }
     }
 
     /// Builds the example set with further options.

@@ -1,6 +1,7 @@
 //! Manifests of kernel archives: an accepted one survives being written and can be rendered.
 
-use rockpack::cli::render;
+use rockpack::cli::inspect_text;
+use rockpack::inspect::Inspected;
 use rockpack_core::content::Content;
 use rockpack_elf::kpm::Manifest;
 
@@ -10,5 +11,5 @@ pub fn run(bytes: &[u8]) {
     };
     let written = manifest.to_content().unwrap();
     assert_eq!(Manifest::parse(&written).unwrap(), manifest);
-    assert!(!render::kpm::manifest(&manifest).is_empty());
+    assert!(!inspect_text(&Inspected::Manifest(manifest)).is_empty());
 }

@@ -17,14 +17,11 @@ use rockpack_kpack::target::{CompatibleTarget, compatible};
 use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archive::OpenArchive;
-use crate::archives::{ArchiveHandle, Archives};
-use crate::candidates::Places;
-use crate::environment::Environment;
+use crate::archives::{ArchiveHandle, Archives, Slot};
+use crate::candidates::{Environment, Places};
 use crate::lookup::Lookup;
 use crate::memory::{Handed, SharedList};
-use crate::missing;
 use crate::report::{self, Shown, Text};
-use crate::slot::Slot;
 
 /// Most plans that are kept; loads beyond them make their plans each time.
 const PLANS_LIMIT: usize = 1024;
@@ -252,7 +249,7 @@ impl Cache {
             (Refusal::NoTarget, Some(fault)) => return fault.again(),
             (Refusal::NoTarget, None) if self.environment.is_quiet => {}
             (Refusal::NoTarget, None) => {
-                missing::tell(request.arches, &request.marker.kernel_name, &lookup.looked);
+                report::tell_missing(request.arches, &request.marker.kernel_name, &lookup.looked);
             }
         }
         if lookup.found.is_empty() {
@@ -267,7 +264,7 @@ impl Cache {
         for place in archives {
             self.archives.with(place, |archive| asked.append(format_args!(" {}", archive.path())));
         }
-        let (devices, key) = (missing::devices(request.arches), Shown(key));
+        let (devices, key) = (report::devices(request.arches), Shown(key));
         if devices.as_bytes().is_empty() {
             let why = format_args!("{key}: no device is named; asked{asked}");
             return report::fail(Code::ArchNotFound, why);

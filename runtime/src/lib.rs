@@ -4,14 +4,12 @@
 //! abi      C functions: checks arguments, stops panics, hands out memory      (unsafe)
 //! memory   memory by malloc, lists without locks, pointers of callers, signals (unsafe)
 //! cache    marker, targets in order, the best code object; plans of binaries
-//! lookup   candidate files: finds and opens them
+//! lookup   one lookup of candidate files, which `candidates` lists: finds and opens them
 //! archives open archives, in slots that are emptied while nobody reads
-//! archive  one open file: its table, reads that notice changes, decompression
-//! rows     a walk over all rows of an archive
-//! kernels  names of the kernels in a code object
-//! maps     the file that is mapped at an address
-//! missing  lines for users of devices without kernels
-//! report   the text of the last error in a thread, debug lines, lines for users
+//! archive  one open archive: its table, decompression
+//! file     one open file: reads that notice changes; the file that is mapped at an address
+//! kernels  names of the kernels in a code object; a walk over all rows of an archive
+//! report   the text of the last error in a thread, debug lines, lines for users of devices without kernels
 //! ```
 //!
 //! `rockpack-kpack`, which the packer shares, owns the formats. No function waits for a lock that a `fork` in
@@ -25,16 +23,10 @@ mod archive;
 mod archives;
 mod cache;
 mod candidates;
-mod decoders;
-mod environment;
 mod file;
 mod kernels;
 mod lookup;
-mod maps;
 mod memory;
-mod missing;
 mod report;
-mod rows;
-mod slot;
 
 pub use abi::*;

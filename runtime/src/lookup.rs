@@ -6,8 +6,7 @@ use std::ffi::CStr;
 use rockpack_kpack::Code;
 
 use crate::archives::{ArchiveHandle, Archives};
-use crate::candidates::Places;
-use crate::environment::Environment;
+use crate::candidates::{Environment, Places};
 use crate::file::{self, Fault, Identity};
 use crate::report::{self, Shown, Text};
 

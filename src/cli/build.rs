@@ -1,21 +1,26 @@
-//! `rockpack build`: artifacts in, packages out.
+//! `rockpack build`: artifacts in, packages out; and `rockpack config`: the settings of a build, and the schema of
+//! configurations.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use rockpack_core::content::is_file;
 use rockpack_core::error::Result;
+use rockpack_files::closed_mode;
+use rockpack_package::receipt::{self, Receipt};
+use rockpack_repo::Published;
+use rockpack_report::words::counted;
+use rockpack_report::{Finding, Findings, Progress};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Outcome;
 use super::progress::Terminal;
-use crate::cli::render;
+use super::render::{TextTable, bytes, shell_word};
+use super::repo::{published_text, verify_command};
 use crate::pipeline::{self, Built};
-use crate::settings::{BuildArguments, Environment, GivenOptions};
-use rockpack_files::closed_mode;
-use rockpack_package::receipt;
-use rockpack_repo::Published;
-use rockpack_report::{Finding, Findings, Progress};
+use crate::settings::{self, BuildArguments, BuildSettings, Environment, GivenOptions, Resolved};
 
 /// Build the packages of one or more shards of artifacts.
 ///
@@ -45,7 +50,7 @@ pub(super) fn run(
     exposed.iter().for_each(|finding| progress.warn(finding));
     let out = &settings.output.folder;
     let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
-    let (built, published) = pipeline::build_and_publish(&settings, progress)?;
+    let (built, published) = pipeline::build(&settings, progress)?;
     progress.summary();
     progress.findings(&built.receipt.known_findings());
     if is_built_again {
@@ -55,11 +60,11 @@ pub(super) fn run(
     if arguments.json {
         progress.print_json(&Printed { built: &built, published: published.as_ref() })?
     } else {
-        let text = render::build_text(&built.receipt, &built.removed);
-        let more = published.as_ref().map(render::published_text).unwrap_or_default();
+        let text = build_text(&built.receipt, &built.removed);
+        let more = published.as_ref().map(published_text).unwrap_or_default();
         progress.print(&(text + &more))?;
     }
-    progress.note(&render::build_end(&built.receipt, &settings, published.as_ref()));
+    progress.note(&build_end(&built.receipt, &settings, published.as_ref()));
     Ok(Outcome::Done)
 }
 
@@ -80,4 +85,137 @@ struct Printed<'a> {
     built: &'a Built,
     #[serde(skip_serializing_if = "Option::is_none")]
     published: Option<&'a Published>,
+}
+
+/// Show the settings of a build, or the schema of packaging configurations.
+#[derive(Debug, Args)]
+pub(super) struct ConfigArguments {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    Show(Box<ShowArguments>),
+    /// Print the JSON Schema of packaging configurations, for editors and checks
+    Schema,
+}
+
+/// Show every setting that `build` or `plan` would have with the same options, and where its value comes
+/// from: an option, a place in the configuration, a variable, the naming scheme, the artifacts, or a default.
+///
+/// Refuses everything that `build` refuses before it reads input. Neither --artifacts nor --out is needed.
+#[derive(Debug, Args)]
+#[command(mut_arg("artifacts", |argument| argument.required(false)))]
+#[command(mut_arg("out", |argument| argument.required(false)))]
+struct ShowArguments {
+    #[command(flatten)]
+    build: BuildArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run_config(
+    arguments: ConfigArguments,
+    given: &GivenOptions,
+    terminal: &Terminal,
+) -> Result<Outcome> {
+    match arguments.command {
+        ConfigCommand::Schema => terminal.print_json(&settings::schema())?,
+        ConfigCommand::Show(arguments) => {
+            let shown = arguments.build.show(given, &Environment::of_process())?;
+            terminal.print_result(arguments.json, &shown, || settings_text(&shown))?
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// Packages as a table, then those of an earlier set that were removed.
+fn build_text(receipt: &Receipt, removed: &BTreeSet<String>) -> String {
+    let table = match receipt.packages.len() {
+        0 => String::new(),
+        _ => package_table(receipt) + "\n",
+    };
+    let total: u64 = receipt.packages.iter().map(|package| package.size).sum();
+    let mut text = format!(
+        "{table}{}, {}; {} of the input packed\n",
+        counted(receipt.packages.len(), "package"),
+        bytes(total),
+        counted(receipt.code_objects.len(), "code object"),
+    );
+    if let Some(kept) = &receipt.kept {
+        let standing = counted(kept.packages.len(), "package");
+        text.push_str(&format!("{standing} of earlier sets kept\n"));
+    }
+    text.extend(removed.iter().map(|name| text_line!("removed {name} of the earlier set")));
+    text
+}
+
+fn package_table(receipt: &Receipt) -> String {
+    let mut table = TextTable::new(["package", ">size", ">installed", ">code objects", "archs"]);
+    for package in &receipt.packages {
+        let own = receipt.code_objects.iter().filter(|code| code.package == package.id);
+        let count = match own.filter(|code| code.place.path().ends_with(".kpack")).count() {
+            0 => "-".to_owned(),
+            count => count.to_string(),
+        };
+        let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
+        table.row([
+            package.file_name.clone(),
+            bytes(package.size),
+            bytes(package.installed_size),
+            count,
+            archs,
+        ]);
+    }
+    table.render()
+}
+
+/// One line at the end of a run: the place of the packages, and the next step.
+fn build_end(receipt: &Receipt, settings: &BuildSettings, published: Option<&Published>) -> String {
+    let folder = &settings.output.folder;
+    let packages = counted(receipt.packages.len(), "package");
+    let place = folder.display();
+    if let Some(part) = settings.output.part {
+        return format!(
+            "{packages} of part {part} in {place}; when all parts are there, join them by \
+             `rockpack verify FOLDERS --join packages.json`"
+        );
+    }
+    match settings.publish.as_ref().zip(published) {
+        Some((publish, published)) => {
+            let repo = publish.options().out;
+            let (shown, command) = (repo.display(), verify_command(published, &repo));
+            format!("{packages} in {place}, published in {shown}; check that by `{command}`")
+        }
+        None if receipt.packages.is_empty() => {
+            format!("no package changes; {place} has the receipt of the complete set")
+        }
+        None => {
+            let word = shell_word(folder);
+            format!("{packages} in {place}; publish them by `rockpack repo {word} --out REPO`")
+        }
+    }
+}
+
+/// One line for each setting: its key, its value, the origin of the value.
+fn settings_text(settings: &[Resolved]) -> String {
+    let mut table = TextTable::new(["key", "value", "from"]);
+    for Resolved { key, value, unset, origin } in settings {
+        let value = unset.as_ref().map_or_else(|| value_text(value), |words| format!("({words})"));
+        table.row([key.clone(), value, origin.to_string()]);
+    }
+    table.render()
+}
+
+fn value_text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) if !list.is_empty() && !list.iter().any(Value::is_object) => {
+            list.iter().map(value_text).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
 }

@@ -1,18 +1,30 @@
-//! `rockpack inspect`: the content of a file.
+//! `rockpack inspect`: the content of a file; and `rockpack extract`: code objects out of archives, fat binaries and
+//! bundles.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
 use rockpack_core::content::{Content, is_folder};
 use rockpack_core::error::{Error, Faults, Result, ResultExt, printable};
+use rockpack_core::gfx::Target;
 use rockpack_core::run::interrupt;
+use rockpack_elf::amdgpu_metadata::KernelMetadata;
+use rockpack_elf::kpm::Manifest;
+use rockpack_files::new_file::WriteOutcome;
+use rockpack_report::words::counted;
+use rockpack_split::input::artifact::is_artifact;
 use serde::Serialize;
 
 use super::progress::Terminal;
-use super::{Outcome, memory};
-use crate::cli::render;
-use crate::inspect::{Inspected, inspect, inspect_artifact, of_named};
-use rockpack_split::input::artifact::is_artifact;
+use super::render::bytes;
+use super::{Outcome, default_budget, members};
+use crate::inspect::extract::{Extracted, Selection, extract};
+use crate::inspect::{
+    ArchiveReport, BundleReport, CodeObjectReport, DeviceCodeState, HostBinaryReport, Inspected,
+    KernelIndex, WrapperReport, inspect, inspect_artifact, of_named,
+};
+use crate::settings::{output_path, target_id};
 
 /// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
 ///
@@ -42,7 +54,7 @@ struct InspectedFile {
 }
 
 pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> {
-    let budget = memory::by_default();
+    let budget = default_budget();
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
@@ -83,7 +95,281 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
 fn text(all: &[InspectedFile], several: bool) -> String {
     let texts = all.iter().map(|file| {
         let heading = if several { format!("{}:\n", printable(&file.file)) } else { String::new() };
-        heading + &render::inspect_text(&file.inspected)
+        heading + &inspect_text(&file.inspected)
     });
     texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages into separate
+/// files.
+///
+/// A file is named <binary>-<index>-<target>.hsaco: the binary from the archive's key, or the name of FILE,
+/// with other characters than letters, digits and ._-+ as %XX; the index of the wrapper (of the bundle, in a
+/// file of bundles); the target with - before its features. A key without an index gives a name without one,
+/// a bundle without a wrapper has bundle<offset> in its place, and SPIR-V ends in .spv. If a second archive
+/// of a package has other code under the same key, its path and %3A precede the binary. Nothing is
+/// overwritten: an existing file must have the same content.
+#[derive(Debug, Args)]
+pub(super) struct ExtractArguments {
+    /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Folder for the code objects; created if missing
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
+    out: PathBuf,
+    /// Only code for this target, e.g. gfx1100 or gfx90a:xnack+
+    ///
+    /// May be given several times. An arch without features means all of its variants
+    #[arg(long, value_name = "TARGET", value_parser = target_id)]
+    target: Vec<Target>,
+    /// Only code objects that define this kernel; may be given several times
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Print JSON: a list with one object per code object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run_extract(arguments: ExtractArguments, terminal: &Terminal) -> Result<Outcome> {
+    let selection = Selection { targets: arguments.target, kernels: arguments.kernel };
+    let extracted = extract(&arguments.files, &arguments.out, &selection, &default_budget())?;
+    terminal.print_result(arguments.json, &extracted, || extract_text(&extracted))?;
+    Ok(Outcome::Done)
+}
+
+/// The text that `inspect` prints for a file.
+pub fn inspect_text(inspected: &Inspected) -> String {
+    match inspected {
+        Inspected::Archive(archive) => archive_text(archive),
+        Inspected::Manifest(manifest) => manifest_text(manifest),
+        Inspected::HostBinary(binary) => host_binary_text(binary),
+        Inspected::CodeObject(code) => code_object_text(code),
+        Inspected::OffloadBundles { bundles } => bundles_text(bundles),
+        Inspected::Artifact(folder) => members::artifact_text(folder),
+        Inspected::Index(index) => index_text(index),
+        Inspected::Package(package) => members::package_text(package),
+        Inspected::Wheel(wheel) => members::wheel_text(wheel),
+    }
+}
+
+fn archive_text(archive: &ArchiveReport) -> String {
+    let ArchiveReport { group_name, gfx_arch_family, .. } = archive;
+    let mut text = text_line!("Kernel archive: {group_name} for {gfx_arch_family}");
+    text.push_str(&text_line!("Targets: {}", archive.gfx_arches.join(" ")));
+    text.push_str(&text_line!("Compression: {}", archive.compression_scheme));
+    text.push_str(&text_line!(
+        "Code objects: {} ({} in {})",
+        archive.code_objects,
+        bytes(archive.uncompressed_size),
+        bytes(archive.size),
+    ));
+    for (key, targets) in &archive.rows {
+        text.push_str(&text_line!("  {key}"));
+        for (target, row) in targets {
+            let size = bytes(row.original_size);
+            text.push_str(&text_line!("    {target} → code object {} ({size})", row.ordinal));
+        }
+    }
+    text
+}
+
+fn host_binary_text(binary: &HostBinaryReport) -> String {
+    match binary.state {
+        DeviceCodeState::HostOnly => "Host binary: no device code\n".to_owned(),
+        DeviceCodeState::SeparateDebug => "Host binary: separate debug file\n".to_owned(),
+        DeviceCodeState::Fat => {
+            let wrappers = wrappers_text(&binary.wrappers, &|wrapper| {
+                wrapper.bundle_offset.map(|offset| format!("bundle at {offset:#x}"))
+            });
+            format!("Host binary: fat\n{wrappers}{}", bundles_text(&binary.bundles))
+        }
+        DeviceCodeState::Transformed => transformed_text(binary),
+    }
+}
+
+fn transformed_text(binary: &HostBinaryReport) -> String {
+    let mut text = "Host binary: transformed\n".to_owned();
+    let marker = binary.marker.as_ref();
+    let kernel_name = marker.and_then(|marker| marker.kernel_name.as_ref());
+    if let Some(kernel_name) = kernel_name {
+        text.push_str(&text_line!("Kernel name: {kernel_name}"));
+    }
+    for path in marker.into_iter().flat_map(|marker| &marker.kpack_search_paths) {
+        text.push_str(&text_line!("Search path: {path}"));
+    }
+    text + &wrappers_text(&binary.wrappers, &|wrapper| {
+        kernel_name.map(|name| format!("rows of {name}#{}", wrapper.index))
+    })
+}
+
+/// The wrappers, each with the bundle or rows that it refers to.
+fn wrappers_text(
+    wrappers: &[WrapperReport],
+    leads_to: &dyn Fn(&WrapperReport) -> Option<String>,
+) -> String {
+    let mut text = text_line!("Wrappers: {}", wrappers.len());
+    for wrapper in wrappers {
+        let there = leads_to(wrapper).map(|there| format!(" → {there}")).unwrap_or_default();
+        text.push_str(&text_line!("  #{}{there}", wrapper.index));
+    }
+    text
+}
+
+fn bundles_text(bundles: &[BundleReport]) -> String {
+    let mut text = text_line!("Bundles: {}", bundles.len());
+    bundles.iter().for_each(|bundle| text.push_str(&bundle_text(bundle)));
+    text
+}
+
+fn bundle_text(bundle: &BundleReport) -> String {
+    let how = bundle.compression.as_ref().map_or(String::new(), |how| {
+        let (version, method) = (how.compressed_version, how.compression_method);
+        let size = bytes(how.uncompressed_size);
+        format!(", CCOB version {version}, {method}, {size} uncompressed")
+    });
+    let mut text = text_line!("  at {:#x} ({}{how})", bundle.offset, bytes(bundle.size));
+    for entry in &bundle.entries {
+        let digest = match entry.size {
+            0 => String::new(),
+            _ => format!(", SHA-256 {}…", shortened(&entry.sha256.to_string())),
+        };
+        text.push_str(&text_line!("    {} ({}{digest})", entry.id, bytes(entry.size)));
+    }
+    text
+}
+
+/// Enough digits of a digest to recognise it; JSON has all.
+fn shortened(digest: &str) -> &str {
+    digest.get(..DIGEST_DIGITS).unwrap_or(digest)
+}
+
+/// Hexadecimal digits of a digest that are shown.
+const DIGEST_DIGITS: usize = 12;
+
+fn code_object_text(code: &CodeObjectReport) -> String {
+    let target = match &code.target {
+        Some(target) => target.clone(),
+        None => format!("an unknown processor (flags {:#x})", code.flags),
+    };
+    let mut text = text_line!("Code object: {target} ({})", bytes(code.size));
+    text.push_str(&text_line!("Kernels: {}", code.kernels.len()));
+    let metadata: Vec<&KernelMetadata> =
+        code.metadata.iter().flat_map(|note| &note.kernels).collect();
+    for kernel in &metadata {
+        let name = kernel.symbol.strip_suffix(".kd").unwrap_or(&kernel.symbol);
+        let missing = if code.kernels.contains(name) { "" } else { " (without descriptor)" };
+        text.push_str(&text_line!("  {name}{missing}"));
+        text.push_str(&text_line!("    {}", resources(kernel)));
+    }
+    let described: BTreeSet<&str> =
+        metadata.iter().filter_map(|kernel| kernel.symbol.strip_suffix(".kd")).collect();
+    for name in code.kernels.iter().filter(|name| !described.contains(name.as_str())) {
+        text.push_str(&text_line!("  {name} (without metadata)"));
+    }
+    text
+}
+
+/// The resources of a kernel, on one line.
+fn resources(kernel: &KernelMetadata) -> String {
+    let accumulators = kernel.agpr_count.map_or(String::new(), |count| format!(", {count} AGPRs"));
+    format!(
+        "arguments {}, group segment {}, private segment {}, {} SGPRs, {} VGPRs{accumulators}, \
+         wavefront {}, work-group up to {}",
+        bytes(kernel.kernarg_segment_size),
+        bytes(kernel.group_segment_fixed_size),
+        bytes(kernel.private_segment_fixed_size),
+        kernel.sgpr_count,
+        kernel.vgpr_count,
+        kernel.wavefront_size,
+        kernel.max_flat_workgroup_size,
+    )
+}
+
+fn index_text(index: &KernelIndex) -> String {
+    let mut text = text_line!("Kernel index ({})", bytes(index.size));
+    let index = &index.description;
+    let archs: Vec<&str> = index.archs.iter().map(|arch| arch.as_str()).collect();
+    let archs = if archs.is_empty() { "none named".to_owned() } else { archs.join(" ") };
+    text.push_str(&text_line!("Archs: {archs}"));
+    text.push_str(&text_line!("Solutions: {}", index.solutions));
+    for (what, names) in [
+        ("Operations", &index.operations),
+        ("Code object files", &index.code_object_files),
+        ("Libraries loaded when needed", &index.libraries),
+    ] {
+        text.push_str(&text_line!("{what}: {}", names.len()));
+        names.iter().for_each(|name| text.push_str(&text_line!("  {name}")));
+    }
+    text
+}
+
+/// The column of the arrows, unless an arch is longer.
+const ARCH_WIDTH: usize = 12;
+
+/// The text that `inspect` prints for a manifest; sizes are in units of 1,000,000 bytes.
+fn manifest_text(manifest: &Manifest) -> String {
+    let archives = manifest.by_generation();
+    let mut text = text_line!("Component: {}", manifest.component_name);
+    text.push_str("Format Version: 1\n");
+    text.push_str(&text_line!("Prefix: {}", manifest.prefix));
+    text.push_str(&format!("\nAvailable Architectures: {}\n\nArchitectures:\n", archives.len()));
+    let widths = archives.iter().map(|(arch, _)| arch.len());
+    let width = widths.max().unwrap_or_default().max(ARCH_WIDTH);
+    for (arch, archive) in archives {
+        let (size, kernels) = (megabytes(archive.size), counted(archive.kernel_count, "kernel"));
+        text.push_str(&text_line!("  - {arch:width$} → {} ({size} MB, {kernels})", archive.file));
+    }
+    text
+}
+
+/// Millions of bytes with two digits, rounded half up.
+fn megabytes(bytes: u64) -> String {
+    let hundredths = bytes / 10_000 + u64::from(bytes % 10_000 >= 5_000);
+    format!("{}.{:02}", hundredths / 100, hundredths % 100)
+}
+
+/// One line for each file, and the sum.
+fn extract_text(extracted: &[Extracted]) -> String {
+    let mut text = String::new();
+    for one in extracted {
+        let what = match one.outcome {
+            WriteOutcome::Written => "wrote",
+            WriteOutcome::Identical => "kept",
+        };
+        text.push_str(&text_line!("{what} {} ({})", one.file.display(), bytes(one.size)));
+    }
+    let total = extracted.iter().map(|one| one.size).sum();
+    text + &text_line!("{}, {}", counted(extracted.len(), "code object"), bytes(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rockpack_elf::kpm::ManifestArchive;
+
+    #[test]
+    fn the_documented_layout() {
+        let archive = |arch: &str, size| {
+            let file = format!("blas_lib_{arch}.kpack");
+            let archive = ManifestArchive { file, size, kernel_count: 4 };
+            (arch.to_owned(), archive)
+        };
+        let text = manifest_text(&Manifest {
+            component_name: "blas_lib".to_owned(),
+            prefix: "lib".to_owned(),
+            archives: [archive("gfx1100", 3_894_999), archive("gfx942", 3_935_000)].into(),
+        });
+        let expected = "\
+Component: blas_lib
+Format Version: 1
+Prefix: lib
+
+Available Architectures: 2
+
+Architectures:
+  - gfx942       → blas_lib_gfx942.kpack (3.94 MB, 4 kernels)
+  - gfx1100      → blas_lib_gfx1100.kpack (3.89 MB, 4 kernels)
+";
+        assert_eq!(text, expected);
+    }
 }

@@ -1,45 +1,43 @@
-//! The command line: arguments, wiring, progress bars, exit codes. One file per subcommand.
+//! The command line: arguments, wiring, progress bars, exit codes. A file has one subcommand, or a few that belong
+//! together, with the words for their results.
 //!
 //! The result goes to stdout, everything else to stderr: progress, findings, errors. Exit codes: 0 done, 1
 //! done with failed checks or with requested differences, 2 failed, 64 refused because of the command line,
 //! the environment or the configuration, 128 and the signal's number ended by a signal.
 
+#[macro_use]
+mod render;
+
+mod about;
 mod build;
-mod completions;
-mod config;
 mod discover;
-mod explain;
-mod explained;
-mod extract;
 mod inspect;
-mod man;
-mod memory;
+mod members;
 mod plan;
 mod progress;
-mod recombine;
-pub mod render;
 mod repo;
 mod signals;
 mod split;
 mod terminal;
 mod verify;
-mod version;
-mod wheel;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use rockpack_core::compression::LIBLZMA_SYS;
 use rockpack_core::error::{Error, Result, printable};
-use rockpack_core::run::waiting;
+use rockpack_core::run::{Budget, Limits, waiting};
 
 use crate::settings::GivenOptions;
 use progress::{ShownArguments, Terminal};
 
+pub use inspect::inspect_text;
+
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
 /// per architecture group, as .deb and .rpm.
 #[derive(Debug, Parser)]
-#[command(name = "rockpack", version, long_version = version::long(), max_term_width = 100)]
+#[command(name = "rockpack", version, long_version = LONG_VERSION.as_str(), max_term_width = 100)]
 struct Arguments {
     #[command(flatten)]
     shown: ShownArguments,
@@ -51,18 +49,18 @@ struct Arguments {
 enum Command {
     Build(Box<build::Arguments>),
     Plan(Box<plan::Arguments>),
-    Config(config::Arguments),
+    Config(build::ConfigArguments),
     Discover(discover::Arguments),
-    Split(split::Arguments),
-    Recombine(recombine::Arguments),
-    Wheel(wheel::Arguments),
+    Split(split::SplitCommand),
+    Recombine(split::RecombineCommand),
+    Wheel(split::WheelCommand),
     Inspect(inspect::Arguments),
-    Extract(extract::Arguments),
+    Extract(inspect::ExtractArguments),
     Repo(Box<repo::Arguments>),
     Verify(verify::Arguments),
-    Explain(explain::Arguments),
-    Man(man::Arguments),
-    Completions(completions::Arguments),
+    Explain(about::ExplainArguments),
+    Man(about::ManArguments),
+    Completions(about::CompletionsArguments),
 }
 
 /// The end of a command without an error.
@@ -139,17 +137,49 @@ fn dispatch(command: Command, given: &GivenOptions, terminal: &Terminal) -> Resu
     match command {
         Command::Build(arguments) => build::run(*arguments, given, terminal),
         Command::Plan(arguments) => plan::run(*arguments, terminal),
-        Command::Config(arguments) => config::run(arguments, given, terminal),
+        Command::Config(arguments) => build::run_config(arguments, given, terminal),
         Command::Discover(arguments) => discover::run(arguments, terminal),
-        Command::Split(arguments) => split::run(arguments, terminal),
-        Command::Recombine(arguments) => recombine::run(arguments, terminal),
-        Command::Wheel(arguments) => wheel::run(arguments, terminal),
+        Command::Split(arguments) => split::split(arguments, terminal),
+        Command::Recombine(arguments) => split::recombine(arguments, terminal),
+        Command::Wheel(arguments) => split::wheel(arguments, terminal),
         Command::Inspect(arguments) => inspect::run(arguments, terminal),
-        Command::Extract(arguments) => extract::run(arguments, terminal),
+        Command::Extract(arguments) => inspect::run_extract(arguments, terminal),
         Command::Repo(arguments) => repo::run(*arguments, terminal),
         Command::Verify(arguments) => verify::run(arguments, terminal),
-        Command::Explain(arguments) => explain::run(&arguments, terminal),
-        Command::Man(arguments) => man::run(&arguments, terminal),
-        Command::Completions(arguments) => completions::run(&arguments, terminal),
+        Command::Explain(arguments) => about::explain(&arguments, terminal),
+        Command::Man(arguments) => about::man(&arguments, terminal),
+        Command::Completions(arguments) => about::completions(&arguments, terminal),
     }
+}
+
+/// The budget of commands without an option for it.
+fn default_budget() -> Budget {
+    Budget::new(Limits::of_machine())
+}
+
+/// The commit that this program was compiled from, by `ROCKPACK_COMMIT` at compile time. Nothing looks for a
+/// repository: the same source compiles to the same program with git and without.
+const COMMIT: Option<&str> = option_env!("ROCKPACK_COMMIT");
+
+/// The text of `--version` behind the name of the program: the version, the commit if it is known, the target
+/// machine, the linking, and the compressors, which decide bytes of packages.
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let known = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
+    let commit = known.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
+    let (version, zstd) = (env!("CARGO_PKG_VERSION"), zstd::zstd_safe::version_string());
+    let (machine, linked) = (machine(), linked());
+    format!("{version}, {commit}\nfor {machine}, {linked}; zstd {zstd}, liblzma-sys {LIBLZMA_SYS}")
+});
+
+fn machine() -> String {
+    let libc = match () {
+        () if cfg!(target_env = "gnu") => "-gnu",
+        () if cfg!(target_env = "musl") => "-musl",
+        () => "",
+    };
+    format!("{}-{}{libc}", std::env::consts::ARCH, std::env::consts::OS)
+}
+
+fn linked() -> &'static str {
+    if cfg!(target_feature = "crt-static") { "linked statically" } else { "linked dynamically" }
 }

@@ -1,18 +1,24 @@
-//! `rockpack plan`: the result of a build, predicted.
+//! `rockpack plan`: the result of a build, predicted, for people and for Graphviz, and what differs from another set.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use clap::Args;
 use rockpack_core::error::Result;
+use rockpack_emit::pack::planned::{Digests, GroupSum, Planned};
+use rockpack_package::RelationKind;
+use rockpack_package::receipt::SetPart;
+use rockpack_package::receipt::difference::{
+    self, Changed, ChangedPackage, Difference, UnpairedPackage,
+};
+use rockpack_package::receipt::listing::{self, ListedMember, ListedPackage, Size};
+use rockpack_report::words::counted;
 
 use super::progress::Terminal;
-use super::{Outcome, memory};
-use crate::cli::render;
+use super::render::{TextTable, size};
+use super::{Outcome, default_budget};
 use crate::pipeline;
 use crate::settings::{Environment, SetArguments};
-use rockpack_emit::pack::planned::Digests;
-use rockpack_package::receipt::SetPart;
-use rockpack_package::receipt::{difference, listing};
 
 /// Show the package set that `build` would write, before anything is compressed.
 ///
@@ -58,7 +64,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let budget = memory::by_default();
+    let budget = default_budget();
     let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
         let matrix = pipeline::plan_matrix(&settings, jobs, &budget, progress)?;
@@ -73,16 +79,214 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let Some(earlier) = earlier else {
         match (arguments.json, arguments.dot) {
             (true, _) => progress.print_json(&planned)?,
-            (_, true) => progress.print(&render::plan_dot(&planned))?,
-            _ => progress.print(&render::plan_text(&planned, arguments.details))?,
+            (_, true) => progress.print(&plan_dot(&planned))?,
+            _ => progress.print(&plan_text(&planned, arguments.details))?,
         }
         return Ok(Outcome::Done);
     };
     let difference = difference::between(&earlier, &planned.listing());
-    progress.print_result(arguments.json, &difference, || render::difference_text(&difference))?;
+    progress.print_result(arguments.json, &difference, || difference_text(&difference))?;
     Ok(if arguments.exit_code && !difference.is_empty() {
         Outcome::ChecksFailed
     } else {
         Outcome::Done
     })
+}
+
+/// The packages, and the needs of each group; with `details` also the relations and files of every package.
+fn plan_text(planned: &Planned, details: bool) -> String {
+    let mut text = packages_text(planned);
+    text.push('\n');
+    if !planned.groups.is_empty() {
+        text.push_str(&groups_text(&planned.groups));
+        text.push('\n');
+    }
+    if details {
+        text.extend(planned.packages.iter().map(details_text));
+    }
+    text
+}
+
+fn packages_text(planned: &Planned) -> String {
+    let columns = ["package", ">download", ">installed", ">files", ">needs", "archs"];
+    let mut table = TextTable::new(columns);
+    for package in &planned.packages {
+        let files = package.members.iter().filter(|member| !member.is_directory()).count();
+        let archs = if package.archs.is_empty() { "-".to_owned() } else { package.archs.join(" ") };
+        table.row([
+            package.file_name.clone(),
+            size(package.download),
+            size(package.installed),
+            files.to_string(),
+            package.relations_of(RelationKind::Depends).count().to_string(),
+            archs,
+        ]);
+    }
+    let mut text = table.render();
+    let total: Size = planned.packages.iter().map(|package| package.download).sum();
+    let (count, prefix) = (counted(planned.packages.len(), "package"), &planned.prefix);
+    text.push('\n');
+    text.push_str(&text_line!("{count}, {}; installed below {prefix}", size(total)));
+    text
+}
+
+fn groups_text(groups: &[GroupSum]) -> String {
+    let mut table = TextTable::new(["group", "format", ">packages", ">download", ">installed"]);
+    for group in groups {
+        table.row([
+            group.group.clone(),
+            group.format.to_string(),
+            group.packages.len().to_string(),
+            size(group.download),
+            size(group.installed),
+        ]);
+    }
+    table.render()
+}
+
+fn details_text(package: &ListedPackage) -> String {
+    let mut text = text_line!("{}", package.file_name);
+    text.extend(package.relations.iter().map(|it| text_line!("  {}: {it}", it.kind)));
+    let shown = package.members.iter().filter(|member| !member.is_directory());
+    text.extend(shown.map(|member| text_line!("  {}", member_text(member))));
+    text.push('\n');
+    text
+}
+
+fn member_text(member: &ListedMember) -> String {
+    match (&member.target, member.size) {
+        (Some(target), _) => format!("{} -> {target}", member.path),
+        (None, Some(bytes)) => format!("{} {}", member.path, size(bytes)),
+        (None, None) => member.path.clone(),
+    }
+}
+
+/// The packages of the first format as a graph in Graphviz's language. Packages of a group are
+/// drawn together; packages and capabilities from outside of the set are dotted.
+fn plan_dot(planned: &Planned) -> String {
+    let format = planned.packages.first().map(|package| package.format);
+    let packages: Vec<_> = planned.packages.iter().filter(|p| Some(p.format) == format).collect();
+    let names: BTreeSet<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    let mut text = String::from("digraph packages {\n  rankdir=LR;\n  node [shape=box];\n");
+    let mut clusters: BTreeMap<Option<&str>, String> = BTreeMap::new();
+    for package in &packages {
+        let nodes = clusters.entry(package.group.as_deref()).or_default();
+        let label = format!("{}\\n{}", escaped(&package.name), size(package.download));
+        nodes.push_str(&text_line!("    \"{}\" [label=\"{label}\"];", escaped(&package.name)));
+    }
+    for (index, (group, nodes)) in clusters.iter().enumerate() {
+        match group {
+            None => text.push_str(nodes),
+            Some(group) => {
+                let label = text_line!("    label=\"{}\";", escaped(group));
+                text.push_str(&format!("  subgraph cluster_{index} {{\n{label}{nodes}  }}\n"));
+            }
+        }
+    }
+    let (edges, outside) = edges(&packages, &names);
+    for name in outside {
+        text.push_str(&text_line!("  \"{}\" [style=dotted];", escaped(&name)));
+    }
+    text + &edges + "}\n"
+}
+
+/// The lines between packages, and the names in them that are no packages of the set.
+fn edges(packages: &[&ListedPackage], names: &BTreeSet<&str>) -> (String, BTreeSet<String>) {
+    let mut outside = BTreeSet::new();
+    let mut text = String::new();
+    for package in packages {
+        for (kind, style) in
+            [(RelationKind::Depends, "solid"), (RelationKind::Recommends, "dashed")]
+        {
+            let needed: BTreeSet<&str> =
+                package.relations_of(kind).map(|relation| relation.name.as_str()).collect();
+            for name in needed {
+                if !names.contains(name) {
+                    outside.insert(name.to_owned());
+                }
+                let (from, to) = (escaped(&package.name), escaped(name));
+                text.push_str(&text_line!("  \"{from}\" -> \"{to}\" [style={style}];"));
+            }
+        }
+    }
+    (text, outside)
+}
+
+/// Escapes the text of a string in quotes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+/// One line for each difference, `+` for new and `-` for removed things, and a last one with the extent of
+/// the comparison.
+fn difference_text(difference: &Difference) -> String {
+    let mut text = text_line!("from {} to {}", difference.earlier, difference.later);
+    if let Some(Changed { from, to }) = &difference.prefix {
+        text.push_str(&text_line!("prefix: {from} → {to}"));
+    }
+    difference.removed.iter().for_each(|package| text.push_str(&named("-", package)));
+    difference.added.iter().for_each(|package| text.push_str(&named("+", package)));
+    for moved in &difference.moved {
+        let (format, path) = (&moved.format, &moved.path);
+        text.push_str(&text_line!("moved {format} {path}: {} → {}", moved.from, moved.to));
+    }
+    difference.changed.iter().for_each(|package| text.push_str(&changed(package)));
+    if difference.is_empty() {
+        text.push_str("no differences\n");
+    }
+    text + &limits(difference)
+}
+
+fn named(sign: &str, package: &UnpairedPackage) -> String {
+    let UnpairedPackage { format, name, version, architecture, download, installed } = package;
+    let (download, installed) = (size(*download), size(*installed));
+    text_line!(
+        "{sign} {format} {name} {version} {architecture} ({download}, installed {installed})"
+    )
+}
+
+fn changed(package: &ChangedPackage) -> String {
+    let mut head = format!("~ {} {}", package.format, package.name);
+    for Changed { from, to } in [&package.version, &package.architecture].into_iter().flatten() {
+        head.push_str(&format!(" {from} → {to}"));
+    }
+    let mut text = text_line!("{head}");
+    text.push_str(&sizes("download", &package.download));
+    text.push_str(&sizes("installed", &package.installed));
+    text.extend(package.relations_removed.iter().map(|it| text_line!("    - {}: {it}", it.kind)));
+    text.extend(package.relations_added.iter().map(|it| text_line!("    + {}: {it}", it.kind)));
+    text.extend(package.files_removed.iter().map(|path| text_line!("    - {path}")));
+    text.extend(package.files_added.iter().map(|path| text_line!("    + {path}")));
+    for file in &package.files_changed {
+        let how: Vec<String> = file.changes.iter().map(ToString::to_string).collect();
+        text.push_str(&text_line!("    ~ {} ({})", file.path, how.join(", ")));
+    }
+    text
+}
+
+fn sizes(what: &str, Changed { from, to }: &Changed<Size>) -> String {
+    if from == to {
+        String::new()
+    } else {
+        text_line!("    {what}: {} → {}", size(*from), size(*to))
+    }
+}
+
+fn limits(difference: &Difference) -> String {
+    let mut text = String::new();
+    if difference.by_size > 0 {
+        text.push_str(&text_line!(
+            "{} of the same size {} compared by size only; --digests compares contents",
+            counted(difference.by_size, "file"),
+            if difference.by_size == 1 { "was" } else { "were" }
+        ));
+    }
+    if difference.uncompared > 0 {
+        text.push_str(&text_line!(
+            "kernel archives and manifests not compared: {}; their bytes are known once they \
+             are built, the code objects of archives with --digests and from a packages.json",
+            difference.uncompared
+        ));
+    }
+    text
 }

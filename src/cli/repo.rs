@@ -5,14 +5,18 @@ use std::path::Path;
 use clap::Args;
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
+use rockpack_package::Package;
+use rockpack_repo::{
+    ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published, publish,
+};
+use rockpack_report::words::counted;
+use rockpack_report::{Finding, PackageLeftOut, Progress};
 
 use super::progress::Terminal;
-use super::{Outcome, memory};
-use crate::cli::render;
+use super::render::{bytes, shell_word};
+use super::{Outcome, default_budget};
+use crate::pipeline::write_key_package;
 use crate::settings::{Environment, RepoArguments};
-use rockpack_package::Package;
-use rockpack_repo::publish;
-use rockpack_report::{Finding, PackageLeftOut, Progress};
 
 /// Publish packages in a repository that apt, dnf, zypper, pip and uv use as it is.
 ///
@@ -34,17 +38,104 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let exposed = arguments.repo.signing.exposed();
     let settings = arguments.repo.resolve(&Environment::of_process())?;
     exposed.iter().for_each(|finding| progress.warn(finding));
-    let budget = memory::by_default();
+    let budget = default_budget();
     let write = |package: &Package<Content>, folder: &Path| {
-        crate::pipeline::write_key_package(package, folder, settings.signer.as_ref(), &budget)
+        write_key_package(package, folder, settings.signer.as_ref(), &budget)
     };
     let options = settings.options(&write);
     let published = publish(&options, &budget, progress)?;
     progress.findings(&published.findings);
-    progress.print_result(arguments.json, &published, || render::published_text(&published))?;
-    progress.note(&render::published_end(&published, &options.out));
+    progress.print_result(arguments.json, &published, || published_text(&published))?;
+    progress.note(&published_end(&published, &options.out));
     let skips_bad = published.findings.iter().any(|finding| {
         matches!(finding, Finding::PackageFileLeftOut { reason: PackageLeftOut::Bad(_), .. })
     });
     Ok(if skips_bad { Outcome::ChecksFailed } else { Outcome::Done })
+}
+
+/// Most paths shown of each list; the JSON has all.
+const SHOWN: usize = 20;
+
+/// Every channel with what was added and removed.
+pub(super) fn published_text(published: &Published) -> String {
+    published.channels.iter().map(channel).collect()
+}
+
+/// One line at the end of a run: the place of the repository, and the next step.
+fn published_end(published: &Published, folder: &Path) -> String {
+    let packages: usize = published.channels.iter().map(|channel| channel.packages).sum();
+    let (shown, command) = (folder.display(), verify_command(published, folder));
+    let packages = counted(packages, "package");
+    if published.dry_run {
+        return format!("{packages} would be in {shown}; this dry run changed nothing");
+    }
+    format!("{packages} in {shown}; check it by `{command}`, and serve it")
+}
+
+/// The command that checks the repository in `folder`, with its signing keys.
+pub(super) fn verify_command(published: &Published, folder: &Path) -> String {
+    let mut keyrings = published.channels.iter().filter_map(|channel| channel.keyring.as_ref());
+    let keys = keyrings.next().map(|file| format!(" --key {}", shell_word(&folder.join(file))));
+    format!("rockpack verify {}{}", shell_word(folder), keys.unwrap_or_default())
+}
+
+fn channel(report: &ChannelReport) -> String {
+    let ChannelReport { channel, generation, packages, bytes: size, added, removed, .. } = report;
+    let ChannelReport { replaced, indexes, .. } = report;
+    let packages = counted(*packages, "package");
+    let signed = if report.signed { ", signed" } else { "" };
+    let mut text = text_line!(
+        "{channel}: {packages}, {}; publication {generation}{signed}: {} added, {} removed, {} read",
+        bytes(*size),
+        added.len(),
+        removed.len(),
+        report.read,
+    );
+    for (sign, paths) in [("+", added), ("-", removed), ("*", indexes)] {
+        for path in paths.iter().take(SHOWN) {
+            let by = replaced.get(path).map(|new| format!(", replaced by {new}"));
+            text.push_str(&text_line!("  {sign} {path}{}", by.unwrap_or_default()));
+        }
+        if paths.len() > SHOWN {
+            text.push_str(&text_line!("  {sign} and {} more", paths.len() - SHOWN));
+        }
+    }
+    if !report.yanked.is_empty() {
+        text.push_str(&text_line!("  yanked: {}", counted(report.yanked.len(), "wheel")));
+    }
+    text.push_str(&mirror(&report.mirror));
+    report.clients.iter().for_each(|client| text.push_str(&update(client)));
+    text
+}
+
+/// The line about mirrors, if there is a package to copy.
+fn mirror(download: &MirrorDownload) -> String {
+    let MirrorDownload { new, index_bytes } = download;
+    if new.packages == 0 {
+        return String::new();
+    }
+    text_line!("  new for mirrors: {}; indexes, {}", sizes(new), bytes(*index_bytes))
+}
+
+/// The line about an update of clients, if there is anything to download.
+fn update(download: &ClientDownload) -> String {
+    let ClientDownload { architecture, all, without_gpu_code: without, largest_gpu } = download;
+    if all.packages == 0 {
+        return String::new();
+    }
+    let mut text = format!("  an update for {architecture}: {}", sizes(all));
+    if let Some(GpuDownload { arch, own }) = largest_gpu {
+        text.push_str(&format!(
+            "; {} without GPU code, {}; {} for {arch}, which gets most, {}",
+            without.packages,
+            bytes(without.bytes),
+            own.packages,
+            bytes(own.bytes)
+        ));
+    }
+    text_line!("{text}")
+}
+
+fn sizes(download: &Download) -> String {
+    format!("{}, {}", counted(download.packages, "package"), bytes(download.bytes))
 }

@@ -1,16 +1,21 @@
-//! `rockpack split`: artifacts in, artifacts of host code and of each arch out.
+//! Commands that make no packages: `split` takes artifacts apart into host code and the code of each arch, `recombine`
+//! joins the artifacts of all shards per arch group, `wheel` splits fat wheels into host wheels and device wheels.
 
 use clap::Args;
 use rockpack_core::error::{Error, Result, printable};
 use rockpack_core::run::threads;
+use rockpack_emit::directories::{self, RecombineReport, SplitReport, WrittenArtifact};
+use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
+use rockpack_report::words::counted;
+use rockpack_report::{Findings, Progress};
+use rockpack_wheel::WheelsMade;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::Outcome;
 use super::progress::Terminal;
-use crate::cli::render::{self, DirectoriesReport};
-use crate::settings::SplitArguments;
-use rockpack_emit::directories::{self, SplitReport};
-use rockpack_report::Progress;
-use rockpack_report::words::counted;
+use super::render::{TextTable, bytes};
+use crate::settings::{Environment, RecombineArguments, SplitArguments, WheelArguments};
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
 ///
@@ -18,7 +23,7 @@ use rockpack_report::words::counted;
 /// output folder are removed and listed. A component that fails does not stop the others from being written;
 /// the exit code is 2 then.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(super) struct SplitCommand {
     #[command(flatten)]
     split: SplitArguments,
     /// Print the result as JSON
@@ -26,8 +31,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> {
-    let Arguments { split, json } = arguments;
+pub(super) fn split(arguments: SplitCommand, progress: &Terminal) -> Result<Outcome> {
+    let SplitCommand { split, json } = arguments;
     split.unused().for_each(|why| progress.note(&format!("note: not used: {why}")));
     let options = split.resolve()?;
     let out = printable(&options.out.to_string_lossy()).into_owned();
@@ -37,7 +42,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let printed = if json {
         progress.print_json(&DirectoriesReport::of_split(&report))
     } else {
-        progress.print(&render::directories_text(&report.artifacts, &report.removed))
+        progress.print(&directories_text(&report.artifacts, &report.removed))
     };
     finish(report, printed, json, progress, &out)
 }
@@ -65,4 +70,166 @@ fn finish(
             Err(error)
         }
     }
+}
+
+/// Join shards into {component}_generic and {component}_{group}.
+///
+/// The shards may be split already or not. Host files are the primary shard's, device code comes from all;
+/// the groups are the configuration's. Other artifacts of the same components in the output folder are
+/// removed and listed.
+#[derive(Debug, Args)]
+pub(super) struct RecombineCommand {
+    #[command(flatten)]
+    recombine: RecombineArguments,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn recombine(arguments: RecombineCommand, progress: &Terminal) -> Result<Outcome> {
+    let options = arguments.recombine.resolve()?;
+    let out = printable(&options.out.to_string_lossy()).into_owned();
+    let report =
+        threads::with(options.budget.threads(), || directories::recombine(&options, progress))?;
+    progress.warnings(&report.findings);
+    progress.print_result(arguments.json, &DirectoriesReport::of_recombine(&report), || {
+        let text = directories_text(&report.artifacts, &report.removed);
+        let count = report.artifacts.len();
+        format!("{text}Recombining complete: {count} artifacts in {out}\n")
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// Split Python wheels into a host wheel and one device wheel per architecture or group.
+///
+/// A host wheel has the name, version and tags of its input, all of its files except device code, and an
+/// extra for each group: `pip install "x[device-gfx1100]"` installs it with the device wheel for these GPUs,
+/// which is tied to exactly this version. wheels.json lists the content of each wheel and the place of every
+/// code object; a signing key signs it (wheels.json.asc). A wheel that was split, or of which nothing goes to device wheels, is copied unchanged. Wheels
+/// that an earlier run wrote into DIR are removed when the new ones are complete. SOURCE_DATE_EPOCH sets the
+/// time of all members.
+#[derive(Debug, Args)]
+pub(super) struct WheelCommand {
+    #[command(flatten)]
+    wheel: WheelArguments,
+    /// Print the receipt as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn wheel(arguments: WheelCommand, progress: &Terminal) -> Result<Outcome> {
+    let exposed = arguments.wheel.signing.exposed();
+    let settings = arguments.wheel.resolve(&Environment::of_process())?;
+    exposed.iter().for_each(|finding| progress.warn(finding));
+    let made = rockpack_wheel::split_wheels(&settings, progress)?;
+    progress.summary();
+    progress.findings(&made.findings);
+    progress.print_result(arguments.json, &made, || wheels_text(&made))?;
+    let out = printable(&settings.out.to_string_lossy()).into_owned();
+    let count = made.receipt.wheels.len() as u64;
+    progress.note(&format!("{} in {out}", counted(count, "wheel")));
+    Ok(Outcome::Done)
+}
+
+/// The JSON output of `split` and `recombine`.
+#[derive(Debug, Serialize)]
+struct DirectoriesReport<'a> {
+    artifacts: &'a [WrittenArtifact],
+    /// The removed artifacts of the same components from an earlier run, with their shard's folder if any.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    removed: &'a [String],
+    findings: &'a Findings,
+    failures: Vec<FailureRecord<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FailureRecord<'a> {
+    component: &'a str,
+    error: String,
+    /// The further faults, each with its context.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    others: Vec<String>,
+    /// The findings before the component failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<Value>,
+}
+
+impl<'a> DirectoriesReport<'a> {
+    /// The result of joining shards.
+    fn of_recombine(report: &'a RecombineReport) -> Self {
+        let RecombineReport { artifacts, removed, findings } = report;
+        Self { artifacts, removed, findings, failures: Vec::new() }
+    }
+
+    /// The result of splitting artifacts.
+    fn of_split(report: &'a SplitReport) -> Self {
+        let SplitReport { artifacts, removed, findings, failures } = report;
+        let records = failures.iter().map(|(component, error)| FailureRecord {
+            component,
+            error: error.in_full(),
+            others: error.flattened().skip(1).map(Error::in_full).collect(),
+            findings: remarks(error),
+        });
+        Self { artifacts, removed, findings, failures: records.collect() }
+    }
+}
+
+/// The findings that an error carries.
+fn remarks(error: &Error) -> Vec<Value> {
+    let remarks = error.remarks().into_iter();
+    remarks.filter_map(|remark| serde_json::from_str(&remark.json).ok()).collect()
+}
+
+/// Artifacts as a table, then those of an earlier run that were removed.
+fn directories_text(artifacts: &[WrittenArtifact], removed: &[String]) -> String {
+    let mut table = TextTable::new(["artifact", ">files", ">size"]);
+    for written in artifacts {
+        let shard = written.shard.iter().map(|shard| format!("{shard}/"));
+        let name: String = shard.chain([written.artifact.clone()]).collect();
+        table.row([name, written.files.to_string(), bytes(written.bytes)]);
+    }
+    let mut text = table.render();
+    text.extend(removed.iter().map(|name| text_line!("removed {name} of an earlier run")));
+    text
+}
+
+/// Wheels as a table, then those of an earlier set that were removed.
+fn wheels_text(made: &WheelsMade) -> String {
+    let WheelsMade { receipt, removed, .. } = made;
+    let total: u64 = receipt.wheels.iter().map(|wheel| wheel.size).sum();
+    let mut text = format!(
+        "{}\n{}, {}; {} of the input packed\n",
+        wheel_table(receipt),
+        counted(receipt.wheels.len(), "wheel"),
+        bytes(total),
+        counted(receipt.code_objects.len(), "code object"),
+    );
+    for name in removed {
+        text.push_str(&text_line!("removed {name} of the earlier set"));
+    }
+    text
+}
+
+fn wheel_table(receipt: &WheelReceipt) -> String {
+    let columns = ["wheel", "role", ">size", ">installed", ">code objects", "archs"];
+    let mut table = TextTable::new(columns);
+    for wheel in &receipt.wheels {
+        let own = receipt.code_objects.iter().filter(|code| code.package == wheel.file_name);
+        let count = own.count();
+        let role = match wheel.role {
+            WheelKind::Host => "host",
+            WheelKind::Device => "device",
+            WheelKind::Copy => "copy",
+        };
+        let archs = if wheel.archs.is_empty() { "-".to_owned() } else { wheel.archs.join(" ") };
+        table.row([
+            wheel.file_name.clone(),
+            role.to_owned(),
+            bytes(wheel.size),
+            bytes(wheel.installed_size),
+            if count == 0 { "-".to_owned() } else { count.to_string() },
+            archs,
+        ]);
+    }
+    table.render()
 }

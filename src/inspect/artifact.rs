@@ -12,8 +12,6 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::Node;
-use serde::Serialize;
-
 use rockpack_report::Findings;
 use rockpack_split::input::artifact::{self, ScanOptions};
 use rockpack_split::input::database::DatabaseRules;
@@ -21,6 +19,7 @@ use rockpack_split::{
     self, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive, SplitArtifact,
     SplitPolicy,
 };
+use serde::Serialize;
 
 /// The content of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

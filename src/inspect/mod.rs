@@ -1,45 +1,34 @@
 //! Looks into one file or artifact: kernel archives, kernel manifests, host binaries, lone code objects,
 //! offload bundles, kernel indexes, packages and Python wheels.
 //!
-//! The content decides the kind of a file; its name does not matter. Each kind except kernel manifests has a
-//! module. ELF files for other machines and unlinked object files are refused: a report on them would be
-//! wrong.
+//! The content decides the kind of a file; its name does not matter. ELF files for other machines and unlinked
+//! object files are refused: a report on them would be wrong.
 
-mod archive;
 mod artifact;
-mod bundle;
-mod code_object;
+mod binary;
 pub mod discover;
 pub mod extract;
-mod host_binary;
-mod index;
 mod package;
 mod wheel;
 
 use std::path::Path;
 
 use object::elf;
-use rockpack_archive::ar;
-use rockpack_archive::rpm;
-use rockpack_archive::zip;
+use rockpack_archive::{ar, rpm, zip};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
-use rockpack_elf::FileHeader;
-use rockpack_elf::fatbin;
-use rockpack_elf::kpack;
 use rockpack_elf::kpm::Manifest;
+use rockpack_elf::{FileHeader, fatbin, kpack};
+use rockpack_split::input::database::{self, IndexDescription, is_zlib};
 use serde::Serialize;
 
-pub use archive::{ArchiveReport, ArchiveRow};
 pub use artifact::{ArtifactFile, ArtifactFolder, inspect_artifact};
-pub use bundle::{BundleCompression, BundleEntryReport, BundleReport};
-pub use code_object::CodeObjectReport;
-pub use host_binary::{DeviceCodeState, HostBinaryReport, MarkerReport, WrapperReport};
-pub use index::KernelIndex;
+pub use binary::{
+    ArchiveReport, ArchiveRow, BundleCompression, BundleEntryReport, BundleReport,
+    CodeObjectReport, DeviceCodeState, HostBinaryReport, MarkerReport, WrapperReport,
+};
 pub use package::{Device, PackageMember, PackageReport};
 pub use wheel::{WheelMember, WheelReport, WheelRole};
-
-use rockpack_split::input::database::is_zlib;
 
 /// A file or artifact, by kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -75,7 +64,7 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
     let head_len = usize::try_from(content.len()).map_or(8, |len| len.min(8));
     content.read_at(0, &mut head[..head_len])?;
     if head.starts_with(&kpack::MAGIC) {
-        return archive::archive(content).map(Inspected::Archive);
+        return binary::archive(content).map(Inspected::Archive);
     }
     if head == *ar::MAGIC && is_deb(content)? || head.starts_with(&rpm::LEAD_MAGIC) {
         return package::package(content).map(Inspected::Package);
@@ -87,7 +76,7 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
         return elf_file(content, &header);
     }
     if fatbin::starts_bundle(content)? {
-        return Ok(Inspected::OffloadBundles { bundles: bundle::bundles(content)? });
+        return Ok(Inspected::OffloadBundles { bundles: binary::bundles(content)? });
     }
     // Manifests and indexes have no magic: they are MessagePack maps or lists, or zlib streams.
     if head_len > 1 && matches!(head[0], 0x80..=0x9f | 0xdc..=0xdf) || is_zlib(content)? {
@@ -115,7 +104,8 @@ fn message_pack(content: &Content) -> Result<Inspected> {
     if Manifest::is_one(content)? {
         Manifest::parse(content).map(Inspected::Manifest)
     } else {
-        index::index(content).map(Inspected::Index)
+        let description = database::describe_index(content)?;
+        Ok(Inspected::Index(KernelIndex { size: content.len(), description }))
     }
 }
 
@@ -130,9 +120,9 @@ fn is_deb(content: &Content) -> Result<bool> {
 
 fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
     match (header.e_machine(), header.e_type()) {
-        (elf::EM_AMDGPU, _) => code_object::code_object(content).map(Inspected::CodeObject),
+        (elf::EM_AMDGPU, _) => binary::code_object(content).map(Inspected::CodeObject),
         (elf::EM_X86_64, elf::ET_EXEC | elf::ET_DYN) => {
-            host_binary::host_binary(content).map(Inspected::HostBinary)
+            binary::host_binary(content).map(Inspected::HostBinary)
         }
         (elf::EM_X86_64, kind) => {
             let message = format!("is an ELF file of type {}, not a linked binary", kind.0);
@@ -147,4 +137,14 @@ fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
 
 fn unsupported_elf(content: &Content, message: String) -> Error {
     Error::unsupported(message).at(&content.place(16))
+}
+
+/// The index of a kernel database (`.dat`, `.dat.zlib`), and its description.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KernelIndex {
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// The library, archs and entries of the index.
+    #[serde(flatten)]
+    pub description: IndexDescription,
 }

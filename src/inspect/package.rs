@@ -17,16 +17,13 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Kind, Result};
 use rockpack_core::hold::hold;
 use rockpack_core::run::Budget;
-use rockpack_elf::ccob;
-use rockpack_elf::kpack;
-use rockpack_elf::offload_binary;
-use rockpack_elf::offload_bundle;
+use rockpack_elf::{ccob, kpack, offload_binary, offload_bundle};
+use rockpack_package::Format;
 use rpm::{Dependency, PackageMetadata};
 use serde::Serialize;
 
-use super::bundle;
+use super::binary::{BundleReport, targets};
 use super::{DeviceCodeState, Inspected};
-use rockpack_package::Format;
 
 /// A package.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -236,13 +233,13 @@ pub(super) fn summary(inspected: &Inspected) -> Option<Device> {
     }
 }
 
-fn of_bundles(what: &'static str, bundles: &[bundle::BundleReport]) -> Device {
+fn of_bundles(what: &'static str, bundles: &[BundleReport]) -> Device {
     let entries = bundles.iter().flat_map(|bundle| &bundle.entries);
     let code: Vec<u64> =
         entries.filter(|e| e.target.is_some() && e.size > 0).map(|e| e.size).collect();
     Device {
         what,
-        targets: bundle::targets(bundles),
+        targets: targets(bundles),
         code_objects: code.len() as u64,
         uncompressed_size: code.iter().sum(),
     }

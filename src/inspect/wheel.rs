@@ -10,11 +10,11 @@ use rockpack_archive::wheel::{Condition, Metadata, Requirement, WheelArchive, no
 use rockpack_archive::zip::{ZipMember, ZipReader};
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
+use rockpack_package::device_wheel::{EXTRA, group, is_named_after};
 use serde::Serialize;
 
 use super::package::{look_into, summary};
 use super::{Device, Inspected};
-use rockpack_package::device_wheel::{EXTRA, group, is_named_after};
 
 /// A Python wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -9,38 +9,35 @@
 //! Each stage is a function from the previous stage's value to its own; nothing reaches back.
 //! `decide` is the line from artifacts to packages, `write_set` that from packages to files.
 
-mod earlier;
-mod wheels;
 mod write;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use rockpack_core::error::{Kind, Result, ResultExt};
+use rockpack_core::error::{Result, ResultExt};
 use rockpack_core::run::{Budget, threads};
 use serde::Serialize;
 
 use crate::inspect::discover;
-use crate::settings::{BuildSettings, CacheSettings, PublishSettings, SetSettings};
+use crate::settings::{BuildSettings, PublishSettings, SetSettings};
 use rockpack_emit::pack::kept;
 use rockpack_emit::pack::partition;
 use rockpack_emit::pack::planned::{self, Digests, Planned};
 use rockpack_emit::{self as emit, Staging, sbom};
 use rockpack_files::cache::Cache;
 use rockpack_package::indexed::Indexed;
-use rockpack_package::receipt::listing::Listing;
+use rockpack_package::receipt::listing::{self, Listing};
 use rockpack_package::receipt::{self, PartRecord, Receipt, SetPart};
 use rockpack_plan::config::Grouping;
 use rockpack_plan::recombine::{self, Recombined};
 use rockpack_plan::{self as plan, Plan};
 use rockpack_repo as repo;
-use rockpack_report::{Code, Finding, Findings, Progress, Stage};
+use rockpack_report::{Code, Findings, Progress, Stage};
 use rockpack_split::input::artifact::{self, Scan, ScanOptions};
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
 
-pub use wheels::{WheelsMade, split_wheels};
 pub use write::write_key_package;
 use write::{WriteOptions, whole_set, write};
 
@@ -59,13 +56,6 @@ pub struct Built {
     pub removed: BTreeSet<String>,
 }
 
-/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the output
-/// folder; after an error that set stays.
-pub fn build(settings: &BuildSettings, progress: &dyn Progress) -> Result<Built> {
-    let budget = Budget::new(settings.cost.limits);
-    build_set(settings, &budget, progress).map(|(built, _)| built)
-}
-
 /// Builds the set. The memory for the lists of the input is returned at the end.
 fn build_set(
     settings: &BuildSettings,
@@ -75,22 +65,25 @@ fn build_set(
     threads::with(budget.threads(), || {
         let budget = &budget.scope();
         let BuildSettings { set, output, .. } = settings;
-        let cache = open_cache(output.cache.as_ref(), progress)?;
+        let cache = output.cache.as_ref().map(|cache| cache.open(progress)).transpose()?.flatten();
         let scan_options = ScanOptions::beside(&output.folder, budget);
         let decided = decide(set, &scan_options, cache.as_ref(), progress);
         let written = decided.and_then(|decided| {
             let findings = decided.findings.clone();
             findings.explain(write_set(decided, settings, cache.as_ref(), budget, progress))
         });
-        warn_of_faults(cache.as_ref(), progress);
+        // The faults of the cache are reported whether or not the run succeeded.
+        let faults = cache.iter().flat_map(Cache::findings);
+        faults.for_each(|finding| progress.warn(&finding));
         written
     })
 }
 
-/// Does [`build`], and publishes the packages if the settings say so, without reading them again. On the
-/// same file system, the repository gets hard links. All checks of the repository that need no packages come
-/// before the build.
-pub fn build_and_publish(
+/// Builds the packages of the artifacts. They replace the set that an earlier build wrote into the output
+/// folder; after an error that set stays. Then publishes them if the settings say so, without reading them again:
+/// on the same file system, the repository gets hard links. All checks of the repository that need no packages
+/// come before the build.
+pub fn build(
     settings: &BuildSettings,
     progress: &dyn Progress,
 ) -> Result<(Built, Option<repo::Published>)> {
@@ -158,27 +151,6 @@ pub fn discover(
         discovery.findings.explain(scan.inputs.recheck())?;
         Ok(discovery)
     })
-}
-
-/// Reports the faults of the cache, whether or not the run succeeded.
-fn warn_of_faults(cache: Option<&Cache>, progress: &dyn Progress) {
-    for finding in cache.into_iter().flat_map(Cache::findings) {
-        progress.warn(&finding);
-    }
-}
-
-/// Opens the cache of a build, if one is requested. An existing cache that cannot be read gives a finding; a
-/// path where none can be created fails the run.
-fn open_cache(settings: Option<&CacheSettings>, progress: &dyn Progress) -> Result<Option<Cache>> {
-    let Some(CacheSettings { folder, limit }) = settings else { return Ok(None) };
-    match Cache::open(folder, *limit) {
-        Err(error) if error.kind() == Kind::Io && folder.is_dir() => {
-            let (cache, reason) = (folder.display().to_string(), error.in_full());
-            progress.warn(&Finding::CacheUnusable { cache, reason });
-            Ok(None)
-        }
-        opened => opened.map(Some),
-    }
 }
 
 /// Writes the decided packages, and their receipt.
@@ -255,11 +227,12 @@ fn decide_scanned(
     cache: Option<&Cache>,
     progress: &dyn Progress,
 ) -> Result<Decided> {
-    let earlier: Vec<_> = settings
-        .since
-        .iter()
-        .map(|path| earlier::read(path, &settings.trust, &scan_options.budget))
-        .collect::<Result<_>>()?;
+    let listings = settings.since.iter().map(|path| {
+        // A receipt with a bad signature is refused.
+        let judge = |receipt: &[u8]| settings.trust.receipt_doubt(path, receipt);
+        listing::read(path, &scan_options.budget, &judge)
+    });
+    let earlier = listings.collect::<Result<Vec<_>>>()?;
     let scan = artifact::scan(&settings.artifacts, scan_options)?;
     let joined = join_scanned(settings, &scan, &earlier, cache, progress);
     let (mut recombined, mut plan) = scan.findings.explain(joined)?;

@@ -6,43 +6,148 @@
 //! earlier set is opened. Faults of several settings are reported together, but the first fault ends the
 //! reading of a file that cannot be parsed, of the templates of a naming scheme, and of the further keys of a
 //! repository. The stage that knows the input refuses the rest, such as a primary shard that does not exist.
+//!
+//! This module has what several commands share: the environment, output paths, and the memory option.
 
+mod artifacts;
 mod build;
-mod cost;
-mod discover;
-mod environment;
-mod given;
-mod memory;
-mod named;
 mod origin;
-mod output_path;
 mod publish;
-mod recombine;
-mod repo;
 mod schema;
 mod set;
-mod show;
 mod signing;
-mod split;
-mod targets;
 mod verify;
 mod wheel;
 
-pub use build::{BuildArguments, BuildSettings, CacheSettings, OutputSettings};
-pub use cost::CostSettings;
-pub use discover::{DiscoverArguments, DiscoverSettings, ProposalPlace};
-pub use environment::{Environment, Now};
-pub use given::GivenOptions;
-pub use memory::MemoryArguments;
-pub use origin::{Origin, Resolved};
-pub use output_path::output_path;
-pub use publish::{PublicationArguments, PublishRequest, PublishSettings};
-pub use recombine::RecombineArguments;
-pub use repo::{RepoArguments, RepoSettings};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::run::{Budget, BuildNeeds, Limits, parse_size, threads};
+use rockpack_signing::judge::Moment;
+use rockpack_signing::{PASSPHRASE_VARIABLE, Passphrase};
+
+pub use artifacts::{
+    DiscoverArguments, ProposalPlace, RecombineArguments, SplitArguments, target_id,
+};
+pub use build::{BuildArguments, BuildSettings};
+pub use origin::{GivenOptions, Origin, Resolved};
+pub use publish::{PublishSettings, RepoArguments};
 pub use schema::{KeyDefault, KeyDocument, keys, schema, table};
 pub use set::{SetArguments, SetSettings};
 pub use signing::SigningArguments;
-pub use split::SplitArguments;
-pub use targets::target_id;
 pub use verify::{VerifyArguments, VerifySettings};
-pub use wheel::{WheelArguments, WheelSettings};
+pub use wheel::WheelArguments;
+
+/// The variable that replaces the current time.
+const EPOCH: &str = "SOURCE_DATE_EPOCH";
+
+/// The variables that are settings, unparsed.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// SOURCE_DATE_EPOCH.
+    pub source_date_epoch: Option<OsString>,
+    /// ROCKPACK_SIGN_PASSPHRASE, which is never shown.
+    pub passphrase: Option<Passphrase>,
+}
+
+impl Environment {
+    /// Reads the environment of this process.
+    pub fn of_process() -> Self {
+        let passphrase = std::env::var_os(PASSPHRASE_VARIABLE);
+        Self {
+            source_date_epoch: std::env::var_os(EPOCH),
+            passphrase: passphrase.map(|text| Passphrase::new(text.into_encoded_bytes())),
+        }
+    }
+
+    /// SOURCE_DATE_EPOCH in seconds since 1970; `None` if unset.
+    pub fn epoch(&self) -> Result<Option<i64>> {
+        let Some(text) = &self.source_date_epoch else {
+            return Ok(None);
+        };
+        let seconds = text.to_str().and_then(|text| text.parse().ok());
+        seconds.filter(|seconds| *seconds >= 0).map(Some).ok_or_else(|| {
+            Error::new(Kind::Usage, format!("{EPOCH} is {}", text.display()))
+                .hint("set it to a number of seconds since 1970-01-01, or unset it")
+        })
+    }
+
+    /// The current time: SOURCE_DATE_EPOCH or the clock. Reads the clock once.
+    pub fn now(&self) -> Result<Now> {
+        let (epoch, clock) = (self.epoch()?, clock());
+        let time = epoch.or(clock).ok_or_else(|| {
+            Error::new(Kind::Usage, "the clock stands before 1970")
+                .hint("set the clock, or SOURCE_DATE_EPOCH")
+        })?;
+        Ok(Now { time, clock: clock.unwrap_or(time) })
+    }
+}
+
+/// The time that outputs state, and the time of the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// SOURCE_DATE_EPOCH, or else the clock, in seconds since 1970.
+    pub time: i64,
+    /// The clock, in seconds since 1970; the same as `time` if the clock is before 1970.
+    pub clock: i64,
+}
+
+impl Now {
+    /// The moment at which keys and signatures are judged.
+    pub fn moment(self) -> Moment {
+        Moment { time: self.time, clock: self.clock }
+    }
+}
+
+/// Largest difference between clocks that is expected, in seconds.
+const DAY: i64 = 86_400;
+
+/// The clock, in seconds since 1970; `None` if it is before 1970.
+fn clock() -> Option<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_secs()).ok()
+}
+
+/// The path by which other programs mean standard output.
+const STANDARD_OUTPUT: &str = "-";
+
+/// A parser of output paths. It refuses `-`: a file or folder of that name is hardly meant, and nothing is
+/// written to standard output instead.
+pub fn output_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if path == Path::new(STANDARD_OUTPUT) {
+            let message = "it is written to a file or folder, and not to standard output; \
+                           name one, `./-` if it is to be called that";
+            Err(message.to_owned())
+        } else {
+            Ok(path)
+        }
+    })
+}
+
+/// The memory option, shared by all commands with large outputs.
+#[derive(Debug, Default, Args)]
+pub struct MemoryArguments {
+    /// Memory limit, e.g. 4G [default: a quarter of the machine's]
+    ///
+    /// The output does not depend on it. With less memory there are fewer threads, and larger anonymous
+    /// temporary files beside the output
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
+}
+
+impl MemoryArguments {
+    /// The limits of a build with these needs.
+    fn of_build(&self, needs: BuildNeeds) -> Result<Limits> {
+        Limits::of_build(self.memory, needs)
+    }
+
+    /// The budget of a command that compresses no payloads.
+    pub fn budget(&self) -> Budget {
+        Budget::new(Limits::of_reader(self.memory, threads::count()))
+    }
+}

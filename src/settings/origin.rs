@@ -1,11 +1,16 @@
-//! The origins of values.
+//! The origins of values: the options on the command line, and every setting with its value and origin.
 
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, Command};
 use derive_more::Display;
-use rockpack_core::error::Faults;
-use serde::Serialize;
-use serde_json::Value;
-
+use rockpack_core::error::{Faults, Result};
 use rockpack_plan::config::{Config, Position, option_of};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::Environment;
+use super::build::BuildArguments;
+use super::schema::{self, KeyDefault};
 
 /// The origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Display)]
@@ -99,5 +104,186 @@ impl Gathered {
     ) {
         let origin = Origin::of_key(config, keys).unwrap_or(default);
         self.note(&keys.join("."), value, origin);
+    }
+}
+
+/// Options that change how a command prints, but not what it makes.
+const PRINTING: [&str; 6] = ["help", "json", "log_format", "quiet", "verbose", "color"];
+
+/// The options of a command, and those on the command line.
+pub struct GivenOptions {
+    command: Command,
+    matches: ArgMatches,
+}
+
+impl GivenOptions {
+    /// The options of the innermost command of `matches`.
+    pub fn of(command: &Command, matches: &ArgMatches) -> Self {
+        let found = matches.subcommand();
+        let inner = found.and_then(|(name, inner)| Some((command.find_subcommand(name)?, inner)));
+        match inner {
+            Some((command, matches)) => Self::of(command, matches),
+            None => Self { command: command.clone(), matches: matches.clone() },
+        }
+    }
+
+    /// The options of `T` on the command line, as they are written.
+    pub fn options_of<T: Args>(&self) -> Vec<String> {
+        let command = T::augment_args(Command::new("options"));
+        let ids = command.get_arguments().map(|argument| argument.get_id().as_str());
+        let given = ids.filter(|id| self.is_given(id));
+        given.map(option_of).collect()
+    }
+
+    /// All options that change results, by key and in the order of the help.
+    pub(super) fn options(&self) -> Vec<Resolved> {
+        let arguments =
+            self.command.get_arguments().filter(|argument| argument.get_long().is_some());
+        let deciding = arguments.filter(|a| !PRINTING.contains(&a.get_id().as_str()));
+        let resolved = deciding.map(|argument| {
+            let id = argument.get_id().as_str();
+            let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
+            let value = match (self.values(id), is_switch) {
+                (_, true) => self.matches.get_flag(id).into(),
+                (Some(values), false) => one_or_all(values),
+                (None, false) => Value::Null,
+            };
+            let unset = default_in(argument).filter(|_| value.is_null());
+            Resolved { unset, ..Resolved::new(id, value, self.origin(id)) }
+        });
+        resolved.collect()
+    }
+
+    /// The origin of an option's value.
+    pub(super) fn origin(&self, id: &str) -> Origin {
+        if self.is_given(id) { Origin::flag(id) } else { Origin::Default }
+    }
+
+    fn is_given(&self, id: &str) -> bool {
+        // Options of other commands have no value here.
+        let known = self.matches.try_contains_id(id).unwrap_or(false);
+        known && self.matches.value_source(id) == Some(ValueSource::CommandLine)
+    }
+
+    /// The values of an option: numbers as numbers, others as texts.
+    fn values(&self, id: &str) -> Option<Vec<Value>> {
+        let numbers = self
+            .numbers::<u16>(id)
+            .or_else(|| self.numbers::<u32>(id))
+            .or_else(|| self.numbers::<u64>(id))
+            .or_else(|| self.numbers::<i32>(id));
+        numbers.or_else(|| {
+            let values = self.matches.try_get_raw(id).ok()??;
+            Some(values.map(|value| value.to_string_lossy().into()).collect())
+        })
+    }
+
+    /// The values of an option of type `T`.
+    fn numbers<T>(&self, id: &str) -> Option<Vec<Value>>
+    where
+        T: Copy + Into<Value> + Send + Sync + 'static,
+    {
+        let numbers = self.matches.try_get_many::<T>(id).ok()??;
+        Some(numbers.map(|number| (*number).into()).collect())
+    }
+}
+
+fn one_or_all(values: Vec<Value>) -> Value {
+    match <[Value; 1]>::try_from(values) {
+        Ok([value]) => value,
+        Err(values) => values.into(),
+    }
+}
+
+/// The default that the help of an option describes.
+fn default_in(argument: &clap::Arg) -> Option<String> {
+    let help = argument.get_help()?.to_string();
+    let (_, default) = schema::split_default(&help);
+    default.map(str::to_owned)
+}
+
+impl BuildArguments {
+    /// Every key of the configuration and every option of the command line, with the values that a build or
+    /// plan with these arguments would use.
+    pub fn show(self, given: &GivenOptions, environment: &Environment) -> Result<Vec<Resolved>> {
+        let mut gathered = Gathered::default();
+        let settings = self.gather(given, environment, &mut gathered);
+        let Gathered { faults, mut resolved } = gathered;
+        let settings = faults.of_settings().settle(settings)?;
+        let keys = ConfiguredValues::of(&settings.set.plan.config)?;
+        let (options, mut shown) = (given.options(), Vec::new());
+        for key in schema::keys() {
+            let name = key.path.join(".");
+            let is_given = key.option.is_some() && settings.set.plan.config.is_given(&[&name]);
+            let option = options.iter().find(|option| is_given && option.key == name);
+            match take(&mut resolved, &name).or_else(|| option.cloned()) {
+                Some(known) => shown.push(known),
+                None => keys.add(&key.path, key.default, &mut shown),
+            }
+        }
+        let as_keys: Vec<_> = schema::keys().into_iter().filter_map(|key| key.option).collect();
+        for option in options.into_iter().filter(|it| !as_keys.contains(&option_of(&it.key))) {
+            let settled = take(&mut resolved, &option.key);
+            let known = settled.filter(|_| !option.is_given()).unwrap_or(option);
+            shown.push(Resolved { key: option_of(&known.key), ..known });
+        }
+        shown.extend(resolved);
+        Ok(shown)
+    }
+}
+
+fn take(resolved: &mut Vec<Resolved>, key: &str) -> Option<Resolved> {
+    let index = resolved.iter().position(|known| known.key == key)?;
+    Some(resolved.remove(index))
+}
+
+/// The values in the configuration file.
+struct ConfiguredValues<'a> {
+    config: &'a Config,
+    values: Map<String, Value>,
+}
+
+impl<'a> ConfiguredValues<'a> {
+    fn of(config: &'a Config) -> Result<Self> {
+        Ok(Self { config, values: config.values()? })
+    }
+
+    /// Adds the values at and below `path`, or the default.
+    fn add(&self, path: &[String], default: Option<KeyDefault>, shown: &mut Vec<Resolved>) {
+        // The values of a map are shown with the map.
+        if path.iter().any(|part| part == "*") {
+            return;
+        }
+        let mut parts = path.iter();
+        let first = parts.next().and_then(|part| self.values.get(part));
+        let value = first.and_then(|first| parts.try_fold(first, |value, part| value.get(part)));
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        match value {
+            Some(value) => self.add_leaves(&path, value, shown),
+            None => {
+                let (value, unset) = match default {
+                    Some(KeyDefault::Value(value)) => (value, None),
+                    Some(KeyDefault::Words(words)) => (Value::Null, Some(words)),
+                    None => (Value::Null, None),
+                };
+                let known = Resolved::new(path.join("."), value, Origin::Default);
+                shown.push(Resolved { unset, ..known });
+            }
+        }
+    }
+
+    fn add_leaves(&self, path: &[&str], value: &Value, shown: &mut Vec<Resolved>) {
+        match value {
+            Value::Object(map) if !map.is_empty() => {
+                for (name, value) in map {
+                    self.add_leaves(&[path, &[name]].concat(), value, shown);
+                }
+            }
+            _ => {
+                let position = self.config.position(path).map(Origin::File);
+                let origin = position.unwrap_or(Origin::Default);
+                shown.push(Resolved::new(path.join("."), value.clone(), origin));
+            }
+        }
     }
 }

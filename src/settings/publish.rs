@@ -1,4 +1,4 @@
-//! Options for publishing packages, shared by `build --repo` and `repo`.
+//! The settings of `repo`, and the options for publishing packages, which `build --repo` shares.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,14 +6,21 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use rockpack_archive::apt_index::format_date;
+use rockpack_archive::rpm::HeaderSigner;
 use rockpack_core::compression::Method;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-
-use super::environment::{DAY, Now};
-use super::signing::Signers;
 use rockpack_package::indexed::PackageKind;
-use rockpack_repo::{self as repo, Changes, Confirmed, RepoOptions, WhenLocked};
-use rockpack_signing::{IndexSigner, PublicKeys, Trust, read_key_file};
+use rockpack_plan::config::{Keys, is_maintainer};
+use rockpack_repo::{
+    self as repo, Changes, Confirmed, KeyPackage, RepoOptions, WhenLocked, WriteKeyPackage, Yank,
+    check_wheels, keyring,
+};
+use rockpack_signing::{
+    IndexSigner, PublicKeys, Signer, Trust, header_signer, header_signer_of, read_key_file,
+};
+
+use super::signing::{ReceiptKeyArguments, Signers, SigningArguments};
+use super::{DAY, Environment, Now, output_path};
 
 /// Most days of --valid-days: a hundred years.
 const MOST_DAYS: i64 = 36_525;
@@ -108,29 +115,6 @@ enum ListCompression {
     Zstd,
 }
 
-/// A publication without its options.
-#[derive(Default)]
-pub struct PublishRequest {
-    /// Packages, and folders of packages.
-    pub packages: Vec<PathBuf>,
-    /// The folder of the repository.
-    pub out: PathBuf,
-    /// Kinds of packages to publish. If empty: the kinds that are given, or that the repository has.
-    pub kinds: Vec<PackageKind>,
-    /// Changes to packages in the repository.
-    pub changes: Changes,
-    /// Whether a publication with a warning is refused.
-    pub strict: bool,
-    /// Whether all packages are read again.
-    pub check: bool,
-    /// Whether the publication is only computed.
-    pub dry_run: bool,
-    /// The keys by which receipts are trusted, besides those of the signer.
-    pub receipt_keys: PublicKeys,
-    /// The time of the publication and of the clock. `None` if it is unknown, which has been reported.
-    pub now: Option<Now>,
-}
-
 /// Settings of a publication.
 pub struct PublishSettings {
     pub(super) options: RepoOptions<'static>,
@@ -146,19 +130,18 @@ impl PublishSettings {
 }
 
 impl PublicationArguments {
-    /// Resolves the settings. `signers` sign the indexes.
+    /// Resolves the settings of a publication with `options`. `signers` sign the indexes.
     pub fn resolve(
-        self,
-        request: PublishRequest,
+        &self,
+        options: RepoOptions<'static>,
+        now: Option<Now>,
         signers: &Signers,
         faults: &mut Faults,
     ) -> Option<PublishSettings> {
-        let now = request.now;
         if let Some(now) = now.filter(|_| !self.allow_any_date) {
             faults.keep(refuse_future(now));
         }
         let signer = now.and_then(|now| faults.keep(self.index_signer(signers, now)));
-        let options = self.options(request);
         faults.keep(repo::check(&options))?;
         Some(PublishSettings { options, signer: signer? })
     }
@@ -173,40 +156,46 @@ impl PublicationArguments {
         signers.texts(now.moment(), &others)
     }
 
-    /// The options of the publication, without signers.
-    fn options(self, request: PublishRequest) -> RepoOptions<'static> {
+    /// The options of a publication in `out`, without packages and signers. `now` is `None` if the time is unknown,
+    /// which has been reported.
+    pub fn options(
+        &self,
+        out: PathBuf,
+        kinds: Vec<PackageKind>,
+        now: Option<Now>,
+    ) -> RepoOptions<'static> {
         RepoOptions {
-            packages: request.packages,
-            out: request.out,
-            kinds: request.kinds,
-            suite: self.suite,
-            component: self.component,
+            packages: Vec::new(),
+            out,
+            kinds,
+            suite: self.suite.clone(),
+            component: self.component.clone(),
             settings: repo::ChannelSettings {
-                origin: self.origin,
-                label: self.label,
-                codename: self.codename,
-                description: self.description,
+                origin: self.origin.clone(),
+                label: self.label.clone(),
+                codename: self.codename.clone(),
+                description: self.description.clone(),
                 valid_days: self.valid_days,
-                name: self.name,
-                url: self.url,
+                name: self.name.clone(),
+                url: self.url.clone(),
                 pin: self.pin,
             },
             changes: Changes {
                 allow_downgrade: self.allow_downgrade,
                 allow_unmet: self.allow_unmet,
-                ..request.changes
+                ..Changes::default()
             },
-            strict: request.strict,
-            check: request.check,
-            dry_run: request.dry_run,
+            strict: false,
+            check: false,
+            dry_run: false,
             receipts: Trust {
-                keys: request.receipt_keys,
-                at: request.now.map(Now::moment).unwrap_or_default(),
+                keys: PublicKeys::default(),
+                at: now.map(Now::moment).unwrap_or_default(),
                 strict: false,
             },
             when_locked: if self.wait { WhenLocked::Wait } else { WhenLocked::Fail },
             generations: self.generations,
-            date: request.now.map_or(0, |now| now.time),
+            date: now.map_or(0, |now| now.time),
             confirmed: Confirmed {
                 any_date: self.allow_any_date,
                 release_info: self.allow_releaseinfo_change,
@@ -238,4 +227,179 @@ fn refuse_future(now: Now) -> Result<()> {
          SOURCE_DATE_EPOCH to a time that has been, or unset it; --allow-any-date publishes it all \
          the same",
     ))
+}
+
+/// The options of `repo`.
+#[derive(Debug, Args)]
+#[allow(rustdoc::invalid_html_tags, reason = "these are the words of --help")]
+pub struct RepoArguments {
+    /// Packages, wheels, and folders of them
+    ///
+    /// Without any, REPO is published again, with a new date
+    #[arg(value_name = "DIR|PACKAGE")]
+    packages: Vec<PathBuf>,
+    /// Folder of the repository; created if missing
+    #[arg(long, value_name = "REPO", value_parser = output_path())]
+    out: PathBuf,
+    #[command(flatten)]
+    publication: PublicationArguments,
+    #[command(flatten)]
+    pub(crate) signing: SigningArguments,
+    /// Sign the headers of the .rpm packages that are added
+    ///
+    /// The signer of the indexes signs them, and replaces signatures that they have. Once all packages have
+    /// signatures, the files for clients require them
+    #[arg(long)]
+    sign_packages: bool,
+    /// Publish a package with the public keys as well
+    ///
+    /// The package <name>-archive-keyring in this version, which clients need when the key changes
+    #[arg(long, value_name = "VERSION")]
+    key_package: Option<String>,
+    /// Maintainer of the key package
+    #[arg(long, value_name = "NAME <ADDRESS>", requires = "key_package", default_value_t = Keys::default().maintainer)]
+    maintainer: String,
+    /// Publish only .deb packages
+    #[arg(long)]
+    deb: bool,
+    /// Publish only .rpm packages (with --deb: both)
+    #[arg(long)]
+    rpm: bool,
+    /// Publish only wheels (with --deb or --rpm: these, too)
+    #[arg(long)]
+    wheel: bool,
+    /// Keep no more than the N highest versions of each package
+    ///
+    /// Wheels that a kept version requires stay with it: device wheels with their host wheels
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    keep: Option<u32>,
+    /// Take packages out: NAME or NAME=VERSION; may be given several times
+    #[arg(long, value_name = "NAME")]
+    remove: Vec<String>,
+    /// Mark wheels as yanked: NAME=VERSION or FILE, and =REASON if you like
+    ///
+    /// Yanked wheels stay, but are installed only where exactly this version is required; may be given
+    /// several times
+    #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE[=REASON]")]
+    yank: Vec<String>,
+    /// Remove the mark again: NAME=VERSION or FILE
+    #[arg(long, hide_short_help = true, value_name = "NAME=VERSION|FILE", conflicts_with = "yank")]
+    unyank: Vec<String>,
+    /// Treat warnings as errors, before anything is written
+    #[arg(long)]
+    strict: bool,
+    /// Leave out bad packages, publish the others, and exit with 1
+    ///
+    /// Bad packages are damaged, or apt, dpkg, dnf, rpm, pip or uv refuses them. Without this option, nothing
+    /// is published if there is one
+    #[arg(long)]
+    skip_bad: bool,
+    /// Read all packages again, including those of REPO
+    #[arg(long)]
+    check: bool,
+    /// Show what would be published, and change nothing
+    #[arg(long, conflicts_with = "key_package")]
+    dry_run: bool,
+    #[command(flatten)]
+    receipts: ReceiptKeyArguments,
+}
+
+/// The settings of a publication, and its signers.
+pub struct RepoSettings {
+    publish: PublishSettings,
+    /// The first key file, which signs packages.
+    pub signer: Option<Arc<dyn Signer>>,
+    /// The version of the package with the public keys, if one is published.
+    key_version: Option<String>,
+    /// The maintainer of that package.
+    maintainer: String,
+}
+
+impl RepoSettings {
+    /// The options of the publication. `write` writes the package with the public keys.
+    pub fn options<'a>(&'a self, write: &'a WriteKeyPackage<'a>) -> RepoOptions<'a> {
+        let (version, maintainer) = (self.key_version.as_deref(), &self.maintainer);
+        let key_package = version.map(|version| KeyPackage { version, maintainer, write });
+        RepoOptions { key_package, ..self.publish.options() }
+    }
+}
+
+impl RepoArguments {
+    /// Resolves the settings without reading packages. Reports the faults of all settings together.
+    pub fn resolve(self, environment: &Environment) -> Result<RepoSettings> {
+        let mut faults = Faults::default();
+        self.refuse_without_key(&mut faults);
+        let (key_version, maintainer) = (self.key_package, self.maintainer);
+        if let Some(version) = &key_version {
+            faults.keep(keyring::check_version(version));
+            faults.keep(check_maintainer(&maintainer));
+        }
+        let now = faults.keep(environment.now());
+        let signers = faults.keep(self.signing.signers(environment, now));
+        let keys = faults.keep(self.receipts.keys()).unwrap_or_default();
+        let keep = self.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
+        let (deb, rpm) = ((self.deb, PackageKind::Deb), (self.rpm, PackageKind::Rpm));
+        let asked = [deb, rpm, (self.wheel, PackageKind::Wheel)];
+        let yank = self.yank.iter().filter_map(|text| faults.keep(Yank::parse(text))).collect();
+        for wheels in &self.unyank {
+            faults.keep(check_wheels("--unyank", wheels));
+        }
+        let kinds = asked.into_iter().filter_map(|(asked, it)| asked.then_some(it)).collect();
+        let (remove, unyank, skip_bad) = (self.remove, self.unyank, self.skip_bad);
+        let options = self.publication.options(self.out, kinds, now);
+        let options = RepoOptions {
+            packages: self.packages,
+            changes: Changes { keep, remove, yank, unyank, skip_bad, ..options.changes },
+            strict: self.strict,
+            check: self.check,
+            dry_run: self.dry_run,
+            receipts: Trust { keys, ..options.receipts },
+            ..options
+        };
+        let signers = signers.unwrap_or_default();
+        let mut publish = self.publication.resolve(options, now, &signers, &mut faults);
+        let signer = signers.keys.into_iter().next();
+        if let Some(publish) = publish.as_mut().filter(|_| self.sign_packages) {
+            let package_signer = faults.keep(package_signer(signer.as_ref(), publish));
+            publish.options.package_signer = package_signer.flatten();
+        }
+        let settings =
+            publish.map(|publish| RepoSettings { publish, signer, key_version, maintainer });
+        faults.of_settings().settle(settings)
+    }
+
+    /// Refuses options that need a key if no key is named. Whether a named key works is checked elsewhere.
+    fn refuse_without_key(&self, faults: &mut Faults) {
+        if self.signing.is_given() {
+            return;
+        }
+        let needs = [
+            (self.sign_packages, "--sign-packages needs a key"),
+            (self.key_package.is_some(), "a key package needs a key"),
+        ];
+        for (_, message) in needs.into_iter().filter(|(wanted, _)| *wanted) {
+            let hint = "give --sign-key, --gpg-key-id or --sign-command";
+            faults.add(Error::new(Kind::Usage, message).hint(hint));
+        }
+    }
+}
+
+fn check_maintainer(text: &str) -> Result<()> {
+    if is_maintainer(text) {
+        return Ok(());
+    }
+    let message = format!("--maintainer `{}` is no name with an address", text.escape_debug());
+    let hint = "it is written as in `ROCm packagers <rocm@example.org>`";
+    Err(Error::new(Kind::Usage, message).hint(hint))
+}
+
+/// The signer of packages: the key file, or else the program that signs indexes.
+fn package_signer(
+    key: Option<&Arc<dyn Signer>>,
+    publish: &PublishSettings,
+) -> Result<Option<HeaderSigner>> {
+    match key {
+        Some(key) => header_signer(key, publish.options.date).map(Some),
+        None => Ok(publish.signer.clone().map(header_signer_of)),
+    }
 }

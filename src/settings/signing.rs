@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-
-use super::environment::{Environment, Now};
 use rockpack_report::Finding;
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{
     CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, Signer,
     read_key_file,
 };
+
+use super::{Environment, Now};
 
 /// The permission bits that let the group and everybody else read a file.
 const READ_BY_OTHERS: u32 = 0o044;

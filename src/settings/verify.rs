@@ -7,14 +7,13 @@ use clap::Args;
 use rockpack_archive::wheel::WheelName;
 use rockpack_core::content::{is_file, is_folder, list};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
-
-use super::environment::Environment;
-use super::output_path::output_path;
-use super::signing::{Signers, SigningArguments};
 use rockpack_files::new_file;
 use rockpack_signing::{PublicKeys, Trust};
 use rockpack_split::input::{artifact, wheel};
 use rockpack_verify::{Extent, FolderMeaning};
+
+use super::signing::{Signers, SigningArguments};
+use super::{Environment, output_path};
 
 /// The options of `verify`.
 #[derive(Debug, Args)]

@@ -2,26 +2,20 @@
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
 use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size, threads};
-
-use super::build::CacheSettings;
-use super::cost::checked_archive_level;
-use super::environment::Environment;
-use super::memory::MemoryArguments;
-use super::output_path::output_path;
-use super::signing::SigningArguments;
-use rockpack_emit::Staging;
-use rockpack_emit::pack;
-use rockpack_files::cache::Cache;
+use rockpack_emit::{Staging, pack};
+use rockpack_files::cache::{Cache, CacheSettings};
 use rockpack_package::receipt::wheels::FILE_NAME;
 use rockpack_plan::config::Config;
-use rockpack_signing::IndexSigner;
 use rockpack_split::input::{artifact, wheel};
-use rockpack_wheel::plan::{self as plan, DeviceName};
+use rockpack_wheel::{DeviceName, WheelSettings, check_requirements, distribution};
+
+use super::build::checked_archive_level;
+use super::signing::SigningArguments;
+use super::{Environment, MemoryArguments, output_path};
 
 /// The options of `wheel`.
 #[derive(Debug, Args)]
@@ -48,7 +42,7 @@ pub struct WheelArguments {
     ///
     /// Wheels of this run that require it get extras that bring its extras of the same names. May be given several
     /// times
-    #[arg(long, value_name = "NAME", value_parser = plan::distribution)]
+    #[arg(long, value_name = "NAME", value_parser = distribution)]
     split_elsewhere: Vec<String>,
     /// Split a wheel although the HIP runtime in it, or the one that it needs, cannot read kernel archives
     ///
@@ -85,31 +79,6 @@ const ARCHIVE_LEVEL: i32 = 5;
 /// thread.
 const WRITER: u64 = 8 << 20;
 
-/// All settings of `wheel`.
-#[derive(Debug)]
-pub struct WheelSettings {
-    /// Wheels, or folders with wheels.
-    pub wheels: Vec<PathBuf>,
-    /// The folder for the wheels; created if missing.
-    pub out: PathBuf,
-    /// The settings for planning the wheels.
-    pub plan: plan::WheelSettings,
-    /// Whether warnings are errors.
-    pub strict: bool,
-    /// zstd level of the code objects in kernel archives.
-    pub archive_level: i32,
-    /// Number of threads.
-    pub jobs: usize,
-    /// Memory limits by purpose.
-    pub limits: Limits,
-    /// The cache of compressed data, if one is used.
-    pub cache: Option<CacheSettings>,
-    /// Time of all members, in seconds since 1970.
-    pub time: i64,
-    /// The signer of the receipt, if it is to be signed.
-    pub signer: Option<Arc<dyn IndexSigner>>,
-}
-
 impl WheelArguments {
     /// Resolves the settings without reading wheels. Reports the faults of all settings together.
     pub fn resolve(self, environment: &Environment) -> Result<WheelSettings> {
@@ -128,7 +97,7 @@ impl WheelArguments {
             faults.keep(Cache::check_ahead(cache));
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
         }
-        plan::check_requirements(&config, faults);
+        check_requirements(&config, faults);
         let device_name = faults.keep(self.device_name(&config));
         let archive_level = faults.keep(checked_archive_level(self.archive_level));
         let epoch = faults.keep(environment.epoch());
@@ -148,13 +117,13 @@ impl WheelArguments {
         let signers = faults.keep(self.signing.signers(environment, now))?;
         let signer = signers.receipts(time, now, faults);
         let limit = self.cache_size;
-        let split_elsewhere = self.split_elsewhere.into_iter().collect();
-        let (device_name, any_runtime) = (device_name?, self.any_runtime);
-        let plan = plan::WheelSettings { config, device_name, any_runtime, split_elsewhere };
         Some(WheelSettings {
             wheels: self.wheels,
             out: self.out,
-            plan,
+            config,
+            device_name: device_name?,
+            any_runtime: self.any_runtime,
+            split_elsewhere: self.split_elsewhere.into_iter().collect(),
             strict: self.strict,
             archive_level: archive_level?,
             jobs,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::process::Command;
 
 use rockpack_archive::deb;
-use rockpack_archive::rpm;
+use rockpack_archive::package_file::Format;
 use support::tools;
 
 const VERSIONS: [&str; 24] = [
@@ -65,9 +65,12 @@ fn dpkg_holds(one: &str, relation: &str, other: &str) -> bool {
 #[test]
 fn rpm_versions_are_in_rpms_order() {
     tools::need(&["rpm"]);
-    compare_all(rpm::compare_versions, |one, other| {
-        let lua = format!("%{{lua:print(rpm.vercmp(\"{one}\", \"{other}\"))}}");
-        let told = tools::succeed(Command::new("rpm").args(["--eval", &lua]));
-        told.trim().parse::<i32>().unwrap().cmp(&0)
-    });
+    compare_all(
+        |one, other| Format::Rpm.compare_versions(one, other),
+        |one, other| {
+            let lua = format!("%{{lua:print(rpm.vercmp(\"{one}\", \"{other}\"))}}");
+            let told = tools::succeed(Command::new("rpm").args(["--eval", &lua]));
+            told.trim().parse::<i32>().unwrap().cmp(&0)
+        },
+    );
 }

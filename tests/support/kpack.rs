@@ -8,7 +8,7 @@ use std::process::Command;
 use rockpack_core::content::Content;
 use rockpack_core::run::{Budget, Limits};
 use rockpack_core::tree::TreePath;
-use rockpack_emit::pack::{PackOptions, PackedArchive, pack_kernels};
+use rockpack_emit::pack::{PackOptions, PackedArchive, Packer};
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::Silent;
 
@@ -95,7 +95,7 @@ pub fn pack(kernels: &[Kernel], memory: u64) -> Vec<PackedArchive> {
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
-    let archives = pack_kernels("blas_lib", kernels, &options).unwrap();
+    let archives = Packer::new(&options).unwrap().pack("blas_lib", kernels).unwrap();
     let left = spool.path().read_dir().unwrap().count();
     assert_eq!(left, 0, "the spool has a name");
     archives

@@ -17,6 +17,5 @@ pub mod spdx;
 pub mod spelling;
 pub mod tar;
 mod tar_header;
-mod tar_number;
 pub mod wheel;
 pub mod zip;

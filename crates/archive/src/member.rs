@@ -6,12 +6,6 @@ use std::io::Read;
 use rockpack_core::compression::decoder_fault;
 use rockpack_core::error::{Error, Result};
 
-/// Whether `path` consists of names only: no empty, `.` or `..` part, no control character.
-pub(super) fn is_plain(path: &str) -> bool {
-    let has_odd_part = path.split('/').any(|part| matches!(part, "" | "." | ".."));
-    !has_odd_part && !path.contains(char::is_control)
-}
-
 /// Bytes that the current member still lacks.
 #[derive(Debug, Default)]
 pub(super) struct Announced(u64);
@@ -47,30 +41,15 @@ pub(super) struct MemberSource<R> {
     /// The name of the archive in messages.
     archive: &'static str,
     /// Bytes read so far.
-    at: u64,
-    /// Bytes of the current member that are still unread.
-    left: u64,
+    pub at: u64,
+    /// Bytes of the current member that are still unread; its size, where a member begins.
+    pub left: u64,
 }
 
 impl<R: Read> MemberSource<R> {
     /// A source that reads `inner` from its first byte on.
     pub fn new(inner: R, archive: &'static str) -> Self {
         Self { inner, archive, at: 0, left: 0 }
-    }
-
-    /// Bytes read so far.
-    pub fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Bytes of the current member that are still unread.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Announces the content of a member of `size` bytes.
-    pub fn expect(&mut self, size: u64) {
-        self.left = size;
     }
 
     /// Reads the next bytes, outside of any member's content.

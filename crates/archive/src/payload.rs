@@ -93,9 +93,7 @@ impl PayloadEntry {
     pub fn target(&self) -> Option<&str> {
         match &self.kind {
             PayloadEntryKind::Link { target } => Some(target),
-            PayloadEntryKind::Directory | PayloadEntryKind::File | PayloadEntryKind::Special(_) => {
-                None
-            }
+            _ => None,
         }
     }
 

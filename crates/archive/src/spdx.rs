@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use rockpack_core::content::hex;
+use rockpack_core::content::{DigestingWriter, hex};
 
 /// The value for unknown information.
 pub const NO_ASSERTION: &str = "NOASSERTION";
@@ -214,9 +214,9 @@ impl Document {
     /// the same namespace everywhere, and no other document has it.
     pub fn name_space(&mut self) -> io::Result<()> {
         self.document_namespace.clear();
-        let mut digest = HashWriter(Sha256::new());
-        self.write(&mut digest)?;
-        self.document_namespace = format!("urn:uuid:{}", uuid(digest.0.finalize().into()));
+        let mut writer = DigestingWriter::<_, Sha256>::new(io::sink());
+        self.write(&mut writer)?;
+        self.document_namespace = format!("urn:uuid:{}", uuid(writer.digest.finalize().into()));
         Ok(())
     }
 
@@ -240,19 +240,6 @@ fn uuid(digest: [u8; 32]) -> String {
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let text = hex(&bytes);
     [&text[..8], &text[8..12], &text[12..16], &text[16..20], &text[20..]].join("-")
-}
-
-struct HashWriter(Sha256);
-
-impl Write for HashWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Makes an id of legal characters (letters, digits, `.` and `-`) that is not in `taken`, and adds it there.

@@ -96,7 +96,7 @@ impl<R: Read> TarMembers<R> {
         self.align()?;
         let mut extended = Extended::default();
         loop {
-            let start = self.source.at();
+            let start = self.source.at;
             let block = self.block()?;
             let checked = block.map(|block| (block, check(&block, start, self.dialect)));
             let (header, size) = match checked {
@@ -137,7 +137,7 @@ impl<R: Read> TarMembers<R> {
     }
 
     fn align(&mut self) -> Result<()> {
-        let start = self.source.at();
+        let start = self.source.at;
         if self.source.padding(BLOCK)? { Ok(()) } else { self.odd(start, PADDING) }
     }
 
@@ -156,7 +156,7 @@ impl<R: Read> TarMembers<R> {
                 extended.pax = Some(self.pax(size)?);
             }
             EntryType::XGlobalHeader if pax => {
-                let start = self.source.at();
+                let start = self.source.at;
                 let all = self.pax(size)?;
                 if all.name.is_some() || all.target.is_some() || all.size.is_some() {
                     return Err(fault(start, "names or sizes all members at once"));
@@ -166,14 +166,14 @@ impl<R: Read> TarMembers<R> {
                 }
             }
             _ if is_label(header) && pax && extended.is_empty() => {
-                self.source.expect(size);
+                self.source.left = size;
                 self.source.drain()?;
                 self.align()?;
             }
             _ => return Ok(false),
         }
         if !lenient && extended.says_twice() {
-            return Err(fault(self.source.at(), TWICE));
+            return Err(fault(self.source.at, TWICE));
         }
         Ok(true)
     }
@@ -214,7 +214,7 @@ impl<R: Read> TarMembers<R> {
         }
         // dpkg reads only the content of files, even if other members announce some.
         let has_content = !is_dpkg || kind == EntryType::Regular;
-        self.source.expect(if has_content { size } else { 0 });
+        self.source.left = if has_content { size } else { 0 };
         Ok(member)
     }
 
@@ -230,7 +230,7 @@ impl<R: Read> TarMembers<R> {
     }
 
     fn text(&mut self, size: u64) -> Result<String> {
-        let start = self.source.at();
+        let start = self.source.at;
         let mut bytes = self.bytes(size, LONG_NAME_MAX, "has a name beyond PATH_MAX")?;
         if bytes.iter().position(|byte| *byte == 0) != bytes.len().checked_sub(1) {
             self.odd(start, "has a name that does not end with a NUL")?;
@@ -240,7 +240,7 @@ impl<R: Read> TarMembers<R> {
     }
 
     fn pax(&mut self, size: u64) -> Result<PaxHeader> {
-        let start = self.source.at();
+        let start = self.source.at;
         let bytes = self.bytes(size, PAX_MAX, "has an extended header of too many bytes")?;
         let mut found = PaxHeader::default();
         for record in PaxExtensions::new(&bytes) {
@@ -269,7 +269,7 @@ impl<R: Read> TarMembers<R> {
 
     /// Reads the content of a member about other members.
     fn bytes(&mut self, size: u64, limit: u64, beyond: &str) -> Result<Vec<u8>> {
-        let start = self.source.at();
+        let start = self.source.at;
         let len = usize::try_from(size).ok().filter(|_| size <= limit);
         let mut bytes = vec![0; len.ok_or_else(|| fault(start, beyond))?];
         self.source.fill(&mut bytes)?;
@@ -285,7 +285,7 @@ impl<R: Read> TarMembers<R> {
         }
         if self.dialect == Dialect::Strict {
             if self.block()? != Some([0; BLOCK]) {
-                return Err(fault(self.source.at(), "has a lone block of zeros"));
+                return Err(fault(self.source.at, "has a lone block of zeros"));
             }
             return self.source.zeros_to_end().map(|()| None);
         }

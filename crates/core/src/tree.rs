@@ -3,21 +3,20 @@
 //! A [`Tree`] is sorted by path and holds every path once. It owns the rules for paths: relative,
 //! normal, inside the prefix. What a file *is* differs by stage, so it is a type parameter.
 
-mod artifact_name;
-mod kinds;
 mod links;
 
 use std::borrow::Borrow;
 use std::collections::btree_map::{Entry, Iter};
 use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
 
 use derive_more::{Display, IntoIterator};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Kind, Result};
-pub use artifact_name::ArtifactName;
-pub use kinds::{ComponentKind, MemberKind};
 pub use links::{DanglingLink, LINK_LIMIT, LinkSet, link_leaves};
+
+use crate::error::{Error, Kind, Result};
+use crate::named_enum;
 
 /// A normal relative path: no empty, `.` or `..` component, no leading or trailing slash. Control characters
 /// are refused: they would forge lines in lists or on a terminal.
@@ -259,6 +258,106 @@ impl<F> Tree<F> {
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
+}
+
+named_enum! {
+    /// The part of a project that an artifact holds, by its word in artifact names.
+    pub enum ComponentKind {
+        /// Libraries.
+        Lib = "lib",
+        /// Programs.
+        Run = "run",
+        /// Debug files.
+        Dbg = "dbg",
+        /// Headers and build files.
+        Dev = "dev",
+        /// Documentation.
+        Doc = "doc",
+        /// Tests.
+        Test = "test",
+    }
+}
+
+impl ComponentKind {
+    /// All kinds.
+    pub const ALL: [Self; 6] = [Self::Lib, Self::Run, Self::Dbg, Self::Dev, Self::Doc, Self::Test];
+}
+
+impl FromStr for ComponentKind {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            Error::malformed(format!("`{text}` is no component kind"))
+                .hint("the component kinds are lib, run, dbg, dev, doc and test")
+        })
+    }
+}
+
+named_enum! {
+    /// The kind of an installed member of a package.
+    pub enum MemberKind {
+        /// A directory.
+        Directory = "directory",
+        /// A regular file.
+        File = "file",
+        /// A symbolic link.
+        Link = "link",
+    }
+}
+
+/// The name of an artifact: `{name}_{kind}_{gpu_family}`, e.g. `blas_lib_gfx110X-dgpu`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Display, Serialize, Deserialize)]
+#[display("{name}_{kind}_{gpu_family}")]
+#[serde(try_from = "String", into = "String")]
+pub struct ArtifactName {
+    /// The project, e.g. `blas`, `host-suite-sparse`.
+    pub name: String,
+    /// The component kind, e.g. `lib`.
+    pub kind: ComponentKind,
+    /// The label of the build job: `generic`, a target, several GPUs.
+    pub gpu_family: String,
+}
+
+impl ArtifactName {
+    /// The component of the artifact, e.g. `blas_lib`.
+    pub fn component(&self) -> String {
+        format!("{}_{}", self.name, self.kind)
+    }
+}
+
+impl From<ArtifactName> for String {
+    fn from(name: ArtifactName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for ArtifactName {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl FromStr for ArtifactName {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let fields: Vec<&str> = text.split('_').collect();
+        let &[name, kind, gpu_family] = fields.as_slice() else {
+            return Err(no_artifact_name(text));
+        };
+        if name.is_empty() || gpu_family.is_empty() {
+            return Err(no_artifact_name(text));
+        }
+        let kind = kind.parse()?;
+        Ok(Self { name: name.to_owned(), kind, gpu_family: gpu_family.to_owned() })
+    }
+}
+
+fn no_artifact_name(text: &str) -> Error {
+    Error::malformed(format!("`{text}` is no artifact name")).hint(
+        "artifacts are named {name}_{kind}_{gpu_family}, as in blas_lib_gfx110X-dgpu; a name has \
+         no `_` of its own, and has `-` instead, as in host-suite-sparse",
+    )
 }
 
 #[cfg(test)]

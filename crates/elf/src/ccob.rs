@@ -114,13 +114,8 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
             return Err(Error::unsupported(message).at(&content.place(4)));
         }
     };
-    Ok(CcobHeader {
-        version,
-        method,
-        total_size,
-        uncompressed_size,
-        hash: content.read_array(hash_at)?,
-    })
+    let hash = content.read_array(hash_at)?;
+    Ok(CcobHeader { version, method, total_size, uncompressed_size, hash })
 }
 
 fn read_u32(content: &Content, at: u64) -> Result<u32> {
@@ -201,7 +196,8 @@ fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
 
 /// Decodes `payload` to its end, and checks sizes and hash.
 fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<Held>)> {
-    let mut input = Counting::new(&payload);
+    let inner = BufReader::with_capacity(INPUT_BUFFER, payload.reader());
+    let mut input = Counting { inner, consumed: 0 };
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());
     let mut unused = 0;
@@ -274,12 +270,6 @@ fn decoder_fault(fault: io::Error) -> Error {
 struct Counting {
     inner: BufReader<ContentReader>,
     consumed: u64,
-}
-
-impl Counting {
-    fn new(content: &Content) -> Self {
-        Self { inner: BufReader::with_capacity(INPUT_BUFFER, content.reader()), consumed: 0 }
-    }
 }
 
 impl Read for Counting {

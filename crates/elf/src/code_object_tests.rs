@@ -1,3 +1,5 @@
+use std::process::Command;
+
 use super::*;
 
 /// Length of a symbol: u32 name | u8 info | u8 other | u16 section | u64 value | u64 size.
@@ -114,4 +116,63 @@ fn what_is_no_code_object_is_refused() {
     host[18] = 62;
     assert!(read_header(&Content::of_bytes(host)).is_err());
     assert!(read_header(&Content::of_bytes(*b"BC\xc0\xde")).is_err());
+}
+
+/// Compiles `source` into a shared library.
+fn object_file(source: &str, flags: &[&str]) -> Content {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("x.c"), folder.path().join("x.so"));
+    std::fs::write(&input, source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-nostdlib", "-fno-asynchronous-unwind-tables"]);
+    compiler.args(["-Wl,--build-id=none"]).args(flags);
+    let status = compiler.arg("-o").args([&output, &input]).status();
+    assert!(status.unwrap().success());
+    Content::of_bytes(std::fs::read(output).unwrap())
+}
+
+#[test]
+fn debug_information_does_not_count_and_code_does() {
+    let source = "int f(int x) { return x + 1; }";
+    let plain = object_file(source, &[]);
+    let debug = object_file(source, &["-g"]);
+    assert_ne!(plain.len(), debug.len());
+    assert_eq!(loaded_digest(&plain).unwrap(), loaded_digest(&debug).unwrap());
+    let other = object_file("int f(int x) { return x + 2; }", &[]);
+    assert_ne!(loaded_digest(&plain).unwrap(), loaded_digest(&other).unwrap());
+    let larger = object_file("int f(int x) { return x + 1; } int y[99];", &[]);
+    assert_ne!(loaded_digest(&plain).unwrap(), loaded_digest(&larger).unwrap());
+}
+
+#[test]
+fn a_code_object_cut_anywhere_is_an_error_or_differs() {
+    let whole = object_file("int f(int x) { return x + 1; }", &[]);
+    let expected = loaded_digest(&whole).unwrap();
+    for end in (0..whole.len()).step_by(7) {
+        if let Ok(found) = loaded_digest(&whole.slice(0..end).unwrap()) {
+            assert_ne!(found, expected, "{end}");
+        }
+    }
+}
+
+/// Every section of code is made to name the same bytes.
+#[test]
+fn sections_that_share_bytes_are_refused() {
+    let whole = object_file("int f(int x) { return x + 1; }", &[]);
+    let file = ElfFile::with_header(&whole, FileHeader::read(&whole).unwrap().unwrap()).unwrap();
+    let mut shared = whole.clone();
+    for index in 1..file.sections.len() as u64 {
+        let header = file.header.e_shoff() + 64 * index;
+        shared = shared.patched(header + 4, elf::SHT_PROGBITS.0.to_le_bytes()).unwrap();
+        shared = shared.patched(header + 8, elf::SHF_ALLOC.0.to_le_bytes()).unwrap();
+        shared = shared.patched(header + 24, 0_u64.to_le_bytes()).unwrap();
+        shared = shared.patched(header + 32, (whole.len() / 2).to_le_bytes()).unwrap();
+    }
+    assert_eq!(loaded_digest(&shared).unwrap_err().kind(), Kind::Malformed);
+}
+
+#[test]
+fn other_code_counts_as_a_whole() {
+    let one = loaded_digest(&Content::of_bytes(*b"spirv 1")).unwrap();
+    assert_ne!(one, loaded_digest(&Content::of_bytes(*b"spirv 2")).unwrap());
 }

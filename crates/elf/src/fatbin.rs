@@ -105,10 +105,8 @@ fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
     }
     let parse = if is_binary { offload_binary::parse } else { offload_bundle::parse };
     let bundle = parse(&rest)?;
-    Ok(PinnedBundle {
-        bundle: FatbinBundle { offset, extent: bundle.len, compression: None, bundle },
-        pinned: Pinned::default(),
-    })
+    let bundle = FatbinBundle { offset, extent: bundle.len, compression: None, bundle };
+    Ok(PinnedBundle { bundle, pinned: Pinned::default() })
 }
 
 fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
@@ -119,15 +117,9 @@ fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
         let message = "bytes follow the bundle in its compressed stream";
         return Err(Error::malformed(message).structure("offload bundle").at(&rest.place(0)));
     }
-    Ok(PinnedBundle {
-        bundle: FatbinBundle {
-            offset,
-            extent: opened.extent,
-            compression: Some(opened.header),
-            bundle,
-        },
-        pinned: opened.pinned,
-    })
+    let (extent, compression) = (opened.extent, Some(opened.header));
+    let bundle = FatbinBundle { offset, extent, compression, bundle };
+    Ok(PinnedBundle { bundle, pinned: opened.pinned })
 }
 
 /// The position of the first byte from `start` on that is not zero.

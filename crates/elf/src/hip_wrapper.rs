@@ -43,10 +43,6 @@ impl Magic {
             Magic::Kpack => 0x4b50_4948,
         }
     }
-
-    fn of(value: u32) -> Option<Self> {
-        [Magic::Fat, Magic::Kpack].into_iter().find(|magic| magic.value() == value)
-    }
 }
 
 /// A wrapper as stored in the file, before relocation.
@@ -108,7 +104,8 @@ fn wrapper(bytes: &[u8], offset: u64) -> Result<Wrapper> {
     };
     let [m0, m1, m2, m3, v0, v1, v2, v3] = *head;
     let value = u32::from_le_bytes([m0, m1, m2, m3]);
-    let Some(magic) = Magic::of(value) else {
+    let mut magics = [Magic::Fat, Magic::Kpack].into_iter();
+    let Some(magic) = magics.find(|magic| magic.value() == value) else {
         let message = format!("neither a wrapper nor zero: the magic is {value:#010x}");
         return Err(Error::malformed(message));
     };

@@ -35,7 +35,6 @@ mod build_id;
 pub mod ccob;
 pub mod code_object;
 mod dynamic;
-mod dynamic_symbols;
 pub mod fatbin;
 mod file;
 mod hash_tables;
@@ -43,32 +42,52 @@ pub mod hip_wrapper;
 pub mod kpack;
 pub mod kpm;
 mod linking;
-pub mod loaded_code;
-pub mod marker;
 pub mod message_pack;
 pub mod message_pack_stream;
-mod names;
 pub mod offload_binary;
 pub mod offload_bundle;
 mod record;
 mod relocation;
-mod search_path;
-mod strings;
 mod table;
-mod validate;
 mod versions;
 
 pub use build_id::build_id;
-pub use dynamic::{Dynamic, DynamicEntry};
-pub use dynamic_symbols::DynamicSymbols;
+pub use dynamic::{Dynamic, DynamicEntry, DynamicSymbols};
 pub use file::{ElfFile, FILE_HEADER_SIZE};
-pub use linking::{LinkedSymbol, Linking};
-pub use names::StringTable;
+pub use linking::{LinkedSymbol, Linking, SearchPath};
 pub use record::{
     Dyn, FileHeader, PROGRAM_HEADER_SIZE, ProgramHeader, Record, Rela, SECTION_HEADER_SIZE,
     SectionHeader, Symbol, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux,
 };
 pub use relocation::{Relocation, Site, for_each_relocation};
-pub use search_path::SearchPath;
-pub use table::{RecordTable, WordReader};
+pub use table::{RecordTable, StringTable};
 pub use versions::{DefinedVersion, NeededVersion, NeededVersions, Versions};
+
+pub mod marker {
+    //! The reference to kernel archives inside a transformed host binary; [`rockpack_kpack::marker`] reads and
+    //! writes it.
+
+    pub use rockpack_kpack::marker::{ARCH_PLACEHOLDER, AnyMarker, LIMIT, Marker};
+
+    use rockpack_core::error::{Error, Kind, Result};
+    use rockpack_kpack::marker::MarkerFault;
+
+    /// Reads a marker of any form from the bytes of its section, with the strict rules for tools.
+    pub fn parse(bytes: &[u8]) -> Result<AnyMarker> {
+        rockpack_kpack::marker::parse(bytes).map_err(refused)
+    }
+
+    /// The bytes of the section.
+    pub fn to_bytes(marker: &Marker) -> Result<Vec<u8>> {
+        marker.to_bytes().map_err(refused)
+    }
+
+    fn refused(fault: MarkerFault) -> Error {
+        let kind = match fault {
+            MarkerFault::Empty => Kind::Truncated,
+            MarkerFault::TooLong(_) => Kind::Limit,
+            MarkerFault::NoMap | MarkerFault::Followed | MarkerFault::NoList => Kind::Malformed,
+        };
+        Error::new(kind, fault.to_string()).structure("marker")
+    }
+}

@@ -80,12 +80,8 @@ impl EntryId {
             BundleEntryKind::Host => (rest, None),
             _ => split_entry_id(rest).map_err(no_target)?,
         };
-        Ok(Self {
-            text: text.to_owned(),
-            kind,
-            triple: triple.trim_end_matches('-').to_owned(),
-            target,
-        })
+        let (text, triple) = (text.to_owned(), triple.trim_end_matches('-').to_owned());
+        Ok(Self { text, kind, triple, target })
     }
 }
 
@@ -145,7 +141,7 @@ pub fn parse(content: &Content) -> Result<Bundle> {
 }
 
 fn parse_inner(content: &Content) -> Result<Bundle> {
-    let mut table = EntryTable::new(content);
+    let mut table = EntryTable { content, reader: content.reader(), position: 0 };
     let declared = table.header()?;
     let mut entries = Vec::new();
     for _ in 0..declared {
@@ -164,11 +160,7 @@ struct EntryTable<'a> {
     position: u64,
 }
 
-impl<'a> EntryTable<'a> {
-    fn new(content: &'a Content) -> Self {
-        Self { content, reader: content.reader(), position: 0 }
-    }
-
+impl EntryTable<'_> {
     /// Reads the magic and the number of entries.
     fn header(&mut self) -> Result<u64> {
         if self.array()? != *MAGIC {

@@ -6,7 +6,6 @@ use super::dynamic::Dynamic;
 use super::file::ElfFile;
 use super::record::{Record, Rela};
 use super::table::{RecordTable, WordReader};
-use rockpack_core::content::Content;
 use rockpack_core::error::{Kind, Result};
 
 /// Bytes of a RELR word, and of the word that it relocates.
@@ -91,7 +90,7 @@ pub fn for_each_relocation(
             let message = format!("DT_RELRSZ is {size:#x}, which is no number of whole words");
             Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
         }
-        Some(Table { start, size }) => Relr::new(file).visit(start, size, visit),
+        Some(table) => for_each_relr(file, table, visit),
         None => Ok(()),
     }
 }
@@ -146,53 +145,39 @@ fn explicit(offset: u64, entry: &Rela) -> Relocation {
     }
 }
 
-/// The state of a RELR decoder.
-struct Relr<'a> {
-    file: &'a ElfFile,
-    words: WordReader,
-}
-
-impl<'a> Relr<'a> {
-    fn new(file: &'a ElfFile) -> Self {
-        let words = WordReader::new(file.content());
-        Self { file, words }
-    }
-
-    fn visit(
-        mut self,
-        start: u64,
-        size: u64,
-        visit: &mut dyn FnMut(Relocation) -> Result<()>,
-    ) -> Result<()> {
-        let content: Content = self.file.content().clone();
-        let mut table = WordReader::new(&content);
-        let mut base: u64 = 0;
-        for skip in (0..size).step_by(8) {
-            let word = table.read(start.saturating_add(skip))?;
-            if word & 1 == 0 {
-                visit(self.relative(word)?)?;
-                base = word.saturating_add(WORD);
-                continue;
-            }
-            for bit in (0..63).filter(|bit| word >> (bit + 1) & 1 == 1) {
-                visit(self.relative(base.saturating_add(bit * WORD))?)?;
-            }
-            base = base.saturating_add(63 * WORD);
-        }
-        Ok(())
-    }
-
-    fn relative(&mut self, address: u64) -> Result<Relocation> {
-        let Some(offset) = self.file.offset_of(address, WORD) else {
+/// Calls `visit` with every relocation of the RELR `table`.
+fn for_each_relr(
+    file: &ElfFile,
+    table: Table,
+    visit: &mut dyn FnMut(Relocation) -> Result<()>,
+) -> Result<()> {
+    let mut relocated = WordReader::new(file.content());
+    let mut relocate = |address: u64| -> Result<()> {
+        let Some(offset) = file.offset_of(address, WORD) else {
             let message = format!("relocates address {address:#x}, which is not loaded");
-            return Err(self.file.refuse(Kind::Malformed, ".relr.dyn", 0, message));
+            return Err(file.refuse(Kind::Malformed, ".relr.dyn", 0, message));
         };
-        Ok(Relocation {
+        visit(Relocation {
             address,
             kind: elf::R_X86_64_RELATIVE,
             symbol: 0,
-            addend: self.words.read(offset)?.cast_signed(),
+            addend: relocated.read(offset)?.cast_signed(),
             site: Site::Relr(offset),
         })
+    };
+    let mut words = WordReader::new(file.content());
+    let mut base: u64 = 0;
+    for skip in (0..table.size).step_by(8) {
+        let word = words.read(table.start.saturating_add(skip))?;
+        if word & 1 == 0 {
+            relocate(word)?;
+            base = word.saturating_add(WORD);
+            continue;
+        }
+        for bit in (0..63).filter(|bit| word >> (bit + 1) & 1 == 1) {
+            relocate(base.saturating_add(bit * WORD))?;
+        }
+        base = base.saturating_add(63 * WORD);
     }
+    Ok(())
 }

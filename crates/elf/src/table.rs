@@ -1,12 +1,18 @@
-//! Tables of records and single words inside a file, read through small windows.
+//! Tables of records, single words and strings inside a file: the first two are read through small windows, the last
+//! with a limit on the bytes read.
+//!
+//! Every reference to a name is an offset, and a file may have one long string and very many references to
+//! it: read one by one, they would cost the product of the two. So all names together are limited. Linkers
+//! write each name once, and may let one be the end of another; only the short names of local symbols recur.
 
 use std::marker::PhantomData;
 
 use object::pod;
-
-use super::record::Record;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
+
+use super::file::ElfFile;
+use super::record::Record;
 
 /// Bytes that are read together: large enough that a table costs few system calls, small enough that a tool
 /// may hold a hundred files open.
@@ -49,11 +55,6 @@ impl<T: Record> RecordTable<T> {
     /// Whether the table has no records.
     pub fn is_empty(&self) -> bool {
         self.content.is_empty()
-    }
-
-    /// Offset of record `index` in the file.
-    pub fn offset(&self, index: u64) -> u64 {
-        self.start.saturating_add(index.saturating_mul(T::SIZE))
     }
 
     /// Iterates over the records with their offsets in the file, in order; ends after the first error.
@@ -150,5 +151,121 @@ impl WordReader {
         let skip = usize::try_from(offset.checked_sub(self.start)?).ok()?;
         let bytes = self.window.get(skip..skip.checked_add(8)?)?;
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+/// Longest symbol name that is read, in bytes: ten times the longest known, which C++ templates have.
+const LONGEST: usize = 256 << 10;
+
+/// Average number of times that each byte of the table may be read, because names share bytes.
+const SHARED: usize = 2;
+
+/// Additional bytes for each reference: names that recur are short.
+const RECURRING: u64 = 128;
+
+/// A string table with a limit on the bytes read.
+pub struct StringTable<'a> {
+    file: &'a ElfFile,
+    table: &'a [u8],
+    /// Bytes that may still be read.
+    left: usize,
+}
+
+impl<'a> StringTable<'a> {
+    /// Limits the reading of `table`, a string table of `file` with up to `references` references.
+    pub fn new(file: &'a ElfFile, table: &'a [u8], references: u64) -> Self {
+        let recurring = references.saturating_mul(RECURRING);
+        let recurring = usize::try_from(recurring).unwrap_or(usize::MAX);
+        Self { file, table, left: table.len().saturating_mul(SHARED).saturating_add(recurring) }
+    }
+
+    /// The name at `offset` of the table; empty outside of the table. Errors name the record at `place` of
+    /// the file, which refers to it.
+    pub fn get(&mut self, offset: u32, place: u64) -> Result<&'a [u8]> {
+        let Some(name) = string_at(self.table, offset, LONGEST) else {
+            let message = format!("the name at {offset:#x} has more than {LONGEST} bytes");
+            return Err(self.refuse(place, message));
+        };
+        match self.left.checked_sub(name.len()) {
+            Some(left) => self.left = left,
+            None => {
+                let size = self.table.len();
+                let message = format!("the names in {size:#x} bytes are far longer than these");
+                return Err(self.refuse(place, message));
+            }
+        }
+        Ok(name)
+    }
+
+    /// The name at `offset` as text.
+    pub fn text(&mut self, offset: u32, place: u64) -> Result<String> {
+        self.get(offset, place).map(|name| String::from_utf8_lossy(name).into_owned())
+    }
+
+    fn refuse(&self, place: u64, message: String) -> Error {
+        let error = self.file.refuse(Kind::Limit, "string table", place, message);
+        error.hint("the file is damaged: build it or copy it again")
+    }
+}
+
+/// The string at `offset` of a string table, without its closing zero. Empty outside of the table; `None` for
+/// more than `limit` bytes.
+pub fn string_at(table: &[u8], offset: u32, limit: usize) -> Option<&[u8]> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let tail = table.get(start..).unwrap_or_default();
+    let (head, is_cut) = match tail.get(..=limit) {
+        Some(head) => (head, true),
+        None => (tail, false),
+    };
+    match head.iter().position(|byte| *byte == 0) {
+        Some(end) => head.get(..end),
+        None => (!is_cut).then_some(head),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FileHeader;
+
+    /// An ELF file that is only a header.
+    fn file() -> ElfFile {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(64, 0);
+        let content = Content::of_bytes(bytes);
+        let header = FileHeader::read(&content).unwrap().unwrap();
+        ElfFile::with_header(&content, header).unwrap()
+    }
+
+    #[test]
+    fn long_names_are_read_and_longer_ones_refused() {
+        let file = file();
+        let table = vec![b'x'; LONGEST];
+        assert_eq!(StringTable::new(&file, &table, 1).get(0, 0).unwrap().len(), LONGEST);
+        let table = vec![b'x'; LONGEST + 1];
+        let error = StringTable::new(&file, &table, 1).get(0, 0).unwrap_err();
+        assert_eq!(error.kind(), Kind::Limit, "{error}");
+    }
+
+    #[test]
+    fn one_string_is_not_the_name_of_everything() {
+        let file = file();
+        let (table, count) = (vec![b'x'; 64 << 10], 1000);
+        let mut names = StringTable::new(&file, &table, count);
+        let read = (0..count).map(|_| names.get(0, 0)).find_map(Result::err);
+        assert_eq!(read.unwrap().kind(), Kind::Limit);
+        // The labels of assembler code recur in every function.
+        let mut names = StringTable::new(&file, b"\0label_kernel_end\0", count);
+        assert!((0..count).all(|_| names.get(1, 0).is_ok()));
+    }
+
+    #[test]
+    fn strings_end_at_a_zero_or_with_the_table() {
+        let table = b"\0ab\0cd";
+        for (offset, expected) in [(0, ""), (1, "ab"), (2, "b"), (4, "cd"), (6, ""), (7, "")] {
+            assert_eq!(string_at(table, offset, 2), Some(expected.as_bytes()), "{offset}");
+        }
+        assert_eq!(string_at(table, u32::MAX, 2), Some(&b""[..]));
+        assert_eq!((string_at(table, 1, 1), string_at(table, 4, 1)), (None, None));
     }
 }

@@ -9,9 +9,8 @@ use object::elf;
 
 use super::dynamic::Dynamic;
 use super::file::ElfFile;
-use super::names::StringTable;
 use super::record::{Record, VersionDefinition, VersionDefinitionAux, VersionNeed, VersionNeedAux};
-use super::table::RecordTable;
+use super::table::{RecordTable, StringTable};
 use rockpack_core::error::{Kind, Result};
 
 /// Most records of each kind in a list, over all chains: indexes have 15 bits.
@@ -105,89 +104,34 @@ struct VersionLists<'a> {
 /// A record and its offset in the file.
 type PlacedRecord<T> = (u64, T);
 
-/// A record that heads a chain of its own.
-trait ChainHead: Record {
-    /// The type of the chain's records.
-    type Aux: LinkedRecord;
-    /// The tags of the list of heads: its address and its number of records.
-    const TAGS: [elf::DynamicTag; 2];
-
-    /// Distance to the chain, in bytes.
-    fn chain_distance(&self) -> u32;
-    /// Number of records in its chain.
-    fn chain_len(&self) -> u16;
-}
-
-/// A record that is linked to the next one of its kind.
-trait LinkedRecord: Record {
-    /// Distance to the next record, in bytes; zero for the last.
-    fn next_distance(&self) -> u32;
-}
-
-impl ChainHead for VersionNeed {
-    type Aux = VersionNeedAux;
-    const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERNEED, elf::DT_VERNEEDNUM];
-
-    fn chain_distance(&self) -> u32 {
-        self.vn_aux
-    }
-
-    fn chain_len(&self) -> u16 {
-        self.vn_cnt
-    }
-}
-
-impl ChainHead for VersionDefinition {
-    type Aux = VersionDefinitionAux;
-    const TAGS: [elf::DynamicTag; 2] = [elf::DT_VERDEF, elf::DT_VERDEFNUM];
-
-    fn chain_distance(&self) -> u32 {
-        self.vd_aux
-    }
-
-    fn chain_len(&self) -> u16 {
-        self.vd_cnt
-    }
-}
-
-impl LinkedRecord for VersionNeed {
-    fn next_distance(&self) -> u32 {
-        self.vn_next
-    }
-}
-
-impl LinkedRecord for VersionNeedAux {
-    fn next_distance(&self) -> u32 {
-        self.vna_next
-    }
-}
-
-impl LinkedRecord for VersionDefinition {
-    fn next_distance(&self) -> u32 {
-        self.vd_next
-    }
-}
-
-impl LinkedRecord for VersionDefinitionAux {
-    fn next_distance(&self) -> u32 {
-        self.vda_next
-    }
-}
-
 /// A head with the records of its chain.
-type Chained<T> = (PlacedRecord<T>, Vec<PlacedRecord<<T as ChainHead>::Aux>>);
+type Chained<T, Aux> = (PlacedRecord<T>, Vec<PlacedRecord<Aux>>);
+
+/// A list of chains: its tags, and the fields that link its records.
+struct Links<T, Aux> {
+    /// The tags of the list of heads: its address and its number of records.
+    tags: [elf::DynamicTag; 2],
+    /// Distance from a head to its chain, in bytes.
+    chain_distance: fn(&T) -> u32,
+    /// Number of records in the chain of a head.
+    chain_len: fn(&T) -> u16,
+    /// Distance from a head to the next, in bytes; zero for the last.
+    next_head: fn(&T) -> u32,
+    /// Distance from a record of a chain to the next, in bytes; zero for the last.
+    next: fn(&Aux) -> u32,
+}
 
 /// The end of the last record of a list, as an offset in the file; zero for an empty list.
-fn end<T: ChainHead>(list: Vec<Chained<T>>) -> u64 {
+fn end<T: Record, Aux: Record>(list: Vec<Chained<T, Aux>>) -> u64 {
     let ends = list.into_iter().flat_map(|((at, _), all)| {
-        let all = all.into_iter().map(|(at, _)| at.saturating_add(T::Aux::SIZE));
+        let all = all.into_iter().map(|(at, _)| at.saturating_add(Aux::SIZE));
         all.chain([at.saturating_add(T::SIZE)])
     });
     ends.max().unwrap_or_default()
 }
 
 fn needed(
-    needs: Vec<Chained<VersionNeed>>,
+    needs: Vec<Chained<VersionNeed, VersionNeedAux>>,
     names: &mut StringTable<'_>,
 ) -> Result<Vec<NeededVersions>> {
     let libraries = needs.into_iter().map(|((place, need), all)| {
@@ -204,7 +148,7 @@ fn needed(
 }
 
 fn defined(
-    definitions: Vec<Chained<VersionDefinition>>,
+    definitions: Vec<Chained<VersionDefinition, VersionDefinitionAux>>,
     names: &mut StringTable<'_>,
 ) -> Result<Vec<DefinedVersion>> {
     let versions = definitions.into_iter().map(|((_, definition), all)| {
@@ -219,20 +163,35 @@ fn defined(
 }
 
 impl VersionLists<'_> {
-    fn needs(&self) -> Result<Vec<Chained<VersionNeed>>> {
-        self.chained()
+    fn needs(&self) -> Result<Vec<Chained<VersionNeed, VersionNeedAux>>> {
+        self.chained::<VersionNeed, VersionNeedAux>(&Links {
+            tags: [elf::DT_VERNEED, elf::DT_VERNEEDNUM],
+            chain_distance: |need| need.vn_aux,
+            chain_len: |need| need.vn_cnt,
+            next_head: |need| need.vn_next,
+            next: |aux| aux.vna_next,
+        })
     }
 
-    fn definitions(&self) -> Result<Vec<Chained<VersionDefinition>>> {
-        self.chained()
+    fn definitions(&self) -> Result<Vec<Chained<VersionDefinition, VersionDefinitionAux>>> {
+        self.chained::<VersionDefinition, VersionDefinitionAux>(&Links {
+            tags: [elf::DT_VERDEF, elf::DT_VERDEFNUM],
+            chain_distance: |definition| definition.vd_aux,
+            chain_len: |definition| definition.vd_cnt,
+            next_head: |definition| definition.vd_next,
+            next: |aux| aux.vda_next,
+        })
     }
 
-    fn chained<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<Chained<T>>> {
-        let left = self.room::<T::Aux>();
-        let chained = self.list::<T>()?.into_iter().map(|(at, head)| {
-            let start = at.saturating_add(u64::from(head.chain_distance()));
-            let chain = self.chain(start, u64::from(head.chain_len()), &left)?;
-            Ok(((at, head), chain))
+    fn chained<T: Record, Aux: Record>(
+        &self,
+        links: &Links<T, Aux>,
+    ) -> Result<Vec<Chained<T, Aux>>> {
+        let left = self.room::<Aux>();
+        let chained = self.heads(links)?.into_iter().map(|(at, head)| {
+            let start = at.saturating_add(u64::from((links.chain_distance)(&head)));
+            let len = u64::from((links.chain_len)(&head));
+            Ok(((at, head), self.chain(start, len, &left, links.next)?))
         });
         chained.collect()
     }
@@ -242,15 +201,15 @@ impl VersionLists<'_> {
         Cell::new(MAX_VERSIONS.min(self.file.content().len() / T::SIZE))
     }
 
-    /// Reads the list of heads that `T::TAGS` locate.
-    fn list<T: ChainHead + LinkedRecord>(&self) -> Result<Vec<PlacedRecord<T>>> {
-        let [tag, count] = T::TAGS;
+    /// Reads the list of heads.
+    fn heads<T: Record, Aux>(&self, links: &Links<T, Aux>) -> Result<Vec<PlacedRecord<T>>> {
+        let [tag, count] = links.tags;
         let Some(address) = self.dynamic.value(tag) else {
             return Ok(Vec::new());
         };
         let count = self.dynamic.value(count).unwrap_or_default();
         match self.file.offset_of(address, T::SIZE) {
-            Some(start) => self.chain(start, count, &self.room::<T>()),
+            Some(start) => self.chain(start, count, &self.room::<T>(), links.next_head),
             None => {
                 let message = format!("the {}s at {address:#x} are not loaded", T::NAME);
                 Err(self.file.refuse(Kind::Malformed, "dynamic section", 0, message))
@@ -258,12 +217,14 @@ impl VersionLists<'_> {
         }
     }
 
-    /// Reads up to `count` records from offset `start` on; `left` limits the records of all chains.
-    fn chain<T: LinkedRecord>(
+    /// Reads up to `count` records from offset `start` on, each at the distance `next` from the one before; `left`
+    /// limits the records of all chains.
+    fn chain<T: Record>(
         &self,
         start: u64,
         count: u64,
         left: &Cell<u64>,
+        next: fn(&T) -> u32,
     ) -> Result<Vec<PlacedRecord<T>>> {
         let mut found = Vec::new();
         let mut at = start;
@@ -276,7 +237,7 @@ impl VersionLists<'_> {
             left.set(rest);
             let record = RecordTable::<T>::new(self.file.content(), at, T::SIZE)?.to_vec()?;
             let Some(record) = record.into_iter().next() else { break };
-            let distance = u64::from(record.next_distance());
+            let distance = u64::from(next(&record));
             found.push((at, record));
             if distance == 0 {
                 break;

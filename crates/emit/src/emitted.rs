@@ -1,12 +1,25 @@
-//! Packages and their members as written.
+//! Packages and their members as written; the last step of a package, which syncs its files to disk and digests
+//! them; and the receipt of a written set.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 
-use rockpack_core::content::hex;
+use rockpack_archive::payload::Finished;
+use rockpack_core::content::{Content, WINDOW, hex, unhex};
+use rockpack_core::error::{Error, Result, ResultExt};
 use serde::{Serialize, Serializer};
 
+use super::reuse::kept_facts;
+use super::{EmitOptions, Staging};
+use rockpack_files::cache::{Cache, Key};
 use rockpack_package::indexed::Indexed;
-use rockpack_package::{Format, MemberKind};
+use rockpack_package::receipt::{
+    CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
+    RelationRecord, SCHEMA, SpdxRecord, UpdateRecord,
+};
+use rockpack_package::{Format, MemberKind, Package, Role, Version};
+use rockpack_report::{Findings, Stage};
 
 /// A package file that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,4 +81,202 @@ fn hexadecimal_option<S: Serializer>(
 pub fn file_digests(emitted: &[Emitted]) -> BTreeMap<&str, &[u8; 32]> {
     let members = emitted.iter().flat_map(|package| &package.members);
     members.filter_map(|member| Some((member.path.as_str(), member.sha256.as_ref()?))).collect()
+}
+
+/// A package whose files are written, but not yet synced or digested: their heads were patched last.
+#[derive(Debug)]
+pub struct Unsealed {
+    /// The package's id.
+    pub(super) package: String,
+    pub(super) files: Vec<UnsealedFile>,
+}
+
+#[derive(Debug)]
+pub(super) struct UnsealedFile {
+    pub format: Format,
+    pub file_name: String,
+    pub installed_size: u64,
+    pub members: Vec<EmittedMember>,
+    /// The payload to be put into a cache, if any.
+    pub keep: Option<(Key, Finished)>,
+}
+
+impl Unsealed {
+    /// Syncs the files, computes sizes and digests, and puts new payloads into the cache.
+    pub fn seal(self, staging: &Staging, options: &EmitOptions<'_>) -> Result<Vec<Emitted>> {
+        let Self { package, files } = self;
+        let emitted: Result<Vec<_>> =
+            files.into_iter().map(|file| file.seal(&package, staging, options)).collect();
+        emitted.context(|| format!("writing package {package}"))
+    }
+}
+
+impl UnsealedFile {
+    fn seal(self, package: &str, staging: &Staging, options: &EmitOptions<'_>) -> Result<Emitted> {
+        let EmitOptions { cache, progress, .. } = *options;
+        let Self { format, file_name, installed_size, members, keep } = self;
+        if let (Some(cache), Some((key, finished))) = (cache, &keep) {
+            keep_payload(cache, key, finished, &members, staging.open(&file_name)?)?;
+        }
+        progress.begin(Stage::Seal);
+        let content = staging.seal(&file_name, &options.budget)?;
+        let size = content.len();
+        let digested = digested(&content, &members, options);
+        progress.end(Stage::Seal);
+        let (sha256, indexed) = digested?;
+        progress.advance(Stage::Seal, size);
+        progress.package(&file_name, size);
+        Ok(Emitted {
+            package: package.to_owned(),
+            format,
+            file_name,
+            size,
+            installed_size,
+            sha256,
+            members,
+            indexed,
+        })
+    }
+}
+
+/// Reads a file once, for its digest and the entry of an index.
+fn digested(
+    content: &Content,
+    members: &[EmittedMember],
+    options: &EmitOptions<'_>,
+) -> Result<([u8; 32], Option<Indexed>)> {
+    if !options.indexed {
+        return Ok((content.sha256()?, None));
+    }
+    let owned = members.iter().filter(|member| member.kind != MemberKind::Directory);
+    let indexed = Indexed::of_built(content, owned.map(|member| member.path.as_str()))?;
+    let sha256 = unhex(&indexed.sha256).ok_or_else(|| Error::bug("a digest is no SHA-256"))?;
+    Ok((sha256, Some(indexed)))
+}
+
+/// Puts the payload of the package `file` into the cache.
+fn keep_payload(
+    cache: &Cache,
+    key: &Key,
+    finished: &Finished,
+    members: &[EmittedMember],
+    mut file: File,
+) -> Result<()> {
+    let Finished { payload, facts } = finished;
+    let facts = kept_facts(members.iter().filter_map(|member| member.sha256), facts);
+    let start = file.seek(SeekFrom::Start(payload.start));
+    start.map_err(|e| Error::io_unplaced("read the package", e))?;
+    let len = payload.end - payload.start;
+    let mut body = BufReader::with_capacity(WINDOW, file).take(len);
+    cache.keep(key, &facts, len, &mut body);
+    Ok(())
+}
+
+/// A package that was written, without its content.
+#[derive(Debug)]
+pub struct WrittenPackage {
+    /// Role of the package.
+    pub role: Role,
+    /// Every code object of the input that is in its archives and files.
+    pub code_objects: Vec<CodeObjectRecord>,
+    /// Files of the package, one per format.
+    pub emitted: Vec<Emitted>,
+}
+
+/// The facts about a whole set for its receipt. `F` is the type of a planned package's file.
+pub struct WholeSet<'a, F> {
+    /// Version of all packages.
+    pub version: &'a Version,
+    /// The install prefix, absolute.
+    pub prefix: String,
+    /// Seconds since 1970 that every packed file carries.
+    pub content_date: u32,
+    /// Planned packages, at least those that were written.
+    pub packages: &'a [Package<F>],
+    /// Packages of earlier builds that the set keeps.
+    pub kept: Option<KeptRecord>,
+    /// The SPDX document.
+    pub spdx: Option<SpdxRecord>,
+    /// Absolute install paths of the input that are in no package.
+    pub left_out: Vec<String>,
+}
+
+/// The receipt for the packages `written` of `set`; they may be one part of it.
+pub fn receipt<F>(
+    set: WholeSet<'_, F>,
+    written: Vec<WrittenPackage>,
+    part: Option<PartRecord>,
+    findings: &Findings,
+) -> Result<Receipt> {
+    let (mut packages, mut code_objects) = (Vec::new(), Vec::new());
+    let planned = set.packages.iter().map(|package| (package.id.as_str(), package)).collect();
+    // Each package's record is freed at once: both copies of many files would be large.
+    for WrittenPackage { role, code_objects: own, emitted } in written {
+        code_objects.extend(own);
+        for emitted in emitted {
+            packages.push(package_record(emitted, &planned, &role)?);
+        }
+    }
+    packages.sort_by(|a: &PackageRecord, b| a.file_name.cmp(&b.file_name));
+    code_objects.sort_by(|a, b| (&a.place, &a.target).cmp(&(&b.place, &b.target)));
+    Ok(Receipt {
+        schema: SCHEMA,
+        rockpack_version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: set.version.upstream().to_owned(),
+        release: set.version.release().to_owned(),
+        prefix: set.prefix,
+        content_date: i64::from(set.content_date),
+        part,
+        packages,
+        code_objects,
+        kept: set.kept,
+        spdx: Vec::from_iter(set.spdx),
+        left_out: set.left_out,
+        findings: FindingRecord::of(findings),
+    })
+}
+
+fn package_record<F>(
+    emitted: Emitted,
+    planned: &HashMap<&str, &Package<F>>,
+    role: &Role,
+) -> Result<PackageRecord> {
+    let format = emitted.format;
+    let found = planned.get(emitted.package.as_str()).and_then(|package| {
+        let relations = RelationRecord::of_package(package, format)?;
+        Some((package, package.full_version(format)?, relations))
+    });
+    let Some((planned, version, relations)) = found else {
+        let message = format!("{} was written and is not planned", emitted.file_name);
+        return Err(Error::bug(message));
+    };
+    Ok(PackageRecord {
+        version,
+        metadata_sha256: planned.identity.control(format).cloned(),
+        update: UpdateRecord::of_package(planned, format),
+        imports: planned.identity.imports.clone(),
+        relations,
+        id: emitted.package,
+        format,
+        file_name: emitted.file_name,
+        size: emitted.size,
+        installed_size: emitted.installed_size,
+        sha256: hex(&emitted.sha256),
+        role: role.kind(),
+        group: role.group().map(str::to_owned),
+        archs: role.archs().to_vec(),
+        vendor: planned.vendor(format),
+        members: emitted.members.into_iter().map(member_record).collect(),
+    })
+}
+
+fn member_record(member: EmittedMember) -> MemberRecord {
+    MemberRecord {
+        path: member.path,
+        kind: member.kind,
+        mode: member.mode,
+        size: (member.kind == MemberKind::File).then_some(member.size),
+        sha256: member.sha256.map(|digest| hex(&digest)),
+        target: member.target,
+    }
 }

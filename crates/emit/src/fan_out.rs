@@ -21,7 +21,7 @@ use rockpack_core::tree::Node;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
-use super::options::EmitOptions;
+use super::EmitOptions;
 use super::reuse::{Seen, SeenContent};
 use rockpack_package::{Format, PackageEntry};
 use rockpack_report::{Progress, Stage};
@@ -376,7 +376,8 @@ impl FileHashers {
     }
 }
 
-fn changed(content: &Content) -> Error {
+/// The error that a file has other bytes than at its first reading.
+pub(super) fn changed(content: &Content) -> Error {
     let message = "changed between two readings during the run";
     let error = Error::new(Kind::Changed, message).at(&content.place(0));
     error.hint("run again when nothing else writes to the artifacts")

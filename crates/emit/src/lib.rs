@@ -10,44 +10,68 @@
 //!
 //! It refuses entries that a format cannot hold, times beyond 32 bits from 1970 on, and invalid file names.
 
-mod compressor;
-mod deb;
 pub mod directories;
 mod earlier;
 mod emitted;
 mod fan_out;
-mod listed;
-mod options;
 pub mod pack;
 mod prepared;
-mod receipt;
 mod reuse;
-mod rpm;
 pub mod sbom;
 mod staging;
-mod text;
 mod turns;
-mod unsealed;
 
-pub use compressor::{Compression, Contexts};
-pub use emitted::{Emitted, EmittedMember, file_digests};
-pub use options::EmitOptions;
-pub use receipt::{WholeSet, WrittenPackage, receipt};
+use std::sync::Arc;
+
+pub use emitted::{
+    Emitted, EmittedMember, Unsealed, WholeSet, WrittenPackage, file_digests, receipt,
+};
+pub use rockpack_core::compression::{Compression, Contexts};
 pub use staging::Staging;
 pub use turns::{Turn, in_turn};
-pub use unsealed::Unsealed;
 
 use rockpack_archive::payload::FileDigests;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Result, ResultExt};
-use rockpack_core::tree::Node;
+use rockpack_core::run::Budget;
 
+use emitted::UnsealedFile;
 use fan_out::Sink;
-use prepared::{LINK_MODE, Prepared};
+use prepared::{Prepared, payload_entry, prepare_deb, prepare_rpm};
 use reuse::{Known, Reuse};
+use rockpack_files::cache::Cache;
 use rockpack_package::{Format, Package, PackageEntry};
-use rockpack_report::{Compressed, Stage, Work};
-use unsealed::UnsealedFile;
+use rockpack_report::{Compressed, Progress, Stage, Work};
+use rockpack_signing::Signer;
+
+/// The options for writing packages.
+#[derive(Clone)]
+pub struct EmitOptions<'a> {
+    /// Threads to spread over the compressors; the bytes do not depend on their number.
+    pub jobs: usize,
+    /// Budget for the memory of compressors.
+    pub budget: Budget,
+    /// Contexts of compressors, for all packages.
+    pub contexts: Contexts,
+    /// How payloads are compressed.
+    pub compression: Compression,
+    /// Modification time of every payload entry, seconds since 1970.
+    pub content_date: i64,
+    /// BUILDTIME in rpm headers and the time in a deb's ar and control members, seconds since
+    /// 1970.
+    pub source_date_epoch: i64,
+    /// Whether the packages are to be published. If so, the entries for a repository's index are made while
+    /// the packages are digested.
+    pub indexed: bool,
+    /// Whether to compute the SHA-1 of every file as well, for SPDX documents.
+    pub sha1: bool,
+    /// Signer of the headers of `.rpm`s. A `.deb` is not signed, as apt does not check signatures in it.
+    pub signer: Option<&'a Arc<dyn Signer>>,
+    /// Cache of payloads that an earlier run compressed; new payloads are kept there too.
+    pub cache: Option<&'a Cache>,
+    /// Receives every window read, payload and finished package; the caller states the expected bytes.
+    pub progress: &'a dyn Progress,
+}
 
 /// Writes `package` into `staging`, in every format it has, from one read of every file.
 pub fn emit_package(
@@ -88,10 +112,10 @@ fn write(
 ) -> Result<Unsealed> {
     let mut prepared = Vec::new();
     if let Some(control) = &package.deb {
-        prepared.push(deb::prepare(package, control, options)?);
+        prepared.push(prepare_deb(package, control, options)?);
     }
     if let Some(control) = &package.rpm {
-        prepared.push(rpm::prepare(package, control, options)?);
+        prepared.push(prepare_rpm(package, control, options)?);
     }
     let mut reuse = options.cache.map(|cache| Reuse::new(cache, package, options)).transpose()?;
     let mut sinks = Vec::new();
@@ -138,21 +162,18 @@ fn members(
 ) -> Vec<EmittedMember> {
     let entries = entries.iter().zip(digests);
     let inside = entries.filter(|(entry, _)| entry.formats.has(format));
-    inside.map(|(entry, digest)| member(entry, *digest, format)).collect()
-}
-
-fn member(
-    entry: &PackageEntry<Content>,
-    digests: Option<FileDigests>,
-    format: Format,
-) -> EmittedMember {
-    let (mode, size, target) = match &entry.node {
-        Node::Directory { mode } => (*mode, 0, None),
-        Node::File { data, mode } => (entry.treatment.mode(*mode, format), data.len(), None),
-        Node::Link { target } => (LINK_MODE, 0, Some(target.clone())),
-    };
-    let path = format!("/{}", entry.path);
-    let sha256 = digests.map(|digests| digests.sha256);
-    let sha1 = digests.and_then(|digests| digests.sha1);
-    EmittedMember { path, kind: entry.node.kind(), mode, size, sha256, sha1, target }
+    let members = inside.map(|(entry, digests)| {
+        let size = entry.node.data().map_or(0, Content::len);
+        let payload = payload_entry(entry, size, format);
+        EmittedMember {
+            path: format!("/{}", entry.path),
+            kind: entry.node.kind(),
+            mode: payload.mode,
+            size,
+            sha256: digests.map(|digests| digests.sha256),
+            sha1: digests.and_then(|digests| digests.sha1),
+            target: payload.target().map(str::to_owned),
+        }
+    });
+    members.collect()
 }

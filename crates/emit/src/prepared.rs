@@ -1,12 +1,27 @@
-//! Packages in the terms of the formats' writers.
+//! Turns the plan's package into the terms of the formats' writers: the fields of a `.deb` and their order; the
+//! dependencies and scriptlets of an `.rpm`; descriptions, and the file name.
 
+use ::rpm::DependencyFlags;
+use rockpack_archive::deb::{
+    Control, ControlField, DebSpecification, INSTALLED_UNIT, installed_kib,
+};
 use rockpack_archive::package_file::PackageSpecification;
 use rockpack_archive::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_archive::rpm::{
+    Dependency, DependencyKind, RpmChange, RpmSpecification, Scriptlet, ScriptletPhase,
+    installed_size,
+};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::Node;
 
-use rockpack_package::{Format, Package, PackageEntry, Treatment};
+use super::EmitOptions;
+use super::turns::compressor_workers;
+use rockpack_package::{
+    ChangelogEntry, Comparison, DEB_FIELDS, DebControl, Format, Package, PackageEntry, Relation,
+    RelationKind, RpmControl, Treatment,
+};
+use rockpack_signing::header_signer;
 
 /// A package file, decided except for the content of its files.
 pub(super) struct Prepared {
@@ -17,44 +32,45 @@ pub(super) struct Prepared {
 }
 
 /// Permission bits of every symbolic link; Linux has no others.
-pub(super) const LINK_MODE: u32 = 0o777;
+const LINK_MODE: u32 = 0o777;
 
 /// The entries of the package that are in `format`, in the terms of the payload writers.
-pub(super) fn payload_entries(
-    package: &Package<Content>,
-    format: Format,
-) -> Result<Vec<PayloadEntry>> {
+fn payload_entries(package: &Package<Content>, format: Format) -> Result<Vec<PayloadEntry>> {
     let inside = package.entries.iter().filter(|entry| entry.formats.has(format));
-    Faults::all(inside.map(|entry| payload_entry(entry, format)))
+    Faults::all(inside.map(|entry| checked_entry(entry, format)))
 }
 
-fn payload_entry(entry: &PackageEntry<Content>, format: Format) -> Result<PayloadEntry> {
-    let (kind, mode, size) = match &entry.node {
-        Node::Directory { mode } => (PayloadEntryKind::Directory, *mode, 0),
-        Node::File { data, mode } => {
-            (PayloadEntryKind::File, entry.treatment.mode(*mode, format), data.len())
-        }
-        Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE, 0),
-    };
-    let path = entry.path.as_str().to_owned();
-    if mode > 0o7777 {
+fn checked_entry(entry: &PackageEntry<Content>, format: Format) -> Result<PayloadEntry> {
+    let made = payload_entry(entry, entry.node.data().map_or(0, Content::len), format);
+    let PayloadEntry { path, mode, kind, .. } = &made;
+    if *mode > 0o7777 {
         let message = format!("mode {mode:o} of /{path} has more than permission bits");
         return Err(Error::bug(message));
     }
-    if entry.treatment != Treatment::Plain && kind == PayloadEntryKind::Directory {
+    if entry.treatment != Treatment::Plain && *kind == PayloadEntryKind::Directory {
         return Err(Error::bug(format!("directory /{path} is treated as a file")));
     }
+    Ok(made)
+}
+
+/// An entry in the terms of the payload writers; `size` is that of its content.
+pub(super) fn payload_entry<F>(entry: &PackageEntry<F>, size: u64, format: Format) -> PayloadEntry {
+    let (kind, mode) = match &entry.node {
+        Node::Directory { mode } => (PayloadEntryKind::Directory, *mode),
+        Node::File { mode, .. } => (PayloadEntryKind::File, entry.treatment.mode(*mode, format)),
+        Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, LINK_MODE),
+    };
     let marking = match entry.treatment {
         Treatment::Plain | Treatment::Library => Marking::Plain,
         Treatment::Config => Marking::Config,
         Treatment::Doc => Marking::Doc,
         Treatment::License => Marking::License,
     };
-    Ok(PayloadEntry { path, kind, mode, size, marking })
+    PayloadEntry { path: entry.path.as_str().to_owned(), kind, mode, size, marking }
 }
 
 /// Checks that both formats can hold a time: rpm has the smaller range, 32 bits from 1970 on.
-pub(super) fn time(what: &str, seconds: i64) -> Result<u32> {
+fn time(what: &str, seconds: i64) -> Result<u32> {
     u32::try_from(seconds).map_err(|_| {
         let message = format!("{what} {seconds} is not from 0 to {}", u32::MAX);
         Error::new(Kind::Limit, message).hint("times are seconds since 1970; rpm has 32 bits")
@@ -62,7 +78,7 @@ pub(super) fn time(what: &str, seconds: i64) -> Result<u32> {
 }
 
 /// Refuses a package file name with anything but a plain name.
-pub(super) fn check_file_name(name: String) -> Result<String> {
+fn check_file_name(name: String) -> Result<String> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
     if name.starts_with('.') || !is_plain || name.len() > 255 {
         let message = format!("`{}` is no name of a package file", name.escape_debug());
@@ -70,4 +86,233 @@ pub(super) fn check_file_name(name: String) -> Result<String> {
             .hint("names and versions consist of letters, digits and + - . ~ ^"));
     }
     Ok(name)
+}
+
+/// Decides everything of a `.deb` that does not depend on the content of files.
+pub(super) fn prepare_deb(
+    package: &Package<Content>,
+    control: &DebControl,
+    options: &EmitOptions<'_>,
+) -> Result<Prepared> {
+    let entries = payload_entries(package, Format::Deb)?;
+    let kib = installed_kib(&entries);
+    let specification = DebSpecification {
+        control: Control {
+            fields: fields(package, control, kib)?,
+            triggers: control.triggers.clone(),
+            scripts: control.scripts.clone(),
+        },
+        entries,
+        mtime: time("content date", options.content_date)?.into(),
+        stamp: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?.into(),
+        compression: options.compression,
+        workers: compressor_workers(package.formats(), options),
+    };
+    Ok(Prepared {
+        format: Format::Deb,
+        file_name: check_file_name(control.file_name())?,
+        installed_size: kib * INSTALLED_UNIT,
+        specification: PackageSpecification::Deb(Box::new(specification)),
+    })
+}
+
+fn fields(package: &Package<Content>, control: &DebControl, kib: u64) -> Result<Vec<ControlField>> {
+    let mut fields = vec![
+        ControlField::new("Package", &control.name),
+        ControlField::new("Version", &control.version),
+        ControlField::new("Architecture", &control.architecture),
+        ControlField::new("Maintainer", &control.maintainer),
+        ControlField::new("Installed-Size", kib.to_string()),
+    ];
+    for (kind, name) in DEB_FIELDS {
+        let all = control.relations.iter();
+        let same: Vec<String> = all.filter(|r| r.kind == kind).map(control_relation).collect();
+        if !same.is_empty() {
+            fields.push(ControlField::new(name, same.join(", ")));
+        }
+    }
+    refuse_foreign(&control.relations)?;
+    fields.push(ControlField::new("Section", &control.section));
+    fields.push(ControlField::new("Priority", &control.priority));
+    fields.extend(package.homepage.as_ref().map(|url| ControlField::new("Homepage", url)));
+    fields.extend(control.fields.iter().map(|(name, value)| ControlField::new(name, value)));
+    let mut lines = vec![package.summary.clone()];
+    lines.extend(wrapped(&package.description));
+    fields.push(ControlField { name: "Description".to_owned(), lines });
+    Ok(fields)
+}
+
+fn refuse_foreign(relations: &[Relation]) -> Result<()> {
+    let foreign = relations
+        .iter()
+        .filter(|relation| !DEB_FIELDS.iter().any(|(kind, _)| *kind == relation.kind));
+    let faults = foreign.map(|relation| {
+        let message = format!("{:?} {} has no field in a .deb", relation.kind, relation.name);
+        Error::new(Kind::Bug, message)
+    });
+    Error::gather(faults.collect()).map_or(Ok(()), Err)
+}
+
+fn control_relation(relation: &Relation) -> String {
+    let Some((comparison, version)) = &relation.version else {
+        return relation.name.clone();
+    };
+    let sign = comparison.sign(Format::Deb);
+    format!("{} ({sign} {version})", relation.name)
+}
+
+/// Decides everything of an `.rpm` that does not depend on the content of files.
+pub(super) fn prepare_rpm(
+    package: &Package<Content>,
+    control: &RpmControl,
+    options: &EmitOptions<'_>,
+) -> Result<Prepared> {
+    let entries = payload_entries(package, Format::Rpm)?;
+    let installed_size = installed_size(&entries);
+    let specification = RpmSpecification {
+        name: control.name.clone(),
+        epoch: control.epoch,
+        version: control.version.clone(),
+        release: control.release.clone(),
+        arch: control.arch.clone(),
+        summary: package.summary.clone(),
+        description: wrapped(&package.description).join("\n"),
+        group: control.group.clone(),
+        license: control.license.clone(),
+        url: package.homepage.clone(),
+        vendor: control.vendor.clone(),
+        packager: control.packager.clone(),
+        prefixes: control.prefixes.clone(),
+        dependencies: all_dependencies(control)?,
+        scriptlets: scriptlets(control)?,
+        changes: control.changes.iter().map(|change| changelog_entry(change, control)).collect(),
+        entries,
+        mtime: time("content date", options.content_date)?,
+        build_time: time("SOURCE_DATE_EPOCH", options.source_date_epoch)?,
+        signer: options.signer.map(|s| header_signer(s, options.source_date_epoch)).transpose()?,
+        compression: options.compression,
+        workers: compressor_workers(package.formats(), options),
+    };
+    Ok(Prepared {
+        format: Format::Rpm,
+        file_name: check_file_name(control.file_name())?,
+        installed_size,
+        specification: PackageSpecification::Rpm(Box::new(specification)),
+    })
+}
+
+/// The stated dependencies and the discovered ones, which carry rpmbuild's flags for its generators.
+fn all_dependencies(control: &RpmControl) -> Result<Vec<Dependency>> {
+    let mut all = dependencies(&control.relations)?;
+    for mut found in dependencies(&control.discovered)? {
+        let mark = match found.kind {
+            DependencyKind::Provides => DependencyFlags::FIND_PROVIDES,
+            _ => DependencyFlags::FIND_REQUIRES,
+        };
+        let (flags, version) = found.version.unwrap_or((DependencyFlags::ANY, String::new()));
+        found.version = Some((flags | mark, version));
+        all.push(found);
+    }
+    Ok(all)
+}
+
+fn dependencies(relations: &[Relation]) -> Result<Vec<Dependency>> {
+    Faults::all(relations.iter().map(|relation| {
+        let kind = dependency_kind(relation.kind).ok_or_else(|| {
+            let message = format!("{:?} {} has no tag in an .rpm", relation.kind, relation.name);
+            Error::new(Kind::Bug, message)
+        })?;
+        Ok(Dependency {
+            kind,
+            name: relation.name.clone(),
+            version: relation.version.as_ref().map(|(c, text)| (flags(*c), text.clone())),
+        })
+    }))
+}
+
+fn dependency_kind(kind: RelationKind) -> Option<DependencyKind> {
+    Some(match kind {
+        RelationKind::Depends => DependencyKind::Requires,
+        RelationKind::Recommends => DependencyKind::Recommends,
+        RelationKind::Suggests => DependencyKind::Suggests,
+        RelationKind::Enhances => DependencyKind::Enhances,
+        RelationKind::Supplements => DependencyKind::Supplements,
+        RelationKind::Provides => DependencyKind::Provides,
+        RelationKind::Conflicts => DependencyKind::Conflicts,
+        RelationKind::Obsoletes => DependencyKind::Obsoletes,
+        RelationKind::PreDepends | RelationKind::Breaks | RelationKind::Replaces => return None,
+    })
+}
+
+fn flags(comparison: Comparison) -> DependencyFlags {
+    match comparison {
+        Comparison::Less => DependencyFlags::LESS,
+        Comparison::LessEqual => DependencyFlags::LE,
+        Comparison::Equal => DependencyFlags::EQUAL,
+        Comparison::GreaterEqual => DependencyFlags::GE,
+        Comparison::Greater => DependencyFlags::GREATER,
+    }
+}
+
+/// The changelog entry in the form of a spec file: the version follows the author.
+fn changelog_entry(change: &ChangelogEntry, control: &RpmControl) -> RpmChange {
+    let RpmControl { version, release, .. } = control;
+    RpmChange {
+        time: change.time,
+        author: format!("{} - {version}-{release}", change.author),
+        text: change.text.clone(),
+    }
+}
+
+fn scriptlets(control: &RpmControl) -> Result<Vec<Scriptlet>> {
+    let scriptlets = control.scripts.iter().map(|(name, (interpreter, text))| {
+        let phase = ScriptletPhase::of_name(name)
+            .ok_or_else(|| Error::bug(format!("rpm knows no scriptlet {name}")))?;
+        Ok(Scriptlet { phase, interpreter: interpreter.clone(), text: text.clone() })
+    });
+    scriptlets.collect()
+}
+
+/// Columns that package managers show without breaking a line; lintian and rpmlint warn beyond.
+const WIDTH: usize = 79;
+
+/// Wraps the texts at [`WIDTH`] columns, with an empty line between paragraphs. A longer word has a line of
+/// its own.
+fn wrapped(paragraphs: &[String]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in paragraphs {
+        let mut words = paragraph.split_whitespace();
+        let Some(first) = words.next() else {
+            continue;
+        };
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        let mut line = first.to_owned();
+        for word in words {
+            if line.chars().count() + 1 + word.chars().count() > WIDTH {
+                lines.push(std::mem::take(&mut line));
+            } else {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_are_wrapped_and_kept_apart() {
+        let long = ["word"; 40].join(" ");
+        let lines = wrapped(&[long, "  ".to_owned(), "second\nline ".to_owned(), "x".repeat(100)]);
+        assert_eq!(lines[0], ["word"; 16].join(" "));
+        assert!(lines[0].len() == 79 && lines[2].len() < 79);
+        assert_eq!(&lines[3..6], ["", "second line", ""]);
+        assert_eq!(lines[6].len(), 100);
+    }
 }

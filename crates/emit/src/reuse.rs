@@ -20,8 +20,8 @@ use rockpack_core::error::{Error, Faults, Result, ResultExt};
 use rockpack_core::run::threads;
 use sha1::{Digest as _, Sha1};
 
-use super::compressor;
-use super::options::EmitOptions;
+use super::EmitOptions;
+use super::turns::compressor_cores;
 use rockpack_files::cache::{Cache, CacheEntry, ContentDigest, Key, KeyMaker};
 use rockpack_package::{Format, Package, PackageEntry};
 
@@ -68,7 +68,7 @@ impl<'a> Reuse<'a> {
         options: &EmitOptions<'_>,
     ) -> Result<Self> {
         let entries = &package.entries;
-        let threads = compressor::cores(package.formats(), options);
+        let threads = compressor_cores(package.formats(), options);
         let read = threads::each(entries, threads, |entry| first_reading(entry, options.sha1))?;
         let seen = Seen { contents: Faults::all(read)?, digests: vec![None; entries.len()] };
         Ok(Self { cache, entries, seen })

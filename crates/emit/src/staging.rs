@@ -27,8 +27,7 @@ use rockpack_core::content::{Content, hex, read_file};
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_core::run::Budget;
 
-use super::earlier::{self, Companion};
-use super::listed::is_package;
+use super::earlier::{self, Companion, is_package};
 use rockpack_files::{Durability, Outlet, Swap, kind_of};
 use rockpack_package::receipt::{self, SpdxRecord};
 use rockpack_signing::IndexSigner;

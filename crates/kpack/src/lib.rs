@@ -18,12 +18,12 @@
 pub mod archive;
 pub mod marker;
 pub mod message_pack;
-mod names;
-mod result_code;
 pub mod target;
 
-pub use names::Names;
-pub use result_code::{Code, OutOfMemory};
+use std::cmp::Ordering;
+use std::collections::TryReserveError;
+use std::ffi::CStr;
+use std::fmt;
 
 /// Bytes that can be read at any position: a file, a mapping, a buffer.
 pub trait ReadAt {
@@ -58,5 +58,184 @@ impl ReadAt for [u8] {
         let end = start.checked_add(buffer.len()).ok_or(Outside)?;
         buffer.copy_from_slice(self.get(start..end).ok_or(Outside)?);
         Ok(())
+    }
+}
+
+/// The result codes of AMD's C interface: the numbers of `kpack_error_t`.
+///
+/// Source: `rocm_kpack/kpack_types.h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(i32)]
+pub enum Code {
+    /// A pointer is NULL, or an index is too high.
+    InvalidArgument = 1,
+    /// No file has this name.
+    FileNotFound = 2,
+    /// The file is no archive, by its header, the size of its table or its frames.
+    InvalidFormat = 3,
+    /// The archive has a later version.
+    UnsupportedVersion = 4,
+    /// The row does not exist, or refers to no code object.
+    KernelNotFound = 5,
+    /// A frame is damaged, or differs in length from its row.
+    DecompressionFailed = 6,
+    /// Memory was refused.
+    OutOfMemory = 7,
+    /// The use of archives is switched off.
+    NotImplemented = 8,
+    /// The file cannot be read, or ends too early.
+    Io = 9,
+    /// The table of contents is no MessagePack map, or has a value of the wrong type for a number.
+    MsgpackParseFailed = 10,
+    /// No file is mapped at an address.
+    PathDiscoveryFailed = 11,
+    /// The marker of a binary is invalid.
+    InvalidMetadata = 12,
+    /// No archive in a marker can be opened.
+    ArchiveNotFound = 13,
+    /// No archive has code for the device.
+    ArchNotFound = 14,
+}
+
+impl Code {
+    /// The number of the code.
+    pub const fn number(self) -> i32 {
+        // The discriminants are the definition.
+        self as i32
+    }
+}
+
+/// The error of a refused reservation of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+impl From<TryReserveError> for OutOfMemory {
+    fn from(_: TryReserveError) -> Self {
+        Self
+    }
+}
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("memory was refused")
+    }
+}
+
+impl std::error::Error for OutOfMemory {}
+
+/// Appends `item`. Fails if memory is refused.
+pub(crate) fn push<T>(list: &mut Vec<T>, item: T) -> Result<(), OutOfMemory> {
+    list.try_reserve(1)?;
+    list.push(item);
+    Ok(())
+}
+
+/// Expected bytes of a name with its NUL.
+const LIKELY: usize = 24;
+
+/// A list of names as bytes, each followed by a NUL for C interfaces.
+///
+/// A name takes its bytes and 9 more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    bytes: Vec<u8>,
+    /// The end of each name, where its NUL is.
+    ends: Vec<usize>,
+}
+
+impl Names {
+    /// Number of names.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Tells whether there are no names.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Returns the name with this index.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        let end = *self.ends.get(index)?;
+        self.bytes.get(self.start(index)..end)
+    }
+
+    /// Returns the name with this index as C reads it: up to its first NUL.
+    pub fn get_c(&self, index: usize) -> Option<&CStr> {
+        let end = *self.ends.get(index)?;
+        CStr::from_bytes_until_nul(self.bytes.get(self.start(index)..=end)?).ok()
+    }
+
+    /// Iterates over all names, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len()).map(|index| self.get(index).unwrap_or_default())
+    }
+
+    /// Returns the index of `name` in a sorted list.
+    pub(crate) fn binary_search(&self, name: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.get(middle)?.cmp(name) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Some(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Reserves memory for `count` names.
+    pub(crate) fn reserve(&mut self, count: usize) -> Result<(), OutOfMemory> {
+        self.bytes.try_reserve_exact(count.saturating_mul(LIKELY))?;
+        Ok(self.ends.try_reserve_exact(count)?)
+    }
+
+    /// Removes the last name.
+    pub(crate) fn pop(&mut self) {
+        if self.ends.pop().is_some() {
+            self.bytes.truncate(self.start(self.len()));
+        }
+    }
+
+    /// Appends a name.
+    pub(crate) fn push(&mut self, name: &[u8]) -> Result<(), OutOfMemory> {
+        self.bytes.try_reserve(name.len())?;
+        self.bytes.extend_from_slice(name);
+        self.end()
+    }
+
+    /// Returns the buffer for a new name. Append its bytes, then call [`end`](Self::end).
+    pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Ends the name that was appended.
+    pub(crate) fn end(&mut self) -> Result<(), OutOfMemory> {
+        let end = self.bytes.len();
+        push(&mut self.bytes, 0)?;
+        push(&mut self.ends, end)
+    }
+
+    fn start(&self, index: usize) -> usize {
+        let before = index.checked_sub(1).and_then(|before| self.ends.get(before));
+        before.map_or(0, |end| end + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_as_they_are_and_end_for_c() {
+        let mut names = Names::default();
+        for name in [&b"gfx90a"[..], b"", b"a\0b", b"\xff"] {
+            names.push(name).unwrap();
+        }
+        assert_eq!(names.iter().collect::<Vec<_>>(), [&b"gfx90a"[..], b"", b"a\0b", b"\xff"]);
+        let in_c: Vec<&[u8]> = (0..4).map(|n| names.get_c(n).unwrap().to_bytes()).collect();
+        assert_eq!(in_c, [&b"gfx90a"[..], b"", b"a", b"\xff"]);
+        assert_eq!((names.get(4), names.get_c(4)), (None, None));
     }
 }

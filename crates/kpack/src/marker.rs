@@ -14,8 +14,7 @@
 use std::fmt;
 
 use crate::message_pack::{Decoder, Fault, Input, Item};
-use crate::names::Names;
-use crate::result_code::{Code, OutOfMemory};
+use crate::{Code, Names, OutOfMemory};
 
 /// Most bytes of a marker: loaders refuse longer ones.
 pub const LIMIT: usize = 64 << 10;

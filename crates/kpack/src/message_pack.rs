@@ -13,9 +13,7 @@
 //! with fallible reservations. The decoder builds no values: skipped ones cost no memory at any nesting
 //! depth.
 
-use crate::ReadAt;
-use crate::names::Names;
-use crate::result_code::OutOfMemory;
+use crate::{Names, OutOfMemory, ReadAt};
 
 /// A source of the bytes of a value, read front to end.
 pub trait Input {

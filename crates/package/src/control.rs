@@ -1,8 +1,14 @@
-//! The facts of a package that only one format has.
+//! The facts of a package that only one format has, and the digest of its metadata.
 
-use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
-use super::Relation;
+use rockpack_core::content::hex;
+use rockpack_core::tree::TreePath;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Format, MemberKind, Package, PackageEntry, Relation};
 
 /// An entry of a changelog.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -85,5 +91,139 @@ impl RpmControl {
     /// The name of the package file, without the epoch, like rpmbuild.
     pub fn file_name(&self) -> String {
         format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
+    }
+}
+
+/// Facts that identify a package when it is compared with an earlier set. They are taken before the earlier
+/// set changes the package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Format → the digest of the package's metadata in it.
+    pub control: Vec<(Format, String)>,
+    /// Relations whose bound is the version of a package in this set.
+    pub of_set: Vec<(Format, Relation)>,
+    /// Relations to packages of earlier sets that had paths of this package, or import what it no longer has.
+    pub taken: Vec<(Format, Relation)>,
+    /// Paths at which a folder became something else, or the reverse.
+    pub changed: Vec<(Format, PathChange)>,
+    /// The libraries of other packages of the set that files of this package or of its earlier releases need.
+    pub imports: Vec<Import>,
+}
+
+/// A library of another package that files of a package need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Import {
+    /// The name by which they need it.
+    pub library: String,
+    /// The path at which they find it, relative to the prefix.
+    pub path: TreePath,
+    /// The id of the package that has it.
+    pub package: String,
+    /// Whether only earlier releases of the package with the files need it, or these symbols.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not", alias = "is_former")]
+    pub earlier_releases_only: bool,
+    /// The dynamic symbols that they take from it, sorted: `name`, `name@version`, and `library(version)` for
+    /// each version that they need.
+    pub symbols: BTreeSet<String>,
+}
+
+impl Import {
+    /// Whether `item` is the library or one of the symbols.
+    pub fn has(&self, item: &str) -> bool {
+        self.library == item || self.symbols.contains(item)
+    }
+
+    /// Whether both are of one library.
+    pub fn is_of(&self, other: &Self) -> bool {
+        (&self.library, &self.path, &self.package) == (&other.library, &other.path, &other.package)
+    }
+
+    /// Adds the import to others, or its symbols to those of the same library.
+    pub fn merge_into(self, imports: &mut Vec<Self>) {
+        let only = self.earlier_releases_only;
+        let mut same = imports.iter_mut().filter(|it| it.earlier_releases_only == only);
+        match same.find(|it| it.is_of(&self)) {
+            Some(known) => known.symbols.extend(self.symbols),
+            None => imports.push(self),
+        }
+    }
+}
+
+/// A path at which a folder becomes something else in an update, or the reverse.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathChange {
+    /// Absolute path.
+    pub path: String,
+    /// The kind of entry in earlier sets.
+    pub was: MemberKind,
+    /// The kind of entry in this set.
+    pub is: MemberKind,
+    /// The target of the old or new link; `None` if it is not known or differed between earlier sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// Whether another package had the path.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_shared: bool,
+    /// Paths below the old folder in earlier versions, relative to the folder.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub members: BTreeSet<String>,
+}
+
+impl Identity {
+    /// The digest of the package's metadata in `format`.
+    pub fn control(&self, format: Format) -> Option<&String> {
+        self.control.iter().find(|(known, _)| *known == format).map(|(_, digest)| digest)
+    }
+}
+
+impl<F> Package<F> {
+    /// The facts of this package. The bounds of the relations `of_set` are versions of this set.
+    pub fn identity(&self, of_set: Vec<(Format, Relation)>) -> Identity {
+        let formats = Format::ALL.into_iter().filter(|format| self.name(*format).is_some());
+        let control = formats.map(|format| (format, self.control_digest(format, &of_set)));
+        Identity { control: control.collect(), of_set, ..Identity::default() }
+    }
+
+    /// SHA-256, in hex, of everything that decides the package in `format`, except the content of its files,
+    /// its version, time and changelog, and the bounds of the relations `of_set`.
+    fn control_digest(&self, format: Format, of_set: &[(Format, Relation)]) -> String {
+        let Self { id, role, summary, description, homepage, rights, deb, rpm, .. } = self;
+        // The debug forms have every field, including those that are added later.
+        let mut text =
+            format!("{id:?} {role:?} {summary:?} {description:?} {homepage:?} {rights:?}\n");
+        let own = of_set.iter().filter(|(of, _)| *of == format);
+        let of_set: BTreeSet<&Relation> = own.map(|(_, relation)| relation).collect();
+        let relations: Vec<Relation> = self
+            .relations(format)
+            .iter()
+            .cloned()
+            .map(|relation| {
+                let is_of_set = of_set.contains(&relation);
+                match relation.version {
+                    Some((sign, _)) if is_of_set => {
+                        Relation { version: Some((sign, String::new())), ..relation }
+                    }
+                    _ => relation,
+                }
+            })
+            .collect();
+        match (format, deb, rpm) {
+            (Format::Deb, Some(control), _) => {
+                let control = DebControl { version: String::new(), relations, ..control.clone() };
+                let _ = writeln!(text, "{control:?}");
+            }
+            (Format::Rpm, _, Some(control)) => {
+                let (version, release, changes) = (String::new(), String::new(), Vec::new());
+                let control =
+                    RpmControl { version, release, relations, changes, ..control.clone() };
+                let _ = writeln!(text, "{control:?}");
+            }
+            _ => {}
+        }
+        let own = self.entries.iter().filter(|entry| entry.formats.has(format));
+        for PackageEntry { path, treatment, .. } in own {
+            let _ = writeln!(text, "{path} {treatment:?}");
+        }
+        hex(&Sha256::digest(text))
     }
 }

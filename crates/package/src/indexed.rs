@@ -9,22 +9,24 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use pgp::composed::{Deserializable, DetachedSignature};
-use rockpack_archive::apt_index;
-use rockpack_archive::ar;
-use rockpack_archive::deb;
 use rockpack_archive::path_digests::{PathDigests, path_digest};
-use rockpack_archive::python_index;
-use rockpack_archive::rpm;
-use rockpack_archive::rpm::LEAD_MAGIC;
-use rockpack_archive::rpm_md;
 use rockpack_archive::wheel::{WheelIdentity, WheelName};
-use rockpack_archive::zip;
+use rockpack_archive::{apt_index, ar, deb, python_index, rpm, rpm_md, zip};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
 use crate::Format;
+
+/// The field of kernel packages with the names of their archs.
+pub const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
+
+/// The suffix of kernel archives.
+const KERNEL_ARCHIVE: &str = ".kpack";
+
+/// The suffix of the capability that kernel packages provide.
+const KERNELS_CAPABILITY: &str = "-kernels";
 
 /// Most signatures of a header that are examined.
 const SIGNATURES_MAX: usize = 16;
@@ -99,7 +101,7 @@ impl PackageKind {
     pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
         match self {
             Self::Deb => deb::compare_versions(one, other),
-            Self::Rpm => rpm::compare_versions(one, other),
+            Self::Rpm => Format::Rpm.compare_versions(one, other),
             Self::Wheel => python_index::compare_versions(one, other),
         }
     }
@@ -161,7 +163,7 @@ impl Front {
         if head == ar::MAGIC {
             return deb::DebFront::read(content).map(Self::Deb);
         }
-        if head.starts_with(&LEAD_MAGIC) {
+        if head.starts_with(&rpm::LEAD_MAGIC) {
             return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
         }
         let error = Error::new(Kind::Malformed, "is no .deb, no .rpm and no wheel").of_other_kind();
@@ -285,6 +287,30 @@ impl Facts {
         }
     }
 
+    /// The archs that the package has device code for, such as `gfx1100`, as far as an index tells. A `.deb` names
+    /// them in its field; an `.rpm` that provides kernels or has kernel archives names them in its file names; a
+    /// wheel has one in its name. Other packages have no archs.
+    pub fn gpu_archs(&self) -> BTreeSet<&str> {
+        match self {
+            Self::Deb(package) => {
+                let field = package
+                    .control
+                    .lines()
+                    .find_map(|line| line.strip_prefix(ARCH_FIELD)?.strip_prefix(':'));
+                field.unwrap_or_default().split_whitespace().collect()
+            }
+            Self::Rpm(package) => {
+                let provides = package.list("provides").iter();
+                let mut names = provides.map(|line| line.name.as_str()).chain([&*package.name]);
+                let is_kernels = names.any(|name| name.ends_with(KERNELS_CAPABILITY))
+                    || package.files.iter().any(|file| file.path.ends_with(KERNEL_ARCHIVE));
+                let files = package.files.iter().filter(|_| is_kernels);
+                files.filter_map(|file| arch_of(file.path.rsplit('/').next()?)).collect()
+            }
+            Self::Wheel(package) => arch_of(&package.project).into_iter().collect(),
+        }
+    }
+
     /// Compares kinds, then versions by the rules of the kind.
     pub fn compare_versions(&self, other: &Self) -> Ordering {
         let kinds = self.kind().cmp(&other.kind());
@@ -297,6 +323,15 @@ impl Facts {
 fn letter(name: &str) -> String {
     let len = if name.starts_with("lib") { 4 } else { 1 };
     name.chars().take(len).flat_map(char::to_lowercase).collect()
+}
+
+/// The arch in a file name; `None` if there is no arch.
+fn arch_of(name: &str) -> Option<&str> {
+    let start = name.find("gfx")?;
+    let arch = name.get(start..)?;
+    let end = arch.char_indices().skip("gfx".len()).find(|(_, c)| !c.is_ascii_hexdigit());
+    let arch = end.map_or(arch, |(end, _)| &arch[..end]);
+    (arch.len() > "gfx".len()).then_some(arch)
 }
 
 #[cfg(test)]
@@ -313,5 +348,18 @@ mod tests {
     #[test]
     fn libraries_have_folders_of_their_own() {
         assert_eq!([letter("rocm-blas"), letter("libdrm"), letter("Lib")], ["r", "libd", "l"]);
+    }
+
+    #[test]
+    fn archs_are_read_of_names() {
+        for (name, expected) in [
+            ("blas_lib_gfx1100.kpack", Some("gfx1100")),
+            ("TensileLibrary_gfx90a.co", Some("gfx90a")),
+            ("Kernels.so-000-gfx942-xnack+.hsaco", Some("gfx942")),
+            ("gfx.txt", None),
+            ("kernels.db", None),
+        ] {
+            assert_eq!(arch_of(name), expected);
+        }
     }
 }

@@ -1,15 +1,12 @@
 //! Packages: the values that emission writes, with everything decided.
 //!
-//! Nothing here depends on clock, host or format I/O; only `indexed` and `differing_files` read package
-//! files. `F` is a file at the current stage: a description of its source in the plan, final
+//! Nothing here depends on clock, host or format I/O; only `indexed` and `owners` read package files. `F` is a
+//! file at the current stage: a description of its source in the plan, final
 //! [`Content`](rockpack_core::content::Content) once packed.
 
 mod control;
 pub mod dependencies;
-mod device_code;
 pub mod device_wheel;
-pub mod differing_files;
-mod digest;
 pub mod indexed;
 pub mod lengths;
 pub mod offered;
@@ -17,24 +14,21 @@ pub mod owners;
 pub mod receipt;
 mod relation;
 pub mod releases;
-pub mod required_paths;
 pub mod requirement;
 pub mod resolver;
 pub mod updates;
-pub mod vendors;
 mod version;
 
 use serde::Serialize;
 
-pub use control::{ChangelogEntry, DebControl, RpmControl};
-pub use device_code::ARCH_FIELD;
-pub use digest::{Identity, Import, PathChange};
+pub use control::{ChangelogEntry, DebControl, Identity, Import, PathChange, RpmControl};
+pub use indexed::ARCH_FIELD;
 pub use relation::{Comparison, DEB_FIELDS, Relation, RelationKind, deb_relation};
 pub use rockpack_archive::package_file::Format;
 pub use rockpack_core::tree::MemberKind;
 pub use version::{DistributionTag, Version};
 
-use rockpack_core::named::named_enum;
+use rockpack_core::named_enum;
 use rockpack_core::tree::{Node, TreePath};
 
 /// The upstream version of packages if none is given.

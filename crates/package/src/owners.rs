@@ -10,9 +10,18 @@
 //! because rpm installs both. Directories, two packages of one name (they replace each other) and packages
 //! for two architectures are not judged.
 //!
+//! Required paths are judged, too: those for which clients of an rpm repository find no package, although one has
+//! them.
+//!
 //! Sources: Debian policy 7.6.1; dpkg's refusal to overwrite.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use rockpack_archive::path_digests::path_digest;
+use rockpack_archive::rpm::{Front, differing_paths};
+use rockpack_archive::rpm_md::is_unlisted_path;
+use rockpack_core::content::Content;
+use rockpack_core::error::Result;
 
 use super::offered::Offered;
 use super::requirement::Requirement;
@@ -251,6 +260,75 @@ fn needed<'o>(package: &'o Offered<'_>) -> BTreeMap<&'o str, &'o str> {
     let bounds = package.relations.needs().filter_map(Requirement::bound);
     let exact = bounds.filter_map(|bound| Some((&*bound.name, bound.exact()?)));
     exact.chain([(package.name, &*package.version)]).collect()
+}
+
+/// The `.rpm` packages of a repository by position, with the paths at which each pair differs. rpm installs two
+/// packages with the same path if the files are identical.
+pub struct DifferingFiles<F> {
+    open: F,
+    /// The path numbers by pair; `None` if a package cannot be read.
+    pairs: HashMap<(usize, usize), Option<BTreeSet<u64>>>,
+}
+
+impl<F: Fn(usize) -> Option<Content>> DifferingFiles<F> {
+    /// Reads packages with `open`, each pair once.
+    pub fn new(open: F) -> Self {
+        Self { open, pairs: HashMap::new() }
+    }
+
+    /// Whether the files of two packages differ at the path of this number. They count as different if a
+    /// package cannot be read.
+    pub fn differ(&mut self, (one, other): (usize, usize), path: u64) -> bool {
+        let Self { open, pairs } = self;
+        let paths = pairs.entry((one, other)).or_insert_with(|| {
+            let (one, other) = (open(one)?, open(other)?);
+            differing(&one, &other).ok()
+        });
+        paths.as_ref().is_none_or(|paths| paths.contains(&path))
+    }
+}
+
+fn differing(one: &Content, other: &Content) -> Result<BTreeSet<u64>> {
+    let paths = differing_paths(&Front::read(one)?, &Front::read(other)?)?;
+    Ok(paths.iter().map(|path| path_digest(path)).collect())
+}
+
+/// Calls `found` with each required path for which clients of an rpm repository find no package, although one has
+/// it; with the position of an owner, and those of the packages that require it. dnf and zypper look among what
+/// packages provide and the files in `primary`, which lists only some.
+pub fn each_hidden_path(owners: &[Owner<'_>], mut found: impl FnMut(&str, usize, &[usize])) {
+    let relations = || owners.iter().map(|owner| &owner.package.relations);
+    let provides = relations().flat_map(|it| it.bounds(RelationKind::Provides));
+    let provided: HashSet<&str> = provides.map(|bound| &*bound.name).collect();
+    let mut open: BTreeMap<u64, (String, Vec<usize>)> = BTreeMap::new();
+    for (at, relations) in relations().enumerate() {
+        let is_provided = |name: &str| provided.contains(name);
+        for path in relations.needs().flat_map(|need| unmet_paths(need, is_provided)) {
+            open.entry(path_digest(&path)).or_insert((path, Vec::new())).1.push(at);
+        }
+    }
+    for (at, owner) in owners.iter().enumerate() {
+        let paths = owner.paths.iter().chain(&owner.shared);
+        for (path, requirers) in paths.filter_map(|path| open.remove(path)) {
+            found(&path, at, &requirers);
+        }
+    }
+}
+
+/// The paths outside of `primary` that nothing provides and a requirement needs, unless another name meets
+/// it. Without its condition, a requirement is met.
+pub fn unmet_paths(
+    requirement: &Requirement<'_>,
+    is_provided: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let bounds = requirement.bounds().into_iter().map(|bound| &*bound.name);
+    let open = bounds.filter(|name| is_unlisted_path(name) && !is_provided(name));
+    let paths: Vec<String> = open.map(str::to_owned).collect();
+    if paths.is_empty() || matches!(requirement, Requirement::If(_)) {
+        return Vec::new();
+    }
+    let holds = requirement.holds(&|bound| Some(is_provided(&bound.name)));
+    if holds == Some(false) { paths } else { Vec::new() }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use rockpack_archive::deb::{DebRelation, relations};
-use rockpack_core::named::named_enum;
+use rockpack_core::named_enum;
 use serde::Serialize;
 
 use super::Format;

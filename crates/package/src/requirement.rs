@@ -56,13 +56,12 @@ impl Bound<'_> {
 /// Compares a version with the limit of a bound. In rpm, releases count only if both have one.
 pub(super) fn compare_with_limit(format: Format, version: &str, limit: &str) -> Ordering {
     let whole = format == Format::Deb || (version.contains('-') && limit.contains('-'));
-    let compared = |text| if whole { text } else { without_release(text) };
-    format.compare_versions(compared(version), compared(limit))
-}
-
-/// The version up to the first dash, after which rpm writes the release.
-fn without_release(version: &str) -> &str {
-    version.split('-').next().unwrap_or_default()
+    // After the first dash rpm writes the release.
+    let [version, limit] = [version, limit].map(|text| match text.split_once('-') {
+        Some((version, _)) if !whole => version,
+        _ => text,
+    });
+    format.compare_versions(version, limit)
 }
 
 /// The packages and capabilities that a relation names. Single bounds sort first, by name.
@@ -85,7 +84,10 @@ impl<'a> Requirement<'a> {
     /// boolean dependency.
     pub fn of(format: Format, name: &'a str, version: Option<(Comparison, Cow<'a, str>)>) -> Self {
         match format {
-            Format::Rpm if name.starts_with('(') => rich(name),
+            Format::Rpm if name.starts_with('(') => match group(name, DEPTH) {
+                Some((requirement, "")) => requirement,
+                _ => Self::Unknown,
+            },
             Format::Rpm => one(name, version),
             Format::Deb if version.is_none() => {
                 Self::of_field(name).into_iter().next().unwrap_or(Self::Unknown)
@@ -221,13 +223,6 @@ fn qualified<'a>(
     match arch {
         None | Some("any" | "native") => one(name, version),
         Some(_) => Requirement::Unknown,
-    }
-}
-
-fn rich(text: &str) -> Requirement<'_> {
-    match group(text, DEPTH) {
-        Some((requirement, "")) => requirement,
-        _ => Requirement::Unknown,
     }
 }
 

@@ -21,21 +21,21 @@ pub struct Resolver<'p, 'a> {
     /// All offered names in order. Of one name, those without a version come first, then versions without a
     /// release, then versions with one, each in order: not every comparison of a version with and one
     /// without a release looks at releases.
-    offers: Vec<Offer<'p>>,
+    offers: Vec<ProvidedName<'p>>,
     /// The paths that packages have, and need not provide.
     paths: HashSet<&'p str>,
 }
 
 /// The name of a package, or of a capability that it provides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Offer<'p> {
+struct ProvidedName<'p> {
     name: &'p str,
     version: Option<&'p str>,
     /// The position of the package.
     package: usize,
 }
 
-impl Offer<'_> {
+impl ProvidedName<'_> {
     /// The rank among those of one name: without a version, with a version without a release, or with both.
     fn class(&self) -> u8 {
         self.version.map_or(0, |version| 1 + u8::from(version.contains('-')))
@@ -125,10 +125,14 @@ impl<'p, 'a> Resolver<'p, 'a> {
     pub fn new(format: Format, packages: Vec<&'p Offered<'a>>) -> Self {
         let mut offers = Vec::new();
         for (package, offered) in packages.iter().copied().enumerate() {
-            offers.push(Offer { name: offered.name, version: Some(&offered.version), package });
+            offers.push(ProvidedName {
+                name: offered.name,
+                version: Some(&offered.version),
+                package,
+            });
             offers.extend(offered.relations.bounds(RelationKind::Provides).map(|bound| {
                 let version = bound.version.as_ref().map(|(_, version)| &**version);
-                Offer { name: &bound.name, version, package }
+                ProvidedName { name: &bound.name, version, package }
             }));
         }
         offers.sort_unstable_by(|one, other| one.order(other, format));
@@ -255,14 +259,14 @@ impl<'p, 'a> Resolver<'p, 'a> {
         requirement.holds(&|bound| is_judged(bound).then(|| self.meets(bound))) == Some(false)
     }
 
-    fn named(&self, name: &str) -> &[Offer<'p>] {
+    fn named(&self, name: &str) -> &[ProvidedName<'p>] {
         let start = self.offers.partition_point(|offer| offer.name < name);
         let rest = self.offers.get(start..).unwrap_or_default();
         rest.get(..rest.partition_point(|offer| offer.name == name)).unwrap_or_default()
     }
 
     /// The offers that meet `bound`, by their class.
-    fn meeting(&self, bound: &Bound<'_>) -> [&[Offer<'p>]; 3] {
+    fn meeting(&self, bound: &Bound<'_>) -> [&[ProvidedName<'p>]; 3] {
         let named = self.named(&bound.name);
         [0_u8, 1, 2].map(|class| {
             let start = named.partition_point(|offer| offer.class() < class);
@@ -286,10 +290,10 @@ pub(super) fn names_packages(kind: RelationKind) -> bool {
 
 /// The sorted offers that are within a bound; `order` is the order of one relative to it.
 fn within<'o, 'p>(
-    offers: &'o [Offer<'p>],
+    offers: &'o [ProvidedName<'p>],
     sign: Comparison,
-    order: impl Fn(&Offer<'p>) -> Ordering,
-) -> &'o [Offer<'p>] {
+    order: impl Fn(&ProvidedName<'p>) -> Ordering,
+) -> &'o [ProvidedName<'p>] {
     let first = offers.partition_point(|offer| order(offer).is_lt());
     let end = offers.partition_point(|offer| order(offer).is_le());
     let range = match sign {

@@ -11,7 +11,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
 use crate::drafts::Draft;
-use crate::extras::debug_places::is_debug_place;
+use crate::extras::is_debug_place;
 use crate::settings::PlanSettings;
 use rockpack_package::Format;
 use rockpack_report::{Finding, Findings, NameWinner};

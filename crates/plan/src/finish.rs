@@ -5,17 +5,15 @@ use std::collections::BTreeMap;
 use rockpack_core::error::{Faults, Result};
 use rockpack_core::tree::{Node, TreePath};
 
-use super::drafts::Draft;
-use super::extras::debug_places::{is_debug_place, own_place};
-use super::layout;
-use super::libraries::discovered;
-use super::placed::{Placed, file_mode};
-use super::relations::simplified_deb;
-use super::scripts::Scripts;
-use super::settings::PlanSettings;
-use super::source::FileSource;
-use super::texts::{CHANGE, CopyrightFacts};
-use super::words::Words;
+use crate::drafts::{Draft, Words};
+use crate::extras::{is_debug_place, own_place};
+use crate::layout::{self, Placed, file_mode};
+use crate::libraries::discovered;
+use crate::outcome::FileSource;
+use crate::relations::simplified_deb;
+use crate::scripts::Scripts;
+use crate::settings::PlanSettings;
+use crate::texts::{CHANGE, CopyrightFacts};
 use rockpack_package::lengths::refuse_overlong;
 use rockpack_package::{
     ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Identity, Package, Role, RpmControl,

@@ -4,14 +4,14 @@
 //! and elsewhere are listed in `.deb` only, whose archives name every folder. An `.rpm` owns only those that
 //! no other package would remove.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::placed::{EXECUTABLE, Placed};
+use crate::outcome::FileSource;
 use crate::prefix::Prefix;
-use crate::source::FileSource;
+use crate::texts::licences::Licence;
 use rockpack_package::{Format, Formats, PackageEntry, Treatment};
 
 /// All entries of a package in path order, each after the folders above it: files below the prefix by their
@@ -85,10 +85,53 @@ fn add_folders(
     }
 }
 
+/// Mode of folders and executable files.
+pub(crate) const EXECUTABLE: u32 = 0o755;
+
+/// Mode of other files.
+const PLAIN: u32 = 0o644;
+
+/// The mode of a packed file, normalised: executable files have 0755, others 0644. Folders have 0755.
+pub(crate) fn file_mode(mode: u32) -> u32 {
+    match mode & 0o111 {
+        0 => PLAIN,
+        _ => EXECUTABLE,
+    }
+}
+
+/// A node at an absolute install path.
+#[derive(Debug, Clone)]
+pub(crate) struct Placed {
+    pub node: Node<FileSource>,
+    pub treatment: Treatment,
+    pub formats: Formats,
+}
+
+impl Placed {
+    /// A node that both formats have.
+    pub fn in_all(node: Node<FileSource>, treatment: Treatment) -> Self {
+        Self { node, treatment, formats: Formats::All }
+    }
+}
+
+/// The content of a package besides plain files below the prefix.
+#[derive(Debug, Default)]
+pub(crate) struct Extras {
+    /// Files outside of the prefix by absolute install path, without the leading slash.
+    pub outside: BTreeMap<TreePath, Placed>,
+    /// The treatment of special files below the prefix.
+    pub treatments: BTreeMap<TreePath, Treatment>,
+    /// Install-relative links that a debug file replaces.
+    pub replaced: Vec<TreePath>,
+    /// The build-ids of its debug files, in hex.
+    pub build_ids: BTreeSet<String>,
+    /// The licence texts of its family.
+    pub licences: Vec<Licence>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::placed::file_mode;
 
     #[test]
     fn every_folder_comes_before_what_is_in_it() {
@@ -136,5 +179,13 @@ mod tests {
 
     fn tree_path(text: &str) -> TreePath {
         TreePath::new(text).unwrap()
+    }
+
+    #[test]
+    fn modes_are_one_of_two() {
+        assert_eq!(
+            [0o600, 0o664, 0o4755, 0o710, 0o001].map(file_mode),
+            [0o644, 0o644, 0o755, 0o755, 0o755]
+        );
     }
 }

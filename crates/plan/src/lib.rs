@@ -14,7 +14,7 @@
 //!            ─ conflicts      refuses a name or path in two packages
 //!            ─ drafts         relations that the configuration adds and removes, and required paths
 //!            ─ updates        relations to replaced packages, and to those that had moved paths
-//!            ─ words          the configuration's texts for single packages
+//!            ─ drafts         the configuration's texts for single packages
 //!            ─ selection      the packages that `--only` keeps
 //!            ─ finish         the terms of the formats, with `layout` and `scripts` ─► packages
 //!   packages ─ updates        relations and scripts for updates from earlier sets
@@ -41,13 +41,11 @@ mod extras;
 mod finish;
 mod layout;
 mod libraries;
-mod links;
 mod loader;
 mod metapackages;
 mod naming;
 mod outcome;
 mod package_list;
-mod placed;
 mod prefix;
 pub mod recombine;
 mod relations;
@@ -55,33 +53,29 @@ pub mod runtime;
 mod scripts;
 mod selection;
 mod settings;
-mod source;
 mod texts;
 mod updates;
-mod words;
 
 #[cfg(test)]
 mod tests;
 
 pub use naming::Naming;
-pub use outcome::Plan;
+pub use outcome::{ArchiveSet, FileSource, KeptArchive, Plan};
 pub use package_list::PackageList;
 pub use prefix::Prefix;
 pub use settings::{Choices, Named, PlanSettings};
-pub use source::{ArchiveSet, FileSource, KeptArchive};
 
 use rockpack_core::error::Result;
 
 use crate::recombine::Recombined;
 use contents::selectors;
-use drafts::DraftedSet;
 use outcome::used;
 use package_list::PackageListOwners;
 use rockpack_package::receipt::listing::Listing;
 use rockpack_report::Findings;
-use selection::{Only, Selection};
+use selection::Only;
 use updates::since::{self, SetNames};
-use updates::{imports, standing, upgrades};
+use updates::upgrades;
 
 /// Decides the packages of a set, which updates `earlier` ones. A package list assigns content in place of
 /// the configuration's selectors and parts.
@@ -113,8 +107,7 @@ fn decide(
     };
     let portions = contents::reduced(portions, &groups, setting, findings)?;
     let linkage = libraries::discover(setting, &portions, earlier, findings)?;
-    let DraftedSet { mut drafts, archives } =
-        drafts::make(setting, &groups, &portions, &linkage, findings)?;
+    let (mut drafts, archives) = drafts::make(setting, &groups, &portions, &linkage, findings)?;
     extras::add(recombined, &mut drafts, findings)?;
     match list {
         Some(list) => list.complete(setting, &groups, &portions, &mut drafts, findings)?,
@@ -124,22 +117,21 @@ fn decide(
     conflicts::refuse(&drafts, &setting.formats)?;
     drafts::add_relations(setting, &mut drafts)?;
     upgrades::add_configured(setting, &mut drafts)?;
-    words::add_configured(setting, &mut drafts)?;
+    drafts::add_texts(setting, &mut drafts)?;
     scripts::note_odd_programs(setting, &drafts, findings);
     let only = Only::new(recombined, &drafts, &setting.only)?;
     let names = SetNames::of(&drafts, setting.only.is_empty());
-    let standing = standing::of_earlier(setting, earlier, findings);
-    let Selection { kept, mut left_out } =
+    let standing = updates::standing(setting, earlier, findings);
+    let (kept, mut left_out) =
         only.select(recombined, setting, drafts, &archives, &standing, findings)?;
     conflicts::note_taken_names(setting, &kept, findings);
     left_out.extend(unlisted);
     left_out.sort();
     let mut packages = finish::finish(setting, kept)?;
-    let kept = standing.kept(|record| {
-        !names.is_whole() && !packages.iter().any(|package| package.id == record.id)
-    });
+    let kept = standing
+        .kept(|record| !names.is_whole && !packages.iter().any(|package| package.id == record.id));
     since::add(setting, &names, &mut packages, (earlier, &standing), findings)?;
-    imports::add(&linkage.symbols, &kept, (earlier, &standing), &mut packages, findings);
+    updates::add_imports(&linkage.symbols, &kept, (earlier, &standing), &mut packages, findings);
     Ok(Plan {
         archives: used(archives, &packages),
         packages,

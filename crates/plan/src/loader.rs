@@ -12,12 +12,11 @@ use minijinja::context;
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::drafts::Draft;
-use crate::links::Link;
+use crate::drafts::{Draft, Link};
+use crate::layout::{Extras, Placed, file_mode};
 use crate::naming::PackageNames;
-use crate::placed::{Extras, Placed, file_mode};
+use crate::outcome::FileSource;
 use crate::settings::PlanSettings;
-use crate::source::FileSource;
 use rockpack_package::{Format, Formats, RelationKind, Role, Treatment};
 
 /// The folder of the dynamic loader's configuration files.
@@ -52,20 +51,14 @@ fn loader_files(
     names: &PackageNames,
     node: &Node<FileSource>,
 ) -> Result<BTreeMap<TreePath, Placed>> {
-    let [deb, rpm] = [&names.deb, &names.rpm].map(|name| loader_file(setting, name));
-    let (deb, rpm) = (deb?, rpm?);
-    Ok(if deb == rpm {
-        BTreeMap::from([(deb, config_file(node, Formats::All))])
-    } else {
-        BTreeMap::from([
-            (deb, config_file(node, Formats::Only(Format::Deb))),
-            (rpm, config_file(node, Formats::Only(Format::Rpm))),
-        ])
-    })
-}
-
-fn config_file(node: &Node<FileSource>, formats: Formats) -> Placed {
-    Placed { node: node.clone(), treatment: Treatment::Config, formats }
+    let mut files: BTreeMap<TreePath, Placed> = BTreeMap::new();
+    for format in Format::ALL {
+        let formats = Formats::Only(format);
+        let placed = Placed { node: node.clone(), treatment: Treatment::Config, formats };
+        let file = files.entry(loader_file(setting, names.of(format))?);
+        file.and_modify(|known| known.formats = Formats::All).or_insert(placed);
+    }
+    Ok(files)
 }
 
 /// The loader's file of the package that is called `package`.

@@ -17,8 +17,7 @@ use minijinja::{Value, context};
 use rockpack_core::error::Result;
 
 use crate::config::MetaTemplates;
-use crate::drafts::Draft;
-use crate::links::Link;
+use crate::drafts::{Draft, Link};
 use crate::naming::PackageNames;
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
@@ -48,7 +47,7 @@ pub(crate) fn add(
 
 fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<Vec<Draft>> {
     let mut metas = Vec::new();
-    let Some(template) = &setting.names.metas().group else {
+    let Some(template) = &setting.names.scheme().metas.group else {
         return Ok(metas);
     };
     for group in groups {
@@ -63,9 +62,9 @@ fn groups(setting: &PlanSettings, groups: &[Group], main: &[&Draft]) -> Result<V
             display_name => &group.display_name,
             archs => archs.join(", "),
         };
-        let names = setting.names.group_meta(template, &group.name)?;
-        let about = About { names, template: "group", values };
-        metas.push(meta(setting, about, members.iter().map(|draft| &draft.names))?);
+        let names = setting.names.names(template, None, Some(&group.name))?;
+        let members = members.iter().map(|draft| &draft.names);
+        metas.push(meta(setting, names, ("group", values), members)?);
     }
     Ok(metas)
 }
@@ -76,7 +75,7 @@ pub(crate) fn host_metas(
     all_groups: &[Group],
     drafts: &[Draft],
 ) -> Result<Vec<Draft>> {
-    let MetaTemplates { component: template, every_component, .. } = setting.names.metas();
+    let MetaTemplates { component: template, every_component, .. } = &setting.names.scheme().metas;
     let Some(template) = template else {
         return Ok(Vec::new());
     };
@@ -102,13 +101,13 @@ pub(crate) fn host_metas(
             host => &host.names.deb,
             groups => groups.join(", "),
         };
-        let names = setting.names.meta(template, stem)?;
+        let names = setting.names.of_stem(template, stem)?;
         // A package that is not called a host package already has the name.
         if names == host.names {
             continue;
         }
-        let about = About { names, template: "component", values };
-        let mut draft = meta(setting, about, members.iter().map(|draft| &draft.names))?;
+        let mut draft =
+            meta(setting, names, ("component", values), members.iter().map(|draft| &draft.names))?;
         draft.stem = stem.clone();
         draft.family = host.family.clone();
         draft.components = members.iter().flat_map(|d| d.components.iter().cloned()).collect();
@@ -119,22 +118,21 @@ pub(crate) fn host_metas(
 
 /// Makes the metapackages of all hosts and of the whole set.
 fn whole_set(setting: &PlanSettings, main: &[&Draft], host_metas: &[Draft]) -> Result<Vec<Draft>> {
-    let MetaTemplates { hosts: of_hosts, all, .. } = setting.names.metas();
+    let MetaTemplates { hosts: of_hosts, all, .. } = &setting.names.scheme().metas;
     let hosts: Vec<&Draft> = main.iter().copied().filter(|d| d.role == Role::Host).collect();
     let mut metas = Vec::new();
     if hosts.is_empty() {
         return Ok(metas);
     }
     if let Some(template) = of_hosts {
-        let names = setting.names.set_meta(template)?;
-        let about = About { names, template: "hosts", values: context! {} };
-        metas.push(meta(setting, about, hosts.iter().map(|host| &host.names))?);
+        let names = setting.names.names(template, None, None)?;
+        let members = hosts.iter().map(|host| &host.names);
+        metas.push(meta(setting, names, ("hosts", context! {}), members)?);
     }
     if let Some(template) = all {
-        let names = setting.names.set_meta(template)?;
-        let about = About { names, template: "all", values: context! {} };
+        let names = setting.names.names(template, None, None)?;
         let members = hosts.iter().map(|host| whole(host, host_metas));
-        metas.push(meta(setting, about, members)?);
+        metas.push(meta(setting, names, ("all", context! {}), members)?);
     }
     Ok(metas)
 }
@@ -145,19 +143,18 @@ pub(crate) fn unversioned(
     drafts: &[Draft],
     host_metas: &[Draft],
 ) -> Result<Vec<Draft>> {
-    let Some(template) = &setting.names.metas().unversioned else {
+    let Some(template) = &setting.names.scheme().metas.unversioned else {
         return Ok(Vec::new());
     };
     let mut metas = Vec::new();
     for draft in drafts.iter().filter(|draft| draft.is_base()) {
-        let names = setting.names.meta(template, &draft.stem)?;
+        let names = setting.names.of_stem(template, &draft.stem)?;
         let versioned = whole(draft, host_metas);
         let values = context! {
             name => setting.names.short(&draft.family),
             versioned => &versioned.deb,
         };
-        let about = About { names, template: "unversioned", values };
-        let mut made = meta(setting, about, std::iter::once(versioned))?;
+        let mut made = meta(setting, names, ("unversioned", values), std::iter::once(versioned))?;
         made.stem = draft.stem.clone();
         made.family = draft.family.clone();
         made.components = draft.components.clone();
@@ -172,19 +169,13 @@ fn whole<'a>(host: &'a Draft, host_metas: &'a [Draft]) -> &'a PackageNames {
     meta.map_or(&host.names, |meta| &meta.names)
 }
 
-pub(crate) struct About<'a> {
-    pub names: PackageNames,
-    pub template: &'a str,
-    pub values: Value,
-}
-
-/// A metapackage of `members`.
+/// The metapackage `names` of `members`, with the description that `template` makes of `values`.
 pub(crate) fn meta<'a>(
     setting: &PlanSettings,
-    about: About<'_>,
+    names: PackageNames,
+    (template, values): (&str, Value),
     members: impl Iterator<Item = &'a PackageNames>,
 ) -> Result<Draft> {
-    let About { names, template, values } = about;
     let description = setting.texts.description(template, &names.deb, values)?;
     let links = members.map(|names| Link::of_patch(RelationKind::Depends, names));
     // The packages that it depends on are for one processor, so it cannot be installed on another.

@@ -1,15 +1,22 @@
-//! The result of the plan stage.
+//! The result of the plan stage, the sources of its packages' bytes, and the effect of a set published beside
+//! earlier ones on systems that have these installed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_core::tree::TreePath;
 
-use super::prefix::Prefix;
-use super::source::{ArchiveSet, FileSource};
+use crate::prefix::Prefix;
+use crate::settings::PlanSettings;
 use rockpack_package::dependencies::script::FirstLine;
+use rockpack_package::offered::Offered;
+use rockpack_package::receipt::listing::{ListedPackage, Listing};
 use rockpack_package::receipt::{KeptRecord, Standing};
-use rockpack_package::{Package, Version};
-use rockpack_report::Findings;
+use rockpack_package::requirement::{Relations, Requirement};
+use rockpack_package::updates::Effect;
+use rockpack_package::{Format, Package, Version};
+use rockpack_report::{Finding, Findings};
 
 /// A package set, decided except for its bytes.
 #[derive(Debug)]
@@ -53,6 +60,37 @@ impl Plan {
         self.packages.retain(|package| ids.contains(&package.id));
         self.archives = used(std::mem::take(&mut self.archives), &self.packages);
     }
+
+    /// Notes the packages of `earlier` sets that this set would hold back from an update or that would have
+    /// to be removed for it. If several sets have a package, the last one counts.
+    pub fn note_effect(&mut self, setting: &PlanSettings, earlier: &[Listing]) {
+        for format in &setting.formats {
+            let mut before: Vec<&ListedPackage> = Vec::new();
+            for listing in earlier {
+                let own: Vec<_> = listing.packages.iter().filter(|p| p.format == *format).collect();
+                before.retain(|known| !own.iter().any(|package| package.key() == known.key()));
+                before.extend(own);
+            }
+            let made: Vec<Offered<'_>> =
+                self.packages.iter().filter_map(|package| offered(package, *format)).collect();
+            if setting.only.is_empty() {
+                // Packages that the set no longer has get a finding of their own.
+                let kept = self.kept.packages.iter().filter(|record| record.format == *format);
+                let mut names: BTreeSet<Cow<'_, str>> =
+                    kept.filter_map(|record| record.name()).map(Cow::Owned).collect();
+                names.extend(made.iter().map(|package| Cow::Borrowed(package.name)));
+                before.retain(|package| names.contains(package.name.as_str()));
+            }
+            let before: Vec<Offered<'_>> = before.into_iter().map(ListedPackage::offered).collect();
+            let after: Vec<Offered<'_>> = before.iter().cloned().chain(made).collect();
+            let Effect { misfits, held_back, .. } = Effect::of(*format, &before, &after);
+            if !misfits.is_empty() {
+                let (format, held_back) = (*format, held_back.into_iter().collect());
+                self.findings.add(Finding::EarlierHeldBack { format, misfits, held_back });
+            }
+        }
+        self.findings.sort();
+    }
 }
 
 /// The archive sets that some package refers to.
@@ -64,4 +102,121 @@ pub(super) fn used(
     let names: BTreeSet<&str> = entries.filter_map(|e| e.node.data()?.archives()).collect();
     archives.retain(|set| names.contains(set.name.as_str()));
     archives
+}
+
+/// The source of a file's bytes in a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileSource {
+    /// A host file, unchanged: the one at `path` in the host tree of `component` (`blas_lib`).
+    Host {
+        /// Id of the component.
+        component: String,
+        /// Path in its host tree.
+        path: TreePath,
+    },
+    /// A fat binary, transformed, with a marker for the archives named `archives`.
+    Fat {
+        /// Id of the component.
+        component: String,
+        /// Path in its host tree.
+        path: TreePath,
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+    },
+    /// A database file.
+    Database {
+        /// Id of the component.
+        component: String,
+        /// Path of the file in the component.
+        path: TreePath,
+    },
+    /// The kernel archive of one arch.
+    Archive {
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+        /// The arch.
+        arch: BaseArch,
+    },
+    /// The manifest of all archives of a set.
+    Manifest {
+        /// Name of its [`ArchiveSet`].
+        archives: String,
+    },
+    /// A text.
+    Text(String),
+    /// The changelog of a `.deb`, which names its version.
+    Changelog(Vec<u8>),
+}
+
+impl FileSource {
+    /// The name of the archive set that it refers to.
+    pub fn archives(&self) -> Option<&str> {
+        match self {
+            Self::Fat { archives, .. }
+            | Self::Archive { archives, .. }
+            | Self::Manifest { archives } => Some(archives),
+            _ => None,
+        }
+    }
+}
+
+/// The kernel archives of one part of a family: one per arch, over all groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArchiveSet {
+    /// Prefix of the archives' names, e.g. `blas_lib`.
+    pub name: String,
+    /// Folder of the archives relative to the prefix, e.g. `lib/.kpack`.
+    pub folder: TreePath,
+    /// Further folders relative to the prefix where binaries look for them, in this order.
+    pub search: Vec<TreePath>,
+    /// The manifest's name for the folder above it, e.g. `lib`.
+    pub manifest_prefix: String,
+    /// The binaries whose device code they hold, as (component id, path in its host tree). A
+    /// kernel belongs to the set if its component and binary are among them, and its arch among
+    /// `archs`.
+    pub binaries: BTreeSet<(String, TreePath)>,
+    /// Archs with code, sorted, except those whose archives are kept.
+    pub archs: Vec<BaseArch>,
+    /// Facts for the manifest about archives of earlier builds that the set keeps, by arch.
+    pub kept: BTreeMap<BaseArch, KeptArchive>,
+}
+
+impl ArchiveSet {
+    /// Whether packing the set reads kernels of `arch`: for its archive, or for copies in the archive of an
+    /// arch that `arch` is the generic target of.
+    pub fn packs(&self, arch: &BaseArch) -> bool {
+        let mut made = self.archs.iter();
+        self.archs.contains(arch)
+            || self.kept.contains_key(arch) && made.any(|made| generic_of(made) == Some(arch))
+    }
+
+    /// The folders where binaries look for the archives, the install folder first.
+    pub fn folders(&self) -> impl Iterator<Item = &TreePath> {
+        std::iter::once(&self.folder).chain(&self.search)
+    }
+}
+
+/// A kernel archive of an earlier build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptArchive {
+    /// Bytes of the file.
+    pub size: u64,
+    /// Code objects that wrappers name in it.
+    pub kernel_count: u64,
+}
+
+/// A planned package as it would be offered to clients.
+fn offered(package: &Package<FileSource>, format: Format) -> Option<Offered<'_>> {
+    let arch = match format {
+        Format::Deb => &package.deb.as_ref()?.architecture,
+        Format::Rpm => &package.rpm.as_ref()?.arch,
+    };
+    let relations = Relations::of(package.all_relations(format)?.map(|relation| {
+        let version = relation.version.as_ref();
+        let version = version.map(|(sign, version)| (*sign, version.as_str().into()));
+        (relation.kind, Requirement::of(format, &relation.name, version))
+    }));
+    let version = Cow::Owned(package.full_version(format)?);
+    let name = package.name(format)?;
+    Some(Offered { name, version, arch, relations, paths: Vec::new() })
 }

@@ -6,15 +6,15 @@ use jiff::tz::TimeZone;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::TreePath;
 
-use super::naming::Naming;
-use super::naming::families;
-use super::naming::parts::Parts;
-use super::prefix::Prefix;
-use super::relations::{self, PackageRelations};
-use super::texts::Texts;
 use crate::config::{Config, KernelRelations, SetRelations};
+use crate::contents::selectors;
+use crate::naming::Naming;
+use crate::naming::parts::Parts;
+use crate::prefix::Prefix;
+use crate::relations::{self, PackageRelations};
+use crate::texts::Texts;
 use rockpack_package::dependencies::distribution::PayloadCompression;
-use rockpack_package::dependencies::{Distribution, KnownNames, names};
+use rockpack_package::dependencies::{self, Distribution, KnownNames};
 use rockpack_package::{Format, Relation, Version};
 use rockpack_report::{Finding, Findings};
 
@@ -98,7 +98,7 @@ impl PlanSettings {
         if formats.is_empty() {
             faults.add(Error::new(Kind::Usage, "no package format was asked for"));
         }
-        faults.keep(families::check(&config));
+        faults.keep(selectors::check(&config));
         let parts = faults.keep(Parts::new(&config, &names));
         let libraries = faults.keep(relations::libraries(&config, &names));
         let runtime = formats
@@ -112,7 +112,7 @@ impl PlanSettings {
         let dates = faults.keep(dates(seconds));
         let texts = faults.keep(Texts::new());
         let systems = choices.distribution;
-        let whose = if formats.contains(&Format::Deb) { &systems.name } else { names::RPM };
+        let whose = if formats.contains(&Format::Deb) { &systems.name } else { dependencies::RPM };
         let known = faults.keep(KnownNames::named(whose));
         let made = || {
             let (time, date) = dates?;

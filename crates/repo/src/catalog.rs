@@ -10,17 +10,16 @@ use rockpack_archive::wheel::WheelIdentity;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
+use rockpack_package::indexed::{Facts, PackageKind};
+use rockpack_report::{Finding, Findings, PackageLeftOut};
 
 use super::channel::Channel;
 use super::channels::Channels;
 use super::input::GivenPackage;
 use super::options::RepoOptions;
-use super::releases;
-use super::stat::Modified;
+use super::python;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
-use super::yank;
-use rockpack_package::indexed::{Facts, PackageKind};
-use rockpack_report::{Finding, Findings, PackageLeftOut};
+use super::store::{Modified, Store};
 
 /// The file of a package that a channel did not have.
 #[derive(Debug, Clone)]
@@ -66,7 +65,7 @@ impl Catalog {
         }
         faults.keep(catalog.refuse_twins());
         if kind == PackageKind::Wheel {
-            faults.keep(yank::mark(&mut catalog.records, changes));
+            faults.keep(python::mark(&mut catalog.records, changes));
         }
         faults.finish()?;
         if let Some(keep) = changes.keep {
@@ -75,6 +74,12 @@ impl Catalog {
         catalog.refuse_other_content(channels)?;
         catalog.added.retain(|path, _| earlier.is_none_or(|earlier| !earlier.contains_key(path)));
         Ok(catalog)
+    }
+
+    /// The content of the package at `path`, which is added or in the pool.
+    pub fn open(&self, store: &dyn Store, path: &str) -> Result<Content> {
+        let added = self.added.get(path).map(|addition| addition.content.clone());
+        added.map_or_else(|| store.open(path), Ok)
     }
 
     /// Notes when the pool's file of a package was modified.
@@ -207,7 +212,7 @@ impl Catalog {
     /// Drops all but the highest versions of each package, and of wheels what those do not require.
     fn keep(&mut self, kind: PackageKind, keep: usize) {
         let dropped = match kind {
-            PackageKind::Wheel => releases::not_kept(&self.records, keep),
+            PackageKind::Wheel => python::not_kept(&self.records, keep),
             PackageKind::Deb | PackageKind::Rpm => self.lower_versions(keep),
         };
         for path in dropped {
@@ -237,7 +242,7 @@ impl Catalog {
 fn names(spec: &str, record: &PoolRecord) -> bool {
     let facts = &record.indexed.facts;
     if facts.kind() == PackageKind::Wheel {
-        return yank::names_wheel(spec, record);
+        return python::names_wheel(spec, record);
     }
     match spec.split_once('=') {
         Some((name, version)) => name == facts.name() && version == facts.version(),
@@ -276,7 +281,8 @@ fn two_contents(path: &str, given: &GivenPackage, there: &PoolRecord) -> Error {
         return error.file(&given.file);
     }
     let other = if there.source.name == given.source.name { path } else { &there.source.name };
-    let [own, others] = [&given.source.sha256, &there.source.sha256].map(|sha256| short(sha256));
+    let [own, others] =
+        [&given.source.sha256, &there.source.sha256].map(|it| it.get(..12).unwrap_or(it));
     let (name, version, arch) = (facts.name(), facts.version(), facts.arch());
     let message = format!(
         "is another package {name} {version} for {arch} than {other} (SHA-256 {own} and {others})"
@@ -299,10 +305,6 @@ fn epoch_alone(path: &str, facts: &Facts, other: &str) -> Option<Error> {
         "one path is one file, for the caches of clients, too: raise the version or the release \
          beside the epoch, or publish one of the two in another repository",
     ))
-}
-
-fn short(digest: &str) -> &str {
-    digest.get(..12).unwrap_or(digest)
 }
 
 /// The digest of the file that a channel has at `path`, or had, and its version if that is known.

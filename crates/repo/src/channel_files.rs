@@ -4,22 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rockpack_core::error::Result;
+use rockpack_report::{Finding, Findings};
 
-use super::apt;
 use super::catalog::Catalog;
-use super::channel::Channel;
+use super::channel::{Channel, REPOMD, suite_folder};
 use super::channels::Channels;
-use super::clients;
-use super::index_paths::{self, REPOMD};
-use super::listed_indexes::ListedIndexes;
+use super::indexes::{ListedIndexes, add_apt_indexes, add_rpm_indexes};
 use super::options::RepoOptions;
-use super::python;
-use super::releases;
-use super::rpm;
 use super::state::ChannelState;
 use super::store::Store;
-use crate::keyring;
-use rockpack_report::{Finding, Findings};
+use super::{clients, keyring, python};
 
 /// The files of a channel, without its packages.
 #[derive(Default)]
@@ -53,7 +47,7 @@ impl Making<'_> {
     pub fn files(&self, next: &ChannelState, findings: &mut Findings) -> Result<ChannelFiles> {
         let Self { store, channels, channel, earlier, options, .. } = self;
         if **channel == Channel::Python {
-            findings.extend(releases::findings(&next.records));
+            findings.extend(python::release_findings(&next.records));
             return python::files(*store, channels, earlier, (self.catalog, options.check));
         }
         of_clients(channel, next, options, findings)?;
@@ -111,8 +105,8 @@ fn index_files(
     let unsigned = visible.iter().cloned().collect();
     let mut files = ChannelFiles { visible, unsigned, ..ChannelFiles::default() };
     if let Channel::Apt(suite) = channel {
-        let release = apt::add_indexes(suite, next, listed, &mut files)?;
-        let path = |name: &str| format!("{}/{name}", index_paths::suite_folder(suite));
+        let release = add_apt_indexes(suite, next, listed, &mut files)?;
+        let path = |name: &str| format!("{}/{name}", suite_folder(suite));
         if let Some(signer) = options.signer {
             let signed = signer.sign_detached(release.as_bytes())?;
             files.visible.push((path("Release.gpg"), signed.into_bytes().into()));
@@ -123,14 +117,14 @@ fn index_files(
             files.visible.push((path("InRelease"), signed.into_bytes().into()));
         }
     } else {
-        let repomd = rpm::add_indexes(next, listed, options.list_method, &mut files)?;
+        let repomd = add_rpm_indexes(next, listed, options.list_method, &mut files)?;
         if let Some(signer) = options.signer {
             let signed = signer.sign_detached(&repomd)?;
             files.visible.push((format!("{REPOMD}.asc"), signed.into_bytes().into()));
         }
         files.visible.push((REPOMD.to_owned(), repomd.into()));
     }
-    files.indexes = files.listed.paths(channel);
+    files.indexes = files.listed.files(channel).into_iter().map(|(path, _)| path).collect();
     Ok(files)
 }
 

@@ -4,25 +4,28 @@
 //! ```text
 //! .rockpack/apt-<suite>.json.zst, .rockpack/rpm.json.zst    the published channel
 //! .rockpack/next-apt-<suite>.json.zst, …                    the one that is being published
+//! .rockpack/shown-apt-<suite>.json.zst, …                   its files under names that clients read
 //! ```
 //!
-//! The next state is written before the first of its files, and renamed to the state when all are in place. A run
-//! that finds a next state completes or undoes it (`recovery`) when it has read all states. Each has a checksum
-//! ([`checked_json`]). States of earlier versions have none, and may be plain JSON in a file that ends with `.json`;
-//! the next publication replaces them.
+//! A publication writes the next state and the list of shown files before anything else, then packages and indexes
+//! under names that say their content, and then what clients read; it renames the next state to the state when all
+//! are in place. A run that finds a next state has read all states first. It completes the publication if everything
+//! that is written before the shown files is in place. Otherwise clients have seen nothing of it, and the run removes
+//! what it wrote. Each state has a checksum ([`checked_json`]). States of earlier versions have none, and may be plain
+//! JSON in a file that ends with `.json`; the next publication replaces them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rayon::prelude::*;
 use rockpack_core::checked_json;
-use rockpack_core::error::{Result, ResultExt};
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use serde::{Deserialize, Serialize};
 
 use super::channel::Channel;
 use super::next::NextChannel;
-use super::recovery::{self, ShownFile};
 use super::settings::ChannelSettings;
-use super::state::{ChannelState, body};
-use super::store::{PRIVATE, Store};
+use super::state::ChannelState;
+use super::store::{Body, PRIVATE, Store};
 
 /// The start of the name of a next state. It stands in front, as a suite may have any name behind `apt-`.
 const NEXT: &str = "next-";
@@ -84,7 +87,7 @@ impl Channels {
     ) -> Result<()> {
         let nothing = ChannelState::default();
         let now = self.0.get(channel).unwrap_or(&nothing);
-        let rest = shown.map(|shown| recovery::rest(store, shown, now, &next)).transpose();
+        let rest = shown.map(|shown| rest(store, shown, now, &next)).transpose();
         let rest = rest.file(path(SHOWN, channel)).map_err(|error| error.hint(INTERRUPTED_HINT))?;
         if let Some(rest) = rest.flatten() {
             store.put(rest)?;
@@ -110,11 +113,6 @@ impl Channels {
     /// Whether a channel has the file, or had it and has not removed it yet.
     pub fn uses(&self, file: &str) -> bool {
         self.0.values().any(|state| state.uses(file))
-    }
-
-    /// Paths of all files that the channels have, or had and have not removed yet.
-    pub fn paths(&self) -> Vec<&str> {
-        self.0.values().flat_map(ChannelState::files).map(String::as_str).collect()
     }
 
     /// Writes the states that channels are about to have.
@@ -177,4 +175,92 @@ fn all<T: Send>(
     });
     // A file without an earlier ending comes last, and counts.
     read.collect::<Vec<Result<_>>>().into_iter().collect()
+}
+
+/// The file of a state, or of the files that clients read. That of 20,000 packages is a seventh to a twelfth of
+/// its JSON, which has 20 to 40 MB.
+fn body(value: &impl Serialize) -> Result<Body> {
+    Ok(Body::Bytes(checked_json::write(value)?.into()))
+}
+
+/// Path and content of a file under a name that clients read.
+pub(super) type ShownFile = (String, ShownContent);
+
+/// The place of the content of a shown file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ShownContent {
+    /// The content itself: of `Release`, `repomd.xml`, signatures, keys and files for clients.
+    Text(String),
+    /// The content of the file at this path, whose name says it.
+    Same(String),
+}
+
+/// The files that clients read: those that are the same as one of `hidden` by its path.
+pub(super) fn shown<B: AsRef<[u8]>>(
+    visible: &[(String, B)],
+    hidden: &[(String, B)],
+) -> Result<Vec<ShownFile>> {
+    // Of several with one content, the first.
+    let hidden: HashMap<&[u8], &String> =
+        hidden.iter().rev().map(|(path, bytes)| (bytes.as_ref(), path)).collect();
+    let shown = visible.iter().map(|(path, bytes)| {
+        let bytes = bytes.as_ref();
+        let found = match hidden.get(bytes) {
+            Some(path) => Ok(ShownContent::Same((*path).clone())),
+            None => String::from_utf8(bytes.to_vec()).map(ShownContent::Text),
+        };
+        let content =
+            found.map_err(|error| Error::bug("an index has no name of its own").cause(error))?;
+        Ok((path.clone(), content))
+    });
+    shown.collect()
+}
+
+/// The files to put in place to finish the publication `next` of a channel that is `now`, where clients will read
+/// `shown`, if all of its new files exist.
+fn rest(
+    store: &dyn Store,
+    shown: Vec<ShownFile>,
+    now: &ChannelState,
+    next: &ChannelState,
+) -> Result<Option<Vec<(String, Body)>>> {
+    let odd =
+        shown.iter().find(|(path, _)| path.starts_with(PRIVATE) || next.records.contains_key(path));
+    if let Some((path, _)) = odd {
+        let message = format!("says that `{}` is published last", path.escape_debug());
+        return Err(Error::malformed(message));
+    }
+    // What clients read may lie there in part, or not yet.
+    let late: BTreeSet<&String> = shown.iter().map(|(path, _)| path).collect();
+    let early = next.records.keys().chain(&next.indexes).filter(|path| !late.contains(path));
+    for path in early {
+        if !now.has(path) && store.stat(path)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let bodies: Result<Vec<_>> = shown
+        .into_iter()
+        .filter_map(|(path, content)| shown_body(store, now, path, content).transpose())
+        .collect();
+    bodies.context(|| "finishing an interrupted publication".to_owned()).map(Some)
+}
+
+/// The content of a file that clients read; `None` if it is unchanged and
+/// lost: the next publication rewrites it.
+fn shown_body(
+    store: &dyn Store,
+    now: &ChannelState,
+    path: String,
+    content: ShownContent,
+) -> Result<Option<(String, Body)>> {
+    let other = match content {
+        ShownContent::Text(text) => return Ok(Some((path, Body::Bytes(text.into_bytes().into())))),
+        ShownContent::Same(other) => other,
+    };
+    match store.read(&other)? {
+        Some(bytes) => Ok(Some((path, Body::Same(other, bytes.into())))),
+        None if now.has(&other) => Ok(None),
+        None => Err(Error::new(Kind::Changed, "is gone from the repository").file(&other)),
+    }
 }

@@ -9,13 +9,13 @@ use rockpack_archive::apt_index::pin;
 use rockpack_archive::rpm::MissingDigest;
 use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::error::Result;
-
-use super::options::RepoOptions;
-use super::state::ChannelState;
-use crate::keyring;
 use rockpack_package::indexed::Facts;
 use rockpack_report::Finding;
 use rockpack_signing::{Algorithm, signer_ids};
+
+use super::keyring;
+use super::options::RepoOptions;
+use super::state::ChannelState;
 
 /// Name and text of the `.sources` file (sources.list(5), deb822 style).
 pub(super) fn sources(suite: &str, state: &ChannelState) -> Option<(String, Arc<[u8]>)> {

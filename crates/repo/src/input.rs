@@ -1,25 +1,28 @@
 //! The packages that a run is given. It finds them, and reads those that no state knows.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use rockpack_archive::ar;
 use rockpack_archive::deb::why_unread;
-use rockpack_archive::rpm;
-use rockpack_core::content::{Content, Inputs, real_path};
+use rockpack_archive::rpm::{self, LEAD_MAGIC};
+use rockpack_core::content::{Content, Inputs, list, real_path};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::Budget;
+use rockpack_package::Format;
+use rockpack_package::indexed::{Facts, Indexed, PackageKind};
+use rockpack_package::receipt::part_of_file;
+use rockpack_report::{Finding, Findings, PackageLeftOut, Progress, Stage};
 
 use super::channels::Channels;
-use super::find::FoundFiles;
 use super::options::RepoOptions;
-use super::receipts::{self, Siblings};
-use super::stat::{Modified, Stat, stat_of};
+use super::receipts::{self, Siblings, name_of};
 use super::state::{PoolRecord, PublishedFile};
-use rockpack_package::indexed::{Facts, Indexed, PackageKind};
-use rockpack_report::{Finding, Findings, PackageLeftOut, Progress, Stage};
+use super::store::{Modified, Stat, stat_at};
 
 /// A package file that was given.
 #[derive(Debug, Clone)]
@@ -40,9 +43,8 @@ pub(super) struct GivenPackage {
 impl GivenPackage {
     /// The current content of a file that is known by name, size and time.
     pub fn open(&self, budget: &Budget) -> Result<Content> {
-        let metadata = fs::metadata(&self.file).map_err(|e| Error::io(&self.file, "inspect", e))?;
         let stat = Stat { size: self.source.size, modified: self.source.modified };
-        if stat_of(&metadata) == stat {
+        if stat_at(&self.file)? == stat {
             Content::open(&self.file, budget)
         } else {
             Err(Error::new(Kind::Changed, "was changed meanwhile").file(&self.file))
@@ -175,14 +177,12 @@ fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
         let source = &record.source;
         let key = (source.name.as_str(), source.size, source.modified);
         let one = known.entry(key).or_insert(Some(record));
-        *one = one.filter(|other| is_same(other, record));
+        *one = one.filter(|other| {
+            let digests = [&other.source.sha256, &other.indexed.sha256];
+            digests == [&source.sha256, &record.indexed.sha256]
+        });
     }
     known.into_iter().filter_map(|(key, record)| Some((key, record?))).collect()
-}
-
-fn is_same(one: &PoolRecord, other: &PoolRecord) -> bool {
-    let digests = [&one.source.sha256, &one.indexed.sha256];
-    digests == [&other.source.sha256, &other.indexed.sha256]
 }
 
 fn given_of(
@@ -253,8 +253,98 @@ fn reading() -> String {
 }
 
 fn look(file: PathBuf) -> Result<FoundPackage> {
-    let metadata = fs::metadata(&file).map_err(|e| Error::io(&file, "inspect", e))?;
-    let stat = stat_of(&metadata);
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(FoundPackage { file, name, size: stat.size, modified: stat.modified })
+    let Stat { size, modified } = stat_at(&file)?;
+    Ok(FoundPackage { name: name_of(&file), file, size, modified })
+}
+
+/// How the names of packages of Debian's installer end.
+const INSTALLER: &str = "udeb";
+
+/// The member that an archive begins with if it is a `.deb`.
+const FIRST_MEMBER: &[u8] = b"debian-binary";
+
+/// The files of packages, and what of the folders is left out.
+#[derive(Default)]
+struct FoundFiles {
+    files: Vec<PathBuf>,
+    findings: Findings,
+}
+
+impl FoundFiles {
+    /// Adds the file at `path`, whatever its name is, or the packages in the folder and its folders.
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let metadata = fs::metadata(path)
+            .map_err(|e| Error::io(path, "inspect", e))
+            .map_err(|error| error.of_named().context("looking for packages"))?;
+        if !metadata.is_dir() {
+            self.files.push(path.to_path_buf());
+            return Ok(());
+        }
+        let before = self.files.len();
+        self.walk(path, path)?;
+        if self.files.len() > before || is_part(path)? {
+            return Ok(());
+        }
+        let error = Error::new(Kind::Usage, "there is no package in this folder").file(path);
+        self.findings.explain(Err(error))
+    }
+
+    /// Adds the packages in a folder at or below `root`.
+    fn walk(&mut self, root: &Path, folder: &Path) -> Result<()> {
+        for entry in list(folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
+            let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
+            if kind.is_dir() && !is_hidden {
+                self.walk(root, &path)?;
+            } else if !kind.is_dir() {
+                self.file(root, path, is_hidden);
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, root: &Path, path: PathBuf, is_hidden: bool) {
+        let is_installers = path.extension().is_some_and(|it| it.eq_ignore_ascii_case(INSTALLER));
+        let reason = match PackageKind::of_file_name(&path) {
+            Some(_) if is_hidden => PackageLeftOut::Hidden,
+            Some(_) if is_installers => PackageLeftOut::Installer,
+            Some(_) => return self.files.push(path),
+            None if is_hidden => return,
+            None => match other(root, &path) {
+                Some(reason) => reason,
+                None => return,
+            },
+        };
+        let file = path.display().to_string();
+        self.findings.add(Finding::PackageFileLeftOut { file, reason });
+    }
+}
+
+/// Whether a folder has the receipt of a part of a set. A part may have no packages.
+fn is_part(folder: &Path) -> Result<bool> {
+    let names = Faults::all(list(folder)?.map(|entry| Ok(entry?.file_name())))?;
+    Ok(names.iter().any(|name| part_of_file(&name.to_string_lossy()).is_some()))
+}
+
+/// The finding about a file without the name of a package. `None` for one that cannot be examined, and for
+/// a link to a folder below `root`, which is searched anyway.
+fn other(root: &Path, path: &Path) -> Option<PackageLeftOut> {
+    let metadata = fs::metadata(path).ok()?;
+    if metadata.is_dir() {
+        let is_inside = path.canonicalize().ok()?.starts_with(root.canonicalize().ok()?);
+        return (!is_inside).then_some(PackageLeftOut::LinkedFolder);
+    }
+    if !metadata.is_file() {
+        return None;
+    }
+    let mut head = Vec::new();
+    let most = ar::MAGIC.len() + FIRST_MEMBER.len();
+    File::open(path).ok()?.take(most as u64).read_to_end(&mut head).ok()?;
+    if head.starts_with(&LEAD_MAGIC) {
+        return Some(PackageLeftOut::Unnamed(Format::Rpm));
+    }
+    let first = head.strip_prefix(ar::MAGIC)?;
+    (first == FIRST_MEMBER).then_some(PackageLeftOut::Unnamed(Format::Deb))
 }

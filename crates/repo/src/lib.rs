@@ -15,72 +15,54 @@
 //! without its files: packages, indexes under names that say their content, those with plain names, and last the
 //! file that clients begin with: `InRelease` (`Release` if nothing is signed) or `repomd.xml`. Pages of wheels have
 //! an order of their own (`python`). Unused files stay for some generations, and an hour at least. The next run
-//! completes or undoes a run that was interrupted (`recovery`). `docs/reference/repository.md` says what clients
+//! completes or undoes a run that was interrupted (`channels`). `docs/reference/repository.md` says what clients
 //! see meanwhile, and what is refused.
 
-mod apt;
-mod body;
 mod catalog;
 mod channel;
 mod channel_files;
 mod channels;
 mod clients;
-mod compress;
-mod figures;
-mod find;
-mod follows;
-mod foreign;
-mod index_paths;
+mod indexes;
 mod input;
-mod key_package;
 pub mod keyring;
-mod listed_indexes;
+mod local_store;
 mod next;
 mod options;
-mod orders;
 mod owners;
-mod places;
 mod published;
 mod python;
-mod readable;
 mod receipts;
-mod recovery;
-mod releases;
 mod remarks;
-mod rpm;
 mod settings;
-mod stat;
 mod state;
 mod store;
-mod unmet;
 mod updates;
-mod yank;
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use rockpack_core::content::is_there;
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::run::{Budget, threads};
+use rockpack_files::check_folder;
+use rockpack_report::{Findings, Progress};
+use rockpack_signing::IndexSigner;
 
-pub use body::{Body, KnownFile};
 pub use input::refuse_output_inside;
+pub use local_store::LocalStore;
 pub use options::{Changes, Confirmed, KeyPackage, RepoOptions, WriteKeyPackage};
 pub use published::{
     ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published,
 };
+pub use python::{Yank, check_wheels};
 pub use settings::{ChannelSettings, DEFAULT_COMPONENT, DEFAULT_SUITE, check_word};
-pub use stat::{Modified, Stat};
-pub use store::{LocalStore, Store, WhenLocked};
-pub use yank::{Yank, check_wheels};
-
-use rockpack_core::content::is_there;
-use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
-use rockpack_core::run::{Budget, threads};
+pub use store::{Body, KnownFile, Modified, Stat, Store, WhenLocked};
 
 use channel::Channel;
 use channels::Channels;
 use next::NextChannel;
-use rockpack_files::check_folder;
-use rockpack_report::{Findings, Progress};
-use rockpack_signing::IndexSigner;
+use state::{ChannelState, PoolRecords};
 
 /// Publishes packages, which are read within `budget`, or only computes that.
 pub fn publish(
@@ -118,9 +100,9 @@ fn check_there(options: &RepoOptions<'_>, budget: &Budget) -> Result<()> {
         if !options.asks_for(channel.kind()) {
             continue;
         }
-        faults.keep(foreign::refuse_indexes(&store, &channel, &channels));
+        faults.keep(channel::refuse_indexes(&store, &channel, &channels));
         let earlier = channels.0.get(&channel.name());
-        faults.keep(earlier.map_or(Ok(()), |it| follows::check(&channel, it, options)));
+        faults.keep(earlier.map_or(Ok(()), |it| settings::check_follows(&channel, it, options)));
     }
     faults.finish().context(|| publishing_in(options))
 }
@@ -151,10 +133,10 @@ fn publish_given(
     channels: &mut Channels,
     (given, noticed): (&mut Vec<input::GivenPackage>, &Findings),
 ) -> Result<Published> {
-    given.extend(key_package::given(store, options, channels, given)?);
+    given.extend(keyring::given(store, options, channels, given)?);
     given.retain(|given| options.asks_for(given.indexed.facts.kind()));
     let active = active(options, channels, given)?;
-    let orders = orders::findings(&Channel::all(&options.suite), channels, given);
+    let orders = remarks::of_orders(&Channel::all(&options.suite), channels, given);
     let told = Findings::of([noticed, &orders]);
     let published = prepare_and_write(store, options, channels, (&active, given, &told));
     let mut published = orders.explain(published)?;
@@ -171,7 +153,7 @@ fn prepare_and_write(
 ) -> Result<Published> {
     let mut faults = Faults::default();
     for channel in active {
-        faults.keep(foreign::refuse_indexes(store, channel, channels));
+        faults.keep(channel::refuse_indexes(store, channel, channels));
     }
     faults.finish()?;
     let states: Vec<_> =
@@ -235,7 +217,8 @@ fn active(
     });
     let active: Vec<Channel> = chosen.collect();
     if !active.contains(&Channel::Python) {
-        yank::refuse_without_index(&options.changes)?;
+        // Without an index, there are no wheels to mark.
+        python::mark(&mut PoolRecords::new(), &options.changes)?;
     }
     if active.is_empty() {
         Err(Error::new(Kind::Usage, "there is nothing to publish")
@@ -264,7 +247,8 @@ fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> 
     store.put(visible)?;
     channels.finish(store, states)?;
     prune(store, channels, &outdated)?;
-    let closed = store.open_folders(&channels.paths())?;
+    let files = channels.0.values().flat_map(ChannelState::files).map(String::as_str);
+    let closed = store.open_folders(&files.collect::<Vec<_>>())?;
     closed.into_iter().for_each(|finding| published.findings.add(finding));
     Ok(published)
 }

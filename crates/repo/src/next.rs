@@ -10,30 +10,22 @@ use rockpack_archive::rpm::Front;
 use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use sha2::{Digest, Sha256};
-
-use super::body::{Body, KnownFile};
-use super::catalog::Catalog;
-use super::channel::Channel;
-use super::channel_files::Making;
-use super::channels::Channels;
-use super::figures::{mirror, report};
-use super::follows;
-use super::foreign::other_file;
-use super::input::GivenPackage;
-use super::options::RepoOptions;
-use super::owners;
-use super::published::ChannelReport;
-use super::recovery::{ShownFile, shown};
-use super::remarks;
-use super::stat::Modified;
-use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
-use super::store::Store;
-use super::unmet;
-use super::updates;
 use rockpack_package::indexed::{Facts, PackageKind};
 use rockpack_report::Findings;
 use rockpack_signing::{IndexSigner, fingerprints};
+use sha2::{Digest, Sha256};
+
+use super::catalog::Catalog;
+use super::channel::{Channel, other_file};
+use super::channel_files::Making;
+use super::channels::{Channels, ShownFile, shown};
+use super::input::GivenPackage;
+use super::options::RepoOptions;
+use super::published::{ChannelReport, mirror, report};
+use super::settings::check_follows;
+use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
+use super::store::{Body, KnownFile, Modified, Store};
+use super::{owners, remarks, updates};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
@@ -75,7 +67,7 @@ impl NextChannel {
         check_pool(store, earlier, &mut catalog, options.check)?;
         complete(store, &mut catalog);
         check_fields(&catalog.records)?;
-        unmet::check(channel, &earlier.records, &catalog.records, &own, options)?;
+        updates::check_met(channel, &earlier.records, &catalog.records, &own, options)?;
         let in_pool = in_pool(store, channels, &mut catalog, options.check)?;
         let mut next = next_state(channel, earlier, channels, &catalog.records, options)?;
         next.found = in_pool.iter().filter(|path| !channels.uses(path)).cloned().collect();
@@ -223,7 +215,8 @@ fn in_pool(
         let (Some(record), Some(stat)) = (catalog.records.get(path), store.stat(path)?) else {
             continue;
         };
-        let known = !check && channels.0.values().any(|state| state.knows(path, stat.modified));
+        let mut records = channels.0.values().filter_map(|state| state.records.get(path));
+        let known = !check && records.any(|record| record.modified == stat.modified);
         let is_it = stat.size == record.indexed.size
             && (known || store.open(path)?.digest()?.to_string() == record.indexed.sha256);
         if is_it {
@@ -244,7 +237,7 @@ fn next_state(
     records: &PoolRecords,
     options: &RepoOptions<'_>,
 ) -> Result<ChannelState> {
-    follows::check(channel, earlier, options)?;
+    check_follows(channel, earlier, options)?;
     let signer = options.signer.filter(|_| channel.format().is_some());
     Ok(ChannelState {
         schema: SCHEMA,
@@ -304,18 +297,17 @@ fn outdated(next: &ChannelState, generations: u64) -> Vec<String> {
 fn missing(
     store: &dyn Store,
     earlier: &ChannelState,
-    mut hidden: Vec<(String, Arc<[u8]>)>,
+    hidden: Vec<(String, Arc<[u8]>)>,
     check: bool,
 ) -> Result<Vec<(String, Arc<[u8]>)>> {
-    let mut there = BTreeSet::new();
-    for (path, bytes) in hidden.iter().filter(|(path, _)| earlier.indexes.contains(path)) {
-        let stat = store.stat(path)?;
-        if !check && stat.is_some_and(|stat| stat.size == bytes.len() as u64) {
-            there.insert(path.clone());
+    let mut missing = Vec::new();
+    for (path, bytes) in hidden {
+        let stat = if earlier.indexes.contains(&path) { store.stat(&path)? } else { None };
+        if check || stat.is_none_or(|stat| stat.size != bytes.len() as u64) {
+            missing.push((path, bytes));
         }
     }
-    hidden.retain(|(path, _)| !there.contains(path));
-    Ok(hidden)
+    Ok(missing)
 }
 
 /// Packages that are not in the pool yet.

@@ -7,13 +7,13 @@ use rockpack_archive::rpm::HeaderSigner;
 use rockpack_core::compression::Method;
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
-
-use super::settings::ChannelSettings;
-use super::store::WhenLocked;
-use super::yank::Yank;
 use rockpack_package::Package;
 use rockpack_package::indexed::{Indexed, PackageKind};
 use rockpack_signing::{IndexSigner, Trust};
+
+use super::python::Yank;
+use super::settings::ChannelSettings;
+use super::store::WhenLocked;
 
 /// The packages to publish, and the way to do it.
 #[derive(Clone)]

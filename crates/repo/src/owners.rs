@@ -6,17 +6,17 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 use rockpack_archive::path_digests::path_digest;
 use rockpack_archive::rpm_md::{FileKind, RpmPackage};
-use rockpack_core::content::Content;
+use rockpack_package::Format;
+use rockpack_package::indexed::{Facts, deb_path};
+use rockpack_package::offered::Offered;
+use rockpack_package::owners::{
+    DifferingFiles, Obstacle, Owner, SharedPath, each_hidden_path, obstacles,
+};
+use rockpack_report::{Finding, Findings};
 
 use super::catalog::Catalog;
 use super::state::{PoolRecord, PoolRecords};
 use super::store::Store;
-use rockpack_package::differing_files::DifferingFiles;
-use rockpack_package::indexed::{Facts, deb_path};
-use rockpack_package::offered::Offered;
-use rockpack_package::owners::{Obstacle, Owner, SharedPath, obstacles};
-use rockpack_package::{Format, required_paths};
-use rockpack_report::{Finding, Findings};
 
 /// Findings for any two packages that conflict, for any that takes a path of a package which leaves the
 /// repository (clients still have that one), and for required paths that clients do not find.
@@ -35,7 +35,7 @@ pub(super) fn findings(
     let owners: Vec<Owner<'_>> =
         records.par_iter().map(|(_, record)| owner(&record.indexed.facts)).collect();
     let mut findings = Findings::default();
-    let mut files = DifferingFiles::new(|at| open(store, catalog, records[at].0));
+    let mut files = DifferingFiles::new(|at| catalog.open(store, records[at].0).ok());
     let shared_paths =
         obstacles(format, &owners, |pair, path| format == Format::Deb || files.differ(pair, path));
     for shared in shared_paths {
@@ -54,7 +54,7 @@ pub(super) fn findings(
             Obstacle::Moved => Finding::PathMovedSilently { path, former: first, owner: second },
         });
     }
-    required_paths::each_hidden(&owners[..staying], |path, owner, requirers| {
+    each_hidden_path(&owners[..staying], |path, owner, requirers| {
         let described = |at: &usize| owners[*at].package.name_and_version();
         let (packages, owner) = (requirers.iter().map(described).collect(), described(&owner));
         let path = path.to_owned();
@@ -105,14 +105,6 @@ fn rpm_paths(package: &RpmPackage, plain: bool) -> impl Iterator<Item = &str> {
     own.map(|file| file.path.as_str())
 }
 
-/// The package at a path of the pool, if it can be read.
-fn open(store: &dyn Store, catalog: &Catalog, pooled: &str) -> Option<Content> {
-    match catalog.added.get(pooled) {
-        Some(addition) => Some(addition.content.clone()),
-        None => store.open(pooled).ok(),
-    }
-}
-
 /// The path of a package that has this number, without its leading slash. A package that cannot be
 /// read any more has none here; the checks of packages report it.
 fn named(
@@ -126,7 +118,8 @@ fn named(
             rpm_paths(package, true).find(|path| path_digest(path) == digest).map(str::to_owned)
         }
         Facts::Deb(_) => {
-            deb_path(&open(store, catalog, pooled)?, |path| path_digest(path) == digest)
+            let content = catalog.open(store, pooled).ok()?;
+            deb_path(&content, |path| path_digest(path) == digest)
         }
         Facts::Wheel(_) => None,
     };

@@ -1,4 +1,4 @@
-//! The pages of the index of wheels, and the order in which they are replaced.
+//! The channel of wheels: its pages and the order in which they are replaced, releases, and yanked wheels.
 //!
 //! An installer reads the page of each project by itself, so it may see pages of two publications. At any moment,
 //! a listed wheel finds the wheels that it requires on their pages:
@@ -9,25 +9,26 @@
 //!
 //! Unchanged pages are not written. The page of a removed project becomes empty, and is removed later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rockpack_archive::python_index::{
-    ListedWheel, Page, WheelPackage, metadata_of, projects_html, projects_json,
+    ListedWheel, Page, WheelPackage, compare_versions, metadata_of, projects_html, projects_json,
 };
-use rockpack_core::content::Content;
-use rockpack_core::error::{Result, ResultExt};
+use rockpack_archive::wheel::normalized;
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_package::indexed::Facts;
+use rockpack_package::releases::{OpenExtra, Releases};
+use rockpack_report::{Finding, Findings};
 
-use super::catalog::{Addition, Catalog};
-use super::channel::Channel;
+use super::catalog::Catalog;
+use super::channel::{Channel, PROJECT_LISTS, other_file, project_pages, unknown_index};
 use super::channel_files::ChannelFiles;
 use super::channels::Channels;
-use super::foreign::{other_file, unknown_index};
-use super::index_paths::{PROJECT_LISTS, metadata_path, project_pages};
-use super::releases::releases_of;
+use super::options::Changes;
 use super::state::{ChannelState, PoolRecord, PoolRecords};
 use super::store::Store;
-use rockpack_package::indexed::Facts;
+use super::updates::UNMET_HINT;
 
 /// The files beside the wheels of `catalog`. If the run checks, all METADATA is written anew.
 pub(super) fn files(
@@ -39,21 +40,20 @@ pub(super) fn files(
     let mut files = pages(store, earlier, &catalog.records)?;
     for (wheel, record) in &catalog.records {
         let Facts::Wheel(package) = &record.indexed.facts else { continue };
-        let path = metadata_path(wheel);
+        let path = format!("{wheel}.metadata");
         files.indexes.insert(path.clone());
         let stat = store.stat(&path)?;
         let is_there = stat.is_some_and(|stat| stat.size == package.metadata.size);
         if is_there && !check && earlier.indexes.contains(&path) {
             continue;
         }
-        let addition = catalog.added.get(wheel);
-        let bytes = metadata(store, wheel, addition)?;
+        let bytes = metadata(store, catalog, wheel)?;
         if stat.is_none() || channels.uses(&path) {
             files.hidden.push((path, bytes.into()));
         } else if store.read(&path)?.is_some_and(|there| there == bytes) {
             files.found.push(path);
         } else {
-            return Err(match addition {
+            return Err(match catalog.added.get(wheel) {
                 Some(addition) => other_file(&path, addition),
                 None => unknown_index(&path, &Channel::Python),
             });
@@ -62,11 +62,8 @@ pub(super) fn files(
     Ok(files)
 }
 
-fn metadata(store: &dyn Store, wheel: &str, addition: Option<&Addition>) -> Result<Vec<u8>> {
-    let content: Content = match addition {
-        Some(addition) => addition.content.clone(),
-        None => store.open(wheel)?,
-    };
+fn metadata(store: &dyn Store, catalog: &Catalog, wheel: &str) -> Result<Vec<u8>> {
+    let content = catalog.open(store, wheel)?;
     let _open = content.pin()?;
     metadata_of(&content).file(wheel)
 }
@@ -158,4 +155,156 @@ fn listed(record: &PoolRecord) -> Option<ListedWheel<'_>> {
     let package: &WheelPackage = package;
     let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
     Some(ListedWheel { package, size, sha256, yanked: record.yanked.as_deref() })
+}
+
+/// The releases of the wheels among `records`.
+fn releases_of<'a>(
+    records: impl IntoIterator<Item = (&'a String, &'a Arc<PoolRecord>)>,
+) -> Releases<'a> {
+    Releases::of(records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
+        Facts::Wheel(package) => Some((path, &**package)),
+        Facts::Deb(_) | Facts::Rpm(_) => None,
+    }))
+}
+
+/// Paths of the wheels of `records` that do not stay.
+pub(super) fn not_kept(records: &PoolRecords, keep: usize) -> BTreeSet<String> {
+    let releases = releases_of(records);
+    let kept = releases.kept(keep);
+    records.keys().filter(|path| !kept.contains(path)).cloned().collect()
+}
+
+/// Fails if device wheels of `next` do not find their host, and are not known for that from `earlier`.
+pub(super) fn check_hosts(earlier: &PoolRecords, next: &PoolRecords) -> Result<()> {
+    let [before, after] = [earlier, next].map(|records| releases_of(records).open_extras());
+    let lost = after.iter().filter(|open| open.extra.is_empty() && !before.contains(*open));
+    let faults = lost.map(|OpenExtra { wheel, extra, requires, gap }| {
+        let error = Error::new(Kind::Conflict, gap.describe(extra, requires));
+        error.structure(wheel.clone()).hint(UNMET_HINT)
+    });
+    Error::gather(faults.collect()).map_or(Ok(()), Err)
+}
+
+/// Findings about extras that do not bring all of a GPU, and about builds that nothing keeps apart.
+pub(super) fn release_findings(records: &PoolRecords) -> Findings {
+    let releases = releases_of(records);
+    let mut findings = Findings::default();
+    for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {
+        findings.add(Finding::WheelExtraOpen { wheel, extra, requires, gap });
+    }
+    for mixed in releases.mixed_builds() {
+        findings.add(Finding::WheelBuildsMixed { wheel: mixed.release, builds: mixed.builds });
+    }
+    findings
+}
+
+/// A request of `--yank`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Yank {
+    /// The wheels: `NAME=VERSION`, or a file name.
+    pub wheels: String,
+    /// Why; maybe empty.
+    pub reason: String,
+}
+
+impl Yank {
+    /// Parses `NAME=VERSION[=REASON]` or `FILE.whl[=REASON]`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (first, rest) = text.split_once('=').unwrap_or((text, ""));
+        let (wheels, reason) = if is_file_name(first) {
+            (first.to_owned(), rest)
+        } else {
+            let (version, reason) = rest.split_once('=').unwrap_or((rest, ""));
+            (format!("{first}={version}"), reason)
+        };
+        if !names_some(&wheels) {
+            return Err(names_none("--yank", text));
+        }
+        if reason.contains(char::is_control) {
+            let message = format!("the reason of --yank {wheels} has control characters");
+            return Err(Error::new(Kind::Usage, message));
+        }
+        Ok(Self { wheels, reason: reason.trim().to_owned() })
+    }
+}
+
+/// Refuses what cannot name wheels.
+pub fn check_wheels(option: &str, wheels: &str) -> Result<()> {
+    if names_some(wheels) { Ok(()) } else { Err(names_none(option, wheels)) }
+}
+
+/// Whether the text is a file name, or `NAME=VERSION`.
+fn names_some(text: &str) -> bool {
+    is_file_name(text)
+        || text.split_once('=').is_some_and(|(name, version)| {
+            !name.is_empty() && !version.is_empty() && !version.contains('=')
+        })
+}
+
+fn names_none(option: &str, text: &str) -> Error {
+    let message = format!("{option} `{}` names no wheel", text.escape_debug());
+    Error::new(Kind::Usage, message).hint(NAME_HINT)
+}
+
+const NAME_HINT: &str = "name wheels as in torch=2.13.0, or one by its file name; with --yank, a reason may follow behind =";
+
+fn is_file_name(text: &str) -> bool {
+    text.ends_with(".whl")
+}
+
+/// Whether `spec` is `NAME` or `NAME=VERSION` of the wheel, or its file name. Names are compared in their
+/// normalized form, and versions as installers do.
+pub(super) fn names_wheel(spec: &str, record: &PoolRecord) -> bool {
+    let Facts::Wheel(package) = &record.indexed.facts else { return false };
+    match spec.split_once('=') {
+        _ if is_file_name(spec) => spec == package.file,
+        Some((name, version)) => {
+            normalized(name) == package.project
+                && compare_versions(version, &package.version).is_eq()
+        }
+        None => normalized(spec) == package.project,
+    }
+}
+
+/// Marks wheels as yanked (PEP 592: their files stay, and installers take them only for requirements of exactly that
+/// version), and those that are no longer so. Refuses names of wheels that are not there.
+pub(super) fn mark(records: &mut PoolRecords, changes: &Changes) -> Result<()> {
+    let Changes { yank, unyank, .. } = changes;
+    let yank = yank.iter().map(|it| ("yank", &it.wheels, Some(&it.reason)));
+    let unyank = unyank.iter().map(|it| ("unyank", it, None));
+    let mut faults = Faults::default();
+    for (doing, wheels, reason) in yank.chain(unyank) {
+        let mut named =
+            records.values_mut().filter(|record| names_wheel(wheels, record)).peekable();
+        if named.peek().is_none() {
+            let message = format!("the repository has no wheel {wheels} to {doing}");
+            faults.add(Error::new(Kind::Usage, message).hint(NAME_HINT));
+        }
+        for record in named.filter(|record| record.yanked.as_ref() != reason) {
+            Arc::make_mut(record).yanked = reason.cloned();
+        }
+    }
+    faults.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wheels_are_named_with_a_reason_or_without() {
+        for (text, wheels, reason) in [
+            ("demo=1.0", "demo=1.0", ""),
+            ("demo=1!1.0+rocm7.1=wrong code = bad", "demo=1!1.0+rocm7.1", "wrong code = bad"),
+            ("demo-1.0-py3-none-any.whl", "demo-1.0-py3-none-any.whl", ""),
+            ("demo-1.0-py3-none-any.whl=old", "demo-1.0-py3-none-any.whl", "old"),
+        ] {
+            let yank = Yank::parse(text).unwrap();
+            assert_eq!((yank.wheels.as_str(), yank.reason.as_str()), (wheels, reason));
+        }
+        for text in ["demo", "demo==1.0", "=1.0", "", "demo=", "demo=1.0=a\nb"] {
+            assert_eq!(Yank::parse(text).unwrap_err().kind(), Kind::Usage, "{text}");
+        }
+        assert!(check_wheels("--unyank", "demo=1.0=reason").is_err());
+    }
 }

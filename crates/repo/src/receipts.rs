@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use rockpack_core::content::{list, read_small};
 use rockpack_core::error::{Error, Faults, Kind, Result};
-
-use super::input::GivenPackage;
-use super::options::RepoOptions;
 use rockpack_package::Format;
 use rockpack_package::receipt::wheels::{self, WheelReceipt};
 use rockpack_package::receipt::{FILE_NAME, Receipt, package_of_file, part_of_file};
 use rockpack_report::{Finding, Findings, ReceiptDoubt};
 use rockpack_signing::{PublicKeys, Trust};
+
+use super::input::GivenPackage;
+use super::options::RepoOptions;
 
 /// Longest receipt that is read, in bytes. Those of the largest sets are far smaller.
 const RECEIPT_LIMIT: u64 = 2 << 30;
@@ -77,7 +77,7 @@ fn receipts_in(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

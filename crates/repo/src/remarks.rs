@@ -1,14 +1,16 @@
 //! Remarks on packages that are published as they are.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_archive::deb::parse_fields;
-
-use super::input::GivenPackage;
-use super::orders::upstream_version;
-use rockpack_package::indexed::Facts;
-use rockpack_package::{UNNAMED_PACKAGER, UNSET_VERSION};
+use rockpack_package::indexed::{Facts, PackageKind};
+use rockpack_package::{Format, UNNAMED_PACKAGER, UNSET_VERSION};
 use rockpack_report::{Finding, Findings};
+
+use super::channel::Channel;
+use super::channels::Channels;
+use super::input::GivenPackage;
 
 /// Findings for each given package that is not checked whole, or that indexes describe with other texts.
 pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
@@ -57,4 +59,134 @@ pub(super) fn of_placeholders(given: &[GivenPackage]) -> Findings {
         findings.add(Finding::PlaceholderPublished { placeholder, packages, remedy });
     }
     findings
+}
+
+/// Versions of a package, whole.
+type Versions = BTreeSet<String>;
+
+/// A finding for any two versions that dpkg and rpm order differently and that `all`, the channels
+/// of a repository, have of one package before anything is removed from them.
+///
+/// Behind a `~`, a `.` or a `+`, dpkg sorts digits before letters and rpm letters before digits:
+/// `7.12.0~dev20260202` is newer than `7.12.0~20260202` for dpkg, and older for rpm. rpm does not tell
+/// separators apart: `7.1+1` and `7.1.1` are one version for it.
+pub(super) fn of_orders(all: &[Channel], channels: &Channels, given: &[GivenPackage]) -> Findings {
+    let states = all.iter().filter_map(|channel| channels.0.get(&channel.name()));
+    let there = states.flat_map(|state| state.records.values()).map(|record| &record.indexed);
+    let mut named: BTreeMap<PackageKind, BTreeMap<&str, Versions>> = BTreeMap::new();
+    for indexed in there.chain(given.iter().map(|given| &given.indexed)) {
+        let facts: &Facts = &indexed.facts;
+        let by_name = named.entry(facts.kind()).or_default();
+        by_name.entry(facts.name()).or_default().insert(facts.version());
+    }
+    let (Some(debs), Some(rpms)) = (named.get(&PackageKind::Deb), named.get(&PackageKind::Rpm))
+    else {
+        return Findings::default();
+    };
+    let mut pairs: BTreeMap<[String; 2], Vec<String>> = BTreeMap::new();
+    for (name, debs) in debs {
+        for pair in rpms.get(name).map(|rpms| differing(debs, rpms)).into_iter().flatten() {
+            pairs.entry(pair).or_default().push((*name).to_owned());
+        }
+    }
+    let mut findings = Findings::default();
+    for ([deb_newer, rpm_newer], packages) in pairs {
+        findings.add(Finding::VersionOrderDiffers { deb_newer, rpm_newer, packages });
+    }
+    findings
+}
+
+/// Pairs of versions that both formats have: the one that dpkg takes for newer, and the one that rpm
+/// takes for newer or as new. Releases, which may end in the tags of distributions, count only where
+/// versions are the same.
+fn differing(debs: &Versions, rpms: &Versions) -> Vec<[String; 2]> {
+    let mut found =
+        differing_of(upstream_versions(debs).intersection(&upstream_versions(rpms)).collect());
+    let mut releases: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
+    for version in debs.intersection(rpms) {
+        releases.entry(upstream_version(version)).or_default().push(version);
+    }
+    found.extend(releases.into_values().flat_map(differing_of));
+    found
+}
+
+fn upstream_versions(versions: &Versions) -> Versions {
+    versions.iter().map(|version| upstream_version(version).to_owned()).collect()
+}
+
+/// The version up to the last dash, behind which both formats have the release.
+fn upstream_version(version: &str) -> &str {
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
+}
+
+/// Neighbours in dpkg's order that rpm orders otherwise; without any, the orders are the same.
+fn differing_of(mut versions: Vec<&String>) -> Vec<[String; 2]> {
+    versions.sort_by(|one, other| Format::Deb.compare_versions(one, other));
+    let neighbours = versions.iter().zip(versions.iter().skip(1));
+    let differ = neighbours.filter_map(|(older, newer)| {
+        let deb = Format::Deb.compare_versions(older, newer);
+        let rpm = Format::Rpm.compare_versions(older, newer);
+        // Where dpkg takes both for one, the newer one of rpm comes second.
+        let pair = match (deb, rpm) {
+            (Ordering::Equal, Ordering::Less) => [older, newer],
+            _ => [newer, older],
+        };
+        (deb != rpm).then(|| pair.map(|version| (*version).clone()))
+    });
+    differ.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(debs: &[&str], rpms: &[&str]) -> Vec<[String; 2]> {
+        differing(&versions(debs), &versions(rpms))
+    }
+
+    fn versions(texts: &[&str]) -> Versions {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn versions_of_two_orders_are_found() {
+        for (one, other) in [
+            ("7.12.0~dev20260202-1", "7.12.0~20260202-1"),
+            ("7.12.0~rc1-1", "7.12.0~20260202-1"),
+            ("7.12.a-1", "7.12.1-1"),
+            ("7.1+1-1", "7.1.1-1"),
+            ("2:7.1~a-1", "2:7.1~1-1"),
+        ] {
+            let same = found(&[one, other, "9-1"], &["9-1", other, one]);
+            let bare = [one, other].map(|version| version.strip_suffix("-1").unwrap().to_owned());
+            assert!(same.len() == 1 && bare.iter().all(|it| same[0].contains(it)), "{same:?}");
+            // Each set has its own tags, and each format its own builds.
+            let tagged = found(&[&format!("{one}~deb12"), other], &[one, &format!("{other}.el9")]);
+            assert_eq!(tagged, same);
+            assert!(found(&[one, other], &[one]).is_empty());
+        }
+        assert_eq!(found(&["1-1~a", "1-1~1"], &["1-1~a", "1-1~1"]).len(), 1);
+    }
+
+    #[test]
+    fn versions_of_one_order_are_not() {
+        let ordered = [
+            "7.1.0~20251104-1",
+            "7.1.0~20251105-1",
+            "7.1.0-1",
+            "7.1.0-2",
+            "7.1.0-10",
+            "7.1.0+git5-1",
+            "7.1.1~dev1-1",
+            "7.1.1~rc1-1",
+            "7.1.1~rc2-1",
+            "7.1.1-1",
+            "7.10.0-1",
+            "7.12.0~20260202-1",
+            "7.12.0-1",
+            "7.12.0rc1-1",
+            "1:0-1",
+        ];
+        assert!(found(&ordered, &ordered).is_empty(), "{:?}", found(&ordered, &ordered));
+    }
 }

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use rockpack_core::checked_json;
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_package::indexed::Indexed;
 use serde::{Deserialize, Serialize};
 
-use super::body::Body;
-use super::listed_indexes::ListedIndexes;
+use super::indexes::ListedIndexes;
 use super::settings::ChannelSettings;
-use super::stat::Modified;
-use rockpack_package::indexed::Indexed;
+use super::store::Modified;
 
 /// Version of the state's shape.
 pub(super) const SCHEMA: u32 = 4;
@@ -122,11 +121,6 @@ impl ChannelState {
         self.records.contains_key(file) || self.indexes.contains(file)
     }
 
-    /// Whether the channel has the package, whose file was modified at that time.
-    pub fn knows(&self, file: &str, modified: Modified) -> bool {
-        self.records.get(file).is_some_and(|record| record.modified == modified)
-    }
-
     /// Reads the file of the state of `channel`.
     pub fn parse(channel: &str, bytes: &[u8]) -> Result<Self> {
         let state = checked_json::read(bytes, |state: &Self| state.schema == UNCHECKED)?;
@@ -141,10 +135,4 @@ impl ChannelState {
         }
         Ok(Self { schema: SCHEMA, channel: channel.to_owned(), ..state })
     }
-}
-
-/// The file of a state, or of the files that clients read. That of 20,000 packages is a seventh to a twelfth of
-/// its JSON, which has 20 to 40 MB.
-pub(super) fn body(value: &impl Serialize) -> Result<Body> {
-    Ok(Body::Bytes(checked_json::write(value)?.into()))
 }

@@ -33,11 +33,6 @@ macro_rules! coded {
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
-
-            /// The meaning, in a sentence or two.
-            pub fn explanation(self) -> &'static str {
-                match self { $(Self::$variant => concat!($($doc),*).trim_ascii_start(),)* }
-            }
         }
 
         $crate::coded!(@severities $Code $($variant [$($severity)? $(by $key)?])*);

@@ -4,14 +4,10 @@
 
 mod coded;
 mod findings;
-mod machine;
-mod names;
 mod progress;
-mod summary;
+mod subjects;
 pub mod words;
 
 pub use findings::*;
-pub use machine::ElfMachine;
-pub use names::{ComponentName, PackageName, Soname};
-pub use progress::{Compressed, Progress, Silent, Stage, Work};
-pub use summary::{StageSummary, Sum, Summary, WorkSummary};
+pub use progress::*;
+pub use subjects::*;

@@ -10,9 +10,10 @@ use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureType, SubpacketDa
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
 use rockpack_archive::apt_index::format_date;
+use rockpack_core::error::{Error, Kind};
 
 use super::own::{self, Weakness};
-use super::refusal::Refusal;
+use rockpack_report::Finding;
 
 /// Fewest bits of an RSA modulus; rpm and apt refuse smaller keys.
 const RSA_BITS_MIN: u16 = 2048;
@@ -280,4 +281,107 @@ fn modulus_bits(part: &impl KeyDetails) -> u16 {
     let written = part.public_params().to_writer(&mut numbers).is_ok();
     let bits = numbers.first_chunk().filter(|_| written);
     bits.map_or(0, |bits| u16::from_be_bytes(*bits))
+}
+
+/// Whether a signature names one of the keys, or a subkey of one, as its maker.
+pub(super) fn names_a_key(signature: &Signature, keys: &[SignedPublicKey]) -> bool {
+    keys.iter().any(|key| is_by(signature, key))
+}
+
+/// Whether a signature names the key or a subkey of it as its maker.
+pub(super) fn is_by(signature: &Signature, key: &SignedPublicKey) -> bool {
+    let mut subkeys = key.public_subkeys.iter();
+    is_of(signature, &key.primary_key) || subkeys.any(|sub| is_of(signature, &sub.key))
+}
+
+/// Whether a signature names the key or subkey as its maker.
+pub(super) fn is_of(signature: &Signature, part: &impl KeyDetails) -> bool {
+    let (id, fingerprint) = (part.legacy_key_id(), part.fingerprint());
+    signature.issuer_key_id().contains(&&id)
+        || signature.issuer_fingerprint().contains(&&fingerprint)
+}
+
+/// A reason for which clients refuse signatures of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The name of the key in messages.
+    key: String,
+    /// The fault, as a sentence.
+    fault: String,
+    /// The remedy.
+    remedy: String,
+    /// Tells whether the remedy keeps the key, which must then be exported again.
+    is_mended: bool,
+}
+
+impl From<Weakness> for Refusal {
+    fn from(weakness: Weakness) -> Self {
+        let (fault, remedy) = (weakness.to_string(), weakness.remedy());
+        Self { is_mended: true, ..Self::new(fault, &remedy) }
+    }
+}
+
+impl Refusal {
+    fn new(fault: String, remedy: &str) -> Self {
+        Self { key: String::new(), fault, remedy: remedy.to_owned(), is_mended: false }
+    }
+
+    /// Refuses a key or subkey whose algorithm clients refuse.
+    fn weak(fault: String) -> Self {
+        Self::new(fault, "make a new key, of Ed25519, or of RSA with 3072 bits or more")
+    }
+
+    /// Refuses a key or subkey that was made in the future.
+    fn future(fault: String) -> Self {
+        Self::new(fault, "make a new key while the clock is right")
+    }
+
+    /// Refuses a revoked key or subkey.
+    fn revoked(fault: String) -> Self {
+        Self::new(fault, "make a new key")
+    }
+
+    /// Refuses a key or subkey that has expired.
+    fn expired(fault: String) -> Self {
+        let remedy = "extend its life by `gpg --quick-set-expire FINGERPRINT 2y`";
+        Self { is_mended: true, ..Self::new(fault, remedy) }
+    }
+
+    /// Refuses a key with another purpose.
+    fn may_not_sign() -> Self {
+        let remedy = "add a subkey that signs by `gpg --quick-add-key FINGERPRINT ed25519 sign`";
+        let fault = "it is not for signing".to_owned();
+        Self { is_mended: true, ..Self::new(fault, remedy) }
+    }
+
+    /// Returns the refusal for `key`.
+    fn of(self, key: &SignedPublicKey) -> Self {
+        let fingerprint = own::upper(&key.primary_key.fingerprint());
+        Self {
+            key: own::named(&key.primary_key, &key.details),
+            remedy: self.remedy.replace("FINGERPRINT", &fingerprint),
+            ..self
+        }
+    }
+
+    /// The error that the key is not used, with the remedy.
+    pub fn error(&self) -> Error {
+        let message =
+            format!("{}: apt of Debian 13 and others refuse all that the key signs", self.fault);
+        let after = if self.is_mended {
+            "; then export the key again, and give the new public key to those who have the old one"
+        } else {
+            ""
+        };
+        Error::new(Kind::Usage, message).hint(format!("{}{after}", self.remedy))
+    }
+
+    /// The warning about a further key for clients to trust.
+    pub fn finding(&self) -> Finding {
+        Finding::KeyWeak {
+            key: self.key.clone(),
+            fault: self.fault.clone(),
+            remedy: self.remedy.clone(),
+        }
+    }
 }

@@ -5,28 +5,19 @@
 //!
 //! Source: RFC 9580 and, for version 4 keys and signatures, RFC 4880, through the `pgp` crate.
 
-mod armored;
 mod command;
-mod header;
 mod index;
 pub mod judge;
 mod key;
 mod own;
-mod passphrase;
-mod public;
-mod refusal;
 mod trust;
-mod trusted;
 
 use std::fmt;
 
 pub use command::CommandSigner;
-pub use header::{header_signer, header_signer_of};
-pub use index::{IndexSigner, KeySigner};
-pub use key::{OpenPgpKey, read_key_file};
-pub use passphrase::{PASSPHRASE_VARIABLE, Passphrase};
-pub use public::{fingerprints, signer_ids};
-pub use trust::{PublicKeys, Trust};
+pub use index::{IndexSigner, KeySigner, header_signer, header_signer_of};
+pub use key::{OpenPgpKey, PASSPHRASE_VARIABLE, Passphrase, read_key_file};
+pub use trust::{PublicKeys, Trust, fingerprints, signer_ids};
 
 use rockpack_core::error::Result;
 

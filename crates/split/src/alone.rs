@@ -1,24 +1,31 @@
 //! Splits one artifact by itself, without the others of its shard.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::Read;
+
+use rockpack_archive::zip;
+use rockpack_core::compression::{Decoder, Method};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::tree::{Node, Tree, TreePath};
+use rockpack_core::tree::{Node, Tree, TreePath, first_below};
+use rockpack_core::zstd_stream;
+use rockpack_report::{
+    DevelopmentFile, EmbeddedForm, Finding, Findings, InputArtifact, InputFile, SameFile,
+};
 
 use super::archives::{self, ArchiveFiles};
-use super::data_file::code_in_data;
 use super::databases::{self, DatabaseCandidate, Settled};
-use super::development::{Sniffed, sniff};
-use super::flatten::{self, Located};
-use super::host_binary::embedded_code;
-use super::notes::Notes;
-use super::parts::{HostFile, HostKind, SplitArtifact, SplitPolicy};
-use super::{fat_binary, machines, static_archive};
-use crate::input::artifact::Artifact;
-use rockpack_report::{DevelopmentFile, Finding, Findings, InputFile};
+use super::development::{self, Sniffed, judge_machines, sniff};
+use super::fat_binary;
+use super::host_binary::{device_code_form, embedded_code};
+use super::parts::{HostFile, HostKind, Notes, SplitArtifact, SplitPolicy};
+use crate::input::artifact::{Artifact, StagePrefix};
 
 /// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
-    let mut notes = Notes::new(artifact);
+    let label = InputArtifact::new(&artifact.shard, &artifact.name);
+    let mut notes = Notes::new(label, artifact.findings.clone());
     let split = split_noting(artifact, options, &mut notes);
     let findings = notes.finish();
     let split = findings.explain(split).map(|split| SplitArtifact { findings, ..split });
@@ -31,7 +38,7 @@ fn split_noting(
     options: &SplitPolicy<'_>,
     notes: &mut Notes,
 ) -> Result<SplitArtifact> {
-    let tree = flatten::flatten(artifact, notes)?;
+    let tree = flatten(artifact, notes)?;
     let untransformable = (options.keeps_fat)(&artifact.name);
     let old = options.keeps_old.then(|| tree.clone());
     let keep_policy = fat_binary::KeepPolicy { untransformable, old };
@@ -62,7 +69,7 @@ fn split_noting(
     databases::pair(&mut candidates, notes);
     let Settled { databases, shared } = databases::settle(candidates, &mut host, notes)?;
     let ArchiveFiles { archives, manifests: archive_manifests } = archives;
-    // Other archives may still become host files (`shipped.rs`).
+    // Other archives may still become host files (`archives.rs`).
     let split_off = archives.iter().filter(|archive| archive.is_in_archive_folder());
     let device = archives::device_paths(split_off, &archive_manifests, &databases);
     archives::drop_folders(&mut host, device);
@@ -107,10 +114,10 @@ fn classify(
     notes: &mut Notes,
 ) -> Result<Sorted> {
     let sniffed = sniff(&file.content)?;
-    machines::judge(path, &file.content, sniffed, options, notes)?;
+    judge_machines(path, &file.content, sniffed, options, notes)?;
     let is_member = matches!(sniffed, Sniffed::Development(_))
-        && file.content.starts_with(static_archive::MAGIC)?
-        && static_archive::has_thin_member(&file.content)?;
+        && file.content.starts_with(development::ARCHIVE_MAGIC)?
+        && development::has_thin_member(&file.content)?;
     if is_member || sniffed == Sniffed::ThinArchive {
         notes.add(Finding::ThinArchive { file: notes.file(path), is_member });
     }
@@ -158,4 +165,163 @@ fn kept_in(file: InputFile, content: &Content, sniffed: Sniffed) -> Result<Optio
         }
         _ => None,
     })
+}
+
+/// The number of bytes that are searched.
+const WINDOW: usize = 64 << 10;
+
+/// The number of bytes that are read: zstd decodes blocks of up to 128 KiB as a whole.
+const READ: u64 = 192 << 10;
+
+/// The form of the first device code in a data file that stays as it is: an archive, a compressed file, a pickle or
+/// another. Only the first 64 KiB are searched, of the file or what it decodes to, and of the members of a ZIP archive
+/// that begin there. Damaged data has none.
+fn code_in_data(content: &Content) -> Result<Option<EmbeddedForm>> {
+    let bytes = content.read_vec(0..content.len().min(READ), READ, "beginning")?;
+    let near = &bytes[..bytes.len().min(WINDOW)];
+    if near.is_ascii() && !near.contains(&0) {
+        return Ok(None);
+    }
+    // Pickles of the protocols 1 and 2 have bytes as characters of Latin-1, in UTF-8, for a function of `_codecs`.
+    let is_pickle = near.windows(7).any(|bytes| bytes == b"_codecs");
+    let pickled = String::from_utf8_lossy(if is_pickle { near } else { b"" });
+    let pickled = pickled.chars().map(|character| u8::try_from(character).unwrap_or_default());
+    let plain = Decoder::of_streams(&bytes[..], method(&bytes))?;
+    let members = zip::deflated(&bytes, near.len()).map(beginning);
+    let mut parts = [beginning(plain), pickled.collect()].into_iter().chain(members);
+    parts.find_map(|part| device_code_form(part).transpose()).transpose()
+}
+
+/// The compression of a file that begins with `bytes`.
+fn method(bytes: &[u8]) -> Method {
+    match bytes {
+        [0x1f, 0x8b, 8, ..] => Method::Gzip,
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Method::Xz,
+        _ if bytes.get(..4).is_some_and(zstd_stream::begins_frame) => Method::Zstd,
+        _ => Method::Stored,
+    }
+}
+
+/// The bytes that a decoder gives before its limit, its end or a fault.
+fn beginning(decoder: impl Read) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = decoder.take(WINDOW as u64).read_to_end(&mut bytes);
+    bytes
+}
+
+/// A file and the module whose prefix holds it.
+#[derive(Debug, Clone)]
+pub(super) struct Located {
+    pub content: Content,
+    pub module: Option<String>,
+    pub mode: u32,
+}
+
+/// A node of a tree and the stage prefix that it belongs to.
+struct OwnedNode<'a> {
+    prefix: &'a StagePrefix,
+    node: Node<Located>,
+}
+
+/// Merges all prefixes into one tree. A node that several prefixes have alike belongs to the first of them;
+/// different ones are an error that names both.
+fn flatten(artifact: &Artifact, notes: &mut Notes) -> Result<Tree<Located>> {
+    let mut owned = BTreeMap::new();
+    let mut faults = Faults::default();
+    for prefix in &artifact.prefixes {
+        for (path, node) in &prefix.tree {
+            faults.keep(lay(&mut owned, prefix, path, node, notes));
+        }
+    }
+    let shadowing = owned.iter().filter_map(|(path, own)| shadowing(&owned, path, own));
+    shadowing.for_each(|fault| faults.add(fault));
+    faults.finish()?;
+    let mut tree = Tree::new();
+    for (path, own) in owned {
+        tree.insert(path, own.node)?;
+    }
+    Ok(tree)
+}
+
+fn lay<'a>(
+    owned: &mut BTreeMap<TreePath, OwnedNode<'a>>,
+    prefix: &'a StagePrefix,
+    path: &TreePath,
+    node: &Node<Content>,
+    notes: &mut Notes,
+) -> Result<()> {
+    let file_mode = match node {
+        Node::File { mode, .. } => *mode,
+        Node::Directory { .. } | Node::Link { .. } => 0,
+    };
+    let node = node.clone().try_map(|content| {
+        Ok(Located { content, module: prefix.module.clone(), mode: file_mode })
+    })?;
+    let there = match owned.entry(path.clone()) {
+        Entry::Vacant(slot) => {
+            slot.insert(OwnedNode { prefix, node });
+            return Ok(());
+        }
+        Entry::Occupied(slot) => slot.into_mut(),
+    };
+    let alike = match (&mut there.node, &node) {
+        (Node::Directory { mode }, Node::Directory { mode: other }) => {
+            *mode |= other;
+            return Ok(());
+        }
+        (Node::Link { target }, Node::Link { target: other }) => target == other,
+        (Node::File { data, mode }, Node::File { data: other, mode: other_mode }) => {
+            mode == other_mode && data.content.same_bytes(&other.content)?
+        }
+        _ => false,
+    };
+    if !alike {
+        return Err(conflict(path, there, prefix, &node));
+    }
+    let same = SameFile::Prefixes(there.prefix.path.clone(), prefix.path.clone());
+    notes.add(Finding::FileMerged { file: notes.file(path), same });
+    Ok(())
+}
+
+fn conflict(
+    path: &TreePath,
+    there: &OwnedNode,
+    prefix: &StagePrefix,
+    node: &Node<Located>,
+) -> Error {
+    let (first, second) = (&there.prefix.path, &prefix.path);
+    if let (Node::File { mode, .. }, Node::File { mode: other, .. }) = (&there.node, node)
+        && mode != other
+    {
+        let message =
+            format!("{path} has mode {mode:o} in the prefix {first}, {other:o} in {second}");
+        return Error::new(Kind::Conflict, message);
+    }
+    let (one, other) = (there.node.kind(), node.kind());
+    let message = if one == other {
+        format!("{path} differs between the prefixes {first} and {second}")
+    } else {
+        format!("{path} is a {one} in the prefix {first} and a {other} in {second}")
+    };
+    Error::new(Kind::Conflict, message)
+        .hint("all prefixes of an artifact are installed into one; a path can have one content")
+}
+
+/// An error if `path` is no directory, and another node needs one there.
+fn shadowing(
+    owned: &BTreeMap<TreePath, OwnedNode>,
+    path: &TreePath,
+    own: &OwnedNode,
+) -> Option<Error> {
+    if matches!(own.node, Node::Directory { .. }) {
+        return None;
+    }
+    let (below, other) = first_below(owned, path.as_str())?;
+    let message = format!(
+        "{path} is a {} in the prefix {}, and {} holds {below} below it",
+        own.node.kind(),
+        own.prefix.path,
+        other.prefix.path
+    );
+    Some(Error::new(Kind::Conflict, message))
 }

@@ -1,20 +1,140 @@
-//! Kernel archives and their manifests in artifacts that were split already.
+//! Kernel archives and their manifests in artifacts that were split already, and archives that a component ships
+//! itself.
 //!
 //! They are recognised by their names' endings, `.kpack` and `.kpm`, in any folder: rockpack writes
 //! `lib/.kpack/`, other tools `.kpack/` of the stage prefix. Neither is passed on: archives and manifests are
-//! written anew for the package that owns the binary. Archives that no tool split off are files of their
-//! component (`shipped.rs`).
+//! written anew for the package that owns the binary.
+//!
+//! hipDNN's kernel provider opens archives by their paths, and asks them for code by keys of its own
+//! (rocm-libraries#11144, #11165; TheRock#6427): no marker of a binary names their rows, and no tool split
+//! them off a binary. Such an archive is a file of its component. It keeps its bytes and its path, because
+//! descriptors beside it name both its keys and itself, and goes to the packages of the archs in its table of
+//! contents, as a code file of a kernel database does.
+//!
+//! An archive was split off if it lies in a `.kpack` folder, if a manifest of its shard lists it, or if a
+//! binary of any shard asks for any of its rows: by its marker, or by the name that its packages will give
+//! it, which is its path. Its unclaimed rows are then dropped with a finding (`attach.rs`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rockpack_core::error::{Result, ResultExt};
+use rockpack_core::error::{Faults, Result, ResultExt};
 use rockpack_core::gfx::{Target, no_target};
 use rockpack_core::tree::{Node, Tree, TreePath, emptied_folders};
-use rockpack_elf::kpack::{KpackReader, TocRow};
+use rockpack_elf::kpack::{KpackReader, TocRow, split_key};
 use rockpack_elf::kpm::Manifest;
+use rockpack_elf::marker::{self, AnyMarker};
 
-use super::flatten::Located;
-use super::parts::{DatabaseFile, HostFile, KernelArchive, ManifestFile};
+use super::alone::{Located, advised, split};
+use super::databases::{self, Settled};
+use super::parts::{
+    DatabaseFile, HostBinary, HostFile, HostKind, KernelArchive, ManifestFile, Notes,
+    SplitArtifact, SplitPolicy,
+};
+use crate::input::artifact::Artifact;
+use crate::input::database::DatabaseRules;
+
+/// Splits `artifact` as if its shard had no other. Archives that the component put in a place of its own, and
+/// that none of its own binaries asks for, become its files.
+pub fn split_alone(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
+    let mut split = [split(artifact, options)?];
+    let known = SplitOff::of(&split);
+    settle(&mut split, &known, options.rules)?;
+    let [split] = split;
+    Ok(split)
+}
+
+/// The kernel names and manifests that identify archives split off binaries.
+pub(super) struct SplitOff {
+    /// The kernel names that binaries ask for.
+    asked: BTreeSet<String>,
+    /// Shard → the archives that its manifests list.
+    listed: BTreeMap<String, BTreeSet<TreePath>>,
+}
+
+impl SplitOff {
+    /// Collects the archives and names that all artifacts ask for and list. Skips markers that cannot be
+    /// read: joining their binaries with archives refuses them.
+    pub(super) fn of(split: &[SplitArtifact]) -> Self {
+        let mut known = Self { asked: BTreeSet::new(), listed: BTreeMap::new() };
+        for artifact in split {
+            for (path, fat) in artifact.binaries() {
+                known.asked.insert(path.to_string());
+                let HostBinary::Transformed(transformed) = &fat.binary else { continue };
+                if let Ok(AnyMarker::Map(marker)) = marker::parse(transformed.marker()) {
+                    known.asked.insert(marker.kernel_name);
+                }
+            }
+            let listed = known.listed.entry(artifact.shard.clone()).or_default();
+            listed.extend(artifact.archive_manifests.iter().flat_map(|manifest| manifest.listed()));
+        }
+        known
+    }
+
+    fn has(&self, archive: &KernelArchive, shard: &str) -> bool {
+        archive.is_in_archive_folder()
+            || self.listed.get(shard).is_some_and(|all| all.contains(&archive.path))
+            || has_any(archive, &self.asked)
+    }
+}
+
+/// Makes database files of the archives that the component of `artifacts` ships itself. An archive
+/// without code for any arch becomes a host file.
+pub(super) fn settle(
+    artifacts: &mut [SplitArtifact],
+    known: &SplitOff,
+    rules: &DatabaseRules,
+) -> Result<()> {
+    let mut faults = Faults::default();
+    for artifact in artifacts {
+        let archives = std::mem::take(&mut artifact.archives);
+        let (split_off, shipped) =
+            archives.into_iter().partition(|archive| known.has(archive, &artifact.shard));
+        artifact.archives = split_off;
+        let context = format!("splitting {}/{}", artifact.shard, artifact.name);
+        let settled = settle_in(artifact, shipped, rules);
+        faults.keep(settled.map_err(|error| error.context(context)));
+    }
+    faults.finish()
+}
+
+/// Whether the archive has rows under any of the kernel names.
+fn has_any(archive: &KernelArchive, names: &BTreeSet<String>) -> bool {
+    let mut keys = archive.reader.toc().rows.keys();
+    keys.any(|key| names.contains(split_key(key).map_or(key.as_str(), |(name, _)| name)))
+}
+
+/// Puts the archives that `artifact` ships among its databases and host files.
+fn settle_in(
+    artifact: &mut SplitArtifact,
+    shipped: Vec<KernelArchive>,
+    rules: &DatabaseRules,
+) -> Result<()> {
+    let mut notes = Notes::new(artifact.label(), std::mem::take(&mut artifact.findings));
+    let mut candidates = Vec::new();
+    let mut faults = Faults::default();
+    for archive in shipped {
+        let claimed = databases::claim_archive(&archive, rules, &mut notes)
+            .map_err(|error| advised(error).context(format!("reading {}", archive.path)));
+        match faults.keep(claimed) {
+            Some(Some(candidate)) => candidates.push(candidate),
+            Some(None) => {
+                let KernelArchive { path, module, mode, content, .. } = archive;
+                let data = HostFile { module, kind: HostKind::Plain(content) };
+                artifact.host.insert(path, Node::File { data, mode })?;
+            }
+            None => {}
+        }
+    }
+    let settled = databases::settle(candidates, &mut artifact.host, &mut notes);
+    artifact.findings = notes.finish();
+    let Settled { databases, shared } = settled?;
+    artifact.databases.extend(databases);
+    artifact.databases.sort_by(|one, other| one.path.cmp(&other.path));
+    artifact.shared.extend(shared);
+    let SplitArtifact { host, archives, archive_manifests, databases, .. } = artifact;
+    drop_folders(host, device_paths(&*archives, archive_manifests, databases));
+    faults.finish()
+}
 
 const ARCHIVE_ENDING: &str = ".kpack";
 const MANIFEST_ENDING: &str = ".kpm";
@@ -31,7 +151,7 @@ impl KernelArchive {
 
 impl ManifestFile {
     /// The paths of the listed archives, which are beside the manifest.
-    pub(super) fn listed(&self) -> impl Iterator<Item = TreePath> {
+    fn listed(&self) -> impl Iterator<Item = TreePath> {
         let folder = self.path.parent();
         let files = self.manifest.archives.values().map(|archive| archive.file.as_str());
         files.filter_map(move |file| match &folder {

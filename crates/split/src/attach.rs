@@ -14,30 +14,29 @@ use std::sync::Arc;
 use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::Target;
-use rockpack_core::tree::Tree;
+use rockpack_core::tree::{Node, Tree, TreePath};
 use rockpack_elf::kpack::split_key;
 use rockpack_elf::marker::{self, AnyMarker};
+use rockpack_report::{Claimant, Finding, Findings, InputFile};
 
-use super::archives::{DistinctRow, distinct_rows};
+use super::alone::split;
+use super::archives::{self, DistinctRow, distinct_rows};
 use super::code_objects::row_target;
 use super::parts::{
-    CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, WrapperCode,
+    CodeObject, FatBinary, HostBinary, HostFile, HostKind, SplitArtifact, SplitPolicy, WrapperCode,
 };
-use super::shipped;
 use crate::host_binary::Transformed;
-use crate::input::artifact::ComponentKind;
-use crate::input::database::DatabaseRules;
-use rockpack_report::{Claimant, Finding, InputArtifact, InputFile};
+use crate::input::artifact::{Artifact, ComponentKind, StagePrefix};
 
 /// Gives transformed binaries the code objects of the archives of their shard and component, and notes the
-/// rows that belong to no binary. Archives that a component ships itself become database files first.
-/// `look_again` is called with the artifacts of each component.
+/// rows that belong to no binary. Archives that a component ships itself become database files first. `split` are the
+/// parts of `artifacts`.
 pub(super) fn attach(
     split: Vec<SplitArtifact>,
-    rules: &DatabaseRules,
-    look_again: &mut dyn FnMut(&mut [SplitArtifact]) -> Result<()>,
+    artifacts: &[&Artifact],
+    options: &SplitPolicy<'_>,
 ) -> Result<Vec<SplitArtifact>> {
-    let known = shipped::SplitOff::of(&split);
+    let known = archives::SplitOff::of(&split);
     let mut components: BTreeMap<(String, String, ComponentKind), Vec<SplitArtifact>> =
         BTreeMap::new();
     for artifact in split {
@@ -47,10 +46,10 @@ pub(super) fn attach(
     }
     let mut faults = Faults::default();
     let mut attached = Vec::new();
-    for mut artifacts in components.into_values() {
-        faults.keep(look_again(&mut artifacts));
-        let settled = shipped::settle(&mut artifacts, &known, rules);
-        let joined = settled.and_then(|()| component(artifacts));
+    for mut split_apart in components.into_values() {
+        faults.keep(look_again(artifacts, &mut split_apart, options));
+        let settled = archives::settle(&mut split_apart, &known, options.rules);
+        let joined = settled.and_then(|()| component(split_apart));
         attached.extend(faults.keep(joined).into_iter().flatten());
     }
     faults.finish()?;
@@ -61,7 +60,7 @@ fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     let mut rows = rows_of(&artifacts)?;
     let mut claimed = BTreeSet::new();
     for artifact in &mut artifacts {
-        let label = label(artifact);
+        let label = artifact.label();
         let mut host = Tree::new();
         for (path, node) in std::mem::take(&mut artifact.host) {
             let place = label.file(&path);
@@ -79,10 +78,6 @@ fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
     note_unclaimed(&mut artifacts, &rows)?;
     note_absent(&mut artifacts);
     Ok(artifacts)
-}
-
-fn label(artifact: &SplitArtifact) -> InputArtifact {
-    InputArtifact::new(&artifact.shard, &artifact.name)
 }
 
 /// A code object under one key of one archive.
@@ -111,7 +106,7 @@ fn rows_of(artifacts: &[SplitArtifact]) -> Result<CodeByKernel> {
                     let content = archive.reader.code_object(ordinal)?;
                     let (target, claimed) = row_target(&target, &content)
                         .map_err(|error| error.context(format!("{}, {key}", archive.path)))?;
-                    let archive = label(artifact).file(&archive.path);
+                    let archive = artifact.label().file(&archive.path);
                     found.push(ArchivedCode { target, content, archive, claimed });
                 }
             }
@@ -246,7 +241,7 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
     for (archive, Unclaimed { names, digests }) in by_archive {
         let owner = artifacts
             .iter_mut()
-            .find(|artifact| label(artifact).file(&archive.path) == *archive)
+            .find(|artifact| artifact.label().file(&archive.path) == *archive)
             .ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
         owner.findings.add(Finding::KernelsUnclaimed {
             archive: archive.clone(),
@@ -263,7 +258,7 @@ fn note_absent(artifacts: &mut [SplitArtifact]) {
     let present: BTreeSet<String> =
         archives.map(|archive| archive.path.name().to_owned()).collect();
     for artifact in artifacts {
-        let label = label(artifact);
+        let label = artifact.label();
         for listed in &artifact.archive_manifests {
             let files = listed.manifest.archives.values().map(|archive| archive.file.as_str());
             let absent = files.filter(|file| !present.contains(*file)).map(str::to_owned);
@@ -274,6 +269,92 @@ fn note_absent(artifacts: &mut [SplitArtifact]) {
             }
         }
     }
+}
+
+/// Replaces the notes about partners among kernel database files by those about all artifacts `split_apart` of a
+/// shard's component: `X.dat` may lie in the generic artifact and `X_gfx1100.co` in that of its arch.
+fn look_again(
+    artifacts: &[&Artifact],
+    split_apart: &mut [SplitArtifact],
+    options: &SplitPolicy<'_>,
+) -> Result<()> {
+    let is_any_lonely = split_apart.iter().any(|part| part.findings.iter().any(is_about_partners));
+    if split_apart.len() < 2 || !is_any_lonely {
+        return Ok(());
+    }
+    let Some(merged) = merged(artifacts, split_apart)? else { return Ok(()) };
+    // The join of artifacts refuses trees that cannot be merged.
+    let together = match split(&merged, options) {
+        Ok(together) => together,
+        Err(error) if error.flattened().any(Error::is_of_reading) => return Err(error),
+        Err(_) => return Ok(()),
+    };
+    for part in split_apart.iter_mut() {
+        part.findings.retain(|finding| !is_about_partners(finding));
+    }
+    if let Some(first) = split_apart.first_mut() {
+        for finding in together.findings.iter().filter(|f| is_about_partners(f)) {
+            first.findings.add(finding.clone());
+        }
+    }
+    Ok(())
+}
+
+fn is_about_partners(finding: &Finding) -> bool {
+    matches!(finding, Finding::DatabaseUnpaired { .. } | Finding::DatabaseUnresolved { .. })
+}
+
+/// One artifact with the database files of all; `None` if there is no generic artifact to name it.
+fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Option<Artifact>> {
+    let own: Vec<&&Artifact> = artifacts
+        .iter()
+        .filter(|a| split_apart.iter().any(|part| part.shard == a.shard && part.name == a.name))
+        .collect();
+    let Some(generic) = own.iter().find(|artifact| artifact.name.gpu_family == GENERIC) else {
+        return Ok(None);
+    };
+    let wanted = database_paths(split_apart);
+    let mut trees: BTreeMap<(&str, Option<&str>), Tree<_>> = BTreeMap::new();
+    for prefix in own.iter().flat_map(|artifact| &artifact.prefixes) {
+        let tree = trees.entry((&prefix.path, prefix.module.as_deref())).or_default();
+        for (path, node) in &prefix.tree {
+            let file = matches!(node, Node::File { .. });
+            if file && wanted.contains(path) && tree.get(path).is_none() {
+                tree.insert(path.clone(), node.clone())?;
+            }
+        }
+    }
+    let prefixes = trees.into_iter().map(|((path, module), tree)| StagePrefix {
+        path: path.to_owned(),
+        module: module.map(str::to_owned),
+        tree,
+    });
+    Ok(Some(Artifact {
+        shard: generic.shard.clone(),
+        name: generic.name.clone(),
+        root: generic.root.clone(),
+        sha256: generic.sha256,
+        prefixes: prefixes.collect(),
+        findings: Findings::default(),
+    }))
+}
+
+/// The family of artifacts with host files.
+const GENERIC: &str = "generic";
+
+/// Paths of files for one arch, and of those beside them.
+fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {
+    let databases = split_apart.iter().flat_map(|part| &part.databases);
+    let mut wanted: BTreeSet<&TreePath> = databases.map(|file| &file.path).collect();
+    let folders: BTreeSet<_> = wanted.iter().filter_map(|path| path.parent()).collect();
+    for (path, node) in split_apart.iter().flat_map(|part| &part.host) {
+        let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
+        let plain = node.data().is_some_and(|file| file.plain().is_some());
+        if beside && plain {
+            wanted.insert(path);
+        }
+    }
+    wanted
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use rockpack_elf::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow, VERSION
 
 use super::*;
 use crate::KernelArchive;
+use crate::input::database::DatabaseRules;
 use crate::tests::code_object;
-use rockpack_report::{Code, Findings};
+use rockpack_report::{Code, Findings, InputArtifact};
 
 /// gfx90a with xnack on and any sramecc, with xnack off and any sramecc.
 const XNACK_ON: u32 = 0x73f;
@@ -95,8 +96,8 @@ fn rows_without_a_binary_are_a_finding_with_their_digests() {
     let codes = [code_object(XNACK_ON), code_object(XNACK_OFF)];
     let rows = [("x#0", "gfx90a:xnack+", 0), ("old", "gfx90a:xnack-", 1)];
     let rules = DatabaseRules::builtin().unwrap();
-    let attached =
-        attach(vec![artifact("gfx90a", &codes, &rows)], &rules, &mut |_| Ok(())).unwrap();
+    let options = SplitPolicy::strict(&rules);
+    let attached = attach(vec![artifact("gfx90a", &codes, &rows)], &[], &options).unwrap();
     let findings: Vec<&Finding> = attached[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
     assert_eq!(findings[0].code(), Code::KernelsUnclaimed);

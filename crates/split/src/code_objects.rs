@@ -2,17 +2,25 @@
 //!
 //! The entry id states the target that the compiler driver asked for, the ELF header the one that the
 //! compiler wrote. If they disagree, the header decides; if the header cannot tell, the id does.
+//!
+//! Also the code objects of a file that is packed unchanged: the file itself, the entries of its offload bundles,
+//! or the rows of the kernel archive that it is.
 
-use rockpack_core::content::Content;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::gfx::{self, BaseArch, Target};
+use rockpack_core::gfx::{self, BaseArch, Target, entry_target_text};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
+use rockpack_elf::fatbin::{self, Bundles};
+use rockpack_elf::kpack::{self, KpackReader};
 use rockpack_elf::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
-
-use super::notes::Notes;
-use super::parts::CodeObject;
 use rockpack_report::{Claimant, Finding, RepeatedCode};
+
+use super::archives::{DistinctRow, distinct_rows};
+use super::parts::{CodeObject, Notes};
 
 /// The code objects of `bundle`, which is part of the file at `path`.
 pub(super) fn code_objects(
@@ -129,14 +137,14 @@ fn lacks_features(id: &EntryId, actual: &Target) -> bool {
 
 /// The target of a code object by its entry and its own header.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ResolvedTarget {
-    pub target: Option<Target>,
+struct ResolvedTarget {
+    target: Option<Target>,
     /// Whether the header contradicts the entry.
-    pub disagrees: bool,
+    disagrees: bool,
 }
 
 /// Reconciles the claimed target with the header.
-pub(super) fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> ResolvedTarget {
+fn resolve(claimed: Option<&Target>, header: &CodeObjectHeader) -> ResolvedTarget {
     let (Some(processor), Some(own)) = (&header.processor, &header.target) else {
         return ResolvedTarget { target: claimed.cloned(), disagrees: false };
     };
@@ -220,6 +228,95 @@ fn neutral(
             .at(&content.place(0))
             .hint("objects made with -fgpu-rdc must be linked before they are packaged")),
     }
+}
+
+/// The target of code whose header and file name no known arch.
+const UNKNOWN: &str = "unknown";
+
+/// A code object outside of fat binaries.
+#[derive(Debug)]
+pub struct LooseCode {
+    /// The id of its entry, if the file consists of bundles; its key, if the file is an archive.
+    pub entry: Option<String>,
+    /// Target ID of the code object, or the text of its entry, or else the arch of the file, or `unknown`. In
+    /// an archive: the target as the archive spells it.
+    pub target: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Digest of the code object's bytes; `None` if it is the whole file, which the packer digests.
+    pub sha256: Option<Sha256Digest>,
+}
+
+impl LooseCode {
+    /// The digest of the code object, which was found in the file `content`; may read that file.
+    pub fn digest(self, content: &Content) -> Result<Sha256Digest> {
+        self.sha256.map_or_else(|| content.digest(), Ok)
+    }
+}
+
+/// Returns the code objects of the file `content`. Reads only its beginning if it holds none. `arch` is for
+/// code of a processor that is not known.
+pub fn loose_code(content: &Content, arch: Option<&BaseArch>) -> Result<Vec<LooseCode>> {
+    let mut found = Vec::new();
+    if code_object::is_code_object(content)? {
+        let claimed = arch.cloned().map(Target::from);
+        let known = target(claimed.as_ref(), content)?;
+        let target = known.unwrap_or_else(|| UNKNOWN.to_owned());
+        found.push(LooseCode { entry: None, target, size: content.len(), sha256: None });
+    } else if fatbin::starts_bundle(content)? {
+        for next in Bundles::new(content) {
+            let next = next?;
+            // Each compressed bundle is decoded once: `next` keeps the decoded bytes.
+            let entries = next.bundle.bundle.entries.iter();
+            let entries = entries.filter(|entry| entry.id.kind != BundleEntryKind::Host);
+            for entry in entries.filter(|entry| !entry.content.is_empty()) {
+                found.push(entry_code(entry)?);
+            }
+        }
+    } else if content.starts_with(&kpack::MAGIC)? {
+        found = archived_code(content)?;
+    }
+    Ok(found)
+}
+
+/// The code objects of an archive, each once under the plainest target of its key.
+fn archived_code(content: &Content) -> Result<Vec<LooseCode>> {
+    let reader = KpackReader::open(content.clone())?;
+    let mut found = Vec::new();
+    // Many rows may name one code object, which is decoded once.
+    let mut digests: BTreeMap<u32, (u64, Sha256Digest)> = BTreeMap::new();
+    for (key, targets) in &reader.toc().rows {
+        for DistinctRow { spelled, ordinal, .. } in distinct_rows(targets)? {
+            let (size, sha256) = match digests.entry(ordinal) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(slot) => {
+                    let code = reader.code_object(ordinal)?;
+                    *slot.insert((code.len(), code.digest()?))
+                }
+            };
+            let (entry, target) = (Some(key.clone()), spelled.to_owned());
+            found.push(LooseCode { entry, target, size, sha256: Some(sha256) });
+        }
+    }
+    Ok(found)
+}
+
+fn entry_code(entry: &BundleEntry) -> Result<LooseCode> {
+    let text = entry.id.text.clone();
+    let known = if code_object::is_code_object(&entry.content)? {
+        target(entry.id.target.as_ref(), &entry.content)?
+    } else {
+        entry.id.target.as_ref().map(Target::to_string)
+    };
+    let target = known.unwrap_or_else(|| entry_target_text(&text));
+    let (size, sha256) = (entry.content.len(), entry.content.digest()?);
+    Ok(LooseCode { entry: Some(text), target, size, sha256: Some(sha256) })
+}
+
+/// The target of an AMDGPU code object by the rules of the split.
+fn target(claimed: Option<&Target>, content: &Content) -> Result<Option<String>> {
+    let header = code_object::read_header(content)?;
+    Ok(resolve(claimed, &header).target.map(|target| target.to_string()))
 }
 
 #[cfg(test)]

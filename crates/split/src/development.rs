@@ -1,4 +1,9 @@
-//! The type of a file by its first bytes, and which development files carry device code.
+//! The type of a file by its first bytes, which development files carry device code, and the machines of ELF code.
+//!
+//! Packages are for x86-64. A file for another machine cannot be run or linked there, and device code in it
+//! is not looked for: it fails the run unless the policy allows the file as data. The check reads ELF files
+//! of every type, the members of static archives, and the host code in bundles of unlinked objects. AMDGPU
+//! code objects are device code, not another machine's.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +11,15 @@ use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::TreePath;
 use rockpack_elf::fatbin::{self, Bundles};
 use rockpack_elf::kpack;
 use rockpack_elf::offload_bundle::{BundleEntry, BundleEntryKind};
 use rockpack_elf::{ElfFile, FileHeader};
-
-use super::machines::other_machine;
-use super::static_archive::{self, Members};
+use rockpack_report::words::list;
 use rockpack_report::{DevelopmentFile, ElfMachine};
+
+use super::parts::{Notes, SplitPolicy};
 
 /// The first bytes of LLVM bitcode.
 const BITCODE: &[u8; 4] = b"BC\xc0\xde";
@@ -56,11 +62,11 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
             .at(&content.place(0))
             .hint("kernel archives are called {component}_{arch}.kpack"));
     }
-    if content.starts_with(static_archive::THIN_MAGIC)? {
+    if content.starts_with(THIN_MAGIC)? {
         return Ok(Sniffed::ThinArchive);
     }
-    if content.starts_with(static_archive::MAGIC)? {
-        let fat = archive_has_device_code(content)?;
+    if content.starts_with(ARCHIVE_MAGIC)? {
+        let fat = any_member(content, carries_device_code)?;
         return Ok(Sniffed::Development(fat.then_some(DevelopmentFile::StaticArchive)));
     }
     if magic.starts_with(BITCODE) {
@@ -139,17 +145,6 @@ fn object_device_code(content: &Content, header: FileHeader) -> Result<Option<De
     Ok(holds.then_some(DevelopmentFile::HostObject))
 }
 
-/// Whether a member of a static archive carries device code; members are ELF objects, bundles or
-/// bitcode.
-fn archive_has_device_code(content: &Content) -> Result<bool> {
-    for member in Members::of(content) {
-        if carries_device_code(&member?)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 /// The archs that the bundles in the members of a static archive name.
 pub(super) fn archs_of_archive(content: &Content) -> Result<BTreeSet<BaseArch>> {
     let mut archs = BTreeSet::new();
@@ -198,6 +193,7 @@ fn bundles_of_member(member: &Content) -> Result<Vec<Content>> {
     Ok(found)
 }
 
+/// Whether a member of a static archive carries device code; members are ELF objects, bundles or bitcode.
 fn carries_device_code(member: &Content) -> Result<bool> {
     if fatbin::starts_bundle(member)? {
         return Ok(true);
@@ -206,6 +202,173 @@ fn carries_device_code(member: &Content) -> Result<bool> {
         Some(header) => Ok(object_device_code(member, header)?.is_some()),
         None => member.starts_with(BITCODE),
     }
+}
+
+/// The first bytes of a static archive.
+pub(super) const ARCHIVE_MAGIC: &[u8; 8] = b"!<arch>\n";
+
+/// The first bytes of a thin one, which names its members and does not hold them.
+const THIN_MAGIC: &[u8; 8] = b"!<thin>\n";
+
+/// Length of a member header in bytes.
+const MEMBER_HEADER: u64 = 60;
+
+/// Prefix of a member's name if the long name precedes its content.
+const BSD_NAME: &[u8] = b"#1/";
+
+/// Whether a member of the static archive is a thin one.
+pub(super) fn has_thin_member(archive: &Content) -> Result<bool> {
+    any_member(archive, |member| member.starts_with(THIN_MAGIC))
+}
+
+fn any_member(archive: &Content, meets: impl Fn(&Content) -> Result<bool>) -> Result<bool> {
+    for member in Members::of(archive) {
+        if meets(&member?)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The members of a static archive (`.a`), as far as a reader of their contents needs them.
+///
+/// ```text
+/// 8 bytes  magic "!<arch>\n"; "!<thin>\n" where the members stay in files of their own
+/// per member, at an even offset:
+///   60  header: name 16, date 12, owner 6, group 6, mode 8, size 10 in decimal, end 2
+///       then, for the BSD name "#1/n", n bytes of name, which its size includes
+///       then the bytes of the member
+/// ```
+///
+/// Source: ar(5) of FreeBSD; of thin archives, the manual of ar in GNU binutils.
+struct Members<'a> {
+    archive: &'a Content,
+    position: u64,
+}
+
+impl<'a> Members<'a> {
+    /// The members of `archive`, which begins with the magic.
+    fn of(archive: &'a Content) -> Self {
+        Self { archive, position: ARCHIVE_MAGIC.len() as u64 }
+    }
+
+    /// Reads the member at the position, and moves on to the next.
+    fn read(&mut self) -> Result<Content> {
+        let header: [u8; 60] = self.archive.read_array(self.position)?;
+        let size = number(&header[48..58]).ok_or_else(|| self.bad_size())?;
+        let name = header[..16].strip_prefix(BSD_NAME);
+        let name_len = name.and_then(number).filter(|len| *len <= size).unwrap_or(0);
+        let start = self.position + MEMBER_HEADER;
+        let end = start.checked_add(size).ok_or_else(|| self.bad_size())?;
+        let member = self.archive.slice(start + name_len..end)?;
+        // Members are padded to even lengths.
+        self.position = end.saturating_add(end % 2);
+        Ok(member)
+    }
+
+    fn bad_size(&self) -> Error {
+        Error::malformed("the size of a member is no number")
+            .structure("static archive")
+            .at(&self.archive.place(self.position))
+    }
+}
+
+/// A decimal number, then blanks.
+fn number(field: &[u8]) -> Option<u64> {
+    std::str::from_utf8(field).ok()?.trim_end().parse().ok()
+}
+
+impl Iterator for Members<'_> {
+    type Item = Result<Content>;
+
+    fn next(&mut self) -> Option<Result<Content>> {
+        if self.position >= self.archive.len() {
+            return None;
+        }
+        let member = self.read();
+        if member.is_err() {
+            self.position = self.archive.len();
+        }
+        Some(member)
+    }
+}
+
+/// Bytes of an ELF file up to and including `e_machine`.
+const IDENTIFICATION: usize = 20;
+
+/// The machine of the ELF file `content`, if packages are not for it.
+fn other_machine(content: &Content) -> Result<Option<ElfMachine>> {
+    if content.len() < IDENTIFICATION as u64 {
+        return Ok(None);
+    }
+    let head: [u8; IDENTIFICATION] = content.read_array(0)?;
+    if !head.starts_with(b"\x7fELF") {
+        return Ok(None);
+    }
+    let machine = ElfMachine::new(head[4], head[5], [head[18], head[19]]);
+    Ok(machine.filter(|machine| !machine.is_packaged()))
+}
+
+/// Refuses the file at `path` if it has code for another machine; if the policy allows it, notes it instead.
+pub(super) fn judge_machines(
+    path: &TreePath,
+    content: &Content,
+    sniffed: Sniffed,
+    policy: &SplitPolicy<'_>,
+    notes: &mut Notes,
+) -> Result<()> {
+    let (holder, machines) = match sniffed {
+        Sniffed::OtherMachine(machine) => ("is an ELF file", [machine].into()),
+        Sniffed::Development(_) if content.starts_with(ARCHIVE_MAGIC)? => {
+            ("is a static archive with members", of_members(content)?)
+        }
+        Sniffed::UnlinkedBundle => ("is an offload bundle with host code", of_bundles(content)?),
+        _ => return Ok(()),
+    };
+    if machines.is_empty() {
+        return Ok(());
+    }
+    if (policy.allows_other_machine)(path) {
+        machines.into_iter().for_each(|machine| notes.other_machine(machine, path));
+        return Ok(());
+    }
+    let machines = list(&machines.into_iter().collect::<Vec<_>>());
+    let message = format!("{holder} for {machines}, and packages are for x86-64");
+    Err(Error::unsupported(message).at(&content.place(0)).hint(
+        "build the artifact for x86-64, or leave the file out of it; a file that is data, such as \
+         a sample for an emulator, is packed if `other_machines` in the configuration names it \
+         (for `rockpack split`, --other-machines)",
+    ))
+}
+
+/// The other machines of the members of a static archive.
+fn of_members(archive: &Content) -> Result<BTreeSet<ElfMachine>> {
+    let mut machines = BTreeSet::new();
+    for member in Members::of(archive) {
+        let member = member?;
+        machines.extend(other_machine(&member)?);
+        if fatbin::starts_bundle(&member)? {
+            // A member with a bundle's magic that cannot be read as one is passed on unchanged.
+            match of_bundles(&member) {
+                Err(error) if error.is_of_reading() => return Err(error),
+                found => machines.extend(found.unwrap_or_default()),
+            }
+        }
+    }
+    Ok(machines)
+}
+
+/// The other machines of the host code in the bundles that `content` consists of.
+fn of_bundles(content: &Content) -> Result<BTreeSet<ElfMachine>> {
+    let mut machines = BTreeSet::new();
+    for next in Bundles::new(content) {
+        let next = next?;
+        let entries = next.bundle.bundle.entries.iter();
+        for entry in entries.filter(|entry| entry.id.kind == BundleEntryKind::Host) {
+            machines.extend(other_machine(&entry.content)?);
+        }
+    }
+    Ok(machines)
 }
 
 #[cfg(test)]
@@ -245,9 +408,32 @@ mod tests {
 
     #[test]
     fn sections_that_share_a_bundle_again_and_again_are_refused() {
-        assert!(archive_has_device_code(&archive(1)).unwrap());
+        assert!(any_member(&archive(1), carries_device_code).unwrap());
         assert!(archs_of_archive(&archive(1)).unwrap().is_empty());
         let error = archs_of_archive(&archive(2)).unwrap_err();
         assert!(error.to_string().contains("shares its bytes"), "{error}");
+    }
+
+    fn member(name: &str, bytes: &[u8]) -> Vec<u8> {
+        let header = format!("{name:<48}{:<10}`\n", bytes.len());
+        let padding = b"\n".repeat(bytes.len() % 2);
+        [header.as_bytes(), bytes, &padding].concat()
+    }
+
+    #[test]
+    fn long_names_in_front_of_members_are_no_part_of_them() {
+        let members = [
+            member("/", b"symbols"),
+            member("#1/12", b"long_name.o\0code"),
+            member("x.o/", b"odd"),
+            member("#1/99", b"short"),
+        ];
+        let archive = Content::of_bytes([ARCHIVE_MAGIC.to_vec(), members.concat()].concat());
+        let read = Members::of(&archive).map(|member| {
+            let member = member.unwrap();
+            member.read_vec(0..member.len(), 99, "member").unwrap()
+        });
+        let expected = [&b"symbols"[..], b"code", b"odd", b"short"];
+        assert_eq!(read.collect::<Vec<_>>(), expected);
     }
 }

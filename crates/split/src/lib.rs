@@ -11,39 +11,38 @@ mod alone;
 mod archives;
 mod attach;
 mod code_objects;
-mod data_file;
 mod databases;
 mod development;
 mod fat_binary;
-mod flatten;
 pub mod host_binary;
-pub mod input;
-mod loose;
-mod machines;
-mod notes;
-mod old_needs;
-mod partners;
 mod parts;
-mod shipped;
-mod static_archive;
 #[cfg(test)]
 mod tests;
 
+pub mod input {
+    //! The input of a run: artifacts as build jobs leave them, Python wheels, and the rules for which of their
+    //! files belong to the kernel databases that libraries read at run time.
+
+    pub mod artifact;
+    pub mod database;
+    pub mod wheel;
+}
+
 use rayon::prelude::*;
 use rockpack_core::error::{Faults, Result};
+use rockpack_report::{Findings, Progress, Stage};
 
 use crate::input::artifact::{Artifact, Scan};
 use attach::attach;
-use rockpack_report::{Findings, Progress, Stage};
 
 pub use alone::{kept_code, split};
-pub use loose::{LooseCode, loose_code};
-pub use old_needs::{is_old, needed};
+pub use archives::split_alone;
+pub use code_objects::{LooseCode, loose_code};
+pub use fat_binary::{is_old, needed};
 pub use parts::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, KernelArchive,
     ManifestFile, SharedFile, SplitArtifact, SplitPolicy, WrapperCode,
 };
-pub use shipped::split_alone;
 
 /// Splits all artifacts of a scan on the threads of the current rayon pool; faults of several are reported
 /// together.
@@ -99,10 +98,7 @@ pub fn join(
     options: &SplitPolicy<'_>,
 ) -> Result<Vec<SplitArtifact>> {
     let noticed = Findings::of(taken.iter().map(|artifact| &artifact.findings));
-    let attached = attach(taken, options.rules, &mut |component| {
-        partners::look_again(artifacts, component, options)
-    });
-    let mut attached = noticed.explain(attached)?;
+    let mut attached = noticed.explain(attach(taken, artifacts, options))?;
     attached.iter_mut().for_each(fat_binary::note_without_code);
     Ok(attached)
 }

@@ -1,4 +1,4 @@
-//! The parts of a split artifact, and the policy of the split.
+//! The parts of a split artifact, the policy of the split, and the findings about the files of one artifact.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::tree::{ArtifactName, Tree, TreePath};
 use rockpack_elf::kpack::KpackReader;
 use rockpack_elf::kpm::Manifest;
+use rockpack_files::cache::Cache;
+use rockpack_report::{ElfMachine, Finding, Findings, InputArtifact, InputFile};
 
 use super::host_binary::{Analysis, Transformed};
 use crate::input::database::DatabaseRules;
-use rockpack_files::cache::Cache;
-use rockpack_report::Findings;
 
 /// One split artifact. Paths are relative to the install prefix.
 #[derive(Debug)]
@@ -38,6 +38,11 @@ pub struct SplitArtifact {
 }
 
 impl SplitArtifact {
+    /// The artifact in findings.
+    pub(super) fn label(&self) -> InputArtifact {
+        InputArtifact::new(&self.shard, &self.name)
+    }
+
     /// The binaries with device code, inside them or in archives.
     pub fn binaries(&self) -> impl Iterator<Item = (&TreePath, &Arc<FatBinary>)> {
         self.host.iter().filter_map(|(path, node)| Some((path, node.data()?.fat()?)))
@@ -261,5 +266,50 @@ impl<'a> SplitPolicy<'a> {
     /// Refuses neither fat binaries nor other machines, for inspection: findings tell about both.
     pub fn lenient(rules: &'a DatabaseRules) -> Self {
         Self { keeps_fat: &|_| true, allows_other_machine: &|_| true, ..Self::strict(rules) }
+    }
+}
+
+/// Collects the findings of one artifact.
+pub(super) struct Notes {
+    artifact: InputArtifact,
+    findings: Findings,
+    /// Files for other machines that are allowed, by machine.
+    other_machines: BTreeMap<ElfMachine, Vec<TreePath>>,
+}
+
+impl Notes {
+    /// Continues with the `findings` of an artifact.
+    pub fn new(artifact: InputArtifact, findings: Findings) -> Self {
+        Self { artifact, findings, other_machines: BTreeMap::new() }
+    }
+
+    /// The shard of the artifact.
+    pub fn shard(&self) -> &str {
+        &self.artifact.shard
+    }
+
+    /// Names the artifact's file at `path` in findings.
+    pub fn file(&self, path: &TreePath) -> InputFile {
+        self.artifact.file(path)
+    }
+
+    /// Adds a finding.
+    pub fn add(&mut self, finding: Finding) {
+        self.findings.add(finding);
+    }
+
+    /// Notes that the file at `path` is for `machine` and allowed.
+    pub fn other_machine(&mut self, machine: ElfMachine, path: &TreePath) {
+        self.other_machines.entry(machine).or_default().push(path.clone());
+    }
+
+    /// Returns all findings, in order.
+    pub fn finish(mut self) -> Findings {
+        for (machine, files) in std::mem::take(&mut self.other_machines) {
+            let artifact = self.artifact.clone();
+            self.findings.add(Finding::OtherMachineAllowed { artifact, machine, files });
+        }
+        self.findings.sort();
+        self.findings
     }
 }

@@ -14,7 +14,6 @@ mod checks;
 mod others;
 mod own;
 mod partial;
-mod paths;
 mod problem;
 mod repository;
 mod subject;
@@ -23,37 +22,33 @@ mod wheels;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-
-pub use partial::Extent;
-pub use problem::*;
-pub use repository::Element;
-pub use subject::FolderMeaning;
-
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::TreePath;
-
-use against::SetComparison;
-use against::binaries::GivenBinary;
-use against::inputs::{self, ArtifactInputs};
-use against::split_inputs::InputFile;
-use checks::excuses::Excuses;
-use checks::{listings, receipt};
-use own::facts::{self, Class};
-use own::installed::Installed;
-use own::package;
-use partial::Sieve;
 use rockpack_package::Format;
 use rockpack_package::receipt::Receipt;
 use rockpack_report::{Progress, Stage};
 use rockpack_signing::Trust;
-use rockpack_split::input::artifact::Scan;
-use subject::Subject;
-use subject::argument::PackageArgument;
-use subject::receipts::ReceiptReader;
-use subject::wheels::WheelArgument;
-use subject::{joined, kept};
+use rockpack_split::input::artifact::{self, Scan, ScanOptions};
+
+use crate::against::SetComparison;
+use crate::against::binaries::GivenBinary;
+use crate::against::inputs::{self, ArtifactInputs, InputFile};
+use crate::checks::excuses::Excuses;
+use crate::checks::manifests::listings;
+use crate::checks::receipt;
+use crate::own::facts::{self, Class};
+use crate::own::installed::Installed;
+use crate::own::package;
+use crate::partial::Sieve;
+use crate::subject::receipts::{ReceiptReader, gather, join};
+use crate::subject::{PackageArgument, Subject, WheelArgument, file_names};
+
+pub use crate::partial::Extent;
+pub use crate::problem::*;
+pub use crate::repository::Element;
+pub use crate::subject::FolderMeaning;
 
 /// Checks what `paths` name: packages and their folders as one set, repositories, artifacts,
 /// installed prefixes and single files each by itself. With `against`, also looks for everything that
@@ -84,8 +79,8 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         return Err(Error::new(Kind::Usage, message).hint(hint));
     }
     let mut of_packages = Problems::default();
-    let parts = joined::join(&mut arguments, &mut of_packages)?;
-    kept::gather(&mut arguments);
+    let parts = join(&mut arguments, &mut of_packages)?;
+    gather(&mut arguments);
     verify_packages(&arguments, options, progress, &mut report, &mut of_packages)?;
     problems.extend(of_packages);
     if is_signable && report.signatures == 0 {
@@ -115,6 +110,7 @@ fn sort_paths(
     problems: &mut Problems,
 ) -> Result<(Vec<PackageArgument>, Vec<WheelArgument>)> {
     let Options { folders, trust, budget, .. } = options;
+    let scan_options = ScanOptions::within(budget);
     let mut receipts = ReceiptReader::new(trust);
     let (mut arguments, mut packages) = (Vec::new(), Vec::new());
     let (mut wheels, mut wheel_files) = (Vec::new(), Vec::new());
@@ -129,7 +125,18 @@ fn sort_paths(
                 repository::check(&path, trust, budget, report, &mut own)?;
                 problems.extend(own);
             }
-            subject => others::check(subject, budget, progress, report, problems)?,
+            Subject::Artifact(path) => {
+                let scan = artifact::scan_artifact_readable(&path, &scan_options)?;
+                others::check_artifacts(scan, Extent::Part, progress, report, problems)?;
+            }
+            Subject::Shards(path) => {
+                let scan = artifact::scan_readable(&[path], &scan_options);
+                others::check_artifacts(scan, Extent::Whole, progress, report, problems)?;
+            }
+            Subject::Prefix(path) => {
+                others::check_prefix(&path, budget, progress, report, problems)?;
+            }
+            Subject::File(path) => others::check_file(&path, budget, report, problems)?,
         }
     }
     // With a key, packages that are named have the receipt of their folder, and may still be a part.
@@ -175,12 +182,19 @@ fn verify_packages(
         let own = packages.iter_mut().filter(|package| package.argument == position);
         receipt::apply(receipt, &mut own.collect::<Vec<_>>());
         let own = packages.iter().filter(|package| package.argument == position);
-        receipt::check(receipt, &argument.names(), &own.collect::<Vec<_>>(), problems);
+        receipt::check(
+            receipt,
+            &file_names(&argument.packages),
+            &own.collect::<Vec<_>>(),
+            problems,
+        );
         receipt::check_documents(receipt, &argument.documents, options, problems)?;
     }
     let receipts: Vec<&Receipt> = arguments.iter().filter_map(|s| s.receipt.as_ref()).collect();
-    let excuses = Excuses::of(receipts.iter().copied());
-    let sets = Format::ALL.map(|format| of_format(&packages, format));
+    let excuses = Excuses::of(&receipts);
+    let sets = Format::ALL.map(|format| -> Vec<&Installed> {
+        packages.iter().filter(|package| package.format == Some(format)).collect()
+    });
     for set in &sets {
         checks::check_set(set, &excuses, problems)?;
     }
@@ -267,10 +281,6 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
     inputs::examine(&path, &file).map(drop)
 }
 
-fn of_format(packages: &[Installed], format: Format) -> Vec<&Installed> {
-    packages.iter().filter(|package| package.format == Some(format)).collect()
-}
-
 /// Reads every package; one that cannot be read is a problem.
 fn read_all(
     arguments: &[PackageArgument],
@@ -299,7 +309,8 @@ fn read_files<F: Sync, T: Send>(
     problems: &mut Problems,
 ) -> Vec<T> {
     let mut good = Vec::with_capacity(files.len());
-    let found = read_each(files, |file| file_size(path(file)), progress, read);
+    let size = |file: &F| std::fs::metadata(path(file)).map_or(0, |metadata| metadata.len());
+    let found = read_each(files, size, progress, read);
     for (file, found) in files.iter().zip(found) {
         match found {
             Ok((read, own)) => {
@@ -334,17 +345,23 @@ fn read_each<F: Sync, R: Send>(
     found
 }
 
-fn file_size(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
 /// The install prefix: of a receipt, or else where a manifest of kernel archives lies.
 fn prefix(receipts: &[&Receipt], sets: &[&Vec<&Installed>]) -> Option<String> {
     if let Some(receipt) = receipts.first().filter(|receipt| !receipt.is_later()) {
         return Some(receipt.prefix.clone());
     }
     sets.iter().find_map(|set| {
-        let listings = listings::listings(set);
+        let listings = listings(set);
         listings.iter().find_map(|listing| listing.prefix().map(str::to_owned))
     })
+}
+
+/// The folder of a path; empty for one without.
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }

@@ -87,7 +87,7 @@ fn held<'a>(packages: impl Iterator<Item = &'a Installed>) -> BTreeSet<(String, 
     rows.collect()
 }
 
-fn base_of(target: &str) -> Option<BaseArch> {
+pub(super) fn base_of(target: &str) -> Option<BaseArch> {
     target.parse::<Target>().ok().map(|target| target.base().clone())
 }
 

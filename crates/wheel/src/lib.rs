@@ -1,6 +1,346 @@
-//! Python wheels: what the wheels of a split one are (`plan`), the bytes of their members (`pack`), and the
-//! files (`emit`).
+//! Python wheels: fat wheels in, host wheels and device wheels out.
+//!
+//! ```text
+//! wheel ─ input::wheel ─ split ─ recombine ─ plan ─ pack ─ emit ─► wheels, wheels.json
+//! ```
+//!
+//! `plan` decides what the wheels of a split one are, `pack` makes the bytes of their members, and `emit` writes the
+//! files. The wheels are split one after the other, required ones first, and the results appear together.
 
-pub mod emit;
-pub mod pack;
-pub mod plan;
+mod emit;
+mod pack;
+mod plan;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use rockpack_archive::wheel::normalized;
+use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use rockpack_core::run::{Budget, Limits, Use, threads};
+use rockpack_elf::kpack::split_key;
+use rockpack_emit::Staging;
+use rockpack_emit::pack::PackOptions;
+use rockpack_files::cache::{Cache, CacheSettings};
+use rockpack_package::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
+use rockpack_package::receipt::{CodeObjectRecord, FindingRecord};
+use rockpack_plan::config::{Config, SetScope};
+use rockpack_plan::recombine;
+use rockpack_report::{Code, Finding, Findings, InputFile, Progress, Stage};
+use rockpack_signing::IndexSigner;
+use rockpack_split::input::artifact::ScanOptions;
+use rockpack_split::input::wheel::{self, Wheel};
+use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
+use serde::Serialize;
+
+use emit::WriteOptions;
+use pack::PackedWheel;
+use plan::SplitHosts;
+
+pub use plan::{DeviceName, check_requirements, distribution};
+
+/// All settings of a run.
+#[derive(Debug)]
+pub struct WheelSettings {
+    /// Wheels, or folders with wheels.
+    pub wheels: Vec<PathBuf>,
+    /// The folder for the wheels; created if missing.
+    pub out: PathBuf,
+    /// Groups, rules of databases and of components, and accepted findings.
+    pub config: Config,
+    /// The names of device wheels.
+    pub device_name: DeviceName,
+    /// Whether wheels for HIP runtimes that cannot read kernel archives are split.
+    pub any_runtime: bool,
+    /// Distributions that other runs split, by their normalized names.
+    pub split_elsewhere: BTreeSet<String>,
+    /// Whether warnings are errors.
+    pub strict: bool,
+    /// zstd level of the code objects in kernel archives.
+    pub archive_level: i32,
+    /// Number of threads.
+    pub jobs: usize,
+    /// Memory limits by purpose.
+    pub limits: Limits,
+    /// The cache of compressed data, if one is used.
+    pub cache: Option<CacheSettings>,
+    /// Time of all members, in seconds since 1970.
+    pub time: i64,
+    /// The signer of the receipt, if it is to be signed.
+    pub signer: Option<Arc<dyn IndexSigner>>,
+}
+
+/// The result of a run.
+#[derive(Debug, Serialize)]
+pub struct WheelsMade {
+    /// The receipt: the last file written.
+    #[serde(flatten)]
+    pub receipt: WheelReceipt,
+    /// Wheels of the earlier set in the output folder that are not in this one and were removed.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub removed: BTreeSet<String>,
+    /// Facts that were noticed.
+    #[serde(skip)]
+    pub findings: Findings,
+}
+
+/// Splits the wheels. The results replace those of an earlier run in the output folder; after an error the
+/// earlier ones stay.
+pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result<WheelsMade> {
+    let budget = Budget::new(settings.limits);
+    threads::with(settings.jobs, || run(settings, &budget, progress))
+}
+
+fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
+    let cache = settings.cache.as_ref().map(|cache| cache.open(progress)).transpose()?.flatten();
+    let mut paths = wheel::find(&settings.wheels)?;
+    let signer = settings.signer.clone();
+    let staging = Staging::begin_with(&settings.out, FILE_NAME, false)?.signed_by(signer);
+    let mut made = Made::default();
+    let further = &settings.config.keys.wheels.host_requires;
+    wheel::sort_required_first(&mut paths, further, budget);
+    let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
+    let split = paths.iter().try_for_each(|path| {
+        let done = run
+            .split(path, &budget.scope(), &mut made)
+            .context(|| format!("splitting {}", path.display()));
+        settings.config.accept_of_error(made.findings.explain(done))
+    });
+    // The faults of the cache are reported whether or not the run succeeded.
+    let faults = cache.iter().flat_map(Cache::findings);
+    faults.for_each(|finding| progress.warn(&finding));
+    split?;
+    let (receipt, findings) = made.settle(settings)?;
+    let removed = staging.commit(&BTreeSet::new(), |sink| receipt.write(sink))?;
+    Ok(WheelsMade { receipt, removed, findings })
+}
+
+/// The version of a wheel, and the name of a file in it.
+fn versioned_name(file: &InputFile) -> String {
+    format!("{}/{}", file.shard.split('-').nth(1).unwrap_or_default(), file.path.name())
+}
+
+/// Refuses a copied wheel with the name of a device wheel that was made, unless hosts are copied as well.
+fn refuse_namesakes(wheels: &[WheelRecord]) -> Result<()> {
+    let named = |role: WheelKind| -> BTreeSet<String> {
+        let own = wheels.iter().filter(|it| it.role == role);
+        own.map(|it| normalized(&it.distribution)).collect()
+    };
+    let copies = named(WheelKind::Copy);
+    match copies.intersection(&named(WheelKind::Device)).next() {
+        Some(name) if copies.is_disjoint(&named(WheelKind::Host)) => {
+            let message = format!("{name} is in the input, and device wheels have its name");
+            Err(Error::new(Kind::Conflict, message).hint("split the two by themselves"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The results so far.
+#[derive(Default)]
+struct Made {
+    wheels: Vec<WheelRecord>,
+    code_objects: Vec<CodeObjectRecord>,
+    findings: Findings,
+    /// The distributions of copied device wheels, and of their hosts.
+    split_before: BTreeSet<String>,
+    /// The binaries whose code is in copied device wheels: version and file name.
+    archived: BTreeSet<String>,
+    hosts: SplitHosts,
+}
+
+impl Made {
+    /// Notes the contents of a device wheel that is copied.
+    fn note_device_wheel(&mut self, wheel: &Wheel, taken: &[SplitArtifact]) {
+        self.split_before.extend(taken.iter().map(|part| part.name.name.clone()));
+        self.split_before.extend(wheel.pinned());
+        let archives = taken.iter().flat_map(|part| &part.archives);
+        let keys = archives.flat_map(|archive| archive.reader.toc().rows.keys());
+        let paths = keys.map(|key| split_key(key).map_or(key.as_str(), |(path, _)| path));
+        // AMD's keys begin with folders of the build.
+        let names = paths.filter_map(|path| path.rsplit('/').next());
+        self.archived.extend(names.map(|name| format!("{}/{name}", wheel.name.version)));
+    }
+
+    /// The receipt of all wheels, and the findings that are left. Fails if they are not accepted.
+    fn settle(self, settings: &WheelSettings) -> Result<(WheelReceipt, Findings)> {
+        let Self { mut wheels, mut code_objects, mut findings, split_before, archived, .. } = self;
+        wheels.sort_by(|one, other| one.made_of.cmp(&other.made_of));
+        let made_of: BTreeMap<&str, &str> =
+            wheels.iter().map(|it| (it.file_name.as_str(), it.made_of.as_str())).collect();
+        code_objects.sort_by_key(|it| made_of.get(it.package.as_str()));
+        refuse_namesakes(&wheels)?;
+        let device = wheels.iter().find(|it| it.role == WheelKind::Device);
+        if let Some(device) = device.filter(|_| settings.device_name.is_without_owner()) {
+            let distribution = device.distribution.clone();
+            findings.add(Finding::WheelNamesUnregistered { distribution });
+        }
+        findings.retain(|finding| match finding {
+            // A copy has all members.
+            Finding::WheelMembersDropped { wheel, .. } => {
+                !wheels.iter().any(|it| it.role == WheelKind::Copy && it.file_name == *wheel)
+            }
+            // Other wheels that were split off have them.
+            Finding::AlreadyTransformed { file } if !archived.contains(&versioned_name(file)) => {
+                true
+            }
+            Finding::AlreadyTransformed { file }
+            | Finding::DatabaseUnpaired { file, .. }
+            | Finding::DatabaseUnresolved { file, .. } => {
+                !split_before.contains(&file.artifact.name)
+            }
+            _ => true,
+        });
+        findings.sort();
+        settings.config.accept(&mut findings, SetScope::Limited);
+        if settings.strict {
+            let otherwise = "accept them by `accept` in the configuration, or split without it";
+            findings.notes().explain(findings.refuse_warnings(otherwise))?;
+        }
+        let keys = &settings.config.keys.wheels;
+        let lists = keys.device_lists().into_iter();
+        let receipt = WheelReceipt {
+            schema: SCHEMA,
+            rockpack_version: env!("CARGO_PKG_VERSION").to_owned(),
+            content_date: settings.time,
+            wheels,
+            host_requires: keys.host_requires.clone(),
+            device_requires: lists.flat_map(|(_, list)| list.clone()).collect(),
+            code_objects,
+            findings: FindingRecord::of(&findings),
+        };
+        Ok((receipt, findings))
+    }
+}
+
+/// The means to split one wheel.
+struct Run<'a> {
+    settings: &'a WheelSettings,
+    staging: &'a Staging,
+    cache: Option<&'a Cache>,
+    progress: &'a dyn Progress,
+}
+
+impl Run<'_> {
+    /// Splits the wheel at `path`.
+    fn split(&self, path: &Path, budget: &Budget, made: &mut Made) -> Result<()> {
+        let scan_options = ScanOptions::beside(&self.settings.out, budget);
+        let wheel = wheel::read(path, &scan_options, self.progress)?;
+        made.findings.extend(plan::check_elsewhere(&wheel)?);
+        made.findings.extend(wheel.scan.findings.clone());
+        let config = &self.settings.config;
+        let policy = SplitPolicy {
+            rules: &config.databases,
+            keeps_fat: &|name| config.keeps_fat(name),
+            keeps_old: !self.settings.any_runtime,
+            allows_other_machine: &|path| config.allows_other_machine(path),
+            cache: self.cache,
+        };
+        let artifact = wheel.artifact()?;
+        self.progress.expect(Stage::Split, artifact.bytes());
+        self.progress.begin(Stage::Split);
+        let taken = split::take_apart(&[artifact], &policy, self.progress);
+        self.progress.end(Stage::Split);
+        let taken = wheel.scan.inputs.explain(taken)?;
+        let write = WriteOptions {
+            staging: self.staging,
+            time: self.settings.time,
+            budget,
+            progress: self.progress,
+        };
+        let pattern = &self.settings.device_name;
+        let has_binaries = taken.iter().any(|part| part.binaries().next().is_some());
+        // The binaries of a device wheel are in another wheel.
+        let is_device = !has_binaries && plan::is_device_wheel(&wheel, &taken, pattern);
+        if is_device {
+            made.note_device_wheel(&wheel, &taken);
+        }
+        let taken = if is_device { taken } else { split::join(taken, &[artifact], &policy)? };
+        if is_device || plan::is_unchanged(&taken) {
+            // A host wheel may have such binaries beside transformed ones.
+            if !has_binaries {
+                let hint = "nothing else can be split: leave the wheel as it is, or build it for ROCm 7; --any-runtime \
+                            splits it all the same, where another runtime takes the place of the old one";
+                let findings = Findings::of(taken.iter().map(|part| &part.findings));
+                findings.refuse(|code| code == Code::OldRuntimeNeeded, hint)?;
+            }
+            for part in taken {
+                made.findings.extend(recombine::findings_of_whole(part, &config.databases)?);
+            }
+            made.findings.add(Finding::WheelUnchanged { wheel: wheel.name.to_string() });
+            made.hosts.add(&wheel, wheel.metadata.extras(), Vec::new())?;
+            made.wheels.push(emit::copy(&wheel, &write)?);
+        } else {
+            let packed = self.pack(&wheel, taken, budget, made)?;
+            let written = self.write(&wheel, packed, &write, made)?;
+            made.wheels.extend(written);
+        }
+        wheel.scan.inputs.recheck()
+    }
+
+    /// Packs the wheels made from `wheel`, in the order of the plan.
+    fn pack(
+        &self,
+        wheel: &Wheel,
+        taken: Vec<SplitArtifact>,
+        budget: &Budget,
+        made: &mut Made,
+    ) -> Result<Vec<PackedWheel>> {
+        let settings = self.settings;
+        self.progress.begin(Stage::Plan);
+        let config = &settings.config;
+        let recombined = recombine::recombine(taken, config, &config.grouping);
+        let planned = recombined.and_then(|recombined| {
+            let plan = plan::plan(wheel, &recombined, settings, &mut made.hosts);
+            recombined.findings.explain(plan).map(|plan| (recombined, plan))
+        });
+        self.progress.end(Stage::Plan);
+        let (recombined, mut plan) = planned?;
+        made.findings.extend(recombined.findings.clone());
+        made.findings.extend(std::mem::take(&mut plan.findings));
+        let [component] = recombined.components.as_slice() else {
+            return Err(Error::bug("a wheel is one component"));
+        };
+        // If records need more than usual, the frames have less.
+        let _records = budget.draw(Use::Frames, budget.excess_records());
+        let options = PackOptions {
+            level: self.settings.archive_level,
+            spool_dir: &self.settings.out,
+            budget: budget.clone(),
+            cache: self.cache,
+            progress: self.progress,
+        };
+        let bytes = component.kernels.iter().map(|kernel| kernel.content.len()).sum();
+        self.progress.expect(Stage::Pack, bytes);
+        self.progress.begin(Stage::Pack);
+        let packed = pack::pack(wheel, component, plan, &options);
+        self.progress.end(Stage::Pack);
+        packed
+    }
+
+    /// Writes `packed`, several at a time.
+    fn write(
+        &self,
+        wheel: &Wheel,
+        packed: Vec<PackedWheel>,
+        options: &WriteOptions<'_>,
+        made: &mut Made,
+    ) -> Result<Vec<WheelRecord>> {
+        for packed in &packed {
+            made.code_objects.extend(packed.code_objects.iter().cloned());
+            self.progress.expect(Stage::Emit, packed.bytes());
+        }
+        let written: Vec<Result<WheelRecord>> =
+            packed.into_par_iter().map(|packed| emit::write(packed, wheel, options)).collect();
+        let written = written.into_iter().collect::<Result<Vec<_>>>()?;
+        for WheelRecord { file_name, size, .. } in &written {
+            let reasons = emit::pypi_refusals(&file_name.parse()?, *size);
+            if !reasons.is_empty() {
+                let wheel = file_name.clone();
+                made.findings.add(Finding::WheelNotForPypi { wheel, reasons });
+            }
+        }
+        Ok(written)
+    }
+}

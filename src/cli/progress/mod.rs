@@ -4,25 +4,25 @@
 //! a line of JSON. All output goes through [`Terminal`], which erases the bars before it writes lasting text.
 
 mod bars;
-mod json;
 mod meter;
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use rockpack_core::error::{Error, Remark, Result, printable, without_commands};
 use rockpack_core::run::interrupt;
-use serde::Serialize;
-
-use super::terminal;
-use crate::cli::render;
-use bars::Bars;
-use json::Json;
-use meter::Meter;
 use rockpack_package::receipt::FindingRecord;
-use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Work};
+use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Summary, Work};
 use rockpack_verify::Problem;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{render, terminal};
+use bars::Bars;
+use meter::{Meter, Timed, seconds};
 
 /// The form of output on stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -313,9 +313,7 @@ impl Progress for Terminal {
             _ if self.is_quiet() => {}
             ProgressDisplay::Json(json) => json.package(name, bytes),
             ProgressDisplay::Bars(_) => {}
-            ProgressDisplay::Lines => {
-                self.line(&format!("made {name} ({})", render::units::bytes(bytes)))
-            }
+            ProgressDisplay::Lines => self.line(&format!("made {name} ({})", render::bytes(bytes))),
         }
     }
 
@@ -330,4 +328,95 @@ impl Progress for Terminal {
             self.say(text);
         }
     }
+}
+
+/// The interval of a stage's progress events.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Writes each event to stderr in one call.
+#[derive(Debug, Default)]
+struct Json {
+    /// The time of each stage's last event.
+    said: Mutex<BTreeMap<Stage, Instant>>,
+}
+
+impl Json {
+    pub fn begin(&self, stage: Stage, timed: &Timed) {
+        self.is_due(stage);
+        write_event(&json!({ "event": "begin", "stage": stage, "bytes": timed.expected }));
+    }
+
+    pub fn progress(&self, stage: Stage, timed: &Timed) {
+        if self.is_due(stage) {
+            let (done, bytes, seconds) = (timed.done, timed.expected, seconds(timed.busy()));
+            write_event(
+                &json!({ "event": "progress", "stage": stage, "done": done, "bytes": bytes, "seconds": seconds }),
+            );
+        }
+    }
+
+    pub fn end(&self, stage: Stage, timed: &Timed) {
+        let seconds = seconds(timed.busy());
+        write_event(
+            &json!({ "event": "end", "stage": stage, "bytes": timed.done, "seconds": seconds }),
+        );
+    }
+
+    pub fn package(&self, file: &str, bytes: u64) {
+        write_event(&json!({ "event": "package", "file": file, "bytes": bytes }));
+    }
+
+    pub fn note(&self, message: &str) {
+        write_event(&json!({ "event": "note", "message": message }));
+    }
+
+    /// A check that failed.
+    pub fn failed(&self, problem: &Problem) {
+        write_fields("failed", problem);
+    }
+
+    pub fn summary(&self, summary: &Summary) {
+        write_fields("summary", summary);
+    }
+
+    /// A finding, as an event of its severity.
+    pub fn remark(&self, remark: &Remark) {
+        if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
+            let severity = fields.get("severity").and_then(Value::as_str).map(str::to_owned);
+            write_fields(severity.as_deref().unwrap_or("note"), &fields);
+        }
+    }
+
+    /// One event for each fault.
+    pub fn error(&self, error: &Error) {
+        for fault in error.flattened() {
+            write_event(
+                &json!({ "event": "error", "message": fault.in_full(), "hint": fault.hint_text() }),
+            );
+        }
+    }
+
+    fn is_due(&self, stage: Stage) -> bool {
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = said.get(&stage).is_none_or(|last| last.elapsed() >= INTERVAL);
+        if due {
+            said.insert(stage, Instant::now());
+        }
+        due
+    }
+}
+
+/// An event with the fields of a value.
+fn write_fields(event: &str, value: &impl Serialize) {
+    if let Ok(Value::Object(mut fields)) = serde_json::to_value(value) {
+        fields.insert("event".to_owned(), event.into());
+        write_event(&Value::Object(fields));
+    }
+}
+
+/// Writes an event. A failed write does not stop the run.
+fn write_event(event: &Value) {
+    let event = event.to_string();
+    let line = terminal::plain_json(&event).into_owned() + "\n";
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{self, BaseArch, GpuFamily};
 
-use super::found::ArtifactContents;
+use super::ArtifactContents;
 
 /// The fallback archs of a shard, with the reason, by its artifacts and the archs of each of its
 /// wrappers.

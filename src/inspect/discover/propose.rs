@@ -1,4 +1,5 @@
-//! A packaging configuration for what was found.
+//! A packaging configuration for what was found, and its text. Without a configuration, it decides the groups and the
+//! primary shard of a build.
 //!
 //! `config/groups.toml` says which archs share a group; an arch outside of its groups gets a group
 //! of its own. Fallback archs, generic targets and SPIR-V are left out; the latter two
@@ -6,10 +7,13 @@
 //! files leave the fewest to be taken from others.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, Group};
+use rockpack_plan::config::{Grouping, Syntax, Validation};
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
 use super::fallback::is_processor;
 use super::{ArchFound, Discovery, ShardContents};
@@ -120,11 +124,142 @@ fn files_and_code(shard: &ShardContents) -> (u64, u64) {
     (host_files, code.map(|amount| amount.count).sum())
 }
 
+/// The configuration as its file has it.
+#[derive(Serialize)]
+struct Configuration<'a> {
+    primary_shard: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    additional_architectures: Vec<&'a str>,
+    architecture_groups: Groups<'a>,
+    validation: Checks,
+}
+
+/// Groups by name, in their order.
+struct Groups<'a>(&'a [Group]);
+
+#[derive(Serialize)]
+struct ConfigurationGroup<'a> {
+    display_name: &'a str,
+    architectures: &'a [BaseArch],
+}
+
+#[derive(Serialize)]
+struct Checks {
+    error_on_duplicate_device_code: bool,
+    verify_generic_artifacts_match: bool,
+    error_on_missing_architecture: bool,
+}
+
+impl Serialize for Groups<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for group in self.0 {
+            let (display_name, architectures) = (&group.display_name, &group.archs);
+            let value = ConfigurationGroup { display_name, architectures };
+            map.serialize_entry(&group.name, &value)?;
+        }
+        map.end()
+    }
+}
+
+/// The archs that a configuration has to declare.
+fn unknown(groups: &[Group]) -> Vec<&str> {
+    let archs = groups.iter().flat_map(|group| &group.archs);
+    archs.filter(|arch| !gfx::is_known(arch)).map(BaseArch::as_str).collect()
+}
+
+impl Proposal {
+    /// The configuration file. Its checks are those that apply without one, written out so that
+    /// they can be changed.
+    pub fn configuration(&self, syntax: Syntax) -> Result<String> {
+        let Validation {
+            error_on_duplicate_device_code,
+            verify_generic_artifacts_match,
+            error_on_missing_architecture,
+            ..
+        } = Validation::default();
+        let configuration = Configuration {
+            primary_shard: &self.primary_shard.name,
+            additional_architectures: unknown(&self.groups),
+            architecture_groups: Groups(&self.groups),
+            validation: Checks {
+                error_on_duplicate_device_code,
+                verify_generic_artifacts_match,
+                error_on_missing_architecture,
+            },
+        };
+        match syntax {
+            Syntax::Json => serde_json::to_string_pretty(&configuration)
+                .map(|text| text + "\n")
+                .map_err(|cause| unwritten(&cause)),
+            Syntax::Toml => toml::to_string(&configuration).map_err(|cause| unwritten(&cause)),
+        }
+    }
+}
+
+fn unwritten(cause: &dyn std::fmt::Display) -> Error {
+    Error::bug("a proposed configuration cannot be written").cause(cause)
+}
+
+/// The file name in the command that saves a proposed configuration.
+const FILE: &str = "packaging.toml";
+
+/// The groups and primary shard that [`propose`] proposes for `artifacts`, with a note on the decision and
+/// the command that saves it. If nothing can be proposed, each arch is a group.
+pub fn settle(artifacts: &[PathBuf], found: &Discovery) -> (Grouping, Option<String>) {
+    // Without device code there is nothing to group.
+    if found.architectures.is_empty() {
+        return (Grouping::default(), None);
+    }
+    let Ok(proposal) = propose(found) else {
+        let none = "note: no configuration, and none to propose: each architecture is a group";
+        return (Grouping::default(), Some(none.to_owned()));
+    };
+    let said = said(&proposal, artifacts);
+    let primary_shard = Some(proposal.primary_shard.name);
+    (Grouping { groups: proposal.groups, primary_shard }, Some(said))
+}
+
+fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
+    let groups: Vec<&str> = proposal.groups.iter().map(|group| group.name.as_str()).collect();
+    // Others that are in no group get packages of their own.
+    let left: Vec<&str> = proposal
+        .left_out
+        .iter()
+        .map(|left| &left.arch)
+        .filter(|arch| is_processor(arch))
+        .map(|arch| arch.as_str())
+        .collect();
+    let left =
+        if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
+    let artifacts: Vec<String> = artifacts.iter().map(|path| quoted(path)).collect();
+    format!(
+        "note: no configuration: the groups are {}{left}, the primary shard is {}; \
+         `rockpack discover {} --propose {FILE}` saves that as one",
+        groups.join(", "),
+        proposal.primary_shard.name,
+        artifacts.join(" "),
+    )
+}
+
+/// A path as a shell takes it for one word.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
+    if is_plain && !text.starts_with(['-', '~']) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inspect::discover::fixture::{discovery, shard};
-    use rockpack_plan::config::{Config, Syntax};
+    use rockpack_plan::config::Config;
+    use rockpack_report::Findings;
+
+    use super::super::{Amount, ArtifactContents};
 
     fn proposed(archs: &[(&str, bool)]) -> Result<Proposal> {
         propose(&discovery(archs))
@@ -172,5 +307,66 @@ mod tests {
             assert_eq!(primary(&shards).unwrap().name, chosen);
         }
         assert!(primary(&[]).is_none());
+    }
+
+    fn settled(archs: &[(&str, bool)], artifacts: &[&str]) -> (Grouping, Option<String>) {
+        let artifacts: Vec<PathBuf> = artifacts.iter().map(PathBuf::from).collect();
+        settle(&artifacts, &discovery(archs))
+    }
+
+    #[test]
+    fn groups_and_shard_are_the_proposed_ones() {
+        let archs = [("gfx906", true), ("gfx1100", false), ("gfx11-generic", false)];
+        let (grouping, said) = settled(&archs, &["a b", "it's"]);
+        assert_eq!(grouping.groups[0].archs, ["gfx1100".parse().unwrap()]);
+        assert_eq!((grouping.groups.len(), grouping.primary_shard.as_deref()), (1, Some("one")));
+        let expected = "note: no configuration: the groups are gfx110X, without gfx906, the primary \
+                        shard is one; `rockpack discover 'a b' 'it'\\''s' --propose packaging.toml` \
+                        saves that as one";
+        assert_eq!(said.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_cannot_be_grouped_stays_as_it_is() {
+        let (grouping, said) = settled(&[("gfx906", true)], &["a"]);
+        assert!(said.unwrap().contains("none to propose: each architecture is a group"));
+        assert_eq!(grouping, Grouping::default());
+        assert_eq!(settled(&[], &["a"]).1, None);
+    }
+
+    /// A shard with this number of host files and of code objects.
+    fn shard(name: &str, host: u64, code: u64) -> ShardContents {
+        let [host_files, code] = [host, code].map(|count| Amount { count, bytes: count });
+        let artifact = ArtifactContents {
+            name: "blas_lib_all".to_owned(),
+            gpu_family: "all".to_owned(),
+            host_files,
+            binaries: 1,
+            code_objects: BTreeMap::from([("gfx906".parse().unwrap(), code)]),
+            databases: BTreeMap::new(),
+        };
+        ShardContents {
+            name: name.to_owned(),
+            artifacts: vec![artifact],
+            fallbacks: BTreeMap::new(),
+        }
+    }
+
+    /// One shard with these archs, each with whether it is a fallback.
+    fn discovery(archs: &[(&str, bool)]) -> Discovery {
+        let architectures = archs.iter().map(|(name, fallback)| ArchFound {
+            arch: name.parse().unwrap(),
+            generation: String::new(),
+            products: Vec::new(),
+            shards: vec!["one".to_owned()],
+            code_objects: Amount::default(),
+            databases: Amount::default(),
+            fallback: *fallback,
+        });
+        Discovery {
+            architectures: architectures.collect(),
+            shards: vec![shard("one", 1, 1)],
+            findings: Findings::default(),
+        }
     }
 }

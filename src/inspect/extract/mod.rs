@@ -8,8 +8,6 @@
 //! written. Each file then appears whole or not at all ([`new_file`]), and only while
 //! its source is unchanged. No existing file is overwritten.
 
-mod name;
-mod selection;
 mod source;
 
 use std::collections::BTreeMap;
@@ -18,13 +16,13 @@ use std::sync::Arc;
 
 use rockpack_core::content::{Content, Inputs, NAME_MAX, Sha256Digest, StampedFile};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::gfx::{SPIRV, Target};
 use rockpack_core::run::Budget;
+use rockpack_elf::code_object;
+use rockpack_files::{check_folder, make_folder, new_file};
 use serde::Serialize;
 
-use crate::inspect::of_named;
-use rockpack_files::{check_folder, make_folder, new_file};
-
-pub use selection::Selection;
+use super::of_named;
 
 /// A code object that was written, or was there already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,7 +58,7 @@ const HOLDS: &str = "code objects";
 struct SelectedCode {
     member: Option<String>,
     binary: String,
-    part: name::BinaryPart,
+    part: BinaryPart,
     target: String,
     content: Content,
 }
@@ -118,11 +116,11 @@ struct PlannedFiles {
 impl PlannedFiles {
     fn add(&mut self, input: &Arc<StampedFile>, found: Vec<SelectedCode>, faults: &mut Faults) {
         for one in found {
-            let mut name = name::file_name(&one.binary, &one.part, &one.target);
+            let mut name = file_name(&one.binary, &one.part, &one.target);
             if faults.keep(self.is_of_other_archive(&name, input, &one)) == Some(true) {
                 let path = one.member.as_deref().unwrap_or_default().trim_start_matches('/');
                 let binary = format!("{path}:{}", one.binary);
-                name = name::file_name(&binary, &one.part, &one.target);
+                name = file_name(&binary, &one.part, &one.target);
             }
             if let Some((other, known)) = self.entries.get(&name) {
                 let same = known.content.same_bytes(&one.content);
@@ -191,4 +189,148 @@ fn write(input: &StampedFile, found: &SelectedCode, path: &Path) -> Result<Extra
         sha256,
         outcome,
     })
+}
+
+/// The part of a binary that a code object belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BinaryPart {
+    /// The wrapper, or the bundle, with this index.
+    Index(u32),
+    /// A bundle at this offset that no wrapper points to.
+    Unreferenced(u64),
+    /// The binary as a whole.
+    Whole,
+}
+
+impl BinaryPart {
+    /// The index, if it has one.
+    pub fn index(self) -> Option<u32> {
+        match self {
+            Self::Index(index) => Some(index),
+            Self::Unreferenced(_) | Self::Whole => None,
+        }
+    }
+}
+
+/// The name of the file that gets the code object:
+///
+/// ```text
+/// <binary>-<index>-<target>.hsaco        a code object
+/// <binary>-bundle<offset>-<target>.hsaco of a bundle that no wrapper points to; offset in hex
+/// <binary>-<target>.hsaco                of an archive whose key has no index
+/// ```
+///
+/// The binary is the name in an archive's key (`lib/librocblas.so.5`), else the name of the file.
+/// Its characters are letters, digits and `.`, `_`, `-`, `+`; every other byte is written as `%` and
+/// two hexadecimal digits (`lib%2Flibrocblas.so.5`), as in URLs, so that two binaries never share
+/// a name. The target is spelled as Tensile does, with `-` before each feature
+/// (`gfx90a-sramecc+-xnack-`). SPIR-V ends in `.spv` instead.
+fn file_name(binary: &str, part: &BinaryPart, target: &str) -> String {
+    let binary = escaped(binary);
+    let part = match part {
+        BinaryPart::Index(index) => format!("-{index}"),
+        BinaryPart::Unreferenced(offset) => format!("-bundle{offset:x}"),
+        BinaryPart::Whole => String::new(),
+    };
+    let ending = if target.ends_with(SPIRV) { "spv" } else { "hsaco" };
+    format!("{binary}{part}-{}.{ending}", escaped(&target.replace(':', "-")))
+}
+
+fn escaped(text: &str) -> String {
+    let mut name = String::new();
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            // A leading dot would hide the file.
+            b'.' if at == 0 => name.push_str("%2E"),
+            b'.' | b'_' | b'-' | b'+' => name.push(char::from(byte)),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(byte)),
+            byte => name.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    name
+}
+
+/// A selection of code objects; all by default.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Targets: code for any of them is selected. An arch without features selects all of its feature variants;
+    /// features select every target that fixes them.
+    pub targets: Vec<Target>,
+    /// Names of kernels: code with any of them is selected.
+    pub kernels: Vec<String>,
+}
+
+impl Selection {
+    /// Whether everything is wanted.
+    fn is_everything(&self) -> bool {
+        self.targets.is_empty() && self.kernels.is_empty()
+    }
+
+    /// Whether code for `target` is wanted, as far as its target decides.
+    fn has_target(&self, target: Option<&Target>) -> bool {
+        self.targets.is_empty()
+            || target.is_some_and(|target| self.targets.iter().any(|it| satisfies(target, it)))
+    }
+
+    /// Whether the code is wanted, as far as its kernels decide.
+    fn has_kernel(&self, content: &Content) -> Result<bool> {
+        if self.kernels.is_empty() {
+            return Ok(true);
+        }
+        if !code_object::is_code_object(content)? {
+            return Ok(false);
+        }
+        let defined = code_object::kernel_names(content)?;
+        Ok(self.kernels.iter().any(|kernel| defined.contains(kernel.as_str())))
+    }
+}
+
+/// Whether `target` has the arch of `wanted`, and fixes every feature that `wanted` fixes.
+fn satisfies(target: &Target, wanted: &Target) -> bool {
+    let fixed = target.features();
+    wanted.base() == target.base() && wanted.features().iter().all(|it| fixed.contains(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_safe_and_tell_binaries_apart() {
+        for (binary, part, target, expected) in [
+            ("lib/libx.so.1", BinaryPart::Index(2), "gfx1100", "lib%2Flibx.so.1-2-gfx1100.hsaco"),
+            (
+                "x",
+                BinaryPart::Index(0),
+                "gfx90a:sramecc+:xnack-",
+                "x-0-gfx90a-sramecc+-xnack-.hsaco",
+            ),
+            ("x.so", BinaryPart::Unreferenced(0x9000), "gfx906", "x.so-bundle9000-gfx906.hsaco"),
+            ("x", BinaryPart::Whole, "gfx906", "x-gfx906.hsaco"),
+            ("../x\n", BinaryPart::Index(0), "amdgcnspirv", "%2E.%2Fx%0A-0-amdgcnspirv.spv"),
+            ("a%2Fb", BinaryPart::Index(0), "../x", "a%252Fb-0-%2E.%2Fx.hsaco"),
+        ] {
+            assert_eq!(file_name(binary, &part, target), expected);
+        }
+    }
+
+    #[test]
+    fn an_arch_stands_for_its_variants_and_features_for_what_fixes_them() {
+        assert!(selects("gfx90a", "gfx90a:sramecc+:xnack-"));
+        assert!(selects("gfx90a:xnack-", "gfx90a:sramecc+:xnack-"));
+        assert!(!selects("gfx90a:xnack+", "gfx90a:sramecc+:xnack-"));
+        assert!(!selects("gfx90a:xnack+", "gfx90a"));
+        assert!(!selects("gfx1100", "gfx1101"));
+        assert!(
+            !Selection { targets: vec!["gfx906".parse().unwrap()], ..Selection::default() }
+                .has_target(None)
+        );
+        assert!(Selection::default().has_target(None));
+    }
+
+    fn selects(wanted: &str, target: &str) -> bool {
+        let targets = vec![wanted.parse().unwrap()];
+        let selection = Selection { targets, kernels: Vec::new() };
+        selection.has_target(Some(&target.parse().unwrap()))
+    }
 }

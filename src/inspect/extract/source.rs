@@ -4,23 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use object::elf;
-use rockpack_archive::ar;
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::PayloadEntryKind;
-use rockpack_archive::rpm;
+use rockpack_archive::{ar, rpm};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_core::gfx::Target;
 use rockpack_core::hold::hold;
-use rockpack_elf::FileHeader;
 use rockpack_elf::fatbin::{self, Bundles, FatbinBundle};
-use rockpack_elf::kpack;
 use rockpack_elf::marker::{self, AnyMarker};
 use rockpack_elf::offload_bundle::BundleEntryKind;
-
-use super::name::BinaryPart;
-use super::{SelectedCode, Selection};
+use rockpack_elf::{FileHeader, kpack};
 use rockpack_split::host_binary::{self, Analysis, Examined, Transformed};
+
+use super::{BinaryPart, SelectedCode, Selection};
 
 /// Takes the selected code objects out of a file; an error if it has none.
 pub(super) fn open(

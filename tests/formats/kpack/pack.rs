@@ -13,7 +13,7 @@ use rockpack_core::error::{Kind, Place, Result};
 use rockpack_core::run::{Budget, Limits};
 use rockpack_elf::kpack::KpackReader;
 use rockpack_elf::kpm::Manifest;
-use rockpack_emit::pack::{PackOptions, PackedArchive, pack_kernels};
+use rockpack_emit::pack::{PackOptions, PackedArchive, Packer};
 use rockpack_files::cache::Cache;
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::{Progress, Silent, Stage};
@@ -188,7 +188,7 @@ fn counted(kernels: &[Kernel], cache: Option<&Cache>) -> Vec<(String, String)> {
         budget: Budget::unlimited(),
         progress: &counter,
     };
-    let archives = pack_kernels("blas_lib", kernels, &options).unwrap();
+    let archives = Packer::new(&options).unwrap().pack("blas_lib", kernels).unwrap();
     let total: u64 = kernels.iter().map(|kernel| kernel.content.len()).sum();
     assert_eq!(counter.0.into_inner(), total);
     digests(&archives)
@@ -220,7 +220,7 @@ fn refused(kernels: &[Kernel], level: i32, memory: u64) -> rockpack_core::error:
         budget: Budget::new(Limits { frames: memory, ..Limits::default() }),
         progress: &Silent,
     };
-    pack_kernels("blas_lib", kernels, &options).unwrap_err()
+    Packer::new(&options).and_then(|packer| packer.pack("blas_lib", kernels)).unwrap_err()
 }
 
 #[test]

@@ -137,14 +137,7 @@ impl Control {
         let gzip = GzBuilder::new().mtime(0).write(Vec::new(), level);
         let mut archive = TarWriter::new(gzip, stamp);
         archive.begin(&root())?;
-        for ControlFile { name, mode, text } in self.files(entries, sums) {
-            let entry = PayloadEntry {
-                path: name,
-                kind: PayloadEntryKind::File,
-                mode,
-                size: text.len() as u64,
-                marking: Marking::Plain,
-            };
+        for (entry, text) in self.files(entries, sums) {
             archive.begin(&entry)?;
             archive.data(text.as_bytes())?;
             archive.end()?;
@@ -154,32 +147,22 @@ impl Control {
     }
 
     /// The files of the control archive that have a text.
-    fn files(&self, entries: &[PayloadEntry], sums: &[[u8; 16]]) -> Vec<ControlFile> {
+    fn files(&self, entries: &[PayloadEntry], sums: &[[u8; 16]]) -> Vec<(PayloadEntry, String)> {
         let plain = [
             ("control", self.fields_text()),
             ("conffiles", conffiles(entries)),
             ("md5sums", md5sums(entries, sums)),
             ("triggers", self.triggers.iter().map(|line| format!("{line}\n")).collect()),
         ];
-        let scripts = self.scripts.iter();
-        plain
-            .into_iter()
-            .map(|(name, text)| ControlFile { name: name.to_owned(), mode: 0o644, text })
-            .chain(scripts.map(|(name, text)| ControlFile {
-                name: name.clone(),
-                mode: 0o755,
-                text: text.clone(),
-            }))
-            .filter(|file| !file.text.is_empty())
-            .collect()
+        let plain = plain.into_iter().map(|(name, text)| (name.to_owned(), 0o644, text));
+        let scripts = self.scripts.iter().map(|(name, text)| (name.clone(), 0o755, text.clone()));
+        let some = plain.chain(scripts).filter(|(_, _, text)| !text.is_empty());
+        let files = some.map(|(path, mode, text)| {
+            let (kind, size) = (PayloadEntryKind::File, text.len() as u64);
+            (PayloadEntry { path, kind, mode, size, marking: Marking::Plain }, text)
+        });
+        files.collect()
     }
-}
-
-/// A file of the control archive.
-struct ControlFile {
-    name: String,
-    mode: u32,
-    text: String,
 }
 
 /// The root directory of an archive, `./`.

@@ -15,13 +15,13 @@ use super::fields::{self, ControlFields};
 use super::framing::Framing;
 use super::lists::{self, Conffiles, Sums, below_root};
 use super::tar_reader::DebMembers;
-use crate::member::is_plain;
-use crate::payload::{Digest, Marking, Visitor};
+use crate::payload::{Digest, Marking, PayloadEntryKind, Visitor};
 use crate::tar::{Dialect, EntryType, TarMember, TarMembers};
 use crate::tar_header::BLOCK;
 use rockpack_core::compression::{Decoder, Method, decoder_fault};
 use rockpack_core::content::{Content, ContentReader};
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::TreePath;
 
 /// Most bytes of control files, which are read into memory: md5sums of a million files have fewer.
 const CONTROL_MAX: u64 = 256 << 20;
@@ -40,7 +40,7 @@ const UNPACKED: u64 = 64;
 const DUMPED_FOLDER: u8 = b'D';
 
 /// The source of a member's decoder.
-pub(super) type BufferedContent = BufReader<ContentReader>;
+type BufferedContent = BufReader<ContentReader>;
 
 /// Control files by name.
 type ControlFiles = BTreeMap<String, Arc<String>>;
@@ -155,13 +155,13 @@ impl DebFront {
 /// packages would leave holes of this size behind.
 const READ_AHEAD: u64 = 1 << 18;
 
-pub(super) fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
+fn decoder(member: &Content, method: Method) -> Result<Decoder<BufferedContent>> {
     let capacity = member.len().min(READ_AHEAD) as usize;
     Decoder::new(BufReader::with_capacity(capacity, member.reader()), method)
 }
 
 /// Makes an error for a data archive that rockpack cannot unpack.
-pub(super) fn unread(name: &str) -> Error {
+fn unread(name: &str) -> Error {
     let message = format!("{name} is compressed in a way that rockpack does not read");
     let hint = "rockpack reads .gz, .xz, .zst and .lzma, so nothing that the package installs can be \
                 looked at: build it again with one of them";
@@ -213,7 +213,7 @@ fn control_name(member: &TarMember) -> Result<&str> {
     match member.kind {
         EntryType::Directory if matches!(name, "" | ".") => Ok(""),
         kind if kind.as_byte() == DUMPED_FOLDER && matches!(name, "" | ".") => Ok(""),
-        kind if is_file(kind) && is_plain(name) && !name.contains('/') => Ok(name),
+        kind if is_file(kind) && TreePath::new(name).is_ok() && !name.contains('/') => Ok(name),
         _ => {
             let message = format!("control archive has ./{name}, which is no file right below ./");
             let hint = "a link could stand for another control file: rebuild it with files alone";
@@ -253,6 +253,72 @@ fn check_ratio(name: &str, size: u64, packed: u64) -> Result<()> {
         format!("control file has {size} bytes, and its archive {packed}: it repeats itself");
     let hint = "whoever made it wants to use up memory, or repeats relations: have it rebuilt";
     Err(Error::new(Kind::Limit, message).hint(hint))
+}
+
+/// Most members of a data archive that are read, a bound for hostile input. The largest package of Debian has
+/// 120,000.
+const MEMBERS_MAX: usize = 1 << 22;
+
+/// Longest file name in bytes, so that dpkg can append `.dpkg-new`.
+const NAME_MAX: usize = 246;
+
+/// Longest path in bytes, without its leading slash, so that dpkg can append `.dpkg-new`.
+const PATH_MAX: usize = 4085;
+
+/// Calls `own` with the path of each member of the data archive except folders, in order and without leading
+/// slash. Refused: data that rockpack cannot unpack ([`Kind::Unsupported`]), invalid archives, and packages
+/// that dpkg would not install.
+pub fn each_owned_path(package: &Content, mut own: impl FnMut(&str)) -> Result<()> {
+    let framing = Framing::read(package)?;
+    let known_method = framing.data_method()?;
+    let name = framing.data.name;
+    let data = package.slice(framing.data.range)?;
+    let place = data.place(0);
+    let method = known_method.ok_or_else(|| unread(&name).at(&place))?;
+    let walked = walk(decoder(&data, method)?, &mut own);
+    walked.map_err(|error| error.at(&place).context(format!("reading {name}")))
+}
+
+/// The failure of [`each_owned_path`] in one line: the place in the data, and the reason.
+pub fn why_unread(error: &Error) -> String {
+    let structure = error.place().structure.as_ref();
+    match structure.filter(|structure| !error.message().starts_with(structure.as_str())) {
+        Some(structure) => format!("{structure}: {}", error.message()),
+        None => error.message().to_owned(),
+    }
+}
+
+/// Refuses a path that would be too long for Linux with `.dpkg-new` appended.
+fn refuse_overlong(path: &str) -> Result<(), String> {
+    let longest = path.split('/').map(str::len).max().unwrap_or_default();
+    if longest <= NAME_MAX && path.len() <= PATH_MAX {
+        return Ok(());
+    }
+    let start: String = path.chars().take(40).collect();
+    Err(format!(
+        "the path {start}… has a name of {longest} bytes and {} in all, more than the {NAME_MAX} and \
+         {PATH_MAX} that dpkg can write",
+        path.len()
+    ))
+}
+
+fn walk(archive: Decoder<BufferedContent>, own: &mut dyn FnMut(&str)) -> Result<()> {
+    let mut members = DebMembers::new(archive);
+    let mut count = 0;
+    while let Some(read) = members.next()? {
+        count += 1;
+        if count > MEMBERS_MAX {
+            return Err(Error::new(Kind::Limit, format!("has more than {MEMBERS_MAX} members")));
+        }
+        if let Some(why) = members.refusal() {
+            return Err(members.fault(&format!("the member `./{}` {why}", read.entry.path)));
+        }
+        refuse_overlong(&read.entry.path).map_err(|message| members.fault(&message))?;
+        if read.entry.kind != PayloadEntryKind::Directory {
+            own(&read.entry.path);
+        }
+    }
+    members.into_inner().finish().map(drop)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 use std::iter;
 
 use super::fields::excerpt;
-use rockpack_core::package_format::deb_version::{self, WORD_MAX};
+use rockpack_core::package_format::{WORD_MAX, check_deb_version};
 
 /// Bytes behind an opening parenthesis that apt 2.6 does not take for a version with a closing parenthesis.
 const TOO_FEW: usize = 3;
@@ -89,7 +89,7 @@ fn relation(text: &str) -> Result<(DebRelation<'_>, &str), &'static str> {
             _ => return Err("the sign is not one of <<, <=, =, >= and >>"),
         };
         let version = version.trim_ascii();
-        deb_version::check(version)?;
+        check_deb_version(version)?;
         (bound, rest) = (Some((sign, version)), after.trim_ascii_start());
     }
     if !rest.is_empty() && !rest.starts_with([',', '|']) {

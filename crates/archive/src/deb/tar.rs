@@ -39,7 +39,8 @@ fn member_size(content: u64) -> u64 {
 
 /// Writes an archive into a sink.
 pub(super) struct TarWriter<W: Write> {
-    sink: W,
+    /// The sink of the archive.
+    pub sink: W,
     mtime: u64,
     announced: Announced,
     /// Number of zeros that follow the current member.
@@ -50,11 +51,6 @@ impl<W: Write> TarWriter<W> {
     /// An archive whose members all carry `mtime`.
     pub fn new(sink: W, mtime: u64) -> Self {
         Self { sink, mtime, announced: Announced::default(), padding: 0 }
-    }
-
-    /// The sink of the archive.
-    pub fn sink(&mut self) -> &mut W {
-        &mut self.sink
     }
 
     /// Begins a member; content of the announced size must follow.

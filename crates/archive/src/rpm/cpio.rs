@@ -100,7 +100,8 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
 
 /// Writes an archive into a sink.
 pub(super) struct CpioWriter<W: Write> {
-    sink: W,
+    /// The sink of the archive.
+    pub sink: W,
     form: CpioForm,
     written: u64,
     announced: Announced,
@@ -110,11 +111,6 @@ impl<W: Write> CpioWriter<W> {
     /// A writer of members in `form`.
     pub fn new(sink: W, form: CpioForm) -> Self {
         Self { sink, form, written: 0, announced: Announced::default() }
-    }
-
-    /// The sink of the archive.
-    pub fn sink(&mut self) -> &mut W {
-        &mut self.sink
     }
 
     /// Begins a member; content of the announced size must follow.
@@ -200,7 +196,7 @@ impl<R: Read> CpioMembers<R> {
     /// the content of a stripped member is read, [`CpioMembers::expect`] must set its size.
     pub fn next(&mut self) -> Result<Option<CpioMember>> {
         self.source.skip(ALIGNMENT)?;
-        let start = self.source.at();
+        let start = self.source.at;
         let mut magic = [0; 6];
         self.source.fill(&mut magic)?;
         match &magic {
@@ -240,19 +236,19 @@ impl<R: Read> CpioMembers<R> {
             return Err(Error::unsupported(format!("{name} is not root's"))
                 .structure(member::structure(ARCHIVE, start)));
         }
-        self.source.expect(size);
+        self.source.left = size;
         Ok(Some(CpioMember::Newc { name, mode, mtime, size, links }))
     }
 
     /// Sets the size of the stripped member that was read last.
     pub fn expect(&mut self, size: u64) {
-        self.source.expect(size);
+        self.source.left = size;
     }
 
     /// Reads the whole content of the current member; refused if it has more than `limit` bytes.
     pub fn content(&mut self, limit: u64) -> Result<Vec<u8>> {
-        if self.source.left() > limit {
-            return Err(fault(self.source.at(), "has a link text beyond PATH_MAX"));
+        if self.source.left > limit {
+            return Err(fault(self.source.at, "has a link text beyond PATH_MAX"));
         }
         let mut bytes = Vec::new();
         self.source.read_to_end(&mut bytes).map_err(decoder_fault)?;
@@ -264,7 +260,7 @@ impl<R: Read> CpioMembers<R> {
     }
 
     fn number(&mut self) -> Result<u32> {
-        let at = self.source.at();
+        let at = self.source.at;
         let mut digits = [0; 8];
         self.source.fill(&mut digits)?;
         let text = std::str::from_utf8(&digits).ok();

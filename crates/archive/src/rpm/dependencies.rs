@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use rpm::{DependencyFlags as Flags, HeaderEntry, IndexData, IndexTag};
+use rpm::{DependencyFlags as Flags, IndexData, IndexTag};
 
-use super::scripts::ScriptletPhase;
-use super::specification::{DependencyKind, RpmSpecification};
+use super::header::Tag;
+use super::specification::{DependencyKind, RpmSpecification, ScriptletPhase};
 use crate::payload::Marking;
 use rockpack_core::compression::Method;
 
@@ -34,7 +34,7 @@ const LISTS: [(DependencyKind, IndexTag, IndexTag, IndexTag); 8] = {
 type Line = (String, String, u32);
 
 /// The tags of all lists that are not empty; Provides never is.
-pub(super) fn entries(specification: &RpmSpecification) -> Vec<HeaderEntry> {
+pub(super) fn tags(specification: &RpmSpecification) -> Vec<Tag> {
     let mut tags = Vec::new();
     for (kind, names, versions, flags) in LISTS {
         let mut lines: BTreeSet<Line> = stated(specification, kind).collect();
@@ -53,7 +53,7 @@ pub(super) fn entries(specification: &RpmSpecification) -> Vec<HeaderEntry> {
         tags.push((versions, IndexData::StringArray(all_versions)));
         tags.push((flags, IndexData::Int32(bits)));
     }
-    tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect()
+    tags
 }
 
 fn stated(specification: &RpmSpecification, kind: DependencyKind) -> impl Iterator<Item = Line> {

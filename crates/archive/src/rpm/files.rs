@@ -4,13 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use rpm::{FileFlags, Header, IndexTag};
 
-use super::faults::fault;
 use super::front::{Front, number};
-use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
-use crate::member::is_plain;
+use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM, fault};
 use crate::payload::{Digest, Marking, PayloadEntry, PayloadEntryKind, ReadEntry, SpecialKind};
 use rockpack_core::content::unhex;
-use rockpack_core::error::{Error, Result};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::TreePath;
 
 /// Longest path of a file with several names, each of which gets a copy of it. Any number of paths of this
 /// length is accepted.
@@ -237,7 +236,7 @@ impl<'a> Columns<'a> {
             .filter(|text| text.is_empty() || text.ends_with('/'))
             .ok_or_else(|| fault("has a file in no directory"))?;
         let path = format!("{directory}{}", self.bases[index]);
-        if path.is_empty() || is_plain(&path) {
+        if path.is_empty() || TreePath::new(path.as_str()).is_ok() {
             Ok(path)
         } else {
             Err(fault(&format!("has the path `/{}`", path.escape_debug())))
@@ -258,12 +257,12 @@ impl<'a> Columns<'a> {
 }
 
 /// The texts of a tag about files.
-pub(super) fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
+fn text_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<&str>> {
     header.get_entry_data_as_string_array(tag).map_err(bad_tags)
 }
 
 /// The numbers of a tag about files.
-pub(super) fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
+fn number_array(header: &Header<IndexTag>, tag: IndexTag) -> Result<Vec<u32>> {
     header.get_entry_data_as_u32_array(tag).map_err(bad_tags)
 }
 
@@ -283,12 +282,53 @@ fn marking(flags: FileFlags) -> Marking {
     }
 }
 
+/// Longest path in bytes (Linux's PATH_MAX).
+const PATH_MAX: usize = 4096;
+
+/// Bytes of joined paths allowed per byte of the header. rpmbuild writes some 58 bytes for a link or folder,
+/// and 150 for a file with its digest, so any number of paths of 900 bytes is accepted.
+const PATHS_PER_BYTE: u64 = 16;
+
+/// Refuses paths that are too long, or take far more bytes than the header of `len` bytes. It lists for each file a
+/// base name and the number of a directory. Any number of files can share one directory, so the joined paths may take
+/// far more bytes than the header. Code that joins them may rely on these checks.
+pub(super) fn check_paths(header: &Header<IndexTag>, len: u64) -> Result<()> {
+    if !header.entry_is_present(IndexTag::RPMTAG_BASENAMES) {
+        return Ok(());
+    }
+    let bases = text_array(header, IndexTag::RPMTAG_BASENAMES)?;
+    let directories = text_array(header, IndexTag::RPMTAG_DIRNAMES)?;
+    let indexes = number_array(header, IndexTag::RPMTAG_DIRINDEXES)?;
+    let mut sum = 0;
+    for (base, index) in bases.iter().zip(indexes) {
+        let directory = usize::try_from(index).ok().and_then(|index| directories.get(index));
+        let path = directory.map_or(0, |directory| directory.len()) + base.len();
+        if path > PATH_MAX {
+            let message = format!("lists a path of {path} bytes, and the longest has {PATH_MAX}");
+            return Err(limit(message));
+        }
+        sum += path as u64;
+    }
+    let most = len * PATHS_PER_BYTE;
+    if sum > most {
+        Err(limit(format!(
+            "of {len} bytes lists paths of {sum}, more than {PATHS_PER_BYTE} for each byte"
+        )))
+    } else {
+        Ok(())
+    }
+}
+
+fn limit(message: String) -> Error {
+    let hint = "no package needs such paths: get it from who built it";
+    Error::new(Kind::Limit, message).structure("rpm header").hint(hint)
+}
+
 #[cfg(test)]
 mod tests {
-    use rpm::{HeaderEntry, IndexData};
-
     use super::super::header::repeated_text;
     use super::*;
+    use rpm::{HeaderEntry, IndexData};
 
     /// A header with empty files called `names`.
     fn header(names: [&str; 2]) -> Header<IndexTag> {
@@ -355,5 +395,33 @@ mod tests {
 
     fn entries_with(more: &[(IndexTag, [u32; 2])]) -> Result<Vec<ReadEntry>> {
         entries(&built(["a", "b"], more))
+    }
+
+    /// Checks a header of `len` bytes with `count` files in a folder whose name has `folder` bytes.
+    fn listed(count: usize, folder: usize, len: u64) -> Result<()> {
+        let tags = [
+            (IndexTag::RPMTAG_BASENAMES, IndexData::StringArray(vec!["a".to_owned(); count])),
+            (IndexTag::RPMTAG_DIRNAMES, IndexData::StringArray(vec!["d".repeat(folder)])),
+            (IndexTag::RPMTAG_DIRINDEXES, IndexData::Int32(vec![0; count])),
+        ];
+        let entries = tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data));
+        check_paths(
+            &Header::from_entries(entries.collect::<Vec<_>>(), IndexTag::RPMTAG_HEADERIMMUTABLE),
+            len,
+        )
+    }
+
+    #[test]
+    fn paths_have_a_longest() {
+        listed(1, 4095, 5000).unwrap();
+        let error = listed(1, 4096, 5000).unwrap_err();
+        assert!(error.to_string().contains("lists a path of 4097 bytes"), "{error}");
+    }
+
+    #[test]
+    fn paths_take_no_more_than_their_header_allows() {
+        listed(400, 399, 10_000).unwrap();
+        let error = listed(401, 399, 10_000).unwrap_err();
+        assert!(error.to_string().contains("of 10000 bytes lists paths of 160400"), "{error}");
     }
 }

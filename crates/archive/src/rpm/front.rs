@@ -9,10 +9,9 @@ use std::ops::Range;
 use rpm::{DigestStatus, Header, IndexSignatureTag, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
-use super::faults::{fault, mismatch};
-use super::odd_texts::OddTexts;
-use super::structure::{self, HEADER_SIZE, be32};
-use super::{LEAD_MAGIC, LEAD_SIZE, paths};
+use super::files::check_paths;
+use super::structure::{self, HEADER_SIZE, OddTexts, be32};
+use super::{LEAD_MAGIC, LEAD_SIZE, fault, mismatch};
 use rockpack_core::content::{Content, Sha256Digest, hex};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::package_format::MissingDigest;
@@ -57,8 +56,7 @@ impl Front {
             .map_err(|e| e.at(&package.place(LEAD_SIZE as u64)))?;
         let lenient = odd.is_any().then(|| parse(&without_encoding(&front, raw))).transpose()?;
         let read = Self { metadata: lenient.unwrap_or(metadata), header: start..end, odd };
-        paths::check(&read.metadata.header, end - start)
-            .map_err(|e| e.at(&package.place(start)))?;
+        check_paths(&read.metadata.header, end - start).map_err(|e| e.at(&package.place(start)))?;
         Ok(read)
     }
 

@@ -9,17 +9,23 @@ use std::collections::HashMap;
 
 use rpm::{FileFlags, HeaderEntry, IndexData, IndexTag};
 
-use super::specification::RpmSpecification;
+use super::specification::{self, RpmSpecification};
 use super::structure::VALUES;
-use super::tags::{Tag, text};
-use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM};
-use super::{dependencies, scripts};
+use super::{MODE_DIRECTORY, MODE_FILE, MODE_LINK, SHA256_ALGORITHM, dependencies, installed_size};
 use crate::payload::{Marking, PayloadEntry, PayloadEntryKind, SpecialKind};
 use rockpack_core::content::hex;
 use rockpack_core::error::{Error, Kind, Result};
 
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";
+
+/// A tag and its data.
+pub(super) type Tag = (IndexTag, IndexData);
+
+/// The data of a tag that is one text.
+pub(super) fn text(text: impl Into<String>) -> IndexData {
+    IndexData::StringTag(text.into())
+}
 
 /// Values that are known only after the content was read.
 #[derive(Debug, Clone)]
@@ -67,16 +73,14 @@ pub(super) fn entries(
 ) -> Result<Vec<HeaderEntry>> {
     let mut tags = identity(specification);
     tags.extend(build(specification));
-    tags.extend(scripts::scriptlets(&specification.scriptlets));
-    tags.extend(scripts::changelog(&specification.changes));
+    tags.extend(specification::scriptlets(&specification.scriptlets));
+    tags.extend(specification::changelog(&specification.changes));
     tags.extend(payload(specification, digests));
-    let mut all: Vec<HeaderEntry> =
-        tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect();
-    all.extend(dependencies::entries(specification));
+    tags.extend(dependencies::tags(specification));
     if !specification.entries.is_empty() {
-        all.extend(files(specification, digests)?);
+        tags.extend(files(specification, digests)?);
     }
-    Ok(all)
+    Ok(tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
 }
 
 fn identity(specification: &RpmSpecification) -> Vec<Tag> {
@@ -127,7 +131,7 @@ fn build(specification: &RpmSpecification) -> Vec<Tag> {
 }
 
 fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Tag> {
-    let total: u64 = specification.entries.iter().map(|entry| entry.stored_size()).sum();
+    let total = installed_size(&specification.entries);
     let size = match u32::try_from(total) {
         Ok(total) => (IndexTag::RPMTAG_SIZE, IndexData::Int32(vec![total])),
         Err(_) => (IndexTag::RPMTAG_LONGSIZE, IndexData::Int64(vec![total])),
@@ -148,13 +152,13 @@ fn hex_array(digest: &[u8]) -> IndexData {
     IndexData::StringArray(vec![hex(digest)])
 }
 
-fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<HeaderEntry>> {
+fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
     let entries = &specification.entries;
     let mut tags = content(specification, digests)?;
     tags.extend(constants(entries)?);
     tags.push(sizes(entries));
     tags.extend(paths(entries)?);
-    Ok(tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
+    Ok(tags)
 }
 
 /// The tags that differ between files, and their common time.

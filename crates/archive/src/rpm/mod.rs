@@ -16,38 +16,30 @@
 
 mod cpio;
 mod dependencies;
-mod faults;
 mod files;
 mod front;
 mod header;
-mod odd_texts;
-mod paths;
 mod reader;
-mod resign;
-mod scripts;
 mod signature;
-mod signer;
 mod specification;
 mod structure;
-mod tags;
 mod writer;
 
 pub use files::differing_paths;
 pub use front::{Front, missing_digest};
 pub use reader::RpmReader;
-pub use resign::signed;
 pub use rockpack_core::package_format::MissingDigest;
-pub use scripts::{RpmChange, Scriptlet, ScriptletPhase};
-pub use signer::{HeaderSignature, HeaderSigner, SignatureTag};
-pub use specification::{Dependency, DependencyKind, RpmSpecification};
+pub use signature::{HeaderSignature, HeaderSigner, SignatureTag, signed};
+pub use specification::{
+    Dependency, DependencyKind, RpmChange, RpmSpecification, Scriptlet, ScriptletPhase,
+};
 pub(super) use structure::SIGNATURES;
 pub use writer::{RpmWriter, around};
-
-use std::cmp::Ordering;
 
 use rpm::DependencyFlags as Flags;
 
 use crate::payload::PayloadEntry;
+use rockpack_core::error::{Error, Kind};
 
 /// The first bytes of a package.
 pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
@@ -79,7 +71,12 @@ pub fn sign(flags: Flags) -> String {
     signs.into_iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, sign)| sign).collect()
 }
 
-/// Compares two versions, each `[epoch:]version[-release]`, as rpm does.
-pub fn compare_versions(one: &str, other: &str) -> Ordering {
-    rockpack_core::package_format::Format::Rpm.compare_versions(one, other)
+/// Makes an error for a package that does not follow the format.
+fn fault(message: &str) -> Error {
+    Error::malformed(message.to_owned()).structure("rpm")
+}
+
+/// Makes an error for a package that contradicts its header or signature.
+fn mismatch(message: &str) -> Error {
+    Error::new(Kind::Verify, message.to_owned()).structure("rpm")
 }

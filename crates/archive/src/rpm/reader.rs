@@ -12,11 +12,10 @@ use rpm::{Header, IndexTag, PackageMetadata};
 use sha2::{Digest as _, Sha256};
 
 use super::cpio::{CpioMember, CpioMembers};
-use super::faults::{fault, mismatch};
 use super::files::entries;
 use super::front::{Front, archive_size, check_payload};
-use super::header;
-use super::odd_texts::{FILE_NAMES, OddTexts};
+use super::structure::{FILE_NAMES, OddTexts};
+use super::{fault, header, mismatch};
 use crate::payload::{PayloadEntryKind, ReadEntry, Visitor};
 use rockpack_core::compression::{Decoder, Method};
 use rockpack_core::content::{Content, ContentReader, DigestingReader};

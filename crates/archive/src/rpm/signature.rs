@@ -12,15 +12,21 @@
 //! long sizes. So the block of a package has the same size with and without a signature.
 //!
 //! A signature covers the header, and with it the digests of payload and files. It equals the signature that
-//! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are obsolete.
+//! `rpmsign` makes for a package of format 4; signatures over header and payload (1002, 1005) are obsolete
+//! and not made.
+
+use std::fmt;
+use std::sync::Arc;
 
 use rpm::{Header, HeaderEntry, IndexData, IndexSignatureTag, IndexTag, Lead, PackageMetadata};
 use rpm::{RpmFormat, SignatureHeaderBuilder};
+use sha2::{Digest as _, Sha256};
 
+use super::front::Front;
 use super::header::{self, PayloadDigests};
-use super::signer::{HeaderSignature, HeaderSigner, SignatureTag};
 use super::specification::RpmSpecification;
 use super::structure::HEADER_SIZE;
+use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 
 const LONG_SIZE: u32 = 270;
@@ -106,13 +112,7 @@ fn signature(
         Error::new(Kind::Limit, message).hint("sign with RSA of 4096 bits or less, or Ed25519")
     })?;
     let reserved = IndexData::Bin(vec![0; reserved]);
-    if let Some(HeaderSignature { tag, packet }) = signed {
-        let tag = match tag {
-            SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
-            SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
-        };
-        entries.push(HeaderEntry::new(tag.into(), IndexData::Bin(packet)));
-    }
+    entries.extend(signed.map(HeaderSignature::into_entry));
     entries.extend(sizes);
     let tag = IndexSignatureTag::RPMSIGTAG_RESERVEDSPACE.into();
     entries.push(HeaderEntry::new(tag, reserved));
@@ -143,6 +143,93 @@ fn size_entry(size: u64, short: u32, long: u32) -> HeaderEntry {
 
 fn fault(source: rpm::Error) -> Error {
     Error::bug("cannot assemble the rpm header").cause(source)
+}
+
+/// The tag of a header's signature: rpm has one for each algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignatureTag {
+    /// RSAHEADER.
+    Rsa,
+    /// DSAHEADER, for DSA and Ed25519.
+    Dsa,
+}
+
+/// A signature of a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderSignature {
+    /// The tag of the signature.
+    pub tag: SignatureTag,
+    /// One OpenPGP signature packet.
+    pub packet: Vec<u8>,
+}
+
+impl HeaderSignature {
+    fn into_entry(self) -> HeaderEntry {
+        let tag = match self.tag {
+            SignatureTag::Rsa => IndexSignatureTag::RPMSIGTAG_RSA,
+            SignatureTag::Dsa => IndexSignatureTag::RPMSIGTAG_DSA,
+        };
+        HeaderEntry::new(tag.into(), IndexData::Bin(self.packet))
+    }
+}
+
+/// A signer of headers.
+#[derive(Clone)]
+pub struct HeaderSigner {
+    /// Signs the header's bytes, magic included.
+    pub sign: Arc<SignFunction>,
+}
+
+type SignFunction = dyn Fn(&[u8]) -> Result<HeaderSignature> + Send + Sync;
+
+impl fmt::Debug for HeaderSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HeaderSigner")
+    }
+}
+
+/// SHA-256 of the header.
+const SHA256: u32 = 273;
+
+/// Tags of digests and sizes: LONGSIZE, LONGARCHIVESIZE, SHA1, SHA256, SHA3_256, SIZE, MD5, PAYLOADSIZE.
+const KEPT: [u32; 8] = [270, 271, 269, SHA256, 279, 1000, 1004, 1007];
+
+/// Replaces all signatures of the finished `package` by one of `signer`.
+///
+/// Lead, header and payload stay the same, byte for byte. The signature block between lead and header is
+/// rebuilt with the old digests and sizes, and with the new signature in place of all old ones. It gets the
+/// SHA-256 of the header if it lacks that: rpm 6 refuses packages without one, signed or not.
+pub fn signed(package: &Content, signer: &HeaderSigner) -> Result<Content> {
+    let Front { metadata, header, .. } = Front::read(package)?;
+    let bytes = package.read_vec(header.clone(), u64::MAX, "rpm header")?;
+    let signature = (signer.sign)(&bytes)?;
+    let mut entries = Vec::new();
+    for tag in KEPT {
+        let data = if metadata.signature.entry_is_present(tag) {
+            metadata.signature.entry(tag).map_err(block_fault)?
+        } else if tag == SHA256 {
+            IndexData::StringTag(hex(&Sha256::digest(&bytes)))
+        } else {
+            continue;
+        };
+        entries.push(HeaderEntry::new(tag, data));
+    }
+    entries.push(signature.into_entry());
+    let front = PackageMetadata {
+        lead: metadata.lead,
+        signature: Header::from_entries(entries, IndexSignatureTag::HEADER_SIGNATURES),
+        header: Header::from_entries([], IndexTag::RPMTAG_HEADERIMMUTABLE),
+    };
+    let mut block = Vec::new();
+    front.write(&mut block).map_err(block_fault)?;
+    let end = usize::try_from(front.get_package_segment_offsets().header).ok();
+    block.truncate(end.ok_or_else(|| Error::bug("signature larger than memory"))?);
+    let rest = package.slice(header.start..package.len())?;
+    Ok(Content::concat([&Content::of_bytes(block), &rest]))
+}
+
+fn block_fault(source: rpm::Error) -> Error {
+    Error::bug("cannot assemble the signature of an rpm").cause(source)
 }
 
 #[cfg(test)]

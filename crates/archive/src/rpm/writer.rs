@@ -12,47 +12,11 @@ use super::signature::{PayloadSizes, front};
 use super::specification::RpmSpecification;
 use crate::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
 use rockpack_core::compression::{Effort, Encoder};
+use rockpack_core::content::DigestingWriter;
 use rockpack_core::error::{Error, Result};
 
-/// A writer that counts and digests the bytes written through it.
-struct DigestingWriter<W> {
-    sink: W,
-    digest: Sha256,
-    len: u64,
-}
-
-/// The sink, and the digest and number of the bytes written to it.
-struct Digested<W> {
-    sink: W,
-    sha256: [u8; 32],
-    len: u64,
-}
-
-impl<W> DigestingWriter<W> {
-    fn new(sink: W) -> Self {
-        Self { sink, digest: Sha256::new(), len: 0 }
-    }
-
-    fn finish(self) -> Digested<W> {
-        Digested { sink: self.sink, sha256: self.digest.finalize().into(), len: self.len }
-    }
-}
-
-impl<W: Write> Write for DigestingWriter<W> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let len = self.sink.write(buffer)?;
-        self.digest.update(&buffer[..len]);
-        self.len += len as u64;
-        Ok(len)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
-    }
-}
-
 /// The payload's digest, over the compressor, over the archive's digest.
-type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>>>>;
+type PayloadStream = DigestingWriter<Encoder<DigestingWriter<BufWriter<File>, Sha256>>, Sha256>;
 
 /// An `.rpm` that is being written.
 pub struct RpmWriter {
@@ -88,7 +52,7 @@ impl RpmWriter {
 
 impl PayloadWriter for RpmWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
-        self.archive.sink().sink.set_effort(effort).map_err(fault)?;
+        self.archive.sink.sink.set_effort(effort).map_err(fault)?;
         let entry = self
             .specification
             .entries
@@ -137,14 +101,14 @@ impl PayloadWriter for RpmWriter {
             return Err(Error::bug("fewer entries than announced"));
         }
         let Self { specification, archive, archive_size, mut digests, front: room, .. } = *self;
-        let (stream, written) = archive.finish()?;
+        let (archive, written) = archive.finish()?;
         if written != archive_size {
             let message = format!("archive of {written} bytes, {archive_size} announced");
             return Err(Error::bug(message));
         }
-        let archive = stream.finish();
-        let payload = archive.sink.finish().map_err(fault)?.finish();
-        (digests.archive, digests.payload) = (archive.sha256, payload.sha256);
+        let payload = archive.sink.finish().map_err(fault)?;
+        digests.archive = archive.digest.finalize().into();
+        digests.payload = payload.digest.finalize().into();
         let sizes = PayloadSizes { payload: payload.len, archive: archive_size };
         let bytes = front(&specification, &digests, sizes, specification.signer.as_ref())?;
         if bytes.len() != room {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use rpm::{DependencyFlags as Flags, FileFlags, Header, IndexTag, PackageMetadata};
 
-use super::package::{
+use super::{
     Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
     RpmPackage, fault, is_primary, is_xml,
 };
@@ -86,33 +86,29 @@ fn bad(error: rpm::Error) -> Error {
     fault("has bad tags".to_owned()).cause(error)
 }
 
+/// The value of a tag; the default without it.
+fn value<T: Default>(
+    header: &Header<IndexTag>,
+    tag: IndexTag,
+    read: impl FnOnce() -> Result<T, rpm::Error>,
+) -> Result<T> {
+    if header.entry_is_present(tag) { read().map_err(bad) } else { Ok(T::default()) }
+}
+
 fn text(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
-    if header.entry_is_present(tag) {
-        Ok(header.get_entry_data_as_string(tag).map_err(bad)?.to_owned())
-    } else {
-        Ok(String::new())
-    }
+    value(header, tag, || header.get_entry_data_as_string(tag).map(str::to_owned))
 }
 
 /// The text of a localized tag, which some tools write as a plain string.
 fn localized(header: &Header<IndexTag>, tag: IndexTag) -> Result<String> {
-    if header.entry_is_present(tag) {
-        let found = header
-            .get_entry_data_as_i18n_string(tag)
-            .or_else(|_| header.get_entry_data_as_string(tag))
-            .map_err(bad)?;
-        Ok(found.to_owned())
-    } else {
-        Ok(String::new())
-    }
+    value(header, tag, || {
+        let localized = header.get_entry_data_as_i18n_string(tag);
+        localized.or_else(|_| header.get_entry_data_as_string(tag)).map(str::to_owned)
+    })
 }
 
 fn number(header: &Header<IndexTag>, tag: IndexTag) -> Result<u32> {
-    if header.entry_is_present(tag) {
-        header.get_entry_data_as_u32(tag).map_err(bad)
-    } else {
-        Ok(0)
-    }
+    value(header, tag, || header.get_entry_data_as_u32(tag))
 }
 
 fn installed_size(header: &Header<IndexTag>) -> Result<u64> {

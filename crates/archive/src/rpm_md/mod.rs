@@ -16,14 +16,297 @@
 //! dropped from texts, and refused in names.
 
 mod header;
-mod package;
-mod repomd;
 mod xml;
 
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
 pub use header::sign;
-pub use package::{
-    Changelog, DependencyList, DependencyLists, Evr, FileKind, IndexedDependency, RpmFile,
-    RpmPackage, is_unlisted_path,
-};
-pub use repomd::{DataFile, Repomd};
-pub use xml::{RepositoryRpm, filelists, other, primary};
+pub use xml::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
+
+use crate::package_file::Format;
+use crate::rpm::MissingDigest;
+use crate::spelling;
+use rockpack_core::error::{Error, Result};
+
+/// The values of an `.rpm`'s header that indexes have. Absent texts are empty.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RpmPackage {
+    /// Name.
+    pub name: String,
+    /// Architecture, e.g. `x86_64` or `noarch`; `src` for source packages.
+    pub arch: String,
+    /// Epoch; 0 if the header has no epoch.
+    pub epoch: u32,
+    /// Version.
+    pub version: String,
+    /// Release.
+    pub release: String,
+    /// Summary, in one line.
+    pub summary: String,
+    /// Description, in lines.
+    pub description: String,
+    /// Packager.
+    pub packager: String,
+    /// Home page.
+    pub url: String,
+    /// Licence.
+    pub license: String,
+    /// Vendor.
+    pub vendor: String,
+    /// Group.
+    pub group: String,
+    /// BUILDHOST.
+    pub build_host: String,
+    /// SOURCERPM.
+    pub source_rpm: String,
+    /// BUILDTIME, seconds since 1970.
+    pub build_time: u64,
+    /// Installed size in bytes.
+    pub installed_size: u64,
+    /// Bytes of the payload before compression.
+    pub archive_size: u64,
+    /// Offset of the header in the package.
+    pub header_start: u64,
+    /// Offset of the end of the header.
+    pub header_end: u64,
+    /// Dependencies.
+    pub lists: DependencyLists,
+    /// Installed files, in the order of the header.
+    pub files: Vec<RpmFile>,
+    /// The changelog, oldest entry first.
+    pub changelog: Vec<Changelog>,
+    /// Whether the package has an OpenPGP signature.
+    pub signed: bool,
+    /// Whether rpm 4 does not see the signature, which has the tag of format 6 alone. States of earlier versions
+    /// of rockpack have neither this nor the next value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signed_for_rpm6: Option<bool>,
+    /// The digest without which rpm 6 refuses the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_digest: Option<MissingDigest>,
+    /// The ids of the keys that the signatures name; empty if the reader did not ask for them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub signers: BTreeSet<String>,
+    /// Names of the fields that indexes change: texts that are not UTF-8, and texts with control characters
+    /// that XML lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
+}
+
+/// The dependencies of a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DependencyLists(pub Vec<DependencyList>);
+
+/// One list of dependencies.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DependencyList {
+    /// The element of `primary`: `provides`, `requires`, …
+    pub kind: String,
+    /// The dependencies in the order of the header, each once.
+    pub entries: Vec<IndexedDependency>,
+}
+
+/// One dependency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexedDependency {
+    /// Package, capability, path, or a rich dependency in parentheses.
+    pub name: String,
+    /// `EQ`, `LT`, `GT`, `LE` or `GE`, and the version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<(String, Evr)>,
+    /// Whether the dependency must be installed before the package.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pre: bool,
+}
+
+impl IndexedDependency {
+    /// The name, and the parts of the version.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        let evr = self.bound.as_ref().map(|(_, evr)| evr);
+        let parts = evr.map(|evr| [&evr.epoch, &evr.version].into_iter().chain(&evr.release));
+        std::iter::once(&self.name).chain(parts.into_iter().flatten())
+    }
+}
+
+/// Epoch, version and release of a dependency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evr {
+    /// Epoch; `0` if the version has no epoch.
+    pub epoch: String,
+    /// Version.
+    pub version: String,
+    /// Release; `None` if the version has no release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+}
+
+impl Evr {
+    /// The text `[epoch:]version[-release]`.
+    pub fn text(&self) -> String {
+        let epoch = if self.epoch == "0" { String::new() } else { format!("{}:", self.epoch) };
+        let release =
+            self.release.as_ref().map(|release| format!("-{release}")).unwrap_or_default();
+        format!("{epoch}{}{release}", self.version)
+    }
+
+    /// Parses `[epoch:]version[-release]`.
+    pub fn parse(text: &str) -> Self {
+        let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));
+        let epoch = if epoch.is_empty() { "0" } else { epoch };
+        let (version, release) = match rest.split_once('-') {
+            Some((version, release)) => (version, Some(release.to_owned())),
+            None => (rest, None),
+        };
+        Self { epoch: epoch.to_owned(), version: version.to_owned(), release }
+    }
+}
+
+/// A path that a package installs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RpmFile {
+    /// The absolute path.
+    pub path: String,
+    /// The kind of the file.
+    #[serde(default, skip_serializing_if = "FileKind::is_plain")]
+    pub kind: FileKind,
+}
+
+/// The kind of a file in an index.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// A file or link.
+    #[default]
+    Plain,
+    /// A directory.
+    Dir,
+    /// A ghost: owned, but not in the payload.
+    Ghost,
+}
+
+impl FileKind {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
+}
+
+/// Whether `primary` lists files of that path, so that dependencies on them are found without `filelists`.
+fn is_primary(path: &str) -> bool {
+    path.starts_with("/etc/") || path.contains("bin/") || path == "/usr/lib/sendmail"
+}
+
+/// Whether `name` is a path that `primary` does not list: clients find it only if a package provides it.
+pub fn is_unlisted_path(name: &str) -> bool {
+    name.starts_with('/') && !is_primary(name)
+}
+
+/// An entry of the changelog.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changelog {
+    /// The author, and the version of the change.
+    pub author: String,
+    /// Time of the change, seconds since 1970.
+    pub date: u64,
+    /// The changes.
+    pub text: String,
+}
+
+impl RpmPackage {
+    /// The full version, `[epoch:]version-release`.
+    pub fn evr(&self) -> String {
+        let epoch = if self.epoch == 0 { String::new() } else { format!("{}:", self.epoch) };
+        format!("{epoch}{}-{}", self.version, self.release)
+    }
+
+    /// The file name, `<name>-<version>-<release>.<arch>.rpm`.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}-{}.{}.rpm", self.name, self.version, self.release, self.arch)
+    }
+
+    /// The dependencies in the list `kind`.
+    pub fn list(&self, kind: &str) -> &[IndexedDependency] {
+        let list = self.lists.0.iter().find(|list| list.kind == kind);
+        list.map_or(&[], |list| list.entries.as_slice())
+    }
+
+    /// The texts from which indexes drop characters that XML lacks.
+    fn free_texts(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let texts = [
+            ("summary", &self.summary),
+            ("description", &self.description),
+            ("packager", &self.packager),
+            ("url", &self.url),
+            ("license", &self.license),
+            ("vendor", &self.vendor),
+            ("group", &self.group),
+            ("build host", &self.build_host),
+            ("source rpm", &self.source_rpm),
+        ];
+        let changes = self.changelog.iter().flat_map(|change| [&change.author, &change.text]);
+        texts.into_iter().chain(changes.map(|text| ("change log", text)))
+    }
+
+    /// Refuses values that paths or XML cannot hold.
+    fn check(&self) -> Result<()> {
+        let mut faults = Vec::new();
+        let named = [
+            ("name", &self.name, spelling::is_name(Format::Rpm, &self.name)),
+            ("version", &self.version, spelling::is_rpm_part(&self.version)),
+            ("release", &self.release, spelling::is_rpm_part(&self.release)),
+            ("arch", &self.arch, spelling::is_architecture(Format::Rpm, &self.arch)),
+        ];
+        for (what, text, is_legal) in named {
+            if !is_legal {
+                faults.push(fault(format!("{what} `{}` is not valid", text.escape_debug())));
+            }
+        }
+        let paths = self.files.iter().map(|file| &file.path);
+        let dependencies = self.lists.0.iter().flat_map(|list| &list.entries);
+        let texts = dependencies.flat_map(IndexedDependency::texts);
+        let odd = paths.chain(texts).filter(|text| !text.chars().all(is_xml));
+        faults.extend(odd.map(|text| {
+            let message = format!("`{}` has characters that XML lacks", text.escape_debug());
+            fault(message)
+                .hint("no index can name it: build the package without control characters")
+        }));
+        Error::gather(faults).map_or(Ok(()), Err)
+    }
+}
+
+/// Whether XML 1.0 can write the character.
+fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn fault(message: String) -> Error {
+    Error::malformed(message).structure("rpm header")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rpm::Front;
+    use rockpack_core::content::Content;
+
+    /// One such package would make the whole index unreadable.
+    #[test]
+    fn dependencies_that_xml_cannot_write_are_refused() {
+        let mut builder = ::rpm::PackageBuilder::new("odd", "1", "MIT", "noarch", "odd");
+        builder.requires(::rpm::Dependency::eq("other", "1:2-3"));
+        let mut bytes = Vec::new();
+        builder.build().unwrap().write(&mut bytes).unwrap();
+        let package =
+            RpmPackage::of_front(&Front::read(&Content::of_bytes(bytes)).unwrap()).unwrap();
+        for version in ["\u{1}:2-3", "1:2\u{8}-3", "1:2-\u{b}", "1:2-3\u{ffff}"] {
+            let mut odd = package.clone();
+            for entry in odd.lists.0.iter_mut().flat_map(|list| &mut list.entries) {
+                entry.bound = Some(("EQ".to_owned(), Evr::parse(version)));
+            }
+            assert!(odd.check().is_err(), "{version:?}");
+        }
+        package.check().unwrap();
+    }
+}

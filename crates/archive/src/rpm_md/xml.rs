@@ -1,11 +1,12 @@
-//! The three lists of packages, as XML.
+//! The three lists of packages, and `repomd.xml`: the one file that makes the lists valid.
 
 use std::io;
 
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
+use serde::{Deserialize, Serialize};
 
-use super::package::{FileKind, IndexedDependency, RpmPackage, is_primary, is_xml};
+use super::{FileKind, IndexedDependency, RpmPackage, is_primary, is_xml};
 use rockpack_core::error::{Error, Result};
 
 const COMMON: &str = "http://linux.duke.edu/metadata/common";
@@ -26,7 +27,7 @@ pub struct RepositoryRpm<'a> {
     pub sha256: &'a str,
 }
 
-pub(super) type Xml = Writer<Vec<u8>>;
+type Xml = Writer<Vec<u8>>;
 type Written = io::Result<()>;
 
 /// The list `primary`.
@@ -80,7 +81,7 @@ fn document(
 }
 
 /// A document with the single root element `name`.
-pub(super) fn root<'a>(
+fn root<'a>(
     name: &str,
     attributes: impl Iterator<Item = (&'a str, &'a str)>,
     content: impl FnOnce(&mut Xml) -> Written,
@@ -206,10 +207,79 @@ fn file_element(xml: &mut Xml, kind: FileKind, path: &str) -> Written {
     element.write_text_content(BytesText::new(path)).map(drop)
 }
 
-pub(super) fn text(xml: &mut Xml, name: &str, content: &str) -> Written {
+fn text(xml: &mut Xml, name: &str, content: &str) -> Written {
     xml.create_element(name).write_text_content(BytesText::new(&clean(content))).map(drop)
 }
 
 fn clean(text: &str) -> String {
     text.chars().filter(|c| is_xml(*c)).collect()
+}
+
+/// A list as `repomd.xml` names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// `primary`, `filelists` or `other`.
+    pub kind: String,
+    /// Path relative to the folder that holds `repodata`.
+    pub path: String,
+    /// SHA-256 of the file in hex.
+    pub sha256: String,
+    /// Bytes of the file.
+    pub size: u64,
+    /// SHA-256 of the uncompressed content, in hex.
+    pub open_sha256: String,
+    /// Bytes of the uncompressed content.
+    pub open_size: u64,
+}
+
+/// The prefix of a key's fingerprint in a tag of the repository: a key that clients get.
+const KEYRING_KEY: &str = "keyring-key:";
+
+/// The file `repomd.xml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repomd {
+    /// Time in seconds since 1970; clients prefer the newer one.
+    pub revision: i64,
+    /// Fingerprints of the keys that clients get; empty to name none.
+    pub keys: Vec<String>,
+    /// The lists.
+    pub data: Vec<DataFile>,
+}
+
+impl Repomd {
+    /// The bytes of the file.
+    pub fn render(&self) -> Result<Vec<u8>> {
+        let spaces = [
+            ("xmlns", "http://linux.duke.edu/metadata/repo"),
+            ("xmlns:rpm", "http://linux.duke.edu/metadata/rpm"),
+        ];
+        let revision = self.revision.to_string();
+        root("repomd", spaces.into_iter(), |xml| {
+            text(xml, "revision", &revision)?;
+            if !self.keys.is_empty() {
+                xml.create_element("tags").write_inner_content(|xml| {
+                    let mut keys = self.keys.iter().map(|key| format!("{KEYRING_KEY}{key}"));
+                    keys.try_for_each(|key| text(xml, "repo", &key))
+                })?;
+            }
+            self.data.iter().try_for_each(|file| data(xml, file, &revision))
+        })
+    }
+}
+
+fn data(xml: &mut Xml, file: &DataFile, revision: &str) -> Written {
+    let element = xml.create_element("data").with_attribute(("type", file.kind.as_str()));
+    element.write_inner_content(|xml| properties(xml, file, revision)).map(drop)
+}
+
+fn properties(xml: &mut Xml, file: &DataFile, revision: &str) -> Written {
+    for (name, digest) in [("checksum", &file.sha256), ("open-checksum", &file.open_sha256)] {
+        xml.create_element(name)
+            .with_attribute(("type", "sha256"))
+            .write_text_content(BytesText::new(digest))?;
+    }
+    xml.create_element("location").with_attribute(("href", file.path.as_str())).write_empty()?;
+    text(xml, "timestamp", revision)?;
+    text(xml, "size", &file.size.to_string())?;
+    text(xml, "open-size", &file.open_size.to_string())
 }

@@ -15,9 +15,9 @@ use std::io::Read;
 
 use rayon::prelude::*;
 
-use super::faults::{InfoFault, ListingFault};
 use super::{
-    Metadata, Record, RecordHasher, Requirement, Version, WheelFile, WheelName, normalized,
+    InfoFault, ListingFault, Metadata, Record, RecordHasher, Requirement, Version, WheelFile,
+    WheelName, normalized,
 };
 use crate::zip::{ZipMember, ZipReader};
 use rockpack_core::content::Content;

@@ -1,4 +1,4 @@
-//! Header fields as in e-mails, and a body.
+//! METADATA and WHEEL of wheels: header fields as in e-mails, and a body.
 //!
 //! ```text
 //! Name: value
@@ -6,13 +6,18 @@
 //! (a blank line, and the body)
 //! ```
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use derive_more::Deref;
+
+use super::name::{Tag, WheelName, normalized};
+use super::requirement::name;
 use rockpack_core::error::{Error, Kind, Result};
 
 /// A text of header fields and a body, kept unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Headers {
+pub struct Headers {
     text: String,
     fields: Vec<Field>,
     /// The end of the fields: behind the last line feed of the last field.
@@ -32,7 +37,7 @@ const FIELDS_MAX: usize = 1 << 16;
 
 impl Headers {
     /// Reads a text that is called `what` in messages.
-    pub fn parse(bytes: &[u8], what: &str) -> Result<Self> {
+    fn parse(bytes: &[u8], what: &str) -> Result<Self> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let at = error.valid_up_to() as u64;
             Error::malformed("is not UTF-8").structure(what).offset(at)
@@ -93,7 +98,7 @@ impl Headers {
     }
 
     /// The value of a field that must occur exactly once.
-    pub fn one(&self, name: &str, what: &str) -> Result<&str> {
+    fn one(&self, name: &str, what: &str) -> Result<&str> {
         let mut all = self.all(name);
         match (all.next(), all.next()) {
             (Some(value), None) => Ok(value),
@@ -104,14 +109,14 @@ impl Headers {
         }
     }
 
-    /// The lines of a field, unchanged.
+    /// The lines of a field, unchanged, each with its line feed.
     pub fn lines(&self, name: &str) -> String {
         let own = self.fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
         own.filter_map(|field| self.text.get(field.lines.clone())).map(with_end).collect()
     }
 
     /// The text without all fields called `without`, and with `added` behind the last remaining one.
-    pub fn changed(&self, without: &[&str], added: &str) -> String {
+    fn changed(&self, without: &[&str], added: &str) -> String {
         let fields = self
             .fields
             .iter()
@@ -134,6 +139,147 @@ fn field(line: &str, lines: Range<usize>) -> Option<Field> {
     let is_field =
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
     is_field.then(|| Field { name: name.to_owned(), value: value.trim().to_owned(), lines })
+}
+
+/// The name of the file with a distribution's metadata, in messages.
+const METADATA: &str = "METADATA";
+
+/// The metadata of a distribution, kept unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Deref)]
+pub struct Metadata {
+    #[deref]
+    headers: Headers,
+    version: (u32, u32),
+}
+
+impl Metadata {
+    /// Reads METADATA, whose version must be a known one.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let headers = Headers::parse(bytes, METADATA)?;
+        let text = headers.one("Metadata-Version", METADATA)?;
+        let numbers = text.split_once('.');
+        let version = numbers.and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)));
+        let known = version.filter(|(major, _)| (1..=2).contains(major));
+        let version = known.ok_or_else(|| {
+            let message = format!("has the Metadata-Version {text}, and 1.x and 2.x are known");
+            Error::unsupported(message).structure(METADATA)
+        })?;
+        if headers.one("Version", METADATA)?.contains('\n') {
+            return Err(Error::malformed("has a Version of several lines").structure(METADATA));
+        }
+        let (own, lines) = (headers.one("Name", METADATA)?, headers.lines("Name"));
+        // Installers take blanks behind a name for a part of it.
+        let line = lines.trim_end_matches(['\r', '\n']).rsplit([':', ' ', '\t']).next();
+        if line != Some(own) || name(own).is_none_or(|(_, rest)| !rest.is_empty()) {
+            let message = format!("has the Name `{}`, which installers refuse", own.escape_debug());
+            return Err(Error::malformed(message).structure(METADATA));
+        }
+        Ok(Self { headers, version })
+    }
+
+    /// The name of the distribution.
+    pub fn name(&self) -> &str {
+        self.get("Name").unwrap_or_default()
+    }
+
+    /// The version of the distribution.
+    pub fn version(&self) -> &str {
+        self.get("Version").unwrap_or_default()
+    }
+
+    /// The metadata version: 2 and 4 for `2.4`.
+    pub fn form(&self) -> (u32, u32) {
+        self.version
+    }
+
+    /// The extras that the distribution offers, by their normalized names.
+    pub fn extras(&self) -> impl Iterator<Item = String> {
+        self.all("Provides-Extra").map(normalized)
+    }
+
+    /// The text with `added`, lines of fields, behind its last field. The metadata version is raised to 2.1,
+    /// the first with extras, if it is lower.
+    pub fn with(&self, added: &str) -> String {
+        if self.version >= (2, 1) {
+            return self.changed(&[], added);
+        }
+        let text = self.changed(&["Metadata-Version"], added);
+        format!("Metadata-Version: 2.1\n{text}")
+    }
+}
+
+/// The name of the file that describes a wheel file, in messages.
+const WHEEL: &str = "WHEEL";
+
+/// The parsed file WHEEL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WheelFile {
+    headers: Headers,
+    is_purelib: bool,
+}
+
+impl WheelFile {
+    /// Parses WHEEL, version 1.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let headers = Headers::parse(bytes, WHEEL)?;
+        let version = headers.one("Wheel-Version", WHEEL)?;
+        let minor = version.strip_prefix("1.").unwrap_or_default();
+        if !minor.starts_with(|c: char| c.is_ascii_digit()) {
+            let message = format!("has the Wheel-Version {version}, and 1.0 is known");
+            return Err(Error::unsupported(message).structure(WHEEL));
+        }
+        let purelib = headers.one("Root-Is-Purelib", WHEEL)?;
+        let is_purelib = match purelib.to_ascii_lowercase().as_str() {
+            "true" => true,
+            "false" => false,
+            _ => {
+                let message = format!("has the Root-Is-Purelib {purelib}, which is no truth value");
+                return Err(Error::malformed(message).structure(WHEEL));
+            }
+        };
+        Ok(Self { headers, is_purelib })
+    }
+
+    /// Whether the files at the wheel's root are installed where files for all platforms are.
+    pub fn is_purelib(&self) -> bool {
+        self.is_purelib
+    }
+
+    /// The build number.
+    pub fn build(&self) -> Option<&str> {
+        self.headers.get("Build")
+    }
+
+    /// The tags, in order.
+    pub fn tags(&self) -> Vec<String> {
+        self.headers.all("Tag").map(str::to_owned).collect()
+    }
+
+    /// The tags of a file name, in order.
+    pub fn tags_of(name: &WheelName) -> Vec<String> {
+        name.tags().iter().map(Tag::to_string).collect()
+    }
+
+    /// Whether it states the tags, in any order, and the build number of a file name.
+    pub fn agrees_with(&self, name: &WheelName) -> bool {
+        let set = |tags: Vec<String>| tags.into_iter().collect::<BTreeSet<_>>();
+        set(self.tags()) == set(Self::tags_of(name)) && self.build() == name.build.as_deref()
+    }
+
+    /// The text of WHEEL for a wheel called `name` that `generator` makes; its root files are installed like
+    /// those of this wheel.
+    pub fn of(&self, name: &WheelName, generator: &str) -> String {
+        let purelib = if self.is_purelib { "true" } else { "false" };
+        let mut text =
+            format!("Wheel-Version: 1.0\nGenerator: {generator}\nRoot-Is-Purelib: {purelib}\n");
+        for tag in Self::tags_of(name) {
+            text.push_str(&format!("Tag: {tag}\n"));
+        }
+        if let Some(build) = &name.build {
+            text.push_str(&format!("Build: {build}\n"));
+        }
+        text
+    }
 }
 
 #[cfg(test)]
@@ -168,5 +314,68 @@ mod tests {
             assert!(Headers::parse(text.as_bytes(), "METADATA").is_err(), "{text}");
         }
         assert!(Headers::parse(b"Name: \xff\n", "METADATA").is_err());
+    }
+
+    #[test]
+    fn metadata_is_read_and_added_to() {
+        let text = "Metadata-Version: 2.1\nName: Two.Pkg\nVersion: 1.0\nProvides-Extra: A_b\n\nx\n";
+        let metadata = Metadata::parse(text.as_bytes()).unwrap();
+        assert_eq!(
+            (metadata.name(), metadata.version(), metadata.form()),
+            ("Two.Pkg", "1.0", (2, 1))
+        );
+        assert_eq!(metadata.extras().collect::<Vec<_>>(), ["a-b"]);
+        let expected = text.replace("\n\nx", "\nProvides-Extra: device-gfx942\n\nx");
+        assert_eq!(metadata.with("Provides-Extra: device-gfx942\n"), expected);
+        let old = Metadata::parse(b"Name: a\nMetadata-Version: 2.0\nVersion: 1\n").unwrap();
+        assert_eq!(old.with(""), "Metadata-Version: 2.1\nName: a\nVersion: 1\n");
+    }
+
+    #[test]
+    fn what_says_too_little_or_too_much_is_refused() {
+        for text in [
+            "Name: a\nVersion: 1\n",
+            "Metadata-Version: 2.1\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a\n",
+            "Metadata-Version: 2.1\nName: a\nName: b\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a \nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a\u{a0}\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName:\n a\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a_\nVersion: 1\n",
+            "Metadata-Version: 2.1\nName: a\nVersion: 1\n .0\n",
+            "Metadata-Version: 3.0\nName: a\nVersion: 1\n",
+            "Metadata-Version: two\nName: a\nVersion: 1\n",
+        ] {
+            assert!(Metadata::parse(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wheel_file_is_made_anew_by_the_name() {
+        let text = b"Wheel-Version: 1.0\nRoot-Is-Purelib: TRUE\nTag: x\n";
+        let file = WheelFile::parse(text).unwrap();
+        assert!(file.is_purelib());
+        let name = "a-1-2b-py2.py3-none-any.whl".parse().unwrap();
+        let made = file.of(&name, "rockpack 1");
+        let expected = "Wheel-Version: 1.0\nGenerator: rockpack 1\nRoot-Is-Purelib: true\nTag: \
+                        py2-none-any\nTag: py3-none-any\nBuild: 2b\n";
+        assert_eq!(made, expected);
+        assert!(!file.agrees_with(&name));
+        let other_order = made.replace("py2-", "p-").replace("py3-", "py2-").replace("p-", "py3-");
+        for made in [made, other_order] {
+            assert!(WheelFile::parse(made.as_bytes()).unwrap().agrees_with(&name), "{made}");
+        }
+    }
+
+    #[test]
+    fn other_versions_and_words_are_refused() {
+        for text in [
+            "Wheel-Version: 2.0\nRoot-Is-Purelib: true\n",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: yes\n",
+            "Wheel-Version: 1.0\n",
+            "Root-Is-Purelib: true\n",
+        ] {
+            assert!(WheelFile::parse(text.as_bytes()).is_err(), "{text}");
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::ops::Range;
 
-use super::fields::{Fields, IN_COMMENT, fault, has_records, several_disks};
+use super::directory::{Fields, IN_COMMENT, fault, has_records, several_disks};
 use super::{CENTRAL, CENTRAL_SIZE, EXTRA_64, FLAG_UTF8, LOCAL, LOCAL_SIZE, Method, ZipMember};
-use rockpack_core::content::Content;
+use rockpack_core::content::{Content, NAME_MAX};
 use rockpack_core::error::{Error, Result, abridged, is_unseen};
 use rockpack_core::tree::TreePath;
 
@@ -17,8 +17,7 @@ const FLAGS_UNREADABLE: u16 = 1 | 1 << 5 | 1 << 6 | 1 << 13;
 const VERSION_MAX: u16 = 63;
 const TOO_NEW: &str = "needs a version of the ZIP format above 6.3, which pip and uv do not read";
 
-/// The most bytes of a name of a file or folder, and of a path, that file systems take.
-const NAME_MAX: usize = 255;
+/// The most bytes of a path that file systems take.
 const PATH_MAX: usize = 4095;
 
 /// The flag of members whose sizes follow their bytes.

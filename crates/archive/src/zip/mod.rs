@@ -41,7 +41,6 @@
 
 mod deflate;
 mod directory;
-mod fields;
 mod headers;
 mod read;
 #[cfg(test)]

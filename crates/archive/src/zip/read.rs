@@ -7,8 +7,7 @@ use std::ops::Range;
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 
-use super::directory::{Directory, directory};
-use super::fields::{Fields, fault};
+use super::directory::{Directory, Fields, directory, fault};
 use super::headers::{central, place};
 use super::{MAGIC, Method};
 use rockpack_core::content::{Content, ContentReader};

@@ -1,6 +1,6 @@
 //! Comparison and digests of content, and digests as text.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use derive_more::{Display, From};
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,36 @@ impl<R: Read, D: Digest> Read for DigestingReader<R, D> {
         let len = self.source.read(buffer)?;
         self.digest.update(&buffer[..len]);
         Ok(len)
+    }
+}
+
+/// A writer that digests and counts the bytes written through it.
+pub struct DigestingWriter<W, D> {
+    /// The underlying writer.
+    pub sink: W,
+    /// The digest of the bytes written so far.
+    pub digest: D,
+    /// Number of the bytes written so far.
+    pub len: u64,
+}
+
+impl<W, D: Digest> DigestingWriter<W, D> {
+    /// A digesting writer into `sink`.
+    pub fn new(sink: W) -> Self {
+        Self { sink, digest: D::new(), len: 0 }
+    }
+}
+
+impl<W: Write, D: Digest> Write for DigestingWriter<W, D> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let len = self.sink.write(buffer)?;
+        self.digest.update(&buffer[..len]);
+        self.len += len as u64;
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
     }
 }
 

@@ -8,14 +8,11 @@
 //! decoders.
 
 mod blocks;
-mod copy;
 mod decoded;
 mod digest;
 mod file;
 mod open;
-mod presence;
 mod reader;
-mod spool;
 
 use std::fs::File;
 use std::ops::Range;
@@ -23,14 +20,15 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use blocks::{BlockStore, BlockWriter, Blocks};
+pub use blocks::{BlockStore, BlockWriter, Blocks, Spool};
 pub use decoded::{HOLD_LIMIT, Held, Pinned, StreamSource};
-pub use digest::{DigestingReader, Sha256Digest, hex, unhex};
+pub use digest::{DigestingReader, DigestingWriter, Sha256Digest, hex, unhex};
 pub use file::{Inputs, StampedFile};
-pub use open::{KEY_FILE_LIMIT, open_file, read_file, read_given, read_small};
-pub use presence::{NAME_MAX, if_there, is_file, is_folder, is_there, list, real_path};
+pub use open::{
+    KEY_FILE_LIMIT, NAME_MAX, if_there, is_file, is_folder, is_there, list, open_file, read_file,
+    read_given, read_small, real_path,
+};
 pub use reader::{ContentReader, WINDOW};
-pub use spool::Spool;
 
 use crate::error::{Error, Place, Result};
 use crate::run::{Budget, Lease, interrupt};
@@ -60,6 +58,8 @@ enum PieceSource {
     File(Arc<StampedFile>),
     Bytes(Arc<Held>),
     Decoded(Arc<DecodedContent>),
+    /// An anonymous temporary file of this run. The bytes must be written before they are read, and never
+    /// change after that.
     Spool(Arc<File>),
     Blocks(Arc<BlockRange>),
     Zeros,
@@ -105,12 +105,6 @@ impl Content {
     pub fn of_held(bytes: Held) -> Self {
         let len = bytes.bytes.len() as u64;
         Self::of_source(PieceSource::Bytes(Arc::new(bytes)), 0, len)
-    }
-
-    /// `len` bytes at `offset` of an anonymous temporary file of this run. They must be written before they
-    /// are read, and never change after that.
-    pub fn of_spool(file: Arc<File>, offset: u64, len: u64) -> Self {
-        Self::of_source(PieceSource::Spool(file), offset, len)
     }
 
     /// `len` zero bytes.

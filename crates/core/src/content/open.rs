@@ -1,10 +1,11 @@
-//! Opening files in folders that others write to: the name of a file may lead to a device, or to a pipe
-//! without a writer.
+//! Opening files in folders that others write to, where a name may lead to a device, or to a pipe without a
+//! writer; and tests for files and folders. If the system does not answer, that is an error and not "nothing
+//! there".
 
-use std::fs::{File, OpenOptions, metadata};
+use std::fs::{DirEntry, File, FileType, OpenOptions, metadata, read_dir};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -64,5 +65,98 @@ pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
             File::open(path)
         }
         opened => opened,
+    }
+}
+
+/// Longest file name on Linux, in bytes.
+pub const NAME_MAX: usize = 255;
+
+/// Whether `path` is a folder, or a link to one.
+pub fn is_folder(path: &Path) -> Result<bool> {
+    Ok(kind_at(path)?.is_some_and(|kind| kind.is_dir()))
+}
+
+/// Whether `path` is a regular file, or a link to one.
+pub fn is_file(path: &Path) -> Result<bool> {
+    Ok(kind_at(path)?.is_some_and(|kind| kind.is_file()))
+}
+
+/// Whether `path` exists; a dangling link does not count.
+pub fn is_there(path: &Path) -> Result<bool> {
+    Ok(kind_at(path)?.is_some())
+}
+
+/// Lists the entries directly in `folder`.
+pub fn list(folder: &Path) -> Result<impl Iterator<Item = Result<DirEntry>>> {
+    let entries = read_dir(folder).map_err(|e| Error::io(folder, "list", e))?;
+    Ok(entries.map(move |entry| entry.map_err(|e| Error::io(folder, "list", e))))
+}
+
+/// The answer of a system call on `path`; `None` if that does not exist. `doing` is as for [`Error::io`].
+pub fn if_there<T>(path: &Path, doing: &str, answered: io::Result<T>) -> Result<Option<T>> {
+    match answered {
+        Ok(answer) => Ok(Some(answer)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io(path, doing, error)),
+    }
+}
+
+/// Resolves all links of `path`; `None` if it does not exist.
+pub fn real_path(path: &Path) -> Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(real) => Ok(Some(real)),
+        Err(error) if says_nothing_is_there(error.kind(), path) => Ok(None),
+        Err(error) => Err(Error::io(path, "resolve", error)),
+    }
+}
+
+/// The kind of the file at `path`, behind all links; `None` if it does not exist.
+fn kind_at(path: &Path) -> Result<Option<FileType>> {
+    match metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.file_type())),
+        Err(error) if says_nothing_is_there(error.kind(), path) => Ok(None),
+        Err(error) => Err(Error::io(path, "inspect", error)),
+    }
+}
+
+/// Whether the error means that the path does not exist. Indexes and configurations may state names that no
+/// file can have; if only the whole path is too long, it may exist.
+fn says_nothing_is_there(kind: ErrorKind, path: &Path) -> bool {
+    match kind {
+        ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidInput => true,
+        ErrorKind::InvalidFilename => path.iter().any(|name| name.len() > NAME_MAX),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_taken_for_absent() {
+        let room = tempfile::tempdir().unwrap();
+        let here = room.path();
+        std::fs::write(here.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("file", here.join("link")).unwrap();
+        std::os::unix::fs::symlink("gone", here.join("broken")).unwrap();
+        std::os::unix::fs::symlink("endless", here.join("endless")).unwrap();
+        assert_eq!(looked_at(here), (true, false, true));
+        assert_eq!(looked_at(&here.join("")), (true, false, true));
+        assert_eq!(looked_at(&here.join("file")), (true, true, false));
+        assert_eq!(looked_at(&here.join("link")), (true, true, false));
+        for absent in ["gone", "broken", "file/below", "nul\0", &"long".repeat(100)] {
+            assert_eq!(looked_at(&here.join(absent)), (false, false, false), "{absent:?}");
+            assert_eq!(real_path(&here.join(absent)).unwrap(), None, "{absent:?}");
+        }
+        let error = is_folder(&here.join("endless")).unwrap_err();
+        assert!(error.to_string().contains("inspect"), "{error}");
+        assert_eq!(error.kind(), crate::error::Kind::Io);
+        is_there(&here.join("a/".repeat(2048))).unwrap_err();
+    }
+
+    /// Whether something is there, and is a file, and is a folder.
+    fn looked_at(path: &Path) -> (bool, bool, bool) {
+        (is_there(path).unwrap(), is_file(path).unwrap(), is_folder(path).unwrap())
     }
 }

@@ -7,10 +7,8 @@ use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 
-use super::means::Means;
-use super::names::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX};
-use super::output::Outputs;
-use crate::pack::{self, PackOptions, PackedArchive};
+use super::{GENERIC, KERNEL_FOLDER, KERNEL_PREFIX, Means, Outputs};
+use crate::pack::{self, PackOptions, PackedArchive, Packer};
 use rockpack_plan::recombine::Kernel;
 use rockpack_split::FatBinary;
 
@@ -91,7 +89,7 @@ impl Kernels<'_> {
             budget: budget.clone(),
             progress,
         };
-        pack::pack_kernels(name, kernels, &options)
+        Packer::new(&options)?.pack(name, kernels)
     }
 }
 

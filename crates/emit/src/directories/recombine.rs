@@ -1,6 +1,6 @@
 //! `{component}_generic` and `{component}_{group}`: the content of all shards, joined.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
@@ -9,11 +9,8 @@ use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, Node, TreePath};
 
 use super::kernels::{Binary, Kernels, add_folders};
-use super::means::{Means, check_ahead};
-use super::names::GENERIC;
-use super::output::{OutputArtifact, Outputs, WrittenArtifact};
-use super::places::Places;
 use super::staging::{ArtifactStaging, Committed, Replacing};
+use super::{GENERIC, Means, OutputArtifact, Outputs, WrittenArtifact, check_ahead};
 use rockpack_plan::config::{Config, SetScope};
 use rockpack_plan::recombine::{self, Component, Group, Recombined};
 use rockpack_report::{Findings, Progress, Stage};
@@ -185,5 +182,49 @@ impl Writer<'_> {
                     .hint("names of artifacts are made of three fields without underscores"))
             }
         }
+    }
+}
+
+/// Install path → stage prefix, for one component: finds the stage prefix that a file belongs to.
+pub(super) struct Places<'a> {
+    prefixes: BTreeMap<&'a TreePath, &'a str>,
+    modules: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Places<'a> {
+    /// Orders the artifacts as recombination does: the primary shard's first, generic ones before others.
+    pub fn of(all: &[&'a Artifact], primary: Option<&str>, component: &Component) -> Self {
+        let own = all.iter().copied().filter(|artifact| {
+            artifact.name.name == component.artifact && artifact.name.kind == component.kind
+        });
+        let mut artifacts: Vec<&Artifact> = own.collect();
+        artifacts.sort_by_key(|artifact| {
+            let other = primary.is_some_and(|primary| artifact.shard != primary);
+            let generic = artifact.name.gpu_family == GENERIC;
+            (other, &artifact.shard, !generic, &artifact.name)
+        });
+        let mut places = Self { prefixes: BTreeMap::new(), modules: BTreeMap::new() };
+        for prefix in artifacts.into_iter().flat_map(|artifact| &artifact.prefixes) {
+            if let Some(module) = &prefix.module {
+                places.modules.entry(module).or_insert(&prefix.path);
+            }
+            for (path, _) in &prefix.tree {
+                places.prefixes.entry(path).or_insert(&prefix.path);
+            }
+        }
+        places
+    }
+
+    /// The stage prefix of `path`. If no artifact has the path, because joining moved the file, its module
+    /// decides, or else the folder around it.
+    fn prefix(&self, path: &TreePath, module: Option<&str>) -> Option<&'a str> {
+        if let Some(prefix) = self.prefixes.get(path) {
+            return Some(prefix);
+        }
+        if let Some(prefix) = module.and_then(|module| self.modules.get(module)) {
+            return Some(prefix);
+        }
+        let mut above = std::iter::successors(path.parent(), TreePath::parent);
+        above.find_map(|folder| self.prefixes.get(&folder).copied())
     }
 }

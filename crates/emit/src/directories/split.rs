@@ -5,7 +5,6 @@
 //! and only files in the wrong artifact move: host files to `generic`, device files to their arch. Several
 //! builds of a binary, for several GPU families, are joined.
 
-mod joined;
 mod sorting;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +15,8 @@ use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet};
 
-use super::means::{Means, check_ahead};
-use super::output::{OutputArtifact, WrittenArtifact};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
+use super::{Means, OutputArtifact, WrittenArtifact, check_ahead};
 use rockpack_plan::config::{matches_any, nearest_arch};
 use rockpack_report::{Finding, Findings, Progress};
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
@@ -95,6 +93,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     let rules = DatabaseRules::builtin()?;
     let mut report =
         SplitReport { artifacts: Vec::new(), removed: Vec::new(), findings, failures: Vec::new() };
+    let is_per_shard = matches!(options.input, SplitInput::Shards(_));
     let mut found = BTreeSet::new();
     let mut outs: BTreeMap<&Path, ArtifactStaging> = BTreeMap::new();
     let mut links = LinkSet::default();
@@ -108,7 +107,7 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
         match job.run(options, &rules, &mut links, staging, progress) {
             Ok(done) => {
                 found.extend(done.archs.iter().cloned());
-                report.add(job, done);
+                report.add(is_per_shard.then(|| job.shard.clone()), done);
             }
             Err(error) => report.failures.push((job.label(), job.named(error))),
         }
@@ -132,8 +131,9 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
 }
 
 impl SplitReport {
-    fn add(&mut self, job: &SplitJob, done: Done) {
-        let shard = (job.layout == OutputLayout::PerShard).then(|| job.shard.clone());
+    /// Adds the result for a component; `shard` is the folder of its artifacts in the output folder, if there is one
+    /// for each shard.
+    fn add(&mut self, shard: Option<String>, done: Done) {
         let named = done.committed.written.into_iter();
         self.artifacts
             .extend(named.map(|written| WrittenArtifact { shard: shard.clone(), ..written }));
@@ -164,16 +164,6 @@ struct SplitJob {
     /// The name that the user asked for.
     renamed: Option<String>,
     out: PathBuf,
-    layout: OutputLayout,
-}
-
-/// The place of artifacts in the output folder.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OutputLayout {
-    /// Artifacts directly in the output folder.
-    Flat,
-    /// Artifacts in one folder per shard.
-    PerShard,
 }
 
 /// The jobs, and the findings from looking for them.
@@ -189,15 +179,13 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
                 folders: vec![folder.clone()],
                 renamed: component.clone(),
                 out: out.clone(),
-                layout: OutputLayout::Flat,
             };
             Ok((vec![job], Findings::default()))
         }
         SplitInput::Shard(folder) => {
             let found = artifact::find_shard(folder, &options.budget)?;
-            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
-                by_component(&shard, folders, out, OutputLayout::Flat)
-            });
+            let shards = found.shards.into_iter();
+            let jobs = shards.flat_map(|(shard, folders)| by_component(&shard, folders, out));
             Ok((jobs.collect(), found.findings))
         }
         SplitInput::Shards(roots) => {
@@ -208,21 +196,16 @@ fn jobs(options: &SplitOptions) -> Result<(Vec<SplitJob>, Findings)> {
                 artifact::refuse_inside(roots, &own, "output folder")?;
                 refuse_link(&own)?;
             }
-            let jobs = found.shards.into_iter().flat_map(|(shard, folders)| {
-                by_component(&shard, folders, &out.join(&shard), OutputLayout::PerShard)
-            });
+            let shards = found.shards.into_iter();
+            let jobs = shards
+                .flat_map(|(shard, folders)| by_component(&shard, folders, &out.join(&shard)));
             Ok((jobs.collect(), found.findings))
         }
     }
 }
 
 /// The jobs of a shard. A folder with another name than an artifact's becomes a job of its own, which fails.
-fn by_component(
-    shard: &str,
-    folders: Vec<PathBuf>,
-    out: &Path,
-    layout: OutputLayout,
-) -> Vec<SplitJob> {
+fn by_component(shard: &str, folders: Vec<PathBuf>, out: &Path) -> Vec<SplitJob> {
     let mut components: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for folder in folders {
         let name =
@@ -239,7 +222,6 @@ fn by_component(
         folders,
         renamed: None,
         out: out.to_path_buf(),
-        layout,
     });
     jobs.collect()
 }
@@ -325,13 +307,15 @@ impl SplitJob {
         targets: &BTreeSet<BaseArch>,
         means: Means<'_>,
     ) -> Result<(Vec<OutputArtifact>, Findings)> {
-        let sources = pairs(artifacts, &split)?;
+        let pairs = artifacts.iter().map(|it| split_of(it, &split).map(|own| (*it, own)));
+        let sources = pairs.collect::<Result<_>>()?;
         let mut component =
             ShardComponent { id: &self.component, sources, targets, left: BTreeMap::new() };
         component.refuse_unmatched()?;
-        if joined::has_two_builds(&split) {
-            let left = joined::left_out(&split, targets);
-            let (outputs, mut findings) = joined::outputs(artifacts, split, targets, means)?;
+        if sorting::has_two_builds(&split) {
+            let left = sorting::left_out(&split, targets);
+            let (outputs, mut findings) =
+                sorting::joined_outputs(artifacts, split, targets, means)?;
             findings.extend(sorting::findings(&left, &self.shard, &self.component));
             return Ok((outputs, findings));
         }
@@ -349,14 +333,6 @@ impl SplitJob {
         let folders = self.folders.iter();
         Faults::all(folders.map(|folder| artifact::scan_artifact(folder, renamed, &options)))
     }
-}
-
-/// Pairs every artifact with its split.
-fn pairs<'a>(
-    artifacts: &[&'a Artifact],
-    split: &'a [SplitArtifact],
-) -> Result<Vec<(&'a Artifact, &'a SplitArtifact)>> {
-    artifacts.iter().map(|artifact| Ok((*artifact, split_of(artifact, split)?))).collect()
 }
 
 fn split_of<'a>(artifact: &Artifact, split: &'a [SplitArtifact]) -> Result<&'a SplitArtifact> {

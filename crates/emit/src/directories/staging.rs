@@ -20,7 +20,7 @@ use rockpack_core::content::{Content, is_file, list};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
 
-use super::output::{OutputArtifact, WrittenArtifact};
+use super::{OutputArtifact, WrittenArtifact};
 use rockpack_files::{
     CommitChange, Durability, Outlet, READABLE, Swap, folder_of, kind_of, make_folders, make_link,
     set_mode, write_new,

@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rayon::iter::{ParallelBridge, ParallelIterator};
 use rockpack_core::content::{Content, Held, Pinned, Spool, WINDOW};
-use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::run::{Budget, Use};
 use sha2::{Digest, Sha256};
 use zstd::stream::write::Encoder;
 
 use super::PackOptions;
+use crate::fan_out::changed;
 use rockpack_files::cache::{ContentDigest, Key, KeyMaker, content_digest};
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::{self as report, Compressed, Stage};
@@ -121,9 +122,7 @@ impl FrameMaker<'_> {
             }
             let (read, sink) = self.compressed(content)?;
             if read.digest != digest {
-                let message = "changed between two readings during the run";
-                let hint = "run again when nothing else writes to the artifacts";
-                return Err(Error::new(Kind::Changed, message).at(&content.place(0)).hint(hint));
+                return Err(changed(content));
             }
             self.keep(read, content.len(), sink)?;
             return Ok(digest);

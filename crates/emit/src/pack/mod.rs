@@ -14,19 +14,16 @@
 mod archive;
 mod frames;
 pub mod kept;
-mod loose;
 pub mod partition;
 pub mod planned;
 mod set;
 mod sources;
-mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 pub use archive::{PackedArchive, PackedRow};
-pub use loose::PackedCode;
-pub use set::{PackedPackage, SetPacker};
+pub use set::{PackedCode, PackedPackage, SetPacker};
 pub use sources::Sources;
 
 use rockpack_core::content::{Content, hex};
@@ -146,7 +143,7 @@ fn assemble(name: &str, kernels: &[Kernel], frames: &[Frame]) -> Result<Vec<Pack
 }
 
 /// The code objects of the generic target of `arch` that its archive repeats: those of wrappers whose own code
-/// does not serve all devices of `arch`, see `targets`.
+/// does not serve all devices of `arch`, see `archive`.
 fn generic_members<'a>(
     arch: &BaseArch,
     by_arch: &BTreeMap<&BaseArch, Vec<Member<'a>>>,
@@ -164,15 +161,6 @@ fn generic_members<'a>(
         is_needed.then_some(copy)
     });
     copies.collect()
-}
-
-/// Packs one set of archives; see [`Packer::pack`].
-pub fn pack_kernels(
-    name: &str,
-    kernels: &[Kernel],
-    options: &PackOptions<'_>,
-) -> Result<Vec<PackedArchive>> {
-    Packer::new(options)?.pack(name, kernels)
 }
 
 /// The marker of `binary`. Loaders search `kpack_dirs` (`lib/.kpack`) for the archives called `name`, in this

@@ -23,27 +23,50 @@
 //!
 //! No fault of a cache fails a run: without it, everything is computed again.
 
-mod entry;
 mod key;
 mod room;
 
 use std::fmt;
-use std::fs::FileTimes;
-use std::io::{self, Read, Write};
+use std::fs::{File, FileTimes};
+use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-pub use entry::CacheEntry;
+use rockpack_core::content::WINDOW;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_report::{Finding, Progress};
+
 pub use key::{ContentDigest, Key, KeyMaker, content_digest};
 
-use rockpack_core::error::{Error, Kind, Result};
-
 use crate::Dir;
-use entry::Damage;
-use rockpack_report::Finding;
 use room::Room;
+
+/// The cache that a run is to use.
+#[derive(Debug, Clone)]
+pub struct CacheSettings {
+    /// The folder; created if missing.
+    pub folder: PathBuf,
+    /// The limit in bytes.
+    pub limit: u64,
+}
+
+impl CacheSettings {
+    /// Opens the cache. An existing one that cannot be read gives a finding; a path where none can be created
+    /// fails the run.
+    pub fn open(&self, progress: &dyn Progress) -> Result<Option<Cache>> {
+        match Cache::open(&self.folder, self.limit) {
+            Err(error) if error.kind() == Kind::Io && self.folder.is_dir() => {
+                let (cache, reason) = (self.folder.display().to_string(), error.in_full());
+                progress.warn(&Finding::CacheUnusable { cache, reason });
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
+    }
+}
 
 /// A cache folder.
 pub struct Cache {
@@ -99,7 +122,7 @@ impl Cache {
             Ok(entry) => {
                 // A user who may not change the timestamp of another user's file uses it all the same.
                 let used = FileTimes::new().set_modified(SystemTime::now());
-                let _ = entry.file().set_times(used);
+                let _ = entry.file.set_times(used);
                 Some(entry)
             }
             Err(Damage::Unreadable(error)) => {
@@ -118,14 +141,14 @@ impl Cache {
     pub fn copy(&self, entry: &CacheEntry, sink: &mut dyn Write) -> io::Result<bool> {
         let whole = entry.copy(sink)?;
         if !whole {
-            self.discard(entry.place(), entry.size(), "its bytes are not those of its digest");
+            self.discard(&entry.place, entry.size(), "its bytes are not those of its digest");
         }
         Ok(whole)
     }
 
     /// Removes an entry whose facts are not those that its user keeps.
     pub fn refuse(&self, entry: &CacheEntry) {
-        self.discard(entry.place(), entry.size(), "its facts are not those of its kind");
+        self.discard(&entry.place, entry.size(), "its facts are not those of its kind");
     }
 
     /// Keeps the `len` bytes of `body` and their `facts`, unless these are too long to be read again.
@@ -133,12 +156,12 @@ impl Cache {
         let Some(room) = self.room.as_ref().filter(|_| !self.full.load(Ordering::Relaxed)) else {
             return;
         };
-        if facts.len() as u64 > entry::FACTS_LIMIT {
+        if facts.len() as u64 > FACTS_LIMIT {
             return;
         }
-        let written = room.make(key.place(), entry::size(facts, len)).and_then(|reservation| {
+        let written = room.make(key.place(), entry_size(facts, len)).and_then(|reservation| {
             reservation.map_or(Ok(()), |reservation| {
-                reservation.fill(|file| entry::write(file, key, facts, len, body))
+                reservation.fill(|file| write_entry(file, key, facts, len, body))
             })
         });
         if let Err(error) = written {
@@ -175,6 +198,155 @@ impl Cache {
             self.report(Finding::CacheUnusable { cache, reason });
         }
     }
+}
+
+const MAGIC: &[u8; 8] = b"rkpcach2";
+
+/// Bytes of the trailer, and of the part that its digest covers.
+const TRAILER: usize = 120;
+const COVERED: usize = 88;
+
+/// Most bytes of facts, which are read whole; those of a `.deb` with a million files take 48 MB.
+const FACTS_LIMIT: u64 = 256 << 20;
+
+/// Bytes of an entry.
+fn entry_size(facts: &[u8], len: u64) -> u64 {
+    len.saturating_add(facts.len() as u64).saturating_add(TRAILER as u64)
+}
+
+/// An open entry, readable even after its removal.
+///
+/// ```text
+/// body      the output of the compressor
+/// facts     facts about the content that the body lacks, in the form of their writer
+/// trailer   0    8  magic "rkpcach2"        56  32  BLAKE3 of the body
+///           8   32  key                     88  32  BLAKE3 of the facts and of 0..88
+///           40   8  u64 bytes of the body
+///           48   8  u64 bytes of the facts  little-endian
+/// ```
+#[derive(Debug)]
+pub struct CacheEntry {
+    /// The names of its folder and of its file.
+    place: [String; 2],
+    file: File,
+    len: u64,
+    digest: blake3::Hash,
+    facts: Vec<u8>,
+}
+
+/// A fault of an entry's file.
+enum Damage {
+    /// The file system failed.
+    Unreadable(Error),
+    /// The file differs from the written one.
+    Wrong { size: u64, what: &'static str },
+}
+
+impl CacheEntry {
+    /// Reads `file`, which is open at `path`, and whose trailer and facts must be those of `key`.
+    fn read(file: File, path: &Path, key: &Key) -> Result<Self, Damage> {
+        let size = file.metadata().map_err(|e| unreadable(path, e))?.len();
+        let cut_off = Damage::Wrong { size, what: "it is cut off" };
+        let front = size.checked_sub(TRAILER as u64).ok_or(cut_off)?;
+        let mut trailer = [0; TRAILER];
+        file.read_exact_at(&mut trailer, front).map_err(|e| unreadable(path, e))?;
+        let [len, facts_len] = [40, 48].map(|at| u64::from_le_bytes(bytes_at(&trailer, at)));
+        if &trailer[..8] != MAGIC || len.checked_add(facts_len) != Some(front) {
+            return Err(Damage::Wrong { size, what: "it does not end as an entry does" });
+        }
+        if facts_len > FACTS_LIMIT {
+            return Err(Damage::Wrong { size, what: "its facts are too long" });
+        }
+        let mut facts = vec![0; usize::try_from(facts_len).unwrap_or_default()];
+        file.read_exact_at(&mut facts, len).map_err(|e| unreadable(path, e))?;
+        if digest_of(&facts, &trailer) != blake3::Hash::from_bytes(bytes_at(&trailer, COVERED)) {
+            return Err(Damage::Wrong { size, what: "its end is not that of its digest" });
+        }
+        if trailer[8..40] != key.as_bytes()[..] {
+            return Err(Damage::Wrong { size, what: "it stands under the key of another one" });
+        }
+        let digest = blake3::Hash::from_bytes(bytes_at(&trailer, 56));
+        Ok(Self { place: key.place(), file, len, digest, facts })
+    }
+
+    /// The number of bytes of the compressed body.
+    pub fn body_len(&self) -> u64 {
+        self.len
+    }
+
+    /// The facts kept with the body, compared with their digest.
+    pub fn facts(&self) -> &[u8] {
+        &self.facts
+    }
+
+    /// The bytes of the file.
+    fn size(&self) -> u64 {
+        entry_size(&self.facts, self.len)
+    }
+
+    /// Writes the body to `sink`, and tells whether it has the digest of the kept one.
+    fn copy(&self, sink: &mut dyn Write) -> io::Result<bool> {
+        let mut digest = blake3::Hasher::new();
+        let mut window = vec![0; usize::try_from(self.len).unwrap_or(WINDOW).min(WINDOW)];
+        let mut at = 0;
+        while at < self.len {
+            let len = usize::try_from(self.len - at).unwrap_or(WINDOW).min(WINDOW);
+            let part = &mut window[..len];
+            if self.file.read_exact_at(part, at).is_err() {
+                return Ok(false);
+            }
+            digest.update(part);
+            sink.write_all(part)?;
+            at += len as u64;
+        }
+        Ok(digest.finalize() == self.digest)
+    }
+}
+
+fn unreadable(path: &Path, error: io::Error) -> Damage {
+    Damage::Unreadable(Error::io(path, "read", error))
+}
+
+fn bytes_at<const N: usize>(trailer: &[u8; TRAILER], at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&trailer[at..at + N]);
+    bytes
+}
+
+fn digest_of(facts: &[u8], trailer: &[u8; TRAILER]) -> blake3::Hash {
+    blake3::Hasher::new().update(facts).update(&trailer[..COVERED]).finalize()
+}
+
+/// Writes an entry with the next `len` bytes of `body`.
+fn write_entry(
+    file: &File,
+    key: &Key,
+    facts: &[u8],
+    len: u64,
+    body: &mut dyn Read,
+) -> io::Result<()> {
+    let mut digest = blake3::Hasher::new();
+    let mut window = vec![0; usize::try_from(len).unwrap_or(WINDOW).min(WINDOW)];
+    let mut sink = BufWriter::with_capacity(WINDOW, file);
+    let mut left = len;
+    while left > 0 {
+        let part = usize::try_from(left).unwrap_or(WINDOW).min(WINDOW);
+        body.read_exact(&mut window[..part])?;
+        digest.update(&window[..part]);
+        sink.write_all(&window[..part])?;
+        left -= part as u64;
+    }
+    let mut trailer = [0; TRAILER];
+    trailer[..8].copy_from_slice(MAGIC);
+    trailer[8..40].copy_from_slice(key.as_bytes());
+    trailer[40..48].copy_from_slice(&len.to_le_bytes());
+    trailer[48..56].copy_from_slice(&(facts.len() as u64).to_le_bytes());
+    trailer[56..COVERED].copy_from_slice(digest.finalize().as_bytes());
+    let covered = digest_of(facts, &trailer);
+    trailer[COVERED..].copy_from_slice(covered.as_bytes());
+    sink.write_all(facts)?;
+    sink.write_all(&trailer)?;
+    sink.flush()
 }
 
 #[cfg(test)]

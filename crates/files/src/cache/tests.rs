@@ -52,7 +52,7 @@ fn key_of_pieces(pieces: &[&str]) -> Key {
 #[test]
 fn what_was_not_used_for_the_longest_time_goes_first() {
     let folder = tempfile::tempdir().unwrap();
-    let one = entry::size(b"a", 1000);
+    let one = entry_size(b"a", 1000);
     let cache = Cache::open(folder.path(), 4 * one).unwrap();
     for (name, minutes) in [("a", 40), ("b", 30), ("c", 20), ("d", 10)] {
         keep(&cache, name, &[7; 1000]);
@@ -131,7 +131,7 @@ fn an_entry_with_facts_of_another_kind_is_removed_and_reported() {
 fn facts_that_could_not_be_read_again_are_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), 1 << 40).unwrap();
-    let facts = vec![0; usize::try_from(entry::FACTS_LIMIT).unwrap() + 1];
+    let facts = vec![0; usize::try_from(FACTS_LIMIT).unwrap() + 1];
     cache.keep(&key("a"), &facts, 5, &mut &b"bytes"[..]);
     assert!(cache.find(&key("a")).is_none());
     assert!(cache.findings().is_empty());
@@ -160,7 +160,7 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
     );
     let body = b"alive";
     let (key, len) = (key("a"), body.len() as u64);
-    reservation.fill(|file| entry::write(file, &key, b"a", len, &mut &body[..])).unwrap();
+    reservation.fill(|file| write_entry(file, &key, b"a", len, &mut &body[..])).unwrap();
     assert!(path.exists());
     keep(&other, "b", b"more");
     assert!(super::tests::body(&other, "b").is_some());
@@ -171,7 +171,7 @@ fn what_a_dead_run_was_writing_goes_and_what_a_live_one_writes_stays() {
 fn a_link_in_the_place_of_an_open_cache_leads_nowhere() {
     let room = tempfile::tempdir().unwrap();
     let [folder, moved, victim] = ["cache", "moved", "victim"].map(|name| room.path().join(name));
-    let cache = Cache::open(&folder, entry::size(b"a", 9)).unwrap();
+    let cache = Cache::open(&folder, entry_size(b"a", 9)).unwrap();
     keep(&cache, "a", b"old bytes");
     // The target of the link has all names of a cache, with an entry to evict and one to find.
     assert!(Command::new("cp").arg("-r").args([&folder, &victim]).status().unwrap().success());

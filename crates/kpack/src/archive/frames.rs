@@ -1,8 +1,7 @@
 //! The frames of a blob with scheme "zstd-per-kernel".
 
 use super::{BLOB_LIMIT, FRAME_LIMIT, Span};
-use crate::ReadAt;
-use crate::result_code::{OutOfMemory, push};
+use crate::{OutOfMemory, ReadAt, push};
 
 /// Bytes of the frame count at the start of the blob, and of the size before each frame.
 const NUMBER: u64 = 4;

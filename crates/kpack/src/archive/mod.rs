@@ -51,23 +51,24 @@
 //! rows. AMD's loader fills a row without an ordinal from uninitialised memory; this one skips it.
 
 mod frames;
-mod header;
-mod key;
 mod toc;
 
 use std::ffi::CStr;
+use std::fmt;
 
-use crate::ReadAt;
 use crate::message_pack::{Fault, Windows};
-use crate::names::Names;
-use crate::result_code::{Code, OutOfMemory};
+use crate::{Code, Names, OutOfMemory, ReadAt};
 
 pub use frames::{FrameFault, Frames};
-pub use header::{HEADER_LEN, Header, HeaderFault, MAGIC, VERSION};
-pub use key::{key, split_key, try_key};
 use toc::TocTable;
 pub use toc::{Row, field};
 
+/// The first four bytes.
+pub const MAGIC: [u8; 4] = *b"KPAK";
+/// The only version of header and TOC.
+pub const VERSION: u32 = 1;
+/// Bytes of magic, version and TOC offset.
+pub const HEADER_LEN: usize = 16;
 /// The offset of the blob in new archives, a multiple of the alignment of code objects.
 pub const BLOB_START: u64 = 64;
 /// Largest blob in bytes: AMD's loader refuses more, and 32-bit frame sizes end there too.
@@ -253,5 +254,115 @@ impl Archive {
         let span = usize::try_from(ordinal).ok().and_then(|slot| self.stored.get(slot));
         let span = *span.ok_or(Code::KernelNotFound)?;
         if span.size <= BLOB_LIMIT && span.is_within(self.len) { Ok(span) } else { Err(Code::Io) }
+    }
+}
+
+/// The content of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// The offset of the TOC.
+    pub toc_offset: u64,
+}
+
+/// A fault for which bytes are no header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeaderFault {
+    /// The file is shorter than a header.
+    Truncated,
+    /// The file begins with these bytes.
+    Magic([u8; 4]),
+    /// The header has this version.
+    Version(u32),
+}
+
+impl fmt::Display for HeaderFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated => f.write_str("is shorter than a header"),
+            Self::Magic(magic) => write!(f, "begins with {}, not KPAK", magic.escape_ascii()),
+            Self::Version(version) => {
+                write!(f, "version {version} is not known, only {VERSION} is")
+            }
+        }
+    }
+}
+
+impl std::error::Error for HeaderFault {}
+
+impl Header {
+    /// Reads a header. The caller checks that the TOC is inside the file.
+    pub fn parse(bytes: &[u8; HEADER_LEN]) -> Result<Self, HeaderFault> {
+        let [m0, m1, m2, m3, v0, v1, v2, v3, toc_offset @ ..] = *bytes;
+        let (magic, version) = ([m0, m1, m2, m3], u32::from_le_bytes([v0, v1, v2, v3]));
+        if magic != MAGIC {
+            return Err(HeaderFault::Magic(magic));
+        }
+        if version != VERSION {
+            return Err(HeaderFault::Version(version));
+        }
+        Ok(Self { toc_offset: u64::from_le_bytes(toc_offset) })
+    }
+
+    /// Returns the bytes of the header.
+    pub fn to_bytes(self) -> [u8; HEADER_LEN] {
+        let ([m0, m1, m2, m3], [v0, v1, v2, v3]) = (MAGIC, VERSION.to_le_bytes());
+        let [t0, t1, t2, t3, t4, t5, t6, t7] = self.toc_offset.to_le_bytes();
+        [m0, m1, m2, m3, v0, v1, v2, v3, t0, t1, t2, t3, t4, t5, t6, t7]
+    }
+}
+
+/// The sign between the parts of a TOC key, `<kernel_name>#<co_index>`.
+const SEPARATOR: char = '#';
+
+/// Digits of the highest index in a TOC key.
+const DIGITS: usize = 10;
+
+/// The TOC key of wrapper `co_index` of the binary with the name `kernel_name`.
+pub fn key(kernel_name: &str, co_index: u32) -> String {
+    format!("{kernel_name}{SEPARATOR}{co_index}")
+}
+
+/// The TOC key for a name that need not be UTF-8. Fails if memory is refused.
+pub fn try_key(kernel_name: &[u8], co_index: u32) -> Result<Vec<u8>, OutOfMemory> {
+    use std::io::Write as _;
+    let mut key = Vec::new();
+    key.try_reserve_exact(kernel_name.len().saturating_add(SEPARATOR.len_utf8() + DIGITS))?;
+    key.extend_from_slice(kernel_name);
+    // This writes into reserved memory, so it neither fails nor allocates.
+    let _ = write!(key, "{SEPARATOR}{co_index}");
+    Ok(key)
+}
+
+/// Splits a TOC key into kernel name and index. Returns `None` for keys of early tools, which have no index.
+pub fn split_key(key: &str) -> Option<(&str, u32)> {
+    let (kernel_name, co_index) = key.rsplit_once(SEPARATOR)?;
+    Some((kernel_name, co_index.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_as_it_is_written() {
+        let header = Header { toc_offset: 0x0123_4567_89ab_cdef };
+        let bytes = header.to_bytes();
+        assert_eq!(&bytes, b"KPAK\x01\0\0\0\xef\xcd\xab\x89\x67\x45\x23\x01");
+        assert_eq!(Header::parse(&bytes), Ok(header));
+    }
+
+    #[test]
+    fn keys_are_written_and_taken_apart() {
+        for (name, index) in [("lib/libx.so.1", 0), ("a#b", 7), ("", u32::MAX)] {
+            let text = key(name, index);
+            assert_eq!(split_key(&text), Some((name, index)));
+            let bytes = try_key(name.as_bytes(), index).unwrap();
+            assert_eq!(bytes, text.as_bytes());
+            assert!(bytes.capacity() >= name.len() + 1 + DIGITS);
+        }
+        assert_eq!(try_key(b"\xff", 1).unwrap(), b"\xff#1");
+        for none in ["lib/libx.so", "lib/libx.so#", "lib/libx.so#-1", "lib/libx.so#4294967296"] {
+            assert_eq!(split_key(none), None, "{none}");
+        }
     }
 }

@@ -4,8 +4,7 @@ use std::ffi::CStr;
 
 use super::{FRAME_LIMIT, FrameFault, OpenFault, Scheme, Span};
 use crate::message_pack::{Decoder, Fault, Input, Item};
-use crate::names::Names;
-use crate::result_code::{OutOfMemory, push};
+use crate::{Names, OutOfMemory, push};
 
 /// The names of fields.
 pub mod field {

@@ -16,20 +16,16 @@ pub enum FindingRecord {
     #[display("{}", line(_0, None))]
     Known(Finding),
     /// A finding with the fields of its code that the configuration accepts.
-    #[display("{}", line(&_0.finding, Some(&_0.accepted)))]
-    Accepted(AcceptedFinding),
+    #[display("{}", line(finding, Some(accepted.as_str())))]
+    Accepted {
+        /// The finding.
+        #[serde(flatten)]
+        finding: Finding,
+        /// The reason for accepting it.
+        accepted: String,
+    },
     /// A finding of a later version of rockpack, whose own fields cannot be read.
     Unread(UnreadFinding),
-}
-
-/// A finding that the configuration of the set accepts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct AcceptedFinding {
-    /// The finding.
-    #[serde(flatten)]
-    pub finding: Finding,
-    /// The reason for accepting it.
-    pub accepted: String,
 }
 
 /// A finding whose code this version of rockpack does not know. `verify` never excuses anything by it.
@@ -66,14 +62,14 @@ impl FindingRecord {
     /// The record of a finding; `accepted` is the reason for accepting it.
     pub fn new(finding: Finding, accepted: Option<&str>) -> Self {
         match accepted.map(str::to_owned) {
-            Some(accepted) => Self::Accepted(AcceptedFinding { finding, accepted }),
+            Some(accepted) => Self::Accepted { finding, accepted },
             None => Self::Known(finding),
         }
     }
 
     fn readable(&self) -> Result<&Finding, &UnreadFinding> {
         match self {
-            Self::Known(finding) | Self::Accepted(AcceptedFinding { finding, .. }) => Ok(finding),
+            Self::Known(finding) | Self::Accepted { finding, .. } => Ok(finding),
             Self::Unread(unread) => Err(unread),
         }
     }
@@ -87,7 +83,7 @@ impl FindingRecord {
     pub fn accepted(&self) -> Option<&str> {
         match self {
             Self::Known(_) => None,
-            Self::Accepted(accepted) => Some(&accepted.accepted),
+            Self::Accepted { accepted, .. } => Some(accepted),
             Self::Unread(finding) => finding.accepted.as_deref(),
         }
     }
@@ -101,7 +97,7 @@ impl FindingRecord {
     pub fn is_warning(&self) -> bool {
         match self {
             Self::Known(finding) => finding.code().severity() == Severity::Warning,
-            Self::Accepted(_) => false,
+            Self::Accepted { .. } => false,
             Self::Unread(finding) => finding.severity == "warning" && finding.accepted.is_none(),
         }
     }
@@ -129,7 +125,7 @@ fn read(record: &str) -> serde_json::Result<FindingRecord> {
     if Code::of_id(&text.code).is_none() {
         return Ok(FindingRecord::Unread(text));
     }
-    let finding = serde_json::from_str(record)?;
+    let finding = Finding::from_json(record)?;
     Ok(FindingRecord::new(finding, text.accepted.as_deref()))
 }
 

@@ -5,39 +5,36 @@
 //! signature can trust every package whose digest it states; without one, it proves nothing.
 
 pub mod difference;
-mod file_name;
 mod finding;
-mod folders;
-mod lines;
 pub mod listing;
 mod part;
-mod place;
-mod refusals;
-mod relation;
+mod records;
 mod standing;
-mod update;
+#[cfg(test)]
+mod tests;
 pub mod wheels;
 
 use std::io::{self, Write};
 
+use rockpack_archive::spelling::{is_name, is_rpm_part, is_version};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::TreePath;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::ser::Formatter;
+use serde_json::{Serializer, Value, json};
 
-pub use file_name::package_of_file;
-pub use finding::{AcceptedFinding, FindingRecord, UnreadFinding};
+pub use finding::{FindingRecord, UnreadFinding};
 pub use part::{
     DifferentParts, JoinFault, PartRecord, PlanBreach, SIGNATURE_ENDING, SetPart, file_name, join,
     part_of_file, part_of_sbom, sbom_name, signature_name, signature_path,
 };
-pub use place::CodeObjectPlace;
-pub use relation::RelationRecord;
+pub use records::{
+    CodeObjectPlace, CodeObjectRecord, MemberRecord, PackageRecord, RelationRecord, SpdxRecord,
+    UpdateRecord, package_of_file,
+};
 pub use standing::{KeptRecord, Standing};
-pub use update::UpdateRecord;
 
-use refusals::{refuse_prefix, require_name};
-use rockpack_core::error::{Error, Kind, Result};
-
-use crate::{Format, Import, MemberKind, RoleKind};
+use crate::{Comparison, Format, PathChange, RelationKind};
 use rockpack_report::Findings;
 
 /// File name of the receipt inside the output folder.
@@ -89,121 +86,6 @@ pub struct Receipt {
     pub findings: Vec<FindingRecord>,
 }
 
-/// One package file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PackageRecord {
-    /// Format-independent name, e.g. `rocm-blas-gfx110x`; equal for a package's `.deb` and `.rpm`.
-    pub id: String,
-    /// The package format.
-    pub format: Format,
-    /// File name inside the output folder.
-    pub file_name: String,
-    /// Size of the file in bytes.
-    pub size: u64,
-    /// Installed size in bytes, as the package states it: a deb's Installed-Size (whole KiB per entry,
-    /// folders and documents included) × 1024, an rpm's SIZE.
-    pub installed_size: u64,
-    /// SHA-256 of the file, in hex.
-    pub sha256: String,
-    /// The role of the package in the set.
-    pub role: RoleKind,
-    /// The architecture group of a kernel package.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<String>,
-    /// The base archs in a kernel package.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub archs: Vec<String>,
-    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`, and in receipts of earlier versions of
-    /// rockpack.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub vendor: Option<String>,
-    /// Full version, with the epoch if there is one.
-    pub version: String,
-    /// SHA-256, in hex, of the package's metadata without its version and the relations that an earlier set
-    /// makes necessary. A later build compares it to find out whether the package changed.
-    #[serde(default, skip_serializing_if = "Option::is_none", alias = "control_sha256")]
-    pub metadata_sha256: Option<String>,
-    /// Relations and path changes that clients of earlier sets need for the update.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update: Option<UpdateRecord>,
-    /// The libraries of other packages of the set that its files or those of its earlier releases need.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub imports: Vec<Import>,
-    /// The relations that the package states, sorted, without the ones to itself.
-    pub relations: Vec<RelationRecord>,
-    /// The installed paths, sorted.
-    #[serde(rename = "folders", alias = "members", with = "folders")]
-    pub members: Vec<MemberRecord>,
-}
-
-/// An SPDX document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SpdxRecord {
-    /// File name inside the output folder.
-    pub file_name: String,
-    /// SHA-256 of the file, in hex.
-    pub sha256: String,
-}
-
-/// One installed path. Most are files with the mode 0644, for which receipts state neither.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MemberRecord {
-    /// Absolute path.
-    #[serde(default, skip_serializing)]
-    pub path: String,
-    /// The kind of entry at the path.
-    #[serde(default = "file", skip_serializing_if = "is_file")]
-    pub kind: MemberKind,
-    /// Permission bits.
-    #[serde(default = "readable", skip_serializing_if = "is_readable")]
-    pub mode: u32,
-    /// The size of a file in bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-    /// The SHA-256 of a file, in hex.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sha256: Option<String>,
-    /// The target of a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-}
-
-fn file() -> MemberKind {
-    MemberKind::File
-}
-
-fn is_file(kind: &MemberKind) -> bool {
-    *kind == file()
-}
-
-fn readable() -> u32 {
-    0o644
-}
-
-fn is_readable(mode: &u32) -> bool {
-    *mode == readable()
-}
-
-/// One code object of the input that a package holds. Findings name the code objects that no package holds,
-/// and say why.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct CodeObjectRecord {
-    /// SHA-256 of the code object, in hex.
-    pub sha256: String,
-    /// Size in bytes.
-    pub size: u64,
-    /// The target ID.
-    pub target: String,
-    /// The shard it came from; absent for a file that serves all shards.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shard: Option<String>,
-    /// The package that holds it, by its format-independent name.
-    pub package: String,
-    /// The place in the package: either `binary`, `archive` and `key`, or `file` and `entry`.
-    #[serde(flatten)]
-    pub place: CodeObjectPlace,
-}
-
 /// The field that says which schema the rest of a receipt has.
 #[derive(Deserialize)]
 struct Version {
@@ -221,7 +103,7 @@ impl Receipt {
 
     /// Writes the receipt as JSON.
     pub fn write(&self, sink: &mut dyn Write) -> io::Result<()> {
-        lines::write(self, sink)
+        write_lines(self, sink)
     }
 
     /// Parses a receipt, which has the current schema then. Fails on an unknown schema, and on contents that
@@ -313,161 +195,121 @@ fn no_receipt(error: serde_json::Error) -> Error {
     Error::malformed("is no receipt of rockpack").structure("receipt").cause(error)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Writes a receipt as JSON, in lines: `grep` and `diff` show single packages, relations, paths and code objects.
+fn write_lines(receipt: &impl Serialize, mut sink: &mut dyn Write) -> io::Result<()> {
+    receipt.serialize(&mut Serializer::with_formatter(&mut sink, Lines(0)))?;
+    sink.write_all(b"\n")
+}
 
-    #[test]
-    fn a_receipt_of_another_schema_is_refused_by_its_number() {
-        let text = r#"{"schema":9,"rockpack_version":"","version":"1","release":"1","prefix":"/x",
-            "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
-        for other in [text, r#"{"schema":9,"packages":"of another shape"}"#] {
-            let error = Receipt::parse(other.as_bytes()).unwrap_err();
-            assert_eq!(error.kind(), Kind::Unsupported);
-            let expected = format!("receipt schema 9 is unknown, expected {SCHEMA}");
-            assert!(error.in_full().contains(&expected), "{error:?}");
+/// The number of open objects: 1 in the receipt, 2 in a package, a code object or `kept`, 4 in a folder.
+struct Lines(usize);
+
+impl Formatter for Lines {
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0 += 1;
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.0 -= 1;
+        writer.write_all(b"}")
+    }
+
+    fn begin_array_value<W>(&mut self, writer: &mut W, first: bool) -> io::Result<()>
+    where
+        W: ?Sized + Write,
+    {
+        separate(writer, first, self.0 <= 2)
+    }
+
+    fn begin_object_key<W>(&mut self, writer: &mut W, first: bool) -> io::Result<()>
+    where
+        W: ?Sized + Write,
+    {
+        separate(writer, first, [1, 4].contains(&self.0))
+    }
+}
+
+fn separate<W: ?Sized + Write>(writer: &mut W, first: bool, is_line: bool) -> io::Result<()> {
+    writer.write_all(if first { b"" } else { b"," })?;
+    writer.write_all(if is_line { b"\n" } else { b"" })
+}
+
+/// The kinds of relations to packages that had paths.
+const OF_UPDATES: [RelationKind; 4] = [
+    RelationKind::Breaks,
+    RelationKind::Replaces,
+    RelationKind::Conflicts,
+    RelationKind::Obsoletes,
+];
+
+impl Receipt {
+    /// Refuses a receipt whose prefix, versions, names, or means of updates are not spelt as a build spells them:
+    /// texts that no package can have would go into relations, scripts and messages of later packages.
+    fn refuse_odd(&self) -> Result<()> {
+        refuse_prefix(&self.prefix)?;
+        for text in [&self.version, &self.release] {
+            require(is_rpm_part(text), text, "version")?;
         }
-        let known = text.replace('9', &SCHEMA.to_string());
-        let receipt = Receipt::parse(known.as_bytes()).unwrap();
-        assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
-    }
-
-    #[test]
-    fn of_a_later_schema_the_fields_that_stay_are_read() {
-        let text = r#"{"schema":9,"packages":[{"file_name":"a_1_all.deb","size":1,"sha256":"x","role":"new"}],
-            "kept":{"packages":[{"file_name":"b-1-1.noarch.rpm","size":2,"sha256":"y"}]},"findings":"new"}"#;
-        let receipt = Receipt::parse_any(text.as_bytes()).unwrap();
-        let names: Vec<&str> = receipt.all_packages().map(|it| it.file_name.as_str()).collect();
-        assert!(receipt.is_later() && names == ["a_1_all.deb", "b-1-1.noarch.rpm"], "{names:?}");
-        for (part, other) in [("a_1_", "../a_1_"), ("\"size\":1,", ""), ("packages", "others")] {
-            assert!(
-                Receipt::parse_any(text.replacen(part, other, 1).as_bytes()).is_err(),
-                "{other}"
-            );
+        for package in self.all_packages() {
+            let PackageRecord { format, id, file_name, version, group, archs, .. } = package;
+            require(is_version(*format, version), version, "version")?;
+            let mut names = [id, file_name].into_iter().chain(group).chain(archs);
+            names.try_for_each(|text| require_name(text))?;
+            package.update.iter().try_for_each(|update| update.refuse_odd(*format))?;
         }
+        let of_part = self.part.iter().flat_map(|part| part.packages.keys());
+        let documents = self.spdx.iter().map(|document| &document.file_name);
+        let code_objects = self.all_code_objects().map(|record| &record.package);
+        of_part.chain(documents).chain(code_objects).try_for_each(|text| require_name(text))
     }
+}
 
-    /// Other tools read receipts: no name in them may change with the types behind it.
-    #[test]
-    fn names_in_a_receipt_are_pinned() {
-        let kinds = [
-            "pre-depends",
-            "depends",
-            "recommends",
-            "suggests",
-            "enhances",
-            "supplements",
-            "provides",
-            "conflicts",
-            "breaks",
-            "replaces",
-            "obsoletes",
-        ];
-        let relations = kinds.map(|kind| format!(r#"{{"kind":"{kind}","name":"a"}}"#));
-        let signs = ["<", "<=", "=", ">=", ">"].map(|sign| {
-            format!(r#"{{"kind":"depends","name":"a","comparison":"{sign}","version":"1"}}"#)
-        });
-        let entries = ["directory", "link"]
-            .map(|kind| format!(r#""a-{kind}":{{"kind":"{kind}","mode":493}}"#));
-        let folders = format!(r#""/":{{{}}},"/x/":{{"a":{{"size":1}}}}"#, entries.join(","));
-        let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
-            let format = if role == "host" { "deb" } else { "rpm" };
-            format!(
-                r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","version":"1-1","metadata_sha256":"","relations":[{},{}],"folders":{{{folders}}}}}"#,
-                relations.join(","), signs.join(",")
-            )
-        });
-        let fields: [&str; 4] = [
-            &format!(r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1""#),
-            r#""release":"1","prefix":"/x","content_date":0"#,
-            &format!(r#""packages":[{}]"#, packages.join(",")),
-            r#""code_objects":[],"spdx":[{"file_name":"x","sha256":""}],"findings":[]}"#,
-        ];
-        let text = fields.join(",");
-        let receipt = Receipt::parse(text.as_bytes()).unwrap();
-        assert_eq!(serde_json::to_string(&receipt).unwrap(), text);
-        for known in ["\"deb\"", "\"meta\"", "\"replaces\"", "\">=\"", "\"link\""] {
-            assert!(
-                Receipt::parse(text.replace(known, "\"other\"").as_bytes()).is_err(),
-                "{known}"
-            );
+impl UpdateRecord {
+    fn refuse_odd(&self, format: Format) -> Result<()> {
+        for RelationRecord { kind, name, comparison, version } in &self.relations {
+            let has_version = version.as_ref().is_some_and(|text| is_version(format, text));
+            let is_bound = *comparison == Some(Comparison::Less) && OF_UPDATES.contains(kind);
+            let is_good = is_bound && has_version && is_name(format, name);
+            require(is_good, name, "relation to a package that had paths")?;
         }
+        for PathChange { path, target, members, .. } in &self.paths {
+            require(path.strip_prefix('/').is_some_and(is_tree_path), path, "path")?;
+            members.iter().try_for_each(|text| require(is_tree_path(text), text, "path"))?;
+            let mut target = target.iter();
+            target.try_for_each(|text| require(!text.contains(char::is_control), text, "path"))?;
+        }
+        Ok(())
     }
+}
 
-    #[test]
-    fn receipts_of_the_schema_before_are_read() {
-        let part = r#""part":{"index":1,"of":1,"plan":"p","packages":{}}"#;
-        let package = r#"{"id":"a","format":"deb","file_name":"a_1_all.deb","size":1,
-            "installed_size":2,"sha256":"","role":"host","code_objects":0,"version":"1",
-            "control_sha256":"c","relations":[],"members":[
-            {"path":"/b","kind":"file","mode":420,"size":1,"sha256":""},
-            {"path":"/a","kind":"link","mode":511,"target":"b"}]}"#;
-        let text = format!(
-            r#"{{"schema":3,"generator":"0","version":"1","release":"1","prefix":"/x",
-            "content_date":0,{part},"packages":[{package}],"code_objects":[],"findings":[]}}"#
-        );
-        let receipt = Receipt::parse(text.as_bytes()).unwrap();
-        assert_eq!((receipt.schema, &*receipt.rockpack_version), (SCHEMA, "0"));
-        assert_eq!(receipt.part.as_ref().unwrap().plan_sha256, "p");
-        let PackageRecord { metadata_sha256, members, .. } = &receipt.packages[0];
-        assert_eq!(metadata_sha256.as_deref(), Some("c"));
-        let paths: Vec<&str> = members.iter().map(|member| &*member.path).collect();
-        assert_eq!((paths, members[0].kind), (vec!["/a", "/b"], MemberKind::Link));
-        let now = receipt.to_bytes().unwrap();
-        assert_eq!(Receipt::parse(&now).unwrap(), receipt);
-        let wheels = |schema: u32| {
-            let text = format!(
-                r#"{{"schema":{schema},"generator":"0","time":1,"wheels":[],"code_objects":[],
-                "findings":[]}}"#
-            );
-            wheels::WheelReceipt::parse(text.as_bytes())
-        };
-        let read = wheels(1).unwrap();
-        assert_eq!((read.schema, read.content_date), (wheels::SCHEMA, 1));
-        wheels(wheels::SCHEMA + 1).unwrap_err();
-    }
+/// Whether the text is the path of a tree.
+fn is_tree_path(text: &str) -> bool {
+    TreePath::new(text).is_ok()
+}
 
-    /// Many entries of one long folder would take far more memory than the receipt.
-    #[test]
-    fn paths_take_no_more_than_their_receipt_allows() {
-        parsed_folder(4096).unwrap();
-        let error = parsed_folder(6000).unwrap_err().in_full();
-        assert!(error.contains("the paths are too long for their number"), "{error}");
-    }
+/// Refuses a name unless it consists of letters, digits and `+-._~^`, and starts with a letter, a digit or `_`.
+fn require_name(text: &str) -> Result<()> {
+    let is_good = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-._~^".contains(c));
+    require(is_good, text, "name")
+}
 
-    /// Parses a receipt with 1,000 links in a folder whose path has `length` bytes.
-    fn parsed_folder(length: usize) -> Result<Receipt> {
-        let link = r#"{"kind":"link","mode":511,"target":"a"}"#;
-        let entries: Vec<String> = (1000..2000).map(|name| format!(r#""{name}":{link}"#)).collect();
-        let package = format!(
-            r#"{{"id":"a","format":"deb","file_name":"a_1_all.deb","size":1,"installed_size":2,
-            "sha256":"","role":"host","version":"1","relations":[],
-            "folders":{{"/{}/":{{{}}}}}}}"#,
-            "x".repeat(length - 2),
-            entries.join(",")
-        );
-        let text = format!(
-            r#"{{"schema":{SCHEMA},"rockpack_version":"0","version":"1","release":"1",
-            "prefix":"/x","content_date":0,"packages":[{package}],"code_objects":[],
-            "findings":[]}}"#
-        );
-        Receipt::parse(text.as_bytes())
-    }
+/// Refuses a prefix that is not an absolute path in normal form, or has characters that tools could read
+/// differently. Checks receipts and plans.
+fn refuse_prefix(prefix: &str) -> Result<()> {
+    let is_plain = prefix.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
+    let is_path = prefix.strip_prefix('/').is_some_and(is_tree_path);
+    require(is_path && is_plain, prefix, "prefix")
+}
 
-    #[test]
-    fn a_part_says_once_where_a_package_belongs() {
-        parsed_part(r#""a.deb":1,"b.deb":2"#).unwrap();
-        let error = parsed_part(r#""a.deb":1,"b.deb":2,"a.deb":2"#).unwrap_err();
-        assert!(error.in_full().contains("`a.deb` is given twice"), "{error:?}");
-        assert!(parsed_part(r#""a.deb":1},"index":2,"more":{"a.deb":2"#).is_err());
+/// Refuses `text`, a `what` of packages, unless it `is_good`.
+fn require(is_good: bool, text: &str, what: &str) -> Result<()> {
+    if is_good {
+        return Ok(());
     }
-
-    fn parsed_part(packages: &str) -> Result<Receipt> {
-        let part = format!(r#"{{"index":1,"of":2,"plan_sha256":"","packages":{{{packages}}}}}"#);
-        let text = format!(
-            r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1","release":"1","prefix":"/x",
-            "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
-        );
-        Receipt::parse(text.as_bytes())
-    }
+    let message = format!("`{}` is no {what} of packages", text.escape_debug());
+    let hint = "no build writes that, and nothing of it is taken over: build the set again, or restore \
+                its receipt";
+    Err(Error::malformed(message).structure("receipt").hint(hint))
 }

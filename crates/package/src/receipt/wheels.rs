@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use rockpack_core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{CodeObjectRecord, FindingRecord, lines};
+use super::{CodeObjectRecord, FindingRecord, write_lines};
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "wheels.json";
@@ -94,6 +94,6 @@ impl WheelReceipt {
 
     /// Writes the receipt as JSON.
     pub fn write(&self, sink: &mut dyn Write) -> io::Result<()> {
-        lines::write(self, sink)
+        write_lines(self, sink)
     }
 }

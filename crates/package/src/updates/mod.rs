@@ -15,7 +15,8 @@
 //! longer fits offers nothing to others. A name that is no longer offered stays on the clients.
 
 mod clients;
-mod table;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ use super::Format;
 use super::offered::Offered;
 use super::resolver::{for_all_machines, machines};
 use clients::Clients;
-use rockpack_report::Misfit;
+use rockpack_report::{Finding, Misfit};
 
 /// The effect of an update on clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,5 +78,28 @@ fn newest<'p>(
     newest
 }
 
-#[cfg(test)]
-mod tests;
+/// Names of packages by the former and the new vendor. An empty text stands for no vendor.
+///
+/// libzypp updates a package only to one of the same vendor, unless it is told otherwise; it compares vendors
+/// without regard to upper and lower case, and takes a package without a vendor for one of another vendor. dnf and
+/// apt know no such rule.
+#[derive(Debug, Default)]
+pub struct VendorChanges(BTreeMap<[String; 2], BTreeSet<String>>);
+
+impl VendorChanges {
+    /// Adds the package `name` if its vendor changes.
+    pub fn add(&mut self, name: &str, from: &str, to: &str) {
+        if !from.eq_ignore_ascii_case(to) {
+            let vendors = [from, to].map(str::to_owned);
+            self.0.entry(vendors).or_default().insert(name.to_owned());
+        }
+    }
+
+    /// One finding for each pair of vendors.
+    pub fn into_findings(self) -> impl Iterator<Item = Finding> {
+        self.0.into_iter().map(|([from, to], names)| {
+            let packages = names.into_iter().collect();
+            Finding::VendorChanged { from, to, packages }
+        })
+    }
+}

@@ -4,9 +4,8 @@ use rockpack_core::error::{Faults, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::document::ConfigDocument;
-use super::lines::single_lines;
-use super::nearest::nearest;
+use super::check::single_lines;
+use super::document::{ConfigDocument, nearest};
 use rockpack_report::{Code, Finding, Findings};
 use rockpack_split::input::database::matches_name;
 

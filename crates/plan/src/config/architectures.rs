@@ -1,4 +1,5 @@
-//! Lists of archs: the groups, and the archs that are packed of a component or package.
+//! Lists of archs: the groups, the archs that are packed of a component or package, and those of the rules for
+//! kernel databases.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +7,10 @@ use rockpack_core::error::{Faults, Result};
 use rockpack_core::gfx::{self, BaseArch, Group, NoTarget};
 use rockpack_core::once::Ordered;
 
-use super::characters::is_letter_or_digit;
-use super::document::ConfigDocument;
-use super::keys::{ComponentSchema, GroupSchema, PackageSchema};
-use super::lines::single_lines;
-use super::nearest::meant_arch;
-use super::rules::{ArchFilter, ComponentRules};
+use super::check::{is_letter_or_digit, single_lines};
+use super::document::{ConfigDocument, meant_arch};
+use super::keys::{ComponentSchema, GroupSchema, PackageSchema, ValidationOverrides};
+use rockpack_split::input::database::{DatabaseRules, LazyNames, Rule};
 
 /// The key of the groups, for the position of a fault.
 const GROUPS: &str = "architecture_groups";
@@ -223,4 +222,78 @@ fn listed_archs(
         .enumerate()
         .map(|(index, text)| names.read(text, &[kind, name, key, &index.to_string()]));
     Some(archs.filter_map(|arch| faults.keep(arch)).collect())
+}
+
+/// Rules of one component, or of all components of one artifact. Unset rules are as for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ComponentRules {
+    /// Contradictions that fail a run.
+    pub validation: ValidationOverrides,
+    /// The archs that are packed.
+    pub architectures: ArchFilter,
+}
+
+/// A choice of archs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ArchFilter {
+    /// The archs to choose from; all if unset.
+    pub include: Option<BTreeSet<BaseArch>>,
+    /// The archs to leave out.
+    pub exclude: BTreeSet<BaseArch>,
+}
+
+impl ArchFilter {
+    /// Whether `arch` is chosen.
+    pub fn has(&self, arch: &BaseArch) -> bool {
+        let included = self.include.as_ref().is_none_or(|archs| archs.contains(arch));
+        included && !self.exclude.contains(arch)
+    }
+}
+
+/// The rules of `databases` in the configuration, which have the keys of `database` in
+/// `config/databases.toml`, followed by the shipped ones. A shipped rule with the name of an own rule is
+/// dropped. Refused are rules that cannot claim anything, duplicate names, and patterns that pair nothing.
+pub(super) fn database_rules(
+    own: &[Rule],
+    archs: &ArchNames<'_>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Option<DatabaseRules> {
+    let mut of_rules = Faults::default();
+    check_rules(own, archs, document, &mut of_rules);
+    let builtin = faults.keep(DatabaseRules::builtin())?;
+    match faults.keep(of_rules.finish()) {
+        Some(()) => faults.keep(builtin.behind(own)),
+        None => Some(builtin),
+    }
+}
+
+fn check_rules(
+    rules: &[Rule],
+    archs: &ArchNames<'_>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) {
+    let mut names = BTreeSet::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let index = index.to_string();
+        if rule.name.is_empty() || !names.insert(&rule.name) {
+            let message = format!("`{}` has to be a name that no other rule has", rule.name);
+            faults.add(document.fault(&["databases", &index, "name"], message));
+        }
+        if rule.directories.is_empty() {
+            let message = "names no directory, so that the rule claims nothing";
+            faults.add(document.fault(&["databases", &index, "directories"], message));
+        }
+        if let Some(fault) = rule.lazy.as_ref().and_then(LazyNames::fault) {
+            let error = document.fault(&["databases", &index, "lazy"], fault);
+            faults.add(error.hint("write the names as in `TensileLibrary_lazy_*`"));
+        }
+        for (directory, named) in &rule.directory_archs {
+            let keys = ["databases", &index, "directory_archs", directory];
+            for arch in named {
+                faults.keep(archs.check(arch, &keys));
+            }
+        }
+    }
 }

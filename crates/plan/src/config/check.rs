@@ -2,21 +2,16 @@
 
 use std::mem::take;
 
-use rockpack_core::error::{Faults, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::TreePath;
 
 use super::accept::accepted;
-use super::architectures::{ArchNames, components, groups, packages};
-use super::configuration::Config;
-use super::databases;
+use super::architectures::{ArchNames, components, database_rules, groups, packages};
 use super::document::ConfigDocument;
-use super::folders::Folders;
-use super::former::{VersionBound, former};
-use super::globs;
-use super::grouping::Grouping;
 use super::keys::Keys;
-use super::lines::{is_address, single_lines};
-use super::selectors::selectors;
-use super::texts::texts;
+use super::packages::{VersionBound, former, selectors, texts};
+use super::{Config, Grouping};
+use rockpack_split::input::database::matches_path;
 
 /// The checked configuration; `None` only if rockpack's own defaults or shipped rules are wrong.
 pub(super) fn checked(
@@ -36,13 +31,13 @@ pub(super) fn checked(
     let replaces = former("replaces", replaces, VersionBound::Optional, &document, faults);
     let moved = former("moved", take(&mut keys.moved), VersionBound::Required, &document, faults);
     requirements(&keys, &document, faults);
-    globs::check("other_machines", &keys.other_machines, &document, faults);
+    check_globs("other_machines", &keys.other_machines, &document, faults);
     let accept = accepted(take(&mut keys.accept), &document, faults);
     let date = faults
         .keep(content_date(&keys.content_date, &document))
         .or_else(|| faults.keep(content_date(&instead.content_date, &document)));
     let folders = Folders::new(&keys, &document, faults)?;
-    let databases = databases::rules(&take(&mut keys.databases), &names, &document, faults)?;
+    let databases = database_rules(&take(&mut keys.databases), &names, &document, faults)?;
     // dpkg stores the epoch as a signed 32-bit number.
     if keys.epoch.is_some_and(|epoch| i32::try_from(epoch).is_err()) {
         faults.add(document.fault(&["epoch"], "is more than dpkg can express"));
@@ -103,4 +98,188 @@ fn requirements(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) {
             faults.add(document.fault(place, message));
         }
     });
+}
+
+/// The default folder of kernel archives, below that of libraries.
+const KERNELS: &str = ".kpack";
+
+/// The name of the prefix itself in a manifest.
+const PREFIX_ITSELF: &str = ".";
+
+/// The folders below the prefix that loaders know, relative to it.
+///
+/// The keys `libdir` and `kpackdir` set them. `libdir` says where the artifacts have their libraries. It moves
+/// no library, because builds write the folder's name into files (search paths, CMake targets, places of
+/// databases). Kernel archives may lie anywhere below the prefix, because the marker of each binary has the
+/// relative path to them.
+///
+/// Refused are paths that do not lead straight down from the prefix, and names that a shell or the loader's
+/// configuration would read as more than a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Folders {
+    /// The folder that the dynamic linker searches.
+    pub libraries: TreePath,
+    /// The folder of kernel archives and their manifests.
+    pub kernels: TreePath,
+}
+
+impl Folders {
+    /// The folders that `keys` name, or else the defaults.
+    fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
+        let libdir = checked_folder("libdir", &keys.libdir, document, faults);
+        let kpackdir = keys
+            .kpackdir
+            .as_ref()
+            .and_then(|text| checked_folder("kpackdir", text, document, faults));
+        let libraries = libdir.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
+        let kernels = kpackdir.or_else(|| faults.keep(libraries.join(KERNELS)))?;
+        Some(Self { libraries, kernels })
+    }
+
+    /// Whether the dynamic linker finds the file at `path` by its name alone.
+    pub fn is_public(&self, path: &TreePath) -> bool {
+        path.parent().is_some_and(|folder| folder == self.libraries)
+    }
+
+    /// The folder above that of kernel archives, as manifests name it.
+    pub fn manifest_prefix(&self) -> String {
+        let above = self.kernels.parent();
+        above.map_or_else(|| PREFIX_ITSELF.to_owned(), |above| above.to_string())
+    }
+}
+
+fn checked_folder(
+    key: &str,
+    text: &str,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Option<TreePath> {
+    faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
+}
+
+fn folder(text: &str) -> Result<TreePath> {
+    if text.is_empty() {
+        return Err(refused_folder(text, "it is empty"));
+    }
+    if text.starts_with('/') {
+        return Err(refused_folder(text, "it is absolute"));
+    }
+    let path = TreePath::new(text).map_err(|_| {
+        refused_folder(text, "it has empty, `.` or `..` parts, or a trailing slash")
+    })?;
+    if text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c)) {
+        Ok(path)
+    } else {
+        Err(refused_folder(text, "only letters, digits and `._+~-` are the same to every tool"))
+    }
+}
+
+fn refused_folder(text: &str, why: &str) -> Error {
+    let message = format!("`{}` cannot be a folder of the prefix: {why}", text.escape_debug());
+    Error::new(Kind::Config, message)
+        .hint("it is relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
+}
+
+/// Refuses texts that are not one line each, as a line break would start another field; `lines` has those of
+/// the table at `table` by key.
+pub(super) fn single_lines<'a>(
+    table: &[&str],
+    lines: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) {
+    for (key, text) in lines {
+        if text.is_some_and(|text| !is_line(text)) {
+            let message = "has to be one line of text that is not empty";
+            faults.add(document.fault(&[table, &[key]].concat(), message));
+        }
+    }
+}
+
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(char::is_control)
+}
+
+/// Whether the text is `Name <address>` in one line.
+pub fn is_maintainer(text: &str) -> bool {
+    is_line(text) && is_address(text)
+}
+
+/// Whether the text is `Name <address>`.
+pub fn is_address(text: &str) -> bool {
+    let Some((name, address)) = text.split_once(" <") else {
+        return false;
+    };
+    let address = address.strip_suffix('>').unwrap_or_default();
+    !name.trim().is_empty() && address.contains('@') && !address.contains(['<', '>', ' '])
+}
+
+/// Refuses a glob, for files by their paths below the prefix, that no path below the prefix can match.
+pub fn check_glob(glob: &str) -> Result<()> {
+    if glob.split('/').all(|part| !["", ".", ".."].contains(&part)) {
+        return Ok(());
+    }
+    let message = format!("`{glob}` is the path of no file below the prefix");
+    Err(Error::new(Kind::Config, message)
+        .hint("it is written as in `share/emulator/**/*.elf`, with `**` for any folders"))
+}
+
+/// Whether the path matches one of the globs.
+pub fn matches_any(globs: &[String], path: &TreePath) -> bool {
+    globs.iter().any(|glob| matches_path(glob, path.as_str()))
+}
+
+/// Refuses globs of the list at `key` that no path can match.
+fn check_globs(key: &str, globs: &[String], document: &ConfigDocument, faults: &mut Faults) {
+    for (index, glob) in globs.iter().enumerate() {
+        if let Err(error) = check_glob(glob) {
+            faults.add(document.located(&[key, &index.to_string()], &error));
+        }
+    }
+}
+
+/// Whether `c` is an ASCII letter or a digit.
+pub fn is_letter_or_digit(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+}
+
+/// Whether `c` is a small ASCII letter or a digit.
+pub fn is_small_or_digit(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Syntax};
+
+    fn folders(toml: &str) -> Result<Folders> {
+        Ok(Config::parse(toml, Syntax::Toml)?.folders)
+    }
+
+    #[test]
+    fn kernel_archives_lie_with_the_libraries() {
+        assert_eq!(shown_folders(""), ["lib", "lib/.kpack", "lib"]);
+        assert_eq!(shown_folders("libdir = 'lib64'"), ["lib64", "lib64/.kpack", "lib64"]);
+        let own = "libdir = 'lib64'\nkpackdir = 'lib64/rocm/kpack'";
+        assert_eq!(shown_folders(own), ["lib64", "lib64/rocm/kpack", "lib64/rocm"]);
+        assert_eq!(shown_folders("kpackdir = '.kpack'"), ["lib", ".kpack", "."]);
+    }
+
+    fn shown_folders(toml: &str) -> [String; 3] {
+        let folders = folders(toml).unwrap();
+        [folders.libraries.to_string(), folders.kernels.to_string(), folders.manifest_prefix()]
+    }
+
+    #[test]
+    fn what_is_no_way_down_from_the_prefix_is_refused() {
+        for key in ["libdir", "kpackdir"] {
+            for text in ["", "/lib", "lib/", "../lib", "lib/../x", "./lib", "a//b", "a b", "$LIB"] {
+                let error = folders(&format!("{key} = '{text}'")).unwrap_err();
+                let shown = error.to_string();
+                assert!(shown.contains("cannot be a folder of the prefix"), "{shown}");
+                assert!(shown.contains("line 1, column"), "{shown}");
+            }
+        }
+    }
 }

@@ -1,17 +1,19 @@
-//! The text of a configuration, and the positions of values in it.
+//! The text of a configuration, the positions of values in it, and the known names that mistyped words in it
+//! mean.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use derive_more::Display;
 use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::{self, BaseArch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
+use strsim::{damerau_levenshtein, jaro_winkler};
 use toml::de::{DeTable, DeValue};
-
-use super::nearest::nearest;
 
 /// The syntax of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -188,4 +190,74 @@ fn nearest_key(message: &str) -> Option<&str> {
     let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let unknown = quoted.next()?;
     nearest(unknown, quoted)
+}
+
+/// Largest edit distance between a mistyped name and the known one: one edit for this many characters.
+const TYPO_SHARE: usize = 3;
+
+/// The name in `known` that is nearest to `word`; `None` if all are too far away. Among names at the same
+/// distance, the one with the longest common beginning.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let found = known.into_iter().min_by(|one, other| compare_nearness(word, one, other))?;
+    (damerau_levenshtein(word, found) <= found.len().div_ceil(TYPO_SHARE)).then_some(found)
+}
+
+fn compare_nearness(word: &str, one: &str, other: &str) -> Ordering {
+    let by_distance = damerau_levenshtein(word, one).cmp(&damerau_levenshtein(word, other));
+    let by_beginning = by_distance.then_with(|| shared(word, other).cmp(&shared(word, one)));
+    by_beginning.then_with(|| jaro_winkler(word, other).total_cmp(&jaro_winkler(word, one)))
+}
+
+/// Number of characters that both words begin with.
+fn shared(one: &str, other: &str) -> usize {
+    one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count()
+}
+
+/// A suggestion for `word`, which is not a known arch: the members of the arch family it names, or the
+/// nearest arch.
+pub fn meant_arch(word: &str) -> Option<String> {
+    let members: Vec<String> =
+        gfx::members_of_arch_family(word).iter().map(|arch| format!("`{arch}`")).collect();
+    if !members.is_empty() {
+        return Some(format!("name the archs of this family one by one: {}", members.join(", ")));
+    }
+    let lowered = word.to_lowercase();
+    nearest_arch(&lowered).map(|arch| format!("did you mean `{arch}`?"))
+}
+
+/// The known arch that is nearest to `word`.
+pub fn nearest_arch(word: &str) -> Option<BaseArch> {
+    let names: Vec<String> = gfx::known_archs().map(|arch| arch.to_string()).collect();
+    nearest(word, names.iter().map(String::as_str))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_near_enough() {
+        let known = ["rocm-blas", "rocm-sparse", "rocm"];
+        assert_eq!(nearest("rocm-bals", known), Some("rocm-blas"));
+        assert_eq!(nearest("hipblaslt", known), None);
+        assert_eq!(nearest("x", []), None);
+    }
+
+    #[test]
+    fn archs_are_meant_by_their_digits_and_families_by_their_members() {
+        for (word, expected) in [
+            ("gfx10300x", "did you mean `gfx1030`?"),
+            ("gfx11510x", "did you mean `gfx1151`?"),
+            ("gfx1203", "did you mean `gfx1200`?"),
+            ("gfx1130", "did you mean `gfx1103`?"),
+            ("GFX1100", "did you mean `gfx1100`?"),
+            ("gfx1250-strct", "did you mean `gfx1250-strict`?"),
+            ("gfx11-genric", "did you mean `gfx11-generic`?"),
+            ("amdgcnspriv", "did you mean `amdgcnspirv`?"),
+            ("gfx120X", "name the archs of this family one by one: `gfx1200`, `gfx1201`"),
+        ] {
+            assert_eq!(meant_arch(word).as_deref(), Some(expected), "{word}");
+        }
+        assert_eq!(meant_arch("rdna3"), None);
+    }
 }

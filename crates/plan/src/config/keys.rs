@@ -12,13 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::accept::AcceptSchema;
-use super::declared::declared;
-use super::former::EachSchema;
-use super::interpreter::InterpreterSchema;
-use super::list_or::{ListOr, Lists};
-use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
-use super::policies::{Alternatives, UnassignedArchitectures, Untransformable, validation_keys};
-use super::scheme;
+use super::packages::EachSchema;
+use super::scheme::{self, OutsideLibrary, RuntimeRelation, Suffix};
+use super::values::{
+    Alternatives, InterpreterSchema, ListOr, Lists, UnassignedArchitectures, Untransformable,
+    declared, validation_keys,
+};
 use rockpack_package::{DistributionTag, UNNAMED_PACKAGER, UNSET_VERSION};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::Rule;

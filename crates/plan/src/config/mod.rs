@@ -6,59 +6,308 @@
 //! Refused, each with line and column: unknown keys, groups that cannot become packages, and values that do
 //! not parse. The stage that knows the artifacts checks the rest (does the primary shard exist?), and asks
 //! [`Config::fault`] for the position.
+//!
+//! Keys may also be options ([`KeyOptions`]). The command line overrides the configuration.
 
 mod accept;
 mod architectures;
-mod characters;
 mod check;
-mod configuration;
-mod databases;
-mod declared;
 mod document;
-mod folders;
-mod former;
-mod globs;
-mod grouping;
-mod interpreter;
 mod keys;
-mod lines;
-mod list_or;
-mod nearest;
-mod open;
-mod options;
-mod per_format;
-mod policies;
-mod read;
-mod rules;
+mod packages;
 mod scheme;
-mod selectors;
-mod texts;
+mod values;
 
 #[cfg(test)]
 mod tests;
 
 pub use accept::{AcceptSchema, Accepted, SetScope};
-pub use characters::{is_letter_or_digit, is_small_or_digit};
-pub use configuration::Config;
-pub use document::{ConfigDocument, Position, Syntax, option_of};
-pub use folders::Folders;
-pub use former::{EachSchema, FormerPackage, FormerPackages};
-pub use globs::{check_glob, matches_any};
-pub use grouping::Grouping;
-pub use interpreter::InterpreterSchema;
+pub use architectures::{ArchFilter, ComponentRules};
+pub use check::{
+    Folders, check_glob, is_address, is_letter_or_digit, is_maintainer, is_small_or_digit,
+    matches_any,
+};
+pub use document::{
+    ConfigDocument, Position, Syntax, meant_arch, nearest, nearest_arch, option_of,
+};
 pub use keys::{
     AddedRelations, ComponentSchema, DebRelations, GroupSchema, KernelRelations, Keys,
     PackageSchema, PartRole, PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema,
     SetRelations, Validation, ValidationOverrides, WheelKeys,
 };
-pub use lines::{is_address, is_maintainer};
-pub use list_or::ListOr;
-pub use nearest::{meant_arch, nearest, nearest_arch};
-pub use options::KeyOptions;
-pub use per_format::{OutsideLibrary, RuntimeRelation, Suffix};
-pub use policies::{Alternatives, UnassignedArchitectures, Untransformable};
-pub use read::read_text;
-pub use rules::{ArchFilter, ComponentRules};
-pub use scheme::{KernelsPer, MetaTemplates, NameTemplates, Scheme, Template};
-pub use selectors::Selector;
-pub use texts::PackageTexts;
+pub use packages::{EachSchema, FormerPackage, FormerPackages, PackageTexts, Selector};
+pub use scheme::{
+    KernelsPer, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation, Scheme, Suffix,
+    Template,
+};
+pub use values::{
+    Alternatives, InterpreterSchema, ListOr, UnassignedArchitectures, Untransformable,
+};
+
+use std::path::Path;
+
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use rockpack_core::content::read_small;
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::gfx::Group;
+use rockpack_core::tree::{ArtifactName, TreePath};
+use schemars::Schema;
+use serde_json::{Map, Value};
+
+use rockpack_report::Findings;
+use rockpack_split::input::artifact::ComponentKind;
+use rockpack_split::input::database::DatabaseRules;
+
+/// The hint for a configuration that violates the schema.
+const SCHEMA_HINT: &str = "`rockpack config schema` prints the keys, the same for JSON and TOML; \
+                           `rockpack discover SHARDS --propose FILE` writes a configuration";
+
+/// A checked packaging configuration. Keys that are not set have their defaults.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The keys as they were read. For a key that has a checked field here, use that field.
+    pub keys: Keys,
+    /// The archs that share a kernel package, and the shard whose host files are packed.
+    pub grouping: Grouping,
+    /// The folders of libraries and of kernel archives.
+    pub folders: Folders,
+    /// The rules that say which files are kernel databases.
+    pub databases: DatabaseRules,
+    /// Artifact or component → its own rules, in file order.
+    pub components: Vec<(String, ComponentRules)>,
+    /// Package → the archs that get kernel packages, in file order.
+    pub packages: Vec<(String, ArchFilter)>,
+    /// Package → its texts, in file order.
+    pub texts: Vec<(String, PackageTexts)>,
+    /// Time of packed files, in seconds since 1970.
+    pub content_date: u32,
+    /// Package → packages that it replaces, in file order.
+    pub replaces: Vec<(String, FormerPackages)>,
+    /// Package → packages that had some of its paths, each with a bound, in file order.
+    pub moved: Vec<(String, FormerPackages)>,
+    /// Package → the parts of artifacts that go into it, in file order.
+    pub selectors: Vec<(String, Vec<Selector>)>,
+    /// Findings that are accepted, in file order.
+    pub accept: Vec<Accepted>,
+    document: ConfigDocument,
+}
+
+impl Config {
+    /// Marks the accepted findings among those that the error of `result` carries.
+    pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| {
+            Findings::remark_again(error, &|findings| self.accept(findings, SetScope::Artifacts))
+        })
+    }
+
+    /// Marks the findings that the configuration accepts.
+    pub fn accept(&self, findings: &mut Findings, scope: SetScope) {
+        accept::accept(&self.accept, findings, scope);
+    }
+
+    /// Refuses `selectors` and `parts` beside a package list, which alone decides the packages.
+    pub fn refuse_selectors_beside_list(&self) -> Result<()> {
+        let keys =
+            [("selectors", self.selectors.is_empty()), ("parts", self.keys.parts.is_empty())];
+        let given = keys.iter().find(|(_, is_empty)| !is_empty);
+        given.map_or(Ok(()), |(key, _)| {
+            let message = "says what goes into packages, and so does the list of packages";
+            Err(self.fault(&[key], message).hint("take it out, or build without --packages"))
+        })
+    }
+
+    /// An error about the value at `keys` (`["architecture_groups", "gfx110X"]`; list elements by index),
+    /// with file, line and column if the configuration has the value.
+    pub fn fault(&self, keys: &[&str], message: impl Into<String>) -> Error {
+        self.document.fault(keys, message)
+    }
+
+    /// Tells whether the command line sets the value at `keys`.
+    pub fn is_given(&self, keys: &[&str]) -> bool {
+        self.document.is_given(keys)
+    }
+
+    /// Tells whether the command line or the configuration sets the value at `keys`.
+    pub fn is_set(&self, keys: &[&str]) -> bool {
+        self.is_given(keys) || self.position(keys).is_some()
+    }
+
+    /// The position of the value at `keys`; `None` if the configuration lacks it or the command line
+    /// overrides it.
+    pub fn position(&self, keys: &[&str]) -> Option<Position> {
+        self.document.position(keys)
+    }
+
+    /// All values of the file, unchecked; empty without a file.
+    pub fn values(&self) -> Result<Map<String, Value>> {
+        if self.document.is_empty() { Ok(Map::new()) } else { self.document.decode(SCHEMA_HINT) }
+    }
+
+    /// Adds the position of the value at `keys` to `error`, which does not know it.
+    pub fn located(&self, keys: &[&str], error: &Error) -> Error {
+        self.document.located(keys, error)
+    }
+
+    /// The rules for a component with their names: its artifact's first, then its own.
+    pub fn rules_of(
+        &self,
+        artifact: &str,
+        kind: ComponentKind,
+    ) -> impl Iterator<Item = (&str, &ComponentRules)> {
+        let id = format!("{artifact}_{kind}");
+        let found =
+            [artifact, &id].map(|wanted| self.components.iter().find(|(name, _)| name == wanted));
+        found.into_iter().flatten().map(|(name, rules)| (name.as_str(), rules))
+    }
+
+    /// The validation of a component. Its own rules override its artifact's, which override the general ones.
+    pub fn validation_of(&self, artifact: &str, kind: ComponentKind) -> Validation {
+        self.rules_of(artifact, kind)
+            .fold(self.keys.validation, |base, (_, own)| own.validation.over(base))
+    }
+
+    /// Whether fat binaries of an artifact that cannot be transformed are packed unchanged.
+    pub fn keeps_fat(&self, artifact: &ArtifactName) -> bool {
+        let validation = self.validation_of(&artifact.name, artifact.kind);
+        validation.untransformable == Untransformable::KeepFat
+    }
+
+    /// Whether the file at `path` is packed although it is for another machine than x86-64.
+    pub fn allows_other_machine(&self, path: &TreePath) -> bool {
+        matches_any(&self.keys.other_machines, path)
+    }
+
+    /// The configuration in `file`, or the defaults without a file.
+    pub fn of(file: Option<&Path>, faults: &mut Faults) -> Option<Self> {
+        match file {
+            Some(path) => Self::read(path, faults),
+            None => faults.keep(Self::none()),
+        }
+    }
+
+    /// Reads the configuration at `path`; the extension chooses the syntax. Faulty keys have their defaults.
+    /// `None` if the file cannot be read or parsed.
+    pub fn read(path: &Path, faults: &mut Faults) -> Option<Self> {
+        let document = faults.keep(Self::document(path))?;
+        let keys = faults.keep(document.decode(SCHEMA_HINT))?;
+        check::checked(keys, document, faults)
+    }
+
+    /// Reads the configuration file at `path`, and fails on any fault.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut faults = Faults::default();
+        let config = Self::read(path, &mut faults);
+        faults.settle(config)
+    }
+
+    fn document(path: &Path) -> Result<ConfigDocument> {
+        // Before the extension is checked, so that a missing file is reported as missing.
+        let text = read_text(path, "configuration")?;
+        let syntax = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("json") => Syntax::Json,
+            Some("toml") => Syntax::Toml,
+            _ => {
+                let message = "the configuration's syntax is unknown, because the name of the file ends \
+                               neither in .json nor in .toml";
+                let error = Error::new(Kind::Usage, message);
+                return Err(error.file(path).hint("give it the ending of what it is written in"));
+            }
+        };
+        Ok(ConfigDocument::new(Some(path.to_path_buf()), text, syntax))
+    }
+
+    /// Parses a configuration from text.
+    pub fn parse(text: &str, syntax: Syntax) -> Result<Self> {
+        let document = ConfigDocument::new(None, text.to_owned(), syntax);
+        let mut faults = Faults::default();
+        let keys = document.decode(SCHEMA_HINT)?;
+        let config = check::checked(keys, document, &mut faults);
+        faults.settle(config)
+    }
+
+    /// The defaults, which hold without a configuration.
+    pub fn none() -> Result<Self> {
+        let mut faults = Faults::default();
+        let config = check::checked(Keys::default(), ConfigDocument::default(), &mut faults);
+        faults.settle(config)
+    }
+
+    /// Overrides keys with the values of the command line.
+    pub fn put(&mut self, options: &KeyOptions) -> Result<()> {
+        let KeyOptions(matches) = options;
+        self.keys
+            .update_from_arg_matches(matches)
+            .map_err(|error| Error::bug("an option of a key has no value").cause(error))?;
+        for argument in Keys::augment_args(Command::new("keys")).get_arguments() {
+            let key = argument.get_id().as_str();
+            if matches.contains_id(key) {
+                self.document.give(key);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Longest configuration that is read, in bytes: room for thousands of groups.
+const CONFIG_LIMIT: u64 = 4 << 20;
+
+/// Reads the text of the file at `path`; `what` names its kind in errors.
+pub fn read_text(path: &Path, what: &str) -> Result<String> {
+    let bytes = read_small(path, CONFIG_LIMIT, what).context(|| format!("reading the {what}"))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to() as u64;
+        let error = Error::new(Kind::Config, format!("the {what} is not UTF-8"));
+        error.file(path).offset(at)
+    })
+}
+
+/// The keys that the command line has as options.
+#[derive(Debug, Clone)]
+pub struct KeyOptions(ArgMatches);
+
+impl Args for KeyOptions {
+    fn augment_args(command: Command) -> Command {
+        let schema = schemars::schema_for!(Keys);
+        let keys = Keys::augment_args(Command::new("keys").next_display_order(None));
+        command.args(keys.get_arguments().map(|argument| as_option(argument.clone(), &schema)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// The option of a key: optional, with the default at the end of its help.
+fn as_option(option: Arg, keys: &Schema) -> Arg {
+    let default = keys
+        .pointer(&format!("/properties/{}/default", option.get_id()))
+        .and_then(Value::as_str)
+        .map(|text| format!(" [default: {text}]"))
+        .unwrap_or_default();
+    let texts = [option.get_long_help(), option.get_help()];
+    match texts.map(|text| Some(format!("{}{default}", text?))) {
+        [Some(long_help), _] => option.long_help(long_help),
+        [None, help] => option.help(help.unwrap_or_default()),
+    }
+    .required(false)
+}
+
+impl FromArgMatches for KeyOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> clap::error::Result<Self> {
+        Ok(Self(matches.clone()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> clap::error::Result<()> {
+        self.0 = matches.clone();
+        Ok(())
+    }
+}
+
+/// The archs that share a kernel package, and the shard whose host files are packed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Grouping {
+    /// The groups, in file order. If there are no groups, each arch is a group.
+    pub groups: Vec<Group>,
+    /// The shard whose host files are packed; the first by name if unset.
+    pub primary_shard: Option<String>,
+}

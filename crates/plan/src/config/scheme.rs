@@ -1,4 +1,5 @@
-//! Naming schemes: templates of package names and install prefixes, as data.
+//! Naming schemes: templates of package names and install prefixes, as data, and the texts for each format
+//! that configurations have, too.
 //!
 //! The shipped ones are the files of `config/schemes`; docs/reference/schemes.md explains the keys. Refused
 //! are unknown keys and unknown placeholders.
@@ -7,11 +8,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rockpack_core::error::{Error, Kind, Result};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::document::{ConfigDocument, Syntax};
-use super::per_format::{OutsideLibrary, RuntimeRelation, Suffix};
-use super::read::read_text;
+use super::read_text;
 
 /// The shipped schemes by name.
 const SHIPPED: [(&str, &str); 3] = [
@@ -227,6 +228,37 @@ fn check(template: &str, known: &[&str]) -> std::result::Result<(), String> {
         closed &= !rest.contains('}');
     }
     if closed { Ok(()) } else { Err(format!("`{template}` has a brace too many")) }
+}
+
+/// A text for each format.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Suffix {
+    /// Text in a `.deb`
+    pub deb: String,
+    /// Text in an `.rpm`
+    pub rpm: String,
+}
+
+/// The HIP runtime that transformed binaries need, in each format's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuntimeRelation {
+    /// Dependency on the HIP runtime that reads `.kpack`, for host packages with device code in a `.deb`,
+    /// e.g. `libamdhip64-7 (>= 7.1)` [default: the scheme's, or none with a warning]
+    pub deb: Option<String>,
+    /// Dependency on it in an `.rpm`, e.g. `hip-runtime-amd >= 7.1` [default: the scheme's, or none with a
+    /// warning]
+    pub rpm: Option<String>,
+}
+
+/// The source of a library that neither the set nor the distribution has. An `.rpm` always requires the
+/// library by its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutsideLibrary {
+    /// Dependency of a `.deb`, e.g. `libamdhip64-7 (>= 7.1)`
+    pub deb: Option<String>,
 }
 
 #[cfg(test)]

@@ -5,16 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
-use super::portion::{OwnedDatabase, Portion};
+use super::{OwnedDatabase, Portion};
 use crate::config::{ArchFilter, Config};
 use crate::naming::{PackageNames, place_of};
 use crate::recombine::{
-    AllLeftOut, CountedLeftOut, Group, Kernel, LeftOut, note_lost_fallbacks, wrapper_targets,
+    AllLeftOut, CountedLeftOut, Group, Kernel, note_lost_fallbacks, wrapper_targets,
 };
 use crate::settings::PlanSettings;
 use rockpack_report::{ArchFilterTable, Finding, Findings};
@@ -60,7 +59,7 @@ fn reduce(
     (filter, archs): (&ArchFilter, &[&BaseArch]),
     findings: &mut Findings,
 ) -> Result<()> {
-    let mut left = ExcludedCode::default();
+    let mut excluded: BTreeMap<BaseArch, AllLeftOut> = BTreeMap::new();
     let before = std::mem::take(&mut portion.kernels);
     let (kept, out): (Vec<&Kernel>, Vec<&Kernel>) =
         before.into_iter().partition(|kernel| filter.has(kernel.target.base()));
@@ -74,7 +73,8 @@ fn reduce(
         if !kept.iter().any(|other| other.binary == kernel.binary) {
             return Err(nothing_left(package, kernel));
         }
-        left.add(kernel.target.base(), kernel.binary.as_str(), &kernel.content);
+        let left = excluded.entry(kernel.target.base().clone()).or_default();
+        left.add(kernel.binary.to_string(), &kernel.content);
     }
     portion.kernels = kept;
     for database in std::mem::take(&mut portion.databases) {
@@ -82,13 +82,20 @@ fn reduce(
             database.archs.into_iter().partition(|arch| filter.has(arch));
         // A file of several archs is left out only if no other arch needs it.
         for arch in out.iter().filter(|_| archs.is_empty()) {
-            left.add(arch, database.file.path.as_str(), &database.file.content);
+            let left = excluded.entry(arch.clone()).or_default();
+            left.add(database.file.path.to_string(), &database.file.content);
         }
         if !archs.is_empty() {
             portion.databases.push(OwnedDatabase { archs, ..database });
         }
     }
-    left.report(package, findings)
+    for (arch, left) in excluded {
+        let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
+        let table = ArchFilterTable::Package(package.to_owned());
+        let code_objects = code_objects.into_iter().collect();
+        findings.add(Finding::ArchExcluded { table, arch, count, different, places, code_objects });
+    }
+    Ok(())
 }
 
 fn nothing_left(package: &str, kernel: &Kernel) -> Error {
@@ -96,27 +103,4 @@ fn nothing_left(package: &str, kernel: &Kernel) -> Error {
     Error::new(Kind::Config, message)
         .structure(kernel.binary.to_string())
         .hint("it would look for archives that nothing installs: leave it one arch at least")
-}
-
-/// The device code that `exclude` removes from a package, by arch.
-#[derive(Default)]
-struct ExcludedCode(BTreeMap<BaseArch, AllLeftOut>);
-
-impl ExcludedCode {
-    fn add(&mut self, arch: &BaseArch, path: &str, content: &Content) {
-        let left = LeftOut { place: path.to_owned(), content: content.clone() };
-        self.0.entry(arch.clone()).or_default().add(left);
-    }
-
-    fn report(self, package: &str, findings: &mut Findings) -> Result<()> {
-        for (arch, left) in self.0 {
-            let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
-            let table = ArchFilterTable::Package(package.to_owned());
-            let code_objects = code_objects.into_iter().collect();
-            let excluded =
-                Finding::ArchExcluded { table, arch, count, different, places, code_objects };
-            findings.add(excluded);
-        }
-        Ok(())
-    }
 }

@@ -1,19 +1,27 @@
 //! Assigns every host file, code object and database to the portion of one package.
+//!
+//! [`Owners`] finds the owner of a path. Code objects follow their binaries.
 
-pub(super) mod assign;
 mod exclude;
-pub(super) mod missing;
-pub(super) mod portion;
 pub(super) mod selectors;
 
-use rockpack_core::error::Result;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::settings::PlanSettings;
-use crate::recombine::Group;
-use portion::Portion;
+use rayon::prelude::*;
+use rockpack_core::content::{Content, Sha256Digest};
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::gfx::BaseArch;
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::naming::parts::PackagePart;
+use crate::naming::{Naming, PackageNames};
+use crate::recombine::{Component, Group, Kernel};
+use crate::settings::PlanSettings;
 use rockpack_report::{Finding, Findings};
+use rockpack_split::{DatabaseFile, HostFile, HostKind, loose_code};
 
 /// The portions without the archs that the configuration leaves out; empty portions are dropped.
+/// Notes host packages without host files.
 pub(super) fn reduced<'a>(
     mut portions: Vec<Portion<'a>>,
     groups: &[Group],
@@ -22,19 +30,255 @@ pub(super) fn reduced<'a>(
 ) -> Result<Vec<Portion<'a>>> {
     exclude::apply(&mut portions, groups, setting, findings)?;
     portions.retain(|portion| !portion.is_empty());
-    note_hostless(setting, &portions, findings)?;
-    Ok(portions)
-}
-
-/// Notes host packages without host files: kernel packages need one to depend on.
-fn note_hostless(
-    setting: &PlanSettings,
-    portions: &[Portion<'_>],
-    findings: &mut Findings,
-) -> Result<()> {
+    // Kernel packages need a host package to depend on.
     for portion in portions.iter().filter(|portion| portion.files.is_empty()) {
         let package = portion.host_names(&setting.names)?.deb.into();
         findings.add(Finding::HostPackageEmpty { package });
     }
-    Ok(())
+    Ok(portions)
+}
+
+/// A host node and the component that has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PortionNode<'a> {
+    pub component: &'a Component,
+    pub node: &'a Node<HostFile>,
+}
+
+/// A database file and the component that has it.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnedDatabase<'a> {
+    pub component: &'a Component,
+    pub file: &'a DatabaseFile,
+    /// The archs whose packages it goes to; some of its own.
+    pub archs: Vec<BaseArch>,
+}
+
+/// Everything that goes into one part of a family: its host package and its kernel packages.
+#[derive(Debug)]
+pub(crate) struct Portion<'a> {
+    pub family: String,
+    /// Stem of the names of the portion's packages.
+    pub stem: PackageNames,
+    pub part: &'a PackagePart,
+    /// Host files, links and empty folders by install-relative path.
+    pub files: BTreeMap<&'a TreePath, PortionNode<'a>>,
+    pub kernels: Vec<&'a Kernel>,
+    pub databases: Vec<OwnedDatabase<'a>>,
+    /// The ids of the components it is made of, e.g. `blas_lib`.
+    pub components: BTreeSet<String>,
+    /// The artifacts that it is made of.
+    pub artifacts: BTreeSet<String>,
+}
+
+impl<'a> Portion<'a> {
+    pub fn new(family: String, stem: PackageNames, part: &'a PackagePart) -> Self {
+        Self {
+            family,
+            stem,
+            part,
+            files: BTreeMap::new(),
+            kernels: Vec::new(),
+            databases: Vec::new(),
+            components: BTreeSet::new(),
+            artifacts: BTreeSet::new(),
+        }
+    }
+
+    /// Whether the portion is empty, so that no package is made of it.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && !self.has_device_code()
+    }
+
+    /// Whether it has device code.
+    pub fn has_device_code(&self) -> bool {
+        !self.kernels.is_empty() || !self.databases.is_empty()
+    }
+
+    /// The names of its host package.
+    pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
+        if self.has_device_code() && !self.part.is_whole {
+            names.host(&self.stem)
+        } else {
+            names.package(&self.stem)
+        }
+    }
+}
+
+/// A name of the portion, and an index that tells portions with the same name apart; portions are in this
+/// order.
+pub(crate) type PortionKey = (String, usize);
+
+pub(crate) type Portions<'a> = BTreeMap<PortionKey, Portion<'a>>;
+
+/// The owners of the content of components.
+pub(crate) trait Owners<'a> {
+    type Owner;
+
+    /// The owner of a path that came from `module`.
+    fn of(
+        &self,
+        component: &Component,
+        path: &TreePath,
+        module: Option<&str>,
+    ) -> Option<Self::Owner>;
+
+    /// The portion, still empty, for the content of a component that `owner` takes.
+    fn portion(
+        &self,
+        component: &Component,
+        owner: Self::Owner,
+    ) -> Result<(PortionKey, Portion<'a>)>;
+}
+
+/// Assigns the content of `component` to the portions of its `owners`; returns the content without owner.
+pub(crate) fn assign<'a, O: Owners<'a>>(
+    component: &'a Component,
+    owners: &O,
+    portions: &mut Portions<'a>,
+) -> Result<UnassignedContent<'a>> {
+    let mut left = UnassignedContent::default();
+    // A folder with content is created along with the content.
+    let paths = component.host.iter().map(|(path, _)| path);
+    let folders: BTreeSet<TreePath> = paths.filter_map(TreePath::parent).collect();
+    for (path, node) in component.host.iter().filter(|(path, _)| !folders.contains(*path)) {
+        let Some(owner) = owners.of(component, path, module_of(node)) else {
+            left.add_node(path, node);
+            continue;
+        };
+        let portion = portion_of(component, owners, owner, portions)?;
+        if let Some(other) = portion.files.insert(path, PortionNode { component, node })
+            && !(is_folder(node) && is_folder(other.node))
+        {
+            return Err(twice(path, other.component, component));
+        }
+    }
+    for kernel in &component.kernels {
+        let node = component.host.get(&kernel.binary);
+        match node.and_then(|node| owners.of(component, &kernel.binary, module_of(node))) {
+            Some(owner) => portion_of(component, owners, owner, portions)?.kernels.push(kernel),
+            None => left.add_kernel(kernel),
+        }
+    }
+    for file in &component.databases {
+        match owners.of(component, &file.path, file.module.as_deref()) {
+            Some(owner) => {
+                let archs = file.archs.clone();
+                portion_of(component, owners, owner, portions)?.databases.push(OwnedDatabase {
+                    component,
+                    file,
+                    archs,
+                });
+            }
+            None => left.add_database(file),
+        }
+    }
+    Ok(left)
+}
+
+/// The portion of `owner`, with `component` added to its components.
+fn portion_of<'a, 'b, O: Owners<'a>>(
+    component: &Component,
+    owners: &O,
+    owner: O::Owner,
+    portions: &'b mut Portions<'a>,
+) -> Result<&'b mut Portion<'a>> {
+    let (key, new) = owners.portion(component, owner)?;
+    let portion = portions.entry(key).or_insert(new);
+    portion.components.insert(component.id());
+    portion.artifacts.insert(component.artifact.clone());
+    Ok(portion)
+}
+
+fn module_of(node: &Node<HostFile>) -> Option<&str> {
+    node.data()?.module.as_deref()
+}
+
+fn twice(path: &TreePath, one: &Component, other: &Component) -> Error {
+    let message = format!("{path} is in {} and in {}", one.id(), other.id());
+    Error::new(Kind::Conflict, message)
+        .hint("two packages that can be installed together cannot own one path")
+}
+
+/// Components of one package may share folders.
+fn is_folder<F>(node: &Node<F>) -> bool {
+    matches!(node, Node::Directory { .. })
+}
+
+/// The part of a component that is in no package.
+#[derive(Default)]
+pub(crate) struct Missing<'a> {
+    pub files: usize,
+    /// Code objects of binaries.
+    pub kernels: Vec<&'a Content>,
+    /// Files that may be device code, directly or as offload bundles.
+    pub plain: Vec<&'a Content>,
+}
+
+/// The part of a component that no selector and no entry of a package list takes.
+#[derive(Default)]
+pub(crate) struct UnassignedContent<'a> {
+    paths: BTreeSet<&'a TreePath>,
+    missing: Missing<'a>,
+}
+
+impl<'a> UnassignedContent<'a> {
+    pub fn is_empty(&self) -> bool {
+        self.paths.is_empty()
+    }
+
+    pub fn paths(&self) -> &BTreeSet<&'a TreePath> {
+        &self.paths
+    }
+
+    /// The finding for content that no entry of a package list takes.
+    pub fn not_listed(&self, component: &Component) -> Result<Finding> {
+        Ok(Finding::NotListed {
+            component: component.id().into(),
+            paths: self.paths.iter().copied().cloned().collect(),
+            code_objects: self.missing.digests()?.into_iter().collect(),
+        })
+    }
+
+    pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
+        self.paths.insert(path);
+        if let Node::File { data, .. } = node {
+            self.missing.files += 1;
+            if let HostKind::Plain(content) = &data.kind {
+                self.missing.plain.push(content);
+            }
+        }
+    }
+
+    pub fn add_kernel(&mut self, kernel: &'a Kernel) {
+        self.paths.insert(&kernel.binary);
+        self.missing.kernels.push(&kernel.content);
+    }
+
+    pub fn add_database(&mut self, file: &'a DatabaseFile) {
+        self.paths.insert(&file.path);
+        self.missing.files += 1;
+        self.missing.plain.push(&file.content);
+    }
+}
+
+impl Missing<'_> {
+    /// The finding about the component with this id.
+    pub fn finding(&self, component: &str) -> Result<Finding> {
+        let (component, digests) = (component.into(), self.digests()?);
+        let code_objects = digests.into_iter().collect();
+        Ok(Finding::ComponentLeftOut { component, files: self.files, code_objects })
+    }
+
+    /// The digest of every code object.
+    fn digests(&self) -> Result<BTreeSet<Sha256Digest>> {
+        let kernels = self.kernels.par_iter().map(|content| content.digest());
+        let mut digests = kernels.collect::<Result<BTreeSet<_>>>()?;
+        for content in &self.plain {
+            for code in loose_code(content, None)? {
+                digests.insert(code.digest(content)?);
+            }
+        }
+        Ok(digests)
+    }
 }

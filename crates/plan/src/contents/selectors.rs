@@ -3,14 +3,15 @@
 //! [`Families`] finds the family that takes a module. Links follow their targets, and folders their content.
 //! Paths that no family takes are an error that lists them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{LINK_LIMIT, Node, TreePath};
 
-use super::assign::{Owners, PortionKey, Portions, assign};
-use super::missing::UnassignedContent;
-use super::portion::Portion;
-use crate::naming::families::Families;
+use super::{Owners, Portion, PortionKey, Portions, UnassignedContent, assign};
+use crate::config::{Config, Selector};
 use crate::naming::parts::Parts;
+use crate::naming::{Naming, package_name};
 use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
 use rockpack_report::words::{are, counted};
@@ -25,36 +26,29 @@ pub(crate) fn assign_all<'a>(
 ) -> Result<Vec<Portion<'a>>> {
     let mut faults = Faults::default();
     let PlanSettings { config, parts, names, .. } = setting;
-    let families = Families::new(config, parts, names);
+    let families = Families { config, parts, naming: names };
     families.check_selectors(recombined, &mut faults);
     let mut portions = Portions::new();
-    let owners = FamilyParts { families, parts };
     for component in &recombined.components {
-        if faults.keep(owners.families.check_name(&component.artifact)).is_none() {
+        if faults.keep(families.check_name(&component.artifact)).is_none() {
             continue;
         }
-        let left = assign(component, &owners, &mut portions);
+        let left = assign(component, &families, &mut portions);
         faults.keep(left.and_then(|left| refuse_left(component, &left)));
     }
     let made = portions.values().map(|portion| (portion.family.as_str(), &portion.artifacts));
-    owners.families.refuse_merged(made, &mut faults);
+    families.refuse_merged(made, &mut faults);
     faults.finish()?;
     Ok(portions.into_values().collect())
 }
 
-/// The families of a set, and the parts of each.
-struct FamilyParts<'a> {
-    families: Families<'a>,
-    parts: &'a Parts,
-}
-
-impl<'a> Owners<'a> for FamilyParts<'a> {
+impl<'a> Owners<'a> for Families<'a> {
     /// The name of a family.
     type Owner = String;
 
     fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<String> {
-        if !self.families.are_cut(&component.artifact) {
-            return self.families.of(component, None);
+        if !self.are_cut(&component.artifact) {
+            return self.family(component, None);
         }
         let host = &component.host;
         let (mut path, mut node, mut links) = (path.clone(), host.get(path), 0);
@@ -77,7 +71,7 @@ impl<'a> Owners<'a> for FamilyParts<'a> {
             // A file of a database.
             None => module,
         };
-        self.families.of(component, module)
+        self.family(component, module)
     }
 
     fn portion(&self, component: &Component, family: String) -> Result<(PortionKey, Portion<'a>)> {
@@ -98,4 +92,259 @@ fn refuse_left(component: &Component, left: &UnassignedContent<'_>) -> Result<()
     let message = format!("{paths} of {id} {are} in no package: {}", named.join(", "));
     Err(Error::new(Kind::Config, message)
         .hint("add a selector for the artifact without `modules`; it takes what is left"))
+}
+
+/// Family → its selectors.
+type Selectors = [(String, Vec<Selector>)];
+
+/// The table that decides about an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum DecidingTable {
+    Configured,
+    Shipped,
+    OwnName,
+}
+
+/// The families of a set, and the parts of each.
+///
+/// Three tables are asked, and the first that names the artifact decides alone:
+///
+/// 1. the configuration's `selectors`, in file order;
+/// 2. the selectors of `config/components.toml`;
+/// 3. the artifact's own name, behind the vendor: `blas` is `rocm-blas`.
+///
+/// It refuses selectors of artifacts and modules that do not exist, a module that the configuration names for
+/// two packages, a configured selector behind one that takes everything it could take, and a family that two
+/// artifacts share although no single table says so.
+struct Families<'a> {
+    config: &'a Config,
+    parts: &'a Parts,
+    naming: &'a Naming,
+}
+
+impl Families<'_> {
+    /// The family that takes `module` of `component`; `None` if no family does.
+    fn family(&self, component: &Component, module: Option<&str>) -> Option<String> {
+        let selectors = match self.table(&component.artifact) {
+            DecidingTable::Configured => self.config.selectors.as_slice(),
+            DecidingTable::Shipped => self.parts.selectors.as_slice(),
+            DecidingTable::OwnName => return self.naming.family(&component.artifact).ok(),
+        };
+        let taken = selectors.iter().find(|(_, selectors)| {
+            selectors.iter().any(|selector| takes(selector, component, module))
+        });
+        taken.map(|(family, _)| family.clone())
+    }
+
+    /// Whether the modules of `artifact` may go into several families.
+    pub fn are_cut(&self, artifact: &str) -> bool {
+        self.table(artifact) != DecidingTable::OwnName
+    }
+
+    /// Fails if `artifact` is a family of its own and its name cannot be a package's.
+    pub fn check_name(&self, artifact: &str) -> Result<()> {
+        match self.table(artifact) {
+            DecidingTable::OwnName => self.naming.family(artifact).map(drop),
+            DecidingTable::Configured | DecidingTable::Shipped => Ok(()),
+        }
+    }
+
+    fn table(&self, artifact: &str) -> DecidingTable {
+        let configured = have_artifact(&self.config.selectors, artifact);
+        match (configured, have_artifact(&self.parts.selectors, artifact)) {
+            (true, _) => DecidingTable::Configured,
+            (false, true) => DecidingTable::Shipped,
+            (false, false) => DecidingTable::OwnName,
+        }
+    }
+
+    /// Refuses configured selectors of artifacts and modules that do not exist: they are typos.
+    pub fn check_selectors(&self, recombined: &Recombined, faults: &mut Faults) {
+        let artifacts: BTreeSet<&str> =
+            recombined.components.iter().map(|c| c.artifact.as_str()).collect();
+        for (package, selectors) in &self.config.selectors {
+            for (index, selector) in selectors.iter().enumerate() {
+                let index = index.to_string();
+                if artifacts.contains(selector.artifact.as_str()) {
+                    self.check_modules(recombined, package, &index, selector, faults);
+                } else {
+                    let keys = ["selectors", package, &index, "artifact"];
+                    let message = format!("there is no artifact `{}`", selector.artifact);
+                    let known: Vec<&str> = artifacts.iter().copied().collect();
+                    let hint = format!("the artifacts are {}", known.join(", "));
+                    faults.add(self.config.fault(&keys, message).hint(hint));
+                }
+            }
+        }
+    }
+
+    fn check_modules(
+        &self,
+        recombined: &Recombined,
+        package: &str,
+        index: &str,
+        selector: &Selector,
+        faults: &mut Faults,
+    ) {
+        let components = recombined.components.iter();
+        let own = components.filter(|component| component.artifact == selector.artifact);
+        let known: BTreeSet<&str> = own.flat_map(modules).collect();
+        for (place, module) in selector.modules.iter().flatten().enumerate() {
+            if !known.contains(module.as_str()) {
+                let keys = ["selectors", package, index, "modules", &place.to_string()];
+                let message =
+                    format!("the artifact {} has no module `{module}`", selector.artifact);
+                let known: Vec<&str> = known.iter().copied().collect();
+                let hint = if known.is_empty() {
+                    "none of its stage prefixes names a module".to_owned()
+                } else {
+                    format!("its modules are {}", known.join(", "))
+                };
+                faults.add(self.config.fault(&keys, message).hint(hint));
+            }
+        }
+    }
+
+    /// Refuses two artifacts in the same family unless one table asks for it: they would become one package
+    /// by accident.
+    pub fn refuse_merged<'b>(
+        &self,
+        made: impl Iterator<Item = (&'b str, &'b BTreeSet<String>)>,
+        faults: &mut Faults,
+    ) {
+        let mut families: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for (family, artifacts) in made {
+            families.entry(family).or_default().extend(artifacts.iter().map(String::as_str));
+        }
+        for (family, artifacts) in families {
+            let tables: BTreeSet<DecidingTable> =
+                artifacts.iter().map(|name| self.table(name)).collect();
+            let asked_for = tables.len() == 1 && !tables.contains(&DecidingTable::OwnName);
+            if artifacts.len() > 1 && !asked_for {
+                let artifacts: Vec<&str> = artifacts.into_iter().collect();
+                let message = format!("the artifacts {} all become {family}", artifacts.join(", "));
+                let hint = "name their packages with selectors in the configuration";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
+            }
+        }
+    }
+}
+
+/// Refuses faults of the configured selectors that do not depend on the artifacts.
+pub(crate) fn check(config: &Config) -> Result<()> {
+    let mut faults = Faults::default();
+    for (package, _) in &config.selectors {
+        if package_name(package).as_ref().ok() != Some(package) {
+            let message = format!("`{package}` cannot be a package name");
+            faults.add(config.fault(&["selectors", package], message));
+        }
+    }
+    check_claims(config, &mut faults);
+    faults.finish()
+}
+
+/// Refuses double claims: a module that two packages name, and a selector whose whole content an earlier one
+/// takes. The first would silently win.
+fn check_claims(config: &Config, faults: &mut Faults) {
+    // Selectors with invalid kinds have been reported already.
+    let claims: Vec<_> = claims(&config.selectors)
+        .filter(|it| it.selector.kinds.as_ref().is_none_or(|kinds| !kinds.is_empty()))
+        .collect();
+    for (place, claim) in claims.iter().enumerate() {
+        let earlier = claims.iter().take(place);
+        let twice = earlier.clone().find_map(|other| Some((other, claim.shared(other)?)));
+        if let Some((other, (index, module))) = twice {
+            let artifact = &claim.selector.artifact;
+            let message = format!(
+                "the module `{module}` of the artifact {artifact} is in {} already",
+                other.package
+            );
+            let hint = "a module of one component goes into one package: take it from one of \
+                        them, or limit both with `kinds`";
+            let index = index.to_string();
+            faults.add(config.fault(&claim.keys(&["modules", &index]), message).hint(hint));
+        } else if let Some(other) = earlier.clone().find(|other| other.covers(claim)) {
+            let message = format!("takes nothing: {} takes all of it before", other.package);
+            let hint = "the first selector that fits wins: put the narrower one in front";
+            faults.add(config.fault(&claim.keys(&[]), message).hint(hint));
+        }
+    }
+}
+
+/// A configured selector and its index.
+struct NumberedSelector<'a> {
+    package: &'a str,
+    index: String,
+    selector: &'a Selector,
+}
+
+fn have_artifact(selectors: &Selectors, artifact: &str) -> bool {
+    let mut all = selectors.iter().flat_map(|(_, selectors)| selectors);
+    all.any(|selector| selector.artifact == artifact)
+}
+
+/// All selectors in the order in which they apply.
+fn claims(selectors: &Selectors) -> impl Iterator<Item = NumberedSelector<'_>> {
+    selectors.iter().flat_map(|(package, selectors)| {
+        let numbered = selectors.iter().enumerate();
+        numbered.map(move |(index, selector)| NumberedSelector {
+            package,
+            index: index.to_string(),
+            selector,
+        })
+    })
+}
+
+impl NumberedSelector<'_> {
+    /// The key path of the selector in the configuration, with `rest` appended.
+    fn keys<'b>(&'b self, rest: &[&'b str]) -> Vec<&'b str> {
+        [&["selectors", self.package, &self.index], rest].concat()
+    }
+
+    /// The first module, with its index, that the selector and `other` of another package both name.
+    fn shared(&self, other: &NumberedSelector<'_>) -> Option<(usize, &str)> {
+        let (mine, theirs) = (self.selector, other.selector);
+        let apart = match (&mine.kinds, &theirs.kinds) {
+            (Some(mine), Some(theirs)) => !mine.iter().any(|kind| theirs.contains(kind)),
+            _ => false,
+        };
+        if self.package == other.package || mine.artifact != theirs.artifact || apart {
+            return None;
+        }
+        let their_modules = theirs.modules.as_ref()?;
+        let mut my_modules = mine.modules.iter().flatten().enumerate();
+        let found = my_modules.find(|(_, module)| their_modules.contains(module));
+        found.map(|(index, module)| (index, module.as_str()))
+    }
+
+    /// Whether it takes everything that `later` could take.
+    fn covers(&self, later: &NumberedSelector<'_>) -> bool {
+        let (all, some) = (self.selector, later.selector);
+        all.artifact == some.artifact
+            && within(all.kinds.as_deref(), some.kinds.as_deref())
+            && within(all.modules.as_deref(), some.modules.as_deref())
+    }
+}
+
+/// Whether `all` includes `some`; an unset list means everything.
+fn within<T: PartialEq>(all: Option<&[T]>, some: Option<&[T]>) -> bool {
+    match (all, some) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(all), Some(some)) => some.iter().all(|one| all.contains(one)),
+    }
+}
+
+/// The modules that files of a component came from.
+fn modules(component: &Component) -> impl Iterator<Item = &str> {
+    let files = component.host.iter().filter_map(|(_, node)| node.data()?.module.as_deref());
+    files.chain(component.databases.iter().filter_map(|file| file.module.as_deref()))
+}
+
+fn takes(selector: &Selector, component: &Component, module: Option<&str>) -> bool {
+    let kinds = selector.kinds.as_ref();
+    let modules = selector.modules.as_ref();
+    selector.artifact == component.artifact
+        && kinds.is_none_or(|kinds| kinds.contains(&component.kind))
+        && modules.is_none_or(|known| module.is_some_and(|m| known.iter().any(|k| k == m)))
 }

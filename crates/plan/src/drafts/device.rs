@@ -10,11 +10,11 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::contents::portion::{OwnedDatabase, Portion, PortionNode};
-use crate::placed::file_mode;
+use crate::contents::{OwnedDatabase, Portion, PortionNode};
+use crate::layout::file_mode;
+use crate::outcome::{ArchiveSet, FileSource};
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
-use crate::source::{ArchiveSet, FileSource};
 
 /// Indexes of the groups that a package serves.
 pub(crate) type Served = BTreeSet<usize>;
@@ -139,7 +139,8 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
     }
     let archs: BTreeSet<&BaseArch> =
         portion.kernels.iter().map(|kernel| kernel.target.base()).collect();
-    let search = names.archive_search().iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
+    let search =
+        names.scheme().archive_search.iter().map(TreePath::new).collect::<Result<Vec<_>>>()?;
     Ok(Some(ArchiveSet {
         name: format!("{}_{}", names.short(&portion.family), portion.part.archives),
         folder: config.folders.kernels.clone(),

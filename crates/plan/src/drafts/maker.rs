@@ -1,17 +1,25 @@
-//! Makes the packages of all portions, and their names.
+//! Makes the packages of all portions: host and support packages with their files and dependencies, and
+//! packages of device code, one per group and one per set of groups that share content.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rockpack_core::error::Result;
+use minijinja::context;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::tree::{Node, TreePath};
 
-use super::device::{DeviceContents, Served};
-use crate::contents::portion::Portion;
-use crate::libraries::linkage::Linkage;
+use super::device::{DeviceContents, DeviceFiles, Served};
+use super::{Draft, Link};
+use crate::config::PartRole;
+use crate::contents::{Portion, PortionNode};
+use crate::layout::file_mode;
+use crate::libraries::Linkage;
 use crate::naming::PackageNames;
+use crate::outcome::FileSource;
 use crate::recombine::Group;
-#[cfg(doc)]
-use crate::recombine::fallback_groups;
 use crate::settings::PlanSettings;
+use crate::texts::Description;
+use rockpack_package::{Format, Relation, RelationKind, Role};
+use rockpack_split::HostKind;
 
 /// Makes the packages of a set of portions, which are known by index.
 pub(super) struct Maker<'a> {
@@ -22,7 +30,8 @@ pub(super) struct Maker<'a> {
     pub families: &'a HashMap<&'a str, Vec<usize>>,
     pub linkage: &'a Linkage,
     pub contents: &'a [DeviceContents],
-    /// The groups that need a portion's code of other groups, by portion; see [`fallback_groups`].
+    /// The groups that need a portion's code of other groups, by portion; see
+    /// [`fallback_groups`](crate::recombine::fallback_groups).
     pub fallbacks: &'a [BTreeMap<usize, BTreeSet<usize>>],
     /// Names of the host packages, by portion.
     pub names: &'a [PackageNames],
@@ -45,5 +54,258 @@ impl Maker<'_> {
         let named = served.iter().filter(|_| several);
         let groups: Vec<&str> = named.map(|group| self.groups[*group].name.as_str()).collect();
         self.setting.names.kernels_common(&self.portions[index].stem, &groups)
+    }
+
+    /// The host or support package of a portion.
+    pub fn host(&self, index: usize) -> Result<Draft> {
+        let (portion, contents) = (&self.portions[index], &self.contents[index]);
+        let names = self.names[index].clone();
+        let groups = contents
+            .groups()
+            .map(|group| self.groups[group].display_name.as_str())
+            .collect::<Vec<_>>()
+            .join(", ");
+        let values = context! {
+            name => self.short_name(index),
+            part => &portion.part.archives,
+            groups,
+        };
+        let texts = &self.setting.texts;
+        let description = texts.description(&portion.part.template, &names.deb, values)?;
+        let role = match portion.part.role {
+            PartRole::Host => Role::Host,
+            PartRole::Support => Role::Support,
+        };
+        Ok(Draft {
+            native: self.linkage.native.contains(&index) || portion.has_device_code(),
+            links: self.host_links(index)?,
+            relations: self.runtime(contents),
+            discovered: self.linkage.discovered.get(&index).cloned().unwrap_or_default(),
+            files: self.host_files(index)?,
+            ..Draft::of(portion, names, role, description)
+        })
+    }
+
+    fn host_links(&self, index: usize) -> Result<BTreeSet<Link>> {
+        let portion = &self.portions[index];
+        let mut links = BTreeSet::new();
+        for needed in self.linkage.needs.get(&index).into_iter().flatten() {
+            let is_own = self.portions[*needed].family == portion.family;
+            let link = if is_own { Link::exact } else { Link::of_patch };
+            links.insert(link(RelationKind::Depends, &self.names[*needed]));
+        }
+        if portion.part.needs_host {
+            let names = self.hosts_of(portion).map(|host| &self.names[host]);
+            let others = names.filter(|names| **names != self.names[index]);
+            links.extend(others.map(|names| Link::exact(RelationKind::Depends, names)));
+        }
+        links.extend(self.headers(portion));
+        for group in self.contents[index].groups() {
+            let kernels = self.kernel_names(index, group)?;
+            links.insert(Link::any(RelationKind::Suggests, &kernels));
+            if self.setting.ties_by_code() {
+                links.insert(Link::before(RelationKind::Breaks, &kernels));
+            }
+        }
+        for served in self.contents[index].shared().filter(|_| self.setting.ties_by_code()) {
+            let common = self.common_names(index, served)?;
+            links.insert(Link::before(RelationKind::Breaks, &common));
+        }
+        Ok(links)
+    }
+
+    /// Links to the development packages whose headers a family includes: those of the families whose
+    /// libraries its own ones need. A package list states dependencies itself.
+    fn headers(&self, portion: &Portion<'_>) -> Vec<Link> {
+        if !portion.part.is_devel() {
+            return Vec::new();
+        }
+        let needed = self
+            .hosts_of(portion)
+            .filter_map(|host| self.linkage.needs.get(&host))
+            .flatten()
+            .filter_map(|index| self.portions.get(*index));
+        let families: BTreeSet<&str> = needed.map(|needed| needed.family.as_str()).collect();
+        families
+            .into_iter()
+            .filter(|family| **family != portion.family)
+            .flat_map(|family| self.of_family(family))
+            .filter(|other| self.portions[*other].part.is_devel())
+            .map(|other| Link::of_patch(RelationKind::Depends, &self.names[other]))
+            .collect()
+    }
+
+    /// The host portions of the family of `portion`.
+    fn hosts_of(&self, portion: &Portion<'_>) -> impl Iterator<Item = usize> {
+        let all = self.of_family(&portion.family);
+        all.filter(|index| self.portions[*index].part.role == PartRole::Host)
+    }
+
+    fn of_family(&self, family: &str) -> impl Iterator<Item = usize> {
+        self.families.get(family).into_iter().flatten().copied()
+    }
+
+    /// The dependencies of transformed binaries on the runtime that loads their kernels.
+    fn runtime(&self, contents: &DeviceContents) -> Vec<(Format, Relation)> {
+        let formats = self.setting.formats.iter().filter(|_| contents.archives.is_some());
+        let relations =
+            formats.filter_map(|format| Some((*format, self.setting.runtime(*format)?.clone())));
+        relations.collect()
+    }
+
+    fn host_files(&self, index: usize) -> Result<BTreeMap<TreePath, Node<FileSource>>> {
+        let archives = self.contents[index].archives.as_ref().map(|set| set.name.clone());
+        let names = self.names[index].deb.clone();
+        let mut files = BTreeMap::new();
+        for (path, owned) in &self.portions[index].files {
+            files.insert((*path).clone(), planned(path, owned, archives.as_deref()));
+        }
+        if let Some(archives) = archives {
+            let path = self.setting.config.folders.kernels.join(&format!("{archives}.kpm"))?;
+            if files.contains_key(&path) {
+                let message =
+                    format!("{path} comes from the input, and is made for the package too");
+                let hint = "it is the manifest of the package's archives: leave it out of the \
+                            artifact";
+                return Err(Error::new(Kind::Conflict, message).structure(names).hint(hint));
+            }
+            let data = FileSource::Manifest { archives };
+            files.insert(path, Node::File { data, mode: file_mode(0) });
+        }
+        Ok(files)
+    }
+
+    /// The package of a portion's device code for one group.
+    pub fn kernels(&self, index: usize, group: usize) -> Result<Draft> {
+        let names = self.kernel_names(index, group)?;
+        let archs = self.archs(index, &Served::from([group]));
+        let of_group = &self.groups[group];
+        let values = context! {
+            name => self.short_name(index),
+            host => &self.names[index].deb,
+            group => &of_group.name,
+            display_name => &of_group.display_name,
+            archs => archs.join(", "),
+        };
+        let description = self.setting.texts.description("kernels", &names.deb, values)?;
+        let role = Role::Kernels { group: of_group.name.clone(), archs };
+        let mut draft = self.device(index, &Served::from([group]), names, role, description);
+        draft.links = self.kernel_links(index, group)?;
+        draft.fallback_for = self.dependents(index, group);
+        Ok(draft)
+    }
+
+    /// The package of a portion's device code for several groups at once.
+    pub fn common(&self, index: usize, served: &Served) -> Result<Draft> {
+        let names = self.common_names(index, served)?;
+        let archs = self.archs(index, served);
+        let chosen = served.iter().map(|group| &self.groups[*group]);
+        let shown: Vec<&str> = chosen.clone().map(|group| group.display_name.as_str()).collect();
+        let values = context! {
+            name => self.short_name(index),
+            groups => shown.join(", "),
+            archs => archs.join(", "),
+        };
+        let description = self.setting.texts.description("common", &names.deb, values)?;
+        let groups = chosen.map(|group| group.name.clone()).collect();
+        let role = Role::KernelsCommon { groups, archs };
+        let mut draft = self.device(index, served, names, role, description);
+        draft.links = self.host_of_kernels(index).into();
+        Ok(draft)
+    }
+
+    fn device(
+        &self,
+        index: usize,
+        served: &Served,
+        names: PackageNames,
+        role: Role,
+        description: Description,
+    ) -> Draft {
+        let files = self.contents[index].packages.get(served).map(|package| package.files.clone());
+        Draft {
+            files: files.unwrap_or_default(),
+            documents_of: Some(self.names[index].clone()),
+            ..Draft::of(&self.portions[index], names, role, description)
+        }
+    }
+
+    /// The archs with content, in the order of the groups.
+    fn archs(&self, index: usize, served: &Served) -> Vec<String> {
+        let package: Option<&DeviceFiles> = self.contents[index].packages.get(served);
+        let archs = served.iter().flat_map(|group| &self.groups[*group].archs);
+        let own = archs.filter(|arch| package.is_some_and(|it| it.archs.contains(*arch)));
+        own.map(ToString::to_string).collect()
+    }
+
+    fn host_of_kernels(&self, index: usize) -> [Link; 2] {
+        let host = &self.names[index];
+        let link = if self.setting.ties_by_code() { Link::of_patch } else { Link::exact };
+        [link(RelationKind::Depends, host), Link::any(RelationKind::Enhances, host)]
+    }
+
+    fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
+        let mut links = BTreeSet::from(self.host_of_kernels(index));
+        let provided = self.setting.names.kernels_any(&self.portions[index].stem)?;
+        links.insert(Link::exact(RelationKind::Provides, &provided));
+        for served in self.contents[index].shared().filter(|served| served.contains(&group)) {
+            let common = self.common_names(index, served)?;
+            links.insert(Link::exact(RelationKind::Depends, &common));
+        }
+        for fallback in self.fallbacks(index, group) {
+            let names = self.kernel_names(index, *fallback)?;
+            links.insert(Link::exact(RelationKind::Depends, &names));
+        }
+        for other in self.linkage.nearest(index, |other| self.serves(other, group)) {
+            let is_own = self.portions[other].family == self.portions[index].family;
+            let link = if is_own { Link::exact } else { Link::of_patch };
+            for names in self.serving(other, group)? {
+                links.insert(link(RelationKind::Depends, &names));
+            }
+        }
+        Ok(links)
+    }
+
+    /// The groups of generic targets and SPIR-V whose code of a portion `group` needs.
+    fn fallbacks(&self, index: usize, group: usize) -> impl Iterator<Item = &usize> {
+        self.fallbacks[index].get(&group).into_iter().flatten()
+    }
+
+    /// Whether a portion has code that devices of `group` load.
+    fn serves(&self, index: usize, group: usize) -> bool {
+        self.contents[index].has_group(group) || self.fallbacks(index, group).next().is_some()
+    }
+
+    /// The kernel packages of a portion that bring its code for `group`.
+    fn serving(&self, index: usize, group: usize) -> Result<Vec<PackageNames>> {
+        if self.contents[index].has_group(group) {
+            return Ok(vec![self.kernel_names(index, group)?]);
+        }
+        self.fallbacks(index, group).map(|other| self.kernel_names(index, *other)).collect()
+    }
+
+    /// The names of the groups that need a portion's code of `group` because it is for a generic target or
+    /// SPIR-V.
+    fn dependents(&self, index: usize, group: usize) -> BTreeSet<String> {
+        let needing = self.fallbacks[index].iter().filter(|(_, others)| others.contains(&group));
+        needing.map(|(number, _)| self.groups[*number].name.clone()).collect()
+    }
+}
+
+fn planned(path: &TreePath, owned: &PortionNode<'_>, archives: Option<&str>) -> Node<FileSource> {
+    match owned.node {
+        Node::Directory { .. } => Node::Directory { mode: file_mode(0o111) },
+        Node::Link { target } => Node::Link { target: target.clone() },
+        Node::File { data, mode } => {
+            let (component, path) = (owned.component.id(), path.clone());
+            let data = match (&data.kind, archives) {
+                (HostKind::Fat(_), Some(archives)) => {
+                    let archives = archives.to_owned();
+                    FileSource::Fat { component, path, archives }
+                }
+                _ => FileSource::Host { component, path },
+            };
+            Node::File { data, mode: file_mode(*mode) }
+        }
     }
 }

@@ -1,41 +1,41 @@
-//! The packages of all portions, before they are written in the terms of a format.
+//! The packages of all portions, before they are written in the terms of a format, and their links to each
+//! other.
 
+mod configured;
 mod device;
-mod draft;
-mod host;
-mod kernels;
 mod maker;
-mod named;
 
-use std::collections::HashMap;
+pub(super) use configured::{Words, add_relations, add_texts, named, no_such_package};
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rockpack_core::error::Result;
+use rockpack_core::tree::{Node, TreePath};
 
-use super::contents::portion::Portion;
-use super::libraries::linkage::Linkage;
-use super::settings::PlanSettings;
-use super::source::ArchiveSet;
+use crate::config::PartRole;
+use crate::contents::Portion;
+use crate::layout::Extras;
+use crate::libraries::Linkage;
+use crate::libraries::discovered::Discovered;
+use crate::naming::PackageNames;
+use crate::outcome::{ArchiveSet, FileSource};
 use crate::recombine::{Group, fallback_groups};
+use crate::relations::PackageRelations;
+use crate::settings::PlanSettings;
+use crate::texts::Description;
 use device::contents;
-pub(super) use draft::{Draft, Says};
 use maker::Maker;
-pub(super) use named::{add_relations, named, no_such_package};
+use rockpack_package::{Comparison, Format, Relation, RelationKind, Role};
 use rockpack_report::{Finding, Findings};
 
-/// The drafts of a set without metapackages, and their archives.
-pub(super) struct DraftedSet {
-    pub drafts: Vec<Draft>,
-    pub archives: Vec<ArchiveSet>,
-}
-
-/// Makes the packages of all portions.
+/// Makes the packages of all portions, and their archives. Metapackages are made later.
 pub(super) fn make(
     setting: &PlanSettings,
     groups: &[Group],
     portions: &[Portion<'_>],
     linkage: &Linkage,
     findings: &mut Findings,
-) -> Result<DraftedSet> {
+) -> Result<(Vec<Draft>, Vec<ArchiveSet>)> {
     let contents: Vec<_> =
         portions.iter().map(|portion| contents(setting, groups, portion)).collect::<Result<_>>()?;
     let names: Vec<_> =
@@ -72,7 +72,7 @@ pub(super) fn make(
         contents.into_iter().filter_map(|contents| contents.archives).collect();
     note_empty_groups(groups, &drafts, findings);
     setting.note_runtime(!archives.is_empty(), findings);
-    Ok(DraftedSet { drafts, archives })
+    Ok((drafts, archives))
 }
 
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
@@ -80,5 +80,225 @@ fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings
         if !drafts.iter().any(|draft| draft.role.group() == Some(group.name.as_str())) {
             findings.add(Finding::GroupEmpty { group: group.name.clone() });
         }
+    }
+}
+
+/// A package of the set.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub names: PackageNames,
+    /// The stem that the scheme makes names of: the family with the suffix of the part.
+    pub stem: PackageNames,
+    pub role: Role,
+    /// The names of the groups that need its code because it is for a generic target or SPIR-V.
+    pub fallback_for: BTreeSet<String>,
+    /// The family, e.g. `rocm-blas`.
+    pub family: String,
+    /// Whether it is for users, rather than for developers or testers.
+    pub is_main: bool,
+    /// Whether it is the package of files outside of the prefix.
+    pub is_common: bool,
+    /// The ids of the components it is made of; none for metapackages.
+    pub components: BTreeSet<String>,
+    pub section: String,
+    pub rpm_group: String,
+    /// Whether it is for one processor.
+    pub native: bool,
+    pub description: Description,
+    pub links: BTreeSet<Link>,
+    /// Relations in the terms of one format.
+    pub relations: Vec<(Format, Relation)>,
+    /// Indexes in [`PlanSettings::relations`] of the configuration's changes to it.
+    pub changes: Vec<usize>,
+    /// The libraries that its files need from outside of the set, and those that they offer.
+    pub discovered: Discovered,
+    /// Nodes by install-relative path.
+    pub files: BTreeMap<TreePath, Node<FileSource>>,
+    /// The package whose documents it shares; `None` if it has its own.
+    pub documents_of: Option<PackageNames>,
+    /// Files outside of the prefix, and files of `files` with a special treatment.
+    pub extras: Extras,
+    /// Texts of the package that replace those for all packages.
+    pub says: Says,
+}
+
+impl Draft {
+    /// Makes a package for one processor, without files and relations.
+    pub fn new(
+        names: PackageNames,
+        role: Role,
+        description: Description,
+        section: &str,
+        rpm_group: &str,
+    ) -> Self {
+        Self {
+            stem: names.clone(),
+            family: names.rpm.clone(),
+            names,
+            role,
+            fallback_for: BTreeSet::new(),
+            is_main: false,
+            is_common: false,
+            components: BTreeSet::new(),
+            section: section.to_owned(),
+            rpm_group: rpm_group.to_owned(),
+            native: true,
+            description,
+            links: BTreeSet::new(),
+            relations: Vec::new(),
+            changes: Vec::new(),
+            discovered: Discovered::default(),
+            files: BTreeMap::new(),
+            documents_of: None,
+            extras: Extras::default(),
+            says: Says::default(),
+        }
+    }
+
+    /// Makes one of the packages of `portion`.
+    pub fn of(
+        portion: &Portion<'_>,
+        names: PackageNames,
+        role: Role,
+        description: Description,
+    ) -> Self {
+        let part = portion.part;
+        Self {
+            stem: portion.stem.clone(),
+            family: portion.family.clone(),
+            is_main: part.role == PartRole::Host,
+            components: portion.components.clone(),
+            ..Self::new(names, role, description, &part.section, &part.group)
+        }
+    }
+
+    /// Whether it is the host or support package of its stem.
+    pub fn is_base(&self) -> bool {
+        matches!(self.role, Role::Host | Role::Support)
+    }
+
+    /// Whether it holds device code that devices of the group load.
+    pub fn serves(&self, group: &str) -> bool {
+        self.role.group() == Some(group) || self.fallback_for.contains(group)
+    }
+
+    /// The configuration's changes to its relations.
+    pub fn changes<'s>(
+        &self,
+        setting: &'s PlanSettings,
+    ) -> impl Iterator<Item = &'s PackageRelations> {
+        self.changes.iter().filter_map(|place| setting.relations.get(*place))
+    }
+
+    /// The relations bounded by the set's version: those to packages of the set, and those of the
+    /// configuration with `{version}`.
+    pub fn of_set(&self, setting: &PlanSettings) -> Vec<(Format, Relation)> {
+        let formats = setting.formats.iter();
+        let links = formats.flat_map(|format| {
+            let relations = self.links.iter().flat_map(|link| link.relations(*format, setting));
+            relations.map(|relation| (*format, relation))
+        });
+        // Bounds of former packages stay as configured.
+        let added = self
+            .relations
+            .iter()
+            .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
+        let all = links.chain(added.cloned()).filter(|known| is_of_version(known, setting));
+        let bound = all.filter(|(format, relation)| {
+            !self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
+        });
+        bound.collect()
+    }
+
+    /// The package's relations in `format`, without those discovered in its files.
+    pub fn relations_in(&self, format: Format, setting: &PlanSettings) -> BTreeSet<Relation> {
+        let own = self.links.iter().flat_map(|link| link.relations(format, setting));
+        let added = self.relations.iter().filter(|(known, _)| *known == format);
+        own.chain(added.map(|(_, r)| r.clone())).collect()
+    }
+}
+
+/// Whether the bound of the relation is the set's version.
+fn is_of_version((format, relation): &(Format, Relation), setting: &PlanSettings) -> bool {
+    let bound = relation.version.as_ref().map(|(_, version)| version);
+    bound == Some(&setting.version.full(*format))
+}
+
+/// The texts of a package that differ from those for all packages.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Says {
+    pub maintainer: Option<String>,
+    pub vendor: Option<String>,
+    pub homepage: Option<String>,
+    pub license: Option<String>,
+    pub copyright: Option<String>,
+    /// Debian's priority.
+    pub priority: Option<String>,
+}
+
+/// A relation to a package or capability of the set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    pub kind: RelationKind,
+    pub to: PackageNames,
+    pub versions: LinkVersions,
+}
+
+/// The versions of a package that satisfy a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LinkVersions {
+    Any,
+    /// The set's version, and later releases below [`PlanSettings::next_patch`].
+    OfPatch,
+    /// The set's version alone.
+    Own,
+    /// All versions before the set's.
+    Before,
+}
+
+impl Link {
+    /// A link to a package of the same family, which is made anew whenever this one is.
+    pub fn exact(kind: RelationKind, to: &PackageNames) -> Self {
+        Self { kind, to: to.clone(), versions: LinkVersions::Own }
+    }
+
+    /// A link to a package of another family, which may be updated by itself.
+    pub fn of_patch(kind: RelationKind, to: &PackageNames) -> Self {
+        Self { kind, to: to.clone(), versions: LinkVersions::OfPatch }
+    }
+
+    /// A link to the versions of a package before the version of this set.
+    pub fn before(kind: RelationKind, to: &PackageNames) -> Self {
+        Self { kind, to: to.clone(), versions: LinkVersions::Before }
+    }
+
+    pub fn any(kind: RelationKind, to: &PackageNames) -> Self {
+        Self { kind, to: to.clone(), versions: LinkVersions::Any }
+    }
+
+    /// The relations for the link in the terms of `format`.
+    pub fn relations(&self, format: Format, setting: &PlanSettings) -> Vec<Relation> {
+        let version = &setting.version;
+        let bounds = match (self.versions, setting.next_patch()) {
+            (LinkVersions::Any, _) => vec![None],
+            (LinkVersions::Before, _) => vec![Some((Comparison::Less, version.full(format)))],
+            (LinkVersions::OfPatch, Some(next)) => {
+                let least = (Comparison::GreaterEqual, version.full(format));
+                vec![Some(least), Some((Comparison::Less, next.to_owned()))]
+            }
+            (LinkVersions::OfPatch, None) | (LinkVersions::Own, _) => {
+                vec![Some((Comparison::Equal, version.full(format)))]
+            }
+        };
+        let name = self.to.of(format);
+        // A `Breaks` of a `.deb` is a `Conflicts` of an `.rpm`.
+        let kind = match (self.kind, format) {
+            (RelationKind::Breaks, Format::Rpm) => RelationKind::Conflicts,
+            (kind, _) => kind,
+        };
+        bounds
+            .into_iter()
+            .map(|version| Relation { kind, name: name.to_owned(), version })
+            .collect()
     }
 }

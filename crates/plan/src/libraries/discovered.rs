@@ -6,10 +6,10 @@ use rockpack_core::error::{Error, Result};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::Linking;
 
-use super::linked_file::{LibraryLookup, LinkedFile};
+use super::library_set::{LibraryLookup, LinkedFile};
 use crate::relations::{parse_deb, plain};
 use crate::settings::PlanSettings;
-use rockpack_package::dependencies::debian::GatheredNeeds;
+use rockpack_package::dependencies::distribution::GatheredNeeds;
 use rockpack_package::dependencies::rpm;
 use rockpack_package::{Comparison, Format, Package, Relation, RelationKind};
 use rockpack_report::{Finding, Findings};

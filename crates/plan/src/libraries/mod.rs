@@ -6,37 +6,32 @@
 //! needs of libraries in kernel packages, and kernel packages depend on the host package.
 
 pub(super) mod discovered;
-mod inherited;
 mod interpreters;
 mod library_set;
-pub(super) mod linkage;
-mod linked_file;
-mod needs;
 mod reach;
-mod runpath;
-mod set_paths;
 pub(super) mod symbols;
-mod versions;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, TreePath};
+use rockpack_elf::{ElfFile, Linking};
 
-use super::contents::portion::Portion;
-use super::naming::parts::Parts;
-use super::settings::PlanSettings;
-use discovered::Gatherer;
+use crate::contents::Portion;
+use crate::layout::file_mode;
+use crate::naming::parts::Parts;
+use crate::settings::PlanSettings;
+use discovered::{Discovered, Gatherer};
 use interpreters::InterpreterNeeds;
-use library_set::LibrarySet;
-use linkage::Linkage;
-use linked_file::{LinkedFile, LocatedFile};
-use needs::Needs;
+use library_set::{LibrarySet, LinkedFile, LocatedFile};
+use rockpack_package::dependencies::script::FirstLine;
 use rockpack_package::dependencies::search;
 use rockpack_package::receipt::listing::Listing;
 use rockpack_report::{ComponentFile, DynamicPart, Finding, Findings};
 use rockpack_split::input::artifact::ComponentKind;
+use symbols::SetSymbols;
 
 /// Reads the dynamic sections of all programs and libraries of a set that updates `earlier` ones.
 pub(super) fn discover(
@@ -52,7 +47,7 @@ pub(super) fn discover(
         for (path, owned) in &portion.files {
             let Node::File { data, mode } = owned.node else { continue };
             let (content, mode) = (data.kind.original(), *mode);
-            if needs::is_native(content)? {
+            if is_native(content)? {
                 linkage.native.insert(index);
             }
             let component = owned.component.id();
@@ -62,12 +57,12 @@ pub(super) fn discover(
             }
             if let Some(needs) = read(content, mode, &component, path, findings)? {
                 let linked = LinkedFile { portion: index, path, needs, in_host: true };
-                let written =
-                    runpath::search_path(setting, &linked, content, &component, findings)?;
-                if written.is_new {
+                let (search_path, is_new) =
+                    reach::search_path(setting, &linked, content, &component, findings)?;
+                if is_new {
                     linkage.rewritten.insert((*path).clone());
                 }
-                linked_files.push((linked, written.text));
+                linked_files.push((linked, search_path));
             }
         }
         linked_files.extend(of_databases(index, portion, parts, findings)?);
@@ -77,7 +72,7 @@ pub(super) fn discover(
     for (linked, search_path) in &linked_files {
         located.push(locate(setting, &library_set, linked, search_path, findings));
     }
-    inherited::mark(setting, &library_set, &mut located);
+    reach::mark_inherited(setting, &library_set, &mut located);
     let public = library_set.public_files();
     let mut gatherer = Gatherer::new(setting);
     let mut interpreters = InterpreterNeeds::new(setting, portions);
@@ -93,7 +88,7 @@ pub(super) fn discover(
     let names = host_names(setting, portions)?;
     linkage.symbols = symbols::find(setting, &library_set, &located, (&names, earlier));
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
-    versions::note(&library_set, &located, name, findings);
+    symbols::note_lacking(&library_set, &located, name, findings);
     reach::note(setting, &library_set, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
     interpreters.finish(name, &mut linkage, findings)?;
@@ -135,7 +130,7 @@ fn of_databases<'a>(
     let mut linked_files = Vec::new();
     for database in &portion.databases {
         let (content, path) = (&database.file.content, &database.file.path);
-        if !needs::is_native(content)? {
+        if !is_native(content)? {
             continue;
         }
         let component = database.component.id();
@@ -162,7 +157,7 @@ fn read(
     path: &TreePath,
     findings: &mut Findings,
 ) -> Result<Option<Needs>> {
-    match needs::needs(content, mode) {
+    match needs(content, mode) {
         Ok(needs) => Ok(Some(needs).filter(|it| it.linking.is_some() || it.script.is_some())),
         Err(error) if error.is_of_reading() => Err(error),
         Err(error) => {
@@ -184,7 +179,7 @@ fn note_unasked(
     path: &TreePath,
     findings: &mut Findings,
 ) -> Result<()> {
-    let linking = match needs::needs(content, 0) {
+    let linking = match needs(content, 0) {
         Ok(needs) => needs.linking,
         Err(error) if error.is_of_reading() => return Err(error),
         // A damaged file states no needs either.
@@ -195,4 +190,109 @@ fn note_unasked(
         findings.add(Finding::LibrariesNotAsked { file, kind });
     }
     Ok(())
+}
+
+/// The needs of a set's portions, as their host files state them, by index of the portion.
+#[derive(Debug, Default)]
+pub(crate) struct Linkage {
+    /// Portion → portions whose libraries it links to, without itself.
+    pub needs: BTreeMap<usize, BTreeSet<usize>>,
+    /// Portions with files for one processor.
+    pub native: BTreeSet<usize>,
+    /// Paths of files whose search paths are written anew.
+    pub rewritten: BTreeSet<TreePath>,
+    /// Paths of scripts that get another first line, with that line.
+    pub first_lines: BTreeMap<TreePath, FirstLine>,
+    /// Portion → its needs from outside, and its offers.
+    pub discovered: BTreeMap<usize, Discovered>,
+    /// The libraries and symbols that packages of this set and of earlier ones import.
+    pub symbols: SetSymbols,
+}
+
+impl Linkage {
+    /// The nearest portions that `index` needs, directly or through others, and for which `wanted` holds.
+    /// Portions behind these are left to their own dependencies.
+    pub fn nearest(&self, index: usize, wanted: impl Fn(usize) -> bool) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut seen = BTreeSet::from([index]);
+        let mut open = vec![index];
+        while let Some(at) = open.pop() {
+            for &next in self.needs.get(&at).into_iter().flatten() {
+                if !seen.insert(next) {
+                    continue;
+                }
+                if wanted(next) {
+                    found.insert(next);
+                } else {
+                    open.push(next);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Magics of an ELF file and a static archive, whose content is for one processor.
+const NATIVE_MAGIC: [&[u8]; 2] = [b"\x7fELF", b"!<arch>\n"];
+
+/// The needs that a file states.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Needs {
+    /// Libraries and search path of a program or library.
+    pub linking: Option<Linking>,
+    /// First line of an executable script.
+    pub script: Option<FirstLine>,
+    /// Whether the file is executable.
+    pub is_executable: bool,
+}
+
+/// Whether `content` is for one processor.
+fn is_native(content: &Content) -> Result<bool> {
+    let start = content.read_vec(0..content.len().min(8), 8, "start of a file")?;
+    Ok(NATIVE_MAGIC.iter().any(|magic| start.starts_with(magic)))
+}
+
+/// Reads the needs of a file of the input with `mode`. Only x86-64 programs and libraries are read; files
+/// without a dynamic section (objects, static programs) need nothing.
+fn needs(content: &Content, mode: u32) -> Result<Needs> {
+    let is_executable = file_mode(mode) & 0o111 != 0;
+    let script = if is_executable { FirstLine::read(content)? } else { None };
+    Ok(Needs { linking: linking(content)?, script, is_executable })
+}
+
+fn linking(content: &Content) -> Result<Option<Linking>> {
+    match ElfFile::read(content, elf::EM_X86_64)? {
+        Some(file) => Linking::read(&file),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rockpack_core::run::Budget;
+
+    use super::*;
+
+    #[test]
+    fn kernels_are_found_behind_hosts_without_any() {
+        let needs = [(0, vec![1, 4]), (1, vec![2, 0]), (2, vec![3]), (4, vec![])]
+            .map(|(from, to)| (from, to.into_iter().collect()))
+            .into();
+        let linkage = Linkage { needs, ..Linkage::default() };
+        assert_eq!(linkage.nearest(0, |at| at == 2 || at == 3), BTreeSet::from([2]));
+        assert_eq!(linkage.nearest(0, |_| true), BTreeSet::from([1, 4]));
+        assert!(linkage.nearest(4, |_| true).is_empty());
+    }
+
+    #[test]
+    fn other_files_need_nothing() {
+        for bytes in [b"".to_vec(), b"\x7fELF".to_vec(), vec![0; 100], b"#!/bin/sh\n".repeat(9)] {
+            assert_eq!(needs(&Content::of_bytes(bytes), 0o644).unwrap(), Needs::default());
+        }
+        let script = needs(&Content::of_bytes(*b"#!/bin/sh"), 0o755).unwrap();
+        assert_eq!(script.script.unwrap().interpreter, "/bin/sh");
+        let own = std::env::current_exe().unwrap();
+        let found = linking(&Content::open(own, &Budget::unlimited()).unwrap()).unwrap();
+        assert!(found.is_some_and(|found| found.soname.is_none() && found.interpreter.is_some()));
+    }
 }

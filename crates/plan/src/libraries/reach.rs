@@ -1,15 +1,22 @@
+//! Library search paths: what the loader finds by them, and how the configuration's `runpath` rewrites them.
 //! Notes libraries of the set that the loader does not find: needed ones, and those in folders that it never
 //! searches.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_core::content::Content;
+use rockpack_core::error::{Result, abridged};
 use rockpack_core::tree::TreePath;
+use rockpack_elf::Linking;
 
-use super::library_set::LibrarySet;
-use super::linked_file::LocatedFile;
+use super::library_set::{LibraryLookup, LibrarySet, LinkedFile, LocatedFile};
+use crate::config::Runpath;
 use crate::settings::PlanSettings;
-use rockpack_package::dependencies::{runpath, search};
-use rockpack_report::{Finding, Findings, LibraryFolder};
+use rockpack_package::dependencies::runpath;
+use rockpack_package::dependencies::search::{self, Folder};
+use rockpack_report::{
+    ComponentFile, DynamicPart, Finding, Findings, LibraryFolder, OutsideSearch,
+};
 
 /// Adds the findings. `name` is the name of a portion.
 pub(super) fn note(
@@ -120,4 +127,138 @@ fn searched_from_elsewhere(
         searched.extend(folders.into_keys().filter(|folder| folder != own));
     }
     searched
+}
+
+/// Marks libraries as reached if a file finds them by the `DT_RPATH` of a file that needs it.
+///
+/// If a file has no `DT_RUNPATH`, the loader also searches the `DT_RPATH` of the file that needed it, of the
+/// file that needed that one, and so on up to the program. A file's `DT_RUNPATH` overrides its own
+/// `DT_RPATH`. Source: ld.so(8), and `_dl_map_object` in glibc's `elf/dl-load.c`.
+pub(super) fn mark_inherited(
+    setting: &PlanSettings,
+    set: &LibrarySet<'_>,
+    located: &mut [LocatedFile<'_>],
+) {
+    let mut reached = Vec::new();
+    let users = Users::of(located);
+    for (index, file) in located.iter().enumerate() {
+        if linking(file).is_none_or(|linking| linking.runpath.is_some()) {
+            continue;
+        }
+        for (name, _) in file.in_set().filter(|(_, library)| !library.is_reached) {
+            let all = users.all(located, index);
+            let mut its_users = all.into_iter().filter_map(|user| located.get(user));
+            if its_users.any(|user| finds_by_rpath(setting, set, user, name)) {
+                reached.push((index, name.to_owned()));
+            }
+        }
+    }
+    for (index, name) in reached {
+        let place = located.get_mut(index).and_then(|file| file.places.get_mut(name.as_str()));
+        if let Some(LibraryLookup::InSet(library)) = place {
+            library.is_reached = true;
+        }
+    }
+}
+
+fn linking<'a>(file: &LocatedFile<'a>) -> Option<&'a Linking> {
+    file.linked.needs.linking.as_ref()
+}
+
+/// Whether `file` uses its `DT_RPATH` and finds the library `name` by it.
+fn finds_by_rpath(
+    setting: &PlanSettings,
+    set: &LibrarySet<'_>,
+    file: &LocatedFile<'_>,
+    name: &str,
+) -> bool {
+    let is_rpath = linking(file).is_some_and(|linking| linking.runpath.is_none());
+    let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
+    is_rpath && set.in_search_path(&set.through_links(search::order(folders)), name).is_some()
+}
+
+/// Library of the set → indexes of the files that need it.
+struct Users(BTreeMap<TreePath, Vec<usize>>);
+
+impl Users {
+    fn of(located: &[LocatedFile<'_>]) -> Self {
+        let mut users: BTreeMap<TreePath, Vec<usize>> = BTreeMap::new();
+        for (index, file) in located.iter().enumerate() {
+            for (_, library) in file.in_set() {
+                users.entry(library.file.clone()).or_default().push(index);
+            }
+        }
+        Self(users)
+    }
+
+    /// The files that need the file at `index`, directly or through others.
+    fn all(&self, located: &[LocatedFile<'_>], index: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![index];
+        while let Some(file) = open.pop().and_then(|at| located.get(at)) {
+            for &user in self.0.get(file.linked.path).into_iter().flatten() {
+                if found.insert(user) {
+                    open.push(user);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The search path of the file `linked` as it will be installed, and whether it differs from the input's. Notes
+/// folders outside of the prefix.
+pub(super) fn search_path(
+    setting: &PlanSettings,
+    linked: &LinkedFile<'_>,
+    content: &Content,
+    component: &str,
+    findings: &mut Findings,
+) -> Result<(String, bool)> {
+    let Some(linking) = &linked.needs.linking else {
+        return Ok((String::new(), false));
+    };
+    let (path, prefix) = (linked.path, setting.prefix.path());
+    let text = search::written(linking).to_owned();
+    let file = ComponentFile::new(component, path);
+    if setting.config.keys.runpath == Runpath::Keep {
+        let outside = outside(&text, path, prefix);
+        if !outside.is_empty() {
+            let search = OutsideSearch::Folders(outside);
+            findings.add(Finding::RunpathOutside { file, search });
+        }
+        return Ok((text, false));
+    }
+    let rewriting = match runpath::rewrite(content, path, prefix) {
+        Ok(rewriting) => rewriting,
+        Err(error) if error.is_of_reading() => return Err(error),
+        Err(error) => {
+            let (part, reason) = (DynamicPart::SearchPath, error.message().to_owned());
+            findings.add(Finding::LibrariesUnreadable { file, part, reason });
+            return Ok((text, false));
+        }
+    };
+    for (before, after) in &rewriting.changed {
+        let (before, after) = (abridged(before).into_owned(), abridged(after).into_owned());
+        findings.add(Finding::RunpathRewritten { file: file.clone(), before, after });
+    }
+    for (before, reason) in &rewriting.refused {
+        let (search_path, reason) = (abridged(before).into_owned(), (*reason).to_owned());
+        let search = OutsideSearch::Stays { search_path, reason };
+        findings.add(Finding::RunpathOutside { file: file.clone(), search });
+    }
+    let new = rewriting.changed.iter().find(|(before, _)| *before == text);
+    let text = new.map_or(text, |(_, after)| after.clone());
+    Ok((text, rewriting.content.is_some()))
+}
+
+/// The folders of a search path outside of the prefix, or without a fixed place.
+fn outside(text: &str, path: &TreePath, prefix: &TreePath) -> Vec<String> {
+    let folders = search::folders(text, path, prefix).into_iter();
+    let outside = folders.filter_map(|folder| match folder {
+        Folder::Outside(folder) => Some(folder),
+        Folder::Unknown(text) if !text.contains('$') => Some(text),
+        _ => None,
+    });
+    outside.collect()
 }

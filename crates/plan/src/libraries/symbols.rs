@@ -11,11 +11,11 @@ use std::iter;
 use rockpack_core::tree::TreePath;
 use rockpack_elf::{LinkedSymbol, Linking};
 
-use super::library_set::LibrarySet;
-use super::linked_file::LocatedFile;
+use super::library_set::{LibraryLookup, LibrarySet, LocatedFile};
 use crate::settings::PlanSettings;
 use rockpack_package::Import;
 use rockpack_package::receipt::listing::Listing;
+use rockpack_report::{Finding, Findings};
 
 /// The libraries and symbols of a set that packages of this set or of earlier ones import.
 #[derive(Debug, Default)]
@@ -123,4 +123,48 @@ fn defined<'a>(path: &'a TreePath, linking: &'a Linking) -> impl Iterator<Item =
     let versions = versions.map(move |version| format!("{name}({version})"));
     let symbols = linking.defined.iter().flat_map(|symbol| [symbol.text(), symbol.name.clone()]);
     iter::once(name.to_owned()).chain(versions).chain(symbols)
+}
+
+/// Adds a finding for each version that a library of the set lacks. `name` is the name of a portion.
+///
+/// The loader refuses a program whose library has versions, but lacks one that it needs. For a library
+/// without any version it warns and goes on, or aborts if the library has no version table at all. rpm always
+/// makes a requirement of each version, which then nothing provides. Weak needs count as well: the loader
+/// goes on without them, but rpm does not distinguish them.
+///
+/// Source: `match_symbol` of glibc (`elf/dl-version.c`) and `check_match` (`elf/dl-lookup.c`).
+pub(super) fn note_lacking(
+    set: &LibrarySet<'_>,
+    located: &[LocatedFile<'_>],
+    name: impl Fn(usize) -> String,
+    findings: &mut Findings,
+) {
+    let mut lacking: BTreeMap<_, BTreeSet<TreePath>> = BTreeMap::new();
+    for file in located {
+        let linking = file.linked.needs.linking.iter();
+        for need in linking.flat_map(|linking| &linking.versions.needed) {
+            let Some(LibraryLookup::InSet(library)) = file.places.get(need.file.as_str()) else {
+                continue;
+            };
+            let Some(linking) = set.linking(&library.file) else { continue };
+            let has_others = !linking.versions.defined.is_empty();
+            let versions = need.versions.iter().map(|version| &version.name);
+            for version in versions.filter(|version| !linking.versions.defines(version)) {
+                let provider = (library.owner, &library.file);
+                let key = (file.linked.portion, &need.file, version, provider, has_others);
+                lacking.entry(key).or_default().insert(file.linked.path.clone());
+            }
+        }
+    }
+    for ((portion, library, version, (owner, path), has_others), files) in lacking {
+        findings.add(Finding::VersionNotInSet {
+            package: name(portion).into(),
+            library: library.into(),
+            version: version.clone(),
+            provider: name(owner).into(),
+            path: path.clone(),
+            has_others,
+            files: files.into_iter().collect(),
+        });
+    }
 }

@@ -8,14 +8,13 @@
 //! and a letter or digit first. `_`, `+` and `:` never appear: they are separators for tools that parse file
 //! names or architectures.
 
-pub(super) mod families;
 pub(super) mod parts;
 
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
-use crate::config::{KernelsPer, MetaTemplates, Scheme, Template, is_small_or_digit};
+use crate::config::{KernelsPer, Scheme, Template, is_small_or_digit};
 use crate::recombine::Group;
 use rockpack_package::{Format, Version};
 
@@ -91,13 +90,6 @@ pub struct Naming {
     variant: String,
 }
 
-/// The values of a template that differ from name to name.
-#[derive(Debug, Clone, Copy, Default)]
-struct Of<'a> {
-    stem: Option<&'a PackageNames>,
-    group: Option<&'a str>,
-}
-
 impl Naming {
     /// Makes the naming of a set from its scheme, version and variant. Fails if the variant is no valid
     /// package name.
@@ -137,11 +129,8 @@ impl Naming {
             let of_group = matches!(keys, ["names", "kernels"] | ["metas", "group"]);
             let of_stem = keys[0] == "names" && keys[1] != "system"
                 || matches!(keys, ["metas", "component" | "unversioned"]);
-            let of = Of {
-                stem: Some(&sample).filter(|_| of_stem),
-                group: Some(SAMPLE).filter(|_| of_group),
-            };
-            let made = self.names(template, of);
+            let stem = Some(&sample).filter(|_| of_stem);
+            let made = self.names(template, stem, Some(SAMPLE).filter(|_| of_group));
             faults.keep(made.map_err(|error| self.scheme.located(&keys, &error)));
         }
         for (index, folder) in self.scheme.archive_search.iter().enumerate() {
@@ -189,16 +178,6 @@ impl Naming {
         self.render(template, None, None)
     }
 
-    /// The templates of metapackages.
-    pub(super) fn metas(&self) -> &MetaTemplates {
-        &self.scheme.metas
-    }
-
-    /// Folders below the prefix that are searched for kernel archives after their own one.
-    pub(super) fn archive_search(&self) -> &[String] {
-        &self.scheme.archive_search
-    }
-
     /// The suffix that each format appends to the names of a part; `None` if the scheme does not set one.
     pub(super) fn suffix(&self, part: &str) -> Option<PackageNames> {
         let suffix = self.scheme.suffixes.get(part)?;
@@ -210,7 +189,12 @@ impl Naming {
         match self.scheme.kernels_per {
             KernelsPer::Group => groups.to_vec(),
             KernelsPer::Target => {
-                groups.iter().flat_map(|group| &group.archs).map(group_of_arch).collect()
+                let archs = groups.iter().flat_map(|group| &group.archs);
+                let group_of = |arch: &BaseArch| {
+                    let (name, archs) = (arch.to_string(), vec![arch.clone()]);
+                    Group { display_name: name.clone(), name, archs }
+                };
+                archs.map(group_of).collect()
             }
         }
     }
@@ -238,18 +222,17 @@ impl Naming {
 
     /// The package with the files of a `stem` without device code.
     pub(super) fn package(&self, stem: &PackageNames) -> Result<PackageNames> {
-        self.names(&self.scheme.names.package, Of { stem: Some(stem), group: None })
+        self.of_stem(&self.scheme.names.package, stem)
     }
 
     /// The package with the host files of `stem`, if other packages have its device code.
     pub(super) fn host(&self, stem: &PackageNames) -> Result<PackageNames> {
-        self.names(&self.scheme.names.host, Of { stem: Some(stem), group: None })
+        self.of_stem(&self.scheme.names.host, stem)
     }
 
     /// The package with the device code of `stem` for one group.
     pub(super) fn kernels(&self, stem: &PackageNames, group: &str) -> Result<PackageNames> {
-        let of = Of { stem: Some(stem), group: Some(group) };
-        self.names(&self.scheme.names.kernels, of)
+        self.names(&self.scheme.names.kernels, Some(stem), Some(group))
     }
 
     /// The package with the device code of `stem` that several groups share. `groups` distinguishes it from
@@ -259,8 +242,7 @@ impl Naming {
         stem: &PackageNames,
         groups: &[&str],
     ) -> Result<PackageNames> {
-        let of = Of { stem: Some(stem), group: None };
-        let mut names = self.names(&self.scheme.names.kernels_common, of)?;
+        let mut names = self.of_stem(&self.scheme.names.kernels_common, stem)?;
         for group in groups {
             names = names.with(&format!("-{}", package_name(group)?));
         }
@@ -269,22 +251,17 @@ impl Naming {
 
     /// The name that each kernel package of `stem` provides.
     pub(super) fn kernels_any(&self, stem: &PackageNames) -> Result<PackageNames> {
-        self.names(&self.scheme.names.kernels_any, Of { stem: Some(stem), group: None })
+        self.of_stem(&self.scheme.names.kernels_any, stem)
     }
 
-    /// A metapackage of `stem`.
-    pub(super) fn meta(&self, template: &Template, stem: &PackageNames) -> Result<PackageNames> {
-        self.names(template, Of { stem: Some(stem), group: None })
-    }
-
-    /// A metapackage of the whole set.
-    pub(super) fn set_meta(&self, template: &Template) -> Result<PackageNames> {
-        self.names(template, Of::default())
+    /// The package of `stem` that `template` names, of no single group.
+    pub(super) fn of_stem(&self, template: &Template, stem: &PackageNames) -> Result<PackageNames> {
+        self.names(template, Some(stem), None)
     }
 
     /// The package for files that a set needs outside of the prefix.
     pub(super) fn system(&self) -> Result<PackageNames> {
-        self.names(&self.scheme.names.system, Of::default())
+        self.names(&self.scheme.names.system, None, None)
     }
 
     /// Digits by which the packages of [`Self::system`] of several versions sort, the newest first; `None` if
@@ -296,22 +273,18 @@ impl Naming {
         Some(self.version.newest_first(parts))
     }
 
-    /// The metapackage of a group.
-    pub(super) fn group_meta(&self, template: &Template, group: &str) -> Result<PackageNames> {
-        self.names(template, Of { stem: None, group: Some(group) })
-    }
-
-    fn names(&self, template: &Template, of: Of<'_>) -> Result<PackageNames> {
+    /// The package that `template` names, with the values that differ from name to name.
+    pub(super) fn names(
+        &self,
+        template: &Template,
+        stem: Option<&PackageNames>,
+        group: Option<&str>,
+    ) -> Result<PackageNames> {
         let [deb, rpm] = template.texts();
-        Ok(PackageNames {
-            deb: self.name_in(Format::Deb, deb, of)?,
-            rpm: self.name_in(Format::Rpm, rpm, of)?,
-        })
-    }
-
-    fn name_in(&self, format: Format, template: &str, of: Of<'_>) -> Result<String> {
-        let stem = of.stem.map(|stem| stem.of(format));
-        package_name(&self.render(template, stem, of.group)?)
+        let name = |format, text: &str| {
+            package_name(&self.render(text, stem.map(|stem| stem.of(format)), group)?)
+        };
+        Ok(PackageNames { deb: name(Format::Deb, deb)?, rpm: name(Format::Rpm, rpm)? })
     }
 
     fn render(&self, template: &str, name: Option<&str>, group: Option<&str>) -> Result<String> {
@@ -346,10 +319,6 @@ impl Naming {
         );
         Error::new(Kind::Config, message).hint(hint)
     }
-}
-
-fn group_of_arch(arch: &BaseArch) -> Group {
-    Group { name: arch.to_string(), display_name: arch.to_string(), archs: vec![arch.clone()] }
 }
 
 #[cfg(test)]

@@ -135,7 +135,8 @@ impl PackageList {
 
     fn read(document: ConfigDocument) -> Result<Self> {
         let schema: Vec<EntrySchema> = document.decode(SCHEMA_HINT)?;
-        let mut checker = Checker::new(&document);
+        let (faults, findings) = (Faults::default(), Findings::default());
+        let mut checker = Checker { document: &document, faults, findings };
         let mut entries: Vec<PackageListEntry> = Vec::new();
         let mut names = BTreeMap::new();
         for (index, entry) in schema.into_iter().enumerate() {
@@ -201,11 +202,7 @@ struct Checker<'a> {
     findings: Findings,
 }
 
-impl<'a> Checker<'a> {
-    fn new(document: &'a ConfigDocument) -> Self {
-        Self { document, faults: Faults::default(), findings: Findings::default() }
-    }
-
+impl Checker<'_> {
     fn fault(&mut self, index: usize, keys: &[&str], message: String) {
         let index = index.to_string();
         self.faults.add(self.document.fault(&keys_of(&index, keys), message));

@@ -1,16 +1,309 @@
 //! TheRock's package list: the file, the owners of content by its entries, and their packages.
+//!
+//! An entry takes parts of stage prefixes. It becomes one portion for all its components; the rest of the
+//! plan treats it like a portion made by selectors. Refused: stage prefixes that two entries take.
 
 mod file;
-mod owners;
 mod packages;
 mod relations;
 mod schema;
-mod stage_prefixes;
-
-pub use file::PackageList;
-pub use owners::PackageListOwners;
-#[cfg(test)]
-pub(super) use stage_prefixes::StagePrefixes;
 
 #[cfg(test)]
 mod tests;
+
+pub use file::PackageList;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::tree::TreePath;
+
+use crate::config::PartRole;
+use crate::contents::{Owners, Portion, PortionKey, Portions, assign};
+use crate::naming::PackageNames;
+use crate::naming::parts::PackagePart;
+use crate::recombine::{Component, Recombined};
+use file::{PackageListEntry, TakenPart};
+use rockpack_report::{Finding, Findings, IgnoredClaim};
+use rockpack_split::input::artifact::{ComponentKind, Scan};
+
+/// Ending of the names of test packages.
+const TEST: &str = "-test";
+
+/// A package list, with the stage prefixes of a scan that its entries take.
+#[derive(Debug)]
+pub struct PackageListOwners<'a> {
+    list: &'a PackageList,
+    stage_prefixes: StagePrefixes,
+    /// The portions of entries by index in the list.
+    entries: Vec<EntryPortion>,
+}
+
+/// The still empty portion of an entry.
+#[derive(Debug)]
+struct EntryPortion {
+    family: String,
+    stem: PackageNames,
+    part: PackagePart,
+}
+
+/// An entry with its part that takes a stage prefix.
+struct Taker<'a> {
+    /// Index of the entry in the list.
+    index: usize,
+    entry: &'a PackageListEntry,
+    part: &'a TakenPart,
+}
+
+impl PackageList {
+    /// The owners of the content of `scan`.
+    pub fn over(&self, scan: &Scan) -> PackageListOwners<'_> {
+        PackageListOwners::new(self, StagePrefixes::of(scan))
+    }
+
+    /// The entries that take a stage prefix.
+    fn takers<'a>(
+        &'a self,
+        artifact: &str,
+        kind: ComponentKind,
+        prefix: &str,
+    ) -> impl Iterator<Item = Taker<'a>> {
+        self.entries.iter().enumerate().filter_map(move |(index, entry)| {
+            let mut parts = entry.takes.iter();
+            let part = parts.find(|part| part.is_of(artifact, kind) && part.fits(prefix))?;
+            Some(Taker { index, entry, part })
+        })
+    }
+}
+
+impl<'a> PackageListOwners<'a> {
+    /// The owners of paths from `stage_prefixes`.
+    pub(crate) fn new(list: &'a PackageList, mut stage_prefixes: StagePrefixes) -> Self {
+        stage_prefixes.own(|artifact, kind, prefix| {
+            list.takers(artifact, kind, prefix).next().map(|taker| taker.index)
+        });
+        let entries = list.entries.iter().map(EntryPortion::new).collect();
+        Self { list, stage_prefixes, entries }
+    }
+
+    /// The portions of the entries, in the order of their names, and the install-relative paths that no entry
+    /// takes, in order: a list may cover only a part of a run. Each component with such paths gets a finding
+    /// with its code objects.
+    pub(crate) fn assign<'b>(
+        &'b self,
+        recombined: &'b Recombined,
+        findings: &mut Findings,
+    ) -> Result<(Vec<Portion<'b>>, Vec<TreePath>)> {
+        self.refuse_shared()?;
+        let (mut faults, mut portions) = (Faults::default(), Portions::new());
+        let mut left = Vec::new();
+        for component in &recombined.components {
+            let rest = faults.keep(assign(component, &self, &mut portions));
+            left.extend(rest.filter(|rest| !rest.is_empty()).map(|rest| (component, rest)));
+        }
+        faults.finish()?;
+        let mut paths = BTreeSet::new();
+        for (component, rest) in left {
+            findings.add(rest.not_listed(component)?);
+            paths.extend(rest.paths().iter().copied().cloned());
+        }
+        Ok((portions.into_values().collect(), paths.into_iter().collect()))
+    }
+
+    /// Refuses stage prefixes that two entries take.
+    fn refuse_shared(&self) -> Result<()> {
+        let mut faults = Faults::default();
+        for (artifact, kind) in self.stage_prefixes.components() {
+            for prefix in self.stage_prefixes.of_component(artifact, kind) {
+                let mut takers = self.list.takers(artifact, kind, prefix);
+                let Some(first) = takers.next() else { continue };
+                for Taker { entry, part, .. } in takers {
+                    let (other, first) = (&entry.name, &first.entry.name);
+                    let message =
+                        format!("{other} takes {prefix} of {artifact}_{kind}, and so does {first}");
+                    let error = self.list.fault_of_part(entry, part, message);
+                    let hint = "packages that can be installed together cannot own one path";
+                    faults.add(error.hint(hint));
+                }
+            }
+        }
+        faults.finish()
+    }
+
+    /// Notes requests of entries that `portions` do not fulfil.
+    fn note(&self, portions: &[Portion<'_>], findings: &mut Findings) {
+        findings.extend(self.list.findings.clone());
+        self.note_absent_modules(findings);
+        self.note_without_content(portions, findings);
+        note_devel(portions, findings);
+    }
+
+    /// Notes modules that an entry takes but the artifact lacks.
+    fn note_absent_modules(&self, findings: &mut Findings) {
+        for entry in &self.list.entries {
+            for part in &entry.takes {
+                let kinds = part.kinds.iter();
+                let mut prefixes = kinds
+                    .flat_map(|kind| self.stage_prefixes.of_component(&part.artifact, *kind))
+                    .peekable();
+                if prefixes.peek().is_some() && !prefixes.any(|prefix| part.fits(prefix)) {
+                    let claim = IgnoredClaim::AbsentModule {
+                        module: part.subdir.clone(),
+                        artifact: part.artifact.clone(),
+                        components: part.kinds.iter().map(ToString::to_string).collect(),
+                    };
+                    let entry = entry.name.clone();
+                    findings.add(Finding::ListClaimIgnored { entry, claim });
+                }
+            }
+        }
+    }
+
+    /// Notes entries that no portion was made for.
+    fn note_without_content(&self, portions: &[Portion<'_>], findings: &mut Findings) {
+        for entry in self.list.entries.iter().filter(|entry| !entry.is_meta) {
+            if portions.iter().any(|portion| portion.stem == entry.stem()) {
+                continue;
+            }
+            let artifacts: BTreeSet<String> =
+                entry.takes.iter().map(|part| part.artifact.clone()).collect();
+            let artifacts = Some(artifacts.into_iter().collect());
+            let entry = entry.name.clone();
+            findings.add(Finding::ListedWithoutContent { entry, artifacts });
+        }
+    }
+}
+
+impl<'b> Owners<'b> for &'b PackageListOwners<'_> {
+    type Owner = usize;
+
+    /// The owner of a path by its module, which is known even if the path was moved.
+    fn of(&self, component: &Component, path: &TreePath, module: Option<&str>) -> Option<usize> {
+        match self.stage_prefixes.owner(component, path) {
+            Some(owner) => owner,
+            None => {
+                let mut takers = self.list.takers(&component.artifact, component.kind, module?);
+                takers.next().map(|taker| taker.index)
+            }
+        }
+    }
+
+    fn portion(&self, _: &Component, owner: usize) -> Result<(PortionKey, Portion<'b>)> {
+        let found = self.entries.get(owner);
+        let EntryPortion { family, stem, part } =
+            found.ok_or_else(|| Error::bug(format!("no entry {owner} is listed")))?;
+        let portion = Portion::new(family.clone(), stem.clone(), part);
+        Ok(((stem.rpm.clone(), owner), portion))
+    }
+}
+
+impl EntryPortion {
+    /// Assigns development and test packages to their family, with names of their own for archives.
+    fn new(entry: &PackageListEntry) -> Self {
+        let devel = entry.devel_of().map(|family| (PartRole::Support, family, ["dev", "dev"]));
+        let tested = entry.name.strip_suffix(TEST);
+        let test = tested.map(|family| (PartRole::Support, family, ["test", "tests"]));
+        let host = (PartRole::Host, entry.name.as_str(), ["lib", "host"]);
+        let (role, family, [archives, template]) = devel.or(test).unwrap_or(host);
+        let part = PackagePart::of_entry(archives, role, template, devel.is_some());
+        Self { family: family.to_owned(), stem: entry.stem(), part }
+    }
+}
+
+/// Notes entries for developers with device code: the list does not split them, but their device code goes
+/// into kernel packages, as host packages never hold any.
+fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
+    for portion in portions.iter().filter(|portion| portion.part.is_whole) {
+        if portion.has_device_code() {
+            let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
+            findings.add(Finding::ListClaimIgnored { entry, claim });
+        }
+    }
+}
+
+/// The stage prefixes of all paths of a scan.
+///
+/// Flattened components know only the module of a file. A package list names any part of a stage prefix, and
+/// takes links and empty folders too.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StagePrefixes(BTreeMap<(String, ComponentKind), ComponentPrefixes>);
+
+/// The stage prefixes of the paths of one component.
+#[derive(Debug, Clone, Default)]
+struct ComponentPrefixes {
+    /// The non-empty prefixes, each once.
+    prefixes: Vec<StagePrefix>,
+    /// Path → index of its prefix.
+    paths: BTreeMap<TreePath, usize>,
+}
+
+#[derive(Debug, Clone)]
+struct StagePrefix {
+    path: String,
+    /// Index in the list of the entry that takes it.
+    owner: Option<usize>,
+}
+
+impl StagePrefixes {
+    /// The stage prefixes of all shards. If several prefixes of an artifact hold a path, the first by name
+    /// has it, as when prefixes are merged; among several artifacts, the first.
+    pub fn of(scan: &Scan) -> Self {
+        let mut all = Self::default();
+        for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
+            let key = (artifact.name.name.clone(), artifact.name.kind);
+            let component = all.0.entry(key).or_default();
+            for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
+                let place = component.place(&prefix.path);
+                for (path, _) in &prefix.tree {
+                    component.paths.entry(path.clone()).or_insert(place);
+                }
+            }
+        }
+        all
+    }
+
+    /// Adds one path.
+    #[cfg(test)]
+    pub fn add(&mut self, artifact: &str, kind: ComponentKind, prefix: &str, at: &str) {
+        let component = self.0.entry((artifact.to_owned(), kind)).or_default();
+        let place = component.place(prefix);
+        component.paths.insert(TreePath::new(at).unwrap(), place);
+    }
+
+    /// Determines the owner of every prefix.
+    pub fn own(&mut self, owner: impl Fn(&str, ComponentKind, &str) -> Option<usize>) {
+        for ((artifact, kind), component) in &mut self.0 {
+            for prefix in &mut component.prefixes {
+                prefix.owner = owner(artifact, *kind, &prefix.path);
+            }
+        }
+    }
+
+    /// The owner of the prefix of `path` in `component`. The outer `None` means an unknown prefix, the inner
+    /// one a prefix without owner.
+    pub fn owner(&self, component: &Component, path: &TreePath) -> Option<Option<usize>> {
+        let known = self.0.get(&(component.artifact.clone(), component.kind))?;
+        known.prefixes.get(*known.paths.get(path)?).map(|prefix| prefix.owner)
+    }
+
+    /// The non-empty prefixes of a component.
+    pub fn of_component(&self, artifact: &str, kind: ComponentKind) -> impl Iterator<Item = &str> {
+        let known = self.0.get(&(artifact.to_owned(), kind));
+        known.into_iter().flat_map(|known| known.prefixes.iter().map(|prefix| &*prefix.path))
+    }
+
+    /// The names and kinds of all components.
+    pub fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
+        self.0.keys().map(|(artifact, kind)| (artifact.as_str(), *kind))
+    }
+}
+
+impl ComponentPrefixes {
+    fn place(&mut self, path: &str) -> usize {
+        let known = self.prefixes.iter().position(|known| known.path == path);
+        known.unwrap_or_else(|| {
+            self.prefixes.push(StagePrefix { path: path.to_owned(), owner: None });
+            self.prefixes.len() - 1
+        })
+    }
+}

@@ -3,14 +3,13 @@
 use minijinja::context;
 use rockpack_core::error::Result;
 
+use super::PackageListOwners;
 use super::file::PackageListEntry;
-use super::owners::PackageListOwners;
-use super::relations::{Dependent, EntryOutcome, Resolver};
+use super::relations::{Dependent, EntryOutcome, Translator};
 use crate::config::SUMMARY_LIMIT;
-use crate::contents::portion::Portion;
-use crate::drafts::Draft;
-use crate::links::Link;
-use crate::metapackages::{self, About};
+use crate::contents::Portion;
+use crate::drafts::{Draft, Link};
+use crate::metapackages;
 use crate::naming::PackageNames;
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
@@ -33,17 +32,17 @@ impl PackageListOwners<'_> {
         let host_metas = metapackages::host_metas(setting, groups, drafts)?;
         let unversioned = metapackages::unversioned(setting, drafts, &host_metas)?;
         drafts.extend(host_metas);
-        let mut resolver = Resolver::new(setting, list, groups, drafts);
+        let mut translator = Translator::new(setting, list, groups, drafts);
         drafts.extend(unversioned);
         for (index, entry) in list.entries.iter().enumerate() {
-            match resolver.made.get(index).cloned() {
+            match translator.made.get(index).cloned() {
                 Some(EntryOutcome::Meta { groups }) => {
                     let of_groups: Vec<usize> = groups.into_iter().collect();
-                    drafts.extend(metapackages(&mut resolver, entry, &of_groups)?);
+                    drafts.extend(metapackages(&mut translator, entry, &of_groups)?);
                 }
                 Some(EntryOutcome::Whole(_) | EntryOutcome::Split { .. }) => {
                     for draft in of(entry, drafts) {
-                        depend(&mut resolver, entry, draft)?;
+                        depend(&mut translator, entry, draft)?;
                     }
                 }
                 Some(EntryOutcome::Nothing) if entry.is_meta => {
@@ -52,13 +51,13 @@ impl PackageListOwners<'_> {
                 }
                 _ => {}
             }
-            replace(&resolver, entry, drafts)?;
+            replace(&translator, entry, drafts)?;
             for draft in of(entry, drafts) {
-                let group = resolver.group_of(entry, &draft.names)?;
+                let group = translator.group_of(entry, &draft.names)?;
                 say(entry, group, draft, findings);
             }
         }
-        resolver.report(findings);
+        translator.report(findings);
         Ok(())
     }
 }
@@ -73,63 +72,67 @@ fn of<'d>(
 }
 
 fn depend<'a>(
-    resolver: &mut Resolver<'a>,
+    translator: &mut Translator<'a>,
     entry: &'a PackageListEntry,
     draft: &mut Draft,
 ) -> Result<()> {
     let dependent = match &draft.role {
         Role::Host | Role::Support => Dependent::Host,
         Role::Kernels { group, .. } => {
-            match resolver.groups.iter().position(|known| known.name == *group) {
+            match translator.groups.iter().position(|known| known.name == *group) {
                 Some(group) => Dependent::Kernels(group),
                 None => return Ok(()),
             }
         }
         Role::KernelsCommon { .. } | Role::Meta => return Ok(()),
     };
-    resolver.depend(entry, dependent, draft)
+    translator.depend(entry, dependent, draft)
 }
 
 /// Adds the entry's replacements to its unversioned package, or to the main one if the scheme has no
 /// unversioned name.
-fn replace(resolver: &Resolver<'_>, entry: &PackageListEntry, drafts: &mut [Draft]) -> Result<()> {
-    let names = &resolver.setting.names;
-    let wanted = match &names.metas().unversioned {
-        Some(template) => names.meta(template, &entry.stem())?,
+fn replace(
+    translator: &Translator<'_>,
+    entry: &PackageListEntry,
+    drafts: &mut [Draft],
+) -> Result<()> {
+    let names = &translator.setting.names;
+    let wanted = match &names.scheme().metas.unversioned {
+        Some(template) => names.of_stem(template, &entry.stem())?,
         None => names.package(&entry.stem())?,
     };
     match of(entry, drafts).find(|draft| draft.names == wanted) {
-        Some(draft) => resolver.replace(entry, draft),
+        Some(draft) => translator.replace(entry, draft),
         None => Ok(()),
     }
 }
 
 /// Makes the metapackages of an entry: one for each group, one for all of these, one without a version.
 fn metapackages<'a>(
-    resolver: &mut Resolver<'a>,
+    translator: &mut Translator<'a>,
     entry: &'a PackageListEntry,
     of_groups: &[usize],
 ) -> Result<Vec<Draft>> {
-    let naming = &resolver.setting.names;
+    let naming = &translator.setting.names;
     let stem = entry.stem();
     let mut made = Vec::new();
     let versioned = naming.package(&stem)?;
     for group in of_groups {
-        let names = resolver.of_group(entry, *group)?;
-        let mut draft = meta(resolver.setting, entry, names)?;
-        resolver.depend(entry, Dependent::MetaOf(*group), &mut draft)?;
+        let names = translator.of_group(entry, *group)?;
+        let mut draft = meta(translator.setting, entry, names)?;
+        translator.depend(entry, Dependent::MetaOf(*group), &mut draft)?;
         made.push(draft);
     }
-    let mut all = meta(resolver.setting, entry, versioned.clone())?;
+    let mut all = meta(translator.setting, entry, versioned.clone())?;
     if made.is_empty() {
-        resolver.depend(entry, Dependent::Meta, &mut all)?
+        translator.depend(entry, Dependent::Meta, &mut all)?
     } else {
         let names = made.iter().map(|draft| &draft.names);
         all.links.extend(names.map(|names| Link::of_patch(RelationKind::Depends, names)));
     }
     made.push(all);
-    if let Some(template) = &naming.metas().unversioned {
-        let mut draft = meta(resolver.setting, entry, naming.meta(template, &stem)?)?;
+    if let Some(template) = &naming.scheme().metas.unversioned {
+        let mut draft = meta(translator.setting, entry, naming.of_stem(template, &stem)?)?;
         draft.links.insert(Link::of_patch(RelationKind::Depends, &versioned));
         made.push(draft);
     }
@@ -138,8 +141,7 @@ fn metapackages<'a>(
 
 fn meta(setting: &PlanSettings, entry: &PackageListEntry, names: PackageNames) -> Result<Draft> {
     let values = context! { name => setting.names.short(&entry.name) };
-    let about = About { names, template: "listed", values };
-    let mut draft = metapackages::meta(setting, about, std::iter::empty())?;
+    let mut draft = metapackages::meta(setting, names, ("listed", values), std::iter::empty())?;
     draft.stem = entry.stem();
     draft.family.clone_from(&entry.name);
     Ok(draft)

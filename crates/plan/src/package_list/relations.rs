@@ -18,8 +18,7 @@ use std::collections::BTreeSet;
 use rockpack_core::error::Result;
 
 use super::file::{PackageList, PackageListEntry, deb_name};
-use crate::drafts::Draft;
-use crate::links::Link;
+use crate::drafts::{Draft, Link};
 use crate::naming::PackageNames;
 use crate::recombine::Group;
 use crate::relations;
@@ -56,7 +55,7 @@ pub(crate) enum Dependent {
 }
 
 /// Finds the packages of the set for names in the list.
-pub(crate) struct Resolver<'a> {
+pub(crate) struct Translator<'a> {
     pub setting: &'a PlanSettings,
     pub list: &'a PackageList,
     pub groups: &'a [Group],
@@ -97,7 +96,7 @@ struct Text<'a> {
     text: &'a str,
 }
 
-impl<'a> Resolver<'a> {
+impl<'a> Translator<'a> {
     /// Resolves the entries of a list whose packages with files are `drafts`, including metapackages of
     /// single hosts. Metapackages of the list that lead to nothing are not made.
     pub fn new(
@@ -107,9 +106,9 @@ impl<'a> Resolver<'a> {
         drafts: &[Draft],
     ) -> Self {
         let made = list.entries.iter().map(|entry| made_of(entry, groups, drafts)).collect();
-        let mut resolver = Self { setting, list, groups, made, missing: BTreeSet::new() };
-        while resolver.revive() {}
-        resolver
+        let mut translator = Self { setting, list, groups, made, missing: BTreeSet::new() };
+        while translator.revive() {}
+        translator
     }
 
     /// Marks metapackages as made if they lead to a made entry; returns whether any were added.

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::tree::{Node, Tree, TreePath};
-use rockpack_elf::loaded_code;
+use rockpack_elf::code_object;
 
 use crate::config::{Config, Syntax};
 use crate::recombine::{Readers, Recombined, recombine_with};
@@ -212,7 +212,7 @@ pub(crate) fn config(toml: &str) -> Config {
 
 pub(crate) fn join(parts: Vec<ArtifactBuilder>, toml: &str) -> Result<Recombined> {
     let split = parts.into_iter().map(ArtifactBuilder::done).collect();
-    let readers = Readers { kernel_names: &names, loaded_code: &loaded_code::digest };
+    let readers = Readers { kernel_names: &names, loaded_code: &code_object::loaded_digest };
     let config = config(toml);
     recombine_with(split, &config, &config.grouping, readers)
 }

@@ -14,9 +14,8 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
-use super::Group;
-use super::left_out::{AllLeftOut, CountedLeftOut, LeftOut};
-use super::sources::{ComponentKey, ComponentSources};
+use super::left_out::{AllLeftOut, CountedLeftOut};
+use super::{ComponentKey, ComponentSources, Group};
 use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
 use rockpack_report::{ArchFilterTable, Finding, Findings};
 use rockpack_split::SplitArtifact;
@@ -101,8 +100,7 @@ impl ArchGrouping {
     ) {
         if let Some(reason) = self.reason_against(arch) {
             let place = format!("{component}/{path}");
-            let left = LeftOut { place, content: content.clone() };
-            self.left.entry(reason).or_default().add(left);
+            self.left.entry(reason).or_default().add(place, content);
         }
     }
 

@@ -8,9 +8,9 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::tree::{Node, Tree, TreePath};
 
-use super::fallbacks::{WrapperTargets, note_lost_fallbacks};
 use super::groups::{ArchGrouping, nothing_grouped};
 use super::host::label;
+use super::left_out::{WrapperTargets, note_lost_fallbacks};
 use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
 use super::{Join, Kernel, Readers};
 use rockpack_report::{ComponentFile, DifferentCode, Finding, InputArtifact, RepeatedCode};

@@ -1,27 +1,30 @@
-//! Device code that is in no package: counted, named and recorded by digest.
+//! Device code that is in no package: counted, named and recorded by digest. With it go the builds of binaries
+//! that are not packed, and the code of generic targets and of SPIR-V, for GPUs that a wrapper has no code of
+//! their own for.
+//!
+//! A binary that keeps its device code, because it cannot be transformed, is packed from one shard. The device
+//! code of another shard's build is then in no package, and its finding says so instead of reporting it as kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::Result;
+use rockpack_core::gfx::{self, BaseArch, Target};
+use rockpack_core::tree::{Node, TreePath};
 use rockpack_elf::code_object::is_code_object;
 
-use rockpack_report::LeftOutFile;
-use rockpack_split::loose_code;
+use super::host::{HostClaims, label};
+use super::{Group, Join, Kernel};
+use rockpack_report::{
+    ComponentFile, ComponentName, Finding, Findings, InputArtifact, InputFile, LeftOutFile,
+};
+use rockpack_split::{HostFile, SplitArtifact, loose_code};
 
-/// A code object or database file that is left out.
-#[derive(Debug, Clone)]
-pub struct LeftOut {
-    /// The file with it: `<component>/<path>`.
-    pub place: String,
-    /// The bytes.
-    pub content: Content,
-}
-
-/// All device code that is left out for one reason.
+/// All code objects and database files that are left out for one reason, each with its file,
+/// `<component>/<path>` or a path.
 #[derive(Debug, Default)]
-pub struct AllLeftOut(Vec<LeftOut>);
+pub struct AllLeftOut(Vec<(String, Content)>);
 
 /// The amount and the places of device code that is left out.
 pub struct CountedLeftOut {
@@ -36,23 +39,23 @@ pub struct CountedLeftOut {
 }
 
 impl AllLeftOut {
-    /// Adds one code object or file.
-    pub fn add(&mut self, left: LeftOut) {
-        self.0.push(left);
+    /// Adds one code object or file of the file `place`.
+    pub fn add(&mut self, place: String, content: &Content) {
+        self.0.push((place, content.clone()));
     }
 
     /// Sums up everything, for the finding that accounts for it.
     pub fn counted(&self) -> Result<CountedLeftOut> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for left in &self.0 {
-            *counts.entry(left.place.as_str()).or_default() += 1;
+        for (place, _) in &self.0 {
+            *counts.entry(place.as_str()).or_default() += 1;
         }
         let places =
             counts.into_iter().map(|(file, count)| LeftOutFile { file: file.to_owned(), count });
         let digests: BTreeSet<Sha256Digest> =
-            self.0.par_iter().map(|left| left.content.digest()).collect::<Result<_>>()?;
+            self.0.par_iter().map(|(_, content)| content.digest()).collect::<Result<_>>()?;
         let inside: Vec<BTreeSet<Sha256Digest>> =
-            self.0.par_iter().map(code_objects).collect::<Result<_>>()?;
+            self.0.par_iter().map(|(_, content)| code_objects(content)).collect::<Result<_>>()?;
         Ok(CountedLeftOut {
             count: self.0.len(),
             different: digests.len(),
@@ -63,10 +66,160 @@ impl AllLeftOut {
 }
 
 /// The code objects in a file with several, which may be looked up one by one.
-fn code_objects(left: &LeftOut) -> Result<BTreeSet<Sha256Digest>> {
-    if is_code_object(&left.content)? {
+fn code_objects(content: &Content) -> Result<BTreeSet<Sha256Digest>> {
+    if is_code_object(content)? {
         return Ok(BTreeSet::new());
     }
-    let found = loose_code(&left.content, None)?;
-    found.into_iter().map(|code| code.digest(&left.content)).collect()
+    let found = loose_code(content, None)?;
+    found.into_iter().map(|code| code.digest(content)).collect()
+}
+
+/// The builds that are not packed, each with the artifact that provides the file.
+pub(super) type NotPacked = BTreeMap<InputFile, InputArtifact>;
+
+impl Join<'_> {
+    /// Notes the builds that are not packed.
+    pub(super) fn note_kept(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
+        for part in parts {
+            for finding in part.findings.iter() {
+                let Finding::KeptFat { file, .. } = finding else { continue };
+                let Some(claim) = claims.get(&file.path) else { continue };
+                let own = part.host.get(&file.path);
+                let same = match (plain(claim.node), own.and_then(plain)) {
+                    (Some(packed), Some(own)) => self.faults.keep(packed.same_bytes(own)),
+                    _ => Some(false),
+                };
+                if same == Some(false) {
+                    self.not_packed.insert(file.clone(), label(claim.part));
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn plain(node: &Node<HostFile>) -> Option<&Content> {
+    node.data()?.plain()
+}
+
+/// The findings, corrected for builds that are not packed.
+pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
+    let packed: BTreeSet<Sha256Digest> = findings
+        .iter()
+        .filter_map(|finding| match finding {
+            Finding::KeptFat { file, code_objects, .. } if !not_packed.contains_key(file) => {
+                Some(code_objects)
+            }
+            _ => None,
+        })
+        .flatten()
+        .copied()
+        .collect();
+    let mut settled = Findings::default();
+    for finding in findings.iter() {
+        settled.add(dropped(finding, not_packed, &packed).unwrap_or_else(|| finding.clone()));
+    }
+    settled.sort();
+    settled
+}
+
+/// The corrected finding, if `finding` is about a build that is not packed.
+fn dropped(
+    finding: &Finding,
+    not_packed: &NotPacked,
+    packed: &BTreeSet<Sha256Digest>,
+) -> Option<Finding> {
+    let Finding::KeptFat { file, code_objects, .. } = finding else { return None };
+    let lost = code_objects.iter().filter(|digest| !packed.contains(digest));
+    Some(Finding::KeptFatDropped {
+        file: file.clone(),
+        provided_by: not_packed.get(file)?.clone(),
+        code_objects: lost.copied().collect(),
+    })
+}
+
+/// The targets that each wrapper has code for, by binary and index.
+pub type WrapperTargets<'a> = BTreeMap<(&'a TreePath, u32), BTreeSet<&'a Target>>;
+
+/// The targets of `kernels`, by wrapper.
+pub fn wrapper_targets<'a>(kernels: impl IntoIterator<Item = &'a Kernel>) -> WrapperTargets<'a> {
+    let mut wrappers = WrapperTargets::new();
+    for kernel in kernels {
+        let targets = wrappers.entry((&kernel.binary, kernel.co_index)).or_default();
+        targets.insert(&kernel.target);
+    }
+    wrappers
+}
+
+/// Whether each device of `arch`, whatever its features, runs code for one of `targets` of this arch.
+pub fn serves_all_devices(arch: &BaseArch, targets: &BTreeSet<&Target>) -> bool {
+    let own = || targets.iter().filter(|target| target.base() == arch);
+    let fixed = own().flat_map(|target| target.features()).map(|(name, _)| name.as_str());
+    let features: BTreeSet<&str> = fixed.chain(arch.supported_features().iter().copied()).collect();
+    let devices = arch.fully_specified(features);
+    devices.iter().all(|device| own().any(|target| target.runs_on(device)))
+}
+
+/// The generic target, or else SPIR-V, whose code among that for `targets` serves devices of `arch`; `None` if
+/// code for `arch` itself serves all of them, or no other code does.
+pub fn fallback_of<'a>(arch: &BaseArch, targets: &BTreeSet<&'a Target>) -> Option<&'a BaseArch> {
+    if arch.is_generic() || arch.is_spirv() || serves_all_devices(arch, targets) {
+        return None;
+    }
+    let mut archs = targets.iter().map(|target| target.base());
+    let generic = archs.clone().find(|other| gfx::generic_of(arch) == Some(*other));
+    generic.or_else(|| archs.find(|other| other.is_spirv()))
+}
+
+/// Finds the groups that need code of another group: a wrapper serves devices of one of their archs by code of
+/// a generic target, or SPIR-V, alone. Returns the indexes of the groups.
+pub fn fallback_groups<'a>(
+    kernels: impl IntoIterator<Item = &'a Kernel>,
+    groups: &[Group],
+) -> BTreeMap<usize, BTreeSet<usize>> {
+    let sets: BTreeSet<BTreeSet<&Target>> = wrapper_targets(kernels).into_values().collect();
+    let mut found: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for targets in &sets {
+        for (number, group) in groups.iter().enumerate() {
+            let fallbacks = group.archs.iter().filter_map(|arch| fallback_of(arch, targets));
+            let others = fallbacks.filter_map(|fallback| {
+                groups.iter().position(|other| other.archs.contains(fallback))
+            });
+            let others: BTreeSet<usize> = others.filter(|other| *other != number).collect();
+            if !others.is_empty() {
+                found.entry(number).or_default().extend(others);
+            }
+        }
+    }
+    found
+}
+
+/// Notes the code of generic targets and SPIR-V in `left_out` that alone serves devices of some of `archs`, by
+/// what each wrapper keeps.
+pub fn note_lost_fallbacks(
+    kept: &WrapperTargets<'_>,
+    left_out: &WrapperTargets<'_>,
+    archs: &[&BaseArch],
+    component: impl Fn(&TreePath) -> ComponentName,
+    findings: &mut Findings,
+) {
+    let none = BTreeSet::new();
+    let mut lost: BTreeMap<(&TreePath, &BaseArch, Vec<BaseArch>), Vec<u32>> = BTreeMap::new();
+    for (wrapper, left) in left_out {
+        let kept = kept.get(wrapper).unwrap_or(&none);
+        let mut archs_of: BTreeMap<&BaseArch, Vec<BaseArch>> = BTreeMap::new();
+        for arch in archs.iter().filter(|arch| !serves_all_devices(arch, kept)) {
+            let fallback = fallback_of(arch, left).filter(|_| fallback_of(arch, kept).is_none());
+            if let Some(fallback) = fallback {
+                archs_of.entry(fallback).or_default().push((*arch).clone());
+            }
+        }
+        for (fallback, archs) in archs_of {
+            lost.entry((wrapper.0, fallback, archs)).or_default().push(wrapper.1);
+        }
+    }
+    for ((binary, fallback, archs), wrappers) in lost {
+        let file = ComponentFile::new(component(binary), binary);
+        let fallback = fallback.clone();
+        findings.add(Finding::FallbackLeftOut { file, fallback, wrappers, archs });
+    }
 }

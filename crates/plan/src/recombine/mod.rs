@@ -20,17 +20,12 @@
 //! of databases judge them.
 
 mod databases;
-mod fallbacks;
 mod groups;
 mod host;
 mod host_form;
-mod integrity;
-mod kept;
 mod kernels;
 mod left_out;
-mod links;
 mod shared;
-mod sources;
 mod wrappers;
 
 #[cfg(test)]
@@ -38,28 +33,29 @@ pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
-pub use fallbacks::{
-    fallback_groups, fallback_of, note_lost_fallbacks, serves_all_devices, wrapper_targets,
+pub use left_out::{
+    AllLeftOut, CountedLeftOut, fallback_groups, fallback_of, note_lost_fallbacks,
+    serves_all_devices, wrapper_targets,
 };
-pub use left_out::{AllLeftOut, CountedLeftOut, LeftOut};
 pub use rockpack_core::gfx::Group;
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use derive_more::Display;
 use rockpack_core::content::Content;
-use rockpack_core::error::{Faults, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::gfx::Target;
-use rockpack_core::tree::{Tree, TreePath};
+use rockpack_core::tree::{DanglingLink, LinkSet, Node, Tree, TreePath};
 use rockpack_elf::code_object;
-use rockpack_elf::loaded_code;
 
 use crate::config::{Config, Grouping, Validation};
 use groups::ArchGrouping;
-use kept::NotPacked;
-use rockpack_report::Findings;
+use left_out::NotPacked;
+use rockpack_report::{Finding, Findings};
+use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{DatabaseFile, HostFile, SplitArtifact};
-use sources::ComponentSources;
 
 /// Joins the artifacts of all shards.
 pub fn recombine(
@@ -67,8 +63,10 @@ pub fn recombine(
     config: &Config,
     grouping: &Grouping,
 ) -> Result<Recombined> {
-    let readers =
-        Readers { kernel_names: &code_object::kernel_names, loaded_code: &loaded_code::digest };
+    let readers = Readers {
+        kernel_names: &code_object::kernel_names,
+        loaded_code: &code_object::loaded_digest,
+    };
     recombine_with(split, config, grouping, readers)
 }
 
@@ -78,7 +76,7 @@ pub fn findings_of_whole(split: SplitArtifact, rules: &DatabaseRules) -> Result<
     let SplitArtifact { name, host, databases, mut findings, .. } = split;
     let (artifact, kind, kernels) = (name.name, name.kind, Vec::new());
     let component = Component { artifact, kind, host, kernels, databases };
-    integrity::check(&[component], &[], rules, &mut findings)?;
+    databases::check(&[component], &[], rules, &mut findings)?;
     Ok(findings)
 }
 
@@ -145,9 +143,9 @@ fn join(
     }
     faults.keep(grouping.report(config, findings));
     faults.finish()?;
-    links::check(&components, findings)?;
-    integrity::check(&components, &grouping.groups, &config.databases, findings)?;
-    let findings = kept::settle(&sources.findings(std::mem::take(findings)), &not_packed);
+    check_links(&components, findings)?;
+    databases::check(&components, &grouping.groups, &config.databases, findings)?;
+    let findings = left_out::settle(&sources.findings(std::mem::take(findings)), &not_packed);
     Ok(Recombined { groups: grouping.groups, components, findings })
 }
 
@@ -183,7 +181,7 @@ pub struct Component {
     /// The artifact name, e.g. `blas`.
     pub artifact: String,
     /// The component kind, e.g. `lib`.
-    pub kind: rockpack_split::input::artifact::ComponentKind,
+    pub kind: ComponentKind,
     /// The host files. A fat binary is the primary shard's, or the first other shard's if the primary lacks
     /// it; its device code is in `kernels`.
     pub host: Tree<HostFile>,
@@ -213,4 +211,123 @@ pub struct Kernel {
     pub content: Content,
     /// The shard it came from.
     pub shard: String,
+}
+
+/// The key of a component: `{name}_{kind}`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Display)]
+#[display("{artifact}_{kind}")]
+struct ComponentKey {
+    pub artifact: String,
+    pub kind: ComponentKind,
+}
+
+/// All split artifacts by component, those of each in the order of precedence.
+#[derive(Debug)]
+struct ComponentSources {
+    pub primary: String,
+    pub components: BTreeMap<ComponentKey, Vec<SplitArtifact>>,
+}
+
+/// The family of artifacts with only host files; they precede others.
+const GENERIC: &str = "generic";
+
+impl ComponentSources {
+    pub fn new(
+        mut split: Vec<SplitArtifact>,
+        config: &Config,
+        grouping: &Grouping,
+    ) -> Result<Self> {
+        let primary = primary(&split, config, grouping)?;
+        split.sort_by_key(|artifact| {
+            let is_primary = artifact.shard == primary;
+            let generic = artifact.name.gpu_family == GENERIC;
+            let name = (artifact.shard.clone(), Reverse(generic));
+            (Reverse(is_primary), name, artifact.name.clone())
+        });
+        let mut components: BTreeMap<ComponentKey, Vec<SplitArtifact>> = BTreeMap::new();
+        for artifact in split {
+            let key =
+                ComponentKey { artifact: artifact.name.name.clone(), kind: artifact.name.kind };
+            components.entry(key).or_default().push(artifact);
+        }
+        Ok(Self { primary, components })
+    }
+
+    /// Refuses rules for artifacts or components that do not exist: they are typos.
+    pub fn check_rules(&self, config: &Config) -> Result<()> {
+        let mut faults = Faults::default();
+        for (name, _) in &config.components {
+            let mut keys = self.components.keys();
+            if !keys.any(|key| key.artifact == *name || key.to_string() == *name) {
+                let known: Vec<String> = self.components.keys().map(ToString::to_string).collect();
+                let message = "there is no such artifact or component";
+                let error = config.fault(&["components", name], message);
+                faults.add(error.hint(format!("the components are {}", known.join(", "))));
+            }
+        }
+        faults.finish()
+    }
+
+    /// All split artifacts.
+    pub fn all(&self) -> impl Iterator<Item = &SplitArtifact> {
+        self.components.values().flatten()
+    }
+
+    /// Returns `own` with the findings of the split.
+    pub fn findings(self, own: Findings) -> Findings {
+        let mut findings = own;
+        for artifact in self.components.into_values().flatten() {
+            findings.extend(artifact.findings);
+        }
+        findings.sort();
+        findings
+    }
+}
+
+/// Tells whether the shards were joined before: their artifacts are generic ones, and others with only device
+/// code. The host files then come from the primary shard, whose name is lost.
+fn is_joined(split: &[SplitArtifact]) -> bool {
+    split.iter().all(|artifact| artifact.name.gpu_family == GENERIC || !has_host_files(artifact))
+}
+
+fn has_host_files(artifact: &SplitArtifact) -> bool {
+    artifact.host.iter().any(|(_, node)| !matches!(node, Node::Directory { .. }))
+}
+
+fn primary(split: &[SplitArtifact], config: &Config, grouping: &Grouping) -> Result<String> {
+    let shards: BTreeSet<&str> = split.iter().map(|a| a.shard.as_str()).collect();
+    let Some(first) = shards.first() else {
+        return Err(Error::new(Kind::Usage, "there is no artifact to package"));
+    };
+    let Some(wanted) = &grouping.primary_shard else {
+        return Ok((*first).to_owned());
+    };
+    if shards.contains(wanted.as_str()) {
+        return Ok(wanted.clone());
+    }
+    if shards.len() == 1 && is_joined(split) {
+        return Ok((*first).to_owned());
+    }
+    let known: Vec<&str> = shards.into_iter().collect();
+    let message = format!("there is no shard `{wanted}`");
+    let hint = format!("the shards are {}", known.join(", "));
+    Err(config.fault(&["primary_shard"], message).hint(hint))
+}
+
+/// Notes every link without a target in any component: `libx.so` of a development component may lead to a
+/// library component's file, so only the whole set decides. Refuses links that leave the prefix through
+/// another component's link.
+fn check_links(components: &[Component], findings: &mut Findings) -> Result<()> {
+    let mut set = LinkSet::default();
+    for component in components {
+        set.add_tree(&component.host, &component.id());
+        for file in &component.databases {
+            set.add(&file.path);
+        }
+    }
+    set.refuse_leaving()?;
+    for DanglingLink { owner, path, target } in set.dangling() {
+        findings.add(Finding::LinkDangling { owner, path, target });
+    }
+    Ok(())
 }

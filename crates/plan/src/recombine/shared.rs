@@ -17,7 +17,7 @@ use rockpack_core::tree::{Node, TreePath};
 
 use super::Join;
 use super::host::label;
-use super::kept::plain;
+use super::left_out::plain;
 use rockpack_report::{ComponentFile, Finding, MergedPart, NoUnion};
 use rockpack_split::input::database::{Union, union};
 use rockpack_split::{DatabaseFile, HostKind, SharedFile, SplitArtifact};

@@ -3,18 +3,18 @@
 //! A name that a template uses and its caller does not give is an error, never an empty text.
 
 pub(super) mod licences;
-mod templates;
 
-use flate2::{Compression, GzBuilder};
-use minijinja::{Environment, Value, context};
-use rockpack_core::error::{Error, Kind, Result};
 use std::io::Write;
 
-use super::prefix::Prefix;
+use flate2::{Compression, GzBuilder};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior, Value, context};
+use rockpack_core::error::{Error, Kind, Result};
+
 use crate::config::SUMMARY_LIMIT;
+use crate::prefix::Prefix;
 use licences::Licence;
 use rockpack_package::Format;
-use templates::SCRIPTS;
 
 const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../../templates/copyright"));
 const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../templates/changelog"));
@@ -39,6 +39,25 @@ const DESCRIPTIONS: [(&str, &str); 15] = [
     ("set", include_str!("../../../../templates/descriptions/set.txt")),
     ("tests", include_str!("../../../../templates/descriptions/tests.txt")),
     ("unversioned", include_str!("../../../../templates/descriptions/unversioned.txt")),
+];
+
+/// The templates of scripts by name.
+const SCRIPTS: [(&str, &str); 15] = [
+    ("alternatives-post", include_str!("../../../../templates/alternatives-post.sh")),
+    ("alternatives-postinst", include_str!("../../../../templates/alternatives-postinst.sh")),
+    ("alternatives-postrm", include_str!("../../../../templates/alternatives-postrm.sh")),
+    ("alternatives-postun", include_str!("../../../../templates/alternatives-postun.sh")),
+    ("alternatives-prerm", include_str!("../../../../templates/alternatives-prerm.sh")),
+    ("debug-postinst", include_str!("../../../../templates/debug-postinst.sh")),
+    ("debug-prerm", include_str!("../../../../templates/debug-prerm.sh")),
+    ("folders-postun", include_str!("../../../../templates/folders-postun.sh")),
+    ("guard", include_str!("../../../../templates/guard.sh")),
+    ("kinds-postinst", include_str!("../../../../templates/kinds-postinst.sh")),
+    ("kinds-postrm", include_str!("../../../../templates/kinds-postrm.sh")),
+    ("kinds-preinst", include_str!("../../../../templates/kinds-preinst.sh")),
+    ("kinds-pretrans", include_str!("../../../../templates/kinds-pretrans.lua")),
+    ("loader-post", include_str!("../../../../templates/loader-post.sh")),
+    ("loader-postun", include_str!("../../../../templates/loader-postun.sh")),
 ];
 
 /// The values for a `copyright` file.
@@ -71,7 +90,15 @@ pub(super) struct Texts(Environment<'static>);
 
 impl Texts {
     pub fn new() -> Result<Self> {
-        let mut environment = templates::environment().map_err(fault)?;
+        let mut environment = Environment::empty();
+        // A name that nobody gives is an error.
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .keep_trailing_newline(true)
+            .build();
+        environment.set_syntax(syntax.map_err(fault)?);
         // Each template is compiled once, however many packages there are.
         let documents = [COPYRIGHT, CHANGELOG];
         for (name, template) in documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
@@ -80,16 +107,13 @@ impl Texts {
         Ok(Self(environment))
     }
 
-    fn render(&self, (name, _): (&str, &str), values: Value) -> Result<String> {
+    fn render(&self, name: &str, values: Value) -> Result<String> {
         self.0.get_template(name).and_then(|template| template.render(values)).map_err(fault)
     }
 
     /// The description `name` of `subject`; its first line is the summary.
     pub fn description(&self, name: &str, subject: &str, values: Value) -> Result<Description> {
-        let template = DESCRIPTIONS.iter().find(|(known, _)| *known == name);
-        let template = template
-            .ok_or_else(|| Error::bug(format!("there is no description template `{name}`")))?;
-        let text = self.render(*template, values)?;
+        let text = self.render(name, values)?;
         let (summary, rest) = text.split_once('\n').unwrap_or((&text, ""));
         let paragraphs = rest.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
         let description = Description {
@@ -124,15 +148,12 @@ impl Texts {
             .collect();
         let holders = all_holders.join("\n ");
         let values = context! { family, license, homepage, holders, texts };
-        self.render(COPYRIGHT, values)
+        self.render(COPYRIGHT.0, values)
     }
 
     /// The script `name` of [`SCRIPTS`].
     pub fn script(&self, name: &str, values: Value) -> Result<String> {
-        let template = SCRIPTS.iter().find(|(known, _)| *known == name);
-        let template =
-            template.ok_or_else(|| Error::bug(format!("there is no script template `{name}`")))?;
-        self.render(*template, values)
+        self.render(name, values)
     }
 
     /// Debian's `changelog.Debian.gz`; the gzip header has no name and no time.
@@ -144,7 +165,7 @@ impl Texts {
         date: &str,
     ) -> Result<Vec<u8>> {
         let values = context! { package, version, maintainer, date, change => CHANGE };
-        let text = self.render(CHANGELOG, values)?;
+        let text = self.render(CHANGELOG.0, values)?;
         let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
         let written = packed.write_all(text.as_bytes());
         written

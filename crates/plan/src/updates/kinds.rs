@@ -28,9 +28,9 @@ use rockpack_core::error::Result;
 use rockpack_core::tree::Node;
 
 use crate::loader;
+use crate::outcome::FileSource;
 use crate::scripts::{DEB_START, MOVED};
 use crate::settings::PlanSettings;
-use crate::source::FileSource;
 use rockpack_package::receipt::listing::OwnedMember;
 use rockpack_package::{
     DebControl, Format, MemberKind, Package, PackageEntry, PathChange, RpmControl,

@@ -14,15 +14,15 @@ use rockpack_core::tree::Node;
 use super::kinds::{Before, KindChanges};
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::drafts::Draft;
-use crate::extras::debug_places::is_debug_place;
+use crate::extras::is_debug_place;
 use crate::naming::PackageNames;
+use crate::outcome::FileSource;
 use crate::relations::need_version;
 use crate::settings::PlanSettings;
-use crate::source::FileSource;
 use rockpack_package::dependencies::SystemPackages;
 use rockpack_package::receipt::Standing;
 use rockpack_package::receipt::listing::{ListedPackage, Listing, Owners};
-use rockpack_package::vendors::VendorChanges;
+use rockpack_package::updates::VendorChanges;
 use rockpack_package::{
     Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version,
 };
@@ -119,17 +119,12 @@ fn is_known(new: &Relation, relations: &[Relation], format: Format) -> bool {
 pub(crate) struct SetNames {
     names: Vec<PackageNames>,
     /// Whether all of it is made.
-    is_whole: bool,
+    pub is_whole: bool,
 }
 
 impl SetNames {
     pub fn of(drafts: &[Draft], is_whole: bool) -> Self {
         Self { names: drafts.iter().map(|draft| draft.names.clone()).collect(), is_whole }
-    }
-
-    /// Whether all of the set is made.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
     }
 
     fn has(&self, format: Format, name: &str) -> bool {

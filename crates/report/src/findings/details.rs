@@ -1,15 +1,11 @@
-//! Fields of findings that have several forms, with the words for each form.
+//! Fields of findings about device code and databases that have several forms, with the words for each form.
 
 use derive_more::Display;
-use rockpack_core::error::abridged;
 use rockpack_core::gfx::{BaseArch, Target};
-use rockpack_core::package_format::Format;
-use rockpack_core::tree::ComponentKind;
 use serde::{Deserialize, Serialize};
 
-use super::{ComponentFile, EarlierPackage, InputArtifact, InputFile};
-use crate::words::{counted, few};
-use crate::{ComponentName, PackageName};
+use crate::subjects::{ComponentFile, ComponentName, InputArtifact, InputFile};
+use crate::words::{are, counted, few};
 
 /// The other source of a merged path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
@@ -316,169 +312,42 @@ pub enum DecidedBy {
     Name,
 }
 
-/// A part of a dynamic section that cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum DynamicPart {
-    /// The libraries that the file needs.
-    #[display("needed libraries")]
-    NeededLibraries,
-    /// The library search path.
-    #[display("search path")]
-    SearchPath,
-}
+/// Names that a text shows. The fields have all of them.
+const SHOWN: usize = 3;
 
-/// The reason why a search path leads out of the prefix.
+/// The contradiction between an index and the other files of its folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
-pub enum OutsideSearch {
-    /// The configuration keeps search paths, and this one has these folders.
+pub enum Inconsistency {
+    /// The file is a lazy master index, and its mapping is missing.
+    #[display("is a lazy master index that does not come with its mapping {mapping}")]
+    MasterWithoutMapping { mapping: String },
+    /// The file is a mapping, and its lazy master index is missing.
+    #[display("is a mapping that does not come with its lazy master index {master}")]
+    MappingWithoutMaster { master: String },
+    /// The file is a mapping for an arch, and names libraries whose names do not end in that arch.
     #[display(
-        "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes that",
-        few(&_0.iter().map(|folder| abridged(folder)).collect::<Vec<_>>(), 5)
+        "is the mapping for {arch}, and maps to {} not named for it ({})",
+        counted(names.len(), "library"),
+        few(names, SHOWN)
     )]
-    Folders(Vec<String>),
-    /// The search path should be rewritten, but cannot be.
-    #[display("its search path {search_path} stays: {reason}")]
-    Stays { search_path: String, reason: String },
-}
-
-/// A claim in an entry of a package list that is ignored.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
-pub enum IgnoredClaim {
-    /// A version of its own.
-    #[display("its `Version` is not used: all packages of a set have one version")]
-    Version,
-    /// Scripts that the list does not have.
-    #[display("`Postinstall` asks for scripts that are not in the list; the package has none")]
-    Postinstall,
-    /// Artifacts outside of `Artifactory`.
-    #[display("`Artifact` and `Components` outside of `Artifactory` are not used")]
-    OutsideArtifactory,
-    /// A package for every processor, although it has files for one.
-    #[display("is to be for every processor, but has files for one; the package is for that one")]
-    EveryProcessor,
-    /// A module that the artifact does not have.
+    ForeignNames { arch: String, names: Vec<String> },
+    /// The file is a mapping without a fallback library, although the folder has such libraries.
     #[display(
-        "takes {module} of the artifact {artifact} ({}), which does not have it",
-        few(components, ComponentKind::ALL.len())
+        "is a mapping that maps to no fallback library, although {} beside it",
+        few_are(fallbacks)
     )]
-    AbsentModule { module: String, artifact: String, components: Vec<String> },
-    /// A development package that is not split, although it has device code.
+    FallbackUnmapped { fallbacks: Vec<String> },
+    /// The file is a plain index, and the compressed index of the same name exists, too.
     #[display(
-        "is a development package and is not split, but has device code, which goes into kernel \
-         packages beside it"
+        "is beside {compressed}, which libraries that know compressed indexes read in its place"
     )]
-    WholeDevelopment,
+    PlainAndCompressed { compressed: String },
 }
 
-/// The package that apt prefers of two with the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum NameWinner {
-    /// The package of the set, which has the higher version.
-    Set,
-    /// The package of the distribution.
-    Distribution,
-    /// Either, as their versions are the same.
-    Either,
-}
-
-impl NameWinner {
-    /// Writes the consequence and the remedy, for a package of the set with `version`.
-    pub fn told(self, version: &str) -> String {
-        match self {
-            Self::Set => format!(
-                "apt takes the higher version, that of the set ({version}), also in place of the \
-                 distribution's where that is installed; with another name (`selectors`, `scheme`) \
-                 both can be there"
-            ),
-            Self::Distribution => format!(
-                "apt takes the higher version, and that of the set ({version}) is not installed; \
-                 give the package another name (`selectors`, `scheme`), or set `epoch`"
-            ),
-            Self::Either => "the set has the same version, and apt takes either; give the package \
-                             another name (`selectors`, `scheme`)"
-                .to_owned(),
-        }
-    }
-}
-
-/// The reason why a licence text is not quoted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum NotQuoted {
-    /// The text is too long.
-    #[display("it is longer than 256 KiB")]
-    TooLong,
-    /// The text is not UTF-8.
-    #[display("it is not UTF-8")]
-    NotUtf8,
-}
-
-/// The way in which a version is not newer than that of the earlier set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "fields are called what they hold")]
-pub enum NotNewer {
-    /// A package takes paths of an earlier package that is not older.
-    TakesPaths { package: PackageName, from: EarlierPackage },
-    /// These packages had newer versions in the earlier set.
-    Packages { format: Format, newer: Vec<EarlierPackage> },
-}
-
-impl NotNewer {
-    /// The package, or else the version of the set.
-    pub fn subject<'a>(&'a self, version: &'a str) -> &'a str {
-        match self {
-            Self::TakesPaths { package, .. } => package.as_str(),
-            Self::Packages { .. } => version,
-        }
-    }
-
-    /// Writes the fault as a text about the packages with `version`.
-    pub fn told(&self, version: &str) -> String {
-        match self {
-            Self::TakesPaths { from: EarlierPackage { package, version: earlier }, .. } => format!(
-                "takes paths of {package} {earlier}, which is not older than {version}, so \
-                 the relations that allow this do not apply to it"
-            ),
-            Self::Packages { format, newer } => {
-                let packages: Vec<String> =
-                    newer.iter().map(|p| format!("{} {}", p.package, p.version)).collect();
-                format!(
-                    "the earlier set has newer versions of {} as .{format} ({}): package managers \
-                     will not update to this set",
-                    counted(newer.len(), "package"),
-                    few(&packages, 1)
-                )
-            }
-        }
-    }
-}
-
-/// The reason why no signature proves a receipt, as the rest of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum ReceiptDoubt {
-    /// No signature is next to it.
-    #[display("has no signature")]
-    Unsigned,
-    /// No key is given to check its signature.
-    #[display("is signed, and no key is given to check that (--receipt-key)")]
-    NoKey,
-    /// Other keys than those that are given signed it; their ids.
-    #[display(
-        "is signed by another key ({}): give the public key by --receipt-key if you trust it",
-        few(_0, 3)
-    )]
-    OtherKeys(Vec<String>),
-    /// The signature cannot be read.
-    #[display("cannot be read: {_0}")]
-    Unread(String),
+fn few_are(names: &[String]) -> String {
+    format!("{} {}", few(names, SHOWN), are(names.len()))
 }
 
 /// The name for a code file of several archs.

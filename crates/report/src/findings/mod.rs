@@ -4,33 +4,22 @@
 //! reads the text again; the fields have everything.
 
 mod details;
-mod integrity;
-mod interpreter;
-mod library_folder;
-mod misfit;
-mod publication;
-mod subjects;
+mod host;
+mod packages;
 mod table;
-mod wheels;
 
 use std::collections::BTreeMap;
 
 use derive_more::Display;
+use rockpack_core::content::Sha256Digest;
+use rockpack_core::error::{Error, Kind, Remark, printable};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 pub use details::*;
-pub use integrity::Inconsistency;
-pub use interpreter::*;
-pub use library_folder::LibraryFolder;
-pub use misfit::{Discord, Misfit};
-pub use publication::{PackageLeftOut, without_digest};
-pub use subjects::*;
+pub use host::*;
+pub use packages::*;
 pub use table::{Code, Finding};
-pub use wheels::{ExtraGap, PypiRefusal};
-
-use rockpack_core::content::Sha256Digest;
-use rockpack_core::error::{Error, Kind, Remark, printable};
 
 /// The importance of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
@@ -52,6 +41,12 @@ impl Code {
 }
 
 impl Finding {
+    /// Reads a finding in the form that receipts and remarks have. The one place that does: each further one compiles
+    /// the fields of all findings again.
+    pub fn from_json(json: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(json)
+    }
+
     /// The code objects that the finding accounts for.
     pub fn code_objects(&self) -> &[Sha256Digest] {
         match self {
@@ -188,9 +183,9 @@ impl Findings {
     }
 
     /// Replaces the findings of an error with the same findings as `mark` leaves them.
-    pub fn remark_again(mut error: Error, mark: impl FnOnce(&mut Findings)) -> Error {
+    pub fn remark_again(mut error: Error, mark: &dyn Fn(&mut Findings)) -> Error {
         let remarks = error.take_remarks();
-        let list = remarks.iter().filter_map(|remark| serde_json::from_str(&remark.json).ok());
+        let list = remarks.iter().filter_map(|remark| Finding::from_json(&remark.json).ok());
         let mut findings = Self { list: list.collect(), ..Self::default() };
         mark(&mut findings);
         error.explained(findings.remarks())

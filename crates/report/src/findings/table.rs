@@ -3,21 +3,16 @@
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{abridged, printable};
 use rockpack_core::gfx::{BaseArch, Target};
-use rockpack_core::package_format::Format;
-use rockpack_core::package_format::MissingDigest;
+use rockpack_core::package_format::{Format, MissingDigest};
 use rockpack_core::tree::{ComponentKind, MemberKind, TreePath};
 
 use super::Severity;
 use super::details::*;
-use super::integrity::Inconsistency;
-use super::interpreter::*;
-use super::library_folder::LibraryFolder;
-use super::misfit::{self, Misfit};
-use super::publication::{PackageLeftOut, SIGN_ANEW, owned_twice, without_digest};
-use super::subjects::*;
-use super::wheels::{ExtraGap, PypiRefusal, record_lacks, runtime_outside, tags_differ};
+use super::host::*;
+use super::packages::*;
+use crate::coded;
+use crate::subjects::*;
 use crate::words::{are, counted, few, list};
-use crate::{ComponentName, ElfMachine, PackageName, Soname, coded};
 
 coded! {
     /// The stable code of a finding. Codes are never reused or renumbered.
@@ -736,7 +731,7 @@ coded! {
     EarlierHeldBack = "R113" "earlier-held-back" Warning
         { format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
         ["{format}"]
-        ["{}", misfit::told(misfits, held_back)];
+        ["{}", held_back_for(misfits, held_back)];
     /// Receipts of some parts are named as earlier sets, but those of other parts of the same set are not.
     EarlierPartsAbsent = "R114" "earlier-parts-absent" Warning
         { release: String, present: usize, of: u32 }
@@ -781,7 +776,7 @@ coded! {
     /// because of packages that a publication adds or removes.
     UpdateHeldBack = "R118" "update-held-back" Warning
         { channel: String, format: Format, misfits: Vec<Misfit>, held_back: Vec<String> }
-        ["{channel}"] ["{}", misfit::told(misfits, held_back)];
+        ["{channel}"] ["{}", held_back_for(misfits, held_back)];
     /// An index of a kernel database contradicts the files beside it.
     DatabaseInconsistent = "R119" "database-inconsistent" Warning
         { file: ComponentFile, fault: Inconsistency }

@@ -4,6 +4,7 @@ use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 
 use super::*;
+use crate::InputArtifact;
 
 fn path(text: &str) -> TreePath {
     TreePath::new(text).unwrap()

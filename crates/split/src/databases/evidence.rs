@@ -16,8 +16,7 @@ use crate::code_objects::{code_objects, refine, row_target};
 use crate::development::{self, Sniffed};
 use crate::host_binary;
 use crate::input::database::{DatabaseRole, Index};
-use crate::notes::Notes;
-use crate::parts::{CodeObject, KernelArchive};
+use crate::parts::{CodeObject, KernelArchive, Notes};
 use rockpack_files::cache::Cache;
 use rockpack_report::{DecidedBy, Finding};
 

@@ -25,11 +25,10 @@ use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::tree::{Node, Tree, TreePath};
 
+use super::alone::Located;
 use super::development::Sniffed;
-use super::flatten::Located;
-use super::notes::Notes;
 use super::parts::{
-    CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, SharedFile, SplitPolicy,
+    CodeObject, DatabaseFile, HostFile, HostKind, KernelArchive, Notes, SharedFile, SplitPolicy,
 };
 use crate::host_binary;
 use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, Rule};
@@ -118,7 +117,10 @@ pub(super) fn claim(
         (None, Sniffed::CodeObject | Sniffed::Bundle) => lone(path),
         _ => {
             note_leftover(path, leftover, notes);
-            note_unknown_arch(path, rules, notes);
+            // The file goes to the host files, although its directory is for an arch.
+            if let Some(directory) = rules.unknown_arch_directory(path) {
+                notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
+            }
             return Ok(None);
         }
     };
@@ -208,13 +210,6 @@ fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
     if let Some(rule) = rule {
         let (file, rule) = (notes.file(path), rule.name.clone());
         notes.add(Finding::DatabaseLeftover { file, rule });
-    }
-}
-
-/// Notes that a file in a directory for an unknown arch goes to the host files.
-fn note_unknown_arch(path: &TreePath, rules: &DatabaseRules, notes: &mut Notes) {
-    if let Some(directory) = rules.unknown_arch_directory(path) {
-        notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
     }
 }
 

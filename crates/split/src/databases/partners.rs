@@ -13,7 +13,7 @@ use rockpack_core::tree::TreePath;
 
 use super::DatabaseCandidate;
 use crate::input::database::{DatabaseRole, stem};
-use crate::notes::Notes;
+use crate::parts::Notes;
 use rockpack_report::{Finding, Unpaired, Unresolved};
 
 /// Joins the partners `X.dat` and `X.co`. Notes files without partner, and indexes with missing files.

@@ -8,15 +8,15 @@ use rockpack_elf::{
     Dyn, Dynamic, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, SectionHeader,
 };
 
-use super::analysis::{Analysis, Examined, WrapperRef};
-use super::bytes::is_zero;
-use super::check;
-use super::fixed::{FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION};
+use super::headers::{self, Tail};
 use super::layout::Layout;
 use super::references::LoaderTables;
-use super::sections::Tail;
+use super::search::refuse_bundles;
 use super::wrappers::{self, BoundWrapper};
-use super::{probe, program_headers, references, symbols, transformed};
+use super::{
+    Analysis, Examined, FATBIN_SECTION, LEAST_MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION,
+    WrapperRef, check, is_zero, references, symbols, transformed,
+};
 
 /// The shortest marker: a MessagePack map without entries.
 const EMPTY_MAP: &[u8] = &[0x80];
@@ -42,13 +42,13 @@ fn examine_file(file: ElfFile) -> Result<Examined> {
         return Ok(Examined::NoDeviceCode);
     }
     if !file.has_section_names() {
-        probe::refuse_bundles(&file, "there are no section headers to find its parts by")?;
+        refuse_bundles(&file, "there are no section headers to find its parts by")?;
         return Ok(Examined::NoDeviceCode);
     }
     let parts = DeviceSections::find(&file)?;
     if parts.is_empty() {
         if parts.fatbin.is_some() || parts.wrappers.is_some() {
-            probe::refuse_bundles(&file, "its section is said to be empty")?;
+            refuse_bundles(&file, "its section is said to be empty")?;
         }
         return Ok(Examined::NoDeviceCode);
     }
@@ -144,7 +144,7 @@ fn is_separate_debug(file: &ElfFile, parts: &DeviceSections) -> Result<bool> {
 fn refuse_loadable(file: &ElfFile) -> Result<()> {
     let dynamic = file.segment(elf::PT_DYNAMIC);
     match dynamic.and_then(|segment| file.offset_of(segment.p_vaddr, 1)) {
-        Some(_) => probe::refuse_bundles(file, "its section is said to have no bytes"),
+        Some(_) => refuse_bundles(file, "its section is said to have no bytes"),
         None => Ok(()),
     }
 }
@@ -200,12 +200,12 @@ fn analyze(
         &wrapper_section,
         &target,
     )?;
-    wrappers::refuse_others(&bound, Magic::Fat, &file)?;
+    wrappers::refuse_others(&bound, &file)?;
     references::refuse_relocations(&file, &dynamic, &layout)?;
     let symbol_edits = symbols::plan(&file, &layout)?;
     let wrappers = references(&file, &bound, &layout).context(|| "naming the bundles".into())?;
     let analysis = Analysis {
-        program_headers: program_headers::rebuild(&file, &layout)?,
+        program_headers: headers::segments(&file, &layout)?,
         tail: Tail::plan(&file, &layout)?,
         fatbin: file.content().slice(layout.fatbin_in_file())?,
         file,

@@ -1,17 +1,20 @@
-//! Writes the transformed file: original ranges, patches and one cut.
+//! Writes the transformed file: original ranges, patches and one cut. Then checks the result.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
 use rockpack_elf::hip_wrapper::{self, Magic, Wrapper};
-use rockpack_elf::{Dyn, DynamicEntry, Record, Rela};
+use rockpack_elf::{
+    Dyn, Dynamic, DynamicEntry, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, Record, Rela,
+};
 
-use super::analysis::Analysis;
-use super::check_result;
+use super::check::structure;
 use super::references::MOVABLE;
-use super::sections;
-use super::splices::Splices;
 use super::wrappers::Binding;
+use super::{Analysis, Examined, WRAPPER_SECTION, examine, headers, is_zero, symbols, wrappers};
 
 impl Analysis {
     /// The transformed file with `marker` as the reference to kernel archives. No bytes of the original are
@@ -28,17 +31,16 @@ impl Analysis {
         }
         let _open = self.original().pin()?;
         let tail = &self.tail;
-        let headers = sections::rebuild(&self.file, &self.layout, tail, marker_len)?;
+        let sections = headers::sections(&self.file, &self.layout, tail, marker_len)?;
         let patched = self.patch_tables(marker_len)?;
         let mut splices = Splices::default();
         splices.replace(self.layout.room.front(&self.file), self.front(&patched)?)?;
         splices.replace(self.layout.fatbin_in_file(), self.head(&patched, marker)?)?;
         self.clear_stale(&mut splices)?;
         let behind = tail.keep_end..self.original().len();
-        splices.replace(behind, tail.content(&self.file, &headers))?;
+        splices.replace(behind, tail.content(&self.file, &sections))?;
         let result = splices.apply(&patched)?;
-        check_result::check(self, &result, marker)
-            .context(|| "checking the transformed file".into())?;
+        check(self, &result, marker).context(|| "checking the transformed file".into())?;
         Ok(result)
     }
 
@@ -84,7 +86,7 @@ impl Analysis {
     }
 
     /// Dynamic tags that hold the address of a section that moves, with their new values.
-    pub(super) fn moved_tags(&self) -> Vec<(DynamicEntry, u64)> {
+    fn moved_tags(&self) -> Vec<(DynamicEntry, u64)> {
         let moving = self.layout.room.moving();
         let moves: Vec<(u64, u64)> = moving
             .filter_map(|index| {
@@ -152,4 +154,203 @@ fn pad_to(parts: &mut Vec<Content>, len: u64) -> Result<()> {
         len.checked_sub(present).ok_or_else(|| Error::bug("a reserved range is too small"))?;
     parts.push(Content::zeros(missing));
     Ok(())
+}
+
+/// Checks the result of a transform by reading its small tables again, partly from the original file.
+fn check(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
+    let checked = result_holds(analysis, content, marker);
+    checked.map_err(|error| error.of_own("the transformed file does not follow the format"))
+}
+
+fn result_holds(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<()> {
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+        return Err(Error::bug("the transformed file is no ELF file"));
+    };
+    file.validate()?;
+    structure(&file, Kind::Bug)?;
+    let mut faults = Vec::new();
+    if file.header.e_phoff() != FILE_HEADER_SIZE || content.len() != analysis.output_len() {
+        faults.push(Error::bug("the headers or the length are not as planned"));
+    }
+    faults.extend(unchanged_segments(analysis, &file));
+    faults.extend(unchanged_tags(analysis, &file)?);
+    faults.extend(wrapper_faults(analysis, &file)?);
+    faults.extend(symbol_faults(analysis, &file)?);
+    faults.extend(remains(analysis, &file, marker)?);
+    faults.extend(second_run(analysis, content, marker)?);
+    Error::gather(faults).map_or(Ok(()), Err)
+}
+
+/// Checks that relocated data, thread-local templates, unwind tables and the dynamic section stay in place.
+fn unchanged_segments(analysis: &Analysis, file: &ElfFile) -> Vec<Error> {
+    let kinds = [elf::PT_GNU_RELRO, elf::PT_TLS, elf::PT_GNU_EH_FRAME, elf::PT_DYNAMIC];
+    let changed = kinds
+        .into_iter()
+        .filter(|kind| segment_place(file, *kind) != segment_place(&analysis.file, *kind));
+    changed.map(|kind| Error::bug(format!("segment of type {:#x} changed", kind.0))).collect()
+}
+
+/// The address of the segment, its size in the file and its size in memory.
+fn segment_place(file: &ElfFile, kind: elf::ProgramType) -> Option<(u64, u64, u64)> {
+    let segment = file.segment(kind)?;
+    Some((segment.p_vaddr, segment.p_filesz, segment.p_memsz))
+}
+
+/// Checks that only the tags of moved sections change.
+fn unchanged_tags(analysis: &Analysis, file: &ElfFile) -> Result<Option<Error>> {
+    let tags = analysis.moved_tags();
+    // Both are in table order.
+    let mut moved = tags.iter().peekable();
+    let expected = analysis.dynamic.entries.iter().map(|item| {
+        let moved = moved.next_if(|(old, _)| old.offset == item.offset);
+        (item.entry.d_tag, moved.map_or(item.entry.d_val, |(_, value)| *value))
+    });
+    let found = Dynamic::read(file)?;
+    let entries = found.iter().flat_map(|dynamic| &dynamic.entries);
+    let found = entries.map(|item| (item.entry.d_tag, item.entry.d_val));
+    Ok((!expected.eq(found)).then(|| Error::bug("other dynamic tags changed")))
+}
+
+/// Checks that every wrapper points to the marker, by its position, and that nothing else does.
+fn wrapper_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
+    let section = file.sections_named(WRAPPER_SECTION).first().copied();
+    let (Some((index, section)), Some(dynamic)) = (section, Dynamic::read(file)?) else {
+        return Ok(vec![Error::bug("the wrappers are gone")]);
+    };
+    let layout = &analysis.layout;
+    let targets = layout.start..layout.end;
+    let symbols = DynamicSymbols::read(file, &dynamic)?.to_vec(file)?;
+    let bound = wrappers::bind(file, &dynamic, symbols, index, &section, &targets)?;
+    let mut faults = Vec::new();
+    if bound.len() != analysis.bound.len() {
+        faults.push(Error::bug("wrappers were lost"));
+    }
+    for ((position, after), before) in (0..).zip(&bound).zip(&analysis.bound) {
+        let right = after.wrapper.magic == Magic::Kpack
+            && after.wrapper.co_index() == position
+            && after.target == layout.start
+            && after.address == before.address;
+        if !right {
+            let message = format!("wrapper {position} at {:#x} is wrong", after.address);
+            faults.push(Error::bug(message));
+        }
+    }
+    Ok(faults)
+}
+
+/// Finds symbols that point into the former device code, except to the marker or into the displaced section.
+fn symbol_faults(analysis: &Analysis, file: &ElfFile) -> Result<Vec<Error>> {
+    let layout = &analysis.layout;
+    let displaced = layout.displaced.map(|(index, _)| index);
+    let mut faults = Vec::new();
+    for (index, section) in symbols::symbol_tables(file) {
+        for item in file.symbols(index, &section)?.iter() {
+            let (offset, symbol) = item?;
+            let inside = (layout.start + 1..layout.end).contains(&symbol.st_value);
+            let Some(section) = symbol.section().filter(|_| inside) else {
+                continue;
+            };
+            if symbols::are_addresses(file, section) && Some(section) != displaced {
+                let message = format!("a symbol leads to {:#x}", symbol.st_value);
+                faults.push(file.refuse(Kind::Bug, "symbol", offset, message));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Checks that the place of the device code has the marker, the displaced section, and zeros.
+fn remains(analysis: &Analysis, file: &ElfFile, marker: &[u8]) -> Result<Option<Error>> {
+    let layout = &analysis.layout;
+    let end = layout.fatbin_in_file().end - layout.removed();
+    let mut at = layout.file_start + marker.len() as u64;
+    if let Some((index, address)) = layout.displaced {
+        let displaced = layout.head_offset(address);
+        if !is_zero(file, at..displaced)? {
+            return Ok(Some(Error::bug("bytes are left behind the marker")));
+        }
+        at = displaced + analysis.file.sections[index].sh_size;
+    }
+    let clean = is_zero(file, at..end)?;
+    Ok((!clean).then(|| Error::bug("bytes of device code are left")))
+}
+
+/// Checks that a second transform has nothing to do.
+fn second_run(analysis: &Analysis, content: &Content, marker: &[u8]) -> Result<Option<Error>> {
+    let Examined::Transformed(again) = examine(content)? else {
+        return Ok(Some(Error::bug("the transformed file is not recognised as such")));
+    };
+    let right = again.marker() == marker
+        && again.co_indexes().len() == analysis.bound.len()
+        && again.marker_capacity() >= marker.len() as u64;
+    Ok((!right).then(|| Error::bug("the transformed file reads back differently")))
+}
+
+/// Replaces ranges of a content by others, all given in offsets of the original.
+#[derive(Debug, Default)]
+pub struct Splices {
+    /// End and replacement by start.
+    items: BTreeMap<u64, (u64, Content)>,
+}
+
+impl Splices {
+    /// Replaces `range` by `with`. Overlap with another replacement is a broken invariant: one of the two
+    /// would be lost.
+    pub fn replace(&mut self, range: Range<u64>, with: Content) -> Result<()> {
+        let before = self.items.range(..range.end).next_back();
+        if let Some((start, (end, _))) = before.filter(|(_, (end, _))| *end > range.start) {
+            let message = format!("edits of {start:#x}..{end:#x} and {range:#x?} overlap");
+            return Err(Error::bug(message));
+        }
+        self.items.insert(range.start, (range.end, with));
+        Ok(())
+    }
+
+    /// Overwrites the bytes from `offset` on with `bytes`.
+    pub fn overwrite(&mut self, offset: u64, bytes: Vec<u8>) -> Result<()> {
+        let end = offset.saturating_add(bytes.len() as u64);
+        self.replace(offset..end, Content::of_bytes(bytes))
+    }
+
+    /// The content with all replacements made.
+    pub fn apply(&self, content: &Content) -> Result<Content> {
+        let mut parts = Vec::with_capacity(self.items.len() * 2 + 1);
+        let mut done = 0;
+        for (start, (end, with)) in &self.items {
+            parts.push(content.slice(done..*start)?);
+            parts.push(with.clone());
+            done = *end;
+        }
+        parts.push(content.slice(done..content.len())?);
+        Ok(Content::concat(&parts))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(content: &Content) -> String {
+        let bytes = content.read_vec(0..content.len(), 100, "test").unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn replacements_are_made_in_the_offsets_of_the_original() {
+        let mut splices = Splices::default();
+        splices.replace(6..8, Content::default()).unwrap();
+        splices.overwrite(0, b"AB".to_vec()).unwrap();
+        splices.replace(2..4, Content::of_bytes(*b"cdcd")).unwrap();
+        let content = Content::of_bytes(*b"0123456789");
+        assert_eq!(text(&splices.apply(&content).unwrap()), "ABcdcd4589");
+    }
+
+    #[test]
+    fn overlapping_replacements_are_refused() {
+        let mut splices = Splices::default();
+        splices.overwrite(4, b"xx".to_vec()).unwrap();
+        assert!(splices.overwrite(5, b"y".to_vec()).is_err());
+        assert!(splices.overwrite(3, b"yy".to_vec()).is_err());
+        assert!(splices.overwrite(6, b"y".to_vec()).is_ok());
+    }
 }

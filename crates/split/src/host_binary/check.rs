@@ -9,7 +9,7 @@ use rockpack_elf::{
     SectionHeader,
 };
 
-use super::fixed::{MAX_FAULTS, PAGE};
+use super::{MAX_FAULTS, PAGE};
 
 /// Checks every file that the transform reads or writes. A violation is an error of `kind`: unsupported
 /// input, or a bug if the transform wrote the file.

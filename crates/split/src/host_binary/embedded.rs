@@ -13,11 +13,10 @@ use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream;
-use rockpack_elf::ElfFile;
 use rockpack_elf::ccob::{self, CcobMethod};
-use rockpack_elf::offload_bundle;
+use rockpack_elf::{ElfFile, offload_bundle};
 
-use super::fixed::device_ranges;
+use super::device_ranges;
 use super::search::{self, ELF_MAGIC};
 use rockpack_report::{EmbeddedCode, EmbeddedForm};
 

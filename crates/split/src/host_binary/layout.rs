@@ -26,9 +26,8 @@ use object::elf;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, ProgramHeader, SectionHeader};
 
-use super::bytes::{align_up, is_zero};
-use super::fixed::{MARKER_AREA, MAX_FAULTS, PAGE};
 use super::make_room::{self, HeaderRoom};
+use super::{MARKER_AREA, MAX_FAULTS, PAGE, align_up, is_zero};
 
 /// The layout of the transformed file. Addresses are relative to the load address; offsets are of the
 /// original file.

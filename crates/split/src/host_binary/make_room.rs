@@ -19,8 +19,7 @@ use object::elf;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{Dynamic, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE, SectionHeader};
 
-use super::bytes::{align_up, is_filled_with};
-use super::fixed::PAGE;
+use super::{PAGE, align_up, is_filled_with};
 
 /// Bytes outside of sections: zeros, and the letters that `patchelf` writes over sections that it moved
 /// elsewhere (0.14 `X`, 0.18 `Z`).

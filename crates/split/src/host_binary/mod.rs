@@ -22,39 +22,172 @@
 //! code, it refuses dropped bytes of `.dynamic` or of wrappers beside those of device code, and offload
 //! bundles in files without section names or in sections that claim to have no bytes.
 
-mod analysis;
 mod analyze;
 mod apply;
-mod bytes;
 mod check;
-mod check_result;
 mod embedded;
-mod fixed;
+mod headers;
 mod layout;
 mod make_room;
-mod probe;
-mod program_headers;
 mod references;
 mod search;
-mod sections;
-mod splices;
 mod symbols;
 mod transformed;
 mod wrappers;
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
-use rockpack_elf::ElfFile;
+use rockpack_elf::{Dynamic, ElfFile, ProgramHeader};
 
-pub use analysis::{Analysis, Examined, WrapperRef};
+use headers::Tail;
+use layout::Layout;
+use symbols::SymbolEdit;
+use wrappers::BoundWrapper;
+
 pub use analyze::examine;
 pub use embedded::{device_code_form, embedded_code};
-pub use fixed::{FATBIN_SECTION, MARKER_AREA, MARKER_SECTION, WRAPPER_SECTION, device_sections};
 pub use transformed::Transformed;
 
 /// Whether the file is transformed: its device code was removed and it has a marker.
 pub fn is_transformed(content: &Content) -> Result<bool> {
     let file = ElfFile::read(content, elf::EM_X86_64)?;
     Ok(file.is_some_and(|file| !file.sections_named(MARKER_SECTION).is_empty()))
+}
+
+/// The result of examining a file.
+#[derive(Debug)]
+pub enum Examined {
+    /// No linked x86-64 ELF file, or one without device code.
+    NoDeviceCode,
+    /// A fat binary that can be transformed.
+    Fat(Box<Analysis>),
+    /// A binary whose device code is in kernel archives already.
+    Transformed(Transformed),
+    /// The separate debug information of a binary: it has section headers for device code, but
+    /// no bytes.
+    SeparateDebug,
+}
+
+/// A fat binary that can be transformed; made by [`examine`].
+#[derive(Debug)]
+pub struct Analysis {
+    file: ElfFile,
+    dynamic: Dynamic,
+    layout: Layout,
+    program_headers: Vec<ProgramHeader>,
+    tail: Tail,
+    fatbin: Content,
+    bound: Vec<BoundWrapper>,
+    symbol_edits: Vec<SymbolEdit>,
+    wrappers: Vec<WrapperRef>,
+}
+
+/// A wrapper and the bundle that it points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrapperRef {
+    /// Position among the wrappers of the binary.
+    pub index: u32,
+    /// Offset of its bundle from the start of `.hip_fatbin`.
+    pub bundle_offset: u64,
+    /// Name of the bundle's symbol, `__hip_fatbin_<id>`, where exactly one is known.
+    pub symbol: Option<Arc<str>>,
+}
+
+impl Analysis {
+    /// The fat binary.
+    pub fn original(&self) -> &Content {
+        self.file.content()
+    }
+
+    /// The bytes of `.hip_fatbin`.
+    pub fn fatbin(&self) -> Content {
+        self.fatbin.clone()
+    }
+
+    /// Length of the transformed file in bytes, whatever the marker.
+    pub fn output_len(&self) -> u64 {
+        self.tail.file_end
+    }
+
+    /// The wrappers, in the order of their indexes.
+    pub fn wrappers(&self) -> &[WrapperRef] {
+        &self.wrappers
+    }
+
+    /// The name by which other binaries need this one.
+    pub fn soname(&self) -> Result<Option<String>> {
+        self.dynamic.last_string(&self.file, elf::DT_SONAME)
+    }
+
+    /// Bytes available for a marker: [`MARKER_AREA`], or fewer if the device code was
+    /// smaller.
+    pub fn marker_capacity(&self) -> u64 {
+        self.layout.area
+    }
+}
+
+/// Bytes set aside for the reference to kernel archives in every transformed binary, so that a
+/// later rewrite moves nothing. Two hundred bytes are usual.
+pub const MARKER_AREA: u64 = 1024;
+
+/// Device code smaller than this is refused, because a reference might not fit in its place. The
+/// smallest real one, a single compressed kernel, has a thousand bytes.
+const LEAST_MARKER_AREA: u64 = 256;
+
+/// Page size of the machine, by which segments are mapped.
+const PAGE: u64 = 0x1000;
+
+/// Most faults of a kind reported at once: a damaged table may have a fault per entry.
+const MAX_FAULTS: usize = 16;
+
+/// Name of the section with the offload bundles.
+pub const FATBIN_SECTION: &str = ".hip_fatbin";
+/// Name of the section with the wrappers.
+pub const WRAPPER_SECTION: &str = ".hipFatBinSegment";
+/// Name of the section with the reference to kernel archives.
+pub const MARKER_SECTION: &str = ".rocm_kpack_ref";
+
+/// The bytes of every section with offload bundles, whether the file can be transformed or not.
+pub fn device_sections(content: &Content) -> Result<Vec<Content>> {
+    let Some(file) = ElfFile::read(content, elf::EM_X86_64)? else {
+        return Ok(Vec::new());
+    };
+    device_ranges(&file)?.into_iter().map(|range| content.slice(range)).collect()
+}
+
+/// The file ranges of the sections with offload bundles.
+fn device_ranges(file: &ElfFile) -> Result<Vec<Range<u64>>> {
+    let sections = file.sections_named(FATBIN_SECTION).into_iter();
+    let in_file = sections.filter(|(_, section)| section.is_in_file());
+    in_file.map(|(index, section)| file.file_range(index, &section)).collect()
+}
+
+/// The next multiple of `align`, a power of two. Addresses are validated to be small.
+fn align_up(value: u64, align: u64) -> u64 {
+    value.checked_next_multiple_of(align).unwrap_or(u64::MAX)
+}
+
+/// Whether the bytes of `range` are all zero; an empty or reversed range is.
+fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
+    is_filled_with(file, range, &[0])
+}
+
+/// Whether the bytes of `range` are all among `fillers`.
+fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
+    let size = range.end.saturating_sub(range.start).min(64 << 10);
+    let mut window = vec![0; usize::try_from(size).unwrap_or_default()];
+    let mut at = range.start;
+    while at < range.end {
+        let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));
+        file.content().read_at(at, &mut window[..len])?;
+        if window[..len].iter().any(|byte| !fillers.contains(byte)) {
+            return Ok(false);
+        }
+        at += len as u64;
+    }
+    Ok(true)
 }

@@ -5,12 +5,10 @@ use std::ops::Range;
 
 use object::elf;
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_elf::{
-    Dynamic, DynamicEntry, DynamicSymbols, ElfFile, FILE_HEADER_SIZE, PROGRAM_HEADER_SIZE,
-    for_each_relocation,
-};
+use rockpack_elf::{Dynamic, DynamicEntry, DynamicSymbols, ElfFile, for_each_relocation};
 
 use super::layout::Layout;
+use super::make_room::table_end;
 
 /// Tags that hold an address, with the tag of its size where there is one.
 const ADDRESSES: [(elf::DynamicTag, Option<elf::DynamicTag>); 17] = [
@@ -164,8 +162,7 @@ fn is_in(ranges: &[Range<u64>], address: u64) -> bool {
 
 /// The addresses of the file header and the program headers.
 fn headers(file: &ElfFile) -> Range<u64> {
-    let size = FILE_HEADER_SIZE + PROGRAM_HEADER_SIZE * file.program_headers.len() as u64;
     let first = file.loads().find(|(_, load)| load.p_offset == 0);
     let start = first.map_or(0, |(_, load)| load.p_vaddr);
-    start..start.saturating_add(size)
+    start..start.saturating_add(table_end(file.program_headers.len()))
 }

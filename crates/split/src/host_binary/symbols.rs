@@ -9,7 +9,7 @@ use object::elf;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_elf::{ElfFile, SectionHeader, Symbol};
 
-use super::fixed::MAX_FAULTS;
+use super::MAX_FAULTS;
 use super::layout::Layout;
 use super::wrappers::{Binding, BoundWrapper};
 
@@ -32,14 +32,18 @@ pub struct SymbolEdit {
 
 /// The changes in all symbol tables.
 pub fn plan(file: &ElfFile, layout: &Layout) -> Result<Vec<SymbolEdit>> {
-    let moved = layout.moved(file);
+    let editor = Editor { file, layout, moved: layout.moved(file) };
     let mut edits = Vec::new();
     let mut faults = Vec::new();
     'tables: for (index, section) in symbol_tables(file) {
-        let moved = (section.sh_type == elf::SHT_DYNSYM).then_some(&*moved);
+        let is_dynamic = section.sh_type == elf::SHT_DYNSYM;
         for item in file.symbols(index, &section)?.iter() {
             let (offset, symbol) = item?;
-            match checked_edit(file, layout, moved, offset, symbol) {
+            let edit = editor.edit(offset, symbol).and_then(|edit| match edit {
+                None if is_dynamic => editor.refuse_left_behind(offset, &symbol).map(|()| None),
+                edit => Ok(edit),
+            });
+            match edit {
                 Ok(edit) => edits.extend(edit),
                 Err(error) => faults.push(error),
             }
@@ -58,106 +62,85 @@ pub fn symbol_tables(file: &ElfFile) -> impl Iterator<Item = (usize, SectionHead
     all.filter(|(_, section)| matches!(section.sh_type, elf::SHT_SYMTAB | elf::SHT_DYNSYM))
 }
 
-/// The change of one symbol, if it changes. The dynamic linker must not find it at a place that is now empty:
-/// `moved` has the moved ranges for the symbols that it finds.
-fn checked_edit(
-    file: &ElfFile,
-    layout: &Layout,
-    moved: Option<&[Range<u64>]>,
-    offset: u64,
-    symbol: Symbol,
-) -> Result<Option<SymbolEdit>> {
-    let edit = edit(file, layout, offset, symbol)?;
-    if let (None, Some(moved)) = (&edit, moved) {
-        refuse_left_behind(file, layout, moved, offset, &symbol)?;
-    }
-    Ok(edit)
+/// Decides how symbols change.
+struct Editor<'a> {
+    file: &'a ElfFile,
+    layout: &'a Layout,
+    /// The addresses of the sections that move.
+    moved: Vec<Range<u64>>,
 }
 
-/// The change of one symbol by its section, if it changes.
-fn edit(
-    file: &ElfFile,
-    layout: &Layout,
-    offset: u64,
-    symbol: Symbol,
-) -> Result<Option<SymbolEdit>> {
-    let Some(section) = symbol.section() else {
-        return Ok(None);
-    };
-    let value = symbol.st_value;
-    if section == layout.fatbin {
-        return marker_symbol(file, layout, offset, symbol).map(Some);
+impl Editor<'_> {
+    /// The change of one symbol by its section, if it changes.
+    fn edit(&self, offset: u64, symbol: Symbol) -> Result<Option<SymbolEdit>> {
+        let Self { file, layout, .. } = *self;
+        let Some(section) = symbol.section() else {
+            return Ok(None);
+        };
+        let value = symbol.st_value;
+        if section == layout.fatbin {
+            return self.marker_symbol(offset, symbol).map(Some);
+        }
+        if value > layout.start && value < layout.end && are_addresses(file, section) {
+            let message = format!("the symbol's value {value:#x} lies inside of the device code");
+            return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
+        }
+        match layout.moved_to(file, section) {
+            Some(address) => self.moved_symbol(offset, symbol, section, address),
+            None => Ok(None),
+        }
     }
-    if value > layout.start && value < layout.end && are_addresses(file, section) {
-        let message = format!("the symbol's value {value:#x} lies inside of the device code");
-        return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
-    }
-    match layout.moved_to(file, section) {
-        Some(address) => moved_symbol(file, layout, offset, symbol, section, address),
-        None => Ok(None),
-    }
-}
 
-/// Fails if an unchanged dynamic symbol points to changed content by its value: the dynamic linker ignores
-/// the section of a symbol.
-fn refuse_left_behind(
-    file: &ElfFile,
-    layout: &Layout,
-    moved: &[Range<u64>],
-    offset: u64,
-    symbol: &Symbol,
-) -> Result<()> {
-    let Some(value) = symbol.address() else { return Ok(()) };
-    // A symbol that ends where the device code begins belongs to the content before it.
-    let in_code = value > layout.start && value < layout.end;
-    if !in_code && !moved.iter().any(|range| range.contains(&value)) {
-        return Ok(());
+    /// Fails if an unchanged dynamic symbol points to changed content by its value, which would now be empty: the
+    /// dynamic linker ignores the section of a symbol.
+    fn refuse_left_behind(&self, offset: u64, symbol: &Symbol) -> Result<()> {
+        let Some(value) = symbol.address() else { return Ok(()) };
+        // A symbol that ends where the device code begins belongs to the content before it.
+        let in_code = value > self.layout.start && value < self.layout.end;
+        if !in_code && !self.moved.iter().any(|range| range.contains(&value)) {
+            return Ok(());
+        }
+        let message = format!(
+            "the dynamic symbol's value {value:#x} lies in what moves or is taken out, which is \
+             not its section"
+        );
+        Err(self.file.refuse(Kind::Unsupported, "symbol", offset, message))
     }
-    let message = format!(
-        "the dynamic symbol's value {value:#x} lies in what moves or is taken out, which is not its \
-         section"
-    );
-    Err(file.refuse(Kind::Unsupported, "symbol", offset, message))
-}
 
-/// A symbol of device code. The marker has the section's index and address, so only value and
-/// size change.
-fn marker_symbol(
-    file: &ElfFile,
-    layout: &Layout,
-    offset: u64,
-    mut symbol: Symbol,
-) -> Result<SymbolEdit> {
-    let value = symbol.st_value;
-    if !(layout.start..=layout.end).contains(&value) {
-        let message = format!("the symbol's value {value:#x} lies outside of its section");
-        return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+    /// A symbol of device code. The marker has the section's index and address, so only value and
+    /// size change.
+    fn marker_symbol(&self, offset: u64, mut symbol: Symbol) -> Result<SymbolEdit> {
+        let Self { file, layout, .. } = *self;
+        let value = symbol.st_value;
+        if !(layout.start..=layout.end).contains(&value) {
+            let message = format!("the symbol's value {value:#x} lies outside of its section");
+            return Err(file.refuse(Kind::Malformed, "symbol", offset, message));
+        }
+        let is_marker = !symbol.is_section();
+        symbol.st_value = layout.start;
+        Ok(SymbolEdit { offset, symbol, is_marker })
     }
-    let is_marker = !symbol.is_section();
-    symbol.st_value = layout.start;
-    Ok(SymbolEdit { offset, symbol, is_marker })
-}
 
-/// A symbol of a section that goes to another address.
-fn moved_symbol(
-    file: &ElfFile,
-    layout: &Layout,
-    offset: u64,
-    mut symbol: Symbol,
-    section: usize,
-    address: u64,
-) -> Result<Option<SymbolEdit>> {
-    let header = &file.sections[section];
-    // Symbols such as `__ehdr_start` name a section without lying in it.
-    if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
-        return Ok(None);
+    /// A symbol of a section that goes to another address.
+    fn moved_symbol(
+        &self,
+        offset: u64,
+        mut symbol: Symbol,
+        section: usize,
+        address: u64,
+    ) -> Result<Option<SymbolEdit>> {
+        let header = &self.file.sections[section];
+        // Symbols such as `__ehdr_start` name a section without lying in it.
+        if !(header.sh_addr..=header.memory_end()).contains(&symbol.st_value) {
+            return Ok(None);
+        }
+        if self.layout.room.displaced == Some(section) && !symbol.is_section() {
+            let message = "the symbol lies in a section that has to make room for program headers";
+            return Err(self.file.refuse(Kind::Unsupported, "symbol", offset, message));
+        }
+        symbol.st_value = address + (symbol.st_value - header.sh_addr);
+        Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
     }
-    if layout.room.displaced == Some(section) && !symbol.is_section() {
-        let message = "the symbol lies in a section that has to make room for program headers";
-        return Err(file.refuse(Kind::Unsupported, "symbol", offset, message));
-    }
-    symbol.st_value = address + (symbol.st_value - header.sh_addr);
-    Ok(Some(SymbolEdit { offset, symbol, is_marker: false }))
 }
 
 /// Whether the values of a section's symbols are addresses; true if `section` is the index of no

@@ -4,12 +4,10 @@ use object::elf;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Kind, Result};
 use rockpack_elf::hip_wrapper::{self, Magic};
-use rockpack_elf::marker;
-use rockpack_elf::{ElfFile, FILE_HEADER_SIZE, Record, SECTION_HEADER_SIZE, SectionHeader};
+use rockpack_elf::{ElfFile, FILE_HEADER_SIZE, Record, SECTION_HEADER_SIZE, SectionHeader, marker};
 
-use super::fixed::{MARKER_SECTION, WRAPPER_SECTION};
-use super::splices::Splices;
-use super::{check, symbols};
+use super::apply::Splices;
+use super::{MARKER_SECTION, WRAPPER_SECTION, check, symbols};
 
 /// A transformed binary, made by rockpack or by another tool.
 #[derive(Debug)]
@@ -100,13 +98,8 @@ pub fn read(file: ElfFile) -> Result<Transformed> {
     let limit = marker::LIMIT as u64;
     let marker = file.content().read_vec(range, limit, MARKER_SECTION)?;
     let capacity = section.sh_size + slack(&file, &section)?;
-    Ok(Transformed {
-        file: Box::new(file),
-        section: (index, section),
-        marker,
-        capacity,
-        co_indexes,
-    })
+    let (file, section) = (Box::new(file), (index, section));
+    Ok(Transformed { file, section, marker, capacity, co_indexes })
 }
 
 /// Fails unless the marker's bytes are loaded at its address.

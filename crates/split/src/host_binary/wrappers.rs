@@ -68,16 +68,16 @@ pub fn bind(
     all.map(|(wrapper, binding)| binder.finish(wrapper, binding)).collect()
 }
 
-/// Fails unless all wrappers have `magic`.
-pub fn refuse_others(bound: &[BoundWrapper], magic: Magic, file: &ElfFile) -> Result<()> {
-    let Some(other) = bound.iter().find(|bound| bound.wrapper.magic != magic) else {
+/// Fails unless all wrappers point to device code.
+pub fn refuse_others(bound: &[BoundWrapper], file: &ElfFile) -> Result<()> {
+    let Some(other) = bound.iter().find(|bound| bound.wrapper.magic != Magic::Fat) else {
         return Ok(());
     };
     let message = format!(
         "wrapper at {:#x} has magic {:#010x}, others {:#010x}",
         other.address,
         other.wrapper.magic.value(),
-        magic.value()
+        Magic::Fat.value()
     );
     Err(file.refuse(Kind::Malformed, ".hipFatBinSegment", other.offset, message))
 }

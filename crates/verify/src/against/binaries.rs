@@ -13,21 +13,20 @@ use std::path::{Path, PathBuf};
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result, ResultExt};
-use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_core::gfx::BaseArch;
 use rockpack_core::run::Budget;
 use rockpack_core::tree::TreePath;
 
-use super::inputs::{self, ExaminedInput};
-use super::split_inputs::{BinaryBuild, InputFile};
-use super::{host_form, lost_code};
+use crate::against::inputs::{self, BinaryBuild, ExaminedInput, InputFile};
+use crate::against::{host_form, lost_code};
 use crate::checks::excuses::Excuses;
-use crate::checks::set_archives::kernel_name;
-use crate::checks::transformed::{TransformedBinary, transformed};
-use crate::checks::twice;
+use crate::checks::newest;
+use crate::checks::set_archives::{TransformedBinary, kernel_name, transformed};
+use crate::own::Sha;
 use crate::own::archive::ArchiveRow;
-use crate::own::digest::Sha;
 use crate::own::facts::Class;
 use crate::own::installed::{Installed, InstalledNode};
+use crate::partial::base_of;
 use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, Problem, Problems};
 
 /// A host binary with device code.
@@ -37,16 +36,10 @@ pub(crate) struct GivenBinary {
     build: BinaryBuild,
 }
 
-/// A row of an archive.
-struct Row<'a> {
-    archive: PackagePath,
-    key: &'a str,
-    target: &'a str,
-    sha256: &'a Sha,
-}
+/// The rows of each binary, by install-relative path, with their archives.
+type RowsByBinary<'a> = BTreeMap<&'a str, BinaryRows<'a>>;
 
-/// The rows of each binary, by install-relative path.
-type RowsByBinary<'a> = BTreeMap<&'a str, Vec<Row<'a>>>;
+type BinaryRows<'a> = Vec<(PackagePath, ArchiveRow<'a>)>;
 
 impl GivenBinary {
     /// Reads the binary at `path`; refuses a file that is no binary with device code.
@@ -67,7 +60,7 @@ impl GivenBinary {
 
     /// How many code objects it has.
     pub(crate) fn count(&self) -> usize {
-        self.build.device.entries().count()
+        self.build.entries().count()
     }
 
     /// Adds what of the binary is not in the archives of `packages`, of one format, and what these have
@@ -82,7 +75,11 @@ impl GivenBinary {
         let (binary, rows) = match self.own_rows(packages) {
             Some((binary, rows)) => (binary.to_owned(), rows),
             None => {
-                let first = installed.first().ok_or_else(|| self.refusal())?;
+                let message = "no kernel archive of these packages has code of a binary of this \
+                               name, and no host package has the binary";
+                let hint = "name the packages with it or its kernels, or another binary";
+                let refusal = || Error::new(Kind::Usage, message).file(&self.path).hint(hint);
+                let first = installed.first().ok_or_else(refusal)?;
                 (first.marker.kernel_name.clone(), Vec::new())
             }
         };
@@ -91,13 +88,12 @@ impl GivenBinary {
         let is_own = installed.iter().any(|it| self.build.is_of(&it.host.elf));
         let keyed = |key: &str| if is_own { key.to_owned() } else { String::new() };
         let has: BTreeSet<(String, &str, &Sha)> =
-            rows.iter().map(|row| (keyed(row.key), row.target, row.sha256)).collect();
+            rows.iter().map(|(_, row)| (keyed(row.key), row.target, &row.facts.sha256)).collect();
         let packed: BTreeSet<BaseArch> =
-            rows.iter().filter_map(|row| base_of(row.target)).collect();
-        let device = &self.build.device;
+            rows.iter().filter_map(|(_, row)| base_of(row.target)).collect();
         let mut archs: BTreeSet<BaseArch> = BTreeSet::new();
         let mut known: BTreeSet<&Sha> = BTreeSet::new();
-        for (wrapper, entries) in device.by_wrapper.iter().enumerate() {
+        for (wrapper, entries) in self.build.by_wrapper.iter().enumerate() {
             for entry in entries.iter() {
                 let arch = base_of(&entry.target);
                 // Findings leave out all code of the binary for an arch.
@@ -107,20 +103,21 @@ impl GivenBinary {
                 let key = keyed(&format!("{binary}#{wrapper}"));
                 let is_there = has.contains(&(key, entry.target.as_str(), &entry.sha256));
                 if !is_there && (is_packed || !excuses.absence(&entry.sha256)) {
-                    let loss = CodeLoss::OfWrapper { shard: self.shard(), wrapper };
+                    let loss =
+                        CodeLoss::OfWrapper { shard: self.build.file.shard.clone(), wrapper };
                     problems.add(lost_code(&binary, entry, loss));
                 }
             }
         }
-        let foreign = rows.into_iter().filter(|row| {
+        let foreign = rows.into_iter().filter(|(_, row)| {
             let of_arch = base_of(row.target).is_some_and(|arch| archs.contains(&arch));
-            of_arch && !known.contains(row.sha256)
+            of_arch && !known.contains(&row.facts.sha256)
         });
-        for row in foreign {
+        for (file, row) in foreign {
             problems.add(Problem::CodeObjectForeign {
-                file: row.archive,
+                file,
                 position: CodePosition::row(row.key, row.target),
-                sha256: (*row.sha256).into(),
+                sha256: row.facts.sha256.into(),
                 unknown_to: ARTIFACTS,
             });
         }
@@ -128,29 +125,20 @@ impl GivenBinary {
     }
 
     /// The binary of the archives that this one is, and its rows.
-    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, Vec<Row<'a>>)> {
+    fn own_rows<'a>(&self, packages: &[&'a Installed]) -> Option<(&'a str, BinaryRows<'a>)> {
         let name = file_name(&self.path);
-        let known: BTreeSet<&Sha> = self.build.device.entries().map(|it| &it.sha256).collect();
+        let known: BTreeSet<&Sha> = self.build.entries().map(|it| &it.sha256).collect();
         let named = rows(packages).into_iter().filter(|(binary, _)| is_called(binary, &name));
-        named.max_by_key(|(_, rows)| rows.iter().filter(|row| known.contains(row.sha256)).count())
-    }
-
-    fn refusal(&self) -> Error {
-        let message = "no kernel archive of these packages has code of a binary of this name, and no \
-                       host package has the binary";
-        let hint = "name the packages with it or its kernels, or another binary";
-        Error::new(Kind::Usage, message).file(&self.path).hint(hint)
+        named.max_by_key(|(_, rows)| {
+            rows.iter().filter(|(_, row)| known.contains(&row.facts.sha256)).count()
+        })
     }
 
     /// The binaries of its file name in host packages, without their device code.
     fn installed<'a>(&self, packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
-        let (name, mut found) = (file_name(&self.path), transformed(&twice::newest(packages)));
+        let (name, mut found) = (file_name(&self.path), transformed(&newest(packages)));
         found.retain(|binary| is_called(binary.path, &name));
         found
-    }
-
-    fn shard(&self) -> String {
-        self.build.file.shard.clone()
     }
 
     /// Holds host binaries against the file; with `is_alone` also those with other machine code.
@@ -168,7 +156,7 @@ impl GivenBinary {
             let path = TreePath::new(&*binary.marker.kernel_name)?;
             let parts = host_form::other_parts(build, facts, &path, excuses)?;
             if !parts.is_empty() {
-                let loss = FileLoss::OtherBytes { shard: self.shard(), parts };
+                let loss = FileLoss::OtherBytes { shard: build.file.shard.clone(), parts };
                 problems.add(Problem::FileLost { path: binary.path.to_owned(), loss });
             }
         }
@@ -191,20 +179,14 @@ fn is_called(path: &str, name: &str) -> bool {
     path.rsplit('/').next() == Some(name)
 }
 
-fn base_of(target: &str) -> Option<BaseArch> {
-    target.parse::<Target>().ok().map(|target| target.base().clone())
-}
-
 /// The rows of all archives.
 fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
     let mut rows = RowsByBinary::new();
     for package in packages {
         for (path, facts) in package.files() {
             let Class::Archive(archive) = &facts.class else { continue };
-            for ArchiveRow { key, target, facts: found } in archive.entries() {
-                let (archive, sha256) = (package.at(path), &found.sha256);
-                let row = Row { archive, key, target, sha256 };
-                rows.entry(kernel_name(key)).or_default().push(row);
+            for row in archive.entries() {
+                rows.entry(kernel_name(row.key)).or_default().push((package.at(path), row));
             }
         }
     }

@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use rockpack_core::tree::TreePath;
 
-use super::split_inputs::BinaryBuild;
+use crate::against::inputs::BinaryBuild;
+use crate::own::Sha;
 use crate::own::archive::CodeObjectFacts;
-use crate::own::digest::Sha;
 use crate::own::originals::DeviceEntry;
 use crate::problem::{Problem, Problems};
 
@@ -29,7 +29,7 @@ pub(super) fn check_builds(
 ) {
     let mut numbered = Vec::new();
     for build in builds {
-        let numbers = keys.common(&build.device.by_wrapper);
+        let numbers = keys.common(&build.by_wrapper);
         for (index, found) in numbers.iter().enumerate() {
             if found.as_ref().is_some_and(|found| found.is_empty()) {
                 let reason = "its code objects are under the keys of several wrappers".to_owned();
@@ -67,7 +67,7 @@ fn check_rows(
 ) {
     let (mut seen, mut known) = (BTreeSet::new(), BTreeMap::<Sha, BTreeSet<usize>>::new());
     for (build, numbers) in numbered {
-        for (entries, own) in build.device.by_wrapper.iter().zip(numbers) {
+        for (entries, own) in build.by_wrapper.iter().zip(numbers) {
             let Some(own) = own else { continue };
             for entry in entries.iter().filter(|it| seen.insert((Arc::as_ptr(own), it.sha256))) {
                 known.entry(entry.sha256).or_default().extend(own.iter());
@@ -100,8 +100,8 @@ fn strangers(
     numbers: &[Option<Numbers>],
     primary: &BinaryBuild,
 ) -> Vec<usize> {
-    let all = by_bundle(&primary.device.by_wrapper, |_, entries| Arc::new(kernels(entries)));
-    let strange = by_bundle(&build.device.by_wrapper, |index, entries| {
+    let all = by_bundle(&primary.by_wrapper, |_, entries| Arc::new(kernels(entries)));
+    let strange = by_bundle(&build.by_wrapper, |index, entries| {
         let found = numbers.get(index).and_then(Option::as_ref);
         found.is_some_and(|found| is_stranger(&kernels(entries), found, &all))
     });
@@ -167,10 +167,10 @@ impl<'a> WrapperKeys<'a> {
         let has_arch = |target: &str| target.split(':').next() == arch;
         let own = self.0.iter().filter(|((target, _), _)| has_arch(target));
         let there: BTreeSet<&usize> = own.flat_map(|(_, numbers)| numbers.iter()).collect();
-        let wrappers = build.device.by_wrapper.iter();
+        let wrappers = build.by_wrapper.iter();
         let wanted = wrappers.filter(|it| it.iter().any(|entry| has_arch(&entry.target))).count();
         let is_whole = |build: &BinaryBuild| {
-            let own = build.device.entries().filter(|entry| has_arch(&entry.target));
+            let own = build.entries().filter(|entry| has_arch(&entry.target));
             own.map(|entry| self.get(entry).is_some()).min() == Some(true)
         };
         there.is_empty() || there.len() >= wanted && all.iter().any(is_whole)

@@ -10,15 +10,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::tree::TreePath;
+use rockpack_package::Format;
 
-use super::SetComparison;
-use super::inputs::{ArtifactInputs, Plain};
-use super::plain::same;
-use crate::own::digest::{self, Sha};
+use crate::against::SetComparison;
+use crate::against::inputs::{ArtifactInputs, Plain};
+use crate::against::plain::same;
 use crate::own::facts::{Claimed, Class};
 use crate::own::installed::{Installed, InstalledNode};
+use crate::own::{Sha, hash};
 use crate::problem::{FileLoss, Problem, Problems};
-use rockpack_package::Format;
 
 /// The mode of folders, and of files that somebody may run.
 const EXECUTABLE: u32 = 0o755;
@@ -43,7 +43,12 @@ struct KnownFiles<'a> {
 impl SetComparison<'_> {
     /// Adds every file, link and empty folder of unknown origin. The prefix has to be known.
     pub(crate) fn check_uninvited(&self, problems: &mut Problems) {
-        let known = self.known_files();
+        let plain = self.inputs.plain.values().flatten();
+        let digests = plain.filter_map(|plain| match plain {
+            Plain::File { sha256, .. } => Some(*sha256),
+            _ => None,
+        });
+        let known = KnownFiles { digests: digests.collect(), shipped: self.shipped() };
         for package in self.packages {
             for (path, node) in &package.paths {
                 if !self.is_invited(package, path, node, &known) {
@@ -91,24 +96,21 @@ impl SetComparison<'_> {
 
     /// Whether what the artifacts have at `path` is among the installed debug files.
     pub(crate) fn is_debug_file(&self, path: &TreePath, plain: &Plain) -> bool {
-        let mut all = self.packages.iter().flat_map(|package| debug_files(package));
+        // Each with `xx/yyyy.debug` of its build-id.
+        let mut all = self.packages.iter().flat_map(|package| {
+            let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
+            let inside =
+                all.map_while(|(path, node)| Some((path.strip_prefix(DEBUG_FOLDER)?, node)));
+            inside.filter_map(|(path, node)| Some((place_in(path)?, node)))
+        });
         match plain {
-            Plain::File { .. } => all.any(|file| same(plain, file.node)),
+            Plain::File { .. } => all.any(|(_, node)| same(plain, node)),
             Plain::Link { .. } => path
                 .as_str()
                 .strip_prefix(BUILD_ID_FOLDER)
-                .is_some_and(|name| all.any(|file| file.by_id == name)),
+                .is_some_and(|name| all.any(|(by_id, _)| by_id == name)),
             Plain::Directory => false,
         }
-    }
-
-    fn known_files(&self) -> KnownFiles<'_> {
-        let plain = self.inputs.plain.values().flatten();
-        let digests = plain.filter_map(|plain| match plain {
-            Plain::File { sha256, .. } => Some(*sha256),
-            _ => None,
-        });
-        KnownFiles { digests: digests.collect(), shipped: self.shipped() }
     }
 
     fn is_invited(
@@ -119,7 +121,10 @@ impl SetComparison<'_> {
         known: &KnownFiles<'_>,
     ) -> bool {
         let is_folder = matches!(node, InstalledNode::Directory { .. });
-        if is_folder && (has_below(package, path) || is_above(path, self.prefix)) {
+        let rest = self.prefix.strip_prefix(path);
+        // The folder of the prefix, and those above it.
+        let is_above = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        if is_folder && (is_above || has_below(package, path)) {
             return true;
         }
         match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
@@ -191,7 +196,7 @@ impl SetComparison<'_> {
         let [folder] = folders else { return false };
         let inside = folder.strip_prefix(self.prefix);
         let is_own = inside.is_some_and(|it| it.starts_with('/') && !it.contains("/.."));
-        let whole = digest::hash(&mut format!("{folder}\n").as_bytes());
+        let whole = hash(&mut format!("{folder}\n").as_bytes());
         is_own && whole.is_ok_and(|whole| whole == *sha256)
     }
 }
@@ -207,11 +212,6 @@ fn has_below(package: &Installed, folder: &str) -> bool {
     let below = format!("{}/", folder.trim_end_matches('/'));
     let next = package.paths.range(below.clone()..).next();
     next.is_some_and(|(path, _)| path.starts_with(&below))
-}
-
-/// Whether a folder is the prefix, or above it.
-fn is_above(folder: &str, prefix: &str) -> bool {
-    prefix.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The folder below which the most files of `packages` have the paths that they have in the artifacts;
@@ -247,19 +247,4 @@ fn is_debug_place(path: &str) -> bool {
 fn place_in(path: &str) -> Option<&str> {
     let (folder, name) = path.split_once(BUILD_ID_FOLDER)?;
     (folder.matches('/').count() <= 1).then_some(name)
-}
-
-/// A debug file of a package.
-struct DebugFile<'a> {
-    /// `xx/yyyy.debug` of its build-id.
-    by_id: &'a str,
-    node: &'a InstalledNode,
-}
-
-fn debug_files(package: &Installed) -> impl Iterator<Item = DebugFile<'_>> {
-    let all = package.paths.range(DEBUG_FOLDER.to_owned()..);
-    let inside = all.take_while(|(path, _)| path.starts_with(DEBUG_FOLDER));
-    inside.filter_map(|(path, node)| {
-        Some(DebugFile { by_id: place_in(path.strip_prefix(DEBUG_FOLDER)?)?, node })
-    })
 }

@@ -1,18 +1,16 @@
 //! Host binaries beside the builds that they were made from: their forms, and search paths that findings name.
 
-use object::LittleEndian as LE;
-use object::elf;
-use object::pod;
 use object::read::elf::ProgramHeader as _;
+use object::{LittleEndian as LE, elf, pod};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Result, abridged};
 use rockpack_core::tree::TreePath;
 use rockpack_elf::marker::Marker;
 
-use super::SetComparison;
-use super::split_inputs::BinaryBuild;
+use crate::against::SetComparison;
+use crate::against::inputs::BinaryBuild;
 use crate::checks::excuses::Excuses;
-use crate::checks::twice;
+use crate::checks::newest;
 use crate::own::elf_file::Segment;
 use crate::own::facts::{Class, FileFacts};
 use crate::own::host_elf::{self, HostElf};
@@ -79,7 +77,7 @@ impl<'a> SetComparison<'a> {
     /// The host binaries installed at `path`, of several versions of a package those of the newest.
     fn binaries(&self, path: &TreePath) -> Vec<(&'a FileFacts, &'a HostElf)> {
         let absolute = format!("{}/{path}", self.prefix);
-        let packages = twice::newest(self.packages).into_iter();
+        let packages = newest(self.packages).into_iter();
         let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
         let facts = nodes.filter_map(InstalledNode::facts);
         let host = facts.filter_map(|facts| match &facts.class {

@@ -11,7 +11,6 @@ pub(super) mod foreign;
 mod host_form;
 pub(super) mod inputs;
 mod plain;
-pub(super) mod split_inputs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,18 +18,17 @@ use rockpack_core::content::hex;
 use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
 
-use super::checks::excuses::Excuses;
-use super::checks::set_archives::{kernel_name, shipped};
-use super::checks::twice;
-use super::own::archive::ArchiveRow;
-use super::own::digest::Sha;
-use super::own::facts::{Class, FileFacts};
-use super::own::installed::{Installed, InstalledNode};
-use super::own::originals::DeviceEntry;
-use super::problem::{ARTIFACTS, CodeLoss, CodePosition, PackagePath, Problem, Problems};
-use builds::{InstalledRows, WrapperKeys, check_builds};
-use inputs::{ArtifactInputs, CodeInFile};
-use split_inputs::BinaryBuild;
+use crate::against::builds::{InstalledRows, WrapperKeys, check_builds};
+use crate::against::inputs::{ArtifactInputs, BinaryBuild, CodeInFile};
+use crate::checks::excuses::Excuses;
+use crate::checks::set_archives::{kernel_name, shipped};
+use crate::checks::{check_versions, newest};
+use crate::own::Sha;
+use crate::own::archive::ArchiveRow;
+use crate::own::facts::{Class, FileFacts};
+use crate::own::installed::{Installed, InstalledNode};
+use crate::own::originals::DeviceEntry;
+use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, PackagePath, Problem, Problems};
 
 /// The packages of one format beside the artifacts.
 pub(super) struct SetComparison<'a> {
@@ -44,7 +42,7 @@ pub(super) struct SetComparison<'a> {
 impl<'a> SetComparison<'a> {
     /// Adds all that is lost or misplaced, and foreign device code.
     pub(super) fn check(&self, problems: &mut Problems) -> Result<()> {
-        twice::check_versions(self.packages, problems);
+        check_versions(self.packages, problems);
         for (path, variants) in &self.inputs.plain {
             // Where another shard's build has device code, that build is what is installed.
             if !self.inputs.fat.contains_key(path) && !self.is_left_out(path) {
@@ -109,7 +107,7 @@ impl<'a> SetComparison<'a> {
         let mut rows = InstalledRows::new();
         let mut places = BTreeMap::new();
         let mut others: BTreeMap<(PackagePath, PackagePath), usize> = BTreeMap::new();
-        let packages = twice::newest(self.packages);
+        let packages = newest(self.packages);
         let files = packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
         for (package, (path, facts)) in files.filter(|(_, (path, _))| !shipped.contains(path)) {
             let Class::Archive(archive) = &facts.class else {
@@ -143,7 +141,7 @@ impl<'a> SetComparison<'a> {
     ) {
         for build in builds.iter().filter(|build| !self.is_kept_fat(path, build)) {
             let mut dropped = BTreeMap::new();
-            for (index, entries) in build.device.by_wrapper.iter().enumerate() {
+            for (index, entries) in build.by_wrapper.iter().enumerate() {
                 let lost = entries.iter().filter(|entry| {
                     let may_be_dropped = || keys.may_lack(&entry.target, build, builds);
                     keys.get(entry).is_none()
@@ -179,7 +177,7 @@ impl<'a> SetComparison<'a> {
     /// Whether a finding keeps device code in the binary at `path`, or takes the whole for one
     /// arch's, and it is there: the installed file is the build itself.
     fn is_kept_fat(&self, path: &TreePath, build: &BinaryBuild) -> bool {
-        let mut entries = build.device.entries();
+        let mut entries = build.entries();
         let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
             || self.excuses.is_whole(&format!("{}/{path}", self.prefix));
         let fat = self.at(path).into_iter().find_map(|node| match node.facts()? {

@@ -7,15 +7,14 @@ use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::gfx::archs_in;
 use rockpack_core::tree::TreePath;
+use rockpack_split::input::database::{Union, union};
 
-use super::SetComparison;
-use super::host_form;
-use super::inputs::Plain;
-use crate::own::digest::Sha;
+use crate::against::inputs::Plain;
+use crate::against::{SetComparison, host_form};
+use crate::own::Sha;
 use crate::own::facts::{self, Class, SCRIPT};
 use crate::own::installed::InstalledNode;
 use crate::problem::{FileLoss, Problem, Problems};
-use rockpack_split::input::database::{Union, union};
 
 impl SetComparison<'_> {
     /// Checks that what the shards have at a path is in a package.

@@ -4,50 +4,38 @@ use std::collections::BTreeSet;
 
 use rockpack_core::error::Error;
 use rockpack_core::gfx::{BaseArch, Target};
+use rockpack_report::words::few;
 
-use super::excuses::Excuses;
-use super::set_archives::shipped;
+use crate::checks::excuses::Excuses;
+use crate::checks::set_archives::shipped;
+use crate::own::Sha;
 use crate::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
-use crate::own::digest::Sha;
 use crate::own::facts::{Claimed, Class, FileFacts, HostFacts};
 use crate::own::host_elf::{HIPK, HostElf, WrapperRecord};
 use crate::own::index::{arch_family_at, serves_all};
-use crate::own::installed::{Installed, Side};
+use crate::own::installed::{Installed, InstalledNode, Side};
 use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, SetFault};
-use rockpack_report::words::few;
 
-/// Packages that belong together, and what a single one does not tell.
-pub(crate) struct Together<'a> {
-    packages: &'a [&'a Installed],
-    /// The paths of archives that components ship themselves.
-    shipped: BTreeSet<&'a str>,
+/// Checks the files of all packages of `set`.
+pub(crate) fn check(set: &[&Installed], excuses: &Excuses, problems: &mut Problems) {
+    let shipped = shipped(set);
+    set.iter().for_each(|package| check_one(package, set, &shipped, excuses, problems));
 }
 
-impl<'a> Together<'a> {
-    /// Looks at all of them.
-    pub(crate) fn of(packages: &'a [&'a Installed]) -> Self {
-        Self { packages, shipped: shipped(packages) }
-    }
-
-    /// Single files with an unknown place of installation: archives count as split
-    /// off binaries.
-    pub(crate) fn alone(packages: &'a [&'a Installed]) -> Self {
-        Self { packages, shipped: BTreeSet::new() }
-    }
-}
-
-/// Checks the files of one package of `set`.
-pub(crate) fn check(
+/// Checks the files of one package of `set`; `shipped` are the paths of archives that components ship themselves.
+/// Of single files, whose place of installation is unknown, none is: archives count as split off binaries.
+pub(crate) fn check_one(
     package: &Installed,
-    set: &Together<'_>,
+    set: &[&Installed],
+    shipped: &BTreeSet<&str>,
     excuses: &Excuses,
     problems: &mut Problems,
 ) {
     // All files are looked at for it.
     let side = package.side();
     for (path, facts) in package.files() {
-        let is_shipped = set.shipped.contains(path);
-        let mut file = CheckedFile { package, set: set.packages, path, is_shipped, problems };
+        let is_shipped = shipped.contains(path);
+        let mut file = CheckedFile { package, set, path, is_shipped, problems };
         if let Class::Archive(archive) = &facts.class {
             file.archive(archive);
         }
@@ -138,15 +126,12 @@ impl CheckedFile<'_> {
                 let targets = archive.rows.values().flat_map(|row| row.keys());
                 self.whole_file(archs_of(targets.map(String::as_str)), &facts.sha256);
             }
-            Class::Archive(archive) => archive.listed.iter().for_each(|text| self.of_target(text)),
+            Class::Archive(archive) => {
+                let targets = archive.listed.iter().filter_map(|text| text.parse::<Target>().ok());
+                targets.for_each(|target| self.of_arch(target.base()));
+            }
             Class::Index(index) if !index.archs.is_empty() => self.index(&index.archs),
             _ => {}
-        }
-    }
-
-    fn of_target(&mut self, text: &str) {
-        if let Ok(target) = text.parse::<Target>() {
-            self.of_arch(target.base());
         }
     }
 
@@ -157,8 +142,12 @@ impl CheckedFile<'_> {
             return archs.iter().for_each(|arch| self.of_arch(arch));
         }
         for arch in archs.iter().filter(|arch| !self.serves(arch)).collect::<Vec<_>>() {
-            let others = self.set.iter().filter(|other| other.says_it_is_for(arch));
-            for other in others.filter(|other| !other.has_file(self.path, sha256)) {
+            let others = self.set.iter().filter(|it| it.stated_archs.is_some() && it.states(arch));
+            for other in others {
+                let own = other.paths.get(self.path).and_then(InstalledNode::facts);
+                if own.is_some_and(|facts| facts.sha256 == *sha256) {
+                    continue;
+                }
                 let own = few(self.package.stated_archs.as_deref().unwrap_or_default(), 5);
                 let other = &other.file;
                 self.foreign(format!(
@@ -208,7 +197,11 @@ impl CheckedFile<'_> {
             Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps(&it.sha256)) => {
                 self.hosted("is a bundle, and no finding keeps it here");
             }
-            Class::Archive(archive) if !self.may_stay(archive, excuses) => {
+            // It may stay if a component ships it itself, and it holds no code, or code that a finding keeps there.
+            Class::Archive(archive)
+                if !self.is_shipped
+                    || !archive.entries().all(|row| excuses.keeps(&row.facts.sha256)) =>
+            {
                 self.hosted("is a kernel archive in a host package");
             }
             Class::Index(index) if !excuses.keeps_file(self.path) && !serves_all(self.path) => {
@@ -221,12 +214,6 @@ impl CheckedFile<'_> {
             Class::Broken(claimed, error) => self.unreadable(*claimed, error, Side::Host),
             _ => {}
         }
-    }
-
-    /// Whether an archive may be among host files: a component ships it itself, and it holds no code, or
-    /// code that a finding keeps there.
-    fn may_stay(&self, archive: &ArchiveFacts, excuses: &Excuses) -> bool {
-        self.is_shipped && archive.entries().all(|row| excuses.keeps(&row.facts.sha256))
     }
 
     /// Checks a file of a package with host and device code by itself.

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::TreePath;
-
-use crate::own::digest::Sha;
 use rockpack_package::Format;
 use rockpack_package::receipt::{FindingRecord, Receipt};
 use rockpack_report::{Code, Finding, Soname};
+
+use crate::own::Sha;
 
 /// Findings whose device code stays in the file that it came in.
 const KEPT: [Code; 4] =
@@ -69,29 +69,22 @@ pub(crate) struct Excuses {
 
 impl Excuses {
     /// Collects what the receipts excuse: their findings, and the paths left out.
-    pub(crate) fn of<'a>(receipts: impl IntoIterator<Item = &'a Receipt>) -> Self {
-        let mut excuses = Self::default();
-        for receipt in receipts {
-            excuses.add_all(&receipt.findings);
-            excuses.left_out.extend(receipt.left_out.iter().cloned());
-        }
+    pub(crate) fn of(receipts: &[&Receipt]) -> Self {
+        let mut excuses = Self::of_findings(receipts.iter().flat_map(|receipt| &receipt.findings));
+        excuses.left_out = receipts.iter().flat_map(|it| &it.left_out).cloned().collect();
         excuses
     }
 
-    /// The findings of a split of wheels.
-    pub(crate) fn of_wheels(findings: &[FindingRecord]) -> Self {
+    /// Collects what the findings of builds excuse.
+    pub(crate) fn of_findings<'a>(findings: impl Iterator<Item = &'a FindingRecord>) -> Self {
         let mut excuses = Self::default();
-        excuses.add_all(findings);
+        findings.filter_map(FindingRecord::known).for_each(|finding| excuses.add(finding));
         excuses
     }
 
-    /// An installed prefix, in which nobody installed some device wheels.
-    pub(crate) fn of_some_wheels() -> Self {
-        Self { some_wheels: true, ..Self::default() }
-    }
-
-    fn add_all(&mut self, findings: &[FindingRecord]) {
-        findings.iter().filter_map(FindingRecord::known).for_each(|finding| self.add(finding));
+    /// An installed prefix, in which nobody may have installed some device wheels.
+    pub(crate) fn of_prefix(some_wheels: bool) -> Self {
+        Self { some_wheels, ..Self::default() }
     }
 
     fn add(&mut self, finding: &Finding) {
@@ -108,8 +101,7 @@ impl Excuses {
             Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
             Finding::RunpathRewritten { file, before, after } => {
                 let known = self.rewritten.entry(file.path.clone()).or_default();
-                known.insert(before.clone(), after.clone());
-                return;
+                return drop(known.insert(before.clone(), after.clone()));
             }
             Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
             Finding::DeviceCodeEmbedded { file, .. } | Finding::FatDevelopmentFile { file, .. } => {
@@ -136,26 +128,22 @@ impl Excuses {
                 }
                 return;
             }
-            _ => return self.add_others(finding),
-        };
-        paths.insert(path.clone());
-    }
-
-    /// Needed libraries that need not be dependencies or that do not work.
-    fn add_others(&mut self, finding: &Finding) {
-        match finding {
+            // Needed libraries that need not be dependencies or that do not work.
             Finding::LibraryUnresolved { library, .. } => {
                 self.nowhere.insert(library.clone());
+                return;
             }
             Finding::LibraryWithoutDependency { library, .. } => {
                 self.free.insert(library.clone());
+                return;
             }
             Finding::LibraryOutOfReach { library, files, .. } => {
                 let known = self.unreached.entry(library.clone()).or_default();
-                known.extend(files.iter().cloned());
+                return known.extend(files.iter().cloned());
             }
-            _ => {}
-        }
+            _ => return,
+        };
+        paths.insert(path.clone());
     }
 
     /// Whether device code of this digest is in no package because of a finding.
@@ -181,16 +169,12 @@ impl Excuses {
     /// Whether the absolute `path` ends with one of these install-relative paths, or did before the build
     /// moved the file to the folder of its arch.
     fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
-        is_one_of(paths, path)
-            || self.path_before(path).is_some_and(|before| is_one_of(paths, &before))
-    }
-
-    /// The path before the build moved the file to the folder of its arch, if it did.
-    fn path_before(&self, path: &str) -> Option<String> {
-        let (folder, name) = path.rsplit_once('/')?;
-        let (folder, _arch) = folder.rsplit_once('/')?;
-        let is_moved = is_one_of(&self.moved, folder);
-        is_moved.then(|| format!("{folder}/{name}"))
+        let path_before = || {
+            let (folder, name) = path.rsplit_once('/')?;
+            let (folder, _arch) = folder.rsplit_once('/')?;
+            is_one_of(&self.moved, folder).then(|| format!("{folder}/{name}"))
+        };
+        is_one_of(paths, path) || path_before().is_some_and(|before| is_one_of(paths, &before))
     }
 
     /// Whether a package of that format need not depend on what has the library `name`, which its

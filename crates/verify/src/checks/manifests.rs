@@ -1,17 +1,17 @@
-//! Whether manifests list the archives of the set as they are.
+//! The manifests of a set: which files lie where they say, and whether they list the archives of the set as they
+//! are.
 
 use std::collections::BTreeSet;
 
 use rockpack_elf::kpm::{Manifest, ManifestArchive};
+use rockpack_report::words::few;
 
-use super::listings::{ManifestListing, listings};
-use super::scope::Scope;
-use super::set_archives::{Archives, archives, damaged};
+use crate::checks::Scope;
+use crate::checks::set_archives::{Archives, archives, damaged};
 use crate::own::archive::Nature;
 use crate::own::facts::Class;
 use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{Problem, Problems, SetFault};
-use rockpack_report::words::few;
 
 /// Whether every archive that a manifest lists is there.
 pub(crate) fn are_complete(packages: &[&Installed]) -> bool {
@@ -67,7 +67,7 @@ pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
         for (arch, stated) in &listing.manifest.archives {
             let path = listing.beside(&stated.file);
             let there = archives.contains_key(path.as_str());
-            if there || scope.has_all_archives() && !damaged.contains(path.as_str()) {
+            if there || scope != Scope::Prefix && !damaged.contains(path.as_str()) {
                 for fault in faults(arch, stated, &path, &archives) {
                     add(&listing, fault, problems);
                 }
@@ -75,7 +75,7 @@ pub(crate) fn check(packages: &[&Installed], scope: Scope, problems: &mut Proble
             listed.insert(path);
         }
     }
-    if listed.is_empty() && !scope.has_all_manifests() {
+    if listed.is_empty() && scope != Scope::Set {
         return;
     }
     for (path, (package, _)) in archives.iter().filter(|(path, _)| !listed.contains(**path)) {
@@ -115,4 +115,44 @@ fn faults(
         reasons.push(format!("lists {path} for {arch}, and it is for {targets}"));
     }
     reasons.into_iter().map(SetFault::wrong).collect()
+}
+
+/// The name of the install prefix in a manifest whose folder is right below it.
+const PREFIX_ITSELF: &str = ".";
+
+/// A manifest of a package.
+pub(crate) struct ManifestListing<'a> {
+    pub(crate) package: &'a Installed,
+    pub(crate) path: &'a str,
+    pub(crate) manifest: &'a Manifest,
+}
+
+/// All manifests of `packages`.
+pub(crate) fn listings<'a>(packages: &[&'a Installed]) -> Vec<ManifestListing<'a>> {
+    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
+    let listings = files.filter_map(|(package, (path, facts))| match &facts.class {
+        Class::Manifest(manifest) => Some(ManifestListing { package, path, manifest }),
+        _ => None,
+    });
+    listings.collect()
+}
+
+impl ManifestListing<'_> {
+    /// The install path of a file beside the manifest.
+    pub(crate) fn beside(&self, file: &str) -> String {
+        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("{folder}/{file}")
+    }
+
+    /// The install prefix, if the manifest lies where it says. What the folder of kernel archives
+    /// itself is called, no manifest says: mostly `.kpack`.
+    pub(crate) fn prefix(&self) -> Option<&str> {
+        let Manifest { component_name, prefix, .. } = self.manifest;
+        let folder = self.path.strip_suffix(&format!("/{component_name}.kpm"))?;
+        let (above, _) = folder.rsplit_once('/')?;
+        match prefix.as_str() {
+            PREFIX_ITSELF => Some(above),
+            prefix => above.strip_suffix(&format!("/{prefix}")),
+        }
+    }
 }

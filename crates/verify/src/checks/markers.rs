@@ -1,38 +1,25 @@
 //! Whether every transformed binary finds its code: marker → pattern → archive → row.
+//!
+//! A device reports a fully specified target ID. The loader forms all target IDs with some of its
+//! features left out, most features first and, among equally many, those first that keep the
+//! earlier features; it commits to the first of these that the archive lists, and needs a row for
+//! it. So every device is tried here ([`Loader`]): that is simpler than any rule about which rows there must
+//! be, and depends on none.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{BaseArch, Target, generic_of};
 
-use super::excuses::Excuses;
-use super::listings::{ManifestListing, listings};
-use super::loader::Loader;
-use super::manifests::are_complete;
-use super::scope::Scope;
-use super::set_archives::{Archives, archives, damaged};
-use super::transformed::{TransformedBinary, transformed};
-use crate::own::archive::ArchiveFacts;
+use crate::checks::Scope;
+use crate::checks::excuses::Excuses;
+use crate::checks::manifests::{ManifestListing, are_complete, listings};
+use crate::checks::set_archives::{Archives, TransformedBinary, archives, damaged, transformed};
+use crate::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
 use crate::own::installed::Installed;
 use crate::problem::{PackagePath, Problem, Problems, SetFault};
 
 impl TransformedBinary<'_> {
-    /// The paths of the archives that the marker leads to, each with the arch in its name.
-    fn finds<'b>(
-        &self,
-        archives: &Archives<'b>,
-        listings: &[ManifestListing<'_>],
-    ) -> Vec<(&'b str, Option<BaseArch>)> {
-        let found = archives.keys().map(|archive| (*archive, self.finds_one(archive, listings)));
-        found.filter_map(|(archive, arch)| Some((archive, arch?))).collect()
-    }
-
-    /// Whether a finding says that its code is elsewhere, or of each of its wrappers that no device code belongs to it.
-    fn has_no_code(&self, excuses: &Excuses) -> bool {
-        let mut wrappers = 0..self.host.elf.wrappers.len();
-        excuses.keeps_file(self.path)
-            || wrappers.all(|wrapper| excuses.has_no_code(self.path, wrapper))
-    }
-
     fn key(&self, wrapper: usize) -> String {
         format!("{}#{wrapper}", self.marker.kernel_name)
     }
@@ -48,14 +35,21 @@ pub(crate) fn check(
     let archives = archives(packages);
     let listings = listings(packages);
     // Where a group is missing, so may be all the code of a wrapper; or findings account for it.
-    let complete = scope.has_all_archives() || are_complete(packages);
+    let complete = scope != Scope::Prefix || are_complete(packages);
     let damaged = damaged(packages);
     let complete = complete && damaged.is_empty() && !excuses.any_absence();
     for binary in transformed(packages) {
-        let found = binary.finds(&archives, &listings);
+        // The paths of the archives that the marker leads to, each with the arch in its name.
+        let found = archives.keys().filter_map(|archive| {
+            binary.finds_one(archive, &listings).map(|arch| (*archive, arch))
+        });
+        let found: Vec<(&str, Option<BaseArch>)> = found.collect();
         if found.is_empty() {
+            // A finding may say that its code is elsewhere, or of each of its wrappers that no device code is for it.
+            let mut wrappers = 0..binary.host.elf.wrappers.len();
             if damaged.iter().any(|path| binary.leads_to(path, &listings))
-                || binary.has_no_code(excuses)
+                || excuses.keeps_file(binary.path)
+                || wrappers.all(|wrapper| excuses.has_no_code(binary.path, wrapper))
             {
                 continue;
             }
@@ -76,7 +70,7 @@ pub(crate) fn check(
             check_served(&binary, &found.collect::<Vec<_>>(), excuses, problems);
         }
     }
-    if scope.has_all_binaries() {
+    if matches!(scope, Scope::Prefix | Scope::Wheels) {
         check_hosts(&transformed(packages), &archives, &listings, problems);
     }
 }
@@ -177,5 +171,179 @@ fn check_served(
             let fault = SetFault::absent("no archive has a row for it, and no finding says why");
             problems.add(Problem::RowMissing { file: binary.package.at(binary.path), key, fault });
         }
+    }
+}
+
+/// Most features of one arch that are tried in all combinations; two exist.
+const FEATURE_LIMIT: usize = 8;
+
+/// The devices of an archive, with the target that each commits to.
+pub(crate) struct Loader<'a> {
+    archive: &'a ArchiveFacts,
+    /// Device → the listed target.
+    devices: Vec<(Target, Option<Target>)>,
+}
+
+impl<'a> Loader<'a> {
+    /// Tries all devices of `arch`, or says why that cannot be done.
+    pub(crate) fn new(archive: &'a ArchiveFacts, arch: &BaseArch) -> Result<Self, String> {
+        let listed: Vec<Target> = archive.listed.iter().filter_map(|t| t.parse().ok()).collect();
+        let mut features: BTreeSet<&str> = arch.supported_features().iter().copied().collect();
+        let named = listed.iter().flat_map(Target::features);
+        features.extend(named.map(|(name, _)| name.as_str()));
+        if features.len() > FEATURE_LIMIT {
+            let count = features.len();
+            return Err(format!("lists {count} features, more than there are"));
+        }
+        let devices = arch.fully_specified(features).into_iter().map(|device| {
+            let first = looked_for(&device).into_iter().find(|target| listed.contains(target));
+            (device, first)
+        });
+        Ok(Self { archive, devices: devices.collect() })
+    }
+
+    /// Whether a device stops at this archive, which has no row for it, although it runs code that `generic`, the
+    /// archive of its generic target, has for the wrapper with this key.
+    pub(crate) fn hides(&self, generic: &ArchiveFacts, key: &str) -> bool {
+        let rows = self.archive.rows.get(key);
+        let stops = |listed: &Target| rows.is_none_or(|it| !it.contains_key(&listed.to_string()));
+        let targets = generic.rows.get(key).into_iter().flat_map(BTreeMap::keys);
+        let code: Vec<_> = targets.filter_map(|target| generic.at(key, target)).collect();
+        self.devices.iter().any(|(device, listed)| {
+            listed.as_ref().is_some_and(stops)
+                && code.iter().any(
+                    |facts| matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device)),
+                )
+        })
+    }
+
+    /// The faults of the wrapper with this key: devices that can run its code, but find
+    /// none or a less specific one.
+    pub(crate) fn faults(&self, key: &str) -> Vec<SetFault> {
+        let Some(rows) = self.archive.rows.get(key) else {
+            return Vec::new();
+        };
+        let code: BTreeMap<&str, &CodeObjectFacts> = rows
+            .keys()
+            .filter_map(|target| Some((target.as_str(), self.archive.at(key, target)?)))
+            .collect();
+        self.devices.iter().filter_map(|(device, listed)| fault(device, listed, &code)).collect()
+    }
+}
+
+/// The targets that a device of target ID `device` looks for, in order.
+fn looked_for(device: &Target) -> Vec<Target> {
+    let features = device.features();
+    let masks = 0..1_usize << features.len().min(FEATURE_LIMIT);
+    let mut choices: Vec<Vec<usize>> = masks
+        .map(|mask| (0..features.len()).filter(|at| mask & (1 << at) != 0).collect())
+        .collect();
+    choices.sort_by_key(|kept| (Reverse(kept.len()), kept.clone()));
+    let targets = choices.iter().map(|kept| {
+        Target::new(device.base().clone(), kept.iter().map(|at| features[*at].clone()))
+    });
+    targets.collect()
+}
+
+fn fault(
+    device: &Target,
+    listed: &Option<Target>,
+    code: &BTreeMap<&str, &CodeObjectFacts>,
+) -> Option<SetFault> {
+    let running = code.iter().filter(|(target, facts)| {
+        let row = target.parse::<Target>().is_ok_and(|target| target.runs_on(device));
+        row || matches!(&facts.nature, Nature::Compiled(own) if runs_on(own, device))
+    });
+    let best = running.map(|(_, facts)| fixed(facts)).max()?;
+    let Some(listed) = listed else {
+        return Some(SetFault::absent(format!(
+            "{device} finds nothing that is listed, although there is code for it"
+        )));
+    };
+    match code.get(listed.to_string().as_str()) {
+        None => {
+            Some(SetFault::wrong(format!("{device} looks for {listed}, for which there is no row")))
+        }
+        Some(found) if fixed(found) < best => Some(SetFault::wrong(format!(
+            "{device} finds the code of {listed}, and there is more specific code"
+        ))),
+        Some(_) => None,
+    }
+}
+
+/// Whether a code object is for one arch alone, and how many features it fixes by its header.
+fn fixed(facts: &CodeObjectFacts) -> (bool, usize) {
+    match &facts.nature {
+        Nature::Compiled(own) => (!own.base().is_generic(), own.features().len()),
+        Nature::UnknownProcessor | Nature::Neutral => (false, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An archive with one wrapper: row → target in the header of its code object.
+    fn faults(rows: &[(&str, &str)], listed: &[&str]) -> Vec<SetFault> {
+        let mut archive = ArchiveFacts {
+            listed: listed.iter().map(|t| (*t).to_owned()).collect(),
+            ..ArchiveFacts::default()
+        };
+        for (ordinal, (target, own)) in rows.iter().enumerate() {
+            let row = archive.rows.entry("k#0".to_owned()).or_default();
+            row.insert((*target).to_owned(), ordinal);
+            let nature = Nature::Compiled(own.parse().unwrap());
+            archive.code_objects.push(Some(CodeObjectFacts { sha256: [0; 32], nature }));
+        }
+        let arch = rows[0].0.parse::<Target>().unwrap().base().clone();
+        Loader::new(&archive, &arch).unwrap().faults("k#0")
+    }
+
+    #[test]
+    fn most_features_come_first_and_earlier_ones_before_later() {
+        let device = "gfx90a:sramecc+:xnack-".parse().unwrap();
+        let order: Vec<String> = looked_for(&device).iter().map(Target::to_string).collect();
+        let expected = ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc+", "gfx90a:xnack-", "gfx90a"];
+        assert_eq!(order, expected);
+    }
+
+    #[test]
+    fn bare_targets_serve_all_devices() {
+        assert!(faults(&[("gfx90a", "gfx90a")], &["gfx90a"]).is_empty());
+        assert!(faults(&[("gfx1100", "gfx1100")], &["gfx1100"]).is_empty());
+        assert_eq!(faults(&[("gfx1100", "gfx1100")], &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_variant_of_another_wrapper_does_not_hide_the_bare_code() {
+        // Another wrapper's `gfx90a:xnack+` is listed; this one has bare code only.
+        let listed = ["gfx90a:xnack+", "gfx90a"];
+        let found = faults(&[("gfx90a", "gfx90a")], &listed);
+        assert_eq!(found.len(), 2, "both devices with XNACK: {found:?}");
+        for fault in &found {
+            assert!(fault.reason.ends_with("looks for gfx90a:xnack+, for which there is no row"));
+        }
+    }
+
+    #[test]
+    fn full_target_ids_with_the_most_specific_code_serve_all() {
+        let full = ["gfx90a:sramecc+:xnack+", "gfx90a:sramecc-:xnack+"];
+        let bare = ["gfx90a:sramecc+:xnack-", "gfx90a:sramecc-:xnack-"];
+        let mut rows = vec![("gfx90a:xnack+", "gfx90a:xnack+"), ("gfx90a", "gfx90a")];
+        rows.extend(full.map(|target| (target, "gfx90a:xnack+")));
+        rows.extend(bare.map(|target| (target, "gfx90a")));
+        let listed: Vec<&str> = rows.iter().map(|row| row.0).collect();
+        assert!(faults(&rows, &listed).is_empty());
+        // The alias of one device names the less specific code.
+        rows[2].1 = "gfx90a";
+        assert_eq!(faults(&rows, &listed).len(), 1);
+    }
+
+    #[test]
+    fn hostile_lists_are_refused() {
+        let listed: String = (0..20).map(|n| format!(":f{n}+")).collect();
+        let archive =
+            ArchiveFacts { listed: vec![format!("gfx90a{listed}")], ..ArchiveFacts::default() };
+        assert!(Loader::new(&archive, &"gfx90a".parse().unwrap()).is_err());
     }
 }

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::Result;
 use rockpack_core::gfx::{self, BaseArch, Target};
-use rockpack_core::tree::TreePath;
 
 use super::excuses::Excuses;
 use crate::own::archive::Nature;
@@ -124,19 +123,9 @@ pub(crate) fn archs(stem: &str, class: &Class) -> BTreeSet<BaseArch> {
     if own.is_empty() { named } else { own }
 }
 
-/// Tells whether installing `package` brings `other`. The host's files serve all kernel packages, so any
-/// of them may have partners of theirs; files of several groups are in a package that they depend on.
-fn reaches(package: &Installed, other: &Installed) -> bool {
-    [package, other].iter().any(|one| one.side() != Side::Kernels)
-        || std::ptr::eq(package, other)
-        || package.depends_on(other)
-}
-
 impl Single<'_> {
     fn is_standalone(&self) -> Result<bool> {
-        let path = TreePath::new(self.path.trim_start_matches('/'))?;
-        let claim = index::rules()?.claim(&path);
-        Ok(claim.is_some_and(|claim| claim.rule.is_standalone(self.name)))
+        Ok(index::claim(self.path)?.is_some_and(|claim| claim.rule.is_standalone(self.name)))
     }
 
     /// Whether there is an arch that both serve.
@@ -145,8 +134,13 @@ impl Single<'_> {
         all || self.archs.intersection(&other.archs).next().is_some()
     }
 
+    /// Tells whether installing its package brings that of `other`. The host's files serve all kernel packages, so any
+    /// of them may have partners of theirs; files of several groups are in a package that they depend on.
     fn reaches(&self, other: &Self) -> bool {
-        reaches(self.package, other.package)
+        let (package, other) = (self.package, other.package);
+        [package, other].iter().any(|one| one.side() != Side::Kernels)
+            || std::ptr::eq(package, other)
+            || package.depends_on(other)
     }
 
     fn partner_fault(&self, partners: &Partners<'_>) -> Option<SetFault> {

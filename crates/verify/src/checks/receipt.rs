@@ -9,18 +9,18 @@ use std::path::PathBuf;
 
 use rockpack_core::content::{Content, Sha256Digest, hex};
 use rockpack_core::error::Result;
-
-use crate::Options;
-use crate::own::digest::Sha;
-use crate::own::facts::{Class, FileFacts};
-use crate::own::installed::{Installed, Side};
-use crate::own::wheel::Wheel;
-use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
 use rockpack_package::Format;
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt, WheelRecord};
 use rockpack_package::receipt::{
     CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt, part_of_sbom,
 };
+
+use crate::Options;
+use crate::own::Sha;
+use crate::own::facts::{Class, FileFacts};
+use crate::own::installed::{Installed, Side};
+use crate::own::wheel::Wheel;
+use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
 
 /// Takes over what only the receipt knows: for which archs a kernel package is, and that any other
 /// package that states none is for host files, though all its code may be device code that stays there.
@@ -138,14 +138,11 @@ fn add_lacks<'a>(
     }
 }
 
-/// The size and SHA-256 of a file.
-type Bytes<S> = (u64, S);
-
-/// Compares the bytes of a file with what its record states of them.
+/// Compares the size and SHA-256 of a file with those that its record states.
 fn check_bytes(
     file: &str,
-    (size, sha256): Bytes<Sha>,
-    (stated_size, stated_sha256): Bytes<&String>,
+    (size, sha256): (u64, Sha),
+    (stated_size, stated_sha256): (u64, &String),
     problems: &mut Problems,
 ) {
     let sha256 = Sha256Digest::from(sha256);

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::own::installed::Installed;
 use crate::problem::{Problem, Problems};
 use rockpack_package::resolver::Resolver;
-use rockpack_package::{Comparison, RelationKind, required_paths};
+use rockpack_package::{Comparison, RelationKind, owners};
 use rockpack_report::words::few;
 
 /// The relations by which packages exclude each other, with their fields.
@@ -38,7 +38,7 @@ fn lacks(package: &Installed, packages: &[&Installed], set: &Resolver<'_, '_>) -
             let offered = few(&set.offering_any(requirement, |_| true), 3);
             lacks.push(format!("depends on {requirement}, and the set has {offered}"));
         }
-        for path in required_paths::unmet(requirement, |name| set.knows(name)) {
+        for path in owners::unmet_paths(requirement, |name| set.knows(name)) {
             if let Some(owner) = packages.iter().find(|other| other.paths.contains_key(&path)) {
                 let owner = &owner.file;
                 lacks.push(format!(

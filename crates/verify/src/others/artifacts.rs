@@ -19,35 +19,23 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::Target;
 use rockpack_core::tree::{Node, TreePath};
-
-use super::folders::{self, FilesByPath};
-use crate::checks::contents::{self, Together};
-use crate::checks::excuses::Excuses;
-use crate::checks::manifests;
-use crate::checks::markers;
-use crate::checks::ownership;
-use crate::checks::pairs;
-use crate::checks::scope::Scope;
-use crate::checks::set_archives::shipped;
-use crate::own::facts::Class;
-use crate::own::installed::{Installed, Side};
-use crate::problem::{PackagePath, Problem, ProblemPlace, Problems};
 use rockpack_report::Progress;
 use rockpack_split::input::artifact::{Artifact, Scan};
+
+use crate::checks::excuses::Excuses;
+use crate::checks::set_archives::shipped;
+use crate::checks::{Scope, check_ownership, contents, manifests, markers, pairs};
+use crate::others::{FilesByPath, examine};
+use crate::own::facts::Class;
+use crate::own::installed::{Installed, Side};
+use crate::partial::Extent;
+use crate::problem::{PackagePath, Problem, ProblemPlace, Problems};
 
 /// The family of artifacts that hold host code alone.
 const GENERIC: &str = "generic";
 
-/// The named subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// Single artifacts: those that belong to them may lie elsewhere.
-    One,
-    /// Whole shards.
-    Shards,
-}
-
-/// Reads and checks all artifacts of a scan, and returns what they hold.
+/// Reads and checks all artifacts of a scan, and returns what they hold. They are whole shards, or a part: then those
+/// that belong to them may lie elsewhere.
 pub(crate) fn check(
     scan: &Scan,
     extent: Extent,
@@ -60,7 +48,7 @@ pub(crate) fn check(
         for artifact in &shard.artifacts {
             let name = format!("{}/{}", artifact.shard, artifact.name);
             let files = flattened(artifact, &name, problems);
-            let read = folders::examine(name, Side::Both, files, progress, problems);
+            let read = examine(name, Side::Both, files, progress, problems);
             components.entry(artifact.name.component()).or_default().push((artifact, read));
         }
         for mut artifacts in components.into_values() {
@@ -175,16 +163,13 @@ fn check_component(
     problems: &mut Problems,
 ) -> Result<()> {
     let excuses = Excuses::default();
-    let together = Together::of(artifacts);
-    for artifact in artifacts {
-        contents::check(artifact, &together, &excuses, problems);
-    }
+    contents::check(artifacts, &excuses, problems);
     match split {
         // They need others that were not named.
-        Some(Extent::One) => return Ok(()),
+        Some(Extent::Part) => return Ok(()),
         None => {}
-        Some(Extent::Shards) => {
-            ownership::check(artifacts, Scope::Artifacts, problems);
+        Some(Extent::Whole) => {
+            check_ownership(artifacts, Scope::Artifacts, problems);
             markers::check(artifacts, &excuses, Scope::Artifacts, problems);
             manifests::check(artifacts, Scope::Artifacts, problems);
         }

@@ -1,56 +1,29 @@
 //! Checks everything that is no package: artifacts, installed prefixes and single files.
 
 pub(super) mod artifacts;
-pub(super) mod folders;
-mod installed_wheels;
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use rockpack_core::content::Content;
+use rockpack_archive::wheel::{Metadata, Requirement, Version, normalized};
+use rockpack_core::content::{self, Content};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
-
-use super::checks::contents::{self, Together};
-use super::checks::excuses::Excuses;
-use super::checks::scope::Scope;
-use super::checks::{check_files, manifests, markers};
-use super::own::facts::{self, Class};
-use super::own::installed::{Installed, InstalledNode, Side};
-use super::problem::{Problems, Report};
-use super::subject::Subject;
-use artifacts::Extent;
+use rockpack_core::tree::Node;
+use rockpack_package::device_wheel::EXTRA;
 use rockpack_report::Progress;
-use rockpack_split::input::artifact::{self, Scan, ScanOptions};
+use rockpack_split::input::artifact::Scan;
 
-/// Checks a subject that is no package, and adds what was read.
-pub(super) fn check(
-    subject: Subject,
-    budget: &Budget,
-    progress: &dyn Progress,
-    report: &mut Report,
-    problems: &mut Problems,
-) -> Result<()> {
-    let options = ScanOptions::within(budget);
-    match subject {
-        Subject::Artifact(path) => {
-            let scan = artifact::scan_artifact_readable(&path, &options)?;
-            check_artifacts(scan, Extent::One, progress, report, problems)
-        }
-        Subject::Shards(path) => {
-            let scan = artifact::scan_readable(&[path], &options);
-            check_artifacts(scan, Extent::Shards, progress, report, problems)
-        }
-        Subject::Prefix(path) => check_prefix(&path, budget, progress, report, problems),
-        Subject::File(path) => check_file(&path, budget, report, problems),
-        Subject::Package(_) | Subject::Packages(_) => {
-            Err(Error::bug("packages are checked as a set"))
-        }
-        Subject::Wheel(_) | Subject::Wheels(_) => Err(Error::bug("wheels are checked together")),
-        Subject::Repository(_) => Err(Error::bug("repositories are checked by themselves")),
-    }
-}
+use crate::checks::excuses::Excuses;
+use crate::checks::{Scope, check_files, contents, manifests, markers};
+use crate::own::facts::{self, Class};
+use crate::own::installed::{Installed, InstalledNode, Side};
+use crate::partial::Extent;
+use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, Report};
+use crate::read_each;
 
-fn check_artifacts(
+/// Checks the artifacts of a scan, and adds what was read.
+pub(super) fn check_artifacts(
     (scan, error): (Scan, Option<Error>),
     extent: Extent,
     progress: &dyn Progress,
@@ -58,7 +31,7 @@ fn check_artifacts(
     problems: &mut Problems,
 ) -> Result<()> {
     // What cannot be read may be what the others need.
-    let extent = if error.is_some() { Extent::One } else { extent };
+    let extent = if error.is_some() { Extent::Part } else { extent };
     if let Some(error) = error {
         // A folder without any artifact is a wrong argument.
         if error.kind() == Kind::Usage {
@@ -73,20 +46,18 @@ fn check_artifacts(
     Ok(())
 }
 
-fn check_prefix(
+/// Checks an installed prefix, and adds what was read.
+pub(super) fn check_prefix(
     path: &Path,
     budget: &Budget,
     progress: &dyn Progress,
     report: &mut Report,
     problems: &mut Problems,
 ) -> Result<()> {
-    let files = folders::below(path, budget, problems);
+    let files = below(path, budget, problems);
     let name = path.display().to_string();
-    let excuses = match installed_wheels::are_all_there(&files) {
-        true => Excuses::default(),
-        false => Excuses::of_some_wheels(),
-    };
-    let read = folders::examine(name, Side::Both, files, progress, problems);
+    let excuses = Excuses::of_prefix(!are_all_there(&files));
+    let read = examine(name, Side::Both, files, progress, problems);
     markers::check(&[&read], &excuses, Scope::Prefix, problems);
     manifests::check(&[&read], Scope::Prefix, problems);
     check_files(&[&read], &excuses, problems)?;
@@ -96,7 +67,7 @@ fn check_prefix(
 }
 
 /// Checks a file by itself: nothing is known of what has to be beside it.
-fn check_file(
+pub(super) fn check_file(
     path: &Path,
     budget: &Budget,
     report: &mut Report,
@@ -115,7 +86,7 @@ fn check_file(
                     can be";
         return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
     }
-    contents::check(&read, &Together::alone(&[&read]), &Excuses::default(), problems);
+    contents::check_one(&read, &[&read], &BTreeSet::new(), &Excuses::default(), problems);
     report.single_files += 1;
     count([&read], report);
     Ok(())
@@ -134,8 +105,140 @@ pub(super) fn count<'a>(packages: impl IntoIterator<Item = &'a Installed>, repor
     for (_, facts) in packages.into_iter().flat_map(Installed::files) {
         report.files += 1;
         if let Class::Archive(archive) = &facts.class {
-            report.archive_rows += archive.row_count();
+            report.archive_rows +=
+                archive.rows.values().map(|targets| targets.len() as u64).sum::<u64>();
             report.code_objects += archive.code_objects.len() as u64;
         }
+    }
+}
+
+/// Files before they are looked into, by absolute install path.
+type FilesByPath = BTreeMap<String, Node<Content>>;
+
+/// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
+fn examine(
+    name: String,
+    side: Side,
+    files: FilesByPath,
+    progress: &dyn Progress,
+    problems: &mut Problems,
+) -> Installed {
+    let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
+    let size = |(_, node): &(String, Node<Content>)| match node {
+        Node::File { data, .. } => data.len(),
+        Node::Link { .. } | Node::Directory { .. } => 0,
+    };
+    let found = read_each(&files, size, progress, examined);
+    let mut paths = BTreeMap::new();
+    for ((path, _), node) in files.into_iter().zip(found) {
+        match node {
+            Ok(node) => drop(paths.insert(path, node)),
+            Err(error) => {
+                problems.add_unread(ProblemPlace::File(PackagePath::new(&name, path)), &error);
+            }
+        }
+    }
+    Installed::of_files(name, side, paths)
+}
+
+fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {
+    Ok(match node {
+        // Modes of folders are the machine's that they lie on.
+        Node::Directory { .. } => InstalledNode::Directory { mode: 0 },
+        Node::Link { target } => InstalledNode::Link { target: target.clone() },
+        Node::File { data, mode } => {
+            InstalledNode::File { mode: *mode, facts: facts::examine_content(path, data)? }
+        }
+    })
+}
+
+/// Everything below `root`, as it would be found below `/`; what cannot be read is a problem.
+fn below(root: &Path, budget: &Budget, problems: &mut Problems) -> FilesByPath {
+    let mut files = FilesByPath::new();
+    let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
+    while let Some((folder, at)) = waiting.pop() {
+        if let Err(error) = list(&folder, &at, &mut files, &mut waiting, budget, problems) {
+            problems.add_unread(ProblemPlace::Disk(folder.display().to_string()), &error);
+        }
+    }
+    files
+}
+
+fn list(
+    folder: &Path,
+    at: &str,
+    files: &mut FilesByPath,
+    waiting: &mut Vec<(PathBuf, String)>,
+    budget: &Budget,
+    problems: &mut Problems,
+) -> Result<()> {
+    for entry in content::list(folder)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let Some(name) = name.to_str() else {
+            // Made legible, two names can be one.
+            let name = name.as_encoded_bytes().escape_ascii();
+            let place = ProblemPlace::Disk(format!("{}/{name}", folder.display()));
+            problems.add(Problem::Unreadable { place, reason: "its name is no UTF-8".to_owned() });
+            continue;
+        };
+        let place = format!("{at}/{name}");
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "inspect", e))?;
+        if kind.is_dir() {
+            files.insert(place.clone(), Node::Directory { mode: 0 });
+            waiting.push((path, place));
+        } else if kind.is_symlink() {
+            let target = std::fs::read_link(&path).map_err(|e| Error::io(&path, "read", e))?;
+            match target.into_os_string().into_string() {
+                Ok(target) => drop(files.insert(place, Node::Link { target })),
+                Err(_) => {
+                    let place = ProblemPlace::Disk(path.display().to_string());
+                    let reason = "its target is no UTF-8".to_owned();
+                    problems.add(Problem::Unreadable { place, reason });
+                }
+            }
+        } else if kind.is_file() {
+            let data = Content::open(&path, budget)?;
+            files.insert(place, Node::File { data, mode: 0 });
+        }
+    }
+    Ok(())
+}
+
+/// The end of the paths of METADATA.
+const METADATA: &str = ".dist-info/METADATA";
+
+/// The longest METADATA that is read, in bytes.
+const LIMIT: u64 = 16 << 20;
+
+/// Tells if all is installed that extras for devices bring, in exactly one version, of what is installed, by the
+/// metadata that installers keep in `site-packages`. Users install a wheel with some of its extras. Unreadable METADATA
+/// count as complete.
+fn are_all_there(files: &FilesByPath) -> bool {
+    let installed: Vec<Metadata> =
+        files.iter().filter(|(path, _)| path.ends_with(METADATA)).filter_map(metadata).collect();
+    let there: BTreeSet<String> = installed.iter().map(|it| normalized(it.name())).collect();
+    installed.iter().flat_map(of_devices).all(|needed| there.contains(&needed))
+}
+
+/// The distributions that extras of a wheel require in exactly its own version.
+fn of_devices(wheel: &Metadata) -> impl Iterator<Item = String> {
+    let needed = wheel.all("Requires-Dist").filter_map(|line| Requirement::parse(line).ok());
+    let own: Option<Version> = wheel.version().parse().ok();
+    let of_devices = needed.filter(move |needed| {
+        let extra = needed.condition.extras().first();
+        extra.is_some_and(|extra| extra.starts_with(EXTRA))
+            && needed.exact().is_some_and(|pin| own.as_ref() == Some(pin))
+    });
+    of_devices.map(|needed| needed.project)
+}
+
+fn metadata((_, node): (&String, &Node<Content>)) -> Option<Metadata> {
+    match node {
+        Node::File { data, .. } => {
+            let bytes = data.read_vec(0..data.len(), LIMIT, "METADATA").ok()?;
+            Metadata::parse(&bytes).ok()
+        }
+        _ => None,
     }
 }

@@ -1,14 +1,15 @@
 //! A kernel archive, every code object decoded once.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::{Target, generic_of};
-use rockpack_elf::code_object;
-use rockpack_elf::kpack;
+use rockpack_core::hold::fault;
+use rockpack_elf::{code_object, kpack};
 
-use super::digest::{Sha, digest_and_head};
+use crate::own::{Sha, hash};
 
 /// The offset of the type in an ELF header.
 const E_TYPE: u64 = 16;
@@ -67,11 +68,6 @@ impl ArchiveFacts {
             found.filter_map(move |(target, facts)| Some(ArchiveRow { key, target, facts: facts? }))
         })
     }
-
-    /// The number of rows.
-    pub(crate) fn row_count(&self) -> u64 {
-        self.rows.values().map(|targets| targets.len() as u64).sum()
-    }
 }
 
 /// Reads the archive that fills `content`.
@@ -97,7 +93,10 @@ pub(crate) fn read(content: &Content) -> Result<ArchiveFacts> {
 }
 
 fn examine(content: &Content) -> Result<CodeObjectFacts> {
-    let (sha256, head) = digest_and_head(content, ELF_HEADER)?;
+    // In one pass, because what is compressed is expensive to read again.
+    let (mut reader, mut head) = (content.reader(), Vec::with_capacity(ELF_HEADER));
+    reader.by_ref().take(ELF_HEADER as u64).read_to_end(&mut head).map_err(fault)?;
+    let sha256 = hash(&mut head.as_slice().chain(reader))?;
     check_linked(&Content::of_bytes(head.clone()))?;
     Ok(CodeObjectFacts { sha256, nature: nature(head)? })
 }

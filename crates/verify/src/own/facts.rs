@@ -7,19 +7,17 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::hold::{fault, hold};
 use rockpack_core::run::Budget;
-use rockpack_elf::code_object;
-use rockpack_elf::kpm;
 use rockpack_elf::marker::{self, AnyMarker, Marker};
-use rockpack_elf::offload_binary;
+use rockpack_elf::{code_object, kpm, offload_binary};
 use rockpack_split::aks2;
 
-use super::archive::{self, ArchiveFacts, Nature};
-use super::digest::{Sha, hash};
-use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
-use super::host_elf::{self, HostElf};
-use super::host_form::HostForm;
-use super::index::{self, DatabaseFileKind, IndexFacts, archs_named};
-use super::originals::{self, DeviceEntry};
+use crate::own::archive::{self, ArchiveFacts, Nature};
+use crate::own::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, Embedded, first_code};
+use crate::own::host_elf::{self, HostElf};
+use crate::own::host_form::HostForm;
+use crate::own::index::{self, DatabaseFileKind, IndexFacts, archs_named};
+use crate::own::originals::{self, DeviceEntry};
+use crate::own::{Sha, hash};
 use crate::problem::CodePosition;
 
 /// Bytes of a file that decide what it is: an ELF64 header.
@@ -319,7 +317,11 @@ fn host(content: &Content, elf: HostElf) -> Result<HostFacts> {
     });
     let device_code =
         section.clone().map(|section| left_in_section(content, section)).transpose()?.flatten();
-    let outside = outside(content, &section.unwrap_or_default())?;
+    let section = section.unwrap_or_default();
+    let outside = match first_code(content, 0..section.start)? {
+        None => first_code(content, section.end..content.len())?,
+        before => before,
+    };
     let embedded = outside.map(|Embedded { form, offset }| {
         format!("has {form} at offset {offset:#x}, and no finding keeps it there")
     });
@@ -342,14 +344,6 @@ fn left_in_section(content: &Content, section: Range<u64>) -> Result<Option<Stri
     }
     let zero = content.slice(section)?.is_zero()?;
     Ok((!zero).then(|| "still has a .hip_fatbin with content".to_owned()))
-}
-
-/// The first device code outside of `section`.
-fn outside(content: &Content, section: &Range<u64>) -> Result<Option<Embedded>> {
-    match first_code(content, 0..section.start)? {
-        None => first_code(content, section.end..content.len()),
-        before => Ok(before),
-    }
 }
 
 /// Reads the marker as the runtime does: the bytes that the wrappers point to, as they are loaded. The

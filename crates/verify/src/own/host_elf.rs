@@ -1,23 +1,22 @@
-//! The device code of a host binary.
+//! The device code of a host binary, and its entries for the dynamic linker.
 //!
 //! Verification must not trust the code that made the output, so nothing here is shared with the
 //! transform: sections and relocations are looked up by their section headers, where the transform
-//! goes by the dynamic table.
+//! goes by the dynamic table, and the plan, whose dependencies are checked here, by program headers.
 //!
 //! Refused: executable or relocation sections that have more bytes together than the file, and more dynamic
-//! sections or names of libraries than any file has ([`linked`]).
+//! sections or names of libraries than any file has ([`read_linked`]).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use object::LittleEndian as LE;
-use object::elf;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
+use object::{LittleEndian as LE, elf};
 use rockpack_core::content::Content;
-use rockpack_core::error::Result;
+use rockpack_core::error::{Error, Kind, Result};
 
-use super::digest::Sha;
-use super::elf_file::{self, HostElfFile, Section, Segment, bytes_of, has, word};
-use super::linked::{self, Linked};
+use crate::own::Sha;
+use crate::own::elf_file::{self, HostElfFile, Section, Segment, bytes_of, has, word};
 
 /// Wrapper magic of a fat binary: "HIPF".
 pub(crate) const HIPF: u32 = 0x4849_5046;
@@ -78,7 +77,7 @@ pub(crate) fn read(content: &Content) -> Result<Option<HostElf>> {
         wrappers: file.wrappers()?,
         fixed: file.header.e_type(LE) == elf::ET_EXEC,
         code: file.code()?,
-        linked: linked::read(&file)?,
+        linked: read_linked(&file)?,
         loads: loads.copied().collect(),
     }))
 }
@@ -191,4 +190,118 @@ fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
         let word = &record[at * 4..at * 4 + 4];
         u32::from_le_bytes([word[0], word[1], word[2], word[3]])
     })
+}
+
+/// The entries of a binary's dynamic section, and its interpreter.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Linked {
+    /// Whether it names an interpreter.
+    pub(crate) is_program: bool,
+    /// `DT_SONAME`.
+    pub(crate) soname: Option<String>,
+    /// `DT_NEEDED`.
+    pub(crate) needed: Vec<String>,
+    /// `DT_RUNPATH` and `DT_RPATH`; the first counts.
+    pub(crate) search_paths: Vec<SearchPath>,
+}
+
+/// A library search path, or another string.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SearchPath {
+    /// The offset in the file.
+    pub(crate) offset: u64,
+    pub(crate) text: String,
+}
+
+impl Linked {
+    /// The search path that counts; empty if there is none.
+    pub(crate) fn search(&self) -> &str {
+        self.search_paths.first().map_or("", |path| path.text.as_str())
+    }
+}
+
+/// Most bytes of the names of all needed libraries. Many entries may refer to one name or to its end.
+const MOST_NAMES: usize = 256 << 10;
+
+/// The longest string. Bazel writes search paths of many kilobytes; each file's is remembered.
+const LONGEST: usize = 1 << 20;
+
+/// Bytes of a string that are read at once.
+const STRING_WINDOW: u64 = 4096;
+
+/// Reads the dynamic section; a file without one says nothing.
+pub(super) fn read_linked(file: &HostElfFile<'_>) -> Result<Linked> {
+    let content = file.content;
+    let is_program = file.segments.iter().any(|header| header.p_type(LE) == elf::PT_INTERP);
+    let mut linked = Linked { is_program, ..Linked::default() };
+    let mut sections = file.of_type(elf::SHT_DYNAMIC);
+    let Some(section) = sections.next() else { return Ok(linked) };
+    if sections.next().is_some() {
+        return Err(refused(content, "more than one dynamic section".to_owned()));
+    }
+    let strings = usize::try_from(section.sh_link(LE)).ok().and_then(|at| file.sections.get(at));
+    let strings = strings.map(bytes_of).unwrap_or_default();
+    let (mut needed, mut ended) = (Vec::new(), false);
+    let [mut soname, mut rpath, mut runpath] = [None; 3];
+    let mut add = |entry: &mut [u8; 16]| {
+        let (tag, at) = (elf::DynamicTag(word(entry, 0).cast_signed()), word(entry, 8));
+        ended |= tag == elf::DT_NULL;
+        match tag {
+            _ if ended => {}
+            // More of them are refused below.
+            elf::DT_NEEDED if needed.len() <= MOST_NAMES => needed.push(at),
+            // Of several the last one holds, and no other is read.
+            elf::DT_SONAME => soname = Some(at),
+            elf::DT_RPATH => rpath = Some(at),
+            elf::DT_RUNPATH => runpath = Some(at),
+            _ => {}
+        }
+    };
+    file.each_record(section, &mut add, &mut |_| ())?;
+    let mut names = 0;
+    for at in needed {
+        // A string without an end was searched to the end of the table.
+        let name = string(content, &strings, at)?;
+        names += name.as_ref().map_or(MOST_NAMES, |name| name.text.len()) + 1;
+        if names > MOST_NAMES {
+            let what = format!("names of needed libraries of more than {MOST_NAMES} bytes");
+            return Err(refused(content, what));
+        }
+        linked.needed.extend(name.map(|name| name.text));
+    }
+    if let Some(at) = soname {
+        linked.soname = string(content, &strings, at)?.map(|name| name.text);
+    }
+    for at in [runpath, rpath].into_iter().flatten() {
+        linked.search_paths.extend(string(content, &strings, at)?);
+    }
+    Ok(linked)
+}
+
+/// The string at `at` of a table; none where it does not end within the table.
+fn string(content: &Content, table: &Range<u64>, at: u64) -> Result<Option<SearchPath>> {
+    let offset = table.start.saturating_add(at);
+    let (end, mut from, mut bytes) = (table.end.min(content.len()), offset, Vec::new());
+    while from < end {
+        let window =
+            content.read_vec(from..end.min(from + STRING_WINDOW), STRING_WINDOW, "string")?;
+        let zero = window.iter().position(|byte| *byte == 0);
+        bytes.extend(window.iter().take(zero.unwrap_or(window.len())));
+        if bytes.len() > LONGEST {
+            let what = format!("a name or search path of more than {LONGEST} bytes");
+            return Err(refused(content, what));
+        }
+        if zero.is_some() {
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            return Ok(Some(SearchPath { offset, text }));
+        }
+        from += window.len() as u64;
+    }
+    Ok(None)
+}
+
+fn refused(content: &Content, what: String) -> Error {
+    let hint = "the file is damaged: build it or copy it again";
+    let error = Error::new(Kind::Limit, format!("has {what}")).structure("dynamic section");
+    error.at(&content.place(0)).hint(hint)
 }

@@ -19,17 +19,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use object::LittleEndian as LE;
-use object::elf;
-use object::pod;
 use object::read::elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _};
+use object::{LittleEndian as LE, elf, pod};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use sha2::{Digest, Sha256};
 
-use super::digest::Sha;
-use super::elf_file::{self, HostElfFile, SectionRow, Segment, bytes_of, has, word};
-use super::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT};
+use crate::own::Sha;
+use crate::own::elf_file::{self, HostElfFile, SectionRow, Segment, bytes_of, has, word};
+use crate::own::host_elf::{HIPF, HIPK, WRAPPER_LEN, WRAPPER_SECTION_LIMIT};
 
 const FATBIN: &[u8] = b".hip_fatbin";
 const MARKER: &[u8] = b".rocm_kpack_ref";

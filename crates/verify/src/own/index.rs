@@ -12,9 +12,8 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::{BaseArch, archs_in, archs_in_windows};
 use rockpack_core::tree::TreePath;
-
 use rockpack_split::input::database::{
-    DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
+    DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, describe_index, index_bytes,
 };
 
 /// The kind that a file of a kernel database must have.
@@ -48,13 +47,15 @@ impl IndexFacts {
     }
 }
 
-/// The rules of databases, parsed once.
-pub(crate) fn rules() -> Result<&'static DatabaseRules> {
+/// The claim of a rule of databases on the file at `path`. The rules are parsed once.
+pub(crate) fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
     static RULES: OnceLock<DatabaseRules> = OnceLock::new();
-    match RULES.get() {
-        Some(rules) => Ok(rules),
-        None => DatabaseRules::builtin().map(|rules| RULES.get_or_init(|| rules)),
-    }
+    let rules = match RULES.get() {
+        Some(rules) => rules,
+        None => DatabaseRules::builtin().map(|rules| RULES.get_or_init(|| rules))?,
+    };
+    let path = TreePath::new(path.trim_start_matches('/')).ok();
+    Ok(path.and_then(|path| rules.claim(&path)))
 }
 
 /// The kind and role of the file at `path`; `None` if no rule claims it as code or an index.
@@ -66,11 +67,7 @@ pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)
         Some((_, "dat")) => DatabaseFileKind::Index,
         _ => return Ok(None),
     };
-    let role = match TreePath::new(path.trim_start_matches('/')) {
-        Ok(path) => rules()?.claim(&path).map(|claim| claim.role),
-        Err(_) => None,
-    };
-    Ok(match (kind, role) {
+    Ok(match (kind, claim(path)?.map(|claim| claim.role)) {
         (DatabaseFileKind::Code, Some(role @ (DatabaseRole::Code | DatabaseRole::Shared)))
         | (DatabaseFileKind::Index, Some(role @ (DatabaseRole::Index | DatabaseRole::Shared))) => {
             Some((kind, role))
@@ -81,8 +78,7 @@ pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)
 
 /// The archs in whose directory a rule says that the file at `path` is.
 pub(crate) fn directory_archs(path: &str) -> Result<Vec<BaseArch>> {
-    let Ok(path) = TreePath::new(path.trim_start_matches('/')) else { return Ok(Vec::new()) };
-    Ok(rules()?.claim(&path).map(|claim| claim.directory).unwrap_or_default())
+    Ok(claim(path)?.map(|claim| claim.directory).unwrap_or_default())
 }
 
 /// Tells whether the file at `path` serves all archs of its shard, by a rule.

@@ -4,14 +4,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::BaseArch;
-
-use super::digest::Sha;
-use super::facts::{Class, FileFacts};
-use super::index;
-use crate::problem::PackagePath;
 use rockpack_package::Format;
 use rockpack_package::offered::Offered;
 use rockpack_package::requirement::{Bound, Relations, Requirement};
+
+use crate::own::facts::{Class, FileFacts};
+use crate::own::{Sha, index};
+use crate::problem::PackagePath;
 
 /// A package: its files and its metadata.
 #[derive(Debug, Default)]
@@ -172,17 +171,6 @@ impl Installed {
             // Code for `gfx1250-strict` states gfx1250 in its header.
             all.iter().any(|own| own == arch || own.strip_suffix("-strict") == Some(arch))
         })
-    }
-
-    /// Whether it says that it is for `arch`.
-    pub(crate) fn says_it_is_for(&self, arch: &BaseArch) -> bool {
-        self.stated_archs.is_some() && self.states(arch)
-    }
-
-    /// Whether this file lies at `path`.
-    pub(crate) fn has_file(&self, path: &str, sha256: &Sha) -> bool {
-        let own = self.paths.get(path).and_then(InstalledNode::facts);
-        own.is_some_and(|facts| facts.sha256 == *sha256)
     }
 
     /// The package with its relations.

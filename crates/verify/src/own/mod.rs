@@ -9,8 +9,6 @@
 //! entries. A test keeps the list of formats.
 
 pub(super) mod archive;
-pub(super) mod compressed;
-pub(super) mod digest;
 pub(super) mod elf_file;
 pub(super) mod embedded;
 pub(super) mod facts;
@@ -18,8 +16,26 @@ pub(super) mod host_elf;
 pub(super) mod host_form;
 pub(super) mod index;
 pub(super) mod installed;
-pub(super) mod linked;
 pub(super) mod originals;
 pub(super) mod package;
-mod rpm_header;
 pub(super) mod wheel;
+
+use std::io::Read;
+
+use rockpack_core::content::WINDOW;
+use rockpack_core::error::Result;
+use sha2::{Digest, Sha256};
+
+pub(crate) type Sha = [u8; 32];
+
+/// The digest of everything that `reader` still has.
+pub(crate) fn hash(reader: &mut dyn Read) -> Result<Sha> {
+    let mut hash = Sha256::new();
+    let mut window = vec![0; WINDOW];
+    loop {
+        match reader.read(&mut window).map_err(rockpack_core::hold::fault)? {
+            0 => return Ok(hash.finalize().into()),
+            len => hash.update(&window[..len]),
+        }
+    }
+}

@@ -21,7 +21,7 @@
 //! bundle, and more of them for one bundle than are looked for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use rockpack_core::content::Content;
@@ -30,11 +30,12 @@ use rockpack_core::gfx::{Target, entry_target_text};
 use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
 use rockpack_elf::offload_binary;
 
-use super::archive::check_linked;
-use super::compressed;
-use super::digest::Sha;
-use super::embedded::{BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT};
-use super::host_elf::{HIPF, HostElf};
+use crate::own::Sha;
+use crate::own::archive::check_linked;
+use crate::own::embedded::{
+    BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT, read_compressed,
+};
+use crate::own::host_elf::{HIPF, HostElf};
 
 /// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
 /// linked by `-fgpu-rdc` do. Every one of them is looked for in the packages.
@@ -56,19 +57,9 @@ pub(crate) struct DeviceEntry {
     pub(crate) kernels: BTreeSet<u64>,
 }
 
-/// The device code of one binary.
-#[derive(Debug, Default)]
-pub(crate) struct DeviceCode {
-    /// Entries by wrapper index; wrappers may share a bundle. Nothing loads a bundle without a wrapper.
-    pub(crate) by_wrapper: Vec<Arc<Vec<DeviceEntry>>>,
-}
-
-impl DeviceCode {
-    /// All entries; those of a bundle with several wrappers several times.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &DeviceEntry> {
-        self.by_wrapper.iter().flat_map(|entries| entries.iter())
-    }
-}
+/// The device code of one binary: entries by wrapper index; wrappers may share a bundle. Nothing loads a bundle
+/// without a wrapper.
+pub(crate) type DeviceCode = Vec<Arc<Vec<DeviceEntry>>>;
 
 /// The device code of the host ELF `content`; `None` if it holds none.
 pub(crate) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode>> {
@@ -83,7 +74,7 @@ pub(crate) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode
     }
     let bundles: BTreeMap<u64, Arc<Vec<DeviceEntry>>> =
         walked.into_iter().map(|(at, entries)| (at, Arc::new(entries))).collect();
-    let mut device = DeviceCode::default();
+    let mut device = DeviceCode::new();
     let mut used = BTreeSet::new();
     let mut repeated = 0;
     for wrapper in elf.wrappers.iter().filter(|wrapper| wrapper.magic == HIPF) {
@@ -92,7 +83,7 @@ pub(crate) fn read(content: &Content, elf: &HostElf) -> Result<Option<DeviceCode
             let message = format!("a wrapper points to {:#x}, where no bundle is", wrapper.pointer);
             Error::malformed(message).at(&content.place(offset))
         })?;
-        device.by_wrapper.push(entries.clone());
+        device.push(entries.clone());
         if !used.insert(at) {
             repeated += entries.len();
         }
@@ -116,10 +107,10 @@ pub(crate) fn loose(content: &Content) -> Result<Vec<DeviceEntry>> {
     if code_object::is_code_object(content)? {
         return Ok(vec![entry("", content)?]);
     }
-    let len = content.len().min(BUNDLE_MAGIC.len() as u64);
-    let magic = content.read_vec(0..len, len, "magic")?;
-    let is_binary = content.starts_with(offload_binary::MAGIC)?;
-    if is_binary || magic.starts_with(COMPRESSED_MAGIC) || magic == BUNDLE_MAGIC {
+    if content.starts_with(offload_binary::MAGIC)?
+        || content.starts_with(COMPRESSED_MAGIC)?
+        || content.starts_with(BUNDLE_MAGIC)?
+    {
         bundles(content)
     } else {
         Ok(Vec::new())
@@ -162,12 +153,10 @@ fn next_non_zero(content: &Content, from: u64) -> Result<Option<u64>> {
 
 /// Entries of the bundle at the start of `rest`, and how far it reaches.
 fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
-    let len = rest.len().min(BUNDLE_MAGIC.len() as u64);
-    let magic = rest.read_vec(0..len, len, "magic")?;
-    if magic.starts_with(COMPRESSED_MAGIC) {
-        let (bundle, extent) = compressed::read(rest)?;
+    if rest.starts_with(COMPRESSED_MAGIC)? {
+        let (bundle, extent) = read_compressed(rest)?;
         Ok((plain(&bundle)?.0, extent))
-    } else if magic == BUNDLE_MAGIC {
+    } else if rest.starts_with(BUNDLE_MAGIC)? {
         plain(rest)
     } else if rest.starts_with(offload_binary::MAGIC)? {
         let binary = offload_binary::parse(rest)?;
@@ -226,16 +215,12 @@ pub(crate) fn entry(id: &str, body: &Content) -> Result<DeviceEntry> {
         check_linked(body)?;
         let header = code_object::read_header(body)?;
         target = stated(target.parse().ok(), &header).map_or(target, |target| target.to_string());
-        kernels = code_object::kernel_names(body)?.iter().map(name_hash).collect();
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let names = code_object::kernel_names(body)?;
+        kernels = names.iter().map(|name| hasher.hash_one(name)).collect();
     }
     let (size, sha256) = (body.len(), body.sha256()?);
     Ok(DeviceEntry { id: id.to_owned(), target, size, sha256, kernels })
-}
-
-fn name_hash(name: &String) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The target of a code object: what its header states, and of the entry what the header leaves

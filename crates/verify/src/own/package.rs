@@ -1,23 +1,23 @@
-//! Reads one package whole.
+//! Reads one package whole. Tags of an `.rpm` are here by their numbers in rpm's `rpmtag.h`.
 
 use std::io::Read;
 use std::path::Path;
 
+use ::rpm::{IndexData, PackageMetadata};
 use md5::Md5;
-use rockpack_archive::deb;
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::{Digest, Marking, PayloadEntryKind, ReadEntry, SpecialKind};
-use rockpack_archive::rpm;
+use rockpack_archive::{deb, rpm};
 use rockpack_core::content::{Content, DigestingReader};
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::run::Budget;
-use sha2::Digest as _;
-
-use super::installed::{Installed, InstalledNode};
-use super::{facts, rpm_header};
-use crate::problem::{PackagePath, Problem, Problems, twice_in_package};
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::{Comparison, Format, RelationKind};
+use sha2::Digest as _;
+
+use crate::own::facts::{self, Class};
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{PackagePath, Problem, Problems, twice_in_package};
 
 /// The control field of a kernel `.deb` that names its archs.
 const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
@@ -46,7 +46,8 @@ pub(crate) fn read(path: &Path, argument: usize, budget: &Budget) -> Result<(Ins
     match &reader {
         PackageReader::Deb(deb) => check_listed(deb, &installed, &mut problems),
         PackageReader::Rpm(rpm) => {
-            for reason in rpm_header::faults(rpm, &installed) {
+            let header = Tags(rpm.metadata());
+            for reason in header.refused().into_iter().chain(header.left_out(rpm, &installed)) {
                 problems.add(Problem::BadHeader { package: installed.file.clone(), reason });
             }
         }
@@ -67,8 +68,9 @@ fn read_payload(
         if let Some(reason) = fault {
             problems.add(Problem::DigestMismatch { file: installed.at(&path), reason });
         }
+        // Packers that go through a list of paths may state a folder again; both are one.
         if let Some(earlier) = installed.paths.get(&path)
-            && !is_folder_again(earlier, &node)
+            && !(matches!(node, InstalledNode::Directory { .. }) && earlier.is_same(&node))
         {
             let file = installed.at(&path);
             problems.add(twice_in_package(&file, earlier.kind(), node.kind()));
@@ -96,11 +98,6 @@ fn check_entry(read: &ReadEntry, file: &PackagePath, problems: &mut Problems) {
         }
         _ => {}
     }
-}
-
-/// Packers that go through a list of paths may state a folder again; both are one.
-fn is_folder_again(earlier: &InstalledNode, node: &InstalledNode) -> bool {
-    matches!(node, InstalledNode::Directory { .. }) && earlier.is_same(node)
 }
 
 /// Every path of md5sums is there.
@@ -212,4 +209,110 @@ fn node(
             Ok((InstalledNode::File { mode, facts }, fault))
         }
     }
+}
+
+const OS: u32 = 1021;
+const ARCH: u32 = 1022;
+const FILE_FLAGS: u32 = 1037;
+const REQUIRE_NAME: u32 = 1049;
+const FILE_LANGS: u32 = 1097;
+const PAYLOAD_FORMAT: u32 = 1124;
+const FILE_COLORS: u32 = 1140;
+
+/// Flags of files by which rpm may leave them out: `--noconfigs`, `--excludedocs`, `--excludeartifacts`.
+const FLAGS: [(u32, &str); 3] = [
+    (1, "configuration (%config)"),
+    (1 << 1, "a document (%doc)"),
+    (1 << 12, "an artifact of the build (%artifact)"),
+];
+
+/// Colours that every rpm of x86-64 installs: none, and that of 64-bit files.
+const COLORS: [u32; 2] = [0, 2];
+
+/// Features of rpm that all distributions have whose rpm reads the packages.
+const FEATURES: &str = "BuiltinLuaScripts CaretInVersions CompressedFileNames ConcurrentAccess \
+    ExplicitPackageProvide FileCaps FileDigests HeaderLoadSortsTags LargeFiles \
+    PartialHardlinkSets PayloadFilesHavePrefix PayloadIsBzip2 PayloadIsLzma PayloadIsXz \
+    PayloadIsZstd RichDependencies ScriptletInterpreterArgs TildeInVersions";
+
+/// The header of a package whose files are known, for the properties by which rpm refuses it, or may leave files with
+/// code out.
+struct Tags<'a>(&'a PackageMetadata);
+
+impl Tags<'_> {
+    fn texts(&self, tag: u32) -> Vec<String> {
+        match self.0.header.entry(tag) {
+            Ok(IndexData::StringArray(texts)) => texts,
+            Ok(IndexData::StringTag(text)) => vec![text],
+            _ => Vec::new(),
+        }
+    }
+
+    fn text(&self, tag: u32) -> String {
+        self.texts(tag).pop().unwrap_or_default()
+    }
+
+    fn numbers(&self, tag: u32) -> Vec<u32> {
+        match self.0.header.entry(tag) {
+            Ok(IndexData::Int32(numbers)) => numbers,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Everything for which rpm refuses the package.
+    fn refused(&self) -> Vec<String> {
+        let missing = rpm::missing_digest(self.0).into_iter();
+        let without = |digest: rpm::MissingDigest| {
+            format!("states no SHA-256 of the {digest}, and rpm 6 refuses such packages")
+        };
+        let mut faults: Vec<_> = missing.map(without).collect();
+        let [os, arch, format] = [OS, ARCH, PAYLOAD_FORMAT].map(|tag| self.text(tag));
+        if !os.eq_ignore_ascii_case("linux") {
+            faults.push(format!("its header is for the system `{os}`; rpm of Linux refuses it"));
+        }
+        if !["x86_64", "noarch"].contains(&arch.as_str()) {
+            faults.push(format!("its header is for `{arch}`, and rpm of x86-64 refuses it"));
+        }
+        if format != "cpio" {
+            faults.push(format!("its payload is `{format}`, which rpm does not read"));
+        }
+        let unknown = self.texts(REQUIRE_NAME).into_iter().filter(|name| {
+            let feature = name.strip_prefix("rpmlib(").and_then(|name| name.strip_suffix(')'));
+            feature.is_some_and(|feature| !FEATURES.split(' ').any(|known| known == feature))
+        });
+        faults.extend(unknown.map(|feature| format!("needs {feature}, which no rpm has")));
+        faults
+    }
+
+    /// Files with code that rpm may leave out.
+    fn left_out(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<String> {
+        let (flags, colors) = (self.numbers(FILE_FLAGS), self.numbers(FILE_COLORS));
+        let langs = self.texts(FILE_LANGS);
+        let mut faults = Vec::new();
+        for (index, read) in rpm.entries().iter().enumerate() {
+            let path = format!("/{}", read.entry.path);
+            if !has_code(installed, &path) {
+                continue;
+            }
+            let flags = flags.get(index).copied().unwrap_or_default();
+            let marks = FLAGS.into_iter().filter(|(flag, _)| flags & flag != 0).map(|(_, how)| how);
+            let lang = langs.get(index).is_some_and(|lang| !lang.is_empty());
+            let color = colors.get(index).is_some_and(|color| !COLORS.contains(color));
+            let all = marks
+                .chain(lang.then_some("for one language (%lang)"))
+                .chain(color.then_some("of another word size (its colour)"));
+            faults.extend(all.map(|how| {
+                format!("its header marks {path} as {how}, so that rpm may leave it out")
+            }));
+        }
+        faults
+    }
+}
+
+/// Whether the file at `path` has host or device code, or leads to some.
+fn has_code(installed: &Installed, path: &str) -> bool {
+    let facts = installed.paths.get(path).and_then(InstalledNode::facts);
+    facts.is_some_and(|facts| {
+        !matches!(facts.class, Class::Other | Class::Script(_) | Class::LoaderFolders(_))
+    })
 }

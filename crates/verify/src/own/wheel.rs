@@ -19,9 +19,8 @@ use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::hold::fault;
 use rockpack_core::run::Budget;
 
-use super::digest::Sha;
-use super::facts;
-use super::installed::{Installed, InstalledNode};
+use crate::own::installed::{Installed, InstalledNode};
+use crate::own::{Sha, facts};
 use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, twice_in_package};
 
 /// The folder of what is installed elsewhere than in site-packages, whatever the wheel is called.
@@ -68,7 +67,11 @@ pub(crate) fn read(
     let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let is_copy = copies.contains(file.as_str());
     let name: WheelName = file.parse().map_err(|error: Error| error.file(path))?;
-    refuse_windows(&name).file(path)?;
+    if name.platforms.iter().all(|platform| platform.starts_with("win")) {
+        let message = format!("is for Windows ({})", name.platforms.join("."));
+        let hint = "rockpack reads wheels for Linux; leave this one out";
+        return Err(Error::unsupported(message).hint(hint).file(path));
+    }
     let archive = WheelArchive::open(content.clone()).file(path)?;
     let installed = Installed {
         file,
@@ -99,15 +102,6 @@ pub(crate) fn read(
     let extras = BTreeMap::new();
     let WheelArchive { metadata, wheel_file: headers, .. } = archive;
     Ok((Wheel { installed, name, metadata, headers, extras, texts, if_split, is_copy }, problems))
-}
-
-/// Refuses a wheel for Windows alone.
-fn refuse_windows(name: &WheelName) -> Result<()> {
-    if !name.platforms.iter().all(|platform| platform.starts_with("win")) {
-        return Ok(());
-    }
-    let message = format!("is for Windows ({})", name.platforms.join("."));
-    Err(Error::unsupported(message).hint("rockpack reads wheels for Linux; leave this one out"))
 }
 
 /// A wheel that is being read.
@@ -175,7 +169,7 @@ impl Reading<'_> {
 
     fn member(&mut self, member: &ZipMember, found: Result<Found>) -> Result<()> {
         let name = member.name.as_str();
-        let Found { node, digest } = match found {
+        let (node, digest) = match found {
             Ok(found) => found,
             // The disk fails, or the run ends.
             Err(error) if error.is_of_reading() => return Err(error),
@@ -224,12 +218,8 @@ pub(crate) fn spaced(tags: &BTreeSet<String>) -> String {
     tags.iter().map(String::as_str).collect::<Vec<_>>().join(" ")
 }
 
-/// A member that was read.
-struct Found {
-    node: InstalledNode,
-    /// The digest, by the hash function that RECORD uses.
-    digest: Vec<u8>,
-}
+/// A member that was read, and its digest by the hash function that RECORD uses.
+type Found = (InstalledNode, Vec<u8>);
 
 /// Reads a member that is installed at `path`.
 fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) -> Result<Found> {
@@ -244,7 +234,7 @@ fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) 
     };
     // pip and uv give such modes to what has none.
     let mode = member.mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644);
-    Ok(Found { node: InstalledNode::File { mode, facts }, digest })
+    Ok((InstalledNode::File { mode, facts }, digest))
 }
 
 /// The bytes of a member while they are read.

@@ -6,21 +6,14 @@
 
 #![allow(missing_docs, reason = "fields of faults are called what they hold")]
 
-mod code_objects;
-mod paths;
-mod sets;
 mod table;
-
-pub use code_objects::*;
-pub use paths::*;
-pub use sets::*;
-pub use table::{Check, Problem};
 
 use std::collections::BTreeMap;
 
 use rockpack_core::error::Error;
-
 use rockpack_package::receipt::{FindingRecord, Receipt};
+
+pub use table::*;
 
 /// Most problems of one check that are reported for a repository. More do not help to begin the repair, and
 /// every few bytes of an index may be a problem.

@@ -1,15 +1,13 @@
-//! The table of checks.
+//! The table of checks, and the places, losses and faults that their problems name.
 
+use derive_more::Display;
 use rockpack_archive::rpm::MissingDigest;
 use rockpack_archive::wheel::ListingFault;
 use rockpack_core::content::Sha256Digest;
-
-use super::code_objects::*;
-use super::paths::*;
-use super::sets::*;
 use rockpack_package::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use rockpack_report::words::few;
 use rockpack_report::{Soname, coded, without_digest};
+use serde::Serialize;
 
 coded! {
     /// The stable code of a failed check. Codes are never reused or renumbered.
@@ -216,4 +214,166 @@ coded! {
             "METADATA has `{line}`, which neither the fat wheel has nor a split adds; that the \
              configuration adds it is proved only by a signed wheels.json and --key"
         ];
+}
+
+/// The place where a code object is missing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodeLoss {
+    /// No package installs the file that has it by the receipt.
+    #[display("the receipt has it in {installed}, which no package installs")]
+    NotInstalled { installed: String },
+    /// The file does not have it, or not under this key or entry.
+    #[display(
+        "the receipt has it in {installed}{}, which has something else there",
+        key.as_ref().map_or(String::new(), |key| format!(" at {key}"))
+    )]
+    NotAtPlace { installed: String, key: Option<String> },
+    /// A wrapper of a shard's build has the code, and no archive has it.
+    #[display("wrapper {wrapper} of shard {shard} has it, and no archive or finding")]
+    OfWrapper { shard: String, wrapper: usize },
+    /// A file of a shard contains the code, and no package does.
+    #[display("shard {shard} has it, and no package or finding")]
+    OfFile { shard: String },
+}
+
+/// The place of a code object in a file. Its text begins a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodePosition {
+    /// The file is the code object.
+    #[display("")]
+    File,
+    /// The code object in this row of an archive.
+    #[display("{key} [{target}]: ")]
+    Row { key: String, target: String },
+    /// The code object in this entry of a bundle.
+    #[display("{id}: ")]
+    Entry { id: String },
+}
+
+impl CodePosition {
+    /// The row of an archive.
+    pub fn row(key: &str, target: &str) -> Self {
+        Self::Row { key: key.to_owned(), target: target.to_owned() }
+    }
+}
+
+/// The sources that should have a code object, as messages and JSON name them.
+pub const ARTIFACTS: &str = "artifacts";
+
+/// The receipt, as [`ARTIFACTS`].
+pub const RECEIPT: &str = "receipt";
+
+/// How a file of the artifacts is lost.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileLoss {
+    /// No package has the path.
+    #[display("is in no package")]
+    Absent,
+    /// A package has something else there.
+    #[display("is in a package with other content")]
+    OtherContent,
+    /// No package has the binary.
+    #[display("a binary with device code is in no package as a host binary")]
+    BinaryAbsent,
+    /// A package has another binary.
+    #[display("a binary is in a package with other machine code or another number of wrappers")]
+    OtherBinary,
+    /// A package has a binary with bytes that neither its build nor taking out device code explains.
+    #[display(
+        "a binary is in a package with bytes that taking the device code out of that of {shard} does \
+         not explain: {}",
+        few(parts, 5)
+    )]
+    OtherBytes { shard: String, parts: Vec<String> },
+    /// A package has it with another mode than packages have.
+    #[display("is in a package with mode {mode:o}, and has to have {wanted:o}")]
+    OtherMode { mode: u32, wanted: u32 },
+}
+
+/// How two packages share a path that is no directory.
+pub const OWNED_TWICE: &str = "is owned by two packages";
+
+/// A path of a package, an artifact or an installed prefix.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[display("{package}:{path}")]
+pub struct PackagePath {
+    /// The file name of the package, the shard and name of the artifact, or the folder.
+    pub package: String,
+    /// The path in it, from the root on.
+    pub path: String,
+}
+
+impl PackagePath {
+    /// The path in that package.
+    pub fn new(package: impl Into<String>, path: impl Into<String>) -> Self {
+        Self { package: package.into(), path: path.into() }
+    }
+}
+
+/// The place of a problem.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProblemPlace {
+    /// The package of this file name.
+    Package(String),
+    /// This path of a package, artifact or prefix.
+    File(PackagePath),
+    /// The file at this path on the disk.
+    Disk(String),
+}
+
+/// The missing one of a package and its record in the receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiptLack {
+    /// The package.
+    #[display("the receipt names it, and it is not there")]
+    Package,
+    /// The record.
+    #[display("the receipt does not name it")]
+    Record,
+}
+
+/// A fault of a set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[display("{reason}")]
+pub struct SetFault {
+    pub reason: String,
+    /// Whether a package that is not there may have what is missing.
+    pub may_be_elsewhere: bool,
+}
+
+impl SetFault {
+    /// A fault whatever other packages have.
+    pub fn wrong(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), may_be_elsewhere: false }
+    }
+
+    /// Something that no package has that is there.
+    pub fn absent(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), may_be_elsewhere: true }
+    }
+}
+
+/// The identity of a package for those who install it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[display("{package} {version} for {arch}")]
+pub struct NamedVersion {
+    /// The package name, not the file name.
+    pub package: String,
+    /// The version.
+    pub version: String,
+    /// The architecture, as the format calls it.
+    pub arch: String,
+}
+
+impl NamedVersion {
+    /// The identity of this version of `package`.
+    pub fn new(package: &str, version: &str, arch: &str) -> Self {
+        let [package, version, arch] = [package, version, arch].map(str::to_owned);
+        Self { package, version, arch }
+    }
 }

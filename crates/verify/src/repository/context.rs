@@ -139,13 +139,9 @@ impl<'a> Context<'a> {
         Ok(text)
     }
 
+    /// An index that is there and cannot be read.
     pub(super) fn bad_index(&mut self, file: &str, reason: impl Into<String>) {
         self.problems.add(Problem::BadIndex { file: file.to_owned(), reason: reason.into() });
-    }
-
-    /// An index that is there and cannot be read.
-    pub(super) fn unreadable(&mut self, file: &str, error: &Error) {
-        self.bad_index(file, error.to_string());
     }
 
     pub(super) fn index_differs(&mut self, file: &str, reason: impl Into<String>) {

@@ -7,29 +7,37 @@
 
 mod apt;
 mod clients;
-mod closure;
 mod context;
-mod orphans;
-mod owners;
-mod places;
 mod python;
 mod rpm;
-mod signers;
 mod states;
 mod xml;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-pub(crate) use python::is_index;
-pub use xml::Element;
-
+use rockpack_archive::path_digests::path_digest;
 use rockpack_core::content::{is_folder, list};
-use rockpack_core::error::Result;
+use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
-
-use super::problem::{Problems, Report};
-use context::{Context, NamedFiles};
+use rockpack_package::Format;
+use rockpack_package::offered::Offered;
+use rockpack_package::owners::{Obstacle, Owner, obstacles};
+use rockpack_package::resolver::{Origin, each_unmet};
+use rockpack_report::words::either;
 use rockpack_signing::Trust;
+
+use crate::problem::{NamedVersion, Problem, Problems, Report};
+use crate::repository::context::{Context, NamedFiles};
+use crate::repository::states::check_orphans;
+
+pub use crate::repository::xml::Element;
+
+pub(crate) use crate::repository::python::is_index;
+
+const REPOMD: &str = "repodata/repomd.xml";
+
+const REPOMD_SIGNATURE: &str = "repodata/repomd.xml.asc";
 
 /// Checks the repository at `root`, whose packages are read within `budget`.
 pub(super) fn check(
@@ -40,7 +48,7 @@ pub(super) fn check(
     problems: &mut Problems,
 ) -> Result<()> {
     let files = NamedFiles { root, budget };
-    let vouched = signers::vouched(files, trust)?;
+    let vouched = clients::vouched(files, trust)?;
     report.keys_beside.extend(vouched.fingerprints());
     report.repositories += 1;
     let takes = Trust { keys: trust.keys.clone().and(vouched), ..*trust };
@@ -59,7 +67,7 @@ pub(super) fn check(
         context.bad_index("dists", "has no suite, and there is no other index".to_owned());
     }
     clients::check(&mut context)?;
-    orphans::check(&mut context)
+    check_orphans(&mut context)
 }
 
 /// The suites below `dists`.
@@ -77,4 +85,120 @@ fn suites(root: &Path) -> Result<Vec<String>> {
     }
     suites.sort();
     Ok(suites)
+}
+
+/// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions
+/// have more than a hundred. In memory it takes some hundred.
+const SHORTEST: usize = 32;
+
+/// Relations that any list may have, and those of one package: ten and more times what packages have.
+const ASIDE: usize = 100_000;
+
+/// Relations that a list of packages can still have.
+struct RelationsLeft(usize);
+
+impl RelationsLeft {
+    /// The bounds for a list of `len` bytes.
+    pub fn of(len: usize) -> Self {
+        Self(len / SHORTEST + ASIDE)
+    }
+
+    /// Takes one.
+    pub fn take(&mut self) -> Result<()> {
+        self.0 = self.0.checked_sub(1).ok_or_else(|| {
+            let message = "states more relations of packages than its bytes can describe";
+            Error::new(Kind::Limit, message)
+                .hint("the index is corrupt or hostile: publish it again")
+        })?;
+        Ok(())
+    }
+}
+
+/// Reports the dependencies of `offered` that no package for the same machine meets. `machines` has the
+/// positions of the packages for each, and `path` gives the path of a package by its position.
+///
+/// A dependency counts as one within the repository if the suite, or the rpm repository, has a package or
+/// capability of that name at all, or if it asks for exactly one version, as packages of one set do of each
+/// other. It must then be met by a package for the same architecture, in the same suite. All
+/// others are on packages of the distribution, and are counted.
+fn check_unmet<'p>(
+    context: &mut Context<'_>,
+    format: Format,
+    offered: &[Offered<'_>],
+    machines: &BTreeMap<&str, Vec<usize>>,
+    path: impl Fn(usize) -> &'p str,
+) {
+    each_unmet(format, offered, machines, |machine, unmet| {
+        if unmet.origin == Origin::Elsewhere {
+            context.report.elsewhere += 1;
+            return;
+        }
+        let wanted = either(unmet.requirement.alternatives(), 5);
+        let file = path(unmet.package).to_owned();
+        let reason = format!("depends on {wanted}, which no package{} is", for_arch(machine));
+        context.problems.add(Problem::DependencyOpen { file, reason });
+    });
+}
+
+/// Reports every path at which two packages conflict. `named` gives the path of a package
+/// by the position of the package and the number of the path; `differ` says whether two have two files there.
+fn check_owners(
+    context: &mut Context<'_>,
+    format: Format,
+    owners: &[Owner<'_>],
+    differ: impl FnMut((usize, usize), u64) -> bool,
+    named: impl Fn(usize, &dyn Fn(&str) -> bool) -> Option<String>,
+) {
+    for shared in obstacles(format, owners, differ) {
+        let is_it = |path: &str| path_digest(path) == shared.path;
+        let [one, other] = [shared.first, shared.second].map(|at| named(at, &is_it));
+        // Numbers of two paths may be the same.
+        let (Some(path), true) = (&one, one == other) else { continue };
+        let [first, second] =
+            [shared.first, shared.second].map(|at| owners[at].package.name_and_version());
+        let reason = match shared.obstacle {
+            Obstacle::Together => format!(
+                "is owned by {first} and {second} (.{format}), and no Conflicts, Breaks, Replaces or \
+                 Obsoletes keeps them apart"
+            ),
+            Obstacle::Moved => format!(
+                "was in {first} and is in {second}, which does not replace it: dpkg stops at that \
+                 update"
+            ),
+        };
+        let path = format!("/{}", path.trim_start_matches('/'));
+        context.problems.add(Problem::RepositoryPath { path, reason });
+    }
+}
+
+/// The words for an architecture. An index that is in no architecture's folder is for none.
+fn for_arch(arch: &str) -> String {
+    if arch.is_empty() { String::new() } else { format!(" for {arch}") }
+}
+
+/// The place of a package in an index.
+#[derive(Clone, Copy)]
+struct IndexedVersion<'a> {
+    pub name: &'a str,
+    pub arch: &'a str,
+    pub version: &'a str,
+    pub path: &'a str,
+    /// SHA-256 of the package.
+    pub digest: &'a str,
+}
+
+/// A version of a package is one file: of two, some clients install the one and some the other.
+fn check_versions<'a>(context: &mut Context<'_>, places: impl Iterator<Item = IndexedVersion<'a>>) {
+    let mut first = BTreeMap::new();
+    for place in places {
+        // An epoch of zero is that of a version without one.
+        let version = place.version.strip_prefix("0:").unwrap_or(place.version);
+        let identity = (place.name, place.arch, version);
+        let other: IndexedVersion<'_> = *first.entry(identity).or_insert(place);
+        if other.digest != place.digest {
+            let identity = NamedVersion::new(place.name, version, place.arch);
+            let reason = format!("is {identity}, and so is {} with other content", other.path);
+            context.contradicts(place.path, reason);
+        }
+    }
 }

@@ -1,16 +1,18 @@
 //! The states that rockpack keeps of a repository, and their packages against the indexes. Only values that checks need
 //! are read from them, so that they may be of any version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rockpack_core::checked_json;
 use rockpack_core::content::{is_folder, list};
 use rockpack_core::error::Result;
+use rockpack_package::indexed::PackageKind;
 use serde_json::Value;
 
-use super::context::Context;
 use crate::problem::Problem;
+use crate::repository::context::{self, Context, NOT_ITS_NAME};
+use crate::repository::{REPOMD_SIGNATURE, python};
 
 /// The folder in which the writer of a repository keeps its states.
 const FOLDER: &str = ".rockpack";
@@ -40,7 +42,7 @@ impl State {
             Some(suite) => {
                 ["InRelease", "Release.gpg"].map(|name| format!("dists/{suite}/{name}")).to_vec()
             }
-            None => vec!["repodata/repomd.xml.asc".to_owned()],
+            None => vec![REPOMD_SIGNATURE.to_owned()],
         }
     }
 }
@@ -89,8 +91,8 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Compares the state of a channel with its indexes, which list packages by their paths with their SHA-256. Indexes that
-/// are not as they should be say nothing about the state.
+/// Compares the state of a channel with its indexes, which list packages by their paths with their SHA-256. Indexes
+/// that are not as they should be say nothing about the state.
 pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTreeMap<&str, &str>) {
     let states: Vec<&State> =
         context.states.iter().filter(|state| state.channel == channel).collect();
@@ -113,4 +115,83 @@ pub(super) fn compare(context: &mut Context<'_>, channel: &str, mut listed: BTre
         );
         context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
     }
+}
+
+/// Folders of packages and indexes, which hold nothing else.
+const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
+
+/// Looks for files that are neither named nor about to be removed. Which earlier indexes another
+/// writer keeps for clients under their digests, only that knows. Packages next to the folders are not named, either,
+/// if they are a set that somebody put there.
+pub(super) fn check_orphans(context: &mut Context<'_>) -> Result<()> {
+    for entry in list(context.root)? {
+        let file = entry?.file_name().to_string_lossy().into_owned();
+        let kind = PackageKind::of_file_name(Path::new(&file));
+        if kind.is_some() && !context.named.contains(&file) {
+            context.problems.add(Problem::OrphanFile { file });
+        }
+    }
+    let waiting = waiting(&context.states);
+    let remembers = are_kept(context.root)?;
+    let wheels = if python::is_index(context.root)? { &python::FOLDERS[..] } else { &[] };
+    for folder in FOLDERS.iter().chain(wheels) {
+        let mut found = Vec::new();
+        walk(context.root, folder, &mut found)?;
+        for path in found.into_iter().filter(|path| remembers || !path.contains("/by-hash/")) {
+            if context.named.contains(&path) {
+                continue;
+            }
+            if waiting.contains(&path) {
+                check_digest(context, &path)?;
+            } else {
+                context.problems.add(Problem::OrphanFile { file: path });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Compares an index of another publication, which clients may still read, with the digest in its name.
+fn check_digest(context: &mut Context<'_>, path: &str) -> Result<()> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let digest = name.split('-').next().unwrap_or(name);
+    let hash: fn(&[u8]) -> String = match digest.len() {
+        64 => context::sha256,
+        128 => context::sha512,
+        _ => return Ok(()),
+    };
+    let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let Some(file) = context.files.find(path)?.filter(|_| is_hex) else { return Ok(()) };
+    if hash(&context.files.read(&file, "an index")?) != digest {
+        context.index_differs(path, NOT_ITS_NAME);
+    }
+    Ok(())
+}
+
+fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<()> {
+    let path = root.join(folder);
+    if !is_folder(&path)? {
+        return Ok(());
+    }
+    for entry in list(&path)? {
+        let entry = entry?;
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if is_folder(&entry.path())? { walk(root, &name, found)? } else { found.push(name) }
+    }
+    found.sort();
+    Ok(())
+}
+
+/// Files that wait for their removal, or belong to a publication that was interrupted.
+fn waiting(states: &[State]) -> BTreeSet<String> {
+    let mut waiting = BTreeSet::new();
+    for State { is_next, value, .. } in states {
+        let keys = if *is_next { &["retired", "records"][..] } else { &["retired"] };
+        let maps = keys.iter().filter_map(|key| value.get(*key)?.as_object());
+        waiting.extend(maps.flat_map(|map| map.keys().cloned()));
+        let listed = value.get("indexes").filter(|_| *is_next).and_then(Value::as_array);
+        let indexes = listed.into_iter().flatten().filter_map(Value::as_str);
+        waiting.extend(indexes.map(str::to_owned));
+    }
+    waiting
 }

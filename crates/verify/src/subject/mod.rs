@@ -13,24 +13,21 @@
 //! | another folder | a shard, or a folder of shards |
 //! | another file | an archive, a manifest, a host binary or device code by itself |
 
-pub(super) mod argument;
-pub(super) mod joined;
-pub(super) mod kept;
 pub(super) mod receipts;
-pub(super) mod wheels;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use rockpack_archive::wheel::WheelName;
-use rockpack_core::content::{is_folder, is_there};
+use rockpack_core::content::{is_folder, is_there, list};
 use rockpack_core::error::{Error, Kind, Result};
-
-use super::repository::is_index;
-use argument::{PackageArgument, packages};
-use receipts::ReceiptReader;
 use rockpack_package::Format;
+use rockpack_package::receipt::wheels::{FILE_NAME, WheelReceipt};
+use rockpack_package::receipt::{self, Receipt, SetPart, file_name, part_of_sbom};
 use rockpack_split::input::artifact::{MANIFEST_NAME, is_artifact};
-use wheels::WheelArgument;
+
+use crate::repository::is_index;
+use crate::subject::receipts::ReceiptReader;
 
 /// A subject of verification.
 pub(super) enum Subject {
@@ -90,9 +87,14 @@ impl Subject {
             return Ok(Self::Repository(path));
         }
         let argument = PackageArgument::of(Some(&path), packages(&path)?, receipts)?;
-        let wheels = WheelArgument::of_folder(&path, receipts)?;
-        if !wheels.is_empty() {
-            refuse_packages(&path, &argument)?;
+        let wheels = files(&path, |file| Ok(WheelName::is_one(file)))?;
+        let wheels = WheelArgument::of(Some(&path), wheels, receipts)?;
+        if !wheels.wheels.is_empty() || wheels.receipt.is_some() {
+            if !argument.packages.is_empty() {
+                let message = "has wheels and packages in it, which are checked in different ways";
+                let hint = "name the wheels, or the packages, one by one";
+                return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
+            }
             return Ok(Self::Wheels(wheels));
         }
         if argument.has_receipt() || !argument.packages.is_empty() {
@@ -107,17 +109,6 @@ impl Subject {
         refuse_empty(&path)?;
         Ok(Self::Shards(path))
     }
-}
-
-/// Refuses a folder of wheels that is one of packages, too.
-fn refuse_packages(path: &Path, argument: &PackageArgument) -> Result<()> {
-    if argument.packages.is_empty() {
-        return Ok(());
-    }
-    let message = "has wheels and packages in it, which are checked in different ways";
-    Err(Error::new(Kind::Usage, message)
-        .file(path)
-        .hint("name the wheels, or the packages, one by one"))
 }
 
 /// The subject of a folder that was named as an installed prefix; refuses folders of packages.
@@ -149,4 +140,133 @@ fn has_one(path: &Path, folders: &[&str]) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// One argument: a folder of packages, or packages that are named one by one.
+#[derive(Default)]
+pub(crate) struct PackageArgument {
+    /// The packages of this build.
+    pub(crate) packages: Vec<PathBuf>,
+    pub(crate) receipt: Option<Receipt>,
+    /// The receipts of parts, if there is no receipt of a whole set.
+    pub(crate) parts: Vec<Receipt>,
+    /// The SPDX documents beside the packages.
+    pub(crate) documents: Vec<PathBuf>,
+    /// The part whose receipt has the name of a whole set's.
+    pub(crate) misnamed: Option<SetPart>,
+    /// Packages of earlier builds that the receipt keeps, as far as other arguments have them.
+    pub(crate) kept: Vec<PathBuf>,
+    /// Number of packages that the receipt keeps and no argument has.
+    pub(crate) kept_absent: usize,
+    /// How many packages of earlier builds the set has made anew; they are not looked at.
+    pub(crate) superseded: usize,
+}
+
+impl PackageArgument {
+    /// Packages with the receipts of their folder, if that counts.
+    pub(crate) fn of(
+        folder: Option<&Path>,
+        packages: Vec<PathBuf>,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
+        let mut own = Self { packages, ..Self::default() };
+        let Some(folder) = folder else { return Ok(own) };
+        let file = folder.join(receipt::FILE_NAME);
+        match receipts.read(&file, Receipt::parse_any)? {
+            Some(part) if part.part.is_some() => {
+                own.misnamed = part.part.as_ref().map(|record| record.part);
+                own.parts = vec![part];
+            }
+            Some(receipt) => own.receipt = Some(receipt),
+            None => own.parts = parts(folder, receipts)?,
+        }
+        if !own.has_receipt() && !own.packages.is_empty() {
+            receipts.miss(&file);
+        }
+        own.documents = files(folder, |file| is_document(folder, file))?;
+        Ok(own)
+    }
+
+    /// Whether there is a receipt of the set, or of parts.
+    pub(crate) fn has_receipt(&self) -> bool {
+        self.receipt.is_some() || !self.parts.is_empty()
+    }
+}
+
+/// The names of files.
+pub(super) fn file_names(paths: &[PathBuf]) -> BTreeSet<String> {
+    let names = paths.iter().filter_map(|path| path.file_name());
+    names.map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
+/// The package files in a folder.
+fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
+    files(folder, |file| Ok(Format::of_file_name(file).is_some()))
+}
+
+/// The paths in a folder that are wanted, in name order.
+fn files(folder: &Path, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in list(folder)? {
+        let path = entry?.path();
+        if is_wanted(&path)? {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The receipts of parts in a folder, in their order.
+fn parts(folder: &Path, reader: &mut ReceiptReader<'_>) -> Result<Vec<Receipt>> {
+    let mut found = Vec::new();
+    for entry in list(folder)? {
+        let entry = entry?;
+        if let Some(part) = entry.file_name().to_str().and_then(receipt::part_of_file) {
+            found.push((part, entry.path()));
+        }
+    }
+    found.sort();
+    let mut receipts = Vec::new();
+    for (part, path) in found {
+        let receipt = reader
+            .read(&path, Receipt::parse_any)?
+            .filter(|receipt| receipt.part.as_ref().is_some_and(|record| record.part == part));
+        let message = "is not the receipt of the part that its name says";
+        receipts.push(receipt.ok_or_else(|| Error::malformed(message).file(&path))?);
+    }
+    Ok(receipts)
+}
+
+/// Whether a file in a folder is the document of a set, or of a part that is there.
+fn is_document(folder: &Path, file: &Path) -> Result<bool> {
+    match file.file_name().and_then(|name| part_of_sbom(name.to_str()?)) {
+        Some(Some(part)) => is_there(&folder.join(file_name(Some(part)))),
+        whole => Ok(whole.is_some()),
+    }
+}
+
+/// One argument: a folder of wheels, or wheels that are named one by one.
+#[derive(Default)]
+pub(crate) struct WheelArgument {
+    /// Files, in name order.
+    pub(crate) wheels: Vec<PathBuf>,
+    pub(crate) receipt: Option<WheelReceipt>,
+}
+
+impl WheelArgument {
+    /// Wheels with the receipt of their folder, if that counts.
+    pub(crate) fn of(
+        folder: Option<&Path>,
+        wheels: Vec<PathBuf>,
+        receipts: &mut ReceiptReader<'_>,
+    ) -> Result<Self> {
+        let Some(folder) = folder else { return Ok(Self { wheels, receipt: None }) };
+        let file = folder.join(FILE_NAME);
+        let receipt = receipts.read(&file, WheelReceipt::parse)?;
+        if receipt.is_none() && !wheels.is_empty() {
+            receipts.miss(&file);
+        }
+        Ok(Self { wheels, receipt })
+    }
 }

@@ -1,15 +1,19 @@
-//! Receipts next to packages and wheels, and their signatures.
+//! Receipts next to packages and wheels, their signatures, and the sets that several of them make up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rockpack_core::content::{if_there, read_file, real_path};
+use rockpack_core::content::{hex, if_there, read_file, real_path};
 use rockpack_core::error::{Kind, Result};
-
-use crate::problem::{Problem, Problems, Report};
+use rockpack_package::Format;
+use rockpack_package::receipt::{JoinFault, Receipt, join as join_receipts};
 use rockpack_report::ReceiptDoubt;
 use rockpack_report::words::few;
 use rockpack_signing::Trust;
+use sha2::{Digest, Sha256};
+
+use crate::problem::{Joined, Problem, Problems, Report};
+use crate::subject::PackageArgument;
 
 /// Reads receipts, and checks their signatures if there are keys.
 pub(crate) struct ReceiptReader<'a> {
@@ -101,4 +105,135 @@ impl<'a> ReceiptReader<'a> {
         report.signatures += self.signatures;
         problems.extend(self.problems);
     }
+}
+
+/// Puts one argument in the place of all that are parts of a set, if their receipts can be joined: what one build of
+/// all packages would have written.
+///
+/// Every machine decided the whole set and says so by the digest of its plan; each receipt says
+/// what its own packages are. So if all parts are there, agree on the plan, and each package is in
+/// exactly the part that the plan gives it to, then their receipts together are that of one build
+/// of the set, and comparing the packages with them compares with that build. The
+/// plan does not cover the content of files: `--against` shows that every machine read the same, since it
+/// compares all packages with one copy of the artifacts.
+///
+/// They are the set if then no check of it fails. Parts of several releases are sets of their own; the
+/// highest release is the one that is told.
+pub(crate) fn join(
+    arguments: &mut Vec<PackageArgument>,
+    problems: &mut Problems,
+) -> Result<Option<Joined>> {
+    for part in arguments.iter().filter_map(|argument| argument.misnamed) {
+        problems.add(Problem::PartMisnamed { part });
+    }
+    let parts = arguments.iter().flat_map(|argument| &argument.parts);
+    let mut releases: Vec<String> = parts.map(Receipt::release).collect();
+    releases.sort_by(|one, other| Format::Rpm.compare_versions(one, other));
+    releases.dedup();
+    let mut newest = None;
+    for release in releases {
+        newest = join_release(&release, arguments, problems)?;
+    }
+    Ok(newest)
+}
+
+/// Does the same with the parts of one release.
+fn join_release(
+    release: &str,
+    arguments: &mut Vec<PackageArgument>,
+    problems: &mut Problems,
+) -> Result<Option<Joined>> {
+    let parts: Vec<&Receipt> = arguments
+        .iter()
+        .flat_map(|argument| &argument.parts)
+        .filter(|receipt| receipt.release() == release)
+        .collect();
+    let (receipt, faults) = join_receipts(&parts);
+    let count = parts.len();
+    for fault in faults {
+        problems.add(match fault {
+            JoinFault::Missing(part) => Problem::PartMissing { part },
+            JoinFault::Different(difference) => Problem::PartsDiffer { difference },
+            JoinFault::Package(package, breach) => Problem::PartMismatch { package, breach },
+        });
+    }
+    let Some(receipt) = receipt else { return Ok(None) };
+    let receipt_sha256 = hex(&Sha256::digest(receipt.to_bytes()?));
+    let joined = Joined { parts: count, receipt_sha256, signed: None, receipt: receipt.clone() };
+    let mut whole = PackageArgument { receipt: Some(receipt), ..PackageArgument::default() };
+    let of_release =
+        arguments.iter_mut().filter(|it| it.parts.iter().any(|part| part.release() == release));
+    for argument in of_release {
+        whole.packages.append(&mut argument.packages);
+        whole.documents.append(&mut argument.documents);
+        argument.parts.clear();
+    }
+    arguments.push(whole);
+    Ok(Some(joined))
+}
+
+/// Gives the set whose receipt keeps packages of earlier builds, or has all of one anew, the packages that
+/// it keeps and that are there, and takes away the arguments of these builds. Of several such sets, the one
+/// of the highest release counts.
+///
+/// A receipt names them with their digests. If the folders of the earlier builds are named, too,
+/// the whole set is checked; packages of those folders that the set has rebuilt do not belong to it.
+pub(crate) fn gather(arguments: &mut Vec<PackageArgument>) {
+    let Some(position) = newest(arguments) else { return };
+    let mut set = arguments.swap_remove(position);
+    let Some(receipt) = set.receipt.clone() else { return };
+    let kept = receipt.kept.iter().flat_map(|kept| &kept.packages);
+    let mut wanted: BTreeSet<&str> = kept.map(|record| record.file_name.as_str()).collect();
+    set.kept = take_wanted(&mut set.packages, &mut wanted);
+    for argument in arguments.iter_mut() {
+        set.kept.extend(take_wanted(&mut argument.packages, &mut wanted));
+        if argument.receipt.as_ref().is_some_and(|it| is_superseded(it, &receipt)) {
+            set.superseded += argument.packages.len();
+            *argument = PackageArgument::default();
+        }
+    }
+    set.kept_absent = wanted.len();
+    arguments.retain(|argument| !argument.packages.is_empty() || argument.receipt.is_some());
+    arguments.push(set);
+}
+
+/// Takes out the packages whose names are wanted, and those names.
+fn take_wanted(packages: &mut Vec<PathBuf>, wanted: &mut BTreeSet<&str>) -> Vec<PathBuf> {
+    let all = std::mem::take(packages).into_iter();
+    let (found, others) = all.partition(|path| wanted.remove(name(path)));
+    *packages = others;
+    found
+}
+
+/// The place of the set that others are builds before, if there is one.
+fn newest(arguments: &[PackageArgument]) -> Option<usize> {
+    let places = arguments.iter().enumerate();
+    let all = places.filter_map(|(position, it)| Some((position, it.receipt.as_ref()?)));
+    let updates = all.filter(|(_, receipt)| {
+        let mut receipts = arguments.iter().filter_map(|argument| argument.receipt.as_ref());
+        receipt.kept.is_some() || receipts.any(|earlier| is_superseded(earlier, receipt))
+    });
+    let newest = updates.max_by(|(_, one), (_, other)| {
+        Format::Rpm.compare_versions(&one.release(), &other.release())
+    });
+    newest.map(|(position, _)| position)
+}
+
+/// Whether `earlier` is of a build before that of `receipt`, of the same version, which keeps packages or
+/// has all of them anew.
+fn is_superseded(earlier: &Receipt, receipt: &Receipt) -> bool {
+    let (one, other) = (earlier.release(), receipt.release());
+    let is_before = Format::Rpm.compare_versions(&one, &other).is_lt();
+    let own: BTreeSet<(Format, &String)> =
+        receipt.packages.iter().map(|record| (record.format, &record.id)).collect();
+    let is_same_set = earlier.version == receipt.version && earlier.prefix == receipt.prefix;
+    let mut records = earlier.all_packages();
+    is_same_set
+        && is_before
+        && (receipt.kept.is_some()
+            || records.all(|record| own.contains(&(record.format, &record.id))))
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }

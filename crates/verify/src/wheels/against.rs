@@ -14,20 +14,21 @@ use rockpack_archive::wheel::{Condition, Place, Requirement, Version, normalized
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
+use rockpack_package::device_wheel::EXTRA;
+use rockpack_package::receipt::wheels::WheelReceipt;
+use rockpack_report::Progress;
+use rockpack_split::input::artifact::ScanOptions;
+use rockpack_split::input::wheel::{self, Wheel as FatWheel, always_required};
 
-use super::set::{Sets, WheelSet};
 use crate::Options;
 use crate::against::SetComparison;
 use crate::against::inputs::ArtifactInputs;
 use crate::checks::excuses::Excuses;
-use crate::own::digest::Sha;
+use crate::own::Sha;
 use crate::own::installed::Installed;
 use crate::own::wheel::{DATA, Wheel};
 use crate::problem::{FileLoss, Problem, Problems};
-use rockpack_package::device_wheel::EXTRA;
-use rockpack_report::Progress;
-use rockpack_split::input::artifact::ScanOptions;
-use rockpack_split::input::wheel::{self, Wheel as FatWheel, always_required};
+use crate::wheels::set::{Sets, WheelSet};
 
 /// Texts that a split writes anew.
 const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
@@ -46,13 +47,15 @@ pub(super) struct Comparison<'a> {
     pub(super) wheels: &'a [Wheel],
     /// The wheels that are verified, those included that cannot be read.
     pub(super) paths: &'a [PathBuf],
-    /// Further requirements of every host wheel, by receipts that a key signed.
-    pub(super) host_requires: BTreeSet<&'a String>,
-    /// Further requirements of device wheels.
-    pub(super) device_requires: BTreeSet<&'a String>,
+    pub(super) receipts: &'a [&'a WheelReceipt],
 }
 
 impl Comparison<'_> {
+    /// The receipts that a key signed, with further requirements. Without a key, anyone may have written them.
+    fn signed(&self) -> impl Iterator<Item = &WheelReceipt> {
+        self.receipts.iter().copied().filter(|_| !self.options.trust.keys.is_empty())
+    }
+
     /// Compares every set with its fat wheel; how many code objects were looked for.
     pub(super) fn check(
         &self,
@@ -72,10 +75,16 @@ impl Comparison<'_> {
                 if self.paths.iter().any(|given| given.file_name() == path.file_name()) {
                     continue;
                 }
-                return Err(no_host(path));
+                let message =
+                    "no host wheel of those that are verified has the name of this fat wheel";
+                let hint =
+                    "a host wheel has the file name of the wheel that it was made from: name both";
+                return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
             };
             done.insert(&host.installed.file);
-            if self.is_same(host, path)? {
+            let fat = Content::open(path, &self.options.budget)?;
+            // Copies have the bytes of the input.
+            if fat.len() == host.installed.size && fat.sha256()? == host.installed.sha256 {
                 continue;
             }
             let alone = WheelSet { host, devices: Vec::new() };
@@ -94,12 +103,6 @@ impl Comparison<'_> {
         }
     }
 
-    /// Whether `wheel` has the bytes of the one at `path`, as copies have.
-    fn is_same(&self, wheel: &Wheel, path: &Path) -> Result<bool> {
-        let fat = Content::open(path, &self.options.budget)?;
-        Ok(fat.len() == wheel.installed.size && fat.sha256()? == wheel.installed.sha256)
-    }
-
     /// Compares a set with the fat wheel at `path`; how many code objects that has.
     fn compare(
         &self,
@@ -110,7 +113,7 @@ impl Comparison<'_> {
     ) -> Result<u64> {
         let scan = ScanOptions::within(&self.options.budget);
         let mut fat = wheel::read(path, &scan, progress)?;
-        Texts { set, fat: &fat, receipts: self }.check(problems);
+        Texts { set, fat: &fat, comparison: self }.check(problems);
         add_elsewhere(&mut fat)?;
         let inputs = fat.scan.findings.explain(ArtifactInputs::read(&fat.scan, progress))?;
         let packages: Vec<&Installed> = set.wheels().map(|wheel| &wheel.installed).collect();
@@ -121,13 +124,6 @@ impl Comparison<'_> {
         fat.scan.inputs.recheck()?;
         Ok((inputs.in_binaries().count() + inputs.in_files().count()) as u64)
     }
-}
-
-fn no_host(path: &Path) -> Error {
-    let message = "no host wheel of those that are verified has the name of this fat wheel";
-    Error::new(Kind::Usage, message)
-        .file(path)
-        .hint("a host wheel has the file name of the wheel that it was made from: name both")
 }
 
 /// Adds what is installed elsewhere than in site-packages, where the wheels of the set have it.
@@ -149,7 +145,7 @@ fn add_elsewhere(fat: &mut FatWheel) -> Result<()> {
 struct Texts<'a> {
     set: &'a WheelSet<'a>,
     fat: &'a FatWheel,
-    receipts: &'a Comparison<'a>,
+    comparison: &'a Comparison<'a>,
 }
 
 impl Texts<'_> {
@@ -236,7 +232,7 @@ impl Texts<'_> {
         });
         let groups: Vec<&str> = own.filter_map(|(extra, _)| extra.strip_prefix(EXTRA)).collect();
         self.is_chained(text, &it)
-            || self.receipts.device_requires.iter().any(|line| {
+            || self.comparison.signed().flat_map(|receipt| &receipt.device_requires).any(|line| {
                 let mut lines = groups.iter().map(|group| line.replace(GROUP, group));
                 line.trim() == text || lines.any(|line| line.trim() == text)
             })
@@ -244,7 +240,7 @@ impl Texts<'_> {
 
     /// Tells if a requirement is an extra for devices of another wheel that the host requires, from where it is installed.
     fn is_chained(&self, text: &str, it: &Requirement) -> bool {
-        let further = self.receipts.host_requires.iter().copied();
+        let further = self.comparison.signed().flat_map(|receipt| &receipt.host_requires);
         let mut required = always_required(&self.fat.metadata, further);
         !text.contains('@')
             && matches!(&it.extras[..], [asked] if asked.starts_with(EXTRA))
@@ -262,7 +258,7 @@ impl Texts<'_> {
             return made.any(|it| it.condition.extras().contains(&extra));
         }
         let Some(text) = line.strip_prefix("Requires-Dist: ") else { return false };
-        self.receipts.host_requires.iter().any(|own| *own == text)
+        self.comparison.signed().any(|it| it.host_requires.iter().any(|own| own == text))
             || Requirement::parse(text).is_ok_and(|it| self.is_of_extra(text, &it))
     }
 

@@ -1,4 +1,5 @@
-//! The extras of a host wheel against the device wheels beside it, and these against their host.
+//! The extras of a host wheel against the device wheels beside it, these against their host, and the paths that wheels
+//! of several projects have.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
@@ -6,17 +7,15 @@ use std::str::FromStr as _;
 use rockpack_archive::python_index::WheelPackage;
 use rockpack_archive::wheel::{Condition, Requirement, Version};
 use rockpack_core::gfx::archs_of_label;
-
-use super::set::{Sets, WheelSet, requirements};
-use crate::checks::pairs;
-use crate::own::wheel::{Wheel, spaced};
-use crate::problem::{Problem, Problems, SetFault};
 use rockpack_package::device_wheel::{ALL, EXTRA, group};
 use rockpack_package::releases::{OpenExtra, Releases};
 use rockpack_report::ExtraGap;
 
-/// The field with the Pythons that a wheel is for.
-const PYTHONS: &str = "Requires-Python";
+use crate::checks::pairs;
+use crate::own::Sha;
+use crate::own::wheel::{Wheel, spaced};
+use crate::problem::{OWNED_TWICE, Problem, Problems, SetFault};
+use crate::wheels::set::{Sets, WheelSet, requirements};
 
 /// Checks extras, pins, tags and the root of a set of `sets`. Wheels in `unread` are there and cannot be read.
 pub(super) fn check(
@@ -210,7 +209,7 @@ fn add_difference(wheel: &Wheel, reason: String, problems: &mut Problems) {
 }
 
 fn pythons_of(wheel: &Wheel) -> String {
-    wheel.metadata.get(PYTHONS).unwrap_or("any").to_owned()
+    wheel.metadata.get("Requires-Python").unwrap_or("any").to_owned()
 }
 
 /// A requirement is of one version, and that is the host's. `== 1.0` would take `1.0+rocm7.1`, too.
@@ -222,4 +221,61 @@ fn check_pin(wheel: &Wheel, requirement: &Requirement, version: &str, problems: 
         let reason = format!("requires {required}{pin}, and has to require == {version}");
         problems.add(Problem::WheelPin { wheel: wheel.installed.file.clone(), reason });
     }
+}
+
+/// The contents of a file in the wheels of a project, each with the first wheel that has it.
+type Contents<'a> = BTreeMap<Sha, &'a str>;
+
+/// Files by path and project.
+type Owners<'a> = BTreeMap<&'a str, BTreeMap<&'a str, Contents<'a>>>;
+
+/// Checks paths that wheels of several projects have. pip and uv install both, and the file of the last one stays. The
+/// same content is harmless: packages that share a namespace each bring its `__init__.py`. Wheels of one project take
+/// each other's place.
+///
+/// Reports each project whose file differs from that of the first project with the path, once for each two projects.
+/// Copies have what their input had.
+pub(super) fn check_between(sets: &Sets<'_>, copies: &BTreeSet<&str>, problems: &mut Problems) {
+    let of_sets = sets.sets.iter().flat_map(|set| {
+        let project = set.host.installed.name.as_str();
+        set.wheels().map(move |wheel| (project, wheel))
+    });
+    let others = sets.others.iter().map(|wheel| (wheel.installed.name.as_str(), *wheel));
+    let alone = sets.alone.iter().map(|(wheel, host)| (host.as_str(), *wheel));
+    let mut all = Owners::new();
+    for (project, Wheel { installed, .. }) in of_sets.chain(others).chain(alone) {
+        for (path, facts) in installed.files() {
+            let owners = all.entry(path).or_default();
+            let own: &mut Contents<'_> = owners.entry(project).or_default();
+            own.entry(facts.sha256).or_insert(&installed.file);
+        }
+    }
+    let mut told = BTreeSet::new();
+    for (path, owners) in &all {
+        let mut owners = owners.iter();
+        let Some((first, own)) = owners.next() else { continue };
+        for (project, others) in owners {
+            if let Some((first_file, second_file)) = differing(own, others)
+                && !(copies.contains(first_file) && copies.contains(second_file))
+                && told.insert([*first, *project])
+            {
+                let reason = format!("{OWNED_TWICE}: {first_file} and {second_file}");
+                problems.add(Problem::PathOwnedTwice { path: (*path).to_owned(), reason });
+            }
+        }
+    }
+}
+
+/// A wheel of either project with content that no wheel of the other has, and one of the other. Projects may share
+/// a path whose content each version or Python has in both.
+fn differing<'a>(own: &Contents<'a>, others: &Contents<'a>) -> Option<(&'a str, &'a str)> {
+    match only_in(own, others) {
+        Some(file) => Some((file, others.values().next().copied()?)),
+        None => Some((own.values().next().copied()?, only_in(others, own)?)),
+    }
+}
+
+/// A wheel of `own` with content that none of `others` has.
+fn only_in<'a>(own: &Contents<'a>, others: &Contents<'_>) -> Option<&'a str> {
+    own.iter().find(|(content, _)| !others.contains_key(*content)).map(|(_, file)| *file)
 }

@@ -5,7 +5,6 @@
 //! do with device code, are checked by themselves.
 
 mod against;
-mod between;
 mod closed;
 mod set;
 
@@ -15,22 +14,22 @@ use std::path::PathBuf;
 use rockpack_archive::wheel::{ListingFault, WheelName, normalized};
 use rockpack_core::content::real_path;
 use rockpack_core::error::Result;
-
-use super::checks::excuses::Excuses;
-use super::checks::scope::Scope;
-use super::checks::{check_files, markers, ownership, receipt, twice};
-use super::own::facts::{Class, FileFacts};
-use super::own::installed::Installed;
-use super::own::wheel::{self, Wheel};
-use super::partial::{Extent, Sieve};
-use super::problem::{Problem, Problems, Report};
-use super::subject::wheels::WheelArgument;
-use super::{Options, others, read_files};
-use against::Comparison;
 use rockpack_package::receipt::FindingRecord;
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
 use rockpack_report::Progress;
-use set::{Sets, WheelSet};
+
+use crate::checks::excuses::Excuses;
+use crate::checks::{Scope, check_files, check_ownership, check_twice, markers, receipt};
+use crate::own::facts::{Class, FileFacts};
+use crate::own::installed::Installed;
+use crate::own::wheel::{self, Wheel};
+use crate::partial::{Extent, Sieve};
+use crate::problem::{Problem, Problems, Report};
+use crate::subject::{WheelArgument, file_names};
+use crate::wheels::against::Comparison;
+use crate::wheels::closed::check_between;
+use crate::wheels::set::{Sets, WheelSet};
+use crate::{Options, others, read_files};
 
 /// The endings of files that Python runs when it starts or by name.
 const RUN: [&str; 4] = ["py", "pyc", "pyo", "pth"];
@@ -64,22 +63,18 @@ pub(super) fn check(
     set::take_sides(&mut wheels);
     for argument in arguments {
         if let Some(receipt) = &argument.receipt {
-            receipt::check_wheels(receipt, &argument.names(), &mut wheels, &mut found);
+            receipt::check_wheels(receipt, &file_names(&argument.wheels), &mut wheels, &mut found);
         }
     }
-    // Without a key, anyone may have written them.
-    let signed: &[&WheelReceipt] = if options.trust.keys.is_empty() { &[] } else { &receipts };
-    let host_requires = signed.iter().flat_map(|receipt| &receipt.host_requires).collect();
-    let device_requires = signed.iter().flat_map(|receipt| &receipt.device_requires).collect();
     let findings: Vec<FindingRecord> =
         receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
-    let excuses = Excuses::of_wheels(&findings);
+    let excuses = Excuses::of_findings(findings.iter());
     report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
     let sets = Sets::of(&wheels);
     let unread = unread(&paths, &wheels);
     let of_copies = check_sets(&sets, &unread, &excuses, &mut found)?;
     closed::check_gaps(&wheels, &copies, &mut found);
-    between::check(&sets, &copies, &mut found);
+    check_between(&sets, &copies, &mut found);
     report.wheels = wheels.len();
     for wheel in &sets.others {
         check_files(&[&wheel.installed], &excuses, &mut found)?;
@@ -94,9 +89,8 @@ pub(super) fn check(
     if !options.wheels.is_empty() {
         wheels.iter_mut().for_each(Wheel::drop_texts);
         let mut found = Problems::default();
-        let (excuses, wheels, paths) = (&excuses, wheels.as_slice(), paths.as_slice());
-        let compared =
-            Comparison { options, excuses, wheels, paths, host_requires, device_requires };
+        let (excuses, wheels, paths, receipts) = (&excuses, &*wheels, &*paths, &*receipts);
+        let compared = Comparison { options, excuses, wheels, paths, receipts };
         let count = compared.check(&Sets::of(wheels), progress, &mut found)?;
         *report.input_code_objects.get_or_insert(0) += count;
         problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
@@ -161,8 +155,8 @@ fn check_set(set: &WheelSet<'_>, excuses: &Excuses, problems: &mut Problems) -> 
     for wheel in set.wheels().filter(|wheel| !wheel.is_copy) {
         wheel.if_split.iter().for_each(|problem| problems.add(problem.clone()));
     }
-    twice::check(&packages, problems);
-    ownership::check(&packages, Scope::Wheels, problems);
+    check_twice(&packages, problems);
+    check_ownership(&packages, Scope::Wheels, problems);
     markers::check(&packages, excuses, Scope::Wheels, problems);
     set.devices.iter().for_each(|device| check_members(device, problems));
     check_files(&packages, excuses, problems)

@@ -119,7 +119,8 @@ fn side(wheel: &Wheel, brought: &BTreeSet<String>) -> Side {
     if !wheel.extras.is_empty() {
         return Side::Host;
     }
-    if brought.contains(&wheel.installed.name) || is_named_for_host(wheel) {
+    let name = &wheel.installed.name;
+    if brought.contains(name) || pinned(wheel).any(|host| is_named_after(name, &host)) {
         return Side::Kernels;
     }
     if is_transformed(wheel) {
@@ -145,11 +146,6 @@ fn is_transformed(wheel: &Wheel) -> bool {
     wheel.installed.files().any(
         |(_, facts)| matches!(&facts.class, Class::Host(host) if host.claims_to_be_transformed()),
     )
-}
-
-/// Tells if a wheel is called after a distribution that it always requires in one version.
-fn is_named_for_host(wheel: &Wheel) -> bool {
-    pinned(wheel).any(|host| is_named_after(&wheel.installed.name, &host))
 }
 
 /// The requirements of a wheel.

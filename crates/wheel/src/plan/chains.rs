@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use rockpack_archive::wheel::{Requirement, Version, normalized};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch};
-
-use super::WheelSettings;
-use super::code::Extra;
 use rockpack_package::device_wheel::{ALL, EXTRA};
 use rockpack_split::input::wheel::{Wheel, always_required};
+
+use super::code::Extra;
+use crate::WheelSettings;
 
 /// The split host wheels of a run so far.
 #[derive(Debug, Default)]

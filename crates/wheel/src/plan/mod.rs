@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! one component ─ code       which groups need which code ─► labels of device wheels, extras
-//!               ─ folder     where the kernel archives lie
-//!               ─ runtime    who loads the code, and whether it can (beside this folder)
+//!               ─ input      where the kernel archives lie, who loads the code, and whether it can
 //!               ─ chains     which extras of other wheels come with those of this one
 //!               ─ texts      METADATA and WHEEL
 //!               ─► a host wheel with every other member, device wheels
@@ -17,45 +16,26 @@
 
 mod chains;
 mod code;
-mod device_name;
-mod folder;
-mod grouping;
+mod input;
 mod texts;
-mod unchanged;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rockpack_archive::wheel::{WheelName, escaped};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
-
-use code::{DeviceCode, DevicePart, Extra};
 use rockpack_package::device_wheel::EXTRA;
-use rockpack_plan::config::Config;
 use rockpack_plan::recombine::{Component, Recombined};
-use rockpack_plan::runtime;
 use rockpack_report::Findings;
 use rockpack_split::input::wheel::Wheel;
 
-pub use chains::SplitHosts;
-pub use device_name::{DeviceName, distribution};
-pub use folder::check_elsewhere;
-pub use texts::check_requirements;
-pub use unchanged::{is_device_wheel, is_unchanged};
+use crate::WheelSettings;
+use code::{DeviceCode, DevicePart, Extra};
 
-/// The settings for splitting a wheel.
-#[derive(Debug, Clone)]
-pub struct WheelSettings {
-    /// Groups, rules of databases and of components, and accepted findings.
-    pub config: Config,
-    /// The names of device wheels.
-    pub device_name: DeviceName,
-    /// Whether wheels for HIP runtimes that cannot read kernel archives are split.
-    pub any_runtime: bool,
-    /// Distributions that other runs split, by their normalized names.
-    pub split_elsewhere: BTreeSet<String>,
-}
+pub(crate) use chains::SplitHosts;
+pub(crate) use input::{check_elsewhere, is_device_wheel, is_unchanged};
+pub use texts::{DeviceName, check_requirements, distribution};
 
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]
@@ -135,8 +115,8 @@ pub fn plan(
         return Err(Error::bug("a wheel is one component"));
     };
     let mut findings = Findings::default();
-    runtime::check_wheel(wheel, component, settings.any_runtime, &mut findings)?;
-    let groups = grouping::groups(&recombined.groups, &settings.config.grouping);
+    input::check_runtime(wheel, component, settings.any_runtime, &mut findings)?;
+    let groups = code::groups(&recombined.groups, &settings.config.grouping);
     let code = DeviceCode::of(component, &groups)?;
     let files = wheel.members.iter().filter(|(name, _)| !wheel.is_dist_info(name));
     let installed = files.filter_map(|(name, member)| Some((member.installed.as_ref()?, name)));
@@ -167,7 +147,7 @@ impl Maker<'_> {
             .collect::<Result<Vec<_>>>()?;
         Ok(WheelPlan {
             stem: escaped(wheel.metadata.name()),
-            folder: folder::of(wheel, component)?,
+            folder: input::archive_folder(wheel, component)?,
             host: self.host(&extras)?,
             devices,
             findings: Findings::default(),

@@ -2,35 +2,34 @@
 //!
 //! ```text
 //! Plan ─ sizes: the size of each file, and its digest if it is known ─► packages
-//!      ─ groups: downloads and installed sizes for a GPU's owner  ─► Planned
+//!      ─ here: downloads and installed sizes for a GPU's owner  ─► Planned
 //! ```
 //!
 //! A plan depends on no clock and no fact of the machine. Names, versions, relations, paths and modes are
 //! those of the packages that `build` makes of the same input. The sizes of all files except kernel archives
 //! and their manifests are exact; all other sizes are marked as estimates, see `sizes`.
 
-mod groups;
 mod sizes;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use groups::GroupSum;
-
 use rockpack_archive::deb;
-use rockpack_archive::payload::{Marking, PayloadEntry, PayloadEntryKind};
+use rockpack_archive::payload::PayloadEntry;
 use rockpack_archive::rpm;
 use rockpack_core::content::hex;
 use rockpack_core::error::{Result, ResultExt};
-use rockpack_core::tree::Node;
 
 use crate::pack::Sources;
+use crate::prepared::payload_entry;
 use rockpack_package::receipt::RelationRecord;
 use rockpack_package::receipt::listing::{
     ListedMember, ListedPackage, Listing, PLAN_KIND, PLAN_SCHEMA, Size, of_records, payload_member,
 };
-use rockpack_package::{Format, Package, PackageEntry};
-use rockpack_plan::recombine::Recombined;
+use rockpack_package::{Format, Package, PackageEntry, RelationKind, RoleKind};
+use rockpack_plan::recombine::{Group, Recombined};
 use rockpack_plan::{FileSource, Plan};
 use rockpack_report::Findings;
 use sizes::{MeasuredFile, Sizes};
@@ -105,7 +104,7 @@ pub fn planned(
         rockpack_version: env!("CARGO_PKG_VERSION"),
         version: plan.version.upstream().to_owned(),
         release: plan.version.release().to_owned(),
-        groups: groups::sums(&recombined.groups, &whole),
+        groups: group_sums(&recombined.groups, &whole),
         packages: listing.packages,
         kept,
         content_date: plan.content_date,
@@ -158,7 +157,7 @@ fn in_format(
     let inside: Vec<&Looked<'_>> =
         looked.iter().filter(|looked| looked.entry.formats.has(format)).collect();
     let entries: Vec<PayloadEntry> =
-        inside.iter().map(|looked| looked.payload_entry(format)).collect();
+        inside.iter().map(|l| payload_entry(l.entry, l.bytes(), format)).collect();
     let installed = match format {
         Format::Deb => deb::installed_kib(&entries).saturating_mul(deb::INSTALLED_UNIT),
         Format::Rpm => rpm::installed_size(&entries),
@@ -186,17 +185,8 @@ fn in_format(
 }
 
 impl Looked<'_> {
-    fn payload_entry(&self, format: Format) -> PayloadEntry {
-        let (kind, mode) = match &self.entry.node {
-            Node::Directory { mode } => (PayloadEntryKind::Directory, *mode),
-            Node::File { mode, .. } => {
-                (PayloadEntryKind::File, self.entry.treatment.mode(*mode, format))
-            }
-            Node::Link { target } => (PayloadEntryKind::Link { target: target.clone() }, 0o777),
-        };
-        let size = self.measured.as_ref().map_or(0, |measured| measured.size.bytes);
-        let path = self.entry.path.as_str().to_owned();
-        PayloadEntry { path, kind, mode, size, marking: Marking::Plain }
+    fn bytes(&self) -> u64 {
+        self.measured.as_ref().map_or(0, |measured| measured.size.bytes)
     }
 
     fn member(&self, entry: &PayloadEntry) -> ListedMember {
@@ -205,5 +195,127 @@ impl Looked<'_> {
         member.code_sha256 = self.measured.as_ref().and_then(|m| m.code_sha256.clone());
         member.size = self.measured.as_ref().map(|measured| measured.size);
         member
+    }
+}
+
+/// The download of a GPU's owner, in one format: the kernel packages of its group and everything in the set that
+/// they need, deduplicated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GroupSum {
+    /// The group's name in the configuration, e.g. `gfx110X`, or a target in schemes with a package for each
+    /// target.
+    pub group: String,
+    /// The format of the packages.
+    pub format: Format,
+    /// The names of the installed packages of the set: the group's kernel packages, without those of tests,
+    /// and their dependencies, by name. Packages of the distribution do not count.
+    pub packages: Vec<String>,
+    /// The bytes of the package files.
+    pub download: Size,
+    /// The installed bytes of the packages.
+    pub installed: Size,
+}
+
+/// The sums of all groups with kernel packages, for every format, in the order of `groups`. In schemes with a
+/// package for each target, targets take the place of their group.
+fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
+    let distinct: BTreeSet<&str> =
+        packages.iter().filter_map(|package| package.group.as_deref()).collect();
+    let mut names: Vec<&str> = distinct.into_iter().collect();
+    names.sort_by_key(|name| (place_of(name, groups), name.len(), *name));
+    let sets = Format::ALL.map(|format| (format, FormatPackages::new(packages, format)));
+    let mut sums = Vec::new();
+    for group in names {
+        for (format, set) in &sets {
+            let members = set.closure(set.kernels(group));
+            if !members.is_empty() {
+                sums.push(group_sum(group, *format, &members));
+            }
+        }
+    }
+    sums
+}
+
+/// The place of the group with this name or this target; the number of groups if there is none.
+fn place_of(name: &str, groups: &[Group]) -> usize {
+    let place = groups.iter().position(|group| {
+        group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
+    });
+    place.unwrap_or(groups.len())
+}
+
+fn group_sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) -> GroupSum {
+    GroupSum {
+        group: group.to_owned(),
+        format,
+        packages: members.keys().map(|name| (*name).to_owned()).collect(),
+        download: members.values().map(|package| package.download).sum(),
+        installed: members.values().map(|package| package.installed).sum(),
+    }
+}
+
+/// The packages of one format by all names that a dependency may use.
+struct FormatPackages<'a> {
+    packages: Vec<&'a ListedPackage>,
+    by_name: BTreeMap<&'a str, &'a ListedPackage>,
+    /// Provided names; a package with the name itself precedes.
+    provided: BTreeMap<&'a str, &'a ListedPackage>,
+}
+
+impl<'a> FormatPackages<'a> {
+    fn new(packages: &'a [ListedPackage], format: Format) -> Self {
+        let packages: Vec<_> = packages.iter().filter(|p| p.format == format).collect();
+        let by_name = packages.iter().map(|package| (package.name.as_str(), *package)).collect();
+        let mut provided = BTreeMap::new();
+        for package in &packages {
+            for relation in package.relations_of(RelationKind::Provides) {
+                provided.entry(relation.name.as_str()).or_insert(*package);
+            }
+        }
+        Self { packages, by_name, provided }
+    }
+
+    /// The kernel packages of a group, without those whose host belongs to tests.
+    fn kernels(&self, group: &str) -> Vec<&'a ListedPackage> {
+        let packages = self.packages.iter().copied();
+        let kernels = packages.filter(|package| package.group.as_deref() == Some(group));
+        kernels.filter(|package| !self.is_of_tests(package)).collect()
+    }
+
+    fn is_of_tests(&self, package: &ListedPackage) -> bool {
+        let mut hosts = package.relations_of(RelationKind::Enhances);
+        hosts.any(|host| {
+            let host = self.by_name.get(host.name.as_str());
+            host.is_some_and(|host| host.role == Some(RoleKind::Support))
+        })
+    }
+
+    /// `roots` and all their dependencies.
+    fn closure(&self, roots: Vec<&'a ListedPackage>) -> BTreeMap<&'a str, &'a ListedPackage> {
+        let mut found: BTreeMap<&str, &ListedPackage> = BTreeMap::new();
+        let mut waiting = roots;
+        while let Some(package) = waiting.pop() {
+            if found.insert(&package.name, package).is_some() {
+                continue;
+            }
+            let needed: BTreeSet<&str> = package
+                .relations_of(RelationKind::Depends)
+                .map(|relation| relation.name.as_str())
+                .collect();
+            waiting.extend(needed.into_iter().filter_map(|name| self.find(name)));
+        }
+        found
+    }
+
+    /// The package that an installer takes for `name`; the first alternative in the set.
+    fn find(&self, name: &str) -> Option<&'a ListedPackage> {
+        let alternatives = name.split('|').map(|part| {
+            // Alternatives are complete relations, with their bounds.
+            part.split('(').next().unwrap_or_default().trim()
+        });
+        let names = alternatives.chain([name]);
+        let mut found = names
+            .filter_map(|name| self.by_name.get(name).or_else(|| self.provided.get(name)).copied());
+        found.next()
     }
 }

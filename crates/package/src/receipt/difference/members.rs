@@ -1,4 +1,4 @@
-//! Compares the paths of two sets.
+//! Compares the paths of two sets, those of the earlier one moved below the prefix of the later one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Moved;
 use crate::Format;
-use crate::receipt::listing::{ListedMember, ListedPackage, OwnedMember, Owners};
+use crate::receipt::listing::{ListedMember, ListedPackage, Listing, OwnedMember, Owners};
 
 /// The paths whose owners changed. A package that lost a path that another still has, and one that gained a
 /// path that another keeps, are named, too. If several packages lost and several gained a path, each is named
@@ -145,11 +145,46 @@ fn content(
     None
 }
 
+/// The packages of `earlier`, with their paths moved below the prefix of `later`.
+pub(super) fn moved_to(earlier: &Listing, later: &Listing) -> Vec<ListedPackage> {
+    let mut packages = earlier.packages.clone();
+    if let (Some(from), Some(to)) = (&earlier.prefix, &later.prefix)
+        && from != to
+    {
+        packages.iter_mut().for_each(|package| move_members(&mut package.members, from, to));
+    }
+    packages
+}
+
+/// Moves paths from one prefix to the other. A path whose new place is taken stays, and so is reported as
+/// gone. Shorter paths move first: if one prefix contains the other, they free the places of longer ones.
+fn move_members(members: &mut [ListedMember], from: &str, to: &str) {
+    let (mut moving, staying): (Vec<_>, Vec<_>) =
+        members.iter_mut().partition(|member| below(&member.path, from).is_some());
+    let mut taken: BTreeSet<String> = staying.iter().map(|member| member.path.clone()).collect();
+    moving.sort_by_key(|member| member.path.len());
+    for member in moving {
+        let rest = below(&member.path, from).unwrap_or_default();
+        let moved = format!("{to}{rest}");
+        if !taken.contains(&moved) {
+            member.path = moved;
+        }
+        taken.insert(member.path.clone());
+    }
+    members.sort_by(|a, b| a.path.cmp(&b.path));
+}
+
+/// The rest of a path after `prefix`; `None` if the path is not `prefix` or below it.
+fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
+    path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::MemberKind;
     use crate::receipt::listing::Size;
+    use crate::receipt::listing::tests::listed;
 
     fn file(size: Option<u64>, sha256: Option<&str>) -> ListedMember {
         ListedMember {
@@ -181,5 +216,25 @@ mod tests {
         let mut counts = Counts::default();
         let change = content(before, after, &mut counts);
         (change, counts.uncompared, counts.by_size)
+    }
+
+    fn moved(paths: &[&str], from: &str, to: &str) -> Vec<String> {
+        let paths: Vec<_> = paths.iter().map(|path| (*path, MemberKind::File)).collect();
+        let mut members = listed(Format::Deb, "x", "1", &paths).members;
+        move_members(&mut members, from, to);
+        members.into_iter().map(|member| member.path).collect()
+    }
+
+    #[test]
+    fn two_paths_never_become_one() {
+        let paths = ["/opt/a", "/opt/a/x", "/opt/ab/x", "/opt/b/x"];
+        let expected = ["/opt/a/x", "/opt/ab/x", "/opt/b", "/opt/b/x"];
+        assert_eq!(moved(&paths, "/opt/a", "/opt/b"), expected);
+        // One prefix contains the other: `/opt/a/x` cannot move to `/opt/x`, nor another path to its place.
+        let paths = ["/opt/a/a/x", "/opt/a/x", "/opt/a/y", "/opt/x"];
+        let expected = ["/opt/a/a/x", "/opt/a/x", "/opt/x", "/opt/y"];
+        assert_eq!(moved(&paths, "/opt/a", "/opt"), expected);
+        let paths = ["/opt/a/x", "/opt/x", "/usr/x"];
+        assert_eq!(moved(&paths, "/opt", "/opt/a"), ["/opt/a/a/x", "/opt/a/x", "/usr/x"]);
     }
 }

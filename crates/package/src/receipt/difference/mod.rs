@@ -10,22 +10,18 @@
 //! compared.
 
 mod members;
-mod pairs;
-mod prefix;
-mod relations;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 pub use members::{ChangedAspect, FileChange};
-use relations::Versions;
 
-use crate::Format;
 use crate::receipt::RelationRecord;
 use crate::receipt::listing::{ListedPackage, Listing, Owners, Size};
+use crate::{Format, Version};
 
 /// The difference between an earlier and a later set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -126,12 +122,12 @@ pub struct ChangedPackage {
 
 /// Compares `earlier` with `later`.
 pub fn between(earlier: &Listing, later: &Listing) -> Difference {
-    let earlier_packages = prefix::moved_to(earlier, later);
-    let pairs = pairs::of(&earlier_packages, &later.packages);
+    let earlier_packages = members::moved_to(earlier, later);
+    let pairs = paired(&earlier_packages, &later.packages);
     // The indexes of owners are needed for this alone.
     let moved = {
-        let [old, new] = [&earlier_packages, &later.packages]
-            .map(|packages| Owners::of(pairs::compared(packages)));
+        let [old, new] =
+            [&earlier_packages, &later.packages].map(|packages| Owners::of(compared(packages)));
         members::moved(&old, &new)
     };
     let mut counts = members::Counts::default();
@@ -142,7 +138,7 @@ pub fn between(earlier: &Listing, later: &Listing) -> Difference {
     let both = pairs.both.into_iter();
     let changed = both
         .filter_map(|(before, after)| {
-            let relations = relations::compare((before, &old), (after, &new));
+            let relations = compare_relations((before, &old), (after, &new));
             compare((before, after), relations, &told, &mut counts)
         })
         .collect();
@@ -249,4 +245,118 @@ fn paths_of(package: &ListedPackage) -> BTreeSet<String> {
 fn sizes_differ(changed: &ChangedPackage) -> bool {
     let Changed { from, to } = &changed.installed;
     !from.estimated && !to.estimated && from.bytes != to.bytes
+}
+
+/// The packages of two sets, paired.
+#[derive(Default)]
+struct Pairs<'a> {
+    /// Packages of both sets: the earlier and the later version.
+    both: Vec<(&'a ListedPackage, &'a ListedPackage)>,
+    added: Vec<&'a ListedPackage>,
+    removed: Vec<&'a ListedPackage>,
+}
+
+/// The packages of one format and name by architecture.
+type ByArchitecture<'a> = BTreeMap<&'a str, &'a ListedPackage>;
+
+/// Architectures of packages for every machine.
+const FOR_ALL: [&str; 2] = ["all", "noarch"];
+
+/// Pairs packages by format, name and architecture. If that leaves one package of a name on each side, the
+/// package changed its architecture.
+fn paired<'a>(old: &'a [ListedPackage], new: &'a [ListedPackage]) -> Pairs<'a> {
+    let (mut old, mut new) = (by_name(old), by_name(new));
+    let names: BTreeSet<_> = old.keys().chain(new.keys()).copied().collect();
+    let mut pairs = Pairs::default();
+    for name in names {
+        let mut old = old.remove(&name).unwrap_or_default();
+        let mut new = new.remove(&name).unwrap_or_default();
+        let both: Vec<&str> = old.keys().filter(|arch| new.contains_key(*arch)).copied().collect();
+        pairs.both.extend(both.iter().filter_map(|arch| old.remove(arch).zip(new.remove(arch))));
+        if old.len() == 1 && new.len() == 1 {
+            pairs.both.extend(old.into_values().zip(new.into_values()));
+        } else {
+            pairs.removed.extend(old.into_values());
+            pairs.added.extend(new.into_values());
+        }
+    }
+    pairs
+}
+
+/// The packages that take part in the comparison.
+fn compared(packages: &[ListedPackage]) -> impl Iterator<Item = &ListedPackage> {
+    by_name(packages).into_values().flat_map(ByArchitecture::into_values)
+}
+
+/// Groups the packages by format and name, and keeps the newest version of each architecture; `packages` are
+/// sorted. A package for every machine and one for some machines replace each other, unless they have the
+/// same version.
+fn by_name(packages: &[ListedPackage]) -> BTreeMap<(Format, &str), ByArchitecture<'_>> {
+    let mut found: BTreeMap<(Format, &str), ByArchitecture<'_>> = BTreeMap::new();
+    for package in packages {
+        let named = found.entry(package.key()).or_default();
+        if FOR_ALL.contains(&&*package.architecture) {
+            named.retain(|arch, earlier| {
+                FOR_ALL.contains(arch) || earlier.is_of_version_of(package)
+            });
+        } else {
+            for arch in FOR_ALL {
+                if named.get(arch).is_some_and(|earlier| !earlier.is_of_version_of(package)) {
+                    named.remove(arch);
+                }
+            }
+        }
+        named.insert(&package.architecture, package);
+    }
+    found
+}
+
+/// Replaces the version of a package of the set.
+const OWN_VERSION: &str = "the set's version";
+
+/// Replaces the next patch version after that of a package.
+const NEXT_PATCH: &str = "the next patch version";
+
+/// The versions of a set's packages, by format and name.
+struct Versions<'a>(BTreeMap<(Format, &'a str), &'a str>);
+
+impl<'a> Versions<'a> {
+    /// Indexes the versions of `packages`. The newest version of each name comes last, and counts.
+    fn of(packages: &'a [ListedPackage]) -> Self {
+        Self(packages.iter().map(|package| (package.key(), package.version.as_str())).collect())
+    }
+
+    /// The relations of `package`, with versions of the set replaced by placeholders: `rocm-blas = 7.1.0-1`
+    /// in 7.1.0-1 equals `rocm-blas = 7.1.1-1` in 7.1.1-1.
+    fn named(&self, package: &ListedPackage) -> BTreeSet<RelationRecord> {
+        let next = next_patch(&package.version);
+        let named = package.relations.iter().cloned().map(|mut relation| {
+            let known = self.0.get(&(package.format, relation.name.as_str())).copied();
+            let bound = relation.version.as_deref();
+            if bound == Some(&package.version) || (bound.is_some() && bound == known) {
+                relation.version = Some(OWN_VERSION.to_owned());
+            } else if bound.is_some() && bound == next.as_deref() {
+                relation.version = Some(NEXT_PATCH.to_owned());
+            }
+            relation
+        });
+        named.collect()
+    }
+}
+
+/// The next patch version after `version`, which has a release; `None` if it cannot be parsed.
+fn next_patch(version: &str) -> Option<String> {
+    let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
+    let (upstream, _) = rest.rsplit_once('-')?;
+    let version = Version::new(upstream, "1").ok()?;
+    version.with_epoch(epoch.parse().ok()).next_patch()
+}
+
+/// The relations that only the later package has, and those that only the earlier one has.
+fn compare_relations(
+    (before, old): (&ListedPackage, &Versions<'_>),
+    (after, new): (&ListedPackage, &Versions<'_>),
+) -> [Vec<RelationRecord>; 2] {
+    let (old, new) = (old.named(before), new.named(after));
+    [new.difference(&old), old.difference(&new)].map(|only| only.cloned().collect())
 }

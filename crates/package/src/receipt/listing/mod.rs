@@ -7,22 +7,21 @@
 //! Refused are files that are neither receipt, plan nor package, folders without packages, and sets with a
 //! duplicate package or a duplicate path in a package. Exact duplicates of packages and folders are dropped.
 
-mod code_digest;
-mod owners;
 mod package;
 mod read;
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_core::content::hex;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-pub use code_digest::{CodeRow, code_digest, code_digests};
-pub use owners::{OwnedMember, Owners};
 pub use package::{listed, payload_member};
 pub use read::{PLAN_KIND, PLAN_SCHEMA, of_receipt, of_records, parse, read};
 
 use crate::offered::Offered;
-use crate::receipt::{PackageRecord, Receipt, RelationRecord};
+use crate::receipt::{CodeObjectPlace, CodeObjectRecord, PackageRecord, Receipt, RelationRecord};
 use crate::requirement::{Relations, Requirement};
 use crate::{Format, MemberKind, RelationKind, RoleKind};
 use rockpack_report::ReceiptDoubt;
@@ -123,21 +122,13 @@ impl Size {
     }
 }
 
-impl std::ops::Add for Size {
-    type Output = Self;
-
-    /// Adds the bytes. The sum is an estimate if either side is.
-    fn add(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.saturating_add(other.bytes),
-            estimated: self.estimated || other.estimated,
-        }
-    }
-}
-
 impl std::iter::Sum for Size {
+    /// Adds the bytes. The sum is an estimate if any of the sizes is.
     fn sum<I: Iterator<Item = Self>>(sizes: I) -> Self {
-        sizes.fold(Self::default(), std::ops::Add::add)
+        sizes.fold(Self::default(), |sum, size| Self {
+            bytes: sum.bytes.saturating_add(size.bytes),
+            estimated: sum.estimated || size.estimated,
+        })
     }
 }
 
@@ -207,6 +198,94 @@ impl Listing {
         self.packages.sort_by(ListedPackage::order);
         self
     }
+}
+
+/// A package of a set and its entry at one path.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnedMember<'a> {
+    /// The package.
+    pub package: &'a ListedPackage,
+    /// The entry at the path.
+    pub member: &'a ListedMember,
+}
+
+/// The paths of a set by format, path and package name. Several packages of a set may have one path, and each
+/// of them is updated.
+#[derive(Debug, Default)]
+pub struct Owners<'a>(BTreeMap<(Format, &'a str, &'a str), OwnedMember<'a>>);
+
+impl<'a> Owners<'a> {
+    /// Indexes the paths of `packages`, which are sorted. If several versions of a package have a path, the
+    /// newest counts.
+    pub fn of(packages: impl IntoIterator<Item = &'a ListedPackage>) -> Self {
+        let mut owners = BTreeMap::new();
+        for package in packages {
+            for member in &package.members {
+                let key = (package.format, &*member.path, &*package.name);
+                owners.insert(key, OwnedMember { package, member });
+            }
+        }
+        Self(owners)
+    }
+
+    /// All entries at `path` in `format`, directories included, sorted by package name.
+    pub fn at<'s>(
+        &'s self,
+        format: Format,
+        path: &'s str,
+    ) -> impl Iterator<Item = OwnedMember<'a>> + 's {
+        let from = self.0.range((format, path, "")..);
+        let there = from.take_while(move |((of, at, _), _)| (*of, *at) == (format, path));
+        there.map(|(_, owned)| *owned)
+    }
+
+    /// The packages that have `path` as something other than a directory.
+    pub fn owners<'s>(
+        &'s self,
+        format: Format,
+        path: &'s str,
+    ) -> impl Iterator<Item = &'a ListedPackage> + 's {
+        let files = self.at(format, path).filter(|owned| !owned.member.is_directory());
+        files.map(|owned| owned.package)
+    }
+
+    /// Whether a package has `path` as something other than a directory.
+    pub fn has(&self, format: Format, path: &str) -> bool {
+        self.owners(format, path).next().is_some()
+    }
+
+    /// Every path that is not a directory, once for each package that has it.
+    pub fn files(&self) -> impl Iterator<Item = OwnedMember<'a>> {
+        self.0.values().copied().filter(|owned| !owned.member.is_directory())
+    }
+}
+
+/// A code object of an archive: its key, its target, and its SHA-256 in hex.
+pub type CodeRow = (String, String, String);
+
+/// The digest of the contents of a kernel archive, independent of compression: SHA-256, in hex, of the sorted lines
+/// `key target sha256` of its code objects. Rows that repeat a code object for a more specific target are left out.
+/// A receipt yields it for packed archives, a plan for planned ones.
+pub fn code_digest(rows: &BTreeSet<CodeRow>) -> String {
+    let mut hasher = Sha256::new();
+    for (key, target, sha256) in rows {
+        hasher.update(format!("{key} {target} {sha256}\n"));
+    }
+    hex(&hasher.finalize())
+}
+
+/// Maps the absolute path of each kernel archive to the digest of its code objects among `records`.
+pub fn code_digests<'a>(
+    records: impl Iterator<Item = &'a CodeObjectRecord>,
+) -> BTreeMap<String, String> {
+    let mut rows: BTreeMap<&str, BTreeSet<CodeRow>> = BTreeMap::new();
+    for record in records {
+        if let CodeObjectPlace::Archive { archive, key, .. } = &record.place {
+            let row = (key.clone(), record.target.clone(), record.sha256.clone());
+            rows.entry(archive).or_default().insert(row);
+        }
+    }
+    rows.into_iter().map(|(archive, rows)| (archive.to_owned(), code_digest(&rows))).collect()
 }
 
 #[cfg(test)]

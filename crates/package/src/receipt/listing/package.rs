@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{ListedMember, ListedPackage, Size};
 use crate::receipt::RelationRecord;
-use crate::{Comparison, DEB_FIELDS, Format, MemberKind, RelationKind, deb_relation};
+use crate::{Comparison, DEB_FIELDS, Format, MemberKind, Relation, RelationKind, deb_relation};
 
 /// Lists the package file `content`, called `file_name`. Reads every file in it.
 pub fn listed(content: &Content, file_name: &str) -> Result<ListedPackage> {
@@ -125,10 +125,6 @@ fn deb_relations(deb: &deb::DebReader) -> Vec<RelationRecord> {
     relations
 }
 
-fn whole(kind: RelationKind, name: String) -> RelationRecord {
-    RelationRecord { kind, name, comparison: None, version: None }
-}
-
 type RpmResult<T> = std::result::Result<T, ::rpm::Error>;
 
 fn of_rpm(metadata: &PackageMetadata) -> Result<ListedPackage> {
@@ -187,16 +183,10 @@ fn follows(kind: RelationKind, dependency: &Dependency, name: &str) -> bool {
 fn rpm_relation(kind: RelationKind, dependency: &Dependency) -> RelationRecord {
     let Dependency { name, flags, version } = dependency;
     let sign = rpm::sign(*flags);
-    if sign.is_empty() {
-        return whole(kind, name.clone());
-    }
-    match Comparison::split(&sign, Format::Rpm) {
-        Some((comparison, "")) => RelationRecord {
-            kind,
-            name: name.clone(),
-            comparison: Some(comparison),
-            version: Some(version.clone()),
-        },
-        _ => whole(kind, format!("{name} {sign} {version}")),
-    }
+    let (name, version) = match Comparison::split(&sign, Format::Rpm) {
+        Some((comparison, "")) => (name.clone(), Some((comparison, version.clone()))),
+        _ if sign.is_empty() => (name.clone(), None),
+        _ => (format!("{name} {sign} {version}"), None),
+    };
+    RelationRecord::from(&Relation { kind, name, version })
 }

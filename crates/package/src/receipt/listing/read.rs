@@ -12,9 +12,10 @@ use serde::Deserialize;
 
 use super::{ListedMember, ListedPackage, Listing, Size, code_digests, package};
 use crate::Format;
-use crate::receipt::file_name::NameParts;
-use crate::receipt::refusals::is_tree_path;
-use crate::receipt::{CodeObjectRecord, MemberRecord, PackageRecord, Receipt, refuse_prefix};
+use crate::receipt::records::NameParts;
+use crate::receipt::{
+    CodeObjectRecord, MemberRecord, PackageRecord, Receipt, is_tree_path, refuse_prefix,
+};
 use rockpack_report::ReceiptDoubt;
 
 /// Longest receipt or plan that is read, in bytes. Those of the largest sets are far smaller.

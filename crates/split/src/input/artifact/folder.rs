@@ -1,16 +1,18 @@
-//! An artifact that is a folder.
+//! An artifact that is a folder: its entries, sorted, and the trees below its stage prefixes.
 
 use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rockpack_core::content::Inputs;
-use rockpack_core::error::{Error, Faults, Result};
-use rockpack_core::tree::{Tree, TreePath};
+use rockpack_core::content::{self, Content, Inputs, if_there, is_folder};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::{Node, Tree, TreePath, link_leaves};
+use rustix::fs::lgetxattr;
+use rustix::io::Errno;
 
-use super::contents::{Contents, PrefixContent};
-use super::listing::list;
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
-use super::prefix::{PrefixWalk, locate, refuse_leaving};
+use super::scan::{Contents, PrefixContent};
 
 /// The folder, and the inputs in which everything read from it is noted.
 pub(super) struct ArtifactDirectory<'a> {
@@ -32,7 +34,9 @@ impl Contents for ArtifactDirectory<'_> {
                 let mut walk = PrefixWalk { tree: Tree::new(), inputs: self.inputs, faults };
                 walk.folder(&folder, None);
                 let tree = walk.tree;
-                refuse_leaving(&tree, faults, |place| folder.join(place.as_str()));
+                for (place, fault) in tree.leaving_links() {
+                    faults.add(fault.file(folder.join(place.as_str())));
+                }
                 PrefixContent::Tree(tree)
             }
         }
@@ -88,5 +92,296 @@ fn open_manifest(root: &Path, inputs: &mut Inputs) -> Result<ArtifactManifest> {
                 .hint("the manifest lists the stage prefixes of an artifact, one per line"))
         }
         Err(e) => Err(Error::io(path, "inspect", e)),
+    }
+}
+
+/// Most bytes of the text of a link on Linux: PATH_MAX without the terminating NUL.
+const LINK_TEXT_MAX: usize = 4095;
+
+/// A walk over a prefix, with the tree that it collects.
+struct PrefixWalk<'a> {
+    tree: Tree<Content>,
+    inputs: &'a mut Inputs,
+    faults: &'a mut Faults,
+}
+
+impl PrefixWalk<'_> {
+    /// Reads the folder at `path`, which is `at` within the prefix (`None` for the prefix itself).
+    fn folder(&mut self, path: &Path, at: Option<&TreePath>) {
+        let entries = list(path, self.inputs, self.faults);
+        let above = at.map_or(0, |at| at.as_str().len() * entries.len());
+        let room = self.inputs.budget().charge_paths(above).map_err(|error| error.file(path));
+        if self.faults.keep(room).is_none() {
+            return;
+        }
+        for entry in entries {
+            let joined = match at {
+                Some(at) => at.join(&entry.name),
+                None => TreePath::new(entry.name.as_str()),
+            };
+            let place = joined
+                .and_then(|place| refuse_deep(&place).map(|()| place))
+                .map_err(|error| error.file(&entry.path));
+            if let Some(place) = self.faults.keep(place) {
+                self.entry(&entry, place);
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &FolderEntry, place: TreePath) {
+        let node = node_of(entry, &place, self.inputs);
+        let Some(node) = self.faults.keep(node) else {
+            return;
+        };
+        let inserted = self.tree.insert(place.clone(), node);
+        self.faults.keep(inserted);
+        if entry.metadata.is_dir() {
+            self.folder(&entry.path, Some(&place));
+        }
+    }
+}
+
+fn node_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
+    entry.refuse_special()?;
+    let mode = entry.mode();
+    if entry.metadata.is_dir() {
+        return Ok(Node::Directory { mode });
+    }
+    if entry.metadata.is_symlink() {
+        return link_of(entry, place, inputs);
+    }
+    Ok(Node::File { data: inputs.content(&entry.path)?, mode })
+}
+
+fn link_of(entry: &FolderEntry, place: &TreePath, inputs: &mut Inputs) -> Result<Node<Content>> {
+    let target_path =
+        std::fs::read_link(&entry.path).map_err(|e| Error::io(&entry.path, "read the link", e))?;
+    inputs.add_link(&entry.path, &target_path);
+    let target = target_path.into_os_string().into_string().map_err(|target| {
+        let message = format!("the link leads to {target:?}, which is not UTF-8");
+        Error::malformed(message).file(&entry.path)
+    })?;
+    check_target(place, &target).map_err(|error| error.file(&entry.path))?;
+    inputs.budget().charge_paths(target.len()).map_err(|error| error.file(&entry.path))?;
+    Ok(Node::Link { target })
+}
+
+/// Fails unless `target` may be the text of a link at `place` of a stage prefix.
+pub(super) fn check_target(place: &TreePath, target: &str) -> Result<()> {
+    if target.is_empty() || target.contains(char::is_control) {
+        let message = format!("the link leads to `{}`", target.escape_debug());
+        return Err(Error::malformed(message));
+    }
+    if target.len() > LINK_TEXT_MAX {
+        let message = format!("has a link of {} bytes, beyond PATH_MAX", target.len());
+        return Err(Error::new(Kind::Limit, message));
+    }
+    if leaves(place, target) {
+        return Err(link_leaves(target));
+    }
+    Ok(())
+}
+
+/// Tells whether a link at `place` with the text `target` leads above the root of the tree.
+fn leaves(place: &TreePath, target: &str) -> bool {
+    let mut depth = place.components().count() - 1;
+    if target.starts_with('/') {
+        return true;
+    }
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+/// The folder of `prefix` below `root`; `None` if it does not exist. A link on the way is refused: its
+/// content would have two paths, or lies outside of the artifact.
+fn locate(root: &Path, prefix: &TreePath) -> Result<Option<PathBuf>> {
+    let mut path = root.to_path_buf();
+    for part in prefix.components() {
+        path.push(part);
+        let metadata = if_there(&path, "inspect", std::fs::symlink_metadata(&path))?;
+        let Some(metadata) = metadata else { return Ok(None) };
+        if metadata.is_symlink() {
+            return Err(through_link(prefix).file(&path));
+        }
+        if !metadata.is_dir() {
+            return Err(no_folder(prefix).file(&path));
+        }
+    }
+    Ok(Some(path))
+}
+
+/// An error for a stage prefix behind a link.
+pub(super) fn through_link(prefix: &TreePath) -> Error {
+    Error::unsupported(format!("the stage prefix `{prefix}` leads through a symbolic link"))
+        .hint("list the real folder in the manifest, and keep it inside the artifact")
+}
+
+/// An error for a stage prefix that is a file, or below one.
+pub(super) fn no_folder(prefix: &TreePath) -> Error {
+    Error::malformed(format!("the stage prefix `{prefix}` is no folder"))
+}
+
+/// The setuid and setgid bits. A file that has them runs with privileges that a build folder cannot justify.
+pub(super) const SET_ID: u32 = 0o6000;
+
+/// An entry of a folder.
+pub(super) struct FolderEntry {
+    pub name: String,
+    pub path: PathBuf,
+    /// The metadata of the entry itself, not of a link's target.
+    pub metadata: Metadata,
+}
+
+impl FolderEntry {
+    /// Tells whether this is a folder, or a link to one. Fails if the target of a link cannot be read.
+    pub fn leads_to_folder(&self) -> Result<bool> {
+        if self.metadata.is_symlink() { is_folder(&self.path) } else { Ok(self.metadata.is_dir()) }
+    }
+
+    /// The permission bits.
+    fn mode(&self) -> u32 {
+        self.metadata.mode() & 0o7777
+    }
+
+    /// Fails for an entry that cannot be a file of a package.
+    fn refuse_special(&self) -> Result<()> {
+        let kind = self.metadata.file_type();
+        let what = if kind.is_block_device() || kind.is_char_device() {
+            "is a device"
+        } else if kind.is_fifo() {
+            "is a named pipe"
+        } else if kind.is_socket() {
+            "is a socket"
+        } else if kind.is_file() && self.metadata.mode() & SET_ID != 0 {
+            HAS_SET_ID
+        } else if kind.is_file() && has_capabilities(&self.path)? {
+            HAS_CAPABILITIES
+        } else {
+            return Ok(());
+        };
+        Err(special(what).file(&self.path))
+    }
+}
+
+/// Tells whether the file at `path`, which is no link, has capabilities. File systems without extended
+/// attributes have no capabilities.
+fn has_capabilities(path: &Path) -> Result<bool> {
+    let mut value = [0; CAPABILITY_MAX];
+    match lgetxattr(path, "security.capability", &mut value) {
+        Ok(_) | Err(Errno::RANGE) => Ok(true),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(Error::io(path, "read the capabilities", error.into())),
+    }
+}
+
+/// Bytes of the longest form that the kernel knows, version 3.
+const CAPABILITY_MAX: usize = 24;
+
+/// Most folders above a file within the artifact or the stage prefix: ten times the depth of the deepest real
+/// ones. Each folder on the way costs an entry with the whole path.
+const DEPTH_LIMIT: usize = 256;
+
+/// Refuses a path that is too deep.
+pub(crate) fn refuse_deep(path: &TreePath) -> Result<()> {
+    // The last component is the file.
+    if path.components().count() <= DEPTH_LIMIT + 1 {
+        return Ok(());
+    }
+    let message = format!("lies in more than {DEPTH_LIMIT} folders");
+    Err(Error::new(Kind::Limit, message).hint("no artifact is that deep: look at what made it"))
+}
+
+/// The fault of a file that has [`SET_ID`] bits.
+pub(super) const HAS_SET_ID: &str = "has the setuid or setgid bit";
+
+/// The fault of a file with capabilities, which are a part of root's rights, as setuid is.
+pub(super) const HAS_CAPABILITIES: &str = "has file capabilities";
+
+/// Refuses an entry that cannot be a file of a package, because it is a `what`.
+pub(super) fn special(what: &str) -> Error {
+    Error::unsupported(format!("{what}, which no package of ours installs"))
+        .hint("an artifact holds ordinary files, folders and symbolic links")
+}
+
+/// Lists `folder` in the order of names; unusable entries are faults. Notes the folder in the inputs, and
+/// counts its entries against the budget. If they exceed it, that is a fault and the list is empty.
+pub(super) fn list(folder: &Path, inputs: &mut Inputs, faults: &mut Faults) -> Vec<FolderEntry> {
+    // One fault is enough to say that there are too many.
+    if inputs.budget().is_exhausted() && faults.has(Kind::Limit) {
+        return Vec::new();
+    }
+    // Before the names are read, so that a later change of the folder is noticed.
+    faults.keep(inputs.add_folder(folder));
+    look_into(folder, faults, |entry| inputs.budget().charge_entry(entry.name.len()).map(|()| true))
+}
+
+/// Lists the `wanted` entries of `folder` in the order of names; none after the first error of `wanted`. Others
+/// are not kept, so a look ahead, after which nothing of the folder may be used, counts nothing.
+pub(super) fn look_into(
+    folder: &Path,
+    faults: &mut Faults,
+    wanted: impl Fn(&FolderEntry) -> Result<bool>,
+) -> Vec<FolderEntry> {
+    let mut listed = Vec::new();
+    for entry in faults.keep(content::list(folder)).into_iter().flatten() {
+        let Some(entry) = faults.keep(entry.and_then(|entry| examine(&entry))) else { continue };
+        match wanted(&entry) {
+            Ok(true) => listed.push(entry),
+            Ok(false) => {}
+            Err(fault) => {
+                faults.add(fault.file(folder));
+                return Vec::new();
+            }
+        }
+    }
+    listed.sort_by(|a: &FolderEntry, b| a.name.cmp(&b.name));
+    listed
+}
+
+fn examine(entry: &std::fs::DirEntry) -> Result<FolderEntry> {
+    let path = entry.path();
+    let name = entry.file_name().into_string().map_err(|name| {
+        let message = format!("the name {name:?} is not UTF-8");
+        Error::malformed(message)
+            .file(&path)
+            .hint("packages and archives name their files in UTF-8; rename the file")
+    })?;
+    let metadata = entry.metadata().map_err(|e| Error::io(&path, "inspect", e))?;
+    Ok(FolderEntry { name, path, metadata })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_may_lead_to_the_root_and_no_further() {
+        for (place, target, expected) in [
+            ("lib/x", "../bin/y", false),
+            ("lib/x", "..", false),
+            ("x", ".", false),
+            ("lib/x", "../..", true),
+            ("lib/x", "../../lib/y", true),
+            ("x", "/usr/lib/y", true),
+        ] {
+            let path = TreePath::new(place).unwrap();
+            assert_eq!(leaves(&path, target), expected, "{place} {target}");
+        }
+    }
+
+    #[test]
+    fn links_longer_than_any_are_refused() {
+        let place = TreePath::new("lib/link").unwrap();
+        let longest = format!("{}b", "a/".repeat(2047));
+        check_target(&place, &longest).unwrap();
+        let error = check_target(&place, &format!("a/{longest}")).unwrap_err();
+        assert!(error.to_string().contains("beyond PATH_MAX"), "{error}");
     }
 }

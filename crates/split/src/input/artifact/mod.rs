@@ -5,25 +5,127 @@
 //! files, files with capabilities, names that are not UTF-8, links and manifest lines that leave their
 //! prefix.
 
-mod contents;
 mod folder;
-mod listing;
 mod manifest;
-mod options;
 mod packed;
-mod prefix;
 mod roots;
 mod scan;
-mod shard;
-mod unpacking;
 
-pub(crate) use listing::refuse_deep;
+use std::path::{Path, PathBuf};
+
+use rockpack_core::content::{Content, Inputs};
+use rockpack_core::error::Result;
+use rockpack_core::run::Budget;
+use rockpack_core::tree::{ArtifactName, Node, Tree};
+use rockpack_report::Findings;
+
+pub(crate) use folder::refuse_deep;
 pub use manifest::{ArtifactManifest, MANIFEST_NAME};
-pub use options::ScanOptions;
 pub use packed::{Packed, parse_checksum};
 pub use rockpack_core::tree::ComponentKind;
 pub use scan::{
     FoundArtifacts, find, find_shard, is_artifact, name_artifact, refuse_inside, scan,
     scan_artifact, scan_artifact_readable, scan_readable,
 };
-pub use shard::{Artifact, Scan, Shard, StagePrefix};
+
+/// The options of a scan.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// An existing folder. An anonymous temporary file on its file system keeps the content of packed
+    /// artifacts while the scan lives. It takes somewhat more bytes than the archives.
+    pub spool_dir: PathBuf,
+    /// The budget for reading the artifacts and for keeping their lists of files.
+    pub budget: Budget,
+}
+
+impl ScanOptions {
+    /// Keeps the content of packed artifacts in the system's folder for temporary files.
+    pub fn within(budget: &Budget) -> Self {
+        Self { spool_dir: std::env::temp_dir(), budget: budget.clone() }
+    }
+
+    /// Keeps the content of packed artifacts on the file system of the output folder `out`, which need not
+    /// exist yet.
+    pub fn beside(out: &Path, budget: &Budget) -> Self {
+        let existing = out.ancestors().find(|path| path.is_dir());
+        // A relative path without a folder is below the current one.
+        let spool_dir = existing.unwrap_or(Path::new(".")).to_path_buf();
+        Self { spool_dir, budget: budget.clone() }
+    }
+}
+
+/// The content of the folders given to a build.
+#[derive(Debug)]
+pub struct Scan {
+    /// The shards in name order.
+    pub shards: Vec<Shard>,
+    /// Every file, folder and link that was read, for the check at the end of the run.
+    pub inputs: Inputs,
+    /// The findings of the scan.
+    pub findings: Findings,
+}
+
+impl Scan {
+    /// Returns `result`; an error gets the findings of the scan and of its artifacts.
+    pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
+        let artifacts = self.shards.iter().flat_map(|shard| &shard.artifacts);
+        let own = self.findings.explain(result);
+        artifacts.fold(own, |result, artifact| artifact.findings.explain(result))
+    }
+}
+
+/// The artifacts of one build job.
+#[derive(Debug)]
+pub struct Shard {
+    /// The folder's name.
+    pub name: String,
+    /// The artifacts in name order.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// One artifact.
+#[derive(Debug)]
+pub struct Artifact {
+    /// The shard it belongs to.
+    pub shard: String,
+    /// The name of the artifact.
+    pub name: ArtifactName,
+    /// The folder of the artifact, or its archive.
+    pub root: PathBuf,
+    /// The SHA-256 of the archive; `None` for a folder.
+    pub sha256: Option<[u8; 32]>,
+    /// The stage prefixes that exist, in path order.
+    pub prefixes: Vec<StagePrefix>,
+    /// The findings of the artifact.
+    pub findings: Findings,
+}
+
+impl Artifact {
+    /// The bytes of all its files.
+    pub fn bytes(&self) -> u64 {
+        let nodes = self.prefixes.iter().flat_map(|prefix| prefix.tree.iter());
+        let sizes = nodes.map(|(_, node)| match node {
+            Node::File { data, .. } => data.len(),
+            Node::Directory { .. } | Node::Link { .. } => 0,
+        });
+        sizes.sum()
+    }
+}
+
+/// One stage prefix.
+#[derive(Debug)]
+pub struct StagePrefix {
+    /// The path in the manifest, e.g. `math-libs/BLAS/rocBLAS/stage`.
+    pub path: String,
+    /// The path component before `stage`, e.g. `rocBLAS`.
+    pub module: Option<String>,
+    /// The files below the prefix.
+    pub tree: Tree<Content>,
+}
+
+/// The name of a member of the archive at `archive` in messages.
+pub(crate) fn member_name(archive: &Path, member: &str) -> PathBuf {
+    let mut name = archive.as_os_str().to_owned();
+    name.push(format!("({member})"));
+    name.into()
+}

@@ -17,7 +17,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_core::tree::ArtifactName;
 
-use super::listing::{FolderEntry, list, look_into};
+use super::folder::{FolderEntry, list, look_into};
 use super::manifest::MANIFEST_NAME;
 use super::packed::{CHECKSUM_ENDING, parse_name};
 use rockpack_report::{Finding, Findings};

@@ -5,21 +5,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rockpack_core::content::{Inputs, real_path};
-use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::run::Budget;
-use rockpack_core::tree::ArtifactName;
+use rockpack_core::compression::Method;
+use rockpack_core::content::{BlockStore, Content, Inputs, StampedFile, real_path};
+use rockpack_core::error::{Error, Faults, Kind, Result, is_unseen};
+use rockpack_core::run::{Budget, threads};
+use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
+use rockpack_report::{Finding, Findings, InputArtifact};
 
-use super::contents::{Contents as _, Whereabouts, assemble};
-use super::folder::ArtifactDirectory;
-use super::listing::FolderEntry;
-use super::options::ScanOptions;
-use super::packed::parse_name;
+use super::folder::{ArtifactDirectory, FolderEntry};
+use super::manifest::{ArtifactManifest, module_of};
+use super::packed::{Checksum, Packed, parse_name};
 use super::roots::{Roots, nothing_in, packed_name, shard_name};
-use super::shard::{Artifact, Scan, Shard};
-use super::unpacking::{Pending, unpack};
-use rockpack_report::Findings;
+use super::{Artifact, Scan, ScanOptions, Shard, StagePrefix};
 
 /// Reads `roots`, each a shard or a folder of shards.
 pub fn scan(roots: &[PathBuf], options: &ScanOptions) -> Result<Scan> {
@@ -200,7 +199,140 @@ impl Scanner {
             folder.manifest(&mut self.faults);
             return None;
         };
-        let whereabouts = Whereabouts { shard, name, root: &entry.path };
-        assemble(whereabouts, &mut folder, &mut self.faults)
+        assemble(shard, name, &entry.path, &mut folder, &mut self.faults)
     }
+}
+
+/// The files of an artifact. Problems with them are added to the faults.
+pub(super) trait Contents {
+    /// Reads the manifest.
+    fn manifest(&mut self, faults: &mut Faults) -> Option<ArtifactManifest>;
+    /// Reads the files below a stage prefix.
+    fn prefix(&mut self, prefix: &TreePath, faults: &mut Faults) -> PrefixContent;
+    /// The files outside all of `prefixes` except the manifest, by their paths, folder by folder.
+    fn outside(&mut self, prefixes: &[TreePath], faults: &mut Faults) -> Vec<String>;
+}
+
+/// The content of a stage prefix.
+pub(super) enum PrefixContent {
+    Tree(Tree<Content>),
+    Absent,
+    /// The prefix exists; the faults say what is wrong with it.
+    Faulty,
+}
+
+/// Reads the artifact at `root`; `None` without a manifest.
+fn assemble(
+    shard: &str,
+    name: ArtifactName,
+    root: &Path,
+    contents: &mut dyn Contents,
+    faults: &mut Faults,
+) -> Option<Artifact> {
+    let manifest = contents.manifest(faults)?;
+    let mut artifact = Artifact {
+        shard: shard.to_owned(),
+        name,
+        root: root.to_path_buf(),
+        sha256: None,
+        prefixes: Vec::new(),
+        findings: Findings::default(),
+    };
+    let named = InputArtifact::new(&artifact.shard, &artifact.name);
+    for path in &manifest.prefixes {
+        match contents.prefix(path, faults) {
+            PrefixContent::Tree(tree) => artifact.prefixes.push(StagePrefix {
+                path: path.to_string(),
+                module: module_of(path),
+                tree,
+            }),
+            PrefixContent::Absent => {
+                let (named, prefix) = (named.clone(), path.clone());
+                artifact.findings.add(Finding::PrefixAbsent { artifact: named, prefix });
+            }
+            PrefixContent::Faulty => {}
+        }
+    }
+    if artifact.prefixes.is_empty() {
+        artifact.findings.add(Finding::ArtifactEmpty { artifact: named.clone() });
+    }
+    let unseen = unseen(&artifact.prefixes);
+    if !unseen.is_empty() {
+        artifact.findings.add(Finding::NamesUnseen { artifact: named.clone(), files: unseen });
+    }
+    let files = contents.outside(&manifest.prefixes, faults);
+    if !files.is_empty() {
+        artifact.findings.add(Finding::OutsidePrefixes { artifact: named, files });
+    }
+    Some(artifact)
+}
+
+/// The paths below `prefixes`, and the texts of links there, that have invisible characters.
+fn unseen(prefixes: &[StagePrefix]) -> Vec<String> {
+    let nodes = prefixes.iter().flat_map(|prefix| prefix.tree.iter());
+    let odd = nodes.filter(|(path, node)| {
+        let target = match node {
+            Node::Link { target } => target.as_str(),
+            Node::File { .. } | Node::Directory { .. } => "",
+        };
+        path.as_str().contains(is_unseen) || target.contains(is_unseen)
+    });
+    odd.map(|(path, _)| path.to_string()).collect()
+}
+
+/// Most archives that are decoded at a time. A decoder's window may take 128 MiB, and all windows must fit a
+/// run of 1 GiB.
+const DECODERS: usize = 4;
+
+/// A packed artifact to decode.
+struct Pending {
+    shard: String,
+    name: ArtifactName,
+    path: PathBuf,
+    method: Method,
+    file: Arc<StampedFile>,
+    checksum: Option<Checksum>,
+}
+
+impl Pending {
+    /// The packed artifact at `path`. Notes it and its checksum file in `inputs`.
+    fn new(
+        shard: &str,
+        name: ArtifactName,
+        path: &Path,
+        method: Method,
+        inputs: &mut Inputs,
+    ) -> Result<Self> {
+        let file = inputs.open(path)?;
+        let checksum = Checksum::of(path, inputs)?;
+        let (shard, path) = (shard.to_owned(), path.to_path_buf());
+        Ok(Self { shard, name, path, method, file, checksum })
+    }
+
+    fn unpack(&self, store: &Arc<BlockStore>) -> Result<Artifact> {
+        let checksum = self.checksum.as_ref();
+        let (mut packed, sha256) = Packed::open(&self.file, self.method, checksum, store)?;
+        let mut faults = Faults::default();
+        let name = self.name.clone();
+        let assembled = assemble(&self.shard, name, &self.path, &mut packed, &mut faults);
+        faults.finish()?;
+        let artifact = assembled.ok_or_else(|| Error::bug("a packed artifact has no manifest"))?;
+        Ok(Artifact { sha256: Some(sha256), ..artifact })
+    }
+}
+
+/// Decodes all of `pending`. Artifacts and faults keep their order.
+fn unpack(pending: &[Pending], options: &ScanOptions, faults: &mut Faults) -> Vec<Artifact> {
+    if pending.is_empty() {
+        return Vec::new();
+    }
+    let Some(store) = faults.keep(BlockStore::create(&options.spool_dir, &options.budget)) else {
+        return Vec::new();
+    };
+    let decoders = threads::count().min(DECODERS);
+    // Not in the thread pool: its threads take other work while they wait, and would hold a decoder for every
+    // archive at once.
+    let unpacked = threads::each(pending, decoders, |one| one.unpack(&store));
+    let unpacked = faults.keep(unpacked).into_iter().flatten();
+    unpacked.filter_map(|result| faults.keep(result)).collect()
 }

@@ -14,14 +14,92 @@
 //!
 //! A build makes mappings if it has one for an arch, a compressed master index, or an index of fallback
 //! kernels that is named for an arch: all three came later (rocm-libraries' pull requests 6840, 8294).
+//!
+//! TensileLite's master index `TensileLibrary_lazy_<arch>` names its libraries in a tree, for problems. A
+//! *mapping* names them once more, by the first of their solutions, for solutions requested by number. Builds
+//! before rocm-libraries' pull request 579 have no mapping, those up to 6840 one for all archs
+//! (`TensileLiteLibrary_lazy_Mapping`), later ones one for each arch
+//! (`TensileLiteLibrary_lazy_<arch>_Mapping`). Source: TensileLite's `MasterSolutionLibrary.hpp`,
+//! rocm-libraries' pull requests 579, 6840 and 7009.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
-
-use super::lazy::{LazyNames, LazyRole};
-use super::rule::{DatabaseRole, DatabaseRules};
 use rockpack_report::Inconsistency;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::rule::{DatabaseRole, DatabaseRules};
+
+/// The names of a library's master indexes and mappings, without `.dat` or `.dat.zlib`. The `*` of both
+/// patterns matches the same text, usually an arch.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LazyNames {
+    /// Names of master indexes, e.g. `TensileLibrary_lazy_*`.
+    pub master: String,
+    /// Names of their mappings, e.g. `TensileLiteLibrary_lazy_*_Mapping`.
+    pub mapping: String,
+    /// The name of one mapping for all master indexes.
+    #[serde(default)]
+    pub merged: Option<String>,
+}
+
+/// The role of an index that is loaded lazily, with the text that `*` matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum LazyRole<'a> {
+    Master(&'a str),
+    Mapping(&'a str),
+    MergedMapping,
+}
+
+impl<'a> LazyRole<'a> {
+    /// The text that `*` matches.
+    fn key(self) -> Option<&'a str> {
+        match self {
+            Self::Master(key) | Self::Mapping(key) => Some(key),
+            Self::MergedMapping => None,
+        }
+    }
+}
+
+impl LazyNames {
+    /// The role of the index called `stem`; `None` if it is neither master index nor mapping.
+    fn role<'a>(&self, stem: &'a str) -> Option<LazyRole<'a>> {
+        if self.merged.as_deref() == Some(stem) {
+            return Some(LazyRole::MergedMapping);
+        }
+        let mapping = between(&self.mapping, stem).map(LazyRole::Mapping);
+        mapping.or_else(|| between(&self.master, stem).map(LazyRole::Master))
+    }
+
+    /// Tells whether `stem` is the name of an arch's master index.
+    pub(super) fn is_master(&self, stem: &str) -> bool {
+        let key = between(&self.master, stem);
+        key.is_some_and(|key| key.parse::<BaseArch>().is_ok())
+    }
+
+    /// The fault of the patterns, if any.
+    pub fn fault(&self) -> Option<String> {
+        let mut patterns = [&self.master, &self.mapping].into_iter();
+        let wrong = patterns.find(|pattern| pattern.matches('*').count() != 1);
+        wrong.map(|pattern| format!("`{pattern}` has to have one `*`, which stands for the arch"))
+    }
+}
+
+/// The name of a file without `.co`, `.hsaco`, `.dat` or `.dat.zlib`.
+pub fn stem(name: &str) -> &str {
+    let name = name.strip_suffix(".zlib").unwrap_or(name);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
+
+/// The text that the one `*` of `pattern` matches in `name`.
+fn between<'a>(pattern: &str, name: &'a str) -> Option<&'a str> {
+    let (start, end) = pattern.split_once('*')?;
+    let key = name.strip_prefix(start)?.strip_suffix(end)?;
+    (!key.is_empty()).then_some(key)
+}
 
 /// An index of a kernel database, by its place and name.
 #[derive(Debug)]
@@ -79,11 +157,6 @@ impl<'a> LibraryIndex<'a> {
         Some((names, names.role(self.stem())?))
     }
 
-    /// The arch of its fallback kernels, by its name.
-    fn fallback_arch(&self) -> Option<&str> {
-        fallback_arch(self.stem())
-    }
-
     /// The file name.
     fn name(&self) -> String {
         format!("{}{}", self.plain, if self.is_compressed { COMPRESSED } else { "" })
@@ -96,6 +169,7 @@ const COMPRESSED: &str = ".zlib";
 /// The text before the arch in the names of fallback libraries.
 const FALLBACK: &str = "_fallback_";
 
+/// The arch of fallback kernels, by the name of their library.
 fn fallback_arch(name: &str) -> Option<&str> {
     without_features(name).rsplit_once(FALLBACK).map(|(_, arch)| arch)
 }
@@ -153,7 +227,9 @@ fn with_mappings<'a>(indexes: &'a [LibraryIndex<'_>]) -> BTreeSet<&'a TreePath> 
         Some((_, LazyRole::Mapping(_))) => true,
         Some((_, LazyRole::Master(_))) => index.is_compressed,
         Some((_, LazyRole::MergedMapping)) => false,
-        None => index.fallback_arch().is_some_and(|arch| keys.contains(&(&index.library, arch))),
+        None => {
+            fallback_arch(index.stem()).is_some_and(|arch| keys.contains(&(&index.library, arch)))
+        }
     });
     shown.map(|index| &index.library).collect()
 }
@@ -176,7 +252,7 @@ impl<'a> Folder<'a> {
             let (place, index) = *placed;
             if let Some((_, role)) = index.role() {
                 lazy.entry(role).or_insert_with(Vec::new).push(place);
-            } else if let Some(arch) = index.fallback_arch() {
+            } else if let Some(arch) = fallback_arch(index.stem()) {
                 fallbacks.entry(arch).or_insert_with(Vec::new).push(*placed);
             }
         }
@@ -199,13 +275,13 @@ impl<'a> Folder<'a> {
             Some((names, LazyRole::Master(key))) if is_mapped => {
                 let roles = [LazyRole::Mapping(key), LazyRole::MergedMapping];
                 if !roles.into_iter().any(|role| self.has(place, role)) {
-                    let mapping = file_name(&names.mapping_of(key));
+                    let mapping = file_name(&names.mapping, key);
                     faults.push(Inconsistency::MasterWithoutMapping { mapping });
                 }
             }
             Some((names, LazyRole::Mapping(key))) => {
                 if !self.has(place, LazyRole::Master(key)) {
-                    let master = file_name(&names.master_of(key));
+                    let master = file_name(&names.master, key);
                     faults.push(Inconsistency::MappingWithoutMaster { master });
                 }
                 faults.extend(foreign_names(index, key));
@@ -244,9 +320,9 @@ fn foreign_names(index: &LibraryIndex<'_>, key: &str) -> Option<Inconsistency> {
     (!names.is_empty()).then(|| Inconsistency::ForeignNames { arch: key.to_owned(), names })
 }
 
-/// The file name of the index that a library calls `stem`.
-fn file_name(stem: &str) -> String {
-    format!("{stem}.dat")
+/// The file name of the index for `key` by one of the patterns of [`LazyNames`].
+fn file_name(pattern: &str, key: &str) -> String {
+    format!("{}.dat", pattern.replacen('*', key, 1))
 }
 
 #[cfg(test)]

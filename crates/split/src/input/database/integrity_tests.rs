@@ -156,3 +156,32 @@ fn libraries_without_mappings_have_none() {
 fn index_at<'a>(rules: &'a DatabaseRules, path: &str) -> Option<LibraryIndex<'a>> {
     LibraryIndex::of(rules, &TreePath::new(path).unwrap())
 }
+
+#[test]
+fn names_of_masters_and_mappings() {
+    let names = LazyNames {
+        master: "TensileLibrary_lazy_*".to_owned(),
+        mapping: "TensileLiteLibrary_lazy_*_Mapping".to_owned(),
+        merged: Some("TensileLiteLibrary_lazy_Mapping".to_owned()),
+    };
+    for (stem, expected) in [
+        ("TensileLibrary_lazy_gfx942", Some(LazyRole::Master("gfx942"))),
+        ("TensileLibrary_lazy_gfx1250-strict", Some(LazyRole::Master("gfx1250-strict"))),
+        ("TensileLiteLibrary_lazy_gfx942_Mapping", Some(LazyRole::Mapping("gfx942"))),
+        ("TensileLiteLibrary_lazy_Mapping", Some(LazyRole::MergedMapping)),
+        ("TensileLiteLibrary_lazy__Mapping", None),
+        ("TensileLibrary_lazy_", None),
+        ("TensileLibrary_Type_SS_gfx942", None),
+    ] {
+        assert_eq!(names.role(stem), expected, "{stem}");
+    }
+    assert!(names.is_master("TensileLibrary_lazy_gfx942"));
+    assert!(!names.is_master("TensileLibrary_lazy_gfx942_x") && !names.is_master("gfx942"));
+    assert_eq!(file_name(&names.master, "gfx942"), MASTER);
+    assert_eq!(file_name(&names.mapping, "gfx942"), MAPPING);
+    assert_eq!(names.fault(), None);
+    for (master, mapping) in [("x", "*"), ("*", "x"), ("*_*", "*")] {
+        let (master, mapping) = (master.to_owned(), mapping.to_owned());
+        assert!(LazyNames { master, mapping, merged: None }.fault().is_some());
+    }
+}

@@ -8,8 +8,8 @@ use rockpack_core::tree::TreePath;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::glob::{matches_name, matches_path};
-use super::lazy::{LazyNames, stem};
+use super::integrity::{LazyNames, stem};
+use super::{matches_name, matches_path};
 
 /// One kernel database. `config/databases.toml` describes the keys.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]

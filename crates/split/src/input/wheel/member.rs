@@ -14,7 +14,7 @@ use rockpack_core::hold;
 use rockpack_core::tree::TreePath;
 use sha2::{Digest as _, Sha256};
 
-use super::member_name;
+use crate::input::artifact::member_name;
 
 /// The mode bits for the kind of a file, and their value for a regular one.
 const KIND: u32 = 0o170_000;

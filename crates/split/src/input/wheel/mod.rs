@@ -19,31 +19,27 @@
 
 mod find;
 mod member;
-mod order;
-mod record;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use rockpack_archive::wheel::{
-    Condition, Metadata, Place, Requirement, Version, WheelArchive, WheelFile, WheelName,
-    normalized, place,
+    Condition, ListingFault, Metadata, Place, Requirement, Version, WheelArchive, WheelFile,
+    WheelName, normalized, place,
 };
 use rockpack_archive::zip::{ZipMember, ZipReader};
 use rockpack_core::content::{BlockStore, Content, Inputs};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Use;
 use rockpack_core::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
+use rockpack_report::{Finding, Findings, Progress, Stage};
 
-use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix, refuse_deep};
+use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix, member_name, refuse_deep};
 use member::Reading;
-use record::RecordCheck;
-use rockpack_report::{Findings, Progress, Stage};
 
-pub use find::{find, refuse_among};
+pub use find::{always_required, find, refuse_among, sort_required_first};
 pub use member::WheelMember;
-pub use order::{always_required, sort_required_first};
 
 /// Most bytes of content for each byte of the archive, as on PyPI.
 const RATIO_MAX: u64 = 50;
@@ -115,21 +111,12 @@ pub fn read(path: &Path, options: &ScanOptions, progress: &dyn Progress) -> Resu
     let mut inputs = Inputs::within(&options.budget);
     let content = inputs.content(path)?;
     let wheel = read_content(path, content, options, progress);
-    let mut wheel = inputs.explain(wheel).map_err(|error| named(error, path))?;
+    let named = |error: Error| {
+        if error.place().file.is_some() { error } else { error.file(path) }
+    };
+    let mut wheel = inputs.explain(wheel).map_err(named)?;
     wheel.scan.inputs = inputs;
     Ok(wheel)
-}
-
-/// Adds the wheel's path to an error without a file.
-fn named(error: Error, path: &Path) -> Error {
-    if error.place().file.is_some() { error } else { error.file(path) }
-}
-
-/// The name of a member in messages about the wheel at `path`.
-fn member_name(path: &Path, member: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!("({member})"));
-    name.into()
 }
 
 fn read_content(
@@ -150,16 +137,13 @@ fn read_content(
     archive.check_headers(&name)?;
     archive.check_places()?;
     let mut findings = Findings::default();
-    record::note_tags(&archive.wheel_file, &name, &mut findings);
+    note_tags(&archive.wheel_file, &name, &mut findings);
     let mut check = RecordCheck::new(&archive);
     let kept = sort(&archive, &mut check, path)?;
     progress.expect(Stage::Split, kept.iter().map(|member| member.size).sum());
     progress.begin(Stage::Split);
-    let reading = Reading {
-        archive: &archive,
-        path,
-        store: BlockStore::create(&options.spool_dir, &options.budget)?,
-    };
+    let store = BlockStore::create(&options.spool_dir, &options.budget)?;
+    let reading = Reading { archive: &archive, path, store };
     // The other half is for decoding compressed content inside members.
     let rest = options.budget.try_draw(Use::Held, options.budget.all(Use::Held) / 2);
     let read: Vec<Result<WheelMember>> = kept
@@ -181,7 +165,7 @@ fn read_content(
     let tree = faults.keep(tree(&members, &archive.dist_info, path));
     faults.finish()?;
     check.finish(&name, &mut findings);
-    let artifact = artifact(path, &name, tree.unwrap_or_default())?;
+    let artifact = artifact(path, &name, tree.unwrap_or_default());
     let shard = Shard { name: artifact.shard.clone(), artifacts: vec![artifact] };
     let scan = Scan { shards: vec![shard], inputs: Inputs::within(&options.budget), findings };
     let path = path.to_path_buf();
@@ -253,9 +237,9 @@ fn tree(
     Ok(tree)
 }
 
-fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Result<Artifact> {
+fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Artifact {
     let prefix = StagePrefix { path: String::new(), module: None, tree };
-    Ok(Artifact {
+    Artifact {
         shard: name.to_string(),
         name: ArtifactName {
             name: normalized(&name.distribution),
@@ -266,5 +250,60 @@ fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Result<Artifa
         sha256: None,
         prefixes: vec![prefix],
         findings: Findings::default(),
-    })
+    }
+}
+
+/// Differences between RECORD and the members, with which a wheel can be split.
+struct RecordCheck<'a> {
+    archive: &'a WheelArchive,
+    unlisted: Vec<String>,
+    unhashed: usize,
+    dropped: Vec<String>,
+}
+
+impl<'a> RecordCheck<'a> {
+    /// A check of a wheel.
+    fn new(archive: &'a WheelArchive) -> Self {
+        Self { archive, unlisted: Vec::new(), unhashed: 0, dropped: Vec::new() }
+    }
+
+    /// Takes a member, and tells whether it is a file of the wheel. A changed wheel cannot keep signatures of
+    /// RECORD, which installers ignore.
+    fn keeps(&mut self, member: &ZipMember) -> bool {
+        let fault = self.archive.listing_fault(member, None);
+        if member.name.ends_with('/') || fault == Some(ListingFault::Signature) {
+            self.dropped.push(member.name.clone());
+            return false;
+        }
+        match fault {
+            Some(ListingFault::Unlisted | ListingFault::WithoutItself) => {
+                self.unlisted.push(member.name.clone());
+            }
+            Some(ListingFault::WithoutDigest) => self.unhashed += 1,
+            _ => {}
+        }
+        true
+    }
+
+    /// Notes differences from RECORD, and dropped members.
+    fn finish(self, name: &WheelName, findings: &mut Findings) {
+        let Self { archive, unlisted, unhashed, dropped } = self;
+        let absent: Vec<String> = archive.rows_without_member().map(str::to_owned).collect();
+        let wheel = name.to_string();
+        if !unlisted.is_empty() || !absent.is_empty() || unhashed > 0 {
+            let wheel = wheel.clone();
+            findings.add(Finding::WheelRecordLacks { wheel, unlisted, absent, unhashed });
+        }
+        if !dropped.is_empty() {
+            findings.add(Finding::WheelMembersDropped { wheel, members: dropped });
+        }
+    }
+}
+
+/// Notes tags and a build number of WHEEL that contradict the file name. The file name decides.
+fn note_tags(file: &WheelFile, name: &WheelName, findings: &mut Findings) {
+    if !file.agrees_with(name) {
+        let (wheel, build) = (name.to_string(), file.build().map(str::to_owned));
+        findings.add(Finding::WheelTagsDiffer { wheel, tags: file.tags(), build });
+    }
 }

@@ -11,19 +11,18 @@ use rockpack_archive::deb::{
 use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
-
-use crate::problem::{Problem, UnreadData};
-use crate::repository::closure::{self, RelationsLeft};
-use crate::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
-use crate::repository::owners;
-use crate::repository::places::{self, IndexedVersion, identity};
-use crate::repository::states;
 use rockpack_package::indexed::deb_path;
 use rockpack_package::offered::Offered;
 use rockpack_package::owners::Owner;
 use rockpack_package::requirement::Relations;
 use rockpack_package::resolver::machines;
 use rockpack_package::{DEB_FIELDS, Format};
+
+use crate::problem::{Problem, UnreadData};
+use crate::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
+use crate::repository::{
+    IndexedVersion, RelationsLeft, check_owners, check_unmet, check_versions, for_arch, states,
+};
 
 /// Fields of an index that packages do not have.
 const OF_THE_INDEX: [&str; 7] =
@@ -36,13 +35,13 @@ const SHORTEST: usize = 128;
 /// Checks them, by themselves and with each other.
 pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<String, String>) {
     let packages = packages(context, indexes);
-    places::check(context, packages.iter().map(SuitePackage::place));
+    check_versions(context, packages.iter().map(SuitePackage::place));
     let offered: Vec<Offered<'_>> = packages.iter().map(SuitePackage::offered).collect();
     check_closure(context, &packages, &offered);
     let owners = check_packages(context, &packages, offered);
     let named = context.files;
     let differ = |_: (usize, usize), _: u64| true;
-    owners::check(context, Format::Deb, &owners, differ, |at, is_it| {
+    check_owners(context, Format::Deb, &owners, differ, |at, is_it| {
         deb_path(&named.open(&packages.get(at)?.path).ok()??, is_it)
     });
     let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
@@ -59,15 +58,14 @@ struct SuitePackage {
 }
 
 impl SuitePackage {
-    /// Notes that the index of an architecture has it, too; false where that was known.
-    fn add_arch(&mut self, arch: &Arc<str>) -> bool {
-        self.arch != *arch && self.other_archs.insert(Arc::clone(arch))
-    }
-
     fn place(&self) -> IndexedVersion<'_> {
-        let (name, arch) = (self.field("Package"), self.field("Architecture"));
-        let identity = identity(name, arch, self.field("Version"));
-        IndexedVersion { identity, path: &self.path, digest: self.field("SHA256") }
+        IndexedVersion {
+            name: self.field("Package"),
+            arch: self.field("Architecture"),
+            version: self.field("Version"),
+            path: &self.path,
+            digest: self.field("SHA256"),
+        }
     }
 
     fn offered(&self) -> Offered<'_> {
@@ -96,12 +94,13 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
             .and_then(|rest| rest.split('/').next())
             .unwrap_or_default()
             .into();
-        let (mut left, mut has_nameless) = (Left::of(text.len()), false);
+        let (mut packages, mut has_nameless) = (text.len() / SHORTEST, false);
+        let mut relations = RelationsLeft::of(text.len());
         for fields in apt_index::paragraphs(&text) {
-            let fields = match left.take(fields) {
+            let fields = match take(fields, &mut packages, &mut relations) {
                 Ok(fields) => fields,
                 Err(error) => {
-                    context.unreadable(&index, &error);
+                    context.bad_index(&index, error.to_string());
                     break;
                 }
             };
@@ -125,9 +124,9 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
                 let reason = format!("describes {path} in another way than an earlier entry");
                 context.contradicts(&index, reason);
             }
-            if !is_new && !package.add_arch(&arch) {
-                let of_arch = of_folder(&arch).map_or(String::new(), |it| format!(" for {it}"));
-                let reason = format!("lists {path}, which an earlier entry lists{of_arch}");
+            if !is_new && (package.arch == arch || !package.other_archs.insert(Arc::clone(&arch))) {
+                let reason =
+                    format!("lists {path}, which an earlier entry lists{}", for_arch(&arch));
                 context.contradicts(&index, reason);
             }
         }
@@ -137,34 +136,21 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
     all.into_values().collect()
 }
 
-/// Packages and relations that an index can still have, by its bytes.
-struct Left {
-    packages: usize,
-    relations: RelationsLeft,
-}
-
-impl Left {
-    fn of(len: usize) -> Self {
-        Self { packages: len / SHORTEST, relations: RelationsLeft::of(len) }
+/// A paragraph, if the index has no more packages and relations than its bytes can describe: `packages` and `relations`
+/// can follow.
+fn take(
+    fields: Result<ControlFields>,
+    packages: &mut usize,
+    relations: &mut RelationsLeft,
+) -> Result<ControlFields> {
+    let fields = fields?;
+    let error = || Error::new(Kind::Limit, "has more packages than its bytes can describe");
+    *packages = packages.checked_sub(1).ok_or_else(error)?;
+    for (_, name) in DEB_FIELDS {
+        let value = fields.get(name).map_or("", String::as_str);
+        value.matches([',', '|']).try_for_each(|_| relations.take())?;
     }
-
-    /// A paragraph, if the index has no more than its bytes can describe.
-    fn take(&mut self, fields: Result<ControlFields>) -> Result<ControlFields> {
-        let fields = fields?;
-        self.packages = self.packages.checked_sub(1).ok_or_else(|| {
-            Error::new(Kind::Limit, "has more packages than its bytes can describe")
-        })?;
-        for (_, name) in DEB_FIELDS {
-            let value = fields.get(name).map_or("", String::as_str);
-            value.matches([',', '|']).try_for_each(|_| self.relations.take())?;
-        }
-        Ok(fields)
-    }
-}
-
-/// An index that is in no architecture's folder is for none.
-fn of_folder(arch: &str) -> Option<String> {
-    (!arch.is_empty()).then(|| arch.to_owned())
+    Ok(fields)
 }
 
 /// Holds packages against their index; each with the files that it owns.
@@ -281,5 +267,5 @@ fn check_closure(context: &mut Context<'_>, packages: &[SuitePackage], offered: 
     }
     let machines = machines(Format::Deb, archs.keys().copied());
     archs.retain(|arch, _| machines.contains(arch));
-    closure::check(context, Format::Deb, offered, &archs, |at| packages[at].path.as_str());
+    check_unmet(context, Format::Deb, offered, &archs, |at| packages[at].path.as_str());
 }

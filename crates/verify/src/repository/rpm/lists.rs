@@ -6,14 +6,14 @@ use std::ops::Range;
 
 use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_core::error::{Error, Kind, Result};
-use sha2::{Digest, Sha256};
-
-use super::names::evr;
-use crate::repository::closure::RelationsLeft;
-use crate::repository::xml::{self, Element};
 use rockpack_package::offered::{Offered, RPM_LISTS};
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::{Comparison, Format};
+use sha2::{Digest, Sha256};
+
+use crate::repository::RelationsLeft;
+use crate::repository::rpm::evr;
+use crate::repository::xml::{self, Element};
 
 /// Bytes that a package takes at least in `primary`, on the average of the list. In memory it takes
 /// some more.
@@ -180,17 +180,16 @@ pub(super) fn primary(text: &[u8]) -> Result<Vec<RpmEntry>> {
 
 /// The packages of `filelists` by their digests.
 pub(super) fn filelists(text: &[u8]) -> Result<Vec<(String, RpmFiles)>> {
-    packages(text, SHORTEST, add_file, |package, files: FileNames| {
+    let add = |files: &mut FileNames, around: &[Element], part: Element| {
+        if around.len() != 2 || part.name != "file" {
+            return Ok(Some(part));
+        }
+        files.add(&part.text, part.attribute("type").is_empty());
+        Ok(None)
+    };
+    packages(text, SHORTEST, add, |package, files: FileNames| {
         (package.attribute("pkgid").to_owned(), files.finish())
     })
-}
-
-fn add_file(files: &mut FileNames, around: &[Element], part: Element) -> Result<Option<Element>> {
-    if around.len() != 2 || part.name != "file" {
-        return Ok(Some(part));
-    }
-    files.add(&part.text, part.attribute("type").is_empty());
-    Ok(None)
 }
 
 /// The digests of the packages in a list.

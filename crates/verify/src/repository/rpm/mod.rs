@@ -1,29 +1,28 @@
 //! The rpm repository.
 
 mod lists;
-mod names;
 mod package;
-mod paths;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use rockpack_archive::rpm::MissingDigest;
-use rockpack_core::content::is_file;
+use rockpack_archive::rpm::{Front, MissingDigest};
+use rockpack_core::content::{Content, is_file};
 use rockpack_core::error::Result;
 
-use super::closure;
-use super::context::{Context, LOOKED_AT, names_outside, place, sha256};
-use super::places::{self, IndexedVersion, identity};
-use super::states;
-use super::xml::Element;
-use crate::problem::Problem;
-use lists::{RpmEntry, RpmFiles};
-use names::REPOMD;
-use package::Observation;
 use rockpack_package::Format;
 use rockpack_package::offered::Offered;
+use rockpack_package::owners::{DifferingFiles, Owner, each_hidden_path};
 use rockpack_package::resolver::{by_machine, machines};
+
+use crate::problem::Problem;
+use crate::repository::context::{Context, LOOKED_AT, NamedFiles, names_outside, place, sha256};
+use crate::repository::rpm::lists::{RpmEntry, RpmFiles};
+use crate::repository::rpm::package::Observation;
+use crate::repository::xml::Element;
+use crate::repository::{
+    IndexedVersion, REPOMD, REPOMD_SIGNATURE, check_owners, check_unmet, check_versions, states,
+};
 
 /// The names of the lists of packages. Only the digests of other files in `repomd.xml` are
 /// checked.
@@ -54,7 +53,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let repomd = match Element::parse(&bytes) {
         Ok(repomd) => repomd,
         Err(error) => {
-            context.unreadable(REPOMD, &error);
+            context.bad_index(REPOMD, error.to_string());
             return Ok(());
         }
     };
@@ -75,7 +74,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         if let Some((path, text)) = list(context, data)?
             && let Err(error) = lists.read(kind, &text)
         {
-            context.unreadable(&path, &error);
+            context.bad_index(&path, error.to_string());
         }
     }
     let Some(primary) = &lists.primary else {
@@ -91,7 +90,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let offered: Vec<Offered<'_>> = primary.iter().map(RpmEntry::offered).collect();
     check_dependencies(context, primary, &offered);
     if let Some(files) = &files {
-        paths::check(context, primary, offered, files);
+        check_files(context, primary, offered, files);
     }
     let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
     states::compare(context, "rpm", listed.collect());
@@ -127,18 +126,18 @@ fn check_date(context: &mut Context<'_>, repomd: &Element) {
 }
 
 fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
-    let path = format!("{REPOMD}.asc");
-    if !is_file(&context.root.join(&path))? {
+    let path = REPOMD_SIGNATURE;
+    if !is_file(&context.root.join(path))? {
         if !context.trust.keys.is_empty() {
-            context.bad_signature(&path, "is not there");
+            context.bad_signature(path, "is not there");
         }
         return Ok(());
     }
-    let Some(signature) = context.read_head(&path)? else {
+    let Some(signature) = context.read_head(path)? else {
         return Ok(());
     };
     let checked = context.trust.check_detached(&signature, repomd);
-    context.signed(&path, checked);
+    context.signed(path, checked);
     Ok(())
 }
 
@@ -167,7 +166,7 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
     let text = match context.open(&path, &bytes) {
         Ok(text) => text,
         Err(error) => {
-            context.unreadable(&path, &error);
+            context.bad_index(&path, error.to_string());
             return Ok(None);
         }
     };
@@ -213,11 +212,13 @@ fn check_places(context: &mut Context<'_>, primary: &[RpmEntry]) {
     let versions: Vec<(&RpmEntry, String)> =
         primary.iter().map(|package| (package, package.evr())).collect();
     let places = versions.iter().map(|(package, version)| IndexedVersion {
-        identity: identity(&package.name, &package.arch, version),
+        name: &package.name,
+        arch: &package.arch,
+        version,
         path: &package.path,
         digest: &package.checksum,
     });
-    places::check(context, places);
+    check_versions(context, places);
 }
 
 fn check_dependencies(context: &mut Context<'_>, primary: &[RpmEntry], offered: &[Offered<'_>]) {
@@ -227,7 +228,7 @@ fn check_dependencies(context: &mut Context<'_>, primary: &[RpmEntry], offered: 
         return context.bad_index(REPOMD, reason);
     }
     let machines = by_machine(Format::Rpm, offered);
-    closure::check(context, Format::Rpm, offered, &machines, |at| primary[at].path.as_str());
+    check_unmet(context, Format::Rpm, offered, &machines, |at| primary[at].path.as_str());
 }
 
 fn check_packages(
@@ -283,4 +284,56 @@ fn of_files<'a>(context: &mut Context<'_>, primary: &'a [RpmEntry]) -> Vec<&'a R
         }
     }
     packages
+}
+
+/// `[epoch:]version[-release]`.
+fn evr(epoch: &str, version: &str, release: &str) -> String {
+    let epoch = match epoch {
+        "" | "0" => String::new(),
+        epoch => format!("{epoch}:"),
+    };
+    let release = match release {
+        "" => String::new(),
+        release => format!("-{release}"),
+    };
+    format!("{epoch}{version}{release}")
+}
+
+/// Reports every path at which two packages of `primary` conflict, and every required one that clients do not
+/// find. `files` has the files of each package by its digest.
+fn check_files(
+    context: &mut Context<'_>,
+    primary: &[RpmEntry],
+    offered: Vec<Offered<'_>>,
+    files: &BTreeMap<&str, &RpmFiles>,
+) {
+    let owners = primary.iter().zip(offered).map(|(entry, package)| {
+        let files = files.get(&*entry.checksum);
+        let paths = files.map_or(&[][..], |files| files.owned.as_slice()).to_vec();
+        let shared = files.map_or(&[][..], |files| files.shared.as_slice()).to_vec();
+        Owner { package, paths, shared }
+    });
+    let owners: Vec<Owner<'_>> = owners.collect();
+    let named = context.files;
+    let mut differing = DifferingFiles::new(|at| open_package(named, primary, at));
+    let differ = |pair: (usize, usize), path: u64| differing.differ(pair, path);
+    check_owners(context, Format::Rpm, &owners, differ, |at, is_it| {
+        let front = Front::read(&open_package(named, primary, at)?).ok()?;
+        let paths = front.metadata.get_file_paths().ok()?;
+        paths.iter().filter_map(|path| path.to_str()).find(|path| is_it(path)).map(str::to_owned)
+    });
+    each_hidden_path(&owners, |path, owner, requirers| {
+        for at in requirers {
+            let [file, owner] = [*at, owner].map(|at| primary[at].path.clone());
+            let reason = format!(
+                "requires {path}, which is in {owner}, but no package provides it and primary does not \
+                 list it"
+            );
+            context.problems.add(Problem::DependencyOpen { file, reason });
+        }
+    });
+}
+
+fn open_package(named: NamedFiles<'_>, primary: &[RpmEntry], at: usize) -> Option<Content> {
+    named.open(&primary.get(at)?.path).ok()?
 }

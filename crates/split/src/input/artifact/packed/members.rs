@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rockpack_archive::tar::{self, EntryType};
@@ -12,8 +12,9 @@ use rockpack_core::content::{BlockWriter, Blocks};
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::input::artifact::listing::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
+use crate::input::artifact::folder::{HAS_CAPABILITIES, HAS_SET_ID, SET_ID, refuse_deep, special};
 use crate::input::artifact::manifest::{ArtifactManifest, MANIFEST_LIMIT, MANIFEST_NAME};
+use crate::input::artifact::member_name;
 
 /// Bytes of a member that are read at once.
 const BUFFER: usize = 128 << 10;
@@ -30,13 +31,6 @@ const FAULT_LIMIT: usize = 100;
 
 /// The mode of a folder that has no member of its own.
 const FOLDER_MODE: u32 = 0o755;
-
-/// The name of an archive's member in messages.
-pub(super) fn named(archive: &Path, member: &str) -> PathBuf {
-    let mut name = archive.as_os_str().to_owned();
-    name.push(format!("({member})"));
-    name.into()
-}
 
 /// A node at a path. The data of a file is its range in the content of all members.
 pub(super) type PackedNode = Node<Range<u64>>;
@@ -87,7 +81,7 @@ impl<'a> Collector<'a> {
             }
             if let Err(error) = self.member(&member, members) {
                 // Faults of a member name it; others are faults of the archive or of our own disk.
-                if error.place().file.as_deref() != Some(&named(self.archive, &member.name)) {
+                if error.place().file.as_deref() != Some(&member_name(self.archive, &member.name)) {
                     return Err(error);
                 }
                 self.faults.push(error);
@@ -141,7 +135,7 @@ impl<'a> Collector<'a> {
     }
 
     fn located(&self, member: &tar::TarMember, error: Error) -> Error {
-        error.file(named(self.archive, &member.name))
+        error.file(member_name(self.archive, &member.name))
     }
 
     /// Stores the content of the current member.
@@ -249,7 +243,7 @@ impl<'a> Collector<'a> {
         let Some(manifest) = self.manifest else {
             return Err(Error::malformed("the archive is empty").file(self.archive).hint(PACKING));
         };
-        let name = named(self.archive, MANIFEST_NAME);
+        let name = member_name(self.archive, MANIFEST_NAME);
         if manifest.len() as u64 > MANIFEST_LIMIT {
             let message = format!("the manifest is longer than {MANIFEST_LIMIT} bytes");
             return Err(Error::new(Kind::Limit, message).file(name));

@@ -18,7 +18,6 @@
 //! of a member names the archive and the member: `blas_lib_gfx1151.tar.zst(math-libs/…/librocblas.so)`; its
 //! offset is one in the member.
 
-mod checksum;
 mod members;
 
 use std::collections::BTreeMap;
@@ -28,20 +27,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use sha2::{Digest as _, Sha256};
-
-pub use checksum::parse as parse_checksum;
-pub(super) use checksum::{Checksum, ENDING as CHECKSUM_ENDING};
-use members::{Collected, Collector, PackedNode, named};
 use rockpack_archive::tar::{Dialect, TarMembers};
 use rockpack_core::compression::{Decoder, Method};
-use rockpack_core::content::{BlockStore, Blocks, Content, ContentReader, StampedFile};
+use rockpack_core::content::{
+    BlockStore, Blocks, Content, ContentReader, Inputs, StampedFile, hex, if_there, unhex,
+};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath};
+use sha2::{Digest as _, Sha256};
 
-use super::contents::{Contents, PrefixContent};
+use super::folder::{check_target, no_folder, through_link};
 use super::manifest::{ArtifactManifest, MANIFEST_NAME};
-use super::prefix::{check_target, no_folder, refuse_leaving, through_link};
+use super::member_name;
+use super::scan::{Contents, PrefixContent};
+use members::{Collected, Collector, PackedNode};
 
 /// Bytes that are read ahead of a decoder.
 const BUFFER: usize = 256 << 10;
@@ -59,13 +58,6 @@ pub struct Packed {
     manifest: ArtifactManifest,
     members: BTreeMap<TreePath, PackedNode>,
     blocks: Arc<Blocks>,
-}
-
-/// A member below a prefix, with its path relative to the prefix and its full path.
-struct Below<'a> {
-    place: &'a str,
-    path: &'a TreePath,
-    member: &'a PackedNode,
 }
 
 impl Packed {
@@ -127,26 +119,23 @@ impl Packed {
         }
         let mut tree = Tree::new();
         let mut faults = Faults::default();
-        for Below { place, path, member } in self.below(prefix) {
+        // `stage-x` sorts between `stage` and `stage/x`.
+        let below = format!("{prefix}/");
+        let behind = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
+        let inside = behind
+            .map_while(|(path, member)| Some((path.as_str().strip_prefix(&*below)?, path, member)));
+        for (place, path, member) in inside {
             let node = TreePath::new(place).and_then(|place| {
                 let node = self.node(&place, path, member)?;
                 tree.insert(place, node)
             });
             faults.keep(node);
         }
-        refuse_leaving(&tree, &mut faults, |place| named(&self.path, &format!("{prefix}/{place}")));
+        for (place, fault) in tree.leaving_links() {
+            faults.add(fault.file(member_name(&self.path, &format!("{prefix}/{place}"))));
+        }
         faults.finish()?;
         Ok(Some(tree))
-    }
-
-    /// The members below `prefix`.
-    fn below<'a>(&'a self, prefix: &TreePath) -> impl Iterator<Item = Below<'a>> + use<'a> {
-        // `stage-x` sorts between `stage` and `stage/x`.
-        let below = format!("{prefix}/");
-        let range = self.members.range::<str, _>((Bound::Excluded(&*below), Bound::Unbounded));
-        range.map_while(move |(path, member)| {
-            Some(Below { place: path.as_str().strip_prefix(&*below)?, path, member })
-        })
     }
 
     fn node(
@@ -158,12 +147,12 @@ impl Packed {
         if let Node::Link { target } = member {
             check_target(place, target).map_err(|error| self.fault(error, path))?;
         }
-        let name = named(&self.path, path.as_str());
+        let name = member_name(&self.path, path.as_str());
         member.clone().try_map(|range| self.blocks.content(range, name))
     }
 
     fn fault(&self, error: Error, member: &TreePath) -> Error {
-        error.file(named(&self.path, member.as_str()))
+        error.file(member_name(&self.path, member.as_str()))
     }
 }
 
@@ -200,12 +189,8 @@ impl Contents for Packed {
 fn is_inside(path: &TreePath, prefixes: &[&TreePath]) -> bool {
     let behind = prefixes.partition_point(|p| p.components().le(path.components()));
     let before = behind.checked_sub(1).and_then(|index| prefixes.get(index));
-    before.is_some_and(|prefix| path == *prefix || relative(path, prefix).is_some())
-}
-
-/// Returns `path` relative to `prefix`, if it is below.
-fn relative<'a>(path: &'a TreePath, prefix: &TreePath) -> Option<&'a str> {
-    path.as_str().strip_prefix(prefix.as_str())?.strip_prefix('/')
+    let rest = before.and_then(|prefix| path.as_str().strip_prefix(prefix.as_str()));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Reads an archive to its end. Returns the digest of all its bytes, too.
@@ -256,5 +241,161 @@ impl Read for Tap {
         self.digest.update(&buffer[..len]);
         self.taken.fetch_add(len as u64, Ordering::Relaxed);
         Ok(len)
+    }
+}
+
+/// The suffix of a checksum file's name behind the archive's.
+pub(super) const CHECKSUM_ENDING: &str = ".sha256sum";
+
+/// Longest checksum file that is read, in bytes: the digests of some thousand archives.
+const CHECKSUM_LIMIT: u64 = 1 << 20;
+
+/// The digest in a checksum file, for its archive.
+#[derive(Debug)]
+pub(super) struct Checksum {
+    path: PathBuf,
+    digest: [u8; 32],
+}
+
+impl Checksum {
+    /// Reads the checksum file of `archive`, if there is one, and notes it in `inputs`.
+    pub fn of(archive: &Path, inputs: &mut Inputs) -> Result<Option<Self>> {
+        let mut path = archive.as_os_str().to_owned();
+        path.push(CHECKSUM_ENDING);
+        let path = PathBuf::from(path);
+        if if_there(&path, "inspect", std::fs::symlink_metadata(&path))?.is_none() {
+            return Ok(None);
+        }
+        let content = inputs.content(&path)?;
+        let bytes = content.read_vec(0..content.len(), CHECKSUM_LIMIT, "checksum file")?;
+        let name = archive.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let digest = parse_checksum(&bytes, name).map_err(|error| error.file(&path))?;
+        Ok(Some(Self { path, digest }))
+    }
+
+    /// Fails unless `found` is the digest.
+    fn compare(&self, found: [u8; 32]) -> Result<()> {
+        if found == self.digest {
+            return Ok(());
+        }
+        let message = format!(
+            "has the SHA-256 {}, but {} says {}",
+            hex(&found),
+            self.path.display(),
+            hex(&self.digest)
+        );
+        Err(Error::malformed(message)
+            .hint("the archive was damaged or replaced: fetch it again, with its .sha256sum"))
+    }
+}
+
+/// The digest of the file `name` in the text of a checksum file, `<archive>.sha256sum`.
+///
+/// | line | meaning |
+/// |---|---|
+/// | 64 hexadecimal digits | the digest, where the file has one line |
+/// | digits, two spaces, a file name | the digest of the file of that name, as sha256sum writes it |
+/// | digits, a space, `*`, a file name | the same, as sha256sum writes it with `--binary` |
+///
+/// UTF-8, LF or CRLF; empty lines have no meaning. Only the last component of a path counts. All other lines are
+/// refused, and so are a file without a digest for its archive, and one with two different digests.
+pub fn parse_checksum(bytes: &[u8], name: &str) -> Result<[u8; 32]> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        Error::malformed("is not UTF-8").offset(error.valid_up_to() as u64).hint(CHECKSUM_HINT)
+    })?;
+    let lines: Vec<(usize, &str)> =
+        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
+    let mut found: Option<[u8; 32]> = None;
+    for (number, line) in &lines {
+        let (digest, of) = parse_line(line).ok_or_else(|| {
+            let message = "is neither a SHA-256 in hexadecimal nor one with a file name";
+            Error::malformed(message).structure(format!("line {}", number + 1)).hint(CHECKSUM_HINT)
+        })?;
+        if of.map_or(lines.len() == 1, |of| of.rsplit('/').next() == Some(name)) {
+            if found.is_some_and(|other| other != digest) {
+                let message = format!("has another SHA-256 of {name} than a line before");
+                let place = format!("line {}", number + 1);
+                return Err(Error::malformed(message).structure(place).hint(CHECKSUM_HINT));
+            }
+            found = Some(digest);
+        }
+    }
+    found.ok_or_else(|| Error::malformed(format!("has no SHA-256 of {name}")).hint(CHECKSUM_HINT))
+}
+
+const CHECKSUM_HINT: &str = "write it with sha256sum, in the folder of the archive; or remove it";
+
+fn parse_line(line: &str) -> Option<([u8; 32], Option<&str>)> {
+    let line = line.trim_end();
+    let Some((digest, rest)) = line.split_once(' ') else {
+        return Some((unhex(line)?, None));
+    };
+    let name = rest.strip_prefix([' ', '*']).filter(|name| !name.is_empty())?;
+    Some((unhex(digest)?, Some(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGEST: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    const OTHER: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+    #[test]
+    fn every_form_gives_the_digest() {
+        let upper = DIGEST.to_uppercase();
+        for text in [
+            DIGEST.to_owned(),
+            format!("{upper}\r\n"),
+            format!("{DIGEST}  a.tar.xz\n"),
+            format!("{DIGEST} *a.tar.xz\n"),
+            format!("{DIGEST}  /builds/7/a.tar.xz\n\n"),
+            format!("{OTHER}  b.tar.xz\n{DIGEST}  a.tar.xz\n{OTHER}  xa.tar.xz\n"),
+            format!("{DIGEST}  a.tar.xz\n{upper} *./a.tar.xz\n"),
+        ] {
+            let digest = parse_checksum(text.as_bytes(), "a.tar.xz").map(|digest| hex(&digest));
+            assert_eq!(digest.unwrap(), DIGEST, "{text}");
+        }
+    }
+
+    /// Each cut or change is refused, or gives the digest that the bytes now have for the archive.
+    #[test]
+    fn damage_never_gives_the_digest_of_another_file() {
+        for whole in [
+            format!("{DIGEST}\n"),
+            format!("{DIGEST}  a.tar.xz\n"),
+            format!("{DIGEST} *a.tar.xz\n{OTHER}  b.tar.xz\n{OTHER}  xa.tar.xz\n"),
+        ] {
+            for end in 0..whole.len() {
+                let digest = parse_checksum(&whole.as_bytes()[..end], "a.tar.xz");
+                assert!(digest.is_err() || hex(&digest.unwrap()) == DIGEST, "{whole} cut at {end}");
+            }
+            let mut bytes = whole.clone().into_bytes();
+            for bit in 0..8 * bytes.len() {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                let digest = parse_checksum(&bytes, "a.tar.xz");
+                let of_another = digest.is_ok_and(|digest| hex(&digest) == OTHER);
+                assert!(!of_another, "bit {bit} of {whole}");
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_or_two_things_about_the_archive_is_refused() {
+        for text in [
+            String::new(),
+            DIGEST[1..].to_owned(),
+            format!("{DIGEST} a.tar.xz"),
+            format!("{DIGEST}  b.tar.xz"),
+            format!("{DIGEST}  a.tar.xz\nmore"),
+            format!("{DIGEST}\n{DIGEST}\n"),
+            format!("SHA256 (a.tar.xz) = {DIGEST}"),
+            format!("{DIGEST}  a.tar.xz\n{OTHER}  a.tar.xz\n"),
+            format!("{DIGEST}  old/a.tar.xz\n{OTHER}  new/a.tar.xz\n"),
+        ] {
+            assert!(parse_checksum(text.as_bytes(), "a.tar.xz").is_err(), "{text}");
+        }
+        assert!(parse_checksum(b"\xff", "a.tar.xz").is_err());
     }
 }

@@ -21,21 +21,20 @@
 //! refuse: another version, a solution outside of the bytes, a solution number that occurs twice, and bytes
 //! behind the value or the zlib stream. It also refuses overlapping solutions, which no writer makes.
 
-mod solutions;
-mod source;
 mod walk;
 
 use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 
-use rockpack_core::content::Content;
+use flate2::bufread::ZlibDecoder;
+use rockpack_core::content::{Content, ContentReader, WINDOW};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::BaseArch;
-use rockpack_elf::message_pack_stream::fault;
+use rockpack_core::run::{Budget, interrupt};
+use rockpack_elf::message_pack_stream::{Skip, Token, TokenReader, fault};
 use serde::{Deserialize, Serialize};
 
-use source::Source;
-pub use source::is_zlib;
 use walk::Walk;
 
 /// A summary of an index.
@@ -94,21 +93,219 @@ pub fn index_bytes(content: &Content) -> Result<impl Read> {
 
 /// Walks the index; a second time if the solutions precede the list of their places.
 fn described(content: &Content) -> io::Result<IndexDescription> {
-    let first = Walk::new(content, None).whole(Source::open(content)?)?;
-    match first.solutions_ahead {
-        None => Ok(first.description),
-        Some(solutions) => {
-            let second = Walk::new(content, Some(solutions)).whole(Source::open(content)?)?;
-            match second.solutions_ahead {
-                None => Ok(second.description),
-                Some(_) => Err(fault("it reads otherwise each time")),
+    let mut solutions = None;
+    for _ in 0..2 {
+        let walked = Walk::new(content, solutions).whole(Source::open(content)?)?;
+        solutions = walked.solutions_ahead;
+        if solutions.is_none() {
+            return Ok(walked.description);
+        }
+    }
+    Err(fault("it reads otherwise each time"))
+}
+
+/// Deepest nesting that is walked. Real indexes nest a few dozen levels; the walk uses the stack.
+pub(super) const DEPTH_LIMIT: usize = 256;
+
+/// Most bytes of an inflated index. The longest MessagePack values have less, and the largest known index has
+/// a tenth of it.
+const INFLATED_LIMIT: u64 = 4 << 30;
+
+/// The bytes of an index.
+enum Source {
+    Plain(BufReader<ContentReader>),
+    Inflated(BufReader<Inflated>),
+}
+
+impl Source {
+    fn open(content: &Content) -> io::Result<Self> {
+        let reader = BufReader::with_capacity(WINDOW, content.reader());
+        Ok(if is_zlib(content)? {
+            let inflated = Inflated { decoder: ZlibDecoder::new(reader), len: 0 };
+            Self::Inflated(BufReader::with_capacity(WINDOW, inflated))
+        } else {
+            Self::Plain(reader)
+        })
+    }
+
+    /// Fails unless everything was read.
+    fn end(self) -> io::Result<()> {
+        match self {
+            Self::Plain(mut reader) => match reader.fill_buf()? {
+                [] => Ok(()),
+                _ => Err(fault("more follows its value")),
+            },
+            Self::Inflated(mut reader) => {
+                if !reader.fill_buf()?.is_empty() {
+                    return Err(fault("more follows its value"));
+                }
+                // Libraries refuse such a file.
+                match reader.into_inner().decoder.into_inner().fill_buf()? {
+                    [] => Ok(()),
+                    _ => Err(fault("more follows its zlib stream")),
+                }
             }
         }
     }
 }
 
-/// Deepest nesting that is walked. Real indexes nest a few dozen levels; the walk uses the stack.
-pub(super) const DEPTH_LIMIT: usize = 256;
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(reader) => reader.read(buffer),
+            Self::Inflated(reader) => reader.read(buffer),
+        }
+    }
+
+    // Millions of numbers and texts are read: a reader with a buffer copies them in one step.
+    fn read_exact(&mut self, buffer: &mut [u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(reader) => reader.read_exact(buffer),
+            Self::Inflated(reader) => reader.read_exact(buffer),
+        }
+    }
+}
+
+impl Skip for Source {
+    fn skip(&mut self, len: u64) -> io::Result<()> {
+        match self {
+            Self::Plain(reader) => reader.skip(len),
+            Self::Inflated(reader) => match io::copy(&mut reader.take(len), &mut io::sink())? {
+                copied if copied == len => Ok(()),
+                _ => Err(io::ErrorKind::UnexpectedEof.into()),
+            },
+        }
+    }
+}
+
+/// An inflated stream up to [`INFLATED_LIMIT`].
+struct Inflated {
+    decoder: ZlibDecoder<BufReader<ContentReader>>,
+    len: u64,
+}
+
+impl Read for Inflated {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // A few bytes of a file may inflate to very many.
+        interrupt::check()?;
+        let len = self.decoder.read(buffer)?;
+        self.len = self.len.saturating_add(len as u64);
+        if self.len > INFLATED_LIMIT {
+            return Err(fault(format!("it inflates to more than {INFLATED_LIMIT} bytes")));
+        }
+        Ok(len)
+    }
+}
+
+/// Tells whether the content starts with the header of a zlib stream. As MessagePack, its first byte would be
+/// a single number.
+pub fn is_zlib(content: &Content) -> Result<bool> {
+    if content.len() < 2 {
+        return Ok(false);
+    }
+    let header: [u8; 2] = content.read_array(0)?;
+    Ok(header[0] == 0x78 && u16::from_be_bytes(header).is_multiple_of(31))
+}
+
+/// The places of the solutions of a library, the value of `solutions_index`, in the order of the list.
+#[derive(Debug, Default)]
+struct LocatedSolutions(Vec<LocatedSolution>);
+
+/// The place of one solution. Its bounds have 32 bits, because all solutions are within one MessagePack
+/// value.
+#[derive(Debug, Clone, Copy)]
+struct LocatedSolution {
+    number: u32,
+    offset: u32,
+    len: u32,
+}
+
+impl LocatedSolution {
+    fn range(&self) -> Range<u64> {
+        u64::from(self.offset)..u64::from(self.offset) + u64::from(self.len)
+    }
+}
+
+impl LocatedSolutions {
+    /// Reads an array of `len` integers: number, offset and length of each solution.
+    fn read(tokens: &mut TokenReader<impl Skip>, len: u32, budget: &Budget) -> io::Result<Self> {
+        if !len.is_multiple_of(3) {
+            return Err(fault(format!("solutions_index has {len} values, which are no triples")));
+        }
+        let mut places = Vec::new();
+        for at in 0..len / 3 {
+            let [number, offset, len] = [integer(tokens)?, integer(tokens)?, integer(tokens)?];
+            let known = i32::try_from(number).ok().and_then(|number| u32::try_from(number).ok());
+            let (Some(number), Ok(offset), Ok(len)) =
+                (known, u32::try_from(offset), u32::try_from(len))
+            else {
+                return Err(fault(format!(
+                    "entry {at} of solutions_index, solution {number} of {len} bytes at {offset}, \
+                     has a value out of bounds"
+                )));
+            };
+            if places.len() == places.capacity() {
+                grow(&mut places, budget)?;
+            }
+            places.push(LocatedSolution { number, offset, len });
+        }
+        Ok(Self(places))
+    }
+
+    /// The number of solutions.
+    fn count(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The places in the order of their offsets in `len` bytes, deduplicated.
+    fn in_order(mut self, len: u32) -> io::Result<impl Iterator<Item = Range<u64>>> {
+        self.check(len)?;
+        self.0.sort_unstable_by_key(|place| (place.offset, place.len));
+        self.0.dedup_by_key(|place| (place.offset, place.len));
+        match self.0.windows(2).find(|pair| pair[1].range().start < pair[0].range().end) {
+            None => Ok(self.0.into_iter().map(|place| place.range())),
+            Some(pair) => Err(fault(format!(
+                "the solutions at {} and {} of solutions_blob share bytes",
+                pair[0].offset, pair[1].offset
+            ))),
+        }
+    }
+
+    /// Refuses, as libraries do, a place that ends outside of `len` bytes, and a number that occurs twice.
+    fn check(&mut self, len: u32) -> io::Result<()> {
+        if let Some(place) = self.0.iter().find(|place| place.range().end > len.into()) {
+            let LocatedSolution { number, offset, len: own } = place;
+            return Err(fault(format!(
+                "solution {number}, of {own} bytes at {offset}, ends outside of the {len} bytes of \
+                 solutions_blob"
+            )));
+        }
+        self.0.sort_unstable_by_key(|place| place.number);
+        match self.0.windows(2).find(|pair| pair[0].number == pair[1].number) {
+            None => Ok(()),
+            Some(pair) => {
+                Err(fault(format!("solutions_index has solution {} twice", pair[0].number)))
+            }
+        }
+    }
+}
+
+fn integer(tokens: &mut TokenReader<impl Skip>) -> io::Result<i128> {
+    match tokens.token()? {
+        Token::Integer(number) => Ok(number),
+        _ => Err(fault("solutions_index holds more than integers")),
+    }
+}
+
+/// Doubles the room, if the memory of the run allows it.
+fn grow(places: &mut Vec<LocatedSolution>, budget: &Budget) -> io::Result<()> {
+    let more = places.len().max(1 << 10);
+    // While the list grows, old and new memory exist at once.
+    let bytes = (places.len() + more) * size_of::<LocatedSolution>() * 2;
+    budget.check_structure(bytes as u64, "the solutions_index of a kernel index")?;
+    places.try_reserve_exact(more).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    Ok(())
+}
 
 #[cfg(test)]
 mod tests;

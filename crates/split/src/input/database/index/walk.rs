@@ -8,9 +8,7 @@ use rockpack_core::gfx::{self, BaseArch};
 use rockpack_core::run::Budget;
 use rockpack_elf::message_pack_stream::{Token, TokenReader, fault};
 
-use super::solutions::LocatedSolutions;
-use super::source::Source;
-use super::{DEPTH_LIMIT, IndexDescription};
+use super::{DEPTH_LIMIT, IndexDescription, LocatedSolutions, Source};
 
 /// Longest text that may be a name, in bytes. Longer ones are only searched for archs.
 const NAME_LIMIT: u32 = 4096;

@@ -1,0 +1,329 @@
+//! A static index of Python wheels.
+//!
+//! ```text
+//! simple/index.html, index.json              the projects; their names are normalized (PEP 503)
+//! simple/<project>/index.html, index.json    the files of a project
+//! <wheel>.metadata                           the METADATA of the wheel beside it (PEP 658)
+//! ```
+//!
+//! | a file has in HTML | in JSON (PEP 691) | source |
+//! |---|---|---|
+//! | `href="URL#sha256=DIGEST"` | `url`, `hashes` | PEP 503 |
+//! | `data-requires-python` | `requires-python` | PEP 503 |
+//! | `data-yanked="REASON"` | `yanked`: true, a reason or false | PEP 592 |
+//! | `data-core-metadata="sha256=DIGEST"`, and `data-dist-info-metadata`, as pip before 23.3 reads it | `core-metadata`, `dist-info-metadata` | PEP 714 |
+//! | – | `size`; `versions` of the project | PEP 700 |
+//!
+//! The version of the interface is in `<meta name="pypi:repository-version">` (PEP 629) and in `meta`.
+//! 1.1 is the first one with sizes. URLs are relative to the page, so that an index can be moved and copied.
+
+use std::cmp::Ordering;
+
+use quick_xml::escape::escape;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::wheel::{Metadata, Version, WheelArchive, WheelName, normalized};
+use rockpack_core::content::{Content, hex};
+use rockpack_core::error::{Error, Result};
+
+/// A wheel in an index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WheelPackage {
+    /// The file name.
+    pub file: String,
+    /// The normalized project name.
+    pub project: String,
+    /// The version, as in METADATA.
+    pub version: String,
+    /// The rest of the file name: an optional build number, and the tags.
+    pub tags: String,
+    /// Field `Requires-Python`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requires_python: Option<String>,
+    /// The fields `Requires-Dist`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requires: Vec<String>,
+    /// The file `METADATA`.
+    pub metadata: MetadataFile,
+}
+
+/// The file `METADATA` of a wheel, which an index offers beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MetadataFile {
+    /// Size in bytes.
+    pub size: u64,
+    /// SHA-256 in hex.
+    pub sha256: String,
+}
+
+impl WheelPackage {
+    /// Reads the wheel `file`. Refused are wheels that installers refuse or misread.
+    pub fn read(content: &Content, file: &str) -> Result<Self> {
+        let name: WheelName = file.parse()?;
+        let wheel = WheelArchive::open(content.clone())?;
+        wheel.check(&name)?;
+        Ok(Self::of(file, &wheel.metadata))
+    }
+
+    /// The wheel `file` with this METADATA, which fits its name.
+    pub fn of(file: &str, metadata: &Metadata) -> Self {
+        let requires = metadata.all("Requires-Dist").map(|line| line.trim().to_owned());
+        Self {
+            tags: tags(file),
+            file: file.to_owned(),
+            project: normalized(metadata.name()),
+            version: metadata.version().to_owned(),
+            requires_python: metadata.get("Requires-Python").map(|it| it.trim().to_owned()),
+            requires: requires.collect(),
+            metadata: MetadataFile {
+                size: metadata.text().len() as u64,
+                sha256: hex(&Sha256::digest(metadata.text())),
+            },
+        }
+    }
+}
+
+/// Compares two versions as pip and uv do (PEP 440). Invalid versions come first.
+pub fn compare_versions(one: &str, other: &str) -> Ordering {
+    let [one, other] = [one, other].map(|version| version.parse::<Version>().ok());
+    one.cmp(&other)
+}
+
+/// Reads METADATA of a wheel.
+pub fn metadata_of(wheel: &Content) -> Result<Vec<u8>> {
+    Ok(WheelArchive::open(wheel.clone())?.metadata.text().into())
+}
+
+/// The part of a file name behind name and version.
+fn tags(file: &str) -> String {
+    let stem = file.strip_suffix(".whl").unwrap_or(file);
+    stem.splitn(3, '-').nth(2).unwrap_or_default().to_owned()
+}
+
+/// The version of the interface.
+const API_VERSION: &str = "1.1";
+
+/// A wheel on the page of its project.
+#[derive(Debug, Clone, Copy)]
+pub struct ListedWheel<'a> {
+    /// The wheel.
+    pub package: &'a WheelPackage,
+    /// Bytes of the file.
+    pub size: u64,
+    /// SHA-256 of the file, in hex.
+    pub sha256: &'a str,
+    /// The reason why nobody should install the wheel, maybe empty; `None` if it may be installed.
+    pub yanked: Option<&'a str>,
+}
+
+/// The page of a project.
+#[derive(Debug, Clone)]
+pub struct Page<'a> {
+    project: &'a str,
+    wheels: Vec<ListedWheel<'a>>,
+    /// The folder of the wheels, relative to the page.
+    folder: String,
+}
+
+impl<'a> Page<'a> {
+    /// The page of the project with these wheels, sorted by version and name. They lie in `folder`, whose
+    /// path is relative to the page and ends in `/`.
+    pub fn new(project: &'a str, folder: String, mut wheels: Vec<ListedWheel<'a>>) -> Self {
+        wheels.sort_by_cached_key(|wheel| {
+            let package = wheel.package;
+            (package.version.parse::<Version>().ok(), &package.version, &package.file)
+        });
+        Self { project, wheels, folder }
+    }
+
+    /// The page for people and pip.
+    pub fn html(&self) -> String {
+        let lines: String = self.wheels.iter().map(|wheel| self.link(wheel)).collect();
+        html(&format!("Links for {}", self.project), &lines)
+    }
+
+    fn link(&self, wheel: &ListedWheel<'_>) -> String {
+        let metadata = format!("sha256={}", wheel.package.metadata.sha256);
+        let attributes = [
+            ("href", Some(format!("{}#sha256={}", self.url(wheel), wheel.sha256))),
+            ("data-requires-python", wheel.package.requires_python.clone()),
+            ("data-core-metadata", Some(metadata.clone())),
+            ("data-dist-info-metadata", Some(metadata)),
+            ("data-yanked", wheel.yanked.map(str::to_owned)),
+        ];
+        let mut link = String::from("<a");
+        for (name, value) in
+            attributes.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+        {
+            link.push_str(&format!(" {name}=\"{}\"", escape(value.as_str())));
+        }
+        format!("{link}>{}</a><br>\n", escape(wheel.package.file.as_str()))
+    }
+
+    fn url(&self, wheel: &ListedWheel<'_>) -> String {
+        format!("{}{}", self.folder, percent_encoded(&wheel.package.file))
+    }
+
+    /// The page for programs that ask for JSON.
+    pub fn json(&self) -> Result<String> {
+        let mut versions: Vec<&str> =
+            self.wheels.iter().map(|wheel| wheel.package.version.as_str()).collect();
+        versions.dedup();
+        let files = self.wheels.iter().map(|wheel| FileObject {
+            filename: &wheel.package.file,
+            url: self.url(wheel),
+            hashes: Hashes { sha256: wheel.sha256 },
+            size: wheel.size,
+            requires_python: wheel.package.requires_python.as_deref(),
+            core_metadata: Hashes { sha256: &wheel.package.metadata.sha256 },
+            dist_info_metadata: Hashes { sha256: &wheel.package.metadata.sha256 },
+            yanked: match wheel.yanked {
+                None => Yanked::Is(false),
+                Some("") => Yanked::Is(true),
+                Some(reason) => Yanked::Because(reason),
+            },
+        });
+        json(&ProjectObject { meta: META, name: self.project, versions, files: files.collect() })
+    }
+}
+
+/// The list of projects, by their normalized names, for people and pip.
+pub fn projects_html<'a>(projects: impl Iterator<Item = &'a str>) -> String {
+    let lines: Vec<String> =
+        projects.map(|it| format!("<a href=\"{0}/\">{0}</a><br>\n", escape(it))).collect();
+    html("Simple index", &lines.concat())
+}
+
+/// The list of projects for programs that ask for JSON.
+pub fn projects_json<'a>(projects: impl Iterator<Item = &'a str>) -> Result<String> {
+    let projects = projects.map(|name| NameObject { name }).collect();
+    json(&ProjectsObject { meta: META, projects })
+}
+
+fn html(title: &str, lines: &str) -> String {
+    let title = escape(title);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"pypi:repository-version\" content=\"{API_VERSION}\">\n\
+         <title>{title}</title>\n</head>\n<body>\n<h1>{title}</h1>\n{lines}</body>\n</html>\n"
+    )
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| Error::bug("a page cannot be written").cause(error))
+}
+
+/// Encodes a name as a part of a URL: some servers read the `+` of local versions as a blank.
+fn percent_encoded(name: &str) -> String {
+    let encoded = name.bytes().map(|byte| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    });
+    encoded.collect()
+}
+
+const META: Meta = Meta { api_version: API_VERSION };
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Meta {
+    api_version: &'static str,
+}
+
+#[derive(Serialize)]
+struct ProjectsObject<'a> {
+    meta: Meta,
+    projects: Vec<NameObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct NameObject<'a> {
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct ProjectObject<'a> {
+    meta: Meta,
+    name: &'a str,
+    versions: Vec<&'a str>,
+    files: Vec<FileObject<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct FileObject<'a> {
+    filename: &'a str,
+    url: String,
+    hashes: Hashes<'a>,
+    size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requires_python: Option<&'a str>,
+    core_metadata: Hashes<'a>,
+    dist_info_metadata: Hashes<'a>,
+    yanked: Yanked<'a>,
+}
+
+#[derive(Serialize)]
+struct Hashes<'a> {
+    sha256: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Yanked<'a> {
+    Is(bool),
+    Because(&'a str),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(version: &str, requires_python: Option<&str>) -> WheelPackage {
+        WheelPackage {
+            file: format!("demo-{version}-py3-none-any.whl"),
+            project: "demo".to_owned(),
+            version: version.to_owned(),
+            tags: "py3-none-any".to_owned(),
+            requires_python: requires_python.map(str::to_owned),
+            requires: Vec::new(),
+            metadata: MetadataFile { size: 3, sha256: "m".to_owned() },
+        }
+    }
+
+    #[test]
+    fn pages_say_of_files_what_clients_ask() {
+        let (new, old) = (package("1.10+rocm7.1", Some(">=3.9")), package("1.9", None));
+        let wheels = vec![listed(&new, None), listed(&old, Some("\"bad\" & <old>"))];
+        let page = Page::new("demo", "../../wheels/demo/".to_owned(), wheels);
+        let html = page.html();
+        let links: Vec<&str> = html.lines().filter(|line| line.starts_with("<a ")).collect();
+        assert_eq!(
+            links,
+            [
+                "<a href=\"../../wheels/demo/demo-1.9-py3-none-any.whl#sha256=w\" \
+                 data-core-metadata=\"sha256=m\" data-dist-info-metadata=\"sha256=m\" \
+                 data-yanked=\"&quot;bad&quot; &amp; &lt;old&gt;\">demo-1.9-py3-none-any.whl</a><br>",
+                "<a href=\"../../wheels/demo/demo-1.10%2Brocm7.1-py3-none-any.whl#sha256=w\" \
+                 data-requires-python=\"&gt;=3.9\" data-core-metadata=\"sha256=m\" \
+                 data-dist-info-metadata=\"sha256=m\">demo-1.10+rocm7.1-py3-none-any.whl</a><br>",
+            ]
+        );
+        let json: serde_json::Value = serde_json::from_str(&page.json().unwrap()).unwrap();
+        assert_eq!(json["meta"]["api-version"], "1.1");
+        assert_eq!(json["versions"], serde_json::json!(["1.9", "1.10+rocm7.1"]));
+        let [old, new] = [&json["files"][0], &json["files"][1]];
+        assert_eq!(old["yanked"], "\"bad\" & <old>");
+        assert_eq!((&new["yanked"], &new["size"]), (&false.into(), &5.into()));
+        assert_eq!(new["core-metadata"]["sha256"], "m");
+        assert_eq!((&new["requires-python"], old.get("requires-python")), (&">=3.9".into(), None));
+    }
+
+    fn listed<'a>(package: &'a WheelPackage, yanked: Option<&'a str>) -> ListedWheel<'a> {
+        ListedWheel { package, size: 5, sha256: "w", yanked }
+    }
+}

@@ -1,0 +1,218 @@
+//! The package formats, and the order of their versions.
+//!
+//! A version of a `.deb` is `[epoch:]upstream[-revision]`. Upstream and revision are split into runs of non-digits and
+//! digits, compared in turn: digits as numbers, non-digits by characters. There `~` sorts before the end, the
+//! end before letters, and letters before everything else. Source: deb-version(7), and dpkg 1.21.
+
+use std::cmp::Ordering;
+use std::path::Path;
+
+use crate::named_enum;
+
+named_enum! {
+    /// A package format.
+    pub enum Format {
+        /// Debian's format 2.0.
+        Deb = "deb",
+        /// RPM's format 4 (header v4).
+        Rpm = "rpm",
+    }
+}
+
+impl Format {
+    /// Both formats, in the order of package lists.
+    pub const ALL: [Self; 2] = [Self::Deb, Self::Rpm];
+
+    /// The format of a package file by its extension, in upper or lower case. `.ddeb` files are packages of
+    /// debug files, `.udeb` files those of Debian's installer.
+    pub fn of_file_name(name: &Path) -> Option<Self> {
+        const ENDINGS: [(&str, Format); 4] = [
+            ("deb", Format::Deb),
+            ("ddeb", Format::Deb),
+            ("udeb", Format::Deb),
+            ("rpm", Format::Rpm),
+        ];
+        let ending = name.extension()?;
+        let found = ENDINGS.into_iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
+        found.map(|(_, format)| format)
+    }
+
+    /// Compares two full versions as the format's package manager does.
+    pub fn compare_versions(self, one: &str, other: &str) -> Ordering {
+        match self {
+            Self::Deb => compare_deb_versions(one, other),
+            Self::Rpm => rpm_version::Evr::parse(one).cmp(&rpm_version::Evr::parse(other)),
+        }
+    }
+}
+
+named_enum! {
+    /// A digest without which rpm 6 refuses a package: it ignores MD5 and SHA-1. rpm 4 knows no SHA3-256.
+    pub enum MissingDigest {
+        /// The digest of the header, which is part of the signature.
+        Header = "header",
+        /// The digest of the payload, which is part of the header. The package may lack both.
+        Payload = "payload",
+    }
+}
+
+/// apt reads words of relations, versions among them, of at most so many bytes.
+pub const WORD_MAX: usize = 1 << 14;
+
+/// Refuses versions that dpkg does not take from a package; the error is the reason. A sign before the epoch
+/// is refused, too: dpkg reads over it, and apt compares it.
+pub fn check_deb_version(version: &str) -> Result<(), &'static str> {
+    let VersionParts { epoch, upstream, revision } = VersionParts::of(version);
+    let has_only = |text: &str, others: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+    };
+    if version.len() > WORD_MAX {
+        Err("the version is too long for apt")
+    } else if !epoch.bytes().all(|c| c.is_ascii_digit()) || epoch.parse::<i32>().is_err() {
+        Err("the epoch is not a number up to 2147483647")
+    } else if !upstream.starts_with(|c: char| c.is_ascii_digit()) || !has_only(upstream, "+-.~:") {
+        Err(
+            "the version does not begin with a digit, or has other characters than letters, digits \
+             and +-.~:",
+        )
+    } else if revision.is_empty() || !has_only(revision, "+.~") {
+        Err("the revision is empty, or has other characters than letters, digits and +.~")
+    } else {
+        Ok(())
+    }
+}
+
+/// Compares two full versions as dpkg does.
+pub fn compare_deb_versions(one: &str, other: &str) -> Ordering {
+    let (a, b) = (VersionParts::of(one), VersionParts::of(other));
+    number(a.epoch)
+        .cmp(&number(b.epoch))
+        .then_with(|| compare_part(a.upstream, b.upstream))
+        .then_with(|| compare_part(a.revision, b.revision))
+}
+
+struct VersionParts<'a> {
+    epoch: &'a str,
+    upstream: &'a str,
+    revision: &'a str,
+}
+
+impl<'a> VersionParts<'a> {
+    fn of(version: &'a str) -> Self {
+        let (epoch, rest) = version.split_once(':').unwrap_or(("0", version));
+        let (upstream, revision) = rest.rsplit_once('-').unwrap_or((rest, "0"));
+        Self { epoch, upstream, revision }
+    }
+}
+
+/// Digits without leading zeros; compared by length first, for numbers of any size.
+fn number(digits: &str) -> (usize, &str) {
+    let digits = digits.trim_start_matches('0');
+    (digits.len(), digits)
+}
+
+fn compare_part(mut one: &str, mut other: &str) -> Ordering {
+    while !one.is_empty() || !other.is_empty() {
+        let (a, b) =
+            (take(&mut one, |c| !c.is_ascii_digit()), take(&mut other, |c| !c.is_ascii_digit()));
+        let letters = compare_letters(a, b);
+        if letters != Ordering::Equal {
+            return letters;
+        }
+        let (a, b) =
+            (take(&mut one, |c| c.is_ascii_digit()), take(&mut other, |c| c.is_ascii_digit()));
+        let numbers = number(a).cmp(&number(b));
+        if numbers != Ordering::Equal {
+            return numbers;
+        }
+    }
+    Ordering::Equal
+}
+
+/// Cuts off the front part, whose characters `belongs` accepts.
+fn take<'a>(text: &mut &'a str, belongs: impl Fn(char) -> bool) -> &'a str {
+    let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+    let (part, rest) = text.split_at(end);
+    *text = rest;
+    part
+}
+
+fn compare_letters(one: &str, other: &str) -> Ordering {
+    let (mut a, mut b) = (one.chars(), other.chars());
+    loop {
+        let (x, y) = (a.next(), b.next());
+        match order(x).cmp(&order(y)) {
+            Ordering::Equal if x.is_none() && y.is_none() => return Ordering::Equal,
+            Ordering::Equal => {}
+            different => return different,
+        }
+    }
+}
+
+fn order(letter: Option<char>) -> (u8, u32) {
+    match letter {
+        Some('~') => (0, 0),
+        None => (1, 0),
+        Some(c) if c.is_ascii_alphabetic() => (2, u32::from(c)),
+        Some(c) => (3, u32::from(c)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_in_the_order_of_deb_version() {
+        let sorted = [
+            "0~~",
+            "0~~a",
+            "0~",
+            "0",
+            "0a",
+            "0+",
+            "1.0~rc1-1",
+            "1.0-1",
+            "1.0-1.1",
+            "1.0-2",
+            "1.0a-1",
+            "1.0+b-1",
+            "1.0.1-1",
+            "1.9-1",
+            "1.10-1",
+            "7.1.0~20251104-1",
+            "7.1.0-1",
+            "7.1.0-10",
+            "7.1.1-1",
+            "1:0.1",
+        ];
+        for (index, one) in sorted.iter().enumerate() {
+            for (at, other) in sorted.iter().enumerate() {
+                assert_eq!(compare_deb_versions(one, other), index.cmp(&at), "{one} {other}");
+            }
+        }
+        assert!(sorted.iter().all(|version| check_deb_version(version).is_ok()));
+        for wrong in [
+            "",
+            "a",
+            "~1",
+            "1-",
+            "-1",
+            "1:",
+            ":1",
+            "a:1",
+            "+1:1",
+            "2147483648:1",
+            "1 1",
+            "1_1",
+            "1::1",
+            "1:2-3:4",
+            "1\n2",
+            "1é",
+        ] {
+            assert!(check_deb_version(wrong).is_err(), "{wrong:?}");
+        }
+        assert_eq!(compare_deb_versions("1.0", "1.0-0"), Ordering::Equal);
+        assert_eq!(compare_deb_versions("0:01.00-1", "1.0-1"), Ordering::Equal);
+    }
+}

@@ -1,0 +1,376 @@
+//! What a receipt records of packages, their relations and paths, and code objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use rockpack_core::once::Ordered;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::{
+    Comparison, Format, Identity, Import, MemberKind, Package, PathChange, Relation, RelationKind,
+    RoleKind,
+};
+
+/// One package file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackageRecord {
+    /// Format-independent name, e.g. `rocm-blas-gfx110x`; equal for a package's `.deb` and `.rpm`.
+    pub id: String,
+    /// The package format.
+    pub format: Format,
+    /// File name inside the output folder.
+    pub file_name: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Installed size in bytes, as the package states it: a deb's Installed-Size (whole KiB per entry,
+    /// folders and documents included) × 1024, an rpm's SIZE.
+    pub installed_size: u64,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+    /// The role of the package in the set.
+    pub role: RoleKind,
+    /// The architecture group of a kernel package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// The base archs in a kernel package.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub archs: Vec<String>,
+    /// The vendor of an `.rpm`, empty for none. Absent for a `.deb`, and in receipts of earlier versions of
+    /// rockpack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// Full version, with the epoch if there is one.
+    pub version: String,
+    /// SHA-256, in hex, of the package's metadata without its version and the relations that an earlier set
+    /// makes necessary. A later build compares it to find out whether the package changed.
+    #[serde(default, skip_serializing_if = "Option::is_none", alias = "control_sha256")]
+    pub metadata_sha256: Option<String>,
+    /// Relations and path changes that clients of earlier sets need for the update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<UpdateRecord>,
+    /// The libraries of other packages of the set that its files or those of its earlier releases need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<Import>,
+    /// The relations that the package states, sorted, without the ones to itself.
+    pub relations: Vec<RelationRecord>,
+    /// The installed paths, sorted.
+    #[serde(rename = "folders", alias = "members")]
+    #[serde(serialize_with = "write_folders", deserialize_with = "read_folders")]
+    pub members: Vec<MemberRecord>,
+}
+
+/// An SPDX document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpdxRecord {
+    /// File name inside the output folder.
+    pub file_name: String,
+    /// SHA-256 of the file, in hex.
+    pub sha256: String,
+}
+
+/// One installed path. Most are files with the mode 0644, for which receipts state neither.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberRecord {
+    /// Absolute path.
+    #[serde(default, skip_serializing)]
+    pub path: String,
+    /// The kind of entry at the path.
+    #[serde(default = "file", skip_serializing_if = "is_file")]
+    pub kind: MemberKind,
+    /// Permission bits.
+    #[serde(default = "readable", skip_serializing_if = "is_readable")]
+    pub mode: u32,
+    /// The size of a file in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The SHA-256 of a file, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// The target of a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+}
+
+fn file() -> MemberKind {
+    MemberKind::File
+}
+
+fn is_file(kind: &MemberKind) -> bool {
+    *kind == file()
+}
+
+fn readable() -> u32 {
+    0o644
+}
+
+fn is_readable(mode: &u32) -> bool {
+    *mode == readable()
+}
+
+/// One code object of the input that a package holds. Findings name the code objects that no package holds,
+/// and say why.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CodeObjectRecord {
+    /// SHA-256 of the code object, in hex.
+    pub sha256: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// The target ID.
+    pub target: String,
+    /// The shard it came from; absent for a file that serves all shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<String>,
+    /// The package that holds it, by its format-independent name.
+    pub package: String,
+    /// The place in the package: either `binary`, `archive` and `key`, or `file` and `entry`.
+    #[serde(flatten)]
+    pub place: CodeObjectPlace,
+}
+
+/// The place of a code object in a package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CodeObjectPlace {
+    /// A row of a kernel archive.
+    Archive {
+        /// Install-relative path of the binary that held it.
+        binary: String,
+        /// Absolute install path of the archive.
+        archive: String,
+        /// Key of the code object in the archive, `<kernel_name>#<co_index>`.
+        key: String,
+    },
+    /// A file that was packed unchanged, such as one of a kernel database.
+    File {
+        /// Absolute install path of the file.
+        file: String,
+        /// The entry id in a file that is an offload bundle, or the key in a kernel archive that a component
+        /// ships itself. Absent if the whole file is the code object.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        entry: Option<String>,
+    },
+}
+
+impl CodeObjectPlace {
+    /// The absolute install path of the archive or file.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Archive { archive, .. } => archive,
+            Self::File { file, .. } => file,
+        }
+    }
+}
+
+/// One relation of a package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RelationRecord {
+    /// The field or tag of the relation; rpm's `Requires` are `depends`.
+    pub kind: RelationKind,
+    /// Package or capability; alternatives and boolean dependencies are kept whole.
+    pub name: String,
+    /// The comparison with `version`, written with the same signs for both formats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// The version that installed ones are compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl RelationRecord {
+    /// The relations of `package` in `format`, sorted; `None` if the package is not wanted in that format.
+    pub fn of_package<F>(package: &Package<F>, format: Format) -> Option<Vec<Self>> {
+        let records: BTreeSet<Self> = package.all_relations(format)?.map(Self::from).collect();
+        Some(records.into_iter().collect())
+    }
+}
+
+impl From<&Relation> for RelationRecord {
+    fn from(relation: &Relation) -> Self {
+        let (comparison, version) = relation.version.clone().unzip();
+        Self { kind: relation.kind, name: relation.name.clone(), comparison, version }
+    }
+}
+
+impl From<&RelationRecord> for Relation {
+    fn from(record: &RelationRecord) -> Self {
+        let version = record.comparison.zip(record.version.clone());
+        Self { kind: record.kind, name: record.name.clone(), version }
+    }
+}
+
+impl fmt::Display for RelationRecord {
+    /// Writes the relation as a `.deb` does, without parentheses: `rocm-blas = 7.1.0-1`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.comparison, &self.version) {
+            (Some(comparison), Some(version)) => {
+                write!(f, "{} {comparison} {version}", self.name)
+            }
+            _ => f.write_str(&self.name),
+        }
+    }
+}
+
+/// The means by which a package replaces contents of earlier sets: relations and path changes that their clients
+/// need. The next set of the version needs them, too.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpdateRecord {
+    /// Relations to packages that had paths of this package, or import what it no longer has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<RelationRecord>,
+    /// Paths at which a folder was replaced by something else, or the reverse.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathChange>,
+}
+
+impl UpdateRecord {
+    /// The means of `package` in `format`; `None` if it needs none.
+    pub fn of_package<F>(package: &Package<F>, format: Format) -> Option<Self> {
+        let Identity { taken, changed, .. } = &package.identity;
+        let taken = taken.iter().filter(|(of, _)| *of == format);
+        let relations: BTreeSet<RelationRecord> = taken.map(|(_, it)| it.into()).collect();
+        let relations = Vec::from_iter(relations);
+        let changed = changed.iter().filter(|(of, _)| *of == format);
+        let paths: Vec<PathChange> = changed.map(|(_, change)| change.clone()).collect();
+        (!relations.is_empty() || !paths.is_empty()).then_some(Self { relations, paths })
+    }
+}
+
+/// Name and architecture in the file name of a package.
+pub(super) struct NameParts {
+    pub name: String,
+    pub architecture: String,
+}
+
+impl NameParts {
+    /// Splits `name_version_arch.deb` or `name-version-release.arch.rpm`; `None` for any other text.
+    pub fn of(format: Format, file_name: &str) -> Option<Self> {
+        let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
+        let (name, architecture) = match format {
+            Format::Deb => {
+                let (rest, architecture) = stem.rsplit_once('_')?;
+                let (name, _version) = rest.split_once('_')?;
+                (name, architecture)
+            }
+            Format::Rpm => {
+                let (rest, architecture) = stem.rsplit_once('.')?;
+                let (with_version, _release) = rest.rsplit_once('-')?;
+                let (name, _version) = with_version.rsplit_once('-')?;
+                (name, architecture)
+            }
+        };
+        Some(Self { name: name.to_owned(), architecture: architecture.to_owned() })
+    }
+}
+
+/// The format and the name of the package with this file name; `None` if it is not that of a package.
+pub fn package_of_file(file_name: &str) -> Option<(Format, String)> {
+    Format::ALL.into_iter().find_map(|it| Some((it, NameParts::of(it, file_name)?.name)))
+}
+
+impl PackageRecord {
+    /// The name of the package in its format, taken from its file name; `None` if that is not the file name
+    /// of a package.
+    pub fn name(&self) -> Option<String> {
+        NameParts::of(self.format, &self.file_name).map(|parts| parts.name)
+    }
+}
+
+/// Bytes of joined paths allowed for each byte that states them. Any number of entries can share a folder,
+/// and would take far more memory than the receipt. Entries of at least 30 bytes below a folder of PATH_MAX
+/// bytes are accepted in any number.
+const PATHS_PER_BYTE: usize = 4096 / 30 + 1;
+
+/// Writes the paths of a package by folder:
+///
+/// ```text
+/// "folders": { "/opt/rocm-7.1/lib/": { "libx.so.1": { "size": 38, "sha256": "…" } } }
+/// ```
+///
+/// Both keys together are a path. Receipts of schema 3 have a list of entries with whole paths instead.
+fn write_folders<S: Serializer>(
+    members: &[MemberRecord],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut folders: BTreeMap<&str, BTreeMap<&str, &MemberRecord>> = BTreeMap::new();
+    for member in members {
+        let end = member.path.rfind('/').map_or(0, |slash| slash + 1);
+        let (folder, name) = member.path.split_at(end);
+        folders.entry(folder).or_default().insert(name, member);
+    }
+    folders.serialize(serializer)
+}
+
+/// Reads the entries, each path once, and sorts them by path.
+fn read_folders<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MemberRecord>, D::Error> {
+    let mut members = deserializer.deserialize_any(Folders)?;
+    members.sort_by(|a, b| a.path.cmp(&b.path));
+    let is_once = members.is_sorted_by(|a, b| a.path < b.path);
+    if is_once { Ok(members) } else { Err(D::Error::custom("a path is given twice")) }
+}
+
+struct Folders;
+
+impl<'de> Visitor<'de> for Folders {
+    type Value = Vec<MemberRecord>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of folders")
+    }
+
+    /// Reads the list of schema 3.
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut folders: A) -> Result<Self::Value, A::Error> {
+        let (mut members, mut joined, mut stated) = (Vec::new(), 0, 0);
+        while let Some((folder, entries)) = folders.next_entry::<String, Ordered<MemberRecord>>()? {
+            joined += folder.len() * entries.0.len();
+            stated += folder.len() + entries.0.iter().map(stated_bytes).sum::<usize>();
+            if joined / PATHS_PER_BYTE > stated {
+                return Err(A::Error::custom("the paths are too long for their number"));
+            }
+            members.extend(
+                entries
+                    .0
+                    .into_iter()
+                    .map(|(name, entry)| MemberRecord { path: format!("{folder}{name}"), ..entry }),
+            );
+        }
+        Ok(members)
+    }
+}
+
+/// The least bytes of an entry in a receipt.
+fn stated_bytes((name, entry): &(String, MemberRecord)) -> usize {
+    let kind = if entry.kind == MemberKind::File { 0 } else { 24 };
+    let texts = [&entry.sha256, &entry.target];
+    let [sha256, target] = texts.map(|text| text.as_ref().map_or(0, String::len));
+    name.len() + r#""":{},"#.len() + kind + sha256 + target
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_taken_apart() {
+        let expected = Some(["rocm-blas", "amd64"].map(str::to_owned));
+        assert_eq!(name_and_architecture(Format::Deb, "rocm-blas_7.1.0-1_amd64.deb"), expected);
+        let expected = Some(["rocm-blas-devel", "noarch"].map(str::to_owned));
+        let file_name = "rocm-blas-devel-7.1.0~rc1-1.el9.noarch.rpm";
+        assert_eq!(name_and_architecture(Format::Rpm, file_name), expected);
+        for (format, name) in
+            [(Format::Deb, "x.deb"), (Format::Rpm, "a-1.rpm"), (Format::Deb, "a_1_b.rpm")]
+        {
+            assert_eq!(name_and_architecture(format, name), None, "{name}");
+        }
+    }
+
+    fn name_and_architecture(format: Format, file_name: &str) -> Option<[String; 2]> {
+        let parts = NameParts::of(format, file_name)?;
+        Some([parts.name, parts.architecture])
+    }
+}

@@ -1,0 +1,228 @@
+use super::*;
+use crate::MemberKind;
+
+#[test]
+fn a_receipt_of_another_schema_is_refused_by_its_number() {
+    let text = r#"{"schema":9,"rockpack_version":"","version":"1","release":"1","prefix":"/x",
+        "content_date":0,"packages":[],"code_objects":[],"findings":[]}"#;
+    for other in [text, r#"{"schema":9,"packages":"of another shape"}"#] {
+        let error = Receipt::parse(other.as_bytes()).unwrap_err();
+        assert_eq!(error.kind(), Kind::Unsupported);
+        let expected = format!("receipt schema 9 is unknown, expected {SCHEMA}");
+        assert!(error.in_full().contains(&expected), "{error:?}");
+    }
+    let known = text.replace('9', &SCHEMA.to_string());
+    let receipt = Receipt::parse(known.as_bytes()).unwrap();
+    assert_eq!(Receipt::parse(&receipt.to_bytes().unwrap()).unwrap(), receipt);
+}
+
+#[test]
+fn of_a_later_schema_the_fields_that_stay_are_read() {
+    let text = r#"{"schema":9,"packages":[{"file_name":"a_1_all.deb","size":1,"sha256":"x","role":"new"}],
+        "kept":{"packages":[{"file_name":"b-1-1.noarch.rpm","size":2,"sha256":"y"}]},"findings":"new"}"#;
+    let receipt = Receipt::parse_any(text.as_bytes()).unwrap();
+    let names: Vec<&str> = receipt.all_packages().map(|it| it.file_name.as_str()).collect();
+    assert!(receipt.is_later() && names == ["a_1_all.deb", "b-1-1.noarch.rpm"], "{names:?}");
+    for (part, other) in [("a_1_", "../a_1_"), ("\"size\":1,", ""), ("packages", "others")] {
+        assert!(Receipt::parse_any(text.replacen(part, other, 1).as_bytes()).is_err(), "{other}");
+    }
+}
+
+/// Other tools read receipts: no name in them may change with the types behind it.
+#[test]
+fn names_in_a_receipt_are_pinned() {
+    let kinds = [
+        "pre-depends",
+        "depends",
+        "recommends",
+        "suggests",
+        "enhances",
+        "supplements",
+        "provides",
+        "conflicts",
+        "breaks",
+        "replaces",
+        "obsoletes",
+    ];
+    let relations = kinds.map(|kind| format!(r#"{{"kind":"{kind}","name":"a"}}"#));
+    let signs = ["<", "<=", "=", ">=", ">"].map(|sign| {
+        format!(r#"{{"kind":"depends","name":"a","comparison":"{sign}","version":"1"}}"#)
+    });
+    let entries =
+        ["directory", "link"].map(|kind| format!(r#""a-{kind}":{{"kind":"{kind}","mode":493}}"#));
+    let folders = format!(r#""/":{{{}}},"/x/":{{"a":{{"size":1}}}}"#, entries.join(","));
+    let packages = ["host", "kernels", "kernels-common", "support", "meta"].map(|role| {
+        let format = if role == "host" { "deb" } else { "rpm" };
+        format!(
+            r#"{{"id":"{role}","format":"{format}","file_name":"{role}","size":1,"installed_size":2,"sha256":"","role":"{role}","version":"1-1","metadata_sha256":"","relations":[{},{}],"folders":{{{folders}}}}}"#,
+            relations.join(","), signs.join(",")
+        )
+    });
+    let fields: [&str; 4] = [
+        &format!(r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1""#),
+        r#""release":"1","prefix":"/x","content_date":0"#,
+        &format!(r#""packages":[{}]"#, packages.join(",")),
+        r#""code_objects":[],"spdx":[{"file_name":"x","sha256":""}],"findings":[]}"#,
+    ];
+    let text = fields.join(",");
+    let receipt = Receipt::parse(text.as_bytes()).unwrap();
+    assert_eq!(serde_json::to_string(&receipt).unwrap(), text);
+    for known in ["\"deb\"", "\"meta\"", "\"replaces\"", "\">=\"", "\"link\""] {
+        assert!(Receipt::parse(text.replace(known, "\"other\"").as_bytes()).is_err(), "{known}");
+    }
+}
+
+#[test]
+fn receipts_of_the_schema_before_are_read() {
+    let part = r#""part":{"index":1,"of":1,"plan":"p","packages":{}}"#;
+    let package = r#"{"id":"a","format":"deb","file_name":"a_1_all.deb","size":1,
+        "installed_size":2,"sha256":"","role":"host","code_objects":0,"version":"1",
+        "control_sha256":"c","relations":[],"members":[
+        {"path":"/b","kind":"file","mode":420,"size":1,"sha256":""},
+        {"path":"/a","kind":"link","mode":511,"target":"b"}]}"#;
+    let text = format!(
+        r#"{{"schema":3,"generator":"0","version":"1","release":"1","prefix":"/x",
+        "content_date":0,{part},"packages":[{package}],"code_objects":[],"findings":[]}}"#
+    );
+    let receipt = Receipt::parse(text.as_bytes()).unwrap();
+    assert_eq!((receipt.schema, &*receipt.rockpack_version), (SCHEMA, "0"));
+    assert_eq!(receipt.part.as_ref().unwrap().plan_sha256, "p");
+    let PackageRecord { metadata_sha256, members, .. } = &receipt.packages[0];
+    assert_eq!(metadata_sha256.as_deref(), Some("c"));
+    let paths: Vec<&str> = members.iter().map(|member| &*member.path).collect();
+    assert_eq!((paths, members[0].kind), (vec!["/a", "/b"], MemberKind::Link));
+    let now = receipt.to_bytes().unwrap();
+    assert_eq!(Receipt::parse(&now).unwrap(), receipt);
+    let wheels = |schema: u32| {
+        let text = format!(
+            r#"{{"schema":{schema},"generator":"0","time":1,"wheels":[],"code_objects":[],
+            "findings":[]}}"#
+        );
+        wheels::WheelReceipt::parse(text.as_bytes())
+    };
+    let read = wheels(1).unwrap();
+    assert_eq!((read.schema, read.content_date), (wheels::SCHEMA, 1));
+    wheels(wheels::SCHEMA + 1).unwrap_err();
+}
+
+/// Many entries of one long folder would take far more memory than the receipt.
+#[test]
+fn paths_take_no_more_than_their_receipt_allows() {
+    parsed_folder(4096).unwrap();
+    let error = parsed_folder(6000).unwrap_err().in_full();
+    assert!(error.contains("the paths are too long for their number"), "{error}");
+}
+
+/// Parses a receipt with 1,000 links in a folder whose path has `length` bytes.
+fn parsed_folder(length: usize) -> Result<Receipt> {
+    let link = r#"{"kind":"link","mode":511,"target":"a"}"#;
+    let entries: Vec<String> = (1000..2000).map(|name| format!(r#""{name}":{link}"#)).collect();
+    let package = format!(
+        r#"{{"id":"a","format":"deb","file_name":"a_1_all.deb","size":1,"installed_size":2,
+        "sha256":"","role":"host","version":"1","relations":[],
+        "folders":{{"/{}/":{{{}}}}}}}"#,
+        "x".repeat(length - 2),
+        entries.join(",")
+    );
+    let text = format!(
+        r#"{{"schema":{SCHEMA},"rockpack_version":"0","version":"1","release":"1",
+        "prefix":"/x","content_date":0,"packages":[{package}],"code_objects":[],
+        "findings":[]}}"#
+    );
+    Receipt::parse(text.as_bytes())
+}
+
+#[test]
+fn a_part_says_once_where_a_package_belongs() {
+    parsed_part(r#""a.deb":1,"b.deb":2"#).unwrap();
+    let error = parsed_part(r#""a.deb":1,"b.deb":2,"a.deb":2"#).unwrap_err();
+    assert!(error.in_full().contains("`a.deb` is given twice"), "{error:?}");
+    assert!(parsed_part(r#""a.deb":1},"index":2,"more":{"a.deb":2"#).is_err());
+}
+
+fn parsed_part(packages: &str) -> Result<Receipt> {
+    let part = format!(r#"{{"index":1,"of":2,"plan_sha256":"","packages":{{{packages}}}}}"#);
+    let text = format!(
+        r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1","release":"1","prefix":"/x",
+        "content_date":0,"part":{part},"packages":[],"code_objects":[],"findings":[]}}"#
+    );
+    Receipt::parse(text.as_bytes())
+}
+
+fn parsed(package: &str, more: &str) -> Result<Receipt, String> {
+    let text = format!(
+        r#"{{"schema":{SCHEMA},"rockpack_version":"","version":"1","release":"1","prefix":"/x",
+        "content_date":0,"packages":[{package}],"findings":[],{more}}}"#
+    );
+    Receipt::parse(text.as_bytes()).map_err(|error| error.in_full())
+}
+
+#[test]
+fn words_are_those_that_packages_can_have() {
+    let package = r#"{"id":"rocm-x","format":"deb","file_name":"rocm-x_1.deb","size":1,
+        "installed_size":2,"sha256":"","role":"kernels","group":"gfx11X","archs":["gfx1100"],
+        "version":"1:1-1","relations":[],"folders":{}}"#;
+    let none = r#""code_objects":[]"#;
+    parsed(package, none).unwrap();
+    for (good, bad, what) in [
+        (r#""rocm-x""#, r#""rocm x""#, "`rocm x` is no name"),
+        (r#""rocm-x""#, r#""-rf""#, "is no name"),
+        ("rocm-x_1.deb", "../x_1.deb", "is no name"),
+        ("gfx11X", "gfx11/X", "is no name"),
+        ("gfx1100", "gfx1100\\u001b[2J", "`gfx1100\\u{1b}[2J` is no name"),
+        ("1:1-1", "1-1) | bash", "is no version"),
+    ] {
+        let error = parsed(&package.replace(good, bad), none).unwrap_err();
+        assert!(error.contains(what), "{error}");
+    }
+    parsed(package, &part_fields("a_1.deb")).unwrap();
+    assert!(parsed(package, &part_fields("a/b.deb")).unwrap_err().contains("is no name"));
+}
+
+fn part_fields(file: &str) -> String {
+    let part = format!(r#"{{"index":1,"of":1,"plan_sha256":"","packages":{{"{file}":1}}}}"#);
+    format!(r#""code_objects":[],"part":{part}"#)
+}
+
+#[test]
+fn means_of_updates_are_those_that_builds_write() {
+    let relation = r#"{"relations":[{"kind":"breaks","name":"y","comparison":"<","version":"1"}]}"#;
+    let path = r#"{"paths":[{"path":"/x","was":"link","is":"directory","target":"y",
+        "members":["a/b"]}]}"#;
+    parsed_update(relation).unwrap();
+    parsed_update(path).unwrap();
+    for (good, bad) in [
+        ("breaks", "depends"),
+        (r#""y""#, r#""y\nPre-Depends: z""#),
+        (r#""1""#, r#""1) | z""#),
+        (r#""<""#, r#""=""#),
+    ] {
+        parsed_update(&relation.replace(good, bad)).unwrap_err();
+    }
+    for (good, bad) in
+        [(r#""/x""#, r#""x""#), (r#""y""#, r#""y\nz""#), ("a/b", "../b"), ("a/b", "a\\nb")]
+    {
+        parsed_update(&path.replace(good, bad)).unwrap_err();
+    }
+}
+
+fn parsed_update(update: &str) -> Result<Receipt, String> {
+    let package = format!(
+        r#"{{"id":"x","format":"deb","file_name":"x.deb","size":1,"installed_size":2,
+        "sha256":"","role":"host","version":"1-1","relations":[],
+        "folders":{{}},"update":{update}}}"#
+    );
+    parsed(&package, r#""code_objects":[]"#)
+}
+
+/// Of two records for one path, one would be believed and the other ignored.
+#[test]
+fn a_path_is_there_once() {
+    let folder = r#""/":{"x":{}}"#;
+    let package = format!(
+        r#"{{"id":"x","format":"rpm","file_name":"x.rpm","size":1,"installed_size":2,"sha256":"",
+        "role":"host","version":"1-1","relations":[],"folders":{{{folder},{folder}}}}}"#
+    );
+    let error = parsed(&package, r#""code_objects":[]"#).unwrap_err();
+    assert!(error.contains("a path is given twice"), "{error}");
+}

@@ -1,0 +1,303 @@
+//! Tables of the configuration by package: the packages of earlier sets that it replaces (`replaces`) or that
+//! had some of its paths (`moved`), the parts of artifacts that go into it (`selectors`), and its texts
+//! (`packages.<name>`).
+//!
+//! The name of a package of an earlier set may have a bound, `rocblas < 7.0`, which limits it to earlier
+//! versions. A plain list of names is for both formats; a map has lists of its own for `deb` and `rpm`.
+
+use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::once::Ordered;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::check::{is_letter_or_digit, is_small_or_digit, single_lines};
+use super::document::ConfigDocument;
+use super::keys::{PackageSchema, SUMMARY_LIMIT, SelectorSchema};
+use super::values::{ListOr, Lists};
+use rockpack_split::input::artifact::ComponentKind;
+
+/// Lists of names, one for each format.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EachSchema {
+    /// Names of the packages as `.deb`
+    deb: Vec<String>,
+    /// Names of the packages as `.rpm`
+    rpm: Vec<String>,
+}
+
+impl Lists for EachSchema {
+    const FORM: &str = "a map with the lists `deb` and `rpm`";
+}
+
+/// Packages of earlier sets, per format.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FormerPackages {
+    /// The packages that are `.deb`.
+    pub deb: Vec<FormerPackage>,
+    /// The packages that are `.rpm`.
+    pub rpm: Vec<FormerPackage>,
+}
+
+/// A package of an earlier set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormerPackage {
+    /// The name of the package.
+    pub name: String,
+    /// The version that it must be older than; any version if absent.
+    pub before: Option<String>,
+    /// The keys of its position in the configuration, for [`super::Config::fault`].
+    pub keys: Vec<String>,
+}
+
+/// Whether a name needs a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum VersionBound {
+    /// The name alone means every version.
+    Optional,
+    /// The other package had the path only up to some version.
+    Required,
+}
+
+/// Checks the packages under `key`.
+pub(super) fn former(
+    key: &str,
+    packages: Ordered<ListOr<EachSchema>>,
+    bound: VersionBound,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<(String, FormerPackages)> {
+    let mut checked = Vec::new();
+    for (package, schema) in packages.0 {
+        let (deb, rpm) = (NameRules { bound, is_name: is_deb_name }, NameRules { bound, is_name });
+        let former = match &schema {
+            ListOr::One(texts) => {
+                let both = read_names(&[key, &package], texts, deb, document, faults);
+                FormerPackages { deb: both.clone(), rpm: both }
+            }
+            ListOr::Each(each) => FormerPackages {
+                deb: read_names(&[key, &package, "deb"], &each.deb, deb, document, faults),
+                rpm: read_names(&[key, &package, "rpm"], &each.rpm, rpm, document, faults),
+            },
+        };
+        checked.push((package, former));
+    }
+    checked
+}
+
+/// The rules that a name must follow.
+#[derive(Clone, Copy)]
+struct NameRules {
+    bound: VersionBound,
+    is_name: fn(&str) -> bool,
+}
+
+fn read_names(
+    keys: &[&str],
+    texts: &[String],
+    rules: NameRules,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<FormerPackage> {
+    let mut found = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let index = index.to_string();
+        let keys: Vec<&str> = keys.iter().copied().chain([index.as_str()]).collect();
+        found.extend(faults.keep(name(text, rules, &keys, document)));
+    }
+    found
+}
+
+/// Parses `name` or `name < version`.
+fn name(
+    text: &str,
+    rules: NameRules,
+    keys: &[&str],
+    document: &ConfigDocument,
+) -> Result<FormerPackage> {
+    let (name, before) = match text.split_once('<') {
+        Some((name, version)) => (name.trim(), Some(version.trim())),
+        None => (text.trim(), None),
+    };
+    if !(rules.is_name)(name) {
+        let message = format!("`{}` is no package", text.escape_debug());
+        return Err(refused_name(keys, message, document));
+    }
+    if before.is_some_and(|version| !is_version(version)) {
+        let message = format!("`{}` has no version behind `<`", text.escape_debug());
+        return Err(refused_name(keys, message, document));
+    }
+    if before.is_none() && rules.bound == VersionBound::Required {
+        let message = format!("`{name}` has no bound: say before which version it had the paths");
+        return Err(refused_name(keys, message, document));
+    }
+    Ok(FormerPackage {
+        name: name.to_owned(),
+        before: before.map(str::to_owned),
+        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+    })
+}
+
+fn refused_name(keys: &[&str], message: String, document: &ConfigDocument) -> Error {
+    document.fault(keys, message).hint("a package is written as in `rocblas` or `rocblas < 7.0`")
+}
+
+/// Whether `name` follows Debian's rules for package names.
+fn is_deb_name(name: &str) -> bool {
+    name.len() >= 2
+        && is_name(name)
+        && name.chars().all(|c| is_small_or_digit(c) || "+-.".contains(c))
+}
+
+/// Whether `name` follows RPM's rules for package names. Other distributions than Debian also use `_` and
+/// capitals.
+fn is_name(name: &str) -> bool {
+    name.starts_with(is_letter_or_digit)
+        && name.chars().all(|c| is_letter_or_digit(c) || "+-._".contains(c))
+}
+
+fn is_version(version: &str) -> bool {
+    version.starts_with(|c: char| c.is_ascii_digit())
+        && version.chars().all(|c| is_letter_or_digit(c) || ".+~:-^".contains(c))
+}
+
+/// A part of an artifact that goes into a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selector {
+    /// Name of the artifact, e.g. `blas`.
+    pub artifact: String,
+    /// The modules; all if unset.
+    pub modules: Option<Vec<String>>,
+    /// The component kinds; all if unset.
+    pub kinds: Option<Vec<ComponentKind>>,
+}
+
+impl TryFrom<SelectorSchema> for Selector {
+    type Error = Error;
+    fn try_from(schema: SelectorSchema) -> Result<Self> {
+        let mut faults = Faults::default();
+        let selector = Self::checked(schema, |error| faults.add(error));
+        faults.finish().map(|()| selector)
+    }
+}
+
+impl Selector {
+    /// Passes every word that is not a component kind to `tell`, and leaves it out.
+    fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
+        let SelectorSchema { artifact, modules, kinds } = schema;
+        let kinds = kinds.map(|kinds| {
+            kinds.into_iter().filter_map(|text| text.parse().map_err(&mut tell).ok()).collect()
+        });
+        Self { artifact, modules, kinds }
+    }
+}
+
+/// The selectors of all packages.
+pub(super) fn selectors(
+    schema: Ordered<Vec<SelectorSchema>>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<(String, Vec<Selector>)> {
+    let mut packages = Vec::new();
+    for (package, schemas) in schema.0 {
+        let mut selectors = Vec::new();
+        for (index, schema) in schemas.into_iter().enumerate() {
+            let keys = ["selectors", &package, &index.to_string(), "kinds"];
+            let selector =
+                Selector::checked(schema, |error| faults.add(document.located(&keys, &error)));
+            selectors.push(selector);
+        }
+        packages.push((package, selectors));
+    }
+    packages
+}
+
+/// Texts of a package, or of all packages of a family; `None` if the configuration has no such text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackageTexts {
+    /// The summary, one line.
+    pub summary: Option<String>,
+    /// The paragraphs of the description.
+    pub description: Option<Vec<String>>,
+    /// Debian's section, e.g. `libs`.
+    pub section: Option<String>,
+    /// Licence expression; also for a family.
+    pub license: Option<String>,
+    /// Home page; also for a family.
+    pub homepage: Option<String>,
+    /// Copyright holder and years, e.g. `2015-2026 A Company`; also for a family.
+    pub copyright: Option<String>,
+}
+
+impl PackageTexts {
+    /// Whether it has texts that can apply to one package only.
+    pub fn is_of_one(&self) -> bool {
+        self.summary.is_some() || self.description.is_some() || self.section.is_some()
+    }
+}
+
+/// Reads the texts of all packages that have any.
+pub(super) fn texts(
+    schema: &Ordered<PackageSchema>,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) -> Vec<(String, PackageTexts)> {
+    let mut all = Vec::new();
+    for (name, package) in &schema.0 {
+        check_texts(name, package, document, faults);
+        let texts = PackageTexts {
+            summary: package.summary.clone(),
+            description: package.description.as_deref().map(paragraphs),
+            section: package.section.clone(),
+            license: package.license.clone(),
+            homepage: package.homepage.clone(),
+            copyright: package.copyright.clone(),
+        };
+        if texts != PackageTexts::default() {
+            all.push((name.clone(), texts));
+        }
+    }
+    all
+}
+
+fn paragraphs(text: &str) -> Vec<String> {
+    let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
+    paragraphs.map(str::to_owned).collect()
+}
+
+fn check_texts(
+    name: &str,
+    package: &PackageSchema,
+    document: &ConfigDocument,
+    faults: &mut Faults,
+) {
+    let lines = [
+        ("summary", package.summary.as_deref()),
+        ("section", package.section.as_deref()),
+        ("license", package.license.as_deref()),
+        ("homepage", package.homepage.as_deref()),
+        ("copyright", package.copyright.as_deref()),
+    ];
+    single_lines(&["packages", name], lines, document, faults);
+    if package.summary.as_ref().is_some_and(|text| text.chars().count() > SUMMARY_LIMIT) {
+        let message = format!("has more than {SUMMARY_LIMIT} characters");
+        let error = document.fault(&["packages", name, "summary"], message);
+        faults.add(error.hint("package managers show it in one line; say more in `description`"));
+    }
+    if package.section.as_ref().is_some_and(|section| !is_section(section)) {
+        let error = document.fault(&["packages", name, "section"], "is no section");
+        faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
+    }
+    if package.description.as_ref().is_some_and(|text| !is_description(text)) {
+        let message = "has to be text that is not empty, with line breaks only";
+        faults.add(document.fault(&["packages", name, "description"], message));
+    }
+}
+
+fn is_section(text: &str) -> bool {
+    text.chars().all(|c| is_small_or_digit(c) || c == '-' || c == '/')
+}
+
+fn is_description(text: &str) -> bool {
+    !text.trim().is_empty() && !text.contains(|c: char| c.is_control() && c != '\n')
+}

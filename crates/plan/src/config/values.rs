@@ -1,0 +1,236 @@
+//! The types of keys: tables with defaults, choices, one list or a map of lists, interpreters, and the keys
+//! that exist both for all components and for single ones.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+/// Declares a table of keys. The value behind `=`, or else the default of the type, is the default of a key.
+/// serde, the JSON Schema and `--help` take the defaults from here.
+macro_rules! declared {
+    ($(#[$($about:tt)*])* pub struct $name:ident {
+        $($(#[$($of:tt)*])* pub $key:ident: $type:ty $(= $default:expr)?,)*
+    }) => {
+        $(#[$($about)*])*
+        pub struct $name {
+            $($(#[$($of)*])* pub $key: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $crate::config::values::default_of!($($default)?),)* }
+            }
+        }
+    };
+}
+pub(super) use declared;
+
+/// The value behind `=`, or the default of the type.
+macro_rules! default_of {
+    () => {
+        Default::default()
+    };
+    ($default:expr) => {
+        ($default).into()
+    };
+}
+pub(super) use default_of;
+
+/// Declares [`Validation`](super::Validation), [`ValidationOverrides`](super::ValidationOverrides) and
+/// [`ComponentSchema`](super::ComponentSchema) from one list of keys. This macro writes the fields out in the
+/// table of a component, where they have others beside them. Flattening would be shorter, but then serde
+/// accepts unknown keys and loses positions.
+macro_rules! validation_keys {
+    (
+        everywhere { $($(#[$($about:tt)*])* $key:ident: $type:ty = $default:expr,)* }
+        of_components { $($of_components:tt)* }
+    ) => {
+        declared! {
+            /// Contradictions that fail a run, and the treatment of code that cannot be packaged.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+            #[serde(deny_unknown_fields, default)]
+            pub struct Validation { $($(#[$($about)*])* pub $key: $type = $default,)* }
+        }
+
+        /// The keys of [`Validation`] for one component or artifact; `None` inherits the value.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the keys of the configuration say what they mean")]
+        pub struct ValidationOverrides { $(pub $key: Option<$type>,)* }
+
+        impl ValidationOverrides {
+            /// Replaces the values of `base` that are set here.
+            pub fn over(&self, base: Validation) -> Validation {
+                Validation { $($key: self.$key.unwrap_or(base.$key),)* }
+            }
+        }
+
+        /// Rules of one component.
+        #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct ComponentSchema {
+            $(
+                /// Override of the same key of `validation` [default: as there]
+                pub $key: Option<$type>,
+            )*
+            $($of_components)*
+        }
+
+        impl ComponentSchema {
+            /// The overrides of [`Validation`].
+            pub fn validation(&self) -> ValidationOverrides {
+                ValidationOverrides { $($key: self.$key,)* }
+            }
+        }
+    };
+}
+pub(super) use validation_keys;
+
+/// The treatment of code of an arch that is in no group. It is never packed.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnassignedArchitectures {
+    /// The run fails
+    Error,
+    /// The code is left out with a warning
+    Warn,
+    /// The code is left out with a note
+    Drop,
+}
+
+/// The treatment of a fat binary that cannot be transformed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Untransformable {
+    /// The run fails
+    Error,
+    /// The binary stays in its host package unchanged, with all its device code
+    KeepFat,
+}
+
+/// The names of the programs in `<prefix>/bin`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Alternatives {
+    /// The path in the prefix only
+    #[default]
+    None,
+    /// The path, and `/usr/bin/<name>` by update-alternatives; the highest version wins
+    Programs,
+}
+
+/// One list for all, or a map of lists.
+#[derive(Debug, Clone, JsonSchema)]
+#[schemars(untagged)]
+pub enum ListOr<M> {
+    /// One list for all.
+    One(Vec<String>),
+    /// A list for each.
+    Each(M),
+}
+
+/// The lists of a map.
+pub trait Lists {
+    /// The form of the map, in words.
+    const FORM: &str;
+}
+
+impl<M> Default for ListOr<M> {
+    fn default() -> Self {
+        Self::One(Vec::new())
+    }
+}
+
+impl<'de, M: Deserialize<'de> + Lists> Deserialize<'de> for ListOr<M> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListVisitor(PhantomData))
+    }
+}
+
+/// Reads the schema by hand, because serde's untagged enums lose the fault and its position.
+struct ListVisitor<M>(PhantomData<M>);
+
+impl<'de, M: Deserialize<'de> + Lists> Visitor<'de> for ListVisitor<M> {
+    type Value = ListOr<M>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of texts, or {}", M::FORM)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<ListOr<M>, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(ListOr::One)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ListOr<M>, A::Error> {
+        M::deserialize(MapAccessDeserializer::new(map)).map(ListOr::Each)
+    }
+}
+
+/// Pattern of an absolute path without blanks.
+const PATH_PATTERN: &str = r"^/\S+$";
+
+/// The value of an interpreter under `interpreters`: a replacement, or `false`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterpreterSchema {
+    /// The absolute path of its replacement in scripts.
+    Path(String),
+    /// `false`: scripts keep the interpreter, and packages get no dependency for it.
+    Ignored,
+}
+
+impl<'de> Deserialize<'de> for InterpreterSchema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(InterpreterVisitor)
+    }
+}
+
+/// Reads the schema by hand, because serde's untagged enums lose the fault.
+struct InterpreterVisitor;
+
+impl Visitor<'_> for InterpreterVisitor {
+    type Value = InterpreterSchema;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the absolute path of an interpreter, or false")
+    }
+
+    fn visit_str<E: Error>(self, path: &str) -> Result<InterpreterSchema, E> {
+        if !path.starts_with('/')
+            || path.len() == 1
+            || path.contains(|c: char| c.is_whitespace() || c.is_control())
+        {
+            let message = format!("`{}` is no absolute path without blanks", path.escape_debug());
+            return Err(E::custom(message));
+        }
+        Ok(InterpreterSchema::Path(path.to_owned()))
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<InterpreterSchema, E> {
+        if value {
+            return Err(E::custom("`true` names no interpreter; it is a path, or false"));
+        }
+        Ok(InterpreterSchema::Ignored)
+    }
+}
+
+impl JsonSchema for InterpreterSchema {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "InterpreterSchema".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{ "type": "string", "pattern": PATH_PATTERN }, { "const": false }]
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Finds the packages that the configuration names, and adds the configured relations, those that they ask
+//! for, and the texts of single packages.
+//!
+//! A text of the configuration's `packages` overrides that of a package list, and this one the configuration's
+//! text for all packages. The configuration means a package by its name or stem, as everywhere. Licence, home
+//! page and copyright of a family's host package, or of the family by its own name, apply to the family's
+//! other packages too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::tree::TreePath;
+
+use super::Draft;
+use crate::config::{Config, PackageTexts, nearest};
+use crate::naming::place_of;
+use crate::relations::plain;
+use crate::settings::PlanSettings;
+use rockpack_package::requirement::Requirement;
+use rockpack_package::{Format, RelationKind, Rights, Role, owners};
+use rockpack_report::words::few;
+
+/// Most packages that an error lists.
+const SHOWN: usize = 20;
+
+/// The index of the package that the configuration calls `name`, see [`place_of`].
+pub(crate) fn named(drafts: &[Draft], name: &str) -> Option<usize> {
+    let known = drafts.iter().map(|draft| (&draft.names, draft.is_base().then_some(&draft.stem)));
+    place_of(known, name)
+}
+
+/// The error for the table at `keys`, whose last key names no package.
+pub(crate) fn no_such_package(config: &Config, keys: [&str; 2], drafts: &[Draft]) -> Error {
+    let [_, name] = keys;
+    let names = drafts.iter().flat_map(|draft| [&draft.names, &draft.stem]);
+    let known = names.flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
+    let hint = match nearest(name, known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if drafts.is_empty() => "the set has no packages".to_owned(),
+        None => {
+            let names: Vec<&str> = drafts.iter().map(|draft| draft.names.deb.as_str()).collect();
+            format!("the packages are {}", few(&names, SHOWN))
+        }
+    };
+    config.fault(&keys, "there is no such package in the set").hint(hint)
+}
+
+/// Adds the relations of the configuration; a package that does not exist is a typo.
+pub(crate) fn add_relations(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
+    let mut faults = Faults::default();
+    for (place, relations) in setting.relations.iter().enumerate() {
+        let index = named(drafts, &relations.package);
+        let Some(draft) = index.and_then(|index| drafts.get_mut(index)) else {
+            let keys = ["relations", &relations.package];
+            faults.add(no_such_package(&setting.config, keys, drafts));
+            continue;
+        };
+        for format in Format::ALL.into_iter().filter(|format| setting.formats.contains(format)) {
+            let added = relations.of(format).added.iter();
+            draft.relations.extend(added.map(|relation| (format, relation.clone())));
+        }
+        draft.changes.push(place);
+    }
+    provide_paths(setting, drafts);
+    faults.finish()
+}
+
+/// Lets packages provide those of their paths that an `.rpm` of the set requires and `primary` does not list,
+/// unless one provides them already. dnf and zypper find no package for them otherwise.
+fn provide_paths(setting: &PlanSettings, drafts: &mut [Draft]) {
+    let relations = drafts.iter().flat_map(|draft| {
+        let stated = draft.relations.iter().filter(|(format, _)| *format == Format::Rpm);
+        let found = draft.discovered.rpm.iter().filter(move |found| {
+            !draft.changes(setting).any(|change| change.rpm.removed.contains(&found.name))
+        });
+        stated.map(|(_, relation)| relation).chain(found)
+    });
+    let (requires, others): (Vec<_>, Vec<_>) =
+        relations.partition(|relation| relation.kind == RelationKind::Depends);
+    let is_provided = |name: &str| {
+        others.iter().any(|other| other.kind == RelationKind::Provides && other.name == name)
+    };
+    let names = requires.into_iter().map(|relation| &relation.name);
+    let required: BTreeSet<String> = names
+        .flat_map(|name| {
+            owners::unmet_paths(&Requirement::of(Format::Rpm, name, None), is_provided)
+        })
+        .collect();
+    for path in &required {
+        let inside = path.strip_prefix(&format!("{}/", setting.prefix.absolute()));
+        let Some(inside) = inside.and_then(|inside| TreePath::new(inside).ok()) else { continue };
+        for draft in drafts.iter_mut() {
+            if draft.files.keys().any(|own| *own == inside || own.is_below(&inside)) {
+                draft.relations.push((Format::Rpm, plain(RelationKind::Provides, path)));
+            }
+        }
+    }
+}
+
+/// The texts of a package that the configuration may override.
+pub(crate) struct Words<'a> {
+    pub license: &'a str,
+    pub homepage: Option<&'a str>,
+    pub copyright: Option<&'a str>,
+    pub maintainer: &'a str,
+    pub vendor: Option<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    pub fn of(draft: &'a Draft, setting: &'a PlanSettings) -> Self {
+        let (says, keys) = (&draft.says, &setting.config.keys);
+        Self {
+            license: says.license.as_deref().unwrap_or(&keys.license),
+            homepage: says.homepage.as_deref().or(keys.homepage.as_deref()),
+            copyright: says.copyright.as_deref().or(keys.copyright.as_deref()),
+            maintainer: says.maintainer.as_deref().unwrap_or(&keys.maintainer),
+            vendor: says.vendor.as_deref().or(keys.vendor.as_deref()),
+        }
+    }
+
+    /// The texts that a `.deb` has no control field for.
+    pub fn rights(&self) -> Rights {
+        Rights {
+            license: self.license.to_owned(),
+            copyright: self.copyright.map(str::to_owned),
+            vendor: self.vendor.map(str::to_owned),
+        }
+    }
+}
+
+/// Puts the configuration's texts for single packages into them. Texts for a package that does not exist are
+/// a typo; texts for one package under two names would hide each other.
+pub(crate) fn add_texts(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
+    let config = &setting.config;
+    let mut faults = Faults::default();
+    let mut of_packages: BTreeMap<usize, (&str, &PackageTexts)> = BTreeMap::new();
+    let mut of_families = Vec::new();
+    for (package, texts) in &config.texts {
+        let found = named(drafts, package);
+        let is_family = drafts.iter().any(|draft| draft.family == *package);
+        let keys = ["packages", package];
+        match found {
+            Some(index) => {
+                if let Some((other, _)) = of_packages.insert(index, (package, texts)) {
+                    let message = format!("is called {other} above already");
+                    faults.add(config.fault(&keys, message));
+                }
+            }
+            None if is_family && !texts.is_of_one() => {}
+            None if is_family => {
+                let of_family = "of its family, `license`, `homepage` and `copyright` can be said";
+                let message = format!("there is no such package in the set; {of_family}");
+                faults.add(config.fault(&keys, message));
+            }
+            None => faults.add(no_such_package(config, keys, drafts)),
+        }
+        let host = found.and_then(|index| drafts.get(index)).filter(|d| d.role == Role::Host);
+        let family = host.map(|host| host.family.clone());
+        of_families.extend(family.or_else(|| is_family.then(|| package.clone())).zip(Some(texts)));
+    }
+    faults.finish()?;
+    for (family, texts) in of_families {
+        let members = drafts.iter_mut().filter(|draft| draft.family == family);
+        members.for_each(|draft| say_rights(draft, texts));
+    }
+    for (index, (_, texts)) in of_packages {
+        drafts.get_mut(index).into_iter().for_each(|draft| say(draft, texts));
+    }
+    Ok(())
+}
+
+/// Sets the texts that may apply to a whole family.
+fn say_rights(draft: &mut Draft, texts: &PackageTexts) {
+    let says = &mut draft.says;
+    for (own, text) in [
+        (&mut says.license, &texts.license),
+        (&mut says.homepage, &texts.homepage),
+        (&mut says.copyright, &texts.copyright),
+    ] {
+        replace(own, text.clone().map(Some));
+    }
+}
+
+fn say(draft: &mut Draft, texts: &PackageTexts) {
+    say_rights(draft, texts);
+    replace(&mut draft.description.summary, texts.summary.clone());
+    replace(&mut draft.description.paragraphs, texts.description.clone());
+    replace(&mut draft.section, texts.section.clone());
+}
+
+/// Replaces `own` by `said`; without it, `own` stays.
+fn replace<T>(own: &mut T, said: Option<T>) {
+    said.into_iter().for_each(|said| *own = said);
+}

@@ -1,0 +1,424 @@
+//! Relations: their syntax, and the configuration's additions and removals.
+
+use std::collections::BTreeSet;
+
+use rockpack_archive::deb::{check_relations, compare_versions};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+
+use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
+use crate::naming::Naming;
+use rockpack_package::{
+    Comparison, Format, Package, Relation, RelationKind, Version, deb_relation,
+};
+
+/// Whether one of `relations` is a dependency on the package `name` that versions before `version` do
+/// not satisfy.
+pub(super) fn need_version<'a>(
+    relations: impl Iterator<Item = &'a Relation>,
+    name: &str,
+    version: &str,
+) -> bool {
+    let signs = [Comparison::Equal, Comparison::GreaterEqual];
+    let depends = relations.filter(|r| r.kind == RelationKind::Depends && r.name == name);
+    let mut bounds = depends.filter_map(|relation| relation.version.as_ref());
+    bounds.any(|(sign, bound)| signs.contains(sign) && bound == version)
+}
+
+/// Reads a relation of `kind` in the syntax of `format`.
+pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
+    match format {
+        Format::Deb => parse_deb(kind, text),
+        Format::Rpm => parse_rpm(kind, text),
+    }
+}
+
+/// Reads `name`, `name (>= 1.2)` or `a | b` as a relation of `kind`, as dpkg and apt do.
+pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
+    let refused = |why: &str| refused(text, why, "libamdhip64-7 (>= 7.1)");
+    if text.trim().is_empty() || text.contains(|c: char| c.is_control() || c == ',') {
+        return Err(refused(""));
+    }
+    check_relations(kind.as_str(), text.trim()).map_err(|why| refused(&format!(": {why}")))?;
+    Ok(deb_relation(kind, text))
+}
+
+/// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
+fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
+    rpm_relation(kind, text.trim()).ok_or_else(|| refused(text, "", "hip-runtime-amd >= 7.1"))
+}
+
+fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
+    if text.contains(char::is_control) {
+        return None;
+    }
+    if text.starts_with('(') {
+        return text.ends_with(')').then(|| plain(kind, text));
+    }
+    let Some((name, bound)) = text.split_once(char::is_whitespace) else {
+        check_name(text)?;
+        return Some(plain(kind, text));
+    };
+    let name = check_name(name)?;
+    let version = bound_of(bound)?;
+    Some(Relation { version: Some(version), ..plain(kind, name) })
+}
+
+/// The relations of a `.deb`, sorted, without implied dependencies on the same name: unbounded ones beside
+/// bounded ones, lower bounds below the highest, and bounds that an exact version satisfies. Alternatives
+/// (`a | b`) stay.
+pub(super) fn simplified_deb(mut relations: Vec<Relation>) -> Vec<Relation> {
+    relations.sort();
+    relations.dedup();
+    let by_name = relations.chunk_by(|one, next| (one.kind, &one.name) == (next.kind, &next.name));
+    by_name.flat_map(not_implied).cloned().collect()
+}
+
+/// The relations of one kind to one name that no other of them implies.
+fn not_implied(relations: &[Relation]) -> impl Iterator<Item = &Relation> {
+    relations.iter().filter(|weak| {
+        weak.kind != RelationKind::Depends || !relations.iter().any(|other| implies(other, weak))
+    })
+}
+
+/// Whether `strong` implies `weak` and is stricter.
+fn implies(strong: &Relation, weak: &Relation) -> bool {
+    if strong.kind != weak.kind || strong.name != weak.name {
+        return false;
+    }
+    match (&strong.version, &weak.version) {
+        (Some(_), None) => true,
+        (Some((Comparison::Equal, version)), Some((sign, bound))) if *sign != Comparison::Equal => {
+            sign.holds(compare_versions(version, bound))
+        }
+        (Some((strong, above)), Some((weak, below))) => {
+            match (lower_bound_rank(*strong), lower_bound_rank(*weak)) {
+                // If two spellings mean the same version, the first in order stays.
+                (Some(strong), Some(weak)) => {
+                    let order = compare_versions(above, below).then(strong.cmp(&weak));
+                    order.then_with(|| below.cmp(above)).is_gt()
+                }
+                _ => false,
+            }
+        }
+        (None, _) => false,
+    }
+}
+
+/// The rank of a lower bound's comparison, the stricter the higher.
+fn lower_bound_rank(comparison: Comparison) -> Option<u8> {
+    match comparison {
+        Comparison::GreaterEqual => Some(0),
+        Comparison::Greater => Some(1),
+        _ => None,
+    }
+}
+
+/// A relation to every version.
+pub(super) fn plain(kind: RelationKind, name: impl Into<String>) -> Relation {
+    Relation { kind, name: name.into(), version: None }
+}
+
+/// Package names and capabilities such as `librocblas.so.5()(64bit)`.
+fn check_name(name: &str) -> Option<&str> {
+    let is_legal = name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._:/()~".contains(c));
+    let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
+    (starts && is_legal).then_some(name)
+}
+
+fn bound_of(text: &str) -> Option<(Comparison, String)> {
+    let (comparison, version) = Comparison::split(text.trim(), Format::Rpm)?;
+    let version = version.trim();
+    let is_legal = version.chars().all(|c| c.is_ascii_alphanumeric() || ".+~:-_^".contains(c));
+    (is_legal && !version.is_empty()).then(|| (comparison, version.to_owned()))
+}
+
+fn refused(text: &str, why: &str, example: &str) -> Error {
+    let message = format!("`{}` is no relation{why}", text.escape_debug());
+    Error::new(Kind::Config, message).hint(format!("relations are written as in `{example}`"))
+}
+
+/// The relation to the HIP runtime in `format`: the configuration's, or else the scheme's.
+pub(super) fn runtime(
+    config: &Config,
+    naming: &Naming,
+    format: Format,
+) -> Result<Option<Relation>> {
+    let keys = ["runtime_relation", format.as_str()];
+    if let Some(text) = runtime_text(&config.keys.runtime_relation, format) {
+        let relation = parse(format, RelationKind::Depends, &text);
+        return relation.map(Some).map_err(|error| config.located(&keys, &error));
+    }
+    let scheme = naming.scheme();
+    let Some(text) = runtime_text(&scheme.runtime_relation, format) else { return Ok(None) };
+    let relation = parse(format, RelationKind::Depends, &naming.of_set(&text)?);
+    relation.map(Some).map_err(|error| scheme.located(&keys, &error))
+}
+
+fn runtime_text(relation: &RuntimeRelation, format: Format) -> Option<String> {
+    match format {
+        Format::Deb => relation.deb.clone(),
+        Format::Rpm => relation.rpm.clone(),
+    }
+}
+
+/// External libraries and the dependencies of a `.deb` on them: those of the configuration, then those of the
+/// scheme.
+pub(super) fn libraries(
+    config: &Config,
+    naming: &Naming,
+) -> Result<Vec<(String, Option<Relation>)>> {
+    let mut faults = Faults::default();
+    let mut libraries = Vec::new();
+    for (soname, library) in &config.keys.libraries.0 {
+        let parsed = library.deb.as_ref().map(|text| deb_dependency(text)).transpose();
+        let keys = ["libraries", soname, "deb"];
+        let relation = parsed.map_err(|error| config.located(&keys, &error));
+        libraries.extend(faults.keep(relation).map(|relation| (soname.clone(), relation)));
+    }
+    let scheme = naming.scheme();
+    for (template, library) in &scheme.libraries {
+        let text = library.deb.as_ref().map(|text| naming.of_set(text)).transpose()?;
+        let parsed = text.map(|text| deb_dependency(&text)).transpose();
+        let keys = ["libraries", template, "deb"];
+        let relation = parsed.map_err(|error| scheme.located(&keys, &error));
+        let soname = naming.of_set(template)?;
+        libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
+    }
+    faults.finish()?;
+    Ok(libraries)
+}
+
+fn deb_dependency(text: &str) -> Result<Relation> {
+    parse_deb(RelationKind::Depends, text)
+}
+
+/// The configuration's `relations` for one package.
+#[derive(Debug)]
+pub(super) struct PackageRelations {
+    /// The package's name in the configuration.
+    pub package: String,
+    pub deb: RelationChange,
+    pub rpm: RelationChange,
+}
+
+impl PackageRelations {
+    pub fn of(&self, format: Format) -> &RelationChange {
+        match format {
+            Format::Deb => &self.deb,
+            Format::Rpm => &self.rpm,
+        }
+    }
+
+    /// Changes the discovered and decided relations of `package`.
+    ///
+    /// `remove` takes relations away by their name. A relation with a version replaces those of its kind on
+    /// the same name. One without a version is added to them; in a `.deb` they imply it.
+    pub fn apply<F>(&self, config: &Config, package: &mut Package<F>, faults: &mut Faults) {
+        if let Some(deb) = &mut package.deb {
+            self.change(config, Format::Deb, &mut [&mut deb.relations], faults);
+        }
+        if let Some(rpm) = &mut package.rpm {
+            let lists = &mut [&mut rpm.relations, &mut rpm.discovered];
+            self.change(config, Format::Rpm, lists, faults);
+        }
+    }
+
+    fn change(
+        &self,
+        config: &Config,
+        format: Format,
+        lists: &mut [&mut Vec<Relation>],
+        faults: &mut Faults,
+    ) {
+        let RelationChange { added, removed, .. } = self.of(format);
+        for (index, name) in removed.iter().enumerate() {
+            // An added relation may equal an existing one: then it stays, and the name was no typo.
+            let has_any = lists.iter().any(|list| list.iter().any(|known| known.name == *name));
+            drop_all(lists, |relation| relation.name == *name && !added.contains(relation));
+            if !has_any {
+                let index = index.to_string();
+                let keys = ["relations", &self.package, format.as_str(), "remove", &index];
+                let message = format!("the package has no relation to `{name}`");
+                let hint = "name it as `rockpack plan --details` lists it, without its version";
+                faults.add(config.fault(&keys, message).hint(hint));
+            }
+        }
+        let bounded: BTreeSet<(RelationKind, &str)> = added
+            .iter()
+            .filter(|relation| relation.version.is_some())
+            .map(|relation| (relation.kind, relation.name.as_str()))
+            .collect();
+        drop_all(lists, |relation| {
+            let is_bounded = bounded.contains(&(relation.kind, relation.name.as_str()));
+            is_bounded && !added.contains(relation)
+        });
+    }
+}
+
+/// The changes to a package's relations in one format.
+#[derive(Debug)]
+pub(super) struct RelationChange {
+    pub added: Vec<Relation>,
+    /// The added relations whose text does not contain `{version}`.
+    pub literal: Vec<Relation>,
+    /// Names of removed relations.
+    pub removed: Vec<String>,
+}
+
+/// The relations that the configuration adds and removes, whether or not the format is made. In their
+/// texts, `{version}` is the version and release of the set and `{series}` its `<major>.<minor>`.
+pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<PackageRelations>> {
+    let mut faults = Faults::default();
+    let mut all = Vec::new();
+    for (package, relations) in &config.keys.relations.0 {
+        let mut change =
+            |format| configured_change(config, version, package, relations, format, &mut faults);
+        all.push(PackageRelations {
+            package: package.clone(),
+            deb: change(Format::Deb),
+            rpm: change(Format::Rpm),
+        });
+    }
+    faults.finish()?;
+    Ok(all)
+}
+
+/// The change in one format that the configuration's `relations` of a package ask for.
+fn configured_change(
+    config: &Config,
+    version: &Version,
+    package: &str,
+    relations: &AddedRelations,
+    format: Format,
+    faults: &mut Faults,
+) -> RelationChange {
+    let (fields, removed) = match format {
+        Format::Deb => (of_deb(&relations.deb), &relations.deb.remove),
+        Format::Rpm => (of_rpm(&relations.rpm), &relations.rpm.remove),
+    };
+    let (mut added, mut literal) = (Vec::new(), Vec::new());
+    for (field, kind, texts) in fields {
+        for (index, text) in texts.iter().enumerate() {
+            let keys = ["relations", package, format.as_str(), field, &index.to_string()];
+            let relation = parse(format, kind, &filled_in(text, version, format));
+            let relation = faults.keep(relation.map_err(|e| config.located(&keys, &e)));
+            if !text.contains("{version}") {
+                literal.extend(relation.clone());
+            }
+            added.extend(relation);
+        }
+    }
+    RelationChange { added, literal, removed: removed.clone() }
+}
+
+fn filled_in(text: &str, version: &Version, format: Format) -> String {
+    let text = text.replace("{version}", &version.full(format));
+    match version.series() {
+        Some(series) => text.replace("{series}", &series),
+        None => text,
+    }
+}
+
+type RelationField<'a> = (&'static str, RelationKind, &'a [String]);
+
+fn of_deb(added: &DebRelations) -> Vec<RelationField<'_>> {
+    vec![
+        ("depends", RelationKind::Depends, &added.depends),
+        ("recommends", RelationKind::Recommends, &added.recommends),
+        ("suggests", RelationKind::Suggests, &added.suggests),
+        ("enhances", RelationKind::Enhances, &added.enhances),
+        ("provides", RelationKind::Provides, &added.provides),
+        ("conflicts", RelationKind::Conflicts, &added.conflicts),
+        ("breaks", RelationKind::Breaks, &added.breaks),
+        ("replaces", RelationKind::Replaces, &added.replaces),
+    ]
+}
+
+fn of_rpm(added: &RpmRelations) -> Vec<RelationField<'_>> {
+    vec![
+        ("requires", RelationKind::Depends, &added.requires),
+        ("recommends", RelationKind::Recommends, &added.recommends),
+        ("suggests", RelationKind::Suggests, &added.suggests),
+        ("enhances", RelationKind::Enhances, &added.enhances),
+        ("supplements", RelationKind::Supplements, &added.supplements),
+        ("provides", RelationKind::Provides, &added.provides),
+        ("conflicts", RelationKind::Conflicts, &added.conflicts),
+        ("obsoletes", RelationKind::Obsoletes, &added.obsoletes),
+    ]
+}
+
+/// Drops the relations that are `unwanted`.
+fn drop_all(lists: &mut [&mut Vec<Relation>], unwanted: impl Fn(&Relation) -> bool) {
+    lists.iter_mut().for_each(|list| list.retain(|relation| !unwanted(relation)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(relation: Result<Relation>) -> Option<(String, Option<(Comparison, String)>)> {
+        relation.ok().map(|r| (r.name, r.version))
+    }
+
+    #[test]
+    fn dependencies_that_others_imply_go() {
+        let cases: [(&[&str], &[&str]); 8] = [
+            (&["libc6", "libc6 (>= 2.34)", "libc6 (>= 2.4)"], &["libc6 (>= 2.34)"]),
+            (&["a (>= 2)", "a (>> 2)", "a (>= 1:0)"], &["a (>= 1:0)"]),
+            (&["a (>= 2)", "a (>> 2)"], &["a (>> 2)"]),
+            (&["a (>= 2.0)", "a (>= 2.00)"], &["a (>= 2.0)"]),
+            (&["a (<< 3)", "a (>= 2)", "a"], &["a (<< 3)", "a (>= 2)"]),
+            (&["a (= 2)", "a (<< 3)", "a (>= 2)"], &["a (= 2)"]),
+            (&["a (= 2)", "a (<< 2)", "a (>= 3)"], &["a (<< 2)", "a (= 2)", "a (>= 3)"]),
+            (&["a", "a | b", "b"], &["a", "a | b", "b"]),
+        ];
+        for (texts, kept) in cases {
+            assert_eq!(simplified_deb(deb_dependencies(texts)), deb_dependencies(kept));
+        }
+        let mut other = parse_deb(RelationKind::Suggests, "libc6").unwrap();
+        let bound = parse_deb(RelationKind::Depends, "libc6 (>= 2)").unwrap();
+        assert_eq!(simplified_deb(vec![other.clone(), bound.clone()]).len(), 2);
+        other.kind = RelationKind::Depends;
+        assert_eq!(simplified_deb(vec![other, bound.clone()]), [bound]);
+    }
+
+    fn deb_dependencies(texts: &[&str]) -> Vec<Relation> {
+        texts.iter().map(|text| deb_dependency(text).unwrap()).collect()
+    }
+
+    #[test]
+    fn relations_are_read_in_each_formats_syntax() {
+        assert_eq!(shown_deb("hip"), Some(("hip".to_owned(), None)));
+        let greater = bound(Comparison::GreaterEqual, "7.1");
+        assert_eq!(shown_deb("hip (>= 7.1)"), Some(("hip".to_owned(), greater.clone())));
+        assert_eq!(shown_deb("a (<< 2) | b"), Some(("a (<< 2) | b".to_owned(), None)));
+        assert_eq!(shown_rpm("hip >= 7.1"), Some(("hip".to_owned(), greater)));
+        assert_eq!(shown_rpm("x < 2"), Some(("x".to_owned(), bound(Comparison::Less, "2"))));
+        assert_eq!(shown_rpm("libx.so.5()(64bit)"), Some(("libx.so.5()(64bit)".to_owned(), None)));
+        assert_eq!(shown_rpm("(a or b)"), Some(("(a or b)".to_owned(), None)));
+        for text in ["", "a b", "a (7)", "a (>= 7", "a, b", "a\nDepends: b", "a | ", "A|b,c"] {
+            assert_eq!(shown_deb(text), None, "{text}");
+        }
+        for text in ["a [amd64]", "a/b", "a (= x)", "a (>= 1) | b <!x>", "a:", "a^"] {
+            assert_eq!(shown_deb(text), None, "{text}");
+        }
+        let equal = bound(Comparison::Equal, "1");
+        assert_eq!(shown_deb(" a:any ( = 1 ) "), Some(("a:any".to_owned(), equal)));
+        assert!(parse_deb(RelationKind::Breaks, "a | b").is_err());
+        for text in ["", "a b", "a >=", "(a or b", "a\nb"] {
+            assert_eq!(shown_rpm(text), None, "{text}");
+        }
+    }
+
+    fn shown_deb(text: &str) -> Option<(String, Option<(Comparison, String)>)> {
+        shown(parse_deb(RelationKind::Depends, text))
+    }
+
+    fn shown_rpm(text: &str) -> Option<(String, Option<(Comparison, String)>)> {
+        shown(parse_rpm(RelationKind::Depends, text))
+    }
+
+    fn bound(sign: Comparison, version: &str) -> Option<(Comparison, String)> {
+        Some((sign, version.to_owned()))
+    }
+}

@@ -1,0 +1,203 @@
+//! Selects the packages that `--only` keeps: components with all their packages, or a package with others
+//! made of the same parts of the same family (its kernel packages, its metapackage).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::{Node, TreePath};
+
+use crate::config::nearest;
+use crate::contents::Missing;
+use crate::drafts::Draft;
+use crate::outcome::{ArchiveSet, FileSource};
+use crate::recombine::{Component, Recombined};
+use crate::settings::PlanSettings;
+use rockpack_package::receipt::Standing;
+use rockpack_report::Findings;
+use rockpack_split::HostKind;
+
+/// The components and packages that `--only` names.
+#[derive(Default)]
+pub(crate) struct Only {
+    /// Ids of components.
+    components: BTreeSet<String>,
+    /// A family and the components of one of its packages.
+    packages: Vec<(String, BTreeSet<String>)>,
+}
+
+impl Only {
+    /// Resolves the names of `only`; refuses names without a match.
+    pub fn new(recombined: &Recombined, drafts: &[Draft], only: &[String]) -> Result<Self> {
+        let mut faults = Faults::default();
+        let mut kept = Self::default();
+        for wanted in only {
+            if !kept.add(wanted, recombined, drafts) {
+                let known: Vec<String> = recombined.components.iter().map(|c| c.id()).collect();
+                let error = Error::new(Kind::Usage, format!("there is no component `{wanted}`"));
+                let packages = drafts
+                    .iter()
+                    .flat_map(|draft| [&draft.names, &draft.stem])
+                    .flat_map(|names| [names.deb.as_str(), names.rpm.as_str()]);
+                let artifacts = recombined.components.iter().map(|c| c.artifact.as_str());
+                let all = known.iter().map(String::as_str).chain(artifacts).chain(packages);
+                let meant = nearest(wanted, all)
+                    .map(|it| format!("did you mean `{it}`? "))
+                    .unwrap_or_default();
+                faults.add(error.hint(format!("{meant}the components are {}", known.join(", "))));
+            }
+        }
+        faults.finish()?;
+        Ok(kept)
+    }
+
+    /// The kept packages of a set, all of them without `--only`, and the install-relative paths of the input
+    /// that no kept package has, in order. Content of packages that remain from earlier sets does not count as
+    /// left out.
+    pub fn select(
+        &self,
+        recombined: &Recombined,
+        setting: &PlanSettings,
+        drafts: Vec<Draft>,
+        archives: &[ArchiveSet],
+        standing: &Standing,
+        findings: &mut Findings,
+    ) -> Result<(Vec<Draft>, Vec<TreePath>)> {
+        let (kept, dropped): (Vec<Draft>, Vec<Draft>) =
+            drafts.into_iter().partition(|draft| setting.only.is_empty() || self.keeps(draft));
+        let (stays, dropped): (Vec<&Draft>, Vec<&Draft>) = dropped.iter().partition(|draft| {
+            let mut formats = setting.formats.iter();
+            formats.any(|format| standing.keepable(*format, &draft.names.deb).is_some())
+        });
+        let stays = kept.iter().chain(stays).collect::<Vec<_>>();
+        let left_out = left_out(recombined, archives, &stays, &dropped, findings)?;
+        Ok((kept, left_out))
+    }
+
+    /// Whether `draft` is named, or goes with a named package.
+    fn keeps(&self, draft: &Draft) -> bool {
+        let has_component = !draft.components.is_disjoint(&self.components);
+        has_component
+            || self.packages.iter().any(|(family, components)| {
+                // The common package is kept along with any part of the set.
+                let serves = draft.family == *family || draft.is_common;
+                serves && !draft.components.is_disjoint(components)
+            })
+    }
+
+    /// Adds the components or packages called `wanted`; returns false if there is no match.
+    fn add(&mut self, wanted: &str, recombined: &Recombined, drafts: &[Draft]) -> bool {
+        let components: Vec<String> = recombined
+            .components
+            .iter()
+            .filter(|c| c.artifact == wanted || c.id() == wanted)
+            .map(|component| component.id())
+            .collect();
+        let packages: Vec<_> = drafts
+            .iter()
+            .filter(|draft| !draft.components.is_empty())
+            .filter(|d| d.names.has(wanted) || d.stem.has(wanted))
+            .map(|draft| (draft.family.clone(), draft.components.clone()))
+            .collect();
+        let found = !components.is_empty() || !packages.is_empty();
+        self.components.extend(components);
+        self.packages.extend(packages);
+        found
+    }
+}
+
+/// The install-relative paths of `dropped` that no package of `kept` has, in order: the input that `--only`
+/// leaves out or a package list does not take. Each component that lost something gets a finding with its code
+/// objects, so that a comparison of the set with its input knows which content is absent on purpose.
+fn left_out(
+    recombined: &Recombined,
+    archives: &[ArchiveSet],
+    kept: &[&Draft],
+    dropped: &[&Draft],
+    findings: &mut Findings,
+) -> Result<Vec<TreePath>> {
+    let outside: Vec<&FileSource> = dropped
+        .iter()
+        .flat_map(|draft| &draft.extras.outside)
+        .filter(|(path, _)| !kept.iter().any(|draft| draft.extras.outside.contains_key(*path)))
+        .filter_map(|(_, placed)| placed.node.data())
+        .collect();
+    let kept: BTreeSet<&TreePath> = kept.iter().flat_map(|draft| draft.files.keys()).collect();
+    let components = recombined.components.iter().map(|component| (component.id(), component));
+    let lookup = Lookup { components: components.collect(), archives };
+    let mut missing = BTreeMap::new();
+    let mut paths = BTreeSet::new();
+    for (path, node) in dropped.iter().flat_map(|draft| &draft.files) {
+        if kept.contains(path) {
+            continue;
+        }
+        match node {
+            Node::File { data, .. } => {
+                lookup.add(data, &mut missing);
+                if is_of_input(data) {
+                    paths.insert(path.clone());
+                }
+            }
+            Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
+        }
+    }
+    paths.extend(dropped.iter().flat_map(|draft| draft.extras.replaced.iter().cloned()));
+    // A file that is installed elsewhere is listed by its path in the input.
+    for source in outside {
+        lookup.add(source, &mut missing);
+        if let FileSource::Host { path, .. } = source {
+            paths.insert(path.clone());
+        }
+    }
+    for (component, missing) in missing {
+        findings.add(missing.finding(component)?);
+    }
+    Ok(paths.into_iter().collect())
+}
+
+fn is_of_input(source: &FileSource) -> bool {
+    matches!(source, FileSource::Host { .. } | FileSource::Fat { .. } | FileSource::Database { .. })
+}
+
+/// The places of the plan's sources: components and archive sets.
+struct Lookup<'a> {
+    components: BTreeMap<String, &'a Component>,
+    archives: &'a [ArchiveSet],
+}
+
+impl<'a> Lookup<'a> {
+    /// Adds the content behind `source` to the component that it comes from.
+    fn add(&self, source: &'a FileSource, by_component: &mut BTreeMap<&'a str, Missing<'a>>) {
+        match source {
+            FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
+                let missing = by_component.entry(component).or_default();
+                missing.files += 1;
+                let node = self.components.get(component).and_then(|found| found.host.get(path));
+                if let Some(Node::File { data, .. }) = node
+                    && let HostKind::Plain(content) = &data.kind
+                {
+                    missing.plain.push(content);
+                }
+            }
+            FileSource::Database { component, path } => {
+                let missing = by_component.entry(component).or_default();
+                missing.files += 1;
+                let files = self.components.get(component).map(|found| &found.databases);
+                let same = files.into_iter().flatten().filter(|file| file.path == *path);
+                missing.plain.extend(same.map(|file| &file.content));
+            }
+            FileSource::Archive { archives, arch } => {
+                let set = self.archives.iter().find(|set| set.name == *archives);
+                for (id, binary) in set.iter().flat_map(|set| &set.binaries) {
+                    let kernels = self.components.get(id).map(|found| &found.kernels);
+                    let own = kernels
+                        .into_iter()
+                        .flatten()
+                        .filter(|kernel| kernel.binary == *binary && kernel.target.base() == arch);
+                    let missing = by_component.entry(id).or_default();
+                    missing.kernels.extend(own.map(|kernel| &kernel.content));
+                }
+            }
+            FileSource::Manifest { .. } | FileSource::Text(_) | FileSource::Changelog(_) => {}
+        }
+    }
+}

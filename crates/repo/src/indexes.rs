@@ -1,0 +1,305 @@
+//! The indexes of an apt suite and of the rpm repository, and their compressed forms.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use flate2::GzBuilder;
+use rayon::prelude::*;
+use rockpack_archive::apt_index::{IndexFile, KEYRING_KEYS, Release, Stanza, format_date};
+use rockpack_archive::deb;
+use rockpack_archive::rpm_md::{DataFile, Repomd, RepositoryRpm, filelists, other, primary};
+use rockpack_core::compression::{Compression, Encoder, Method, Workers};
+use rockpack_core::content::hex;
+use rockpack_core::error::{Error, Result};
+use rockpack_package::indexed::Facts;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256, Sha512};
+
+use super::channel::{Channel, apt_index_paths};
+use super::channel_files::ChannelFiles;
+use super::state::{ChannelState, PoolRecord};
+
+/// Levels of compression at which thousands of packages take a fraction of a second.
+const GZIP_LEVEL: u32 = 6;
+const ZSTD: Compression = Compression::Zstd { level: 9, window_log: 23, long: false };
+
+const ALL: &str = "all";
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// The forms of an index. Not `.xz`: at levels that do not slow publications down it is not smaller than `.gz`, and
+/// every apt that does not read `.zst` reads that.
+const METHODS: [Method; 3] = [Method::Stored, Method::Gzip, Method::Zstd];
+
+/// Adds the indexes of an apt suite with `state`, which has packages, settings and date, to `files`, unless those
+/// that are `listed` can stay. Returns `Release`, without a signature.
+pub(super) fn add_apt_indexes(
+    suite: &str,
+    state: &ChannelState,
+    listed: Option<&ListedIndexes>,
+    files: &mut ChannelFiles,
+) -> Result<String> {
+    let made = if listed.is_some() { Vec::new() } else { apt_indexes(state)? };
+    let mut entries: Vec<IndexFile> = made.iter().map(|(file, _)| file.clone()).collect();
+    entries.sort();
+    for (file, bytes) in made {
+        let mut names = apt_index_paths(suite, &file);
+        files.visible.extend(names.pop().map(|name| (name, bytes.clone())));
+        files.hidden.extend(names.into_iter().map(|name| (name, bytes.clone())));
+    }
+    let entries = listed.map_or(entries, |listed| listed.release.clone());
+    let fields = release_fields(suite, state, &components(state), &archs(state))?;
+    let release = Release { fields, files: entries };
+    let text = release.render()?;
+    files.listed.release = release.files;
+    Ok(text)
+}
+
+/// All indexes, in all forms.
+fn apt_indexes(state: &ChannelState) -> Result<Vec<(IndexFile, Arc<[u8]>)>> {
+    let archs = archs(state);
+    let components = components(state);
+    let pairs: Vec<(&str, &str)> =
+        components.iter().flat_map(|c| archs.iter().map(move |a| (*c, *a))).collect();
+    let texts: Vec<Arc<[u8]>> = pairs
+        .par_iter()
+        .map(|(component, arch)| packages_text(state, component, arch).into_bytes().into())
+        .collect();
+    let mut jobs: Vec<(Method, String, &Arc<[u8]>)> = Vec::new();
+    for ((component, arch), text) in pairs.iter().zip(&texts) {
+        let path = format!("{component}/binary-{arch}/Packages");
+        jobs.extend(METHODS.map(|m| (m, format!("{path}{}", ending(m)), text)));
+    }
+    let files: Vec<Result<_>> =
+        jobs.into_par_iter().map(|(method, path, text)| index(method, path, text)).collect();
+    files.into_iter().collect()
+}
+
+/// One form of an index, and its line in `Release`.
+fn index(method: Method, path: String, text: &Arc<[u8]>) -> Result<(IndexFile, Arc<[u8]>)> {
+    let bytes = match method {
+        Method::Stored => Arc::clone(text),
+        _ => compress(text, method)?,
+    };
+    let file = IndexFile {
+        path,
+        size: bytes.len() as u64,
+        sha256: hex(&Sha256::digest(&bytes)),
+        sha512: Some(hex(&Sha512::digest(&bytes))),
+    };
+    Ok((file, bytes))
+}
+
+/// The components of a suite.
+fn components(state: &ChannelState) -> BTreeSet<&str> {
+    if state.records.is_empty() {
+        BTreeSet::from(["main"])
+    } else {
+        state.records.values().map(|r| r.component.as_str()).collect()
+    }
+}
+
+/// The architectures of a suite, `all` first. Packages of architecture `all` are in the index of every architecture,
+/// as in Debian's own archive, and in one of their own; `No-Support-for-Architecture-all` tells apt that the former
+/// is enough. A suite with nothing else has the index of `all` alone.
+fn archs(state: &ChannelState) -> Vec<&str> {
+    let found: BTreeSet<&str> =
+        state.records.values().map(|record| record.indexed.facts.arch()).collect();
+    let others = found.iter().copied().filter(|arch| *arch != ALL);
+    let all = (found.contains(ALL) || found.is_empty()).then_some(ALL);
+    all.into_iter().chain(others).collect()
+}
+
+/// The index of a component and an architecture.
+fn packages_text(state: &ChannelState, component: &str, arch: &str) -> String {
+    let records = state.records.iter().filter(|(_, record)| {
+        let own = record.indexed.facts.arch();
+        record.component == component && (own == arch || own == ALL)
+    });
+    let mut stanzas: Vec<Stanza<'_>> = records
+        .filter_map(|(path, record)| {
+            let indexed = &record.indexed;
+            let Facts::Deb(package) = &indexed.facts else { return None };
+            let (sha256, sha512) = (&*indexed.sha256, indexed.sha512.as_deref());
+            Some(Stanza { package, path, size: indexed.size, sha256, sha512 })
+        })
+        .collect();
+    stanzas.sort_by(|a, b| {
+        let (a, b) = (a.package, b.package);
+        a.name
+            .cmp(&b.name)
+            .then_with(|| deb::compare_versions(&a.version, &b.version))
+            .then_with(|| a.architecture.cmp(&b.architecture))
+    });
+    let mut text = String::new();
+    for stanza in stanzas {
+        stanza.render(&mut text);
+    }
+    text
+}
+
+fn release_fields(
+    suite: &str,
+    state: &ChannelState,
+    components: &BTreeSet<&str>,
+    archs: &[&str],
+) -> Result<Vec<(String, String)>> {
+    let settings = &state.settings;
+    let mut fields: Vec<(&str, Option<String>)> = vec![
+        ("Origin", settings.origin.clone()),
+        ("Label", settings.label.clone()),
+        ("Suite", Some(suite.to_owned())),
+        ("Codename", Some(settings.codename(suite).to_owned())),
+        ("Date", Some(format_date(state.date)?)),
+    ];
+    if let Some(days) = settings.valid_days.filter(|days| *days > 0) {
+        let until = state.date.saturating_add(i64::from(days) * SECONDS_PER_DAY);
+        fields.push(("Valid-Until", Some(format_date(until)?)));
+    }
+    fields.push(("Acquire-By-Hash", Some("yes".to_owned())));
+    if archs.first() == Some(&ALL) && archs.len() > 1 {
+        fields.push(("No-Support-for-Architecture-all", Some("Packages".to_owned())));
+    }
+    fields.push(("Architectures", Some(archs.join(" "))));
+    let components: Vec<&str> = components.iter().copied().collect();
+    fields.push(("Components", Some(components.join(" "))));
+    fields.push(("Description", settings.description.clone()));
+    fields.push((KEYRING_KEYS, (!state.keys.is_empty()).then(|| state.keys.join(" "))));
+    let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Ok(set.collect())
+}
+
+/// Adds the lists of the rpm repository with `state`, which has packages and date, to `files`, unless those that are
+/// `listed` can stay. Returns `repomd.xml`.
+pub(super) fn add_rpm_indexes(
+    state: &ChannelState,
+    listed: Option<&ListedIndexes>,
+    method: Method,
+    files: &mut ChannelFiles,
+) -> Result<Vec<u8>> {
+    let mut data = listed.map(|listed| listed.repomd.clone()).unwrap_or_default();
+    let made = if listed.is_some() { Vec::new() } else { rpm_lists(state, method)? };
+    for (file, bytes) in made {
+        files.hidden.push((file.path.clone(), bytes));
+        data.push(file);
+    }
+    let repomd = Repomd { revision: state.date, keys: state.keys.clone(), data };
+    let text = repomd.render()?;
+    files.listed.repomd = repomd.data;
+    Ok(text)
+}
+
+/// All lists, whose names say their content.
+fn rpm_lists(state: &ChannelState, method: Method) -> Result<Vec<(DataFile, Arc<[u8]>)>> {
+    let rpms = sorted_rpms(state);
+    let made: Vec<Result<_>> = ["primary", "filelists", "other"]
+        .par_iter()
+        .map(|kind| {
+            let open = match *kind {
+                "primary" => primary(&rpms)?,
+                "filelists" => filelists(&rpms)?,
+                _ => other(&rpms)?,
+            };
+            rpm_list(kind, &open, method)
+        })
+        .collect();
+    made.into_iter().collect()
+}
+
+fn rpm_list(kind: &str, open: &[u8], method: Method) -> Result<(DataFile, Arc<[u8]>)> {
+    let bytes = compress(open, method)?;
+    let sha256 = hex(&Sha256::digest(&bytes));
+    let file = DataFile {
+        kind: kind.to_owned(),
+        path: format!("repodata/{sha256}-{kind}.xml{}", ending(method)),
+        sha256,
+        size: bytes.len() as u64,
+        open_sha256: hex(&Sha256::digest(open)),
+        open_size: open.len() as u64,
+    };
+    Ok((file, bytes))
+}
+
+/// The packages by name, version and architecture.
+fn sorted_rpms(state: &ChannelState) -> Vec<RepositoryRpm<'_>> {
+    let mut records: Vec<(&String, &Arc<PoolRecord>)> = state.records.iter().collect();
+    records.sort_by(|(a_path, a), (b_path, b)| {
+        let (a, b) = (&a.indexed.facts, &b.indexed.facts);
+        a.name().cmp(b.name()).then_with(|| a.compare_versions(b)).then_with(|| a_path.cmp(b_path))
+    });
+    let rpms = records.into_iter().filter_map(|(path, record)| match &record.indexed.facts {
+        Facts::Rpm(package) => {
+            let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
+            Some(RepositoryRpm { package, path, size, sha256 })
+        }
+        Facts::Deb(_) | Facts::Wheel(_) => None,
+    });
+    rpms.collect()
+}
+
+/// The entries of `Release` or `repomd.xml` for the indexes of a channel, which has one of the two. The state keeps
+/// them, so that a publication of the same packages need not rewrite the indexes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ListedIndexes {
+    /// The entries of `Release`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub release: Vec<IndexFile>,
+    /// The entries of `repomd.xml`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repomd: Vec<DataFile>,
+}
+
+impl ListedIndexes {
+    /// Path and size of every file of `channel` that is listed, under each of its names.
+    pub fn files(&self, channel: &Channel) -> Vec<(String, u64)> {
+        let mut files: Vec<(String, u64)> =
+            self.repomd.iter().map(|file| (file.path.clone(), file.size)).collect();
+        if let Channel::Apt(suite) = channel {
+            files.extend(self.release.iter().flat_map(|file| {
+                apt_index_paths(suite, file).into_iter().map(|name| (name, file.size))
+            }));
+        }
+        files
+    }
+
+    /// Whether the lists of an rpm repository are compressed by `method`.
+    pub fn is_compressed_by(&self, method: Method) -> bool {
+        self.repomd.iter().all(|file| file.path.ends_with(&format!(".xml{}", ending(method))))
+    }
+}
+
+/// `bytes`, compressed; the result depends on nothing else.
+fn compress(bytes: &[u8], method: Method) -> Result<Arc<[u8]>> {
+    let compression = match method {
+        Method::Stored => return Ok(bytes.into()),
+        Method::Gzip => {
+            let level = flate2::Compression::new(GZIP_LEVEL);
+            let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), level);
+            encoder.write_all(bytes).map_err(not_compressed)?;
+            return encoder.finish().map(Arc::from).map_err(not_compressed);
+        }
+        Method::Zstd => ZSTD,
+        Method::Xz | Method::Lzma => {
+            return Err(Error::bug("indexes are not written as xz or lzma"));
+        }
+    };
+    let mut encoder = Encoder::new(Vec::new(), compression, &Workers::new(1), bytes.len() as u64)?;
+    encoder.write_all(bytes).map_err(not_compressed)?;
+    encoder.finish().map(Arc::from).map_err(not_compressed)
+}
+
+fn not_compressed(error: io::Error) -> Error {
+    Error::io_unplaced("compress an index", error)
+}
+
+/// The ending of a file name.
+fn ending(method: Method) -> &'static str {
+    match method {
+        Method::Stored => "",
+        Method::Gzip => ".gz",
+        Method::Zstd => ".zst",
+        // Not written.
+        Method::Xz | Method::Lzma => "",
+    }
+}

@@ -1,0 +1,409 @@
+//! A repository in a folder of a file system.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rayon::prelude::*;
+use rockpack_core::content::{Content, if_there, is_file, list};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::run::Budget;
+use rockpack_files::{
+    closed_mode, empty_folder, kind_of, link, lock, make_folders, make_readable_folders,
+    open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync_folder,
+};
+use rockpack_report::Finding;
+
+use super::store::{Body, PRIVATE, Stat, Store, WhenLocked, stat_of};
+
+/// Unfinished files lie here, on the file system of the repository.
+const UNFINISHED: &str = ".rockpack/unfinished";
+
+const LOCK: &str = ".rockpack/lock";
+
+const LINK_HINT: &str = "rockpack writes to no other folder than the repository: put the folder \
+                         itself there, or mount it there; the whole repository may be a link";
+
+const PLACE_HINT: &str = "remove it, or publish to another folder";
+
+/// A folder.
+#[derive(Debug)]
+pub struct LocalStore {
+    root: PathBuf,
+    budget: Budget,
+    /// Held while the store is used for writing. In a dry run it may be missing.
+    _lock: Option<File>,
+    /// In a dry run: the files that a run would have written or removed (`None`) until now.
+    planned: Option<Mutex<BTreeMap<String, PlannedFile>>>,
+}
+
+/// The bytes of a file that would be written; `None` for one that would be removed.
+type PlannedFile = Option<Arc<[u8]>>;
+
+impl LocalStore {
+    /// Opens the folder `root` for writing, and makes it where it is missing.
+    pub fn open(root: &Path, when_locked: WhenLocked, budget: &Budget) -> Result<Self> {
+        check_places(root, &[LOCK])?;
+        refuse_open_to_all(root)?;
+        let private = root.join(PRIVATE);
+        make_readable_folders(root).and_then(|()| make_folders(&private)).map_err(|error| {
+            error.hint("the repository has to be a folder that can be created and written to")
+        })?;
+        let path = root.join(LOCK);
+        let lock = lock::open(&path)?;
+        take(&lock, &path, when_locked)?;
+        // Nobody touches this folder without the lock, so files in it need no locks of their own, and
+        // may be any number.
+        empty_folder(&root.join(UNFINISHED))?;
+        let (root, budget) = (root.to_path_buf(), budget.clone());
+        Ok(Self { root, budget, _lock: Some(lock), planned: None })
+    }
+
+    /// Opens the folder `root` for a dry run, which writes nothing to it. Takes the lock if its file exists.
+    pub fn open_dry(root: &Path, when_locked: WhenLocked, budget: &Budget) -> Result<Self> {
+        check_places(root, &[LOCK])?;
+        refuse_open_to_all(root)?;
+        let path = root.join(LOCK);
+        let lock = is_file(&path)?.then(|| lock::open(&path)).transpose()?;
+        lock.iter().try_for_each(|lock| take(lock, &path, when_locked))?;
+        let (root, budget) = (root.to_path_buf(), budget.clone());
+        Ok(Self { root, budget, _lock: lock, planned: Some(Mutex::default()) })
+    }
+
+    /// Notes changes if this is a dry run, and tells whether it is one.
+    fn plans(&self, changes: impl IntoIterator<Item = (String, PlannedFile)>) -> bool {
+        let Some(planned) = &self.planned else { return false };
+        planned.lock().unwrap_or_else(PoisonError::into_inner).extend(changes);
+        true
+    }
+
+    /// The file at `path` if this dry run would have changed it.
+    fn planned(&self, path: &str) -> Option<PlannedFile> {
+        let planned = self.planned.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        planned.get(path).cloned()
+    }
+
+    fn path(&self, path: &str) -> Result<PathBuf> {
+        check_path(path)?;
+        Ok(self.root.join(path))
+    }
+
+    /// Writes files under temporary names, and those that share the content of another file last.
+    fn write(&self, files: &[(String, Body)]) -> Result<Vec<PathBuf>> {
+        let temporary = |number: usize| self.root.join(UNFINISHED).join(number.to_string());
+        let temporaries: Vec<PathBuf> = (0..files.len()).map(temporary).collect();
+        let written: Vec<Result<()>> = files
+            .par_iter()
+            .zip(&temporaries)
+            .filter(|((_, body), _)| !is_same(body))
+            .map(|((_, body), temporary)| body.write(temporary))
+            .collect();
+        written.into_iter().collect::<Result<()>>()?;
+        let own = files.iter().zip(&temporaries).filter(|((_, body), _)| !is_same(body));
+        let unfinished: HashMap<&str, &PathBuf> =
+            own.map(|((path, _), temporary)| (path.as_str(), temporary)).collect();
+        for ((_, body), temporary) in files.iter().zip(&temporaries) {
+            if let Body::Same(other, _) = body {
+                let source = match unfinished.get(other.as_str()) {
+                    Some(source) => (*source).clone(),
+                    None => self.path(other)?,
+                };
+                if !link(&source, temporary) {
+                    body.write(temporary)?;
+                }
+            }
+        }
+        Ok(temporaries)
+    }
+}
+
+fn is_same(body: &Body) -> bool {
+    matches!(body, Body::Same(..))
+}
+
+fn take(file: &File, path: &Path, when_locked: WhenLocked) -> Result<()> {
+    if when_locked == WhenLocked::Wait {
+        return lock::wait(file, path);
+    }
+    if lock::take(file, path)? {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Conflict, "another run is writing to this repository")
+        .file(path)
+        .hint("try again when it is done, or wait for it with --wait"))
+}
+
+impl Store for LocalStore {
+    fn read(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        if let Some(planned) = self.planned(path) {
+            return Ok(planned.map(|bytes| bytes.to_vec()));
+        }
+        let path = self.path(path)?;
+        match kind_of(&path)? {
+            None => Ok(None),
+            // A pipe would be waited for, and what is behind a link is not the repository's.
+            Some(kind) if !kind.is_file() => {
+                Err(Error::unsupported("is no regular file").file(&path))
+            }
+            Some(_) => {
+                let content = Content::open(&path, &self.budget)?;
+                content.read_vec(0..content.len(), u64::MAX, "a file of the repository").map(Some)
+            }
+        }
+    }
+
+    fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    fn open(&self, path: &str) -> Result<Content> {
+        Content::open(self.path(path)?, &self.budget)
+    }
+
+    fn stat(&self, path: &str) -> Result<Option<Stat>> {
+        if let Some(planned) = self.planned(path) {
+            return Ok(planned.map(|bytes| Stat { size: bytes.len() as u64, modified: 0 }));
+        }
+        let path = self.path(path)?;
+        let metadata = if_there(&path, "inspect", fs::metadata(&path))?;
+        Ok(metadata.map(|metadata| stat_of(&metadata)))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>> {
+        let folder = self.path(folder)?;
+        let mut names = Vec::new();
+        if kind_of(&folder)?.is_some() {
+            for entry in list(&folder)? {
+                names.extend(entry?.file_name().into_string().ok());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn check(&self, paths: &[&str]) -> Result<()> {
+        check_places(&self.root, paths)
+    }
+
+    fn open_folders(&self, paths: &[&str]) -> Result<Option<Finding>> {
+        // A dry run opens no folder; that of the repository is never opened.
+        let paths: &[&str] = if self.planned.is_some() { &[] } else { paths };
+        open_folders(&self.root, paths)
+    }
+
+    fn put(&self, files: Vec<(String, Body)>) -> Result<()> {
+        let sources = files.iter().filter_map(|(_, body)| match body {
+            Body::Same(other, _) => Some(other.as_str()),
+            _ => None,
+        });
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).chain(sources).collect();
+        self.check(&paths)?;
+        let changes = files.iter().filter_map(|(path, body)| match body {
+            Body::Bytes(bytes) | Body::Same(_, bytes) => {
+                Some((path.clone(), Some(Arc::clone(bytes))))
+            }
+            // Packages are put in place last, and not read again.
+            Body::Package(..) => None,
+        });
+        if self.plans(changes) {
+            return Ok(());
+        }
+        let written = self.write(&files)?;
+        let mut folders = BTreeSet::new();
+        for (path, _) in &files {
+            let path = self.path(path)?;
+            let folder = path.parent().unwrap_or(&self.root);
+            if folders.insert(folder.to_path_buf()) {
+                let is_private = folder.starts_with(self.root.join(PRIVATE));
+                if is_private { make_folders(folder)? } else { make_readable_folders(folder)? }
+            }
+        }
+        for ((path, body), temporary) in files.iter().zip(written) {
+            rename(&temporary, &self.path(path)?)?;
+            if is_same(body) {
+                // Renaming to another name of the same file does nothing.
+                remove_file(&temporary)?;
+            }
+        }
+        sync_with_parents(&self.root, folders)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> Result<()> {
+        if self.planned.is_some() {
+            return Ok(());
+        }
+        let to = self.path(to)?;
+        rename(&self.path(from)?, &to)?;
+        sync_folder(to.parent().unwrap_or(&self.root))
+    }
+
+    fn remove(&self, paths: &[String]) -> Result<()> {
+        let all: Vec<&str> = paths.iter().map(String::as_str).collect();
+        check_folders(&self.root, &all)?;
+        if self.plans(paths.iter().map(|path| (path.clone(), None))) {
+            return Ok(());
+        }
+        for path in paths {
+            let path = self.path(path)?;
+            remove_file(&path)?;
+            // Folders above, up to the first one that holds something, are removed, too.
+            let mut above = path.ancestors().skip(1).take_while(|folder| *folder != self.root);
+            while above.next().is_some_and(remove_empty) {}
+        }
+        Ok(())
+    }
+}
+
+/// Makes renames durable; a new folder is a name in the one above it.
+fn sync_with_parents(root: &Path, folders: BTreeSet<PathBuf>) -> Result<()> {
+    let mut all = BTreeSet::new();
+    for folder in &folders {
+        for above in folder.ancestors().take_while(|above| above.starts_with(root)) {
+            if !all.insert(above.to_path_buf()) {
+                break;
+            }
+        }
+    }
+    all.par_iter().try_for_each(|folder| sync_folder(folder))
+}
+
+/// Refuses paths at which no file can be put, or only somewhere else than below `root`: a place for a file is below
+/// real folders, and is free or holds a file. A link on the way would make rockpack write and remove files elsewhere.
+fn check_places(root: &Path, paths: &[&str]) -> Result<()> {
+    check_folders(root, paths)?;
+    let mut faults = Faults::default();
+    for path in paths {
+        faults.keep(check_file(&root.join(path)));
+    }
+    faults.finish()
+}
+
+/// Refuses paths that lead through something other than folders below `root`.
+fn check_folders(root: &Path, paths: &[&str]) -> Result<()> {
+    paths.iter().try_for_each(|path| check_path(path))?;
+    let (mut faults, mut refused) = (Faults::default(), Vec::new());
+    // What lies behind a link is no matter of the repository.
+    for folder in folders_of(paths) {
+        let is_behind = refused.iter().any(|other| folder.starts_with(other));
+        if !is_behind && faults.keep(check_folder(&root.join(folder))).is_none() {
+            refused.push(folder);
+        }
+    }
+    faults.finish()
+}
+
+/// Refuses paths that lead elsewhere by their words.
+fn check_path(path: &str) -> Result<()> {
+    let is_plain = path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    if is_plain && !path.contains('\0') {
+        Ok(())
+    } else {
+        let message = format!("`{}` is no path inside of a repository", path.escape_debug());
+        Err(Error::malformed(message))
+    }
+}
+
+/// The folders below the repository that hold these paths, each after those above it.
+fn folders_of<'a>(paths: &[&'a str]) -> BTreeSet<&'a Path> {
+    let above = paths.iter().flat_map(|path| Path::new(*path).ancestors().skip(1));
+    above.filter(|folder| !folder.as_os_str().is_empty()).collect()
+}
+
+fn check_folder(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        Some(kind) if kind.is_symlink() => {
+            Err(Error::unsupported("is a symbolic link, and no folder of the repository")
+                .file(path)
+                .hint(LINK_HINT))
+        }
+        Some(kind) if !kind.is_dir() => {
+            Err(Error::unsupported("is no folder").file(path).hint(PLACE_HINT))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_file(path: &Path) -> Result<()> {
+    match kind_of(path)? {
+        Some(kind) if !kind.is_file() => {
+            Err(Error::unsupported("is no regular file").file(path).hint(PLACE_HINT))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Lets everybody list the folders, also where a run under a strict umask made them, below `root` that `paths` are
+/// in, where they belong to this user. What stays closed is a finding: folders of others, and `root`, which may have
+/// been closed on purpose.
+fn open_folders(root: &Path, paths: &[&str]) -> Result<Option<Finding>> {
+    let mut closed = Vec::new();
+    closed.extend(closed_mode(root)?.map(|mode| (root.to_path_buf(), mode)));
+    let mut links: Vec<PathBuf> = Vec::new();
+    // What lies behind a link is not the repository's.
+    for folder in folders_of(paths).into_iter().map(|folder| root.join(folder)) {
+        if links.iter().any(|link| folder.starts_with(link)) {
+            continue;
+        }
+        match kind_of(&folder)? {
+            Some(kind) if kind.is_dir() => {
+                closed.extend(open_to_all(&folder)?.map(|mode| (folder, mode)));
+            }
+            Some(_) => links.push(folder),
+            None => {}
+        }
+    }
+    Ok(finding(&closed))
+}
+
+fn finding(closed: &[(PathBuf, u32)]) -> Option<Finding> {
+    let ((folder, mode), others) = closed.split_first()?;
+    let (folder, mode) = (folder.display().to_string(), format!("{mode:04o}"));
+    Some(Finding::FolderClosed { folder, mode, others: others.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(folder: &Path, when_locked: WhenLocked) -> Result<LocalStore> {
+        LocalStore::open(folder, when_locked, &Budget::unlimited())
+    }
+
+    #[test]
+    fn files_appear_whole_and_only_inside() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open(folder.path(), WhenLocked::Fail).unwrap();
+        store.put(vec![("a/b/c".into(), one_byte()), ("d".into(), one_byte())]).unwrap();
+        assert_eq!(store.read("a/b/c").unwrap().unwrap(), b"x");
+        assert_eq!(store.list("a/b").unwrap(), ["c"]);
+        store.remove(&["a/b/c".to_owned(), "nothing".to_owned()]).unwrap();
+        assert!(!folder.path().join("a").exists() && folder.path().exists());
+        for path in ["../x", "/x", "a//b", "a/../b", ""] {
+            assert!(store.put(vec![(path.into(), one_byte())]).is_err(), "{path}");
+        }
+        let error = open(folder.path(), WhenLocked::Fail).unwrap_err();
+        assert_eq!(error.kind(), Kind::Conflict);
+        drop(store);
+        open(folder.path(), WhenLocked::Fail).unwrap();
+    }
+
+    fn one_byte() -> Body {
+        Body::Bytes(b"x"[..].into())
+    }
+
+    #[test]
+    fn stores_are_opened_by_many_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..50 {
+                        let store = open(folder.path(), WhenLocked::Wait).unwrap();
+                        store.put(vec![("a".into(), Body::Bytes([][..].into()))]).unwrap();
+                    }
+                });
+            }
+        });
+    }
+}

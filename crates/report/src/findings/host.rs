@@ -1,0 +1,161 @@
+//! Fields of findings about host files: their search paths, interpreters and folders of libraries.
+
+use derive_more::Display;
+use rockpack_core::error::abridged;
+use rockpack_core::tree::TreePath;
+use serde::{Deserialize, Serialize};
+
+use crate::words::few;
+
+/// A part of a dynamic section that cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum DynamicPart {
+    /// The libraries that the file needs.
+    #[display("needed libraries")]
+    NeededLibraries,
+    /// The library search path.
+    #[display("search path")]
+    SearchPath,
+}
+
+/// The reason why a search path leads out of the prefix.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum OutsideSearch {
+    /// The configuration keeps search paths, and this one has these folders.
+    #[display(
+        "looks for libraries in {}, outside of the prefix; `runpath = \"origin\"` removes that",
+        few(&_0.iter().map(|folder| abridged(folder)).collect::<Vec<_>>(), 5)
+    )]
+    Folders(Vec<String>),
+    /// The search path should be rewritten, but cannot be.
+    #[display("its search path {search_path} stays: {reason}")]
+    Stays { search_path: String, reason: String },
+}
+
+/// The reason why a script does not start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartFault {
+    /// Linux does not read the whole line.
+    #[display("in a first line of more than the 255 bytes that Linux reads")]
+    TooLong,
+    /// The line ends in a carriage return, which Linux takes as part of the last word.
+    #[display("in a first line that ends in a carriage return, which Linux takes for a part of it")]
+    CarriageReturn,
+    /// The path is relative, so Linux looks for it in the working directory.
+    #[display("by a relative path, which Linux looks for in the working directory")]
+    Relative,
+    /// `env` takes a program and its arguments as the name of one program.
+    #[display("with arguments, which env takes for a part of the name unless it has the option -S")]
+    EnvArguments,
+    /// The line names no interpreter.
+    #[display("no program")]
+    Nothing,
+    /// The interpreter is not plain text.
+    #[display("by a path that is not plain text")]
+    NotText,
+}
+
+/// The reason why an interpreter does not run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum InterpreterFault {
+    /// The interpreter of a script, which neither the set nor the distribution is known to have.
+    Unknown { distribution: String },
+    /// The dynamic loader of a program, which neither the set nor the distribution has.
+    UnknownLoader { distribution: String },
+    /// The interpreter is a file of the set that nobody may execute.
+    NotExecutable,
+    /// The first line names the interpreter in a way that starts nothing.
+    Start(StartFault),
+}
+
+impl InterpreterFault {
+    /// Writes the reason as a text about `interpreter`.
+    pub fn told(&self, interpreter: &str) -> String {
+        let interpreter = abridged(interpreter);
+        match self {
+            Self::Unknown { distribution } => {
+                format!("needs {interpreter}, which neither the set nor {distribution} has")
+            }
+            Self::UnknownLoader { distribution } => {
+                format!("is loaded by {interpreter}, which neither the set nor {distribution} has")
+            }
+            Self::NotExecutable => {
+                format!("needs {interpreter}, a file of the set that nobody may execute")
+            }
+            Self::Start(StartFault::Nothing) => "names no program in a first line".to_owned(),
+            Self::Start(fault) => format!("names {interpreter} {fault}"),
+        }
+    }
+
+    /// The remedy, in words.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unknown { .. } => "`interpreters` names another one, or none",
+            Self::UnknownLoader { .. } => {
+                "link it for the loader of the distribution, or set it to false in `interpreters`"
+            }
+            Self::NotExecutable => "make it executable in the build",
+            Self::Start(StartFault::CarriageReturn) => "give the file the line ends of Unix",
+            Self::Start(StartFault::TooLong) => {
+                "write a shorter line in the build, or name a shorter path in `interpreters`"
+            }
+            Self::Start(StartFault::Nothing | StartFault::NotText) => {
+                "write another line in the build"
+            }
+            Self::Start(_) => {
+                "`interpreters` names another one, or write another line in the build"
+            }
+        }
+    }
+}
+
+/// A folder with libraries that is not in the linker path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum LibraryFolder {
+    /// The prefix.
+    #[display("the prefix itself")]
+    Prefix,
+    /// A folder below a folder of a system's root, such as `usr/lib`.
+    #[display("{folder}")]
+    InstalledTree {
+        /// The folder, relative to the prefix.
+        folder: TreePath,
+        /// The folder that was probably meant as the prefix, such as `usr`.
+        prefix: String,
+    },
+    /// A folder of libraries, such as `lib64`.
+    #[display("{_0}")]
+    Libraries(TreePath),
+    /// Any other folder.
+    #[display("{_0}")]
+    Other(TreePath),
+}
+
+impl LibraryFolder {
+    /// The probable mistake and its remedy, in words.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Prefix => "the manifest of the artifact probably names the folder `lib` of a \
+                             stage prefix, and should name the one above it"
+                .to_owned(),
+            Self::InstalledTree { prefix, .. } => format!(
+                "the manifest of the artifact probably names the root of an installed tree, and \
+                 should name its folder {prefix}"
+            ),
+            Self::Libraries(folder) => format!(
+                "set `libdir` to {folder} if the artifacts were built for it, or give the files \
+                 that need them a search path"
+            ),
+            Self::Other(folder) => format!(
+                "install them elsewhere, or give the files that need them a search path to {folder}"
+            ),
+        }
+    }
+}

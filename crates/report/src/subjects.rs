@@ -1,0 +1,248 @@
+//! What findings and problems are about: names, which JSON has as texts, artifacts, files, packages and machines.
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use derive_more::Display;
+use rockpack_core::content::Sha256Digest;
+use rockpack_core::tree::{ArtifactName, TreePath};
+use serde::{Deserialize, Serialize};
+
+/// Declares types that wrap a name.
+macro_rules! names {
+    ($($(#[$about:meta])* $Name:ident;)*) => { $(
+        $(#[$about])*
+        #[derive(
+            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display,
+        )]
+        pub struct $Name(String);
+
+        impl $Name {
+            /// The name as a text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $Name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl<T: Into<String>> From<T> for $Name {
+            fn from(name: T) -> Self {
+                Self(name.into())
+            }
+        }
+    )* };
+}
+
+names! {
+    /// A component of a set, from any shard: `blas_lib`.
+    ComponentName;
+    /// A package, without its version: `rocm-blas`.
+    PackageName;
+    /// A library, by the name that files linked to it use: `librocblas.so.5`.
+    Soname;
+}
+
+/// An artifact of a shard. Written as `<shard>/<artifact>`, which does not depend on the place of the input,
+/// because findings are part of the output.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{shard}/{artifact}")]
+pub struct InputArtifact {
+    /// The name of the shard.
+    pub shard: String,
+    /// The name of the artifact, e.g. `blas_lib_gfx1151`.
+    pub artifact: ArtifactName,
+}
+
+impl InputArtifact {
+    /// The artifact `artifact` in `shard`.
+    pub fn new(shard: &str, artifact: &ArtifactName) -> Self {
+        Self { shard: shard.to_owned(), artifact: artifact.clone() }
+    }
+
+    /// The file at `path` in the artifact.
+    pub fn file(&self, path: &TreePath) -> InputFile {
+        let Self { shard, artifact } = self.clone();
+        InputFile { shard, artifact, path: path.clone() }
+    }
+}
+
+/// A file or folder of an artifact.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{shard}/{artifact}/{path}")]
+pub struct InputFile {
+    /// The name of the shard.
+    pub shard: String,
+    /// The name of the artifact, e.g. `blas_lib_gfx1151`.
+    pub artifact: ArtifactName,
+    /// The path below the prefix.
+    pub path: TreePath,
+}
+
+/// A file or folder of a component, from any shard.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{component}/{path}")]
+pub struct ComponentFile {
+    /// The name of the component, e.g. `blas_lib`.
+    pub component: ComponentName,
+    /// The path below the prefix.
+    pub path: TreePath,
+}
+
+impl ComponentFile {
+    /// The file at `path` of the component.
+    pub fn new(component: impl Into<ComponentName>, path: &TreePath) -> Self {
+        Self { component: component.into(), path: path.clone() }
+    }
+}
+
+/// A file, and the amount of its device code that is left out.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{file}: {count}")]
+pub struct LeftOutFile {
+    /// The file, after its component if that is known.
+    pub file: String,
+    /// Number of code objects, or 1 for a database file.
+    pub count: usize,
+}
+
+/// One of several merged files.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[display("{artifact} ({sha256})")]
+pub struct MergedPart {
+    /// The artifact that has it.
+    pub artifact: InputArtifact,
+    /// SHA-256 of its content.
+    pub sha256: Sha256Digest,
+}
+
+/// A package of an earlier set.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EarlierPackage {
+    /// The name.
+    pub package: PackageName,
+    /// The version in the earlier set.
+    pub version: String,
+}
+
+/// `EI_CLASS` of 32-bit and 64-bit files.
+const CLASSES: [(u8, u8); 2] = [(1, 32), (2, 64)];
+/// `EI_DATA` of little-endian and big-endian files.
+const LITTLE_ENDIAN: u8 = 1;
+const BIG_ENDIAN: u8 = 2;
+/// `e_machine` of x86-64, the machine that packages are for.
+const X86_64: u16 = 62;
+/// `e_machine` of AMDGPU: device code, which has other rules.
+const AMDGPU: u16 = 224;
+
+/// Names of machines by `e_machine`, sorted. Machines that differ in width alone share a name.
+const NAMES: [(u16, &str); 24] = [
+    (2, "SPARC"),
+    (3, "x86"),
+    (4, "Motorola 68000"),
+    (8, "MIPS"),
+    (15, "PA-RISC"),
+    (18, "SPARC v8plus"),
+    (20, "PowerPC"),
+    (21, "PowerPC"),
+    (22, "S/390"),
+    (40, "Arm"),
+    (42, "SuperH"),
+    (43, "SPARC"),
+    (50, "Itanium"),
+    (X86_64, "x86-64"),
+    (83, "AVR"),
+    (94, "Xtensa"),
+    (164, "Hexagon"),
+    (183, "AArch64"),
+    (190, "CUDA"),
+    (AMDGPU, "AMDGPU"),
+    (243, "RISC-V"),
+    (247, "BPF"),
+    (252, "C-SKY"),
+    (258, "LoongArch"),
+];
+
+/// The machine that an ELF file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ElfMachine {
+    /// `e_machine`.
+    pub number: u16,
+    /// Width of addresses in bits: 32 or 64.
+    pub bits: u8,
+    /// Whether numbers are stored with the highest byte first.
+    pub big_endian: bool,
+}
+
+impl ElfMachine {
+    /// The machine for `EI_CLASS`, `EI_DATA` and the bytes of `e_machine`; `None` if class or byte order is
+    /// not valid in ELF.
+    pub fn new(class: u8, data: u8, machine: [u8; 2]) -> Option<Self> {
+        let (_, bits) = CLASSES.into_iter().find(|(known, _)| *known == class)?;
+        let (number, big_endian) = match data {
+            LITTLE_ENDIAN => (u16::from_le_bytes(machine), false),
+            BIG_ENDIAN => (u16::from_be_bytes(machine), true),
+            _ => return None,
+        };
+        Some(Self { number, bits, big_endian })
+    }
+
+    /// Whether packages may have files of this machine without permission: x86-64 and AMDGPU.
+    pub fn is_packaged(self) -> bool {
+        [X86_64, AMDGPU].contains(&self.number) && self.bits == 64 && !self.big_endian
+    }
+}
+
+impl fmt::Display for ElfMachine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.big_endian {
+            f.write_str("big-endian ")?;
+        }
+        if self.bits == 32 {
+            f.write_str("32-bit ")?;
+        }
+        match NAMES.iter().find(|(number, _)| *number == self.number) {
+            Some((_, name)) => f.write_str(name),
+            None => write!(f, "machine {}", self.number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_by_number() {
+        assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn class_and_byte_order_are_part_of_the_name() {
+        for (class, data, machine, name, packaged) in [
+            (2, 1, [62, 0], "x86-64", true),
+            (2, 1, [224, 0], "AMDGPU", true),
+            (1, 1, [62, 0], "32-bit x86-64", false),
+            (1, 1, [224, 0], "32-bit AMDGPU", false),
+            (2, 2, [0, 62], "big-endian x86-64", false),
+            (1, 1, [3, 0], "32-bit x86", false),
+            (2, 1, [183, 0], "AArch64", false),
+            (2, 2, [0, 21], "big-endian PowerPC", false),
+            (2, 1, [21, 0], "PowerPC", false),
+            (1, 2, [0, 20], "big-endian 32-bit PowerPC", false),
+            (2, 1, [247, 0], "BPF", false),
+            (2, 1, [0, 0], "machine 0", false),
+            (2, 1, [0x34, 0x12], "machine 4660", false),
+        ] {
+            let found = ElfMachine::new(class, data, machine).unwrap();
+            assert_eq!((found.to_string().as_str(), found.is_packaged()), (name, packaged));
+        }
+        for (class, data) in [(0, 1), (3, 1), (2, 0), (2, 3)] {
+            assert_eq!(ElfMachine::new(class, data, [62, 0]), None);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Whether what programs and libraries link to comes with their packages.
+//!
+//! Each needed library has to be in the package itself or in one that its dependencies bring, or a
+//! dependency has to lead out of the set:
+//!
+//! | | what leads to a library outside of the set |
+//! |---|---|
+//! | rpm | the library as a capability, `libc.so.6()(64bit)` or one of its versions |
+//! | deb | a package that has it in the table of some distribution, or else any that is in none |
+//!
+//! A `.deb` does not say which package it wants for which library. So a library that neither a
+//! table nor the set knows passes, and so does one whose package depends on something that no table
+//! knows.
+//!
+//! The build judges where loaders look and which symbol versions libraries have, and reports it.
+//!
+//! Findings of the build are taken into account: libraries that it found nowhere (`R070`) or out of
+//! reach (`R095`), those that its configuration names no dependency for (`R094`), files that it did not
+//! ask (`R093`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use rockpack_core::error::Result;
+use rockpack_package::Format;
+use rockpack_package::dependencies::Distribution;
+use rockpack_package::resolver::Resolver;
+
+use crate::checks::excuses::Excuses;
+use crate::name_of;
+use crate::own::facts::Class;
+use crate::own::host_elf::Linked;
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{Problem, Problems};
+
+/// Library → the packages that have it, in all distributions with a table.
+type LibraryTables = BTreeMap<String, BTreeSet<String>>;
+
+/// All packages, and who has what.
+struct InstalledSet<'a> {
+    packages: &'a [&'a Installed],
+    /// The same packages.
+    resolver: &'a Resolver<'a, 'a>,
+    tables: &'a LibraryTables,
+    /// Every package that some table names.
+    known: BTreeSet<&'a str>,
+    /// File name, or soname → the positions of the packages with such a file, and its path.
+    holders: BTreeMap<&'a str, Vec<(usize, &'a str)>>,
+    /// Versions of the packages, without their releases.
+    versions: BTreeSet<&'a str>,
+}
+
+/// Checks the packages of a set, all of one format; `resolver` has the same.
+pub(super) fn check<'a>(
+    packages: &'a [&'a Installed],
+    resolver: &'a Resolver<'a, 'a>,
+    excuses: &Excuses,
+    problems: &mut Problems,
+) -> Result<()> {
+    let no_tables = LibraryTables::new();
+    let tables = if resolver.format() == Format::Deb { tables()? } else { &no_tables };
+    let set = InstalledSet::new(packages, resolver, tables);
+    for (at, package) in packages.iter().enumerate() {
+        let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (path, linked) in linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path)) {
+            linked.needed.iter().for_each(|name| users.entry(name).or_default().push(path));
+        }
+        if users.is_empty() {
+            continue;
+        }
+        let brought = Brought::of(&set, at);
+        for (name, mut users) in users {
+            users.retain(|path| !excuses.leaves_open(name, package.format, path));
+            let user = users.first().copied();
+            if let Some((path, reason)) = user.and_then(|path| Some((path, brought.lack(name)?))) {
+                let (package, path) = (package.file.clone(), path.to_owned());
+                let library = name.into();
+                problems.add(Problem::LibraryMissing { package, path, library, reason });
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<'a> InstalledSet<'a> {
+    fn new(
+        packages: &'a [&'a Installed],
+        resolver: &'a Resolver<'a, 'a>,
+        tables: &'a LibraryTables,
+    ) -> Self {
+        let mut holders: BTreeMap<&str, Vec<(usize, &str)>> = BTreeMap::new();
+        for (at, package) in packages.iter().enumerate() {
+            for (path, node) in &package.paths {
+                for name in names_of(path, node) {
+                    holders.entry(name).or_default().push((at, path.as_str()));
+                }
+            }
+        }
+        let known = tables.values().flatten().map(String::as_str).collect();
+        let versions = packages.iter().map(|package| upstream(&package.version)).collect();
+        Self { packages, resolver, tables, known, holders, versions }
+    }
+}
+
+/// The file name, unless it is that of a folder, and the soname of what is at `path`.
+fn names_of<'a>(path: &'a str, node: &'a InstalledNode) -> impl Iterator<Item = &'a str> {
+    let file_name = (!matches!(node, InstalledNode::Directory { .. })).then(|| name_of(path));
+    let soname = node.facts().and_then(|facts| match &facts.class {
+        Class::Host(host) => host.elf.linked.soname.as_deref(),
+        _ => None,
+    });
+    file_name.into_iter().chain(soname)
+}
+
+/// A version without its release.
+fn upstream(version: &str) -> &str {
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
+}
+
+/// The programs and libraries of a package with their paths. A program that nobody may run is data.
+fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
+    package.paths.iter().filter_map(|(path, node)| match node {
+        InstalledNode::File { mode, facts } => match &facts.class {
+            Class::Host(host) if !host.elf.linked.is_program || mode & 0o111 != 0 => {
+                Some((path.as_str(), &host.elf.linked))
+            }
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// The tables of all distributions, parsed once.
+fn tables() -> Result<&'static LibraryTables> {
+    static TABLES: OnceLock<LibraryTables> = OnceLock::new();
+    if let Some(tables) = TABLES.get() {
+        return Ok(tables);
+    }
+    let mut tables = LibraryTables::new();
+    for name in Distribution::names() {
+        for library in Distribution::named(name)?.packages() {
+            let (soname, packages) = library?;
+            tables.entry(soname.to_owned()).or_default().extend(packages);
+        }
+    }
+    Ok(TABLES.get_or_init(|| tables))
+}
+
+/// How the names of libraries begin that rpm makes capabilities of.
+const CAPABILITY_STARTS: [&str; 5] = ["lib", "ld.", "ld-", "ld64.", "ld64-"];
+
+/// The packages that come with a package.
+struct Brought<'a> {
+    set: &'a InstalledSet<'a>,
+    package: &'a Installed,
+    /// Positions of the packages.
+    packages: BTreeSet<usize>,
+    /// All names in their dependencies, including alternatives.
+    names: BTreeSet<&'a str>,
+    /// Whether some of it is of the same version as a package of the set: a part of the set is not
+    /// here, and nothing is known of what it would bring.
+    is_cut: bool,
+}
+
+impl<'a> Brought<'a> {
+    fn of(set: &'a InstalledSet<'a>, at: usize) -> Self {
+        let (mut packages, mut names) = (BTreeSet::from([at]), BTreeSet::new());
+        let (mut open, mut is_cut) = (vec![set.packages[at]], false);
+        while let Some(from) = open.pop() {
+            for name in from.named().filter(|name| names.insert(*name)) {
+                let new = set.resolver.offering(name).filter(|other| packages.insert(*other));
+                open.extend(new.map(|other| set.packages[other]));
+            }
+            is_cut |= from.requires().any(|bound| {
+                let version = bound.version.as_ref();
+                let is_of_set = version.is_some_and(|(_, version)| {
+                    version.contains('-') && set.versions.contains(upstream(version))
+                });
+                is_of_set && !set.resolver.knows(&bound.name)
+            });
+        }
+        Self { set, package: set.packages[at], packages, names, is_cut }
+    }
+
+    /// Why the package does not get the library `name`.
+    fn lack(&self, name: &str) -> Option<String> {
+        let holders = self.set.holders.get(name).map(Vec::as_slice).unwrap_or_default();
+        let comes_along = holders.iter().any(|(at, _)| self.packages.contains(at));
+        if comes_along || self.is_cut || self.leads_outside(name, !holders.is_empty()) {
+            return None;
+        }
+        Some(match holders.first() {
+            Some((at, path)) => {
+                let file = &self.set.packages[*at].file;
+                format!("which is {path} of {file}, and no dependency brings that")
+            }
+            None => "and no dependency is on anything that has it".to_owned(),
+        })
+    }
+
+    /// Whether a dependency leads to a library outside of the set, which may have one of that name.
+    fn leads_outside(&self, name: &str, is_in_set: bool) -> bool {
+        if self.set.resolver.format() == Format::Rpm {
+            let is_known = CAPABILITY_STARTS.iter().any(|start| name.starts_with(start));
+            let is_capability = is_known && name.contains(".so");
+            let mut ends = self.names.iter().filter_map(|need| need.strip_prefix(name));
+            return !is_capability || ends.any(|end| end.starts_with('('));
+        }
+        let holders = self.set.tables.get(name);
+        if holders.is_none() && !is_in_set {
+            return true;
+        }
+        // What a library in a kernel package needs is its host's.
+        let has_kernels = self.package.has_kernels();
+        let own: BTreeSet<&str> = self.package.named().collect();
+        let mut outside = self.names.iter().filter(|name| !self.set.resolver.knows(name));
+        outside.any(|&need| {
+            holders.is_some_and(|holders| holders.contains(need))
+                || (has_kernels || own.contains(need)) && !self.set.known.contains(need)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_names_packages() {
+        let tables = tables().unwrap();
+        assert!(tables["libc.so.6"].contains("libc6"));
+        let elf: Vec<&str> = tables["libelf.so.1"].iter().map(String::as_str).collect();
+        assert_eq!(elf, ["libelf1", "libelf1t64"]);
+        for packages in tables.values() {
+            let mut all = packages.iter().flat_map(|name| name.chars());
+            let is_plain = all.all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+            assert!(is_plain, "{packages:?}");
+        }
+    }
+}

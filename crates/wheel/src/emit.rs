@@ -1,0 +1,170 @@
+//! The only writer of wheels.
+//!
+//! Members are in the order of their names, those of `dist-info` last and RECORD at the very end. Members of
+//! the input are copied without recompression, kernel archives are stored, and all cores deflate everything
+//! else. Each member is read once, while its digest for RECORD is made.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use rockpack_archive::wheel::{RecordRow, WheelName};
+use rockpack_archive::zip::{DosTime, Written, ZipMember, ZipWriter};
+use rockpack_core::content::{Content, hex};
+use rockpack_core::error::{Result, ResultExt};
+use rockpack_core::run::Budget;
+use rockpack_emit::Staging;
+use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
+use rockpack_report::{Progress, PypiRefusal, Stage};
+use rockpack_split::input::wheel::Wheel;
+
+use crate::pack::{MemberBytes, PackedMember, PackedWheel};
+use crate::plan::WheelRole;
+
+/// The mode of RECORD.
+const MODE: u32 = 0o644;
+
+/// PyPI's limit for the size of a file, in bytes, unless it allows a project more.
+const PYPI_SIZE: u64 = 100 << 20;
+
+/// The options for writing wheels.
+pub(crate) struct WriteOptions<'a> {
+    /// The folder where wheels are staged.
+    pub staging: &'a Staging,
+    /// The time of all members, in seconds since 1970.
+    pub time: i64,
+    /// Budget for digesting the wheels.
+    pub budget: &'a Budget,
+    /// Receives every byte of members.
+    pub progress: &'a dyn Progress,
+}
+
+/// Writes `packed`, which was made of `wheel`, and frees its members.
+pub(crate) fn write(
+    packed: PackedWheel,
+    wheel: &Wheel,
+    options: &WriteOptions<'_>,
+) -> Result<WheelRecord> {
+    let PackedWheel { name, distribution, role, dist_info, members, .. } = packed;
+    let file_name = name.to_string();
+    options.progress.begin(Stage::Emit);
+    let written = write_members(&dist_info, members, &file_name, options);
+    options.progress.end(Stage::Emit);
+    let installed_size = written.context(|| format!("writing {file_name}"))?;
+    let copy = seal(file_name, installed_size, wheel, options)?;
+    let (role, groups, archs) = match role {
+        WheelRole::Host => (WheelKind::Host, Vec::new(), Vec::new()),
+        WheelRole::Device { groups, archs } => {
+            (WheelKind::Device, groups, archs.iter().map(ToString::to_string).collect())
+        }
+    };
+    Ok(WheelRecord { role, groups, archs, distribution, ..copy })
+}
+
+/// Copies a wheel of the input unchanged.
+pub(crate) fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
+    let file_name = wheel.name.to_string();
+    let mut file = options.staging.create(&file_name)?;
+    let content = Content::open(&wheel.path, options.budget)?;
+    content.write_to(&mut file, &options.staging.path(&file_name))?;
+    let record = format!("{}/RECORD", wheel.dist_info);
+    let members = wheel.members.iter().filter(|(name, _)| **name != record);
+    seal(file_name, members.map(|(_, member)| member.zip.size).sum(), wheel, options)
+}
+
+/// The reasons for which PyPI would refuse a wheel.
+pub(crate) fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
+    let mut reasons = Vec::new();
+    if name.version.contains('+') {
+        reasons.push(PypiRefusal::LocalVersion { version: name.version.clone() });
+    }
+    let bare = name.platforms.iter().filter(|platform| platform.starts_with("linux_"));
+    reasons.extend(bare.map(|platform| PypiRefusal::Platform { platform: platform.clone() }));
+    if size > PYPI_SIZE {
+        reasons.push(PypiRefusal::Size { size, limit: PYPI_SIZE });
+    }
+    reasons
+}
+
+/// Ends the file of a wheel that was made of `wheel`. The record is that of a copy.
+fn seal(
+    file_name: String,
+    installed_size: u64,
+    wheel: &Wheel,
+    options: &WriteOptions<'_>,
+) -> Result<WheelRecord> {
+    let content = options.staging.seal(&file_name, options.budget)?;
+    let (size, sha256) = (content.len(), content.sha256()?);
+    options.progress.package(&file_name, size);
+    Ok(WheelRecord {
+        file_name,
+        made_of: wheel.name.to_string(),
+        role: WheelKind::Copy,
+        distribution: wheel.metadata.name().to_owned(),
+        version: wheel.metadata.version().to_owned(),
+        groups: Vec::new(),
+        archs: Vec::new(),
+        size,
+        installed_size,
+        sha256: hex(&sha256),
+    })
+}
+
+/// Writes the members, and returns the size of all except RECORD.
+fn write_members(
+    dist_info: &str,
+    members: BTreeMap<String, PackedMember>,
+    file_name: &str,
+    options: &WriteOptions<'_>,
+) -> Result<u64> {
+    let file = options.staging.create(file_name)?;
+    let path = options.staging.path(file_name);
+    let mut writer = Writer::new(file, &path, options);
+    let own = format!("{dist_info}/");
+    let (last, first): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        members.into_iter().partition(|(name, _)| name.starts_with(&own));
+    for (name, member) in first.into_iter().chain(last) {
+        writer.member(name, &member)?;
+    }
+    writer.finish(&format!("{dist_info}/RECORD"))
+}
+
+struct Writer<'a> {
+    zip: ZipWriter,
+    options: &'a WriteOptions<'a>,
+    installed_size: u64,
+    /// The rows of RECORD.
+    rows: String,
+}
+
+impl<'a> Writer<'a> {
+    fn new(file: File, path: &Path, options: &'a WriteOptions<'a>) -> Self {
+        let zip = ZipWriter::new(file, path, DosTime::new(options.time));
+        Self { zip, options, installed_size: 0, rows: String::new() }
+    }
+
+    fn member(&mut self, name: String, member: &PackedMember) -> Result<()> {
+        let PackedMember { mode, bytes } = member;
+        let written = match bytes {
+            MemberBytes::Kept(kept) => {
+                let zip = ZipMember { name: name.clone(), ..kept.zip.clone() };
+                self.zip.copy(&zip, *mode, &kept.stored)?;
+                Written { size: kept.zip.size, sha256: kept.sha256 }
+            }
+            MemberBytes::Stored(content) => self.zip.store(&name, *mode, content)?,
+            MemberBytes::Deflated(content) => self.zip.deflate(&name, *mode, content)?,
+        };
+        self.options.progress.advance(Stage::Emit, written.size);
+        self.installed_size += written.size;
+        self.rows.push_str(&RecordRow::of(&written.sha256, written.size).line(&name));
+        Ok(())
+    }
+
+    /// Writes RECORD and the end of the archive.
+    fn finish(mut self, record: &str) -> Result<u64> {
+        self.rows.push_str(&RecordRow::default().line(record));
+        self.zip.deflate(record, MODE, &Content::of_bytes(self.rows))?;
+        self.zip.finish()?;
+        Ok(self.installed_size)
+    }
+}

@@ -1,0 +1,207 @@
+//! Commands about rockpack itself: `explain` says what a code means, its importance, and the remedy, from the pages of
+//! the documentation; `completions` prints the scripts with which shells complete commands and options; `man` writes a
+//! manual page of each command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use rockpack_core::content::Content;
+use rockpack_core::error::{Error, Kind, Result};
+use rockpack_files::{make_folder, new_file};
+use rockpack_report::Progress;
+use rockpack_report::words::counted;
+
+use super::Outcome;
+use super::progress::Terminal;
+use crate::settings::output_path;
+
+/// Say what a code means, why it matters, and what solves it: of a finding (R070) or of a check
+/// of verify (V031).
+#[derive(Debug, Args)]
+pub(super) struct ExplainArguments {
+    /// Codes or their names; all of them are listed if none is given
+    #[arg(value_name = "CODE")]
+    codes: Vec<String>,
+}
+
+pub(super) fn explain(arguments: &ExplainArguments, terminal: &Terminal) -> Result<Outcome> {
+    let codes = arguments.codes.iter();
+    let answers = codes.map(|code| find(code).ok_or_else(|| unknown(code)));
+    let found = answers.collect::<Result<Vec<_>>>()?;
+    let texts: Vec<String> = found.iter().map(explanation_text).collect();
+    let text: String = if texts.is_empty() {
+        all().map(|it| text_line!("{} {}", it.code, it.name)).collect()
+    } else {
+        texts.join("\n")
+    };
+    terminal.print(&text)?;
+    Ok(Outcome::Done)
+}
+
+fn unknown(code: &str) -> Error {
+    let error = Error::new(Kind::Usage, format!("no finding and no check is called `{code}`"));
+    error.hint(match nearest(code) {
+        Some(nearest) => format!("`{nearest}` is; `rockpack explain` lists them all"),
+        None => "`rockpack explain` lists them all".to_owned(),
+    })
+}
+
+/// The page of findings.
+const FINDINGS: &str = include_str!("../../docs/reference/findings.md");
+
+/// The page of checks.
+const CHECKS: &str = include_str!("../../docs/reference/checks.md");
+
+/// The least similarity of a text to a code or name for which it counts as a typo.
+const LIKE: f64 = 0.7;
+
+/// The documentation of a code, from its section on a page (`## R070 name-of-the-code`) up to the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Explanation {
+    /// The code, e.g. `R070`.
+    code: &'static str,
+    /// The name of the code, e.g. `library-unresolved`.
+    name: &'static str,
+    /// The text, in Markdown.
+    text: &'static str,
+}
+
+/// All explanations, in the order of the pages.
+fn all() -> impl Iterator<Item = Explanation> {
+    [FINDINGS, CHECKS].into_iter().flat_map(sections)
+}
+
+/// The explanation of a code or name, in upper or lower case.
+fn find(asked: &str) -> Option<Explanation> {
+    all().find(|it| [it.code, it.name].iter().any(|own| own.eq_ignore_ascii_case(asked)))
+}
+
+/// The code or name most similar to `asked`, if any is similar.
+fn nearest(asked: &str) -> Option<&'static str> {
+    let asked = asked.to_lowercase();
+    let names = all().flat_map(|it| [it.code, it.name]);
+    let alike = names.map(|own| (strsim::jaro_winkler(&own.to_lowercase(), &asked), own));
+    let best = alike.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    best.filter(|(likeness, _)| *likeness >= LIKE).map(|(_, own)| own)
+}
+
+fn sections(page: &'static str) -> impl Iterator<Item = Explanation> {
+    page.split("\n## ").skip(1).filter_map(|section| {
+        let (title, text) = section.split_once('\n')?;
+        let (code, name) = title.trim().split_once(' ')?;
+        Some(Explanation { code, name, text: text.trim() })
+    })
+}
+
+/// The title and the text; examples are indented, and not fenced as in Markdown.
+fn explanation_text(it: &Explanation) -> String {
+    let mut text = text_line!("{} {}", it.code, it.name);
+    text.push('\n');
+    let mut is_example = false;
+    for line in it.text.lines() {
+        if line.starts_with("```") {
+            is_example = !is_example;
+            continue;
+        }
+        let indent = if is_example && !line.is_empty() { "    " } else { "" };
+        text.push_str(&text_line!("{indent}{line}"));
+    }
+    text
+}
+
+/// Print the completions for a shell: `rockpack completions bash` goes to
+/// /usr/share/bash-completion/completions/rockpack, zsh to _rockpack in a folder of $fpath, and fish
+/// to ~/.config/fish/completions/rockpack.fish.
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(super) fn completions(
+    arguments: &CompletionsArguments,
+    terminal: &Terminal,
+) -> Result<Outcome> {
+    let mut command = super::Arguments::command();
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "rockpack", &mut script);
+    let script =
+        String::from_utf8(script).map_err(|e| Error::bug("completions are no UTF-8").cause(e))?;
+    terminal.print(&script)?;
+    Ok(Outcome::Done)
+}
+
+/// The content of the folder, for messages.
+const HOLDS: &str = "manual pages";
+
+/// Write the manual pages of all commands (rockpack.1, rockpack-build.1, …) into a folder.
+#[derive(Debug, Args)]
+pub(super) struct ManArguments {
+    /// Folder for the pages; created if missing. Nothing in it is overwritten
+    #[arg(value_name = "DIR", value_parser = output_path())]
+    out: PathBuf,
+}
+
+pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Outcome> {
+    let mut command = super::Arguments::command().disable_help_subcommand(true);
+    // Gives each command its full name.
+    command.build();
+    let pages = pages(command)?;
+    let _made = make_folder(&arguments.out, HOLDS)?;
+    for (name, page) in &pages {
+        new_file::write_single(&arguments.out.join(name), &Content::of_bytes(page.clone()))?;
+    }
+    let (count, out) = (counted(pages.len(), "manual page"), arguments.out.display());
+    terminal.note(&format!("{count} in {out}; read one by `man {out}/rockpack.1`"));
+    Ok(Outcome::Done)
+}
+
+/// A page in ASCII: troff alone cannot know the encoding of a page.
+fn plain(page: &str) -> Vec<u8> {
+    let escaped = page.chars().map(|c| match c {
+        _ if c.is_ascii() => c.to_string(),
+        _ => format!("\\[u{:04X}]", u32::from(c)),
+    });
+    escaped.collect::<String>().into_bytes()
+}
+
+/// The pages of a command and of the commands below it, by the names of their files.
+fn pages(command: Command) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut all = Vec::new();
+    let below: Vec<Command> = command.get_subcommands().cloned().collect();
+    let man = Man::new(command);
+    let mut page = Vec::new();
+    man.render(&mut page).map_err(|e| Error::bug("a manual page is not written").cause(e))?;
+    all.push((man.get_filename(), plain(&String::from_utf8_lossy(&page))));
+    for command in below {
+        all.extend(pages(command)?);
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_code_has_a_section() {
+        let findings = rockpack_report::Code::ALL.iter().map(|code| (code.id(), code.name()));
+        let checks = rockpack_verify::Check::ALL.iter().map(|check| (check.id(), check.name()));
+        let explained: BTreeSet<_> = all().map(|it| (it.code, it.name)).collect();
+        assert_eq!(explained, findings.chain(checks).collect());
+    }
+
+    #[test]
+    fn codes_and_names_are_found_in_any_case_and_slips_are_named() {
+        assert_eq!(find("r012").unwrap().name, "arch-not-grouped");
+        assert_eq!(find("Arch-Not-Grouped").unwrap().code, "R012");
+        assert_eq!(find("R12"), None);
+        assert_eq!(nearest("arch-notgrouped"), Some("arch-not-grouped"));
+        assert_eq!(nearest("LIBARY-MISSING"), Some("library-missing"));
+        assert_eq!(nearest("zzz"), None);
+    }
+}

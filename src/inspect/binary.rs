@@ -1,0 +1,264 @@
+//! Files of device code, and binaries with it: linked x86-64 ELF files (fat, transformed, host-only, or the debug file
+//! of one), offload bundles, plain or compressed (CCOB), `.kpack` archives, and AMDGPU code objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::content::{Content, Sha256Digest};
+use rockpack_core::error::Result;
+use rockpack_elf::amdgpu_metadata::{self, CodeObjectMetadata};
+use rockpack_elf::ccob::CcobMethod;
+use rockpack_elf::fatbin::{Bundles, PinnedBundle};
+use rockpack_elf::marker::{self, AnyMarker};
+use rockpack_elf::{code_object, kpack, offload_bundle};
+use rockpack_split::host_binary::{self, Analysis, Examined, Transformed};
+use serde::Serialize;
+
+/// A host binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HostBinaryReport {
+    /// Whether and how it holds device code.
+    pub state: DeviceCodeState,
+    /// The wrappers, by index.
+    pub wrappers: Vec<WrapperReport>,
+    /// The marker of a transformed binary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub marker: Option<MarkerReport>,
+    /// The bundles of a fat binary, by offset.
+    pub bundles: Vec<BundleReport>,
+}
+
+/// The reference of a transformed binary to its archives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct MarkerReport {
+    /// The start of the keys in the archives; `None` in the form of the early prototype.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_name: Option<String>,
+    /// Paths of archives, relative to the directory of the binary.
+    pub kpack_search_paths: Vec<String>,
+}
+
+/// Whether a host binary holds device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceCodeState {
+    /// No device code and no reference to any.
+    HostOnly,
+    /// Holds device code.
+    Fat,
+    /// Refers to kernel archives.
+    Transformed,
+    /// A separate debug file.
+    SeparateDebug,
+}
+
+/// A wrapper of a host binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WrapperReport {
+    /// The position in `.hipFatBinSegment`; in a transformed binary, the co_index.
+    pub index: u32,
+    /// Offset of the bundle from the start of `.hip_fatbin`; `None` once transformed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle_offset: Option<u64>,
+}
+
+pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
+    Ok(match host_binary::examine(content)? {
+        Examined::NoDeviceCode => plain(DeviceCodeState::HostOnly),
+        Examined::SeparateDebug => plain(DeviceCodeState::SeparateDebug),
+        Examined::Fat(analysis) => fat(&analysis)?,
+        Examined::Transformed(transformed) => transformed_binary(&transformed)?,
+    })
+}
+
+fn plain(state: DeviceCodeState) -> HostBinaryReport {
+    HostBinaryReport { state, wrappers: Vec::new(), marker: None, bundles: Vec::new() }
+}
+
+fn fat(analysis: &Analysis) -> Result<HostBinaryReport> {
+    Ok(HostBinaryReport {
+        wrappers: analysis
+            .wrappers()
+            .iter()
+            .map(|w| WrapperReport { index: w.index, bundle_offset: Some(w.bundle_offset) })
+            .collect(),
+        bundles: bundles(&analysis.fatbin())?,
+        ..plain(DeviceCodeState::Fat)
+    })
+}
+
+fn transformed_binary(transformed: &Transformed) -> Result<HostBinaryReport> {
+    let indices = transformed.co_indexes().iter();
+    Ok(HostBinaryReport {
+        wrappers: indices.map(|&index| WrapperReport { index, bundle_offset: None }).collect(),
+        marker: Some(marker_report(transformed.marker())?),
+        ..plain(DeviceCodeState::Transformed)
+    })
+}
+
+fn marker_report(bytes: &[u8]) -> Result<MarkerReport> {
+    Ok(match marker::parse(bytes)? {
+        AnyMarker::Map(map) => MarkerReport {
+            kernel_name: Some(map.kernel_name),
+            kpack_search_paths: map.kpack_search_paths,
+        },
+        AnyMarker::PathList(paths) => MarkerReport { kernel_name: None, kpack_search_paths: paths },
+    })
+}
+
+/// A bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BundleReport {
+    /// Offset from the start of the section or file.
+    pub offset: u64,
+    /// The size in the section or file, in bytes.
+    pub size: u64,
+    /// The compression; `None` of a plain bundle.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<BundleCompression>,
+    /// The entries in the order of their table.
+    pub entries: Vec<BundleEntryReport>,
+}
+
+/// The compression of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BundleCompression {
+    /// Version of the compressed bundle format.
+    pub compressed_version: u16,
+    /// `zlib` or `zstd`.
+    pub compression_method: &'static str,
+    /// Bytes of the bundle once it is decompressed.
+    pub uncompressed_size: u64,
+}
+
+/// An entry of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BundleEntryReport {
+    /// Entry id, e.g. `hipv4-amdgcn-amd-amdhsa--gfx1100`.
+    pub id: String,
+    /// The target ID in the entry id, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The size in bytes.
+    pub size: u64,
+    /// The SHA-256 of the bytes, in hex.
+    pub sha256: Sha256Digest,
+}
+
+/// All bundles of a section or file.
+pub(super) fn bundles(content: &Content) -> Result<Vec<BundleReport>> {
+    Bundles::new(content).map(|next| bundle(&next?)).collect()
+}
+
+/// Describes a bundle. Its decoded bytes stay pinned while the entries are digested.
+fn bundle(found: &PinnedBundle) -> Result<BundleReport> {
+    let found = &found.bundle;
+    let compression = found.compression.as_ref().map(|header| BundleCompression {
+        compressed_version: header.version,
+        compression_method: match header.method {
+            CcobMethod::Zlib => "zlib",
+            CcobMethod::Zstd => "zstd",
+        },
+        uncompressed_size: header.uncompressed_size,
+    });
+    let entries = found.bundle.entries.iter().map(entry).collect::<Result<_>>()?;
+    Ok(BundleReport { offset: found.offset, size: found.extent, compression, entries })
+}
+
+fn entry(entry: &offload_bundle::BundleEntry) -> Result<BundleEntryReport> {
+    Ok(BundleEntryReport {
+        id: entry.id.to_string(),
+        target: entry.id.target.as_ref().map(ToString::to_string),
+        size: entry.content.len(),
+        sha256: entry.content.digest()?,
+    })
+}
+
+/// The targets that have code in `bundles`.
+pub(super) fn targets(bundles: &[BundleReport]) -> BTreeSet<String> {
+    let filled = bundles.iter().flat_map(|bundle| &bundle.entries).filter(|entry| entry.size > 0);
+    filled.filter_map(|entry| entry.target.clone()).collect()
+}
+
+/// A kernel archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArchiveReport {
+    /// The name that the archive was given, e.g. `blas_lib`.
+    pub group_name: String,
+    /// The base arch.
+    pub gfx_arch_family: String,
+    /// The targets that it serves, in the order in which loaders try them.
+    pub gfx_arches: Vec<String>,
+    /// `zstd-per-kernel` or `none`.
+    pub compression_scheme: String,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// Number of distinct code objects.
+    pub code_objects: usize,
+    /// Bytes of all distinct code objects, uncompressed.
+    pub uncompressed_size: u64,
+    /// The rows: key → target → row.
+    pub rows: BTreeMap<String, BTreeMap<String, ArchiveRow>>,
+}
+
+/// One row of an archive.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ArchiveRow {
+    /// The number of the stored code object that the row refers to.
+    pub ordinal: u32,
+    /// The uncompressed size of that code object in bytes.
+    pub original_size: u64,
+}
+
+pub(super) fn archive(content: &Content) -> Result<ArchiveReport> {
+    let reader = kpack::KpackReader::open(content.clone())?;
+    let toc = reader.toc();
+    let mut sizes = BTreeMap::new();
+    let mut rows: BTreeMap<String, BTreeMap<String, ArchiveRow>> = BTreeMap::new();
+    for (key, targets) in &toc.rows {
+        for (target, row) in targets {
+            sizes.insert(row.ordinal, row.original_size);
+            let row = ArchiveRow { ordinal: row.ordinal, original_size: row.original_size };
+            rows.entry(key.clone()).or_default().insert(target.clone(), row);
+        }
+    }
+    Ok(ArchiveReport {
+        group_name: toc.group_name.clone(),
+        gfx_arch_family: toc.gfx_arch_family.clone(),
+        gfx_arches: toc.gfx_arches.clone(),
+        compression_scheme: toc.scheme.as_str().to_owned(),
+        size: content.len(),
+        code_objects: reader.len(),
+        uncompressed_size: sizes.values().sum(),
+        rows,
+    })
+}
+
+/// A code object in a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CodeObjectReport {
+    /// The target ID in the ELF header; `None` if the processor is unknown.
+    pub target: Option<String>,
+    /// The flags of its ELF header.
+    pub flags: u32,
+    /// The version of the ABI that its ELF header states: 2 is code object V4, 3 is V5.
+    pub abi_version: u8,
+    /// Size of the file in bytes.
+    pub size: u64,
+    /// The kernels whose descriptors it defines.
+    pub kernels: BTreeSet<String>,
+    /// The metadata of the kernels in the notes; empty before code object V3. Notes of several versions
+    /// give several values.
+    pub metadata: Vec<CodeObjectMetadata>,
+}
+
+pub(super) fn code_object(content: &Content) -> Result<CodeObjectReport> {
+    let header = code_object::read_header(content)?;
+    Ok(CodeObjectReport {
+        target: header.target.map(|target| target.to_string()),
+        flags: header.flags,
+        abi_version: header.abi_version,
+        size: content.len(),
+        kernels: code_object::kernel_names(content)?,
+        metadata: amdgpu_metadata::read(content)?,
+    })
+}

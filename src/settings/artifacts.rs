@@ -1,0 +1,247 @@
+//! The settings of `split`, `recombine` and `discover`, and GPU targets in options.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgGroup, Args};
+use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::gfx::{self, BaseArch, NoTarget, Target};
+use rockpack_emit::directories::{RecombineOptions, SplitInput, SplitOptions, check_ahead};
+use rockpack_files::new_file;
+use rockpack_plan::config::{Config, Syntax, check_glob, meant_arch};
+
+use super::{MemoryArguments, output_path};
+
+/// The options of `split`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("input").required(true))]
+pub struct SplitArguments {
+    /// One artifact: a folder, or a .tar.zst or .tar.xz
+    #[arg(long, visible_alias = "input-dir", value_name = "DIR", group = "input")]
+    artifact_dir: Option<PathBuf>,
+    /// All artifacts of a shard
+    #[arg(long, value_name = "DIR", group = "input")]
+    batch_artifact_parent_dir: Option<PathBuf>,
+    /// Shards, or folders of shards: each gets a folder of its own in the output
+    #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
+    artifacts: Vec<PathBuf>,
+    /// Folder for the artifacts; created if missing
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
+    output_dir: PathBuf,
+    /// {name}_{kind} of the one artifact [default: from the name of its folder]
+    #[arg(
+        long,
+        visible_alias = "component-name",
+        value_name = "NAME",
+        conflicts_with_all = ["batch_artifact_parent_dir", "artifacts"]
+    )]
+    artifact_prefix: Option<String>,
+    /// Archs to keep, separated by spaces, commas or semicolons [default: all]
+    #[arg(long, num_args = 1.., value_delimiter = ',', value_name = "ARCH")]
+    gpu_targets: Vec<String>,
+    /// Globs of files for other machines that stay unchanged
+    ///
+    /// Files for another machine than x86-64, by their paths below the prefix, like `other_machines` in a
+    /// configuration; other such files are refused
+    #[arg(long, num_args = 1.., value_name = "GLOB")]
+    other_machines: Vec<String>,
+    #[command(flatten)]
+    memory: MemoryArguments,
+    /// Accepted and not used: kernel databases are always split
+    #[arg(long, num_args = 0.., value_name = "NAME")]
+    split_databases: Option<Vec<String>>,
+    /// Accepted and not used: nothing is unpacked on the way
+    #[arg(long, value_name = "DIR")]
+    tmp_dir: Option<PathBuf>,
+    /// Accepted and not used: bundles are read without other tools
+    #[arg(long, value_name = "PATH")]
+    clang_offload_bundler: Option<PathBuf>,
+}
+
+impl SplitArguments {
+    /// The options that were given but have no effect, each with the reason.
+    pub fn unused(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let unused = [
+            (
+                self.split_databases.is_some(),
+                "--split-databases: kernel databases are always split",
+            ),
+            (self.tmp_dir.is_some(), "--tmp-dir: nothing is unpacked on the way"),
+            (
+                self.clang_offload_bundler.is_some(),
+                "--clang-offload-bundler: no other tool is needed",
+            ),
+        ];
+        unused.into_iter().filter_map(|(is_given, why)| is_given.then_some(why))
+    }
+
+    /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
+    pub fn resolve(self) -> Result<SplitOptions> {
+        let input = match (self.artifact_dir, self.batch_artifact_parent_dir) {
+            (Some(folder), _) => SplitInput::Artifact { folder, component: self.artifact_prefix },
+            (None, Some(folder)) => SplitInput::Shard(folder),
+            (None, None) => SplitInput::Shards(self.artifacts),
+        };
+        let (out, other_machines) = (self.output_dir, self.other_machines);
+        let mut faults = Faults::default();
+        let targets = targets(&self.gpu_targets, &mut faults);
+        for glob in &other_machines {
+            faults.keep(check_glob(glob).map_err(|error| {
+                let message = format!("--other-machines: {}", error.message());
+                let hint = error.hint_text().unwrap_or_default();
+                Error::new(Kind::Usage, message).hint(hint)
+            }));
+        }
+        faults.keep(input.check_ahead(&out));
+        let budget = self.memory.budget();
+        let options = SplitOptions { input, out, targets, other_machines, budget };
+        faults.of_settings().settle(Some(options))
+    }
+}
+
+/// The archs of target IDs. Features are ignored, because one archive serves all feature variants of an arch.
+fn targets(texts: &[String], faults: &mut Faults) -> BTreeSet<BaseArch> {
+    let named =
+        texts.iter().flat_map(|text| text.split([';', ' '])).filter(|text| !text.is_empty());
+    let read = named.map(|text| in_any_spelling(text, "--gpu-targets"));
+    read.filter_map(|target| faults.keep(target)).map(|target| target.base().clone()).collect()
+}
+
+/// The options of `recombine`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("input").required(true))]
+pub struct RecombineArguments {
+    /// A folder of shards
+    #[arg(long, value_name = "DIR", group = "input")]
+    input_shards_dir: Option<PathBuf>,
+    /// Shards, or folders of shards; may be given several times
+    #[arg(long, num_args = 1.., value_name = "DIR", group = "input")]
+    artifacts: Vec<PathBuf>,
+    /// Packaging configuration: primary shard, architecture groups, validation (.json or .toml)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder for the artifacts; created if missing
+    #[arg(long, value_name = "DIR", value_parser = output_path())]
+    output_dir: PathBuf,
+    #[command(flatten)]
+    memory: MemoryArguments,
+}
+
+impl RecombineArguments {
+    /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
+    pub fn resolve(self) -> Result<RecombineOptions> {
+        let artifacts = self.input_shards_dir.into_iter().chain(self.artifacts).collect::<Vec<_>>();
+        let (out, budget) = (self.output_dir, self.memory.budget());
+        let mut faults = Faults::default();
+        let config = Config::of(self.config.as_deref(), &mut faults);
+        faults.keep(check_ahead(&artifacts, &out));
+        let options = config.map(|config| RecombineOptions { artifacts, config, out, budget });
+        faults.of_settings().settle(options)
+    }
+}
+
+/// The options of `discover`.
+#[derive(Debug, Args)]
+pub struct DiscoverArguments {
+    /// A shard (folder of artifacts) or a folder of shards
+    #[arg(value_name = "DIR", required_unless_present = "artifacts")]
+    folders: Vec<PathBuf>,
+    /// Alternative to DIR; may be given several times
+    #[arg(long, num_args = 1.., value_name = "DIR")]
+    artifacts: Vec<PathBuf>,
+    /// Propose a packaging configuration
+    ///
+    /// Writes it to FILE (.json or .toml), which must not exist with other content, or to stdout as TOML in
+    /// place of the table
+    #[arg(long, num_args = 0..=1, value_name = "FILE", value_parser = output_path())]
+    propose: Option<Option<PathBuf>>,
+}
+
+/// The artifacts to look into, and the place of a proposal.
+#[derive(Debug)]
+pub struct DiscoverSettings {
+    /// Shards, or folders of shards.
+    pub artifacts: Vec<PathBuf>,
+    /// The place of a proposed configuration; unset if none is wanted.
+    pub propose: Option<ProposalPlace>,
+}
+
+/// The place of a proposed configuration.
+#[derive(Debug)]
+pub enum ProposalPlace {
+    /// Standard output.
+    Output,
+    /// A file.
+    File {
+        /// The path.
+        path: PathBuf,
+        /// The syntax that the extension means.
+        syntax: Syntax,
+    },
+}
+
+impl DiscoverArguments {
+    /// Resolves the settings without reading artifacts. Reports the faults of all settings together.
+    pub fn resolve(self) -> Result<DiscoverSettings> {
+        let mut faults = Faults::default();
+        let propose = match self.propose {
+            None => None,
+            Some(None) => Some(ProposalPlace::Output),
+            Some(Some(path)) => {
+                let syntax = faults.keep(syntax_of(&path));
+                faults.keep(new_file::check_place(&path));
+                syntax.map(|syntax| ProposalPlace::File { path, syntax })
+            }
+        };
+        let artifacts = [self.folders, self.artifacts].concat();
+        faults.of_settings().settle(Some(DiscoverSettings { artifacts, propose }))
+    }
+}
+
+fn syntax_of(file: &Path) -> Result<Syntax> {
+    match file.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(Syntax::Json),
+        Some("toml") => Ok(Syntax::Toml),
+        _ => {
+            let error = Error::new(Kind::Usage, "names neither a .json nor a .toml file");
+            let hint = "--propose takes the file to write; give the folders before it";
+            Err(error.file(file).hint(hint))
+        }
+    }
+}
+
+/// Parses `text`, a target in one of the spellings in use. Errors name the option `option`.
+fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
+    checked(text, Target::parse_spelling(text)).map_err(|NoArch { message, hint }| {
+        Error::new(Kind::Usage, format!("{option}: {message}")).hint(hint)
+    })
+}
+
+/// Parses the target ID `text`, for the parser of the command line.
+pub fn target_id(text: &str) -> Result<Target, String> {
+    checked(text, text.parse()).map_err(|NoArch { message, hint }| format!("{message}: {hint}"))
+}
+
+/// The fault of a target, and a hint.
+struct NoArch {
+    message: String,
+    hint: String,
+}
+
+/// Accepts any plausible arch: options cannot declare archs that are newer than this version of rockpack.
+fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, NoArch> {
+    match target {
+        Ok(target) if gfx::is_plausible(target.base()) => Ok(target),
+        Ok(target) => {
+            let arch = target.base();
+            let message = format!("`{arch}` is no GPU arch");
+            Err(NoArch { message, hint: arch_hint(arch.as_str()) })
+        }
+        Err(fault) => Err(NoArch { message: fault.to_string(), hint: arch_hint(text) }),
+    }
+}
+
+fn arch_hint(word: &str) -> String {
+    let meant = meant_arch(word).map(|meant| format!("{meant}; "));
+    meant.unwrap_or_default() + "give archs such as gfx1100 or gfx90a"
+}

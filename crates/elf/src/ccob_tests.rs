@@ -119,7 +119,7 @@ fn kind_with_size(good: &[u8], at: usize, number: u32) -> Kind {
 #[test]
 fn unknown_versions_methods_and_hashes_are_refused() {
     let good = ccob(2, CcobMethod::Zstd, b"bytes");
-    assert_eq!(kind_with_byte(&good, 4, 4), Kind::Unsupported);
+    assert_eq!(kind_with_byte(&good, 4, u8::MAX), Kind::Unsupported);
     assert_eq!(kind_with_byte(&good, 4, 0), Kind::Unsupported);
     assert_eq!(kind_with_byte(&good, 6, 2), Kind::Unsupported);
     assert_eq!(kind_with_byte(&good, 0, b'D'), Kind::Malformed);

@@ -187,7 +187,7 @@ fn what_contradicts_itself_is_refused() {
     let cases = [
         (patched(&framed, b"KPAK\x01", b"KPAC\x01"), Kind::Malformed),
         (patched(&framed, b"KPAK\x01", b"KPAK\x02"), Kind::Unsupported),
-        (patched(&framed, b"\xaeformat_version\x01", b"\xaeformat_version\x02"), Kind::Unsupported),
+        (patched(&framed, b"\xaeformat_version\x01", b"\xaeformat_version\x7f"), Kind::Unsupported),
         (patched(&framed, b"zstd-per-kernel", b"lz4-per-kernel!"), Kind::Unsupported),
         (patched(&framed, b"\xa7ordinal\x00", b"\xa7ordinal\x01"), Kind::Malformed),
         (patched(&framed, b"\xadoriginal_size\x46", b"\xadoriginal_size\x45"), Kind::Malformed),

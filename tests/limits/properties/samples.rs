@@ -1,5 +1,7 @@
 //! A small valid file of each format, and the values read from it.
 
+use std::fs;
+
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::rpm;
 use rockpack_archive::rpm_md;
@@ -17,6 +19,7 @@ use rockpack_package::receipt::Receipt;
 use rockpack_split::host_binary::{Examined, examine};
 use rockpack_split::input::artifact;
 use support::packages;
+use support::tools::repository;
 
 use super::{bytes, file, lists, signatures};
 
@@ -66,8 +69,8 @@ pub fn samples() -> Vec<Sample> {
             library,
         ),
     ];
-    for version in ["v1-zlib", "v1-zstd", "v2-zlib", "v2-zstd", "v3-zlib", "v3-zstd"] {
-        let bytes = file(&format!("fuzz/seeds/ccob/{version}"));
+    for seed in fs::read_dir(repository("fuzz/seeds/ccob")).unwrap() {
+        let bytes = fs::read(seed.unwrap().path()).unwrap();
         samples.push(of("compressed bundle", bytes, Damage::Noticed(99), compressed_bundle));
     }
     let [deb, rpm] = small_packages(Compression::default());

@@ -66,7 +66,7 @@ fn headers() {
         assert_eq!(code(&good[..len]), Some(Code::InvalidFormat), "{len}");
     }
     assert_eq!(code_with(&good, 3, b"C"), Some(Code::InvalidFormat));
-    assert_eq!(code_with(&good, 4, b"\x02"), Some(Code::UnsupportedVersion));
+    assert_eq!(code_with(&good, 4, b"\xff"), Some(Code::UnsupportedVersion));
     assert_eq!(code_with(&good, 8, &(good.len() as u64).to_le_bytes()), Some(Code::InvalidFormat));
     assert_eq!(code_with(&good, 8, &u64::MAX.to_le_bytes()), Some(Code::InvalidFormat));
     // Nothing forbids a TOC inside the header, but there is no map.

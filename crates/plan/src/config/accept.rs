@@ -12,53 +12,6 @@ use rockpack_split::input::database::matches_name;
 /// The key of the table, for the position of a fault.
 const ACCEPT: &str = "accept";
 
-/// Findings that a package set never has, or that are about this table itself.
-const NEVER: [Code; 28] = [
-    Code::TargetNotSelected,
-    Code::TargetAbsent,
-    Code::RepositoryUnsigned,
-    Code::VersionNotKept,
-    Code::DataUnread,
-    Code::TextsReplaced,
-    Code::PackageFileLeftOut,
-    Code::VersionOrderDiffers,
-    Code::PathOwnedTwice,
-    Code::PathMovedSilently,
-    Code::ClientFilesMissing,
-    Code::KeyWeak,
-    Code::PackagesUnsigned,
-    Code::PackagesByEd25519,
-    Code::PackagesByOtherKey,
-    Code::UpdateHeldBack,
-    Code::WheelExtraOpen,
-    Code::WheelBuildsMixed,
-    Code::RequiredPathUnlisted,
-    Code::PlaceholderPublished,
-    Code::PackagesWithoutDigest,
-    Code::PackagesSignedForRpm6,
-    Code::FolderClosed,
-    Code::SecretReadable,
-    Code::CacheEntryDamaged,
-    Code::CacheUnusable,
-    Code::AcceptUnmatched,
-    Code::AcceptUnmatchedHere,
-];
-
-/// Findings that compare the set with an earlier one.
-const OF_EARLIER: [Code; 11] = [
-    Code::VersionNotNewer,
-    Code::PathMoved,
-    Code::PathKindChanged,
-    Code::PackageDropped,
-    Code::OtherSeries,
-    Code::PackagesKept,
-    Code::EarlierHeldBack,
-    Code::EarlierPartsAbsent,
-    Code::ReceiptUnproved,
-    Code::VendorChanged,
-    Code::ImportLost,
-];
-
 /// Findings to accept.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +33,7 @@ impl SetScope {
     fn has_all(self, code: Code) -> bool {
         match self {
             Self::Whole => true,
-            Self::WithoutEarlier => !OF_EARLIER.contains(&code),
+            Self::WithoutEarlier => !Code::OF_EARLIER.contains(&code),
             Self::Limited | Self::Artifacts => false,
         }
     }
@@ -136,7 +89,7 @@ pub(super) fn accepted(
 
 fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Code> {
     match Code::of_id(text) {
-        Some(code) if NEVER.contains(&code) => {
+        Some(code) if Code::NEVER_ACCEPTED.contains(&code) => {
             let message = format!("{code} is no finding about packages, and cannot be accepted");
             Err(document.fault(keys, message).hint("take the entry out"))
         }
@@ -159,7 +112,7 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
 }
 
 fn acceptable_codes() -> impl Iterator<Item = &'static Code> {
-    Code::ALL.iter().filter(|code| !NEVER.contains(code))
+    Code::ALL.iter().filter(|code| !Code::NEVER_ACCEPTED.contains(code))
 }
 
 /// Marks findings as accepted, by the first entry that matches. An entry without a match becomes a finding

@@ -30,11 +30,7 @@ pub use check::{
 pub use document::{
     ConfigDocument, Position, Syntax, meant_arch, nearest, nearest_arch, option_of,
 };
-pub use keys::{
-    AddedRelations, ComponentSchema, DebRelations, GroupSchema, KernelRelations, Keys,
-    PackageSchema, PartRole, PartSchema, RpmRelations, Runpath, SUMMARY_LIMIT, SelectorSchema,
-    SetRelations, Validation, ValidationOverrides, WheelKeys,
-};
+pub use keys::*;
 pub use packages::{EachSchema, FormerPackage, FormerPackages, PackageTexts, Selector};
 pub use scheme::{
     KernelsPer, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation, Scheme, Suffix,

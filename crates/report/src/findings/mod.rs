@@ -11,7 +11,6 @@ mod table;
 use std::collections::BTreeMap;
 
 use derive_more::Display;
-use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Kind, Remark, printable};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -45,27 +44,6 @@ impl Finding {
     /// the fields of all findings again.
     pub fn from_json(json: &str) -> serde_json::Result<Self> {
         serde_json::from_str(json)
-    }
-
-    /// The code objects that the finding accounts for.
-    pub fn code_objects(&self) -> &[Sha256Digest] {
-        match self {
-            Self::ArchNotGrouped { code_objects, .. }
-            | Self::BundleUnreferenced { code_objects, .. }
-            | Self::DatabaseShared { code_objects, .. }
-            | Self::DuplicateDropped { code_objects, .. }
-            | Self::DatabaseHostCode { code_objects, .. }
-            | Self::EmptyCodeObject { code_objects, .. }
-            | Self::KeptFat { code_objects, .. }
-            | Self::KeptFatDropped { code_objects, .. }
-            | Self::OldRuntimeNeeded { code_objects, .. }
-            | Self::KernelsUnclaimed { code_objects, .. }
-            | Self::ArchExcluded { code_objects, .. }
-            | Self::ArchDropped { code_objects, .. }
-            | Self::ComponentLeftOut { code_objects, .. }
-            | Self::NotListed { code_objects, .. } => code_objects,
-            _ => &[],
-        }
     }
 
     /// The subject and everything else that the finding names: text fields (`library`), the path of each

@@ -968,6 +968,78 @@ coded! {
         ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
 }
 
+impl Code {
+    /// Findings that a package set never has, or that are about the table `accept`. No configuration accepts them.
+    pub const NEVER_ACCEPTED: &[Self] = &[
+        Self::TargetNotSelected,
+        Self::TargetAbsent,
+        Self::RepositoryUnsigned,
+        Self::VersionNotKept,
+        Self::DataUnread,
+        Self::TextsReplaced,
+        Self::PackageFileLeftOut,
+        Self::VersionOrderDiffers,
+        Self::PathOwnedTwice,
+        Self::PathMovedSilently,
+        Self::ClientFilesMissing,
+        Self::KeyWeak,
+        Self::PackagesUnsigned,
+        Self::PackagesByEd25519,
+        Self::PackagesByOtherKey,
+        Self::UpdateHeldBack,
+        Self::WheelExtraOpen,
+        Self::WheelBuildsMixed,
+        Self::RequiredPathUnlisted,
+        Self::PlaceholderPublished,
+        Self::PackagesWithoutDigest,
+        Self::PackagesSignedForRpm6,
+        Self::FolderClosed,
+        Self::SecretReadable,
+        Self::CacheEntryDamaged,
+        Self::CacheUnusable,
+        Self::AcceptUnmatched,
+        Self::AcceptUnmatchedHere,
+    ];
+
+    /// Findings that compare the set with an earlier one.
+    pub const OF_EARLIER: &[Self] = &[
+        Self::VersionNotNewer,
+        Self::PathMoved,
+        Self::PathKindChanged,
+        Self::PackageDropped,
+        Self::OtherSeries,
+        Self::PackagesKept,
+        Self::EarlierHeldBack,
+        Self::EarlierPartsAbsent,
+        Self::ReceiptUnproved,
+        Self::VendorChanged,
+        Self::ImportLost,
+    ];
+}
+
+impl Finding {
+    /// The code objects that the finding accounts for.
+    pub fn code_objects(&self) -> &[Sha256Digest] {
+        match self {
+            Self::ArchNotGrouped { code_objects, .. }
+            | Self::BundleUnreferenced { code_objects, .. }
+            | Self::DatabaseShared { code_objects, .. }
+            | Self::DuplicateDropped { code_objects, .. }
+            | Self::DatabaseHostCode { code_objects, .. }
+            | Self::EmptyCodeObject { code_objects, .. }
+            | Self::KeptFat { code_objects, .. }
+            | Self::KeptFatDropped { code_objects, .. }
+            | Self::OldRuntimeNeeded { code_objects, .. }
+            | Self::KernelsUnclaimed { code_objects, .. }
+            | Self::ArchExcluded { code_objects, .. }
+            | Self::ArchDropped { code_objects, .. }
+            | Self::ComponentLeftOut { code_objects, .. }
+            | Self::NotListed { code_objects, .. } => code_objects,
+            _ => &[],
+        }
+    }
+}
+
 /// Names with invisible characters written out.
 fn shown(names: &[String]) -> Vec<String> {
     names.iter().map(|name| printable(name).into_owned()).collect()

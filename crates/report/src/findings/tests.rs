@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use rockpack_core::content::Sha256Digest;
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::TreePath;
 

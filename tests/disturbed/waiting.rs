@@ -152,10 +152,11 @@ fn waits(mut command: Command, path: &Path) {
     let mut said = BufReader::new(waiting.child().stderr.take().unwrap());
     let holder = format!("process {} (", std::process::id());
     let mut all = String::new();
-    while !all.contains(&holder) {
+    let waits = format!("{}: waits for the lock", path.display());
+    while !all.contains(&waits) {
         assert_ne!(said.read_line(&mut all).unwrap(), 0, "{command:?} ended: {all}");
     }
-    assert!(all.contains(&format!("{}: waits for the lock", path.display())), "{all}");
+    assert!(all.contains(&holder), "{all}");
     drop(lock);
     said.read_to_string(&mut all).unwrap();
     assert!(waiting.end().success(), "{command:?}: {all}");

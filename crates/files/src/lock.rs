@@ -44,7 +44,8 @@ pub fn wait(file: &File, path: &Path) -> Result<()> {
         }
         thread::sleep(SHORT_WAIT);
     }
-    let holder = holder(file).unwrap_or_else(|| "another process".to_owned());
+    // The kernel writes its list in pieces, and may leave out a lock while others come and go.
+    let holder = (0..3).find_map(|_| holder(file)).unwrap_or_else(|| "another process".to_owned());
     waiting::tell(&format!("{}: waits for the lock of it, which {holder} has", path.display()));
     uninterrupted(|| file.lock()).map_err(|e| fault(path, e))
 }

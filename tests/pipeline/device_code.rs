@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use md5::{Digest, Md5};
 use rockpack_core::content::{Content, Sha256Digest};
 use rockpack_core::error::{Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath};
@@ -13,6 +12,8 @@ use rockpack_report::{Code, Findings};
 use rockpack_split::input::artifact::{Artifact, StagePrefix};
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{FatBinary, HostKind, SplitArtifact, SplitPolicy, WrapperCode, split};
+use sha2::Digest;
+use support::ccob::ccob;
 use support::device::{compile, run};
 use support::tools::need;
 
@@ -73,12 +74,7 @@ fn compressed_by_hand(plain: &[u8]) -> Vec<u8> {
     flate2::read::ZlibEncoder::new(plain, flate2::Compression::best())
         .read_to_end(&mut stream)
         .unwrap();
-    let mut file = b"CCOB\x02\0\0\0".to_vec();
-    file.extend(u32::try_from(24 + stream.len()).unwrap().to_le_bytes());
-    file.extend(u32::try_from(plain.len()).unwrap().to_le_bytes());
-    file.extend(&Md5::digest(plain)[..8]);
-    file.extend(stream);
-    file
+    ccob(2, 0, plain, &stream)
 }
 
 #[test]

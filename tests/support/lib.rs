@@ -11,6 +11,7 @@ pub use macros::test;
 
 pub mod archives;
 pub mod bases;
+pub mod ccob;
 pub mod device;
 pub mod documents;
 pub mod example;

@@ -50,8 +50,10 @@ pub enum CcobMethod {
 /// The header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CcobHeader {
-    /// Version 1, 2 or 3.
+    /// The version.
     pub version: u16,
+    /// Bytes of the header.
+    pub len: u64,
     /// The compression of the stream.
     pub method: CcobMethod,
     /// Bytes of header and stream; absent in version 1.
@@ -60,18 +62,6 @@ pub struct CcobHeader {
     pub uncompressed_size: u64,
     /// First 8 bytes of the uncompressed bundle's MD5.
     pub hash: [u8; 8],
-}
-
-impl CcobHeader {
-    /// Length of the header in bytes.
-    #[allow(clippy::len_without_is_empty, reason = "a header is never empty")]
-    pub fn len(&self) -> u64 {
-        match self.version {
-            1 => 20,
-            2 => 24,
-            _ => 32,
-        }
-    }
 }
 
 /// A compressed bundle whose stream has been decoded and checked once.
@@ -114,8 +104,9 @@ fn read_fields(content: &Content) -> Result<CcobHeader> {
             return Err(Error::unsupported(message).at(&content.place(4)));
         }
     };
-    let hash = content.read_array(hash_at)?;
-    Ok(CcobHeader { version, method, total_size, uncompressed_size, hash })
+    let hash: [u8; 8] = content.read_array(hash_at)?;
+    let len = hash_at + hash.len() as u64;
+    Ok(CcobHeader { version, len, method, total_size, uncompressed_size, hash })
 }
 
 fn read_u32(content: &Content, at: u64) -> Result<u32> {
@@ -131,10 +122,10 @@ pub fn open(content: &Content) -> Result<Opened> {
     let header = read_header(content)?;
     let place = content.place(0);
     let checked = check_sizes(&header, content.len())
-        .and_then(|end| content.slice(header.len()..end))
+        .and_then(|end| content.slice(header.len..end))
         .and_then(|payload| decode(&header, payload));
     let (stream, held) = checked.map_err(|error| error.structure("CCOB stream").at(&place))?;
-    let extent = header.len() + stream.compressed.len();
+    let extent = header.len + stream.compressed.len();
     let (content, pinned) = content.decoded_from(Arc::new(stream), held);
     Ok(Opened { header, extent, content, pinned })
 }
@@ -150,7 +141,7 @@ fn check_sizes(header: &CcobHeader, available: u64) -> Result<u64> {
     }
     match header.total_size {
         None => Ok(available),
-        Some(total) if total < header.len() => {
+        Some(total) if total < header.len => {
             Err(Error::malformed(format!("a total size of {total} bytes is less than the header")))
         }
         Some(total) if total > available => Err(Error::truncated(format!(

@@ -3,9 +3,8 @@ use std::io::Write;
 use super::*;
 use rockpack_core::content::HOLD_LIMIT;
 
-fn md5_start(bytes: &[u8]) -> [u8; 8] {
-    Md5::digest(bytes)[..8].try_into().unwrap()
-}
+#[path = "../../../tests/support/ccob.rs"]
+mod written;
 
 fn compress(method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
     match method {
@@ -21,26 +20,8 @@ fn compress(method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
 
 /// A hand-made compressed bundle.
 fn ccob(version: u16, method: CcobMethod, bytes: &[u8]) -> Vec<u8> {
-    let stream = compress(method, bytes);
-    let mut out = MAGIC.to_vec();
-    out.extend(version.to_le_bytes());
-    out.extend(u16::from(method == CcobMethod::Zstd).to_le_bytes());
-    let header = [0, 20, 24, 32][usize::from(version)];
-    if version > 1 {
-        out.extend(size_field(version, header + stream.len()));
-    }
-    out.extend(size_field(version, bytes.len()));
-    out.extend(md5_start(bytes));
-    assert_eq!(out.len(), header);
-    out.extend(stream);
-    out
-}
-
-fn size_field(version: u16, value: usize) -> Vec<u8> {
-    match version {
-        3 => (value as u64).to_le_bytes().to_vec(),
-        _ => u32::try_from(value).unwrap().to_le_bytes().to_vec(),
-    }
+    let number = u16::from(method == CcobMethod::Zstd);
+    written::ccob(version, number, bytes, &compress(method, bytes))
 }
 
 fn open_bytes(bytes: impl Into<Vec<u8>>) -> Result<Opened> {
@@ -51,19 +32,17 @@ fn kind(bytes: impl Into<Vec<u8>>) -> Kind {
     open_bytes(bytes).unwrap_err().kind()
 }
 
-const VARIANTS: [(u16, CcobMethod); 6] = [
-    (1, CcobMethod::Zlib),
-    (1, CcobMethod::Zstd),
-    (2, CcobMethod::Zlib),
-    (2, CcobMethod::Zstd),
-    (3, CcobMethod::Zlib),
-    (3, CcobMethod::Zstd),
-];
+const METHODS: [CcobMethod; 2] = [CcobMethod::Zlib, CcobMethod::Zstd];
+
+/// Every version with every method.
+fn variants() -> impl Iterator<Item = (u16, CcobMethod)> {
+    written::VERSIONS.flat_map(|version| METHODS.map(|method| (version, method)))
+}
 
 #[test]
 fn every_version_decodes_and_ends_where_its_stream_ends() {
     let bytes: Vec<u8> = (0..5000_u32).flat_map(u32::to_le_bytes).collect();
-    for (version, method) in VARIANTS {
+    for (version, method) in variants() {
         let mut file = ccob(version, method, &bytes);
         let extent = file.len() as u64;
         file.extend([0; 99]);
@@ -83,7 +62,7 @@ fn every_version_decodes_and_ends_where_its_stream_ends() {
 
 #[test]
 fn a_file_cut_anywhere_is_an_error() {
-    for (version, method) in VARIANTS {
+    for (version, method) in variants() {
         let file = ccob(version, method, b"some bytes some bytes some bytes");
         for len in 0..file.len() {
             assert!(open_bytes(&file[..len]).is_err(), "v{version} {method:?} cut to {len}");
@@ -93,7 +72,7 @@ fn a_file_cut_anywhere_is_an_error() {
 
 #[test]
 fn wrong_sizes_are_errors() {
-    for method in [CcobMethod::Zlib, CcobMethod::Zstd] {
+    for method in METHODS {
         let good = ccob(2, method, b"some bytes some bytes some bytes");
         let total = u32::try_from(good.len()).unwrap();
         assert_eq!(kind_with_size(&good, 8, total + 1), Kind::Malformed);

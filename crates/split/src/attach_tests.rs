@@ -2,7 +2,7 @@
 //! `tests/pipeline/directories`.
 
 use rockpack_core::tree::TreePath;
-use rockpack_elf::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow, VERSION};
+use rockpack_elf::kpack::{self, HSACO, KpackReader, Scheme, Toc, TocRow};
 
 use super::*;
 use crate::KernelArchive;
@@ -24,7 +24,6 @@ fn artifact(family: &str, codes: &[Vec<u8>], rows: &[(&str, &str, u32)]) -> Spli
         table.entry((*key).to_owned()).or_default().insert((*target).to_owned(), row);
     }
     let toc = Toc {
-        format_version: VERSION,
         group_name: "blas_lib".to_owned(),
         gfx_arch_family: family.to_owned(),
         gfx_arches: rows.iter().map(|(_, target, _)| (*target).to_owned()).collect(),

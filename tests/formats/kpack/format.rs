@@ -12,7 +12,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use rockpack_core::content::Content;
 use rockpack_core::error::Kind;
-use rockpack_elf::kpack::{BLOB_LIMIT, FRAME_LIMIT, KpackReader, Scheme, Toc, TocRow, key, write};
+use rockpack_elf::kpack::{
+    BLOB_LIMIT, FRAME_LIMIT, KpackReader, Scheme, Toc, TocRow, VERSION, key, write,
+};
 use support::kpack::{bytes, code, judged, need_python, python, sha256};
 
 fn toc(scheme: Scheme, rows: &[(&str, u32, u32, u64)]) -> Toc {
@@ -28,7 +30,6 @@ fn toc(scheme: Scheme, rows: &[(&str, u32, u32, u64)]) -> Toc {
         targets.insert("gfx1100".to_owned(), row);
     }
     Toc {
-        format_version: 1,
         group_name: "blas_lib".to_owned(),
         gfx_arch_family: "gfx1100".to_owned(),
         gfx_arches: vec!["gfx1100".to_owned()],
@@ -184,10 +185,14 @@ fn what_contradicts_itself_is_refused() {
     let framed = bytes(&framed);
     let (_, plain) = archive(Scheme::None, &[code(1, 70), code(2, 40)]);
     let plain = bytes(&plain);
+    let with_unknown_version = |behind: &[u8]| {
+        let known = u8::try_from(VERSION).unwrap();
+        patched(&framed, &[behind, &[known]].concat(), &[behind, &[0x7f]].concat())
+    };
     let cases = [
-        (patched(&framed, b"KPAK\x01", b"KPAC\x01"), Kind::Malformed),
-        (patched(&framed, b"KPAK\x01", b"KPAK\x02"), Kind::Unsupported),
-        (patched(&framed, b"\xaeformat_version\x01", b"\xaeformat_version\x7f"), Kind::Unsupported),
+        (patched(&framed, b"KPAK", b"KPAC"), Kind::Malformed),
+        (with_unknown_version(b"KPAK"), Kind::Unsupported),
+        (with_unknown_version(b"\xaeformat_version"), Kind::Unsupported),
         (patched(&framed, b"zstd-per-kernel", b"lz4-per-kernel!"), Kind::Unsupported),
         (patched(&framed, b"\xa7ordinal\x00", b"\xa7ordinal\x01"), Kind::Malformed),
         (patched(&framed, b"\xadoriginal_size\x46", b"\xadoriginal_size\x45"), Kind::Malformed),

@@ -4,20 +4,19 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use md5::{Digest, Md5};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use rockpack_archive::apt_index::{IndexFile, Release};
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::PayloadEntryKind;
 use rockpack_core::content::Content;
-use rockpack_elf::ccob;
 use rockpack_elf::fatbin;
 use rockpack_elf::kpm::{Manifest, ManifestArchive};
 use rockpack_elf::marker::{AnyMarker, Marker, parse};
 use rockpack_elf::offload_bundle;
 use rockpack_emit::Compression;
 use rockpack_package::Treatment;
+use support::ccob::{VERSIONS, ccob};
 use support::packages;
 
 use super::bytes;
@@ -53,18 +52,7 @@ fn compressed(plain: &[u8], version: u16, method: u16) -> Vec<u8> {
         }
         _ => zstd::encode_all(plain, 3).unwrap(),
     };
-    let header = [20, 24, 32][usize::from(version) - 1];
-    let total = (header + stream.len()) as u64;
-    let mut bytes = b"CCOB".to_vec();
-    bytes.extend([version.to_le_bytes(), method.to_le_bytes()].concat());
-    let sizes: &[u64] =
-        if version == 1 { &[plain.len() as u64] } else { &[total, plain.len() as u64] };
-    let width = if version == 3 { 8 } else { 4 };
-    for size in sizes {
-        bytes.extend(&size.to_le_bytes()[..width]);
-    }
-    bytes.extend(&Md5::digest(plain)[..8]);
-    [bytes, stream].concat()
+    ccob(version, method, plain, &stream)
 }
 
 proptest! {
@@ -81,7 +69,7 @@ proptest! {
     /// A section of bundles, uncompressed and compressed in every way.
     #[test]
     fn sections_of_bundles_are_read_back(
-        wanted in vec((entries(), 0_u16..4, 0_u16..2), 1..4),
+        wanted in vec((entries(), 0..=*VERSIONS.end(), 0_u16..2), 1..4),
         padding in 0_usize..5000,
     ) {
         let mut section = Vec::new();
@@ -100,9 +88,9 @@ proptest! {
     }
 
     #[test]
-    fn compressed_bundles_are_read_back(plain in code(), version in 1_u16..4, method in 0_u16..2) {
+    fn compressed_bundles_are_read_back(plain in code(), version in VERSIONS, method in 0_u16..2) {
         let written = compressed(&plain, version, method);
-        let opened = ccob::open(&Content::of_bytes(written.clone())).unwrap();
+        let opened = rockpack_elf::ccob::open(&Content::of_bytes(written.clone())).unwrap();
         prop_assert_eq!(opened.extent, written.len() as u64);
         prop_assert_eq!(bytes(&opened.content), plain);
     }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use rockpack_report::{EmbeddedForm, Finding};
+use support::ccob::ccob;
 use support::example::section;
 use support::tools;
 
-use super::frames::{self, ccob};
+use super::frames;
 use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, usual};
 
 /// Assembly that puts `bytes` into a section, after `skip` bytes.
@@ -21,13 +22,11 @@ fn placed(case: &Case, section: &str, skip: usize, bytes: &[u8]) -> String {
 /// Device code in every embedded form.
 pub(super) fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
     let plain = usual("embedded");
-    let zlib =
-        [b"CCOB\x02\0\0\0".to_vec(), frames::sizes(&plain, 12), b"\x78\x9c??????????".to_vec()];
     [
         (EmbeddedForm::CodeObject, code_object(FLAGS, "embedded")),
-        (EmbeddedForm::CompressedBundle, ccob(2, &plain, &frames::frames(&plain))),
-        (EmbeddedForm::CompressedBundle, ccob(3, &plain, &frames::skippable_first(&plain))),
-        (EmbeddedForm::CompressedBundle, zlib.concat()),
+        (EmbeddedForm::CompressedBundle, ccob(2, 1, &plain, &frames::frames(&plain))),
+        (EmbeddedForm::CompressedBundle, ccob(3, 1, &plain, &frames::skippable_first(&plain))),
+        (EmbeddedForm::CompressedBundle, ccob(2, 0, &plain, b"\x78\x9c??????????")),
         (EmbeddedForm::Bundle, plain),
     ]
 }

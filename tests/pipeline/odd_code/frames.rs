@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use md5::{Digest, Md5};
 use serde_json::Value;
+use support::ccob::{VERSIONS, ccob};
 use support::device::run;
 use support::example::rockpack;
 use support::tools;
@@ -13,33 +13,6 @@ use support::tools;
 use super::{Case, FLAGS, GFX1100, bundle, code_object, of_device_code, usual};
 
 const BUNDLER: &str = "clang-offload-bundler-19";
-
-/// The header fields of version 2 before `stream` bytes: total size, uncompressed size, hash.
-pub(super) fn sizes(plain: &[u8], stream: usize) -> Vec<u8> {
-    let mut bytes = u32::try_from(24 + stream).unwrap().to_le_bytes().to_vec();
-    bytes.extend(u32::try_from(plain.len()).unwrap().to_le_bytes());
-    bytes.extend(&Md5::digest(plain)[..8]);
-    bytes
-}
-
-/// A compressed bundle of this version around `stream`.
-pub(super) fn ccob(version: u16, plain: &[u8], stream: &[u8]) -> Vec<u8> {
-    let mut bytes = b"CCOB".to_vec();
-    bytes.extend(version.to_le_bytes());
-    bytes.extend(1_u16.to_le_bytes());
-    let (total, size) = ([20, 24, 32][usize::from(version) - 1] + stream.len(), plain.len());
-    match version {
-        1 => bytes.extend(sizes(plain, 0).split_off(4)),
-        2 => bytes.extend(sizes(plain, stream.len())),
-        _ => {
-            bytes.extend([total as u64, size as u64].map(u64::to_le_bytes).concat());
-            bytes.extend(&Md5::digest(plain)[..8]);
-        }
-    }
-    bytes.extend(stream);
-    assert_eq!(bytes.len(), total);
-    bytes
-}
 
 fn skippable(kind: u8, content: &[u8]) -> Vec<u8> {
     let size = u32::try_from(content.len()).unwrap().to_le_bytes();
@@ -74,10 +47,10 @@ fn streams(plain: &[u8]) -> Vec<Vec<u8>> {
 fn several_frames_are_one_stream() {
     let plain =
         bundle(&[(super::HOST, Vec::new()), (GFX1100, code_object(FLAGS, &"first ".repeat(9000)))]);
-    for version in [1, 2, 3] {
+    for version in VERSIONS {
         for stream in streams(&plain) {
             let case = Case::new();
-            let library = case.library(&[ccob(version, &plain, &stream), usual("plain")], "");
+            let library = case.library(&[ccob(version, 1, &plain, &stream), usual("plain")], "");
             assert!(of_device_code(&case.built()).is_empty());
             let report = tools::succeed(rockpack().arg("inspect").arg(&library).arg("--json"));
             let report: Value = serde_json::from_str(&report).unwrap();
@@ -107,14 +80,14 @@ fn the_bundler_reads_them_alike() {
     let folder = folder.path();
     let plain = usual("code");
     for stream in streams(&plain) {
-        fs::write(folder.join("ccob"), ccob(2, &plain, &stream)).unwrap();
+        fs::write(folder.join("ccob"), ccob(2, 1, &plain, &stream)).unwrap();
         let targets = format!("-targets={GFX1100}");
         let unbundle = ["-unbundle", "-type=o", "-input=ccob", "-output=code"];
         run(folder, &[&[BUNDLER, &targets][..], &unbundle].concat());
         assert_eq!(fs::read(folder.join("code")).unwrap(), entry(&plain));
     }
     let garbage = [frames(&plain), b"????".to_vec()].concat();
-    fs::write(folder.join("ccob"), ccob(2, &plain, &garbage)).unwrap();
+    fs::write(folder.join("ccob"), ccob(2, 1, &plain, &garbage)).unwrap();
     let mut bundler = Command::new(BUNDLER);
     bundler.args(["-unbundle", "-type=o", "-input=ccob", "-output=code"]).current_dir(folder);
     let said = tools::told(bundler.arg(format!("-targets={GFX1100}")));
@@ -133,11 +106,11 @@ fn what_is_no_frame_is_refused() {
         (zstd::encode_all(&b"more"[..], 3).unwrap(), "the stream yields more than the"),
     ] {
         let case = Case::new();
-        case.library(&[ccob(2, &plain, &[&whole[..], &behind].concat())], "");
+        case.library(&[ccob(2, 1, &plain, &[&whole[..], &behind].concat())], "");
         let said = case.refusal();
         assert!(said.contains(expected) && said.contains("libodd.so"), "{said}");
     }
     let case = Case::new();
-    case.library(&[ccob(1, &plain, &[&whole[..], b"CCOx"].concat())], "");
+    case.library(&[ccob(1, 1, &plain, &[&whole[..], b"CCOx"].concat())], "");
     assert!(case.refusal().contains("neither zero padding nor the start of an aligned"));
 }

@@ -17,7 +17,6 @@ fn sample(scheme: Scheme) -> Vec<u8> {
         .map(Content::of_bytes)
         .collect();
     let mut toc = Toc {
-        format_version: VERSION,
         group_name: "blas_lib".to_owned(),
         gfx_arch_family: "gfx90a".to_owned(),
         gfx_arches: ["gfx90a:xnack+", "gfx90a"].map(str::to_owned).into(),
@@ -63,6 +62,15 @@ fn agree(bytes: &[u8]) -> bool {
         }
     }
     true
+}
+
+#[test]
+fn both_readers_take_the_seeds_of_the_fuzz_targets() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/kpack");
+    for seed in std::fs::read_dir(seeds).unwrap() {
+        let path = seed.unwrap().path();
+        assert!(agree(&std::fs::read(&path).unwrap()), "{}", path.display());
+    }
 }
 
 #[test]

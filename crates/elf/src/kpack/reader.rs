@@ -153,7 +153,6 @@ fn read_toc(fields: &MapFields<'_>) -> Result<Toc> {
         return Err(Error::unsupported(message).at(fields.fault("").place()));
     }
     Ok(Toc {
-        format_version: VERSION,
         group_name: fields.text(field::GROUP_NAME)?.to_owned(),
         gfx_arch_family: fields.text(field::GFX_ARCH_FAMILY)?.to_owned(),
         gfx_arches: fields.texts(field::GFX_ARCHES)?,

@@ -9,8 +9,6 @@ use super::Scheme;
 /// The table of contents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Toc {
-    /// The format version, always [`VERSION`](super::VERSION).
-    pub format_version: u32,
     /// The component, e.g. `blas_lib`.
     pub group_name: String,
     /// The base arch, e.g. `gfx90a`.

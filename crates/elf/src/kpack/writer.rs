@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rmpv::Value;
 
 use rockpack_kpack::archive::{
-    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, TOC_LIMIT, field, split_key,
+    BLOB_LIMIT, BLOB_START, FRAME_LIMIT, Header, Scheme, TOC_LIMIT, VERSION, field, split_key,
 };
 
 use super::toc::{Toc, TocRow};
@@ -94,7 +94,7 @@ fn little_endian(number: u64) -> Result<Content> {
 }
 
 fn header(toc_offset: u64) -> Vec<u8> {
-    let mut header = Header { toc_offset }.to_bytes().to_vec();
+    let mut header = Header::bytes(toc_offset).to_vec();
     header.resize(64, 0);
     header
 }
@@ -102,7 +102,7 @@ fn header(toc_offset: u64) -> Vec<u8> {
 fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {
     let arches = toc.gfx_arches.iter().map(|arch| arch.as_str().into());
     let mut fields = vec![
-        (field::FORMAT_VERSION, toc.format_version.into()),
+        (field::FORMAT_VERSION, VERSION.into()),
         (field::GROUP_NAME, toc.group_name.as_str().into()),
         (field::GFX_ARCH_FAMILY, toc.gfx_arch_family.as_str().into()),
         (field::GFX_ARCHES, Value::Array(arches.collect())),

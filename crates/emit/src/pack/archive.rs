@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::{BaseArch, Target};
-use rockpack_elf::kpack::{self, HSACO, Scheme, Toc, TocRow, VERSION};
+use rockpack_elf::kpack::{self, HSACO, Scheme, Toc, TocRow};
 
 use super::frames::Frame;
 use rockpack_plan::recombine::Kernel;
@@ -99,7 +99,6 @@ pub(super) fn assemble(
         rows.extend(wrapper_rows(&key, wrapper, &listed, &stored)?);
     }
     let toc = Toc {
-        format_version: VERSION,
         group_name: name.to_owned(),
         gfx_arch_family: arch.to_string(),
         gfx_arches: listed.iter().map(Target::to_string).collect(),

@@ -303,10 +303,10 @@ impl Header {
         Ok(Self { toc_offset: u64::from_le_bytes(toc_offset) })
     }
 
-    /// Returns the bytes of the header.
-    pub fn to_bytes(self) -> [u8; HEADER_LEN] {
+    /// Returns the bytes of a header of version [`VERSION`].
+    pub fn bytes(toc_offset: u64) -> [u8; HEADER_LEN] {
         let ([m0, m1, m2, m3], [v0, v1, v2, v3]) = (MAGIC, VERSION.to_le_bytes());
-        let [t0, t1, t2, t3, t4, t5, t6, t7] = self.toc_offset.to_le_bytes();
+        let [t0, t1, t2, t3, t4, t5, t6, t7] = toc_offset.to_le_bytes();
         [m0, m1, m2, m3, v0, v1, v2, v3, t0, t1, t2, t3, t4, t5, t6, t7]
     }
 }
@@ -345,10 +345,10 @@ mod tests {
 
     #[test]
     fn a_header_is_read_as_it_is_written() {
-        let header = Header { toc_offset: 0x0123_4567_89ab_cdef };
-        let bytes = header.to_bytes();
+        let toc_offset = 0x0123_4567_89ab_cdef;
+        let bytes = Header::bytes(toc_offset);
         assert_eq!(&bytes, b"KPAK\x01\0\0\0\xef\xcd\xab\x89\x67\x45\x23\x01");
-        assert_eq!(Header::parse(&bytes), Ok(header));
+        assert_eq!(Header::parse(&bytes), Ok(Header { toc_offset }));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Archives made by hand, byte for byte.
 
-use rockpack_kpack::archive::{BLOB_START, Header};
-
 /// A MessagePack value.
 #[derive(Clone, Debug)]
 pub enum Value {
@@ -88,10 +86,11 @@ fn write_length(out: &mut Vec<u8>, first: u8, len: usize) {
     out.extend(u32::try_from(len).unwrap().to_be_bytes());
 }
 
-/// An archive of `blob` and a table with these bytes.
+/// An archive of version 1 with `blob` and a table with these bytes.
 pub fn archive(blob: &[u8], toc: &[u8]) -> Vec<u8> {
-    let mut bytes = Header { toc_offset: BLOB_START + blob.len() as u64 }.to_bytes().to_vec();
-    bytes.resize(usize::try_from(BLOB_START).unwrap(), 0);
+    let mut bytes = b"KPAK\x01\0\0\0".to_vec();
+    bytes.extend((64 + blob.len() as u64).to_le_bytes());
+    bytes.resize(64, 0);
     bytes.extend(blob);
     bytes.extend(toc);
     bytes

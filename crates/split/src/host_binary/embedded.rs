@@ -161,7 +161,7 @@ fn number(table: &mut impl Read) -> io::Result<u64> {
 /// Version 1 does not state its length.
 fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
     let header = ccob::read_header(&Content::of_bytes(head)).ok()?;
-    let stream = head.get(usize::try_from(header.len()).ok()?..)?.first_chunk::<4>()?;
+    let stream = head.get(usize::try_from(header.len).ok()?..)?.first_chunk::<4>()?;
     let begins = match header.method {
         CcobMethod::Zlib => {
             stream[0] == 0x78 && u16::from_be_bytes([stream[0], stream[1]]) % 31 == 0
@@ -169,8 +169,8 @@ fn compressed_len(head: &[u8], left: u64) -> Option<u64> {
         CcobMethod::Zstd => zstd_stream::begins_frame(stream),
     };
     let total = header.total_size.unwrap_or(left);
-    let whole = total > header.len() && total <= left;
-    (begins && whole).then(|| header.total_size.unwrap_or(header.len()))
+    let whole = total > header.len && total <= left;
+    (begins && whole).then(|| header.total_size.unwrap_or(header.len))
 }
 
 /// The length of the AMDGPU ELF file that begins with `head`, as far as its header's tables tell, with `left`

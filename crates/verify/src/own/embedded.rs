@@ -6,7 +6,7 @@
 //! the header of an AMDGPU ELF file. The split looks for the same outside of `.hip_fatbin`, by code of
 //! its own.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 
 use flate2::bufread::ZlibDecoder;
@@ -62,13 +62,21 @@ pub(crate) fn first_code(content: &Content, range: Range<u64>) -> Result<Option<
     }
 }
 
-/// The offsets of magics in `bytes`.
-fn candidates(bytes: &[u8]) -> impl Iterator<Item = usize> {
-    let magics: [&[u8]; 3] = [BUNDLE_MAGIC, COMPRESSED_MAGIC, ELF_MAGIC];
-    let firsts = bytes.iter().enumerate().filter(|(_, byte)| matches!(byte, b'_' | b'C' | 0x7f));
-    firsts
-        .map(|(at, _)| at)
-        .filter(move |at| magics.iter().any(|magic| bytes[*at..].starts_with(magic)))
+/// The offsets of magics in `bytes`, in order. The C library searches for one byte of each: of all bytes, `O`
+/// and the first one of ELF are the rarest.
+fn candidates(bytes: &[u8]) -> Vec<usize> {
+    let magics: [(&[u8], usize); 3] = [(BUNDLE_MAGIC, 8), (COMPRESSED_MAGIC, 2), (ELF_MAGIC, 0)];
+    let mut found = Vec::new();
+    for (magic, skip) in magics {
+        let mut rest = bytes;
+        while rest.skip_until(magic[skip]).is_ok_and(|passed| passed > 0) {
+            // Behind the last of these bytes, the end of all is where the search stops.
+            let start = (bytes.len() - rest.len() - 1).checked_sub(skip);
+            found.extend(start.filter(|start| bytes[*start..].starts_with(magic)));
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// The form of the device code at the start of `rest`; `None` if there is none.

@@ -33,7 +33,7 @@ pub struct LocalStore {
     root: PathBuf,
     budget: Budget,
     /// Held while the store is used for writing. In a dry run it may be missing.
-    _lock: Option<File>,
+    lock: Option<File>,
     /// In a dry run: the files that a run would have written or removed (`None`) until now.
     planned: Option<Mutex<BTreeMap<String, PlannedFile>>>,
 }
@@ -57,7 +57,7 @@ impl LocalStore {
         // may be any number.
         empty_folder(&root.join(UNFINISHED))?;
         let (root, budget) = (root.to_path_buf(), budget.clone());
-        Ok(Self { root, budget, _lock: Some(lock), planned: None })
+        Ok(Self { root, budget, lock: Some(lock), planned: None })
     }
 
     /// Opens the folder `root` for a dry run, which writes nothing to it. Takes the lock if its file exists.
@@ -68,7 +68,7 @@ impl LocalStore {
         let lock = is_file(&path)?.then(|| lock::open(&path)).transpose()?;
         lock.iter().try_for_each(|lock| take(lock, &path, when_locked))?;
         let (root, budget) = (root.to_path_buf(), budget.clone());
-        Ok(Self { root, budget, _lock: lock, planned: Some(Mutex::default()) })
+        Ok(Self { root, budget, lock, planned: Some(Mutex::default()) })
     }
 
     /// Notes changes if this is a dry run, and tells whether it is one.
@@ -115,6 +115,15 @@ impl LocalStore {
             }
         }
         Ok(temporaries)
+    }
+}
+
+impl Drop for LocalStore {
+    /// Unlocks the folder. The file stays open longer in a process that another thread starts at this moment.
+    fn drop(&mut self) {
+        if let Some(lock) = &self.lock {
+            let _ = lock.unlock();
+        }
     }
 }
 

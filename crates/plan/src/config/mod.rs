@@ -41,6 +41,7 @@ pub use values::{
 };
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use rockpack_core::content::read_small;
@@ -263,9 +264,10 @@ pub struct KeyOptions(ArgMatches);
 
 impl Args for KeyOptions {
     fn augment_args(command: Command) -> Command {
-        let schema = schemars::schema_for!(Keys);
+        // Each start of the program asks for the options of several commands.
+        static SCHEMA: LazyLock<Schema> = LazyLock::new(|| schemars::schema_for!(Keys));
         let keys = Keys::augment_args(Command::new("keys").next_display_order(None));
-        command.args(keys.get_arguments().map(|argument| as_option(argument.clone(), &schema)))
+        command.args(keys.get_arguments().map(|argument| as_option(argument.clone(), &SCHEMA)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {

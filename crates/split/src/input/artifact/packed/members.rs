@@ -1,5 +1,6 @@
 //! The members of a packed artifact, one after the other.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::ops::Range;
@@ -213,19 +214,24 @@ impl<'a> Collector<'a> {
     /// Adds `folder` and the folders above it, if they are missing.
     fn imply(&mut self, mut folder: Option<TreePath>) -> Result<()> {
         while let Some(path) = folder {
-            match self.members.get(&path) {
-                Some(Node::Directory { .. }) => return Ok(()),
-                Some(there) => {
-                    let message = format!("lies below `{path}`, which is a {}", kind(there));
-                    return Err(Error::new(Kind::Conflict, message));
-                }
-                None => {}
-            }
-            self.writer.budget().charge_entry(path.as_str().len())?;
             folder = path.parent();
-            self.implied.insert(path.clone());
-            self.paths += path.as_str().len();
-            self.members.insert(path, Node::Directory { mode: FOLDER_MODE });
+            match self.members.entry(path) {
+                Entry::Vacant(place) => {
+                    let len = place.key().as_str().len();
+                    self.writer.budget().charge_entry(len)?;
+                    self.implied.insert(place.key().clone());
+                    self.paths += len;
+                    place.insert(Node::Directory { mode: FOLDER_MODE });
+                }
+                Entry::Occupied(there) => match there.get() {
+                    Node::Directory { .. } => return Ok(()),
+                    other => {
+                        let (path, what) = (there.key(), kind(other));
+                        let message = format!("lies below `{path}`, which is a {what}");
+                        return Err(Error::new(Kind::Conflict, message));
+                    }
+                },
+            }
         }
         Ok(())
     }

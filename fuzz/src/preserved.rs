@@ -19,12 +19,21 @@ const PAGE: u64 = 0x1000;
 
 /// Panics if a byte of `before` that the transform must not change differs in `after`.
 pub fn check(before: &Content, after: &Content) {
-    let read = |content| ElfFile::read(content, elf::EM_X86_64).unwrap().unwrap();
-    let (before, after) = (read(before), read(after));
-    loaded(&before, &after);
-    headers::check(&before, &after);
-    sections(&before, &after);
-    tables::check(&before, &after);
+    check_file(&read(before), after);
+}
+
+/// [`check`], for a file that is [`read`] once.
+pub fn check_file(before: &ElfFile, after: &Content) {
+    let after = &read(after);
+    loaded(before, after);
+    headers::check(before, after);
+    sections(before, after);
+    tables::check(before, after);
+}
+
+/// A file that [`check_file`] can compare with.
+pub fn read(content: &Content) -> ElfFile {
+    ElfFile::read(content, elf::EM_X86_64).unwrap().unwrap()
 }
 
 /// Checks that the content of movable and of unloaded sections is where their headers say.

@@ -33,6 +33,7 @@ use crate::settings::GivenOptions;
 use progress::{ShownArguments, Terminal};
 
 pub use inspect::inspect_text;
+pub use verify::verified;
 
 /// Turns ROCm build artifacts into distribution packages: one host package and one kernel package
 /// per architecture group, as .deb and .rpm.
@@ -72,8 +73,8 @@ enum Outcome {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    let command = Arguments::command().color(terminal::colours_of_help(std::env::args_os()));
-    let parsed = command.clone().try_get_matches().and_then(|matches| {
+    let mut command = Arguments::command().color(terminal::colours_of_help(std::env::args_os()));
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| {
         Ok((Arguments::from_arg_matches(&matches)?, GivenOptions::of(&command, &matches)))
     });
     let (arguments, given) = match parsed {

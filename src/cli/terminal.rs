@@ -88,9 +88,14 @@ pub(super) fn print_json_line(value: &impl serde::Serialize) -> Result<()> {
 
 /// Writes `value` as indented JSON to stdout.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
+    write(&json_text(value)?)
+}
+
+/// What [`print_json`] writes.
+pub(super) fn json_text(value: &impl serde::Serialize) -> Result<String> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
-    write(&(plain_json(&text).into_owned() + "\n"))
+    Ok(plain_json(&text).into_owned() + "\n")
 }
 
 /// JSON with all control and invisible characters escaped. serde_json escapes only ASCII's first 32, and some

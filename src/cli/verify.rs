@@ -5,18 +5,19 @@ use std::path::Path;
 
 use clap::Args;
 use rockpack_core::content::{Content, is_there};
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Kind, Result, printable_lines};
 use rockpack_core::run::interrupt;
 use rockpack_files::new_file::{self, WriteOutcome};
 use rockpack_package::receipt::{Receipt, signature_path};
-use rockpack_report::Progress;
 use rockpack_report::words::counted;
+use rockpack_report::{Progress, Silent};
 use rockpack_signing::judge::Moment;
 use rockpack_split::input::artifact::{self, ScanOptions};
 use rockpack_verify::{self as verify, CheckCount, Options, Report, Unproved, UnreadData};
 
 use super::progress::Terminal;
 use super::render::EXPLAIN;
+use super::terminal::json_text;
 use super::{Outcome, default_budget};
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
 
@@ -46,20 +47,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let environment = Environment::of_process();
     let settings = arguments.verify.resolve(&environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
-    let VerifySettings { paths, folders, extent, artifacts, binaries, wheels, trust, .. } =
-        settings;
-    let (budget, at) = (default_budget(), trust.at);
-    let scan = if artifacts.is_empty() {
-        None
-    } else {
-        Some(artifact::scan(&artifacts, &ScanOptions::within(&budget))?)
-    };
-    let (against, binaries, wheels) = (scan.as_ref(), &binaries, &wheels);
-    let options = Options { folders, against, binaries, wheels, extent, trust, budget };
-    let mut report = verify::verify(&paths, &options, progress)?;
-    // A file that was not read because of a signal is no problem of the package.
-    interrupt::check()?;
-    scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
+    let (mut report, at) = (found(&settings, progress)?, settings.trust.at);
     if let Some(file) = &settings.join {
         let epoch = environment.epoch()?;
         write_joined(&mut report, file, |receipt| {
@@ -73,6 +61,36 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     progress.problems(&report.problems);
     progress.print_result(arguments.json, &report, || verify_text(&report))?;
     Ok(if report.problems.is_empty() { Outcome::Done } else { Outcome::ChecksFailed })
+}
+
+/// The report by these settings. The receipt of joined parts is not written.
+fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
+    let VerifySettings { paths, artifacts, binaries, wheels, .. } = settings;
+    let budget = default_budget();
+    let scan = if artifacts.is_empty() {
+        None
+    } else {
+        Some(artifact::scan(artifacts, &ScanOptions::within(&budget))?)
+    };
+    let (against, folders, extent) = (scan.as_ref(), settings.folders, settings.extent);
+    let trust = settings.trust.clone();
+    let options = Options { folders, against, binaries, wheels, extent, trust, budget };
+    let report = verify::verify(paths, &options, progress)?;
+    // A file that was not read because of a signal is no problem of the package.
+    interrupt::check()?;
+    scan.map_or(Ok(()), |scan| scan.inputs.recheck())?;
+    Ok(report)
+}
+
+/// What `verify` prints by these settings without `--join`, and whether a check failed.
+pub fn verified(settings: &VerifySettings, is_json: bool) -> Result<(String, bool)> {
+    let report = found(settings, &Silent)?;
+    let text = if is_json {
+        json_text(&report)?
+    } else {
+        printable_lines(&verify_text(&report)).into_owned()
+    };
+    Ok((text, !report.problems.is_empty()))
 }
 
 /// Writes the receipt of the whole set and its signature, unless a check failed.

@@ -6,7 +6,7 @@ use support::tools::need;
 
 use crate::left::Left;
 use crate::publications;
-use crate::room::{self, Struck, places, visible};
+use crate::room::{self, Struck, places};
 use crate::scenarios::Scenario;
 use crate::sweep::Judge;
 
@@ -34,9 +34,9 @@ fn limited(scenario: &Scenario, limits: &[String], judge: Judge) {
         let output = under(limit, &scenario.command_into(&out)).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         let about = format!("{} {limit}: {}\n{stderr}", scenario.name, output.status);
-        let (unfinished, aside) = (room::unfinished(&out), room::aside(&out));
+        let (tree, unfinished, aside) = room::remains(&out);
         let struck = Struck { output, stderr, call: None, counted: 0 };
-        let left = Left { scenario, struck, tree: visible(&out), unfinished, aside, about };
+        let left = Left { scenario, struck, tree, unfinished, aside, about };
         if left.struck.code() == Some(0) {
             left.is_new();
         }

@@ -8,7 +8,6 @@ use support::published::{between, served};
 use support::repo_fixture::{deb, plain_spec, repo_at, rpm};
 use support::tools;
 
-use crate::room::folder;
 use crate::scenarios::{Promise, Scenario};
 
 /// The tools that make packages and keys, and read lists.
@@ -43,18 +42,18 @@ fn publish(room: &Path, out: &Path) -> Command {
 
 /// Publishes the third version of a package in both formats over the second, with remains of the first.
 pub fn scenario() -> Scenario {
-    let room = folder();
-    key(room.path(), "own", "ed25519");
-    let earlier = room.path().join("earlier");
-    for (version, after) in [("1", Some(0)), ("2", Some(10)), ("3", None)] {
-        let packages = room.path().join(version);
-        deb(&packages, ("one", version, "amd64"), "");
-        rpm(&packages, &plain_spec("one", version, ""));
-        if let Some(after) = after {
-            tools::run(&mut publish_at(room.path(), version, &earlier, after));
+    let make = |room: &Path| {
+        key(room, "own", "ed25519");
+        for (version, after) in [("1", Some(0)), ("2", Some(10)), ("3", None)] {
+            let packages = room.join(version);
+            deb(&packages, ("one", version, "amd64"), "");
+            rpm(&packages, &plain_spec("one", version, ""));
+            if let Some(after) = after {
+                tools::run(&mut publish_at(room, version, &room.join("earlier"), after));
+            }
         }
-    }
-    Scenario::over_earlier("repo", room, (publish, REPOSITORY))
+    };
+    Scenario::over_earlier("repo", make, (publish, REPOSITORY))
 }
 
 /// A client gets the second or the third version, with all files on the way whole. `InRelease` is already

@@ -4,14 +4,19 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{LazyLock, OnceLock};
 
 use support::archives::{Packing, pack};
 use support::example::{rockpack, shards};
+use support::program::scratch;
 use support::sweep::is_sliced;
 use support::tools::{self, need};
 
 use crate::publications;
-use crate::room::{ALL, Fault, Struck, calls, figures, folder, places_of_slice, strike};
+use crate::room::{
+    ALL, ALL_AND_THREADS, Call, Fault, Struck, calls, figures, listed, places_of_slice, strike,
+};
+use crate::sweep::count;
 
 pub const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
 
@@ -19,13 +24,25 @@ pub const TOOLS: [&str; 3] = ["gcc", "tar", "zstd"];
 /// from it; and a repository whose packages lack the signatures that its `.repo` file tells clients to
 /// require.
 pub struct Input {
-    room: tempfile::TempDir,
+    room: PathBuf,
+    /// The undisturbed run of each command, and its calls.
+    wholes: Vec<OnceLock<(Struck, Vec<Call>)>>,
 }
 
+/// The input, which no command changes.
+static MADE: LazyLock<Input> = LazyLock::new(|| {
+    let mut input = Input { room: scratch("input").canonicalize().unwrap(), wholes: Vec::new() };
+    Input::fill(&input.room);
+    input.wholes = input.commands().iter().map(|_| OnceLock::new()).collect();
+    input
+});
+
 impl Input {
-    pub fn new() -> Self {
-        let room = folder();
-        let root = room.path();
+    pub fn made() -> &'static Self {
+        &MADE
+    }
+
+    fn fill(root: &Path) {
         let shard = shards().join("gfx1151-build");
         tools::run(Command::new("cp").arg("-r").arg(shard).arg(root.join("s")));
         let packed = pack(&root.join("s/host-suite-sparse_lib_generic"), Packing::Zstd);
@@ -44,12 +61,11 @@ impl Input {
         publish.arg("repo").arg(root.join("set")).arg("--out").arg(root.join("repository"));
         tools::run(&mut publish);
         fs::write(root.join("repository/own.repo"), "[own]\ngpgcheck=1\n").unwrap();
-        Self { room }
     }
 
     /// The commands, with `{}` for the room, and their exit codes.
     fn commands(&self) -> Vec<(Command, i32)> {
-        let room = self.room.path().to_str().unwrap();
+        let room = self.room.to_str().unwrap();
         let lines = [
             ("verify {}/set", 0),
             ("verify {}/set --against {}/s --json", 0),
@@ -75,14 +91,13 @@ impl Input {
         (kinds, act, some): (&str, &str, usize),
         judge: impl Fn(&str, &Struck, &Struck),
     ) {
-        let commands = self.commands().into_iter().zip(self.commands());
-        for ((mut command, code), (mut undisturbed, _)) in commands {
-            let room = self.room.path();
-            let whole = strike(&mut undisturbed, room, Fault { calls: kinds, act, at: 0 });
+        for ((mut command, code), whole) in self.commands().into_iter().zip(&self.wholes) {
+            let room = self.room.as_path();
+            let (whole, made) = whole.get_or_init(|| listed(&mut command, room, ALL_AND_THREADS));
             assert_eq!(whole.code(), Some(code), "{command:?}: {}", whole.stderr);
             let printed = String::from_utf8_lossy(&whole.output.stdout).contains("V074");
-            assert_eq!(printed, code == 1, "{}", about(&whole));
-            let count = whole.counted;
+            assert_eq!(printed, code == 1, "{}", about(whole));
+            let count = count(made, kinds);
             assert!(count > 0, "{command:?} makes no call of {kinds}");
             let places = places_of_slice(count, some);
             let struck = places
@@ -95,7 +110,7 @@ impl Input {
                 "{command:?}: no call of {kinds} was struck"
             );
             let word = command.get_args().next().unwrap().to_str().unwrap();
-            struck.iter().for_each(|struck| judge(word, struck, &whole));
+            struck.iter().for_each(|struck| judge(word, struck, whole));
             if figures() {
                 println!("{word}: {act} on {kinds}, {} of {count} calls", struck.len());
             }
@@ -117,7 +132,7 @@ fn said(struck: &Struck) -> String {
 fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
     need(&publications::TOOLS);
     need(&TOOLS);
-    Input::new().sweep((ALL, "signal:2", 2), |_, struck, whole| match struck.code() {
+    Input::made().sweep((ALL, "signal:2", 2), |_, struck, whole| match struck.code() {
         code if code == whole.code() => {
             assert_eq!(struck.output.stdout, whole.output.stdout, "{}", about(struck));
         }
@@ -134,8 +149,8 @@ fn a_command_that_reads_and_is_asked_to_end_finds_nothing_wrong() {
 #[test]
 fn a_command_that_cannot_read_its_input_names_it() {
     need(&TOOLS);
-    let input = Input::new();
-    let shard = input.room.path().join("s");
+    let input = Input::made();
+    let shard = input.room.join("s");
     input.sweep(("open,read,list", "error:5", 4), |word, struck, whole| {
         let (kind, path) = struck.call.as_ref().unwrap();
         let needless = kind == "list" && is_ahead(word, path, &shard);
@@ -150,7 +165,7 @@ fn a_command_that_cannot_read_its_input_names_it() {
 fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
     need(&publications::TOOLS);
     need(&TOOLS);
-    let input = Input::new();
+    let input = Input::made();
     for act in ["error:4", "short"] {
         input.sweep(("read", act, 2), |_, struck, whole| {
             assert!(is_same(struck, whole), "{}", about(struck));
@@ -162,8 +177,8 @@ fn a_command_whose_reads_are_interrupted_or_short_reads_all() {
 #[test]
 fn a_command_that_cannot_look_at_its_input_names_it() {
     need(&TOOLS);
-    let input = Input::new();
-    let shard = input.room.path().join("s");
+    let input = Input::made();
+    let shard = input.room.join("s");
     input.sweep(("stat", "error:5", 4), |word, struck, whole| {
         // The sizes of packages only matter for progress. If a folder's name is an artifact's, its manifest
         // is read whatever the earlier look found.
@@ -191,8 +206,8 @@ fn is_same(struck: &Struck, whole: &Struck) -> bool {
 #[test]
 fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
     need(&TOOLS);
-    let input = Input::new();
-    let linked = input.room.path().join("linked");
+    let input = Input::made();
+    let linked = input.room.join("linked");
     let names = ["s", "s/blas_run_gfx1151", "s/host-suite-sparse_lib_generic.tar.zst"];
     let links = names.map(|name| linked.join(name));
     for words in ["discover", "plan --json --version 7.1.0 --artifacts"] {
@@ -220,8 +235,8 @@ fn a_linked_artifact_that_cannot_be_looked_at_is_not_left_out() {
 #[test]
 fn a_repo_file_that_cannot_be_found_or_read_is_not_taken_for_absent() {
     need(&TOOLS);
-    let (input, kinds) = (Input::new(), "open,read,stat,list");
-    let root = input.room.path().join("repository");
+    let (input, kinds) = (Input::made(), "open,read,stat,list");
+    let root = input.room.join("repository");
     let file = root.join("own.repo");
     let of_file = calls(&mut verify(&root), &file, kinds);
     assert!(of_file.iter().any(|(kind, _)| kind == "open"), "{of_file:?}");

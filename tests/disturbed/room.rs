@@ -6,9 +6,10 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use support::example::{Entry, tree};
+use support::program::scratch;
 pub use support::scratch::in_memory as folder;
 use support::screen::{Shown, on_terminal};
 use support::strace;
@@ -16,9 +17,12 @@ use support::sweep;
 use support::tools;
 use support::waiting::Process;
 
-/// Every kind of file system call that a fault can strike. disturb.c also knows `thread`.
+/// Every kind of file system call that a fault can strike.
 pub const ALL: &str =
     "open,create,read,write,sync,rename,make,remove,link,mode,stat,fstat,list,lock,copy";
+/// Every kind of call that a fault can strike.
+pub const ALL_AND_THREADS: &str =
+    "open,create,read,write,sync,rename,make,remove,link,mode,stat,fstat,list,lock,copy,thread";
 /// The kinds of calls that need disk space.
 pub const FILLING: &str = "create,write,sync,rename,make,link,copy";
 
@@ -49,6 +53,20 @@ fn library() -> &'static Path {
         (folder, path)
     });
     path
+}
+
+/// A folder with what `make` writes, which is made once in a run for each name.
+pub fn filled(name: &'static str, make: impl FnOnce(&Path)) -> tempfile::TempDir {
+    static MADE: Mutex<BTreeMap<&str, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let made = MADE.lock().unwrap().entry(name).or_default().clone();
+    let first = made.get_or_init(|| {
+        let first = scratch("room");
+        make(&first);
+        first
+    });
+    let room = folder();
+    tools::run(Command::new("cp").arg("-aT").arg(first).arg(room.path()));
+    room
 }
 
 /// A fault, and the calls that it strikes.
@@ -92,11 +110,16 @@ pub fn strike(command: &mut Command, room: &Path, fault: Fault<'_>) -> Struck {
 
 /// The calls of these kinds that `command` makes on paths below `room`, in order.
 pub fn calls(command: &mut Command, room: &Path, kinds: &str) -> Vec<Call> {
+    listed(command, room, kinds).1
+}
+
+/// An undisturbed run, and its calls like [`calls`].
+pub fn listed(command: &mut Command, room: &Path, kinds: &str) -> (Struck, Vec<Call>) {
     let (run, log) = run_with(command, room, Fault { calls: kinds, act: "list", at: 0 });
     // 1 if a check fails even without a fault.
     assert!(matches!(run.code(), Some(0 | 1)), "{}", run.stderr);
     assert_eq!(run.counted, log.len());
-    log
+    (run, log)
 }
 
 /// The calls of `command` like [`calls`], run as a child of `tracer`, an strace with its options.
@@ -180,11 +203,26 @@ pub type Tree = BTreeMap<String, Entry>;
 
 /// The visible entries of `out`, without unfinished files and rockpack's own state.
 pub fn visible(out: &Path) -> Tree {
+    remains(out).0
+}
+
+/// What a run leaves in `out`: the visible entries, the names that the next run removes, and the entries that
+/// a commit moved aside, by original path.
+pub fn remains(out: &Path) -> (Tree, Vec<String>, Tree) {
     let mut all = if out.exists() { tree(out) } else { Tree::new() };
+    let unfinished = all.keys().filter(|path| is_unfinished(path)).cloned().collect();
+    let place = |path: &str| {
+        let (before, moved) = path.split_once("/replaced/")?;
+        let (folder, staging) = before.rsplit_once('/').unwrap_or(("", before));
+        staging.starts_with(".rockpack-").then(|| format!("{folder}/{moved}"))
+    };
+    let placed = all.iter().filter_map(|(path, entry)| Some((place(path)?, entry.clone())));
+    let placed = placed.map(|(path, entry)| (path.trim_start_matches('/').to_owned(), entry));
+    let aside = placed.collect();
     let hidden = |path: &str| path.split('/').any(|name| name.starts_with(".rockpack"));
     let cache = ["cache/lock", "cache/new"];
     all.retain(|path, _| !hidden(path) && !cache.iter().any(|start| path.starts_with(start)));
-    all
+    (all, unfinished, aside)
 }
 
 /// Tells whether the entry at `path` exists only during a run.
@@ -194,30 +232,12 @@ fn is_unfinished(path: &str) -> bool {
     name.starts_with(".rockpack-") || inside.iter().any(|start| path.starts_with(start))
 }
 
-/// The names in `out` that earlier runs left and the next one removes.
-pub fn unfinished(out: &Path) -> Vec<String> {
-    let all = if out.exists() { tree(out) } else { Tree::new() };
-    all.into_keys().filter(|path| is_unfinished(path)).collect()
-}
-
-/// The entries that a commit moved aside in `out`, by original path.
-pub fn aside(out: &Path) -> Tree {
-    let all = if out.exists() { tree(out) } else { Tree::new() };
-    let place = |path: &str| {
-        let (before, moved) = path.split_once("/replaced/")?;
-        let (folder, staging) = before.rsplit_once('/').unwrap_or(("", before));
-        staging.starts_with(".rockpack-").then(|| format!("{folder}/{moved}"))
-    };
-    let placed = all.into_iter().filter_map(|(path, entry)| Some((place(&path)?, entry)));
-    placed.map(|(path, entry)| (path.trim_start_matches('/').to_owned(), entry)).collect()
-}
-
-/// Tells whether `to`, a copy of `from` by [`link_tree`], still has exactly its files.
-pub fn is_same(from: &Path, to: &Path) -> bool {
-    let (was, is) = (tree(from), tree(to));
+/// Tells whether `to`, a copy of `from` by [`link_tree`] with the entries `is`, still has exactly its files.
+pub fn is_same(from: &Path, to: &Path, is: &Tree) -> bool {
+    let was = tree(from);
     let files = was.iter().filter(|(_, entry)| matches!(entry, Entry::File { .. }));
     let mut linked = files.filter(|(path, _)| !path.ends_with("/lock"));
-    was == is && linked.all(|(path, _)| inode(&from.join(path)) == inode(&to.join(path)))
+    was == *is && linked.all(|(path, _)| inode(&from.join(path)) == inode(&to.join(path)))
 }
 
 fn inode(file: &Path) -> u64 {

@@ -1,14 +1,17 @@
 //! Commands that write, each over its own earlier output.
 
-use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
+use sha2::{Digest, Sha256};
 use support::example::{self, rockpack, shards};
 use support::tools;
 
 use crate::left::Left;
-use crate::room::{self, Call, Fault, Tree, folder, link_tree, strike, visible};
+use crate::room::{self, Call, Fault, Tree, filled, link_tree, strike, visible};
 
 /// The only unit of an output that becomes visible at once.
 pub const AT_ONCE: &str = "all";
@@ -21,10 +24,33 @@ pub struct Scenario {
     pub promise: Promise,
     /// The folder that runs find.
     start: PathBuf,
-    /// Whether a run in an untouched copy of that folder was tried.
-    is_tried: Cell<bool>,
+    tried: Tried,
     pub earlier: Tree,
     pub whole: Tree,
+}
+
+/// The folders from which a next run was tried, as numbers of their content.
+type Tried = Arc<Mutex<BTreeSet<u64>>>;
+
+/// Makes such a number. The standard library's is slow without optimisation.
+#[derive(Default)]
+struct Number(Sha256);
+
+impl Hasher for Number {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        let digest = self.0.clone().finalize();
+        u64::from_le_bytes(digest[..8].try_into().unwrap())
+    }
+}
+
+/// The folders that were tried for all scenarios of this name.
+fn tried(name: &'static str) -> Tried {
+    static TRIED: Mutex<BTreeMap<&str, Tried>> = Mutex::new(BTreeMap::new());
+    TRIED.lock().unwrap().entry(name).or_default().clone()
 }
 
 /// Promises that hold whatever happens to a run.
@@ -163,7 +189,7 @@ impl Scenario {
         let mut scenario = Self::build_with_cache();
         std::fs::remove_dir_all(scenario.start.join("cache")).unwrap();
         scenario.name = "build --cache (new)";
-        scenario.is_tried.set(false);
+        scenario.tried = tried(scenario.name);
         scenario.earlier = visible(&scenario.start);
         // Entries that only the earlier set needs are missing, too.
         let whole = scenario.room.path().join("whole-alone");
@@ -178,16 +204,16 @@ impl Scenario {
             "xz" => ("build --compression xz", build_xz),
             _ => ("build --compression zstd", build_zstd),
         };
-        let room = folder();
-        let shard = input(room.path());
-        example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
-        let noise = (0..1_u32 << 20).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]);
-        let noise: Vec<u8> = noise.collect();
-        let library = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib");
-        std::fs::write(library.join("noise"), noise).unwrap();
-        let earlier = room.path().join("earlier");
-        tools::run(build(room.path(), &earlier).args(["--release", "0"]));
-        Self::over_earlier(name, room, (build, SET))
+        let make = |room: &Path| {
+            let shard = input(room);
+            example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
+            let noise = (0..1_u32 << 20).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]);
+            let noise: Vec<u8> = noise.collect();
+            let library = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib");
+            std::fs::write(library.join("noise"), noise).unwrap();
+            tools::run(build(room, &room.join("earlier")).args(["--release", "0"]));
+        };
+        Self::over_earlier(name, make, (build, SET))
     }
 
     /// Splits artifacts of one build over those of another with fewer archs.
@@ -213,33 +239,37 @@ impl Scenario {
         (command, promise): (fn(&Path, &Path) -> Command, Promise),
         earlier: &[&str],
     ) -> Self {
-        let room = folder();
-        let shard = input(room.path());
-        example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
-        // With another host file and other options, no earlier entry equals a new one.
-        let note = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/note");
-        std::fs::write(&note, "earlier").unwrap();
-        tools::run(command(room.path(), &room.path().join("earlier")).args(earlier));
-        std::fs::write(&note, "new").unwrap();
-        Self::over_earlier(name, room, (command, promise))
+        let make = |room: &Path| {
+            let shard = input(room);
+            example::plant(&example::tree(&shards().join("gfx1151-build")), &shard, false);
+            // With another host file and other options, no earlier entry equals a new one.
+            let note = shard.join("blas_lib_gfx1151/math-libs/BLAS/rocBLAS/stage/lib/note");
+            std::fs::write(&note, "earlier").unwrap();
+            tools::run(command(room, &room.join("earlier")).args(earlier));
+            std::fs::write(&note, "new").unwrap();
+        };
+        Self::over_earlier(name, make, (command, promise))
     }
 
-    /// A command over the output `earlier` in its room.
+    /// A command over the output `earlier`, which `make` makes in the room of this name.
     pub fn over_earlier(
         name: &'static str,
-        room: tempfile::TempDir,
+        make: impl FnOnce(&Path),
         (command, promise): (fn(&Path, &Path) -> Command, Promise),
     ) -> Self {
+        let room = filled(name, |room| {
+            make(room);
+            let [start, new] = ["earlier", "whole"].map(|name| room.join(name));
+            // Replaced entries leave nothing behind: an empty folder gets the same output.
+            if promise.adds {
+                link_tree(&start, &new);
+            }
+            tools::run(&mut command(room, &new));
+        });
         let [start, new] = ["earlier", "whole"].map(|name| room.path().join(name));
-        // Replaced entries leave nothing behind: an empty folder gets the same output.
-        if promise.adds {
-            link_tree(&start, &new);
-        }
-        tools::run(&mut command(room.path(), &new));
         let (earlier, whole) = (visible(&start), visible(&new));
         assert!(earlier != whole && !whole.is_empty());
-        let is_tried = Cell::new(false);
-        Self { name, room, command, promise, start, is_tried, earlier, whole }
+        Self { name, room, command, promise, start, tried: tried(name), earlier, whole }
     }
 
     /// Builds packages from packed artifacts, whose content the run keeps in a file meanwhile.
@@ -254,7 +284,8 @@ impl Scenario {
             tar.args(["-c", "tar -C \"$1\" -c artifact_manifest.txt $(cd \"$1\" && ls | grep -vx artifact_manifest.txt) | zstd -q -o \"$2\"", "sh"]);
             tools::run(tar.arg(folder).arg(archive));
         }
-        Self { name: "build of packed artifacts", command: build_packed, ..scenario }
+        let name = "build of packed artifacts";
+        Self { name, command: build_packed, tried: tried(name), ..scenario }
     }
 
     /// Makes runs find the output of a run killed at this call.
@@ -266,7 +297,12 @@ impl Scenario {
         let struck = strike(&mut self.command_into(&killed), &killed, fault);
         assert_eq!(struck.signal(), Some(9), "{} {fault:?}: {}", self.name, struck.stderr);
         self.start = killed;
-        self.is_tried.set(false);
+        self.forget();
+    }
+
+    /// Lets the next run be tried from every folder again.
+    pub fn forget(&mut self) {
+        self.tried = Tried::default();
     }
 
     /// The command for another output folder.
@@ -330,8 +366,7 @@ impl Scenario {
         );
         assert!(!struck.stderr.contains("panicked"), "{about}");
         assert!(!struck.stderr.contains("a bug in rockpack"), "{about}");
-        let tree = visible(&out);
-        let (unfinished, aside) = (room::unfinished(&out), room::aside(&out));
+        let (tree, unfinished, aside) = room::remains(&out);
         judge(&Left { scenario: self, struck, tree, unfinished, aside, about });
         (self.promise.also)(&out);
         self.next_run(&out, &format!("{} {fault:?}", self.name));
@@ -339,15 +374,19 @@ impl Scenario {
         ended
     }
 
-    /// Makes the run after a disturbed one, described by `about`. If that left everything unchanged, the next
-    /// run is the same each time: only full sweeps repeat it.
+    /// Makes the run after a disturbed one, described by `about`. In the same files, the next run is the same
+    /// each time: only full sweeps repeat it.
     pub fn next_run(&self, out: &Path, about: &str) {
-        let as_it_was = room::is_same(&self.start, out);
-        if as_it_was && self.is_tried.replace(true) && !room::all() {
+        let left = example::tree(out);
+        let mut number = Number::default();
+        (room::is_same(&self.start, out, &left), left).hash(&mut number);
+        let is_first = self.tried.lock().unwrap().insert(number.finish());
+        if !is_first && !room::all() {
             return;
         }
         tools::run(&mut self.command_into(out));
-        assert!(visible(out) == self.whole, "{about}: the next run");
-        assert_eq!(room::unfinished(out), [""; 0], "{about}: the next run");
+        let (tree, unfinished, _) = room::remains(out);
+        assert!(tree == self.whole, "{about}: the next run");
+        assert_eq!(unfinished, [""; 0], "{about}: the next run");
     }
 }

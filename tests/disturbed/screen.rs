@@ -13,12 +13,14 @@ use crate::scenarios::Scenario;
 /// A text that only bars contain.
 const BAR: &str = "ETA";
 
-/// Runs the scenario's command, and strikes it after 1/`part` of its writes.
-fn struck(scenario: &Scenario, act: &str, part: usize) -> Shown {
-    let calls = "write";
-    let count = scenario.calls(calls, "out").len();
+/// Runs the scenario's command, and strikes it after each 1/`part` of its writes.
+fn struck<const N: usize>(scenario: &Scenario, act: &str, parts: [usize; N]) -> [Shown; N] {
+    let count = scenario.calls("write", "out").len();
+    parts.map(|part| struck_at(scenario, Fault { calls: "write", act, at: count / part }))
+}
+
+fn struck_at(scenario: &Scenario, fault: Fault<'_>) -> Shown {
     let out = scenario.begin("screen");
-    let fault = Fault { calls, act, at: count / part };
     let shown = strike_on_terminal(&mut scenario.command_into(&out), &out, fault);
     scenario.end("screen");
     shown
@@ -53,7 +55,7 @@ fn the_message_of_an_interrupted_run_stays_on_the_screen() {
     let interrupted = ["ended by SIGINT", "what was not finished is taken back"];
     for scenario in [Scenario::build(), Scenario::split(), Scenario::recombine()] {
         // A run may end before it checks for the signal.
-        let shown = [2, 3, 4, 5, 6].map(|part| struck(&scenario, "signal:2", part));
+        let shown = struck(&scenario, "signal:2", [2, 3, 4, 5, 6]);
         let ended: Vec<&Shown> = shown.iter().filter(|shown| !shown.status.success()).collect();
         assert!(!ended.is_empty(), "{}: no run was interrupted", scenario.name);
         ended.iter().for_each(|shown| has_last_words(shown, 130, &interrupted));
@@ -97,7 +99,8 @@ fn the_message_of_a_full_disk_stays_on_the_screen() {
     need(&["gcc"]);
     let full = ["No space left on device", "make room on that file system"];
     for scenario in [Scenario::build(), Scenario::split()] {
-        has_last_words(&struck(&scenario, "errors:28", 2), 2, &full);
+        let [shown] = struck(&scenario, "errors:28", [2]);
+        has_last_words(&shown, 2, &full);
     }
 }
 

@@ -1,12 +1,13 @@
 //! Faults at every place of a run, one after the other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use support::sweep::is_sliced;
 
 use crate::left::Left;
-use crate::room::{Call, Fault, figures, places_of_slice};
+use crate::room::{ALL_AND_THREADS, Call, Fault, figures, places_of_slice};
 use crate::scenarios::Scenario;
 
 pub type Judge = fn(&Left<'_>);
@@ -16,7 +17,7 @@ pub type Strikes = (&'static str, &'static str, Judge, usize);
 
 /// Strikes every place of a run with every row of a table.
 pub fn sweep(scenario: &Scenario, table: &[Strikes]) {
-    let made = made(scenario, table);
+    let made = made(scenario);
     for (calls, act, judge, some) in table {
         let count = count(&made, calls);
         let mut sweep = Sweep::default();
@@ -30,7 +31,7 @@ pub fn sweep(scenario: &Scenario, table: &[Strikes]) {
 /// Strikes each kind of call on its own: in a sample, each has its number of places, so that rare kinds are
 /// struck, too.
 pub fn sweep_each_kind(scenario: &Scenario, table: &[Strikes]) {
-    let made = made(scenario, table);
+    let made = made(scenario);
     for (calls, act, judge, some) in table {
         let mut sweep = Sweep::default();
         for calls in calls.split(',') {
@@ -43,14 +44,15 @@ pub fn sweep_each_kind(scenario: &Scenario, table: &[Strikes]) {
     }
 }
 
-/// The calls of an undisturbed run that any row of a table strikes.
-fn made(scenario: &Scenario, table: &[Strikes]) -> Vec<Call> {
-    let kinds: BTreeSet<&str> = table.iter().flat_map(|(calls, ..)| calls.split(',')).collect();
-    scenario.calls(&kinds.into_iter().collect::<Vec<_>>().join(","), "")
+/// The calls of an undisturbed run, which is made once for all scenarios of one name.
+fn made(scenario: &Scenario) -> Vec<Call> {
+    static MADE: Mutex<BTreeMap<&str, Arc<OnceLock<Vec<Call>>>>> = Mutex::new(BTreeMap::new());
+    let made = MADE.lock().unwrap().entry(scenario.name).or_default().clone();
+    made.get_or_init(|| scenario.calls(ALL_AND_THREADS, "")).clone()
 }
 
 /// The number of calls of these kinds.
-fn count(made: &[Call], kinds: &str) -> usize {
+pub fn count(made: &[Call], kinds: &str) -> usize {
     made.iter().filter(|(kind, _)| kinds.split(',').any(|other| other == kind)).count()
 }
 

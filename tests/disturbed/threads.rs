@@ -138,7 +138,7 @@ fn publish(room: &Path, package: &Path, own: &Key, at: usize) -> (Struck, PathBu
 fn a_command_that_reads_and_gets_no_threads_says_so() {
     need(&publications::TOOLS);
     need(&reading::TOOLS);
-    let input = Input::new();
+    let input = Input::made();
     for act in [EAGAIN, EAGAIN_FROM_THEN_ON] {
         input.sweep(("thread", act, FEW), |_, struck, whole| {
             if struck.code() == whole.code() {

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use support::example::{names, rockpack, shards};
@@ -116,32 +117,28 @@ fn a_second_signal_ends_a_run_that_waits() {
 #[test]
 fn a_run_says_for_whom_it_waits() {
     let folder = folder();
-    let (out, cache, repository) =
-        (folder.path().join("out"), folder.path().join("cache"), folder.path().join("repository"));
-    let lock = repository.join(".rockpack/lock");
-    for made in [&out, &cache, &lock.with_file_name("")] {
+    let [out, json, quiet, cache, repository] =
+        ["out", "json", "quiet", "cache", "repository"].map(|name| folder.path().join(name));
+    let locks = [cache.join("lock"), repository.join(".rockpack/lock")];
+    for made in [&out, &json, &quiet, &cache, &locks[1].with_file_name("")] {
         fs::create_dir_all(made).unwrap();
     }
-    fs::write(&lock, "").unwrap();
-    fs::write(cache.join("lock"), "").unwrap();
-    let cached = || with(build_into(&folder.path().join("other")), "--cache", &cache);
-    let publish = || {
-        let mut publish = rockpack();
-        publish.args(["repo", "--wait"]).arg(&out).arg("--out").arg(&repository);
-        publish
-    };
-    waits(build_into(&out), &out);
-    waits(with(build_into(&out), "--log-format", Path::new("json")), &out);
-    let mut quiet = build_into(&out);
-    quiet.arg("--quiet");
-    waits(quiet, &out);
-    waits(cached(), &cache.join("lock"));
-    waits(publish(), &lock);
-}
-
-fn with(mut command: Command, option: &str, value: &Path) -> Command {
-    command.arg(option).arg(value);
-    command
+    for lock in &locks {
+        fs::write(lock, "").unwrap();
+    }
+    let mut builds = [&out, &json, &quiet, &folder.path().join("other")].map(|out| build_into(out));
+    builds[1].args(["--log-format", "json"]);
+    builds[2].arg("--quiet");
+    builds[3].arg("--cache").arg(&cache);
+    // A run says nothing before it has waited for a second.
+    thread::scope(|scope| {
+        for (build, lock) in builds.into_iter().zip([&out, &json, &quiet, &locks[0]]) {
+            scope.spawn(move || waits(build, lock));
+        }
+    });
+    let mut publish = rockpack();
+    publish.args(["repo", "--wait"]).arg(&out).arg("--out").arg(&repository);
+    waits(publish, &locks[1]);
 }
 
 /// Fails unless the run waits for the lock at `path`, which this process holds, names both, and finishes

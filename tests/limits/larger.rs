@@ -1,7 +1,7 @@
 //! Runs that succeed with less memory than the length of their input.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::Command;
 
 use md5::{Digest, Md5};
@@ -27,26 +27,24 @@ const BESIDE: u32 = 256;
 
 const ID: &str = "hipv4-amdgcn-amd-amdhsa--gfx1100";
 
-/// A bundle of one code object followed by very many zeros, compressed.
-fn large_bundle(number: u32) -> Vec<u8> {
+/// Bundles of one code object followed by very many zeros and the bundle's number, compressed.
+fn large_bundles() -> Vec<Vec<u8>> {
     let object = fs::read(repository("fuzz/seeds/code_object/gfx1100")).unwrap();
     let mut head = bundle(1, &[[4096, EACH << 20]], ID);
     head.resize(4096, 0);
-    let zeros = (EACH << 20) - object.len() as u64 - 4;
-    let number = number.to_le_bytes();
-    let parts = [&head[..], &object].concat();
-    let mut whole = parts.chain(std::io::repeat(0).take(zeros)).chain(&number[..]);
-    let (mut md5, mut window) = (Md5::new(), vec![0; 1 << 20]);
-    let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
-    loop {
-        let filled = whole.read(&mut window).unwrap();
-        if filled == 0 {
-            break;
+    let zeros: Vec<u8> = vec![0; (EACH << 20) as usize - object.len() - 4];
+    let mut md5 = Md5::new();
+    [&head[..], &object, &zeros].iter().for_each(|part| md5.update(part));
+    let numbered = |number: u32| {
+        let number = number.to_le_bytes();
+        let mut encoder = zstd::Encoder::new(Vec::new(), 1).unwrap();
+        for part in [&head[..], &object, &zeros, &number] {
+            encoder.write_all(part).unwrap();
         }
-        md5.update(&window[..filled]);
-        encoder.write_all(&window[..filled]).unwrap();
-    }
-    ccob(1, 4096 + (EACH << 20), &md5.finalize(), &encoder.finish().unwrap())
+        let hash = md5.clone().chain_update(number).finalize();
+        ccob(1, 4096 + (EACH << 20), &hash, &encoder.finish().unwrap())
+    };
+    (0..bundles()).map(numbered).collect()
 }
 
 /// A library of such bundles, each with a wrapper.
@@ -54,8 +52,8 @@ fn input() -> Input {
     let input = Input::folder();
     let place = input.folder.path();
     let mut source = String::new();
-    for number in 0..bundles() {
-        fs::write(place.join(format!("bundle{number}")), large_bundle(number)).unwrap();
+    for (number, bundle) in large_bundles().iter().enumerate() {
+        fs::write(place.join(format!("bundle{number}")), bundle).unwrap();
         source.push_str(&format!(
             ".section .hip_fatbin,\"a\",@progbits\n.p2align 12\n1: .incbin \"bundle{number}\"\n\
              .section .hipFatBinSegment,\"aw\",@progbits\n.p2align 3\n\

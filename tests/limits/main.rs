@@ -89,13 +89,14 @@ impl Input {
         build
     }
 
-    /// Fails unless the build is refused with all of `expected`, and leaves nothing.
-    fn refused(&self, expected: &[&str]) {
+    /// Fails unless the build is refused with all of `expected`, and leaves nothing. Returns its messages.
+    fn refused(&self, expected: &[&str]) -> String {
         let said = refusal(&mut self.build());
         for text in expected {
             assert!(said.contains(text), "{text}: {said}");
         }
         assert!(!self.out().exists(), "{said}");
+        said
     }
 
     /// The install prefixes of a build's packages, unpacked by dpkg-deb and by rpm2cpio.

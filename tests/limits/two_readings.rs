@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use rpm::IndexData;
 use support::archives::Handmade;
@@ -49,17 +50,22 @@ fn rpm(folder: &Path, header: &[Tagged], signature: &[Tagged]) -> PathBuf {
     built(folder, |bytes| retagged(bytes, header, signature))
 }
 
-/// The `.rpm` of a build after `change`.
-pub fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
+/// The name and the bytes of the `.rpm` of a build.
+static BUILT: LazyLock<(String, Vec<u8>)> = LazyLock::new(|| {
     let input = Input::folder();
     fs::write(input.stage().join("lib/text"), "x").unwrap();
     fs::write(input.stage().join("lib/other"), "").unwrap();
     run(&mut input.build());
     let made = names(&input.out());
     let name = made.iter().find(|n| n.starts_with("rocm-a-") && n.ends_with(".rpm")).unwrap();
-    let bytes = fs::read(input.out().join(name)).unwrap();
+    (name.clone(), fs::read(input.out().join(name)).unwrap())
+});
+
+/// The `.rpm` of a build after `change`.
+pub fn built(folder: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> PathBuf {
+    let (name, bytes) = &*BUILT;
     let package = folder.join(name);
-    fs::write(&package, change(&bytes)).unwrap();
+    fs::write(&package, change(bytes)).unwrap();
     package
 }
 

@@ -1,27 +1,28 @@
 //! A budget belongs to its run: builds in one process, at the same time, each keep to their own.
 
-use std::fs::{self, File};
-use std::path::Path;
+use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, Command, FromArgMatches};
 use rockpack::pipeline::build;
-use rockpack::settings::{BuildArguments, BuildSettings, Environment, GivenOptions};
+use rockpack::settings::BuildSettings;
 use rockpack_core::error::Kind;
 use rockpack_core::run::{Budget, BuildNeeds, Limits};
 use rockpack_report::{Progress, Silent, Stage};
 use rockpack_split::input::artifact::{ScanOptions, scan};
 use support::example::{GROUPS, VERSION, configuration, contents, copy_shards};
+use support::program::build_settings;
 
 /// The least memory that a build can have.
 const SMALL: u64 = 512 << 20;
 const LARGE: u64 = 64 << 30;
 
 fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
-    let command = BuildArguments::augment_args(Command::new("build"));
     let paths = [artifacts, &configuration(), out].map(|path| path.to_str().unwrap().to_owned());
     let ([artifacts, configuration, out], memory) = (paths, memory.to_string());
     let words = [
@@ -29,40 +30,40 @@ fn settings(artifacts: &Path, out: &Path, memory: u64) -> BuildSettings {
         ["--version", VERSION, "--format", "deb", "--jobs", "2"],
         ["--compression", "xz", "--payload-level", "0", "--memory", &memory],
     ];
-    let words = ["build"].into_iter().chain(words.as_flattened().iter().copied());
-    let matches = command.clone().get_matches_from(words);
-    let arguments = BuildArguments::from_arg_matches(&matches).unwrap();
-    let given = GivenOptions::of(&command, &matches);
-    arguments.resolve(&given, &Environment::default()).unwrap()
+    build_settings(words.as_flattened()).unwrap()
 }
 
-/// The example shards with just enough empty files that a scan fits into the records of the small build, with
-/// no room for another code object.
+/// The example shards with just enough links and empty files that a scan fits into the records of the small
+/// build, with no room for another code object. Links with long texts take the most records.
 fn artifacts(root: &Path) {
     copy_shards(root);
     let needs = BuildNeeds { compressors: 0, thread: 0, jobs: 1 };
     let limits = Limits::of_build(Some(SMALL), needs).unwrap();
     let artifact = GROUPS[0].folder(root).join("pad_lib_generic");
-    let shallow = artifact.join("pad/stage");
-    let deep = (0..17).fold(shallow.clone(), |path, _| path.join("p".repeat(200)));
-    fs::create_dir_all(&deep).unwrap();
+    let stage = artifact.join("pad/stage");
+    let deep = (0..17).map(|_| "p".repeat(200)).collect::<PathBuf>();
+    fs::create_dir_all(stage.join(&deep)).unwrap();
+    let file = deep.join("file");
+    fs::write(stage.join(&file), "").unwrap();
     fs::write(artifact.join("artifact_manifest.txt"), "pad/stage\n").unwrap();
+    let named = |n: u64| stage.join(format!("{n:06}"));
+    let add = |is_link: bool, names: Range<u64>| {
+        for name in names.map(named) {
+            if is_link { symlink(&file, name) } else { fs::write(name, "") }.unwrap();
+        }
+    };
     // More than fits beside any budget.
-    add_files(&deep, 0, 2000);
-    for (folder, keep) in [(deep, 1), (shallow, 0)] {
+    add(true, 0..2000);
+    for (is_link, first, keep) in [(true, 100_000, 1), (false, 200_000, 0)] {
         let before = excess_records_of(root);
-        add_files(&folder, 100_000, 1);
+        add(is_link, first..first + 1);
         let with_one = excess_records_of(root);
         let more = (limits.records - with_one) / (with_one - before);
-        add_files(&folder, 200_000, more - keep);
+        add(is_link, first + 1..first + 1 + more - keep);
     }
     let budget = Budget::new(limits);
     scan(&[root.to_path_buf()], &ScanOptions::within(&budget)).unwrap();
     budget.charge_code_object(0).unwrap_err();
-}
-
-fn add_files(folder: &Path, first: u64, count: u64) {
-    (first..first + count).for_each(|n| drop(File::create(folder.join(format!("{n:06}")))));
 }
 
 fn excess_records_of(root: &Path) -> u64 {

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
-use support::example::{build_of, rockpack, shards};
-use support::tools::{repository, run, told};
+use support::example::{Set, build_of, plant, rockpack, shards, tree};
+use support::tools::{repository, told};
 use tempfile::TempDir;
 
 /// A folder with files for commands that fail.
@@ -61,9 +62,16 @@ impl Room {
         command
     }
 
+    /// Puts the `.deb` packages of the example, which are built once, into the output folder.
+    fn build_debs(&self) {
+        static DEBS: OnceLock<Set> = OnceLock::new();
+        let set = DEBS.get_or_init(|| Set::with(&["--format", "deb"]));
+        plant(&tree(&set.out()), &self.path("out"), false);
+    }
+
     /// Verifies a built set; if `lost`, without one of its packages.
     fn verify(&self, lost: bool) -> Command {
-        run(&mut self.build(&["--format", "deb"]));
+        self.build_debs();
         if lost {
             fs::remove_file(self.path("out/rocm_7.1.0-1_amd64.deb")).unwrap();
         }
@@ -72,7 +80,7 @@ impl Room {
 
     /// Compares the set with one of another prefix.
     fn compare(&self, more: &[&str]) -> Command {
-        run(&mut self.build(&["--format", "deb"]));
+        self.build_debs();
         let words = ["--version", "7.1.0", "--format", "deb", "--only", "blas", "--diff", "out"];
         self.plan(&[&words[..], more].concat())
     }
@@ -100,7 +108,7 @@ impl Room {
             "a failed check" => vec![self.verify(true)],
             "differences that were asked for" => vec![self.compare(&["--exit-code"])],
             "a bad package that was left out" => {
-                run(&mut self.build(&["--format", "deb"]));
+                self.build_debs();
                 fs::write(self.path("out/bad_1_all.deb"), "!<arch>\n").unwrap();
                 vec![self.command(&["repo", "out", "--out", "repository", "--skip-bad"])]
             }
@@ -130,7 +138,7 @@ impl Room {
                 all
             }
             "packages that are called installed" => {
-                run(&mut self.build(&["--format", "deb"]));
+                self.build_debs();
                 vec![self.command(&["verify", "--installed", "out"])]
             }
             "a missing file to look into" => vec![

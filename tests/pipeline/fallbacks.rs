@@ -1,18 +1,19 @@
 //! Wrappers that have code for a GPU only as code for its generic target.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use support::device::link;
-use support::example::rockpack;
+use support::example::{Entry, plant, rockpack, tree};
 use support::kpack::mach;
 use support::queries::{deb_field, rpm_list};
 use support::runtime::{Runtime, found, missing};
-use support::tampered::Archive;
-use support::tools::{need, run, succeed, told};
+use support::tampered::{Archive, passes};
+use support::tools::{need, run, told};
 use tempfile::TempDir;
 
 use crate::odd_code;
@@ -43,12 +44,19 @@ impl Case {
         case
     }
 
+    /// The libraries are compiled once in a run.
     fn new() -> Self {
-        let case = Self::without_libraries();
-        let all: &[&str] = &["gfx1201", "gfx942", "gfx12-generic"];
-        let generic: &[&str] = &["gfx12-generic", "gfx942"];
-        case.library("blas", BLAS, "librocblas.so.5", &[("own", all), ("general", generic)]);
-        case.library("fft", FFT, "librocfft.so.0", &[("transform", generic)]);
+        static MADE: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
+        let make = || {
+            let case = Self::without_libraries();
+            let all: &[&str] = &["gfx1201", "gfx942", "gfx12-generic"];
+            let generic: &[&str] = &["gfx12-generic", "gfx942"];
+            case.library("blas", BLAS, "librocblas.so.5", &[("own", all), ("general", generic)]);
+            case.library("fft", FFT, "librocfft.so.0", &[("transform", generic)]);
+            tree(case.0.path())
+        };
+        let case = Self(tempfile::tempdir().unwrap());
+        plant(MADE.get_or_init(make), case.0.path(), false);
         case
     }
 
@@ -75,9 +83,7 @@ impl Case {
     }
 
     fn verify(&self, out: &str) {
-        let mut verify = rockpack();
-        verify.arg("verify").arg(self.at(out)).arg("--against").arg(self.at("shards"));
-        assert!(succeed(&mut verify).ends_with("all checks passed\n"));
+        passes(&self.at(out), &self.at("shards"));
     }
 
     fn unpack(&self, packages: &[&str], root: &str) -> PathBuf {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use support::example::{configuration, copy_shards, rockpack, shards};
@@ -113,11 +114,20 @@ fn expected_names() -> BTreeSet<String> {
     names
 }
 
+/// The packages of the fixture, built once in a run, and what the build said.
+fn built() -> &'static (Case, String) {
+    static BUILT: OnceLock<(Case, String)> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let case = Case::new(&fixture_value());
+        let said = tools::said(&mut case.build(&shards()));
+        (case, said)
+    })
+}
+
 #[test]
 fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
     need(&["dpkg-deb", "rpm"]);
-    let case = Case::new(&fixture_value());
-    let said = tools::said(&mut case.build(&shards()));
+    let (case, said) = built();
     let depends = deb_fields(&case.out(), "Depends");
     let expected = expected_names();
     let expected: BTreeSet<&str> = expected.iter().map(String::as_str).collect();
@@ -167,8 +177,7 @@ fn entries_become_packages_with_the_names_and_dependencies_of_their_scheme() {
 #[test]
 fn entries_say_what_packages_say() {
     need(&["dpkg-deb", "rpm"]);
-    let case = Case::new(&fixture_value());
-    run(&mut case.build(&shards()));
+    let (case, _) = built();
     let host = "amdrocm-blas-host7.15";
     assert_eq!(case.deb_field("Maintainer", host), "Example packagers <packagers@example.org>");
     assert_eq!(case.deb_field("Homepage", host), "https://example.org/blas");

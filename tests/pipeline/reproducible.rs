@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use support::example::{
-    self, Entry, VERSION, build_of, contents, deb_name, plant, rockpack, shards, tree,
+    self, Entry, Set, VERSION, build_of, contents, deb_name, plant, rockpack, shards, tree,
 };
 use support::program::repository;
 use support::queries::rpm_tags;
@@ -195,8 +195,7 @@ fn neither_place_nor_time_nor_environment_nor_jobs_change_a_byte() {
 fn another_clock_changes_no_byte_of_a_package() {
     tools::need(&["faketime"]);
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    tools::run(&mut build_of(&shards(), &out));
+    let now = contents(&Set::build().out());
     for year in ["1999", "2031"] {
         let [then, repository] =
             ["out", "repository"].map(|name| folder.path().join(year).join(name));
@@ -210,7 +209,7 @@ fn another_clock_changes_no_byte_of_a_package() {
         tools::run(&mut faketime);
         let release = fs::read_to_string(repository.join("dists/stable/Release")).unwrap();
         assert!(release.contains(&format!(" Mar {year} ")), "{release}");
-        same(&contents(&out), &contents(&then), year);
+        same(&now, &contents(&then), year);
     }
 }
 
@@ -248,9 +247,7 @@ fn shards_may_be_given_one_by_one_in_any_order() {
         contents(&out)
     });
     same(&one, &other, "order of --artifacts");
-    let together = folder.path().join("together");
-    tools::run(&mut build_of(&shards(), &together));
-    let mut together = contents(&together);
+    let mut together = contents(&Set::build().out());
     // The folder's receipt has further findings, about the files beside the shards.
     let (mut one, receipt) = (one, "packages.json");
     assert!(one.remove(receipt).is_some() && together.remove(receipt).is_some());

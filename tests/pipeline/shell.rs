@@ -1,8 +1,8 @@
 //! The program's integration into a shell: manual pages and completions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::example::rockpack;
@@ -37,19 +37,19 @@ fn every_command_has_a_manual_page_with_all_options() {
     let room = tempfile::tempdir().unwrap();
     let out = room.path().join("man1");
     succeed(rockpack().arg("man").arg(&out));
-    let all = shown_by_man(&out.join("rockpack.1"));
+    let files = fs::read_dir(&out).unwrap().map(|page| page.unwrap().path());
+    let pages: BTreeMap<PathBuf, String> =
+        files.map(|page| (page.clone(), shown_by_man(&page))).collect();
+    let all = &pages[&out.join("rockpack.1")];
     for command in commands() {
         assert!(all.contains(&format!("rockpack-{command}(1)")), "{command}: {all}");
-        let page = shown_by_man(&out.join(format!("rockpack-{command}.1")));
+        let page = &pages[&out.join(format!("rockpack-{command}.1"))];
         assert!(page.contains(&format!("rockpack {command}")), "{page}");
         let help = succeed(rockpack().arg(&command).arg("--help"));
         // Only the help lists other spellings of an option.
         let help = without_aliases(&help);
-        let lost: Vec<String> = options(&help).difference(&options(&page)).cloned().collect();
+        let lost: Vec<String> = options(&help).difference(&options(page)).cloned().collect();
         assert!(lost.is_empty(), "{command}: {lost:?}");
-    }
-    for page in fs::read_dir(&out).unwrap() {
-        shown_by_man(&page.unwrap().path());
     }
     // The same pages already exist.
     succeed(rockpack().arg("man").arg(&out));
@@ -97,13 +97,13 @@ fn bash_completes_commands_options_and_values() {
     assert_eq!(completed(&script, &["rockpack", "build", "--artif"]), ["--artifacts"]);
     assert_eq!(completed(&script, &["rockpack", "config", "sc"]), ["schema"]);
     assert_eq!(completed(&script, &["rockpack", "--color", "al"]), ["always"]);
-    let all = completed(&script, &["rockpack", ""]);
-    for command in commands() {
-        assert!(all.contains(&command), "{command}: {all:?}");
+    let (all, commands) = (completed(&script, &["rockpack", ""]), commands());
+    for command in &commands {
+        assert!(all.contains(command), "{command}: {all:?}");
     }
     for shell in ["zsh", "fish", "elvish", "powershell"] {
         let script = succeed(rockpack().args(["completions", shell]));
-        assert!(commands().iter().all(|command| script.contains(command.as_str())), "{shell}");
+        assert!(commands.iter().all(|command| script.contains(command.as_str())), "{shell}");
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use support::bases::{self, RPM_TOOLS};
+use support::dnf::dnf;
 use support::example::{Set, rockpack};
 use support::gpg_keys::{Key, key};
 use support::repo_fixture::{client_file, plain_spec, publish, repo, rpm, verify, verify_by};
@@ -84,11 +85,11 @@ impl Room {
         let repos = self.path("repos");
         fs::create_dir_all(&repos).unwrap();
         fs::copy(client_file(&self.out, ".repo"), repos.join("own.repo")).unwrap();
-        let mut dnf = Command::new("dnf");
+        let mut dnf = dnf();
         dnf.arg(format!("--installroot={}", self.path("root").display()));
         dnf.arg(format!("--setopt=reposdir={}", repos.display()));
         dnf.args(["--releasever=1", "--refresh", "--setopt=metadata_expire=0", "-y"]);
-        dnf.args(arguments).env("LC_ALL", "C");
+        dnf.args(arguments);
         dnf
     }
 
@@ -252,17 +253,22 @@ fn dnf_takes_the_repository_that_is_pinned() {
 
 #[test]
 fn zypper_takes_the_repository_that_is_pinned() {
-    let room = ready("zypper");
-    let versions = room.versions();
-    for (pin, version) in PINNED {
-        let other = room.publish_pinned(&versions, pin);
+    // Each client waits more than it works.
+    let clients = PINNED.map(|pinned| (ready("zypper"), pinned));
+    let takes = |room: &Room, (pin, version): (&str, &str)| {
+        let other = room.publish_pinned(&room.versions(), pin);
         run(room.zypper(&["addrepo"]).arg(client_file(&room.out, ".repo")));
         run(&mut room.zypper(&["addrepo", "--no-gpgcheck", &other, "other"]));
         run(&mut room.zypper(&["refresh"]));
         let install = ["install", "--no-recommends", "--allow-unsigned-rpm", "moving"];
         run(&mut room.zypper(&install));
         assert_eq!(room.installed_version("moving"), version, "{pin}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for (room, pinned) in &clients {
+            scope.spawn(move || takes(room, *pinned));
+        }
+    });
 }
 
 /// The message that refuses everything else says what to do.
@@ -301,11 +307,11 @@ fn zypper_tries(out: &Path, package: &str) -> String {
 /// Asks dnf the same.
 fn dnf_tries(out: &Path, package: &str) -> String {
     let root = tempfile::tempdir().unwrap();
-    let mut dnf = Command::new("dnf");
+    let mut dnf = dnf();
     dnf.arg(format!("--installroot={}", root.path().display()));
     dnf.arg(format!("--repofrompath=here,file://{}", out.display()));
     dnf.args(["--setopt=reposdir=/dev/null", "--repo=here", "--nogpgcheck", "--releasever=1"]);
-    told(dnf.args(["--assumeno", "install", package]).env("LC_ALL", "C"))
+    told(dnf.args(["--assumeno", "install", package]))
 }
 
 #[test]

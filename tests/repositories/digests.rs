@@ -7,7 +7,6 @@ use std::process::Command;
 use ::rpm::IndexData;
 use rockpack_archive::rpm::Front;
 use rockpack_core::content::Content;
-use support::bases;
 use support::example::rockpack;
 use support::gpg_keys::key;
 use support::headers::{remade, retagged, without_signature_tags};
@@ -15,6 +14,7 @@ use support::repo_fixture::{
     failed_checks, plain_spec, publish, refused, repo_at, rpm, verify, verify_by,
 };
 use support::tools::{need, need_root, run, succeed, told};
+use support::{bases, python};
 
 use crate::pool::take_from_state;
 
@@ -214,7 +214,7 @@ fn sha3_of_header(package: &[u8], room: &Path) -> String {
     fs::write(&file, &package[start..end]).unwrap();
     let code =
         "import hashlib, sys; print(hashlib.sha3_256(open(sys.argv[1], 'rb').read()).hexdigest())";
-    succeed(Command::new("python3").args(["-c", code]).arg(file)).trim().to_owned()
+    python::run(code, &[file.to_str().unwrap()], "").unwrap().trim().to_owned()
 }
 
 /// Hard-linked files, a link and a file by itself.

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::gpg_keys::{end_agents, stretch_little};
+use support::gpg_keys::{end_agents, fill_home, stretch_little};
 use support::repo_fixture::{EPOCH, client_file, deb, publish, refused, repo_at};
 use support::tools::{need, run, succeed};
 
 /// A keyring of gpg whose keys have no passphrase.
-pub struct Ring(tempfile::TempDir);
+pub struct Ring {
+    home: PathBuf,
+    _folder: Option<tempfile::TempDir>,
+}
 
 impl Drop for Ring {
     fn drop(&mut self) {
@@ -18,14 +21,29 @@ impl Drop for Ring {
 
 impl Ring {
     pub fn new() -> Self {
-        let ring = Self(tempfile::tempdir().unwrap());
+        let ring = Self::of(tempfile::tempdir().unwrap());
         run(Command::new("chmod").arg("700").arg(ring.home()));
         stretch_little(ring.home());
         ring
     }
 
+    fn of(folder: tempfile::TempDir) -> Self {
+        Self { home: folder.path().to_owned(), _folder: Some(folder) }
+    }
+
+    /// The ring that `make` makes of an empty one, which it does once: the ring is kept between runs under
+    /// `name`, which has to say what is in it. RSA keys take a good part of a second.
+    pub fn with(name: &str, make: impl FnOnce(&Self)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fill_home(folder.path(), &format!("ring-{name}"), |home| {
+            stretch_little(home);
+            make(&Self { home: home.to_owned(), _folder: None });
+        });
+        Self::of(folder)
+    }
+
     pub fn home(&self) -> &Path {
-        self.0.path()
+        &self.home
     }
 
     /// gpg at the start of a day.

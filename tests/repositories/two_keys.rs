@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use support::example::rockpack;
 use support::gpg_keys::{Key, key};
@@ -197,33 +198,44 @@ fn debian_13_moves_from_key_to_key() {
     apt_moves("trixie");
 }
 
-/// A client of the rpm repository, which is told of one key alone, moves to the new key.
+/// Clients of the rpm repository, each of which is told of one key alone, move to the new key. They wait more
+/// than they work, and so do it side by side.
 fn rpm_client_moves(
     client: &str,
     takes: [[bool; 3]; 2],
-    get: impl Fn(&clients_rpm::Room, &str, bool),
+    get: impl Fn(&clients_rpm::Room, &str, bool) + Sync,
 ) {
     let room = tempfile::tempdir().unwrap();
-    let keys = Keys::of(room.path());
-    for (own, takes) in keys.both().into_iter().zip(takes) {
-        let room = clients_rpm::ready(client);
-        let by: [&[&Key]; 3] = [&[&keys.old], &keys.both(), &[&keys.new]];
-        for (after, by) in (0..).zip(by) {
-            let version = format!("{}", after + 1);
-            let moving = rpm(room.folder.path(), &plain_spec("moving", &version, ""));
-            let mut repo = repo_at(&[&moving], &room.out, after);
-            let url = format!("file://{}", room.out.display());
-            publish(Keys::sign(repo.args(["--url", &url]), by));
-            let file = client_file(&room.out, ".repo");
-            let text = fs::read_to_string(&file).unwrap();
-            assert!(text.contains("\nrepo_gpgcheck=1\n"), "{text}");
-            let served = format!("gpgkey={url}/localhost-archive-keyring.asc");
-            assert!(text.contains(&served), "{text}");
-            let alone = format!("gpgkey=file://{}", own.public.display());
-            fs::write(&file, text.replace(&served, &alone)).unwrap();
-            get(&room, &version, takes[usize::try_from(after).unwrap()]);
+    let (keys, get) = (&Keys::of(room.path()), &get);
+    let owners = keys.both().into_iter().zip(takes);
+    let clients: Vec<_> = owners.map(|owner| (clients_rpm::ready(client), owner)).collect();
+    thread::scope(|scope| {
+        for (room, (own, takes)) in &clients {
+            scope.spawn(move || {
+                let by: [&[&Key]; 3] = [&[&keys.old], &keys.both(), &[&keys.new]];
+                for ((after, by), takes) in (0..).zip(by).zip(*takes) {
+                    get(room, &published_for(room, own, (after, by)), takes);
+                }
+            });
         }
-    }
+    });
+}
+
+/// Publishes a version, signed by keys, with a file for clients that names one key. Returns the version.
+fn published_for(room: &clients_rpm::Room, own: &Key, (after, by): (i64, &[&Key])) -> String {
+    let version = format!("{}", after + 1);
+    let moving = rpm(room.folder.path(), &plain_spec("moving", &version, ""));
+    let mut repo = repo_at(&[&moving], &room.out, after);
+    let url = format!("file://{}", room.out.display());
+    publish(Keys::sign(repo.args(["--url", &url]), by));
+    let file = client_file(&room.out, ".repo");
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\nrepo_gpgcheck=1\n"), "{text}");
+    let served = format!("gpgkey={url}/localhost-archive-keyring.asc");
+    assert!(text.contains(&served), "{text}");
+    let alone = format!("gpgkey=file://{}", own.public.display());
+    fs::write(&file, text.replace(&served, &alone)).unwrap();
+    version
 }
 
 #[test]

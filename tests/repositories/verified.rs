@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use support::bases::build_rpm;
 use support::gpg_keys::key;
 use support::repo_fixture::{
     deb, failed_checks, plain_spec, publish, published_one, repo, repo_at, rpm, verify, verify_by,
@@ -51,43 +52,86 @@ fn dependencies_close_within_a_suite_and_an_architecture() {
 #[test]
 fn required_paths_that_clients_do_not_find_are_named() {
     need(&["rpmbuild", "createrepo_c"]);
+    // What a package needs of its owner's path, and whether clients do not find it.
+    let cases = [
+        ("file", "Requires: PATH", true),
+        ("own", "Requires: /usr/share/example/user-own", true),
+        ("provided", "Requires: PATH", false),
+        ("listed", "Requires: PATH", false),
+        ("elsewhere", "Requires: /usr/share/example/other", false),
+        ("weak", "Recommends: PATH", false),
+        ("condition", "Requires: (PATH if OWNER)", false),
+        ("both", "Requires: (PATH and OWNER)", true),
+        ("either", "Requires: (PATH or absent)", true),
+        ("other", "Requires: (PATH or OWNER)", false),
+    ];
+    let mut packages = Vec::new();
+    for (name, need, _) in cases {
+        let owner = format!("owner-{name}");
+        let folder = if name == "listed" { "/usr/bin" } else { "/usr/share/example" };
+        let path = format!("{folder}/{owner}");
+        let provides = if name == "provided" { format!("Provides: {path}") } else { String::new() };
+        packages.push(user(name, &need.replace("PATH", &path).replace("OWNER", &owner)));
+        packages.push([owner, provides, path]);
+    }
+    let hidden = cases.into_iter().filter(|(.., is_hidden)| *is_hidden).map(|(name, ..)| name);
+    are_named(&spec_of(&packages), &hidden.collect::<Vec<_>>(), false);
+    let hidden = ["folder", "ghost"];
+    let owned = "/opt/folder/file\n%dir /opt/folder\n%ghost /opt/ghost";
+    let mut packages = vec![["owner", "", owned].map(str::to_owned)];
+    packages.extend(hidden.map(|name| user(name, &format!("Requires: /opt/{name}"))));
+    are_named(&spec_of(&packages), &hidden, true);
+}
+
+/// A package that needs something: its name, its tags, and its file.
+fn user(name: &str, tags: &str) -> [String; 3] {
+    [format!("user-{name}"), tags.to_owned(), format!("/usr/share/example/user-{name}")]
+}
+
+/// A specification of packages with their tags and files, of which the first one has a text.
+fn spec_of(packages: &[[String; 3]]) -> String {
+    let head = "Name: all\nVersion: 1\nRelease: 1\nSummary: all\nLicense: MIT\nBuildArch: noarch\n\
+                %description\nText.\n";
+    let [mut heads, mut install, mut lists] = [head, "%install\n", ""].map(str::to_owned);
+    for [name, tags, files] in packages {
+        let text = format!("%{{buildroot}}{}", files.lines().next().unwrap());
+        heads += &format!("%package -n {name}\nSummary: one\n{tags}\n");
+        heads += &format!("%description -n {name}\nText.\n");
+        install += &format!("mkdir -p $(dirname {text})\necho {name} >{text}\n");
+        lists += &format!("%files -n {name}\n{files}\n");
+    }
+    heads + &install + &lists
+}
+
+/// Fails unless everything that reads the packages of a specification names these users, and no others. A set
+/// with a ghost is refused as such.
+fn are_named(spec: &str, users: &[&str], has_ghost: bool) {
     let room = tempfile::tempdir().unwrap();
-    let owner = plain_spec("owner", "1", "");
-    let provides = plain_spec("owner", "1", "Provides: /usr/share/example/owner");
-    let folder = owner.replace("echo", "mkdir %{buildroot}/usr/share/example/more\necho")
-        + "%dir /usr/share/example/more\n%ghost /usr/share/example/ghost\n";
-    let either = |or: &str| format!("Requires: (/usr/share/example/owner or {or})");
-    let [absent, present] = ["absent", "owner"].map(either);
-    for (name, owner, need, is_hidden) in [
-        ("file", &owner, "Requires: /usr/share/example/owner", true),
-        ("own", &owner, "Requires: /usr/share/example/user", true),
-        ("provided", &provides, "Requires: /usr/share/example/owner", false),
-        ("listed", &owner.replace("/share/example", "/bin"), "Requires: /usr/bin/owner", false),
-        ("elsewhere", &owner, "Requires: /usr/share/example/other", false),
-        ("weak", &owner, "Recommends: /usr/share/example/owner", false),
-        ("folder", &folder, "Requires: /usr/share/example/more", true),
-        ("ghost", &folder, "Requires: /usr/share/example/ghost", true),
-        ("condition", &owner, "Requires: (/usr/share/example/owner if owner)", false),
-        ("both", &owner, "Requires: (/usr/share/example/owner and owner)", true),
-        ("either", &owner, absent.as_str(), true),
-        ("other", &owner, present.as_str(), false),
-    ] {
-        let (packages, out) = (room.path().join(name), room.path().join(format!("{name}-repo")));
-        rpm(&packages, owner);
-        rpm(&packages, &plain_spec("user", "1", need));
-        // A set with a ghost is refused as such.
-        let is_refused = owner == &folder;
-        let said = verify(&packages);
-        assert_eq!(said.contains("V050"), is_hidden && !is_refused, "{name}: {said}");
-        for said in [publish(&mut repo(&[&packages], &out)), publish(&mut repo_at(&[], &out, 1))] {
-            let is_named = said.contains("R139") && said.contains("is required by user 1-1");
-            assert_eq!(is_named, is_hidden, "{name}: {said}");
-        }
-        // The same packages with the lists of another tool.
-        run(Command::new("createrepo_c").arg("--quiet").arg(&packages));
-        for repository in [&out, &packages] {
-            assert_eq!(failed(repository), Vec::from_iter(is_hidden.then_some("V077")), "{name}");
-        }
+    let [packages, out] = ["packages", "repo"].map(|name| room.path().join(name));
+    fs::create_dir(&packages).unwrap();
+    build_rpm(spec, &packages);
+    let named = |said: &str, code: &str, start: &str, end: &str| {
+        let lines: Vec<&str> = said.lines().filter(|line| line.contains(code)).collect();
+        let of = |user: &&str| format!("{start}user-{user}{end}");
+        let is_named = |user: &&str| lines.iter().any(|line| line.contains(&of(user)));
+        assert!(lines.len() == users.len() && users.iter().all(is_named), "{said}");
+    };
+    let requires = "-1-1.noarch.rpm: requires ";
+    let said = verify(&packages);
+    if has_ghost {
+        assert!(!said.contains("V050"), "{said}");
+    } else {
+        named(&said, "failed: V050", "", requires);
+    }
+    for said in [publish(&mut repo(&[&packages], &out)), publish(&mut repo_at(&[], &out, 1))] {
+        named(&said, "R139", "is required by ", " 1-1 ");
+    }
+    // The same packages with the lists of another tool.
+    run(Command::new("createrepo_c").arg("--quiet").arg(&packages));
+    for repository in [&out, &packages] {
+        let said = verify(repository);
+        assert_eq!(failed_checks(&said), ["V077"], "{said}");
+        named(&said, "failed: V077", "", requires);
     }
 }
 

@@ -33,6 +33,21 @@ fn made_by(ring: &Ring, name: &str, digest: &str, usage: &str) -> String {
     ring.fingerprint(name)
 }
 
+/// A ring with one such key, and its fingerprint.
+fn ring_of_one(digest: &str) -> (Ring, String) {
+    let ring = Ring::with(&format!("own-{digest}-sign"), |ring| {
+        made_by(ring, "own", digest, "sign");
+    });
+    let own = ring.fingerprint("own");
+    (ring, own)
+}
+
+/// Adds a subkey of RSA on the day after [`made_by`].
+fn add_subkey(ring: &Ring, key: &str, usage: &str, digest: &str) {
+    let add = ["--quick-add-key", key, "rsa2048", usage, "never"];
+    run(by(ring, "20230102", digest).args(add));
+}
+
 /// Runs of `repo` that sign by a key of the ring, in each of the ways to do so, with their folders below
 /// `room`.
 fn ways(ring: &Ring, own: &str, room: &Path) -> [(Command, PathBuf); 3] {
@@ -90,8 +105,7 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
     let digests =
         [("SHA1", "SHA-1"), ("MD5", "MD5"), ("RIPEMD160", "RIPEMD-160"), ("SHA224", "SHA-224")];
     for (digest, name) in digests {
-        let ring = Ring::new();
-        let own = made_by(&ring, "own", digest, "sign");
+        let (ring, own) = ring_of_one(digest);
         let fault = format!("the key's signature of its own user id uses {name}:");
         // gpg itself passes over signatures by MD5.
         let allow = if digest == "MD5" { " --allow-weak-digest-algos" } else { "" };
@@ -113,8 +127,10 @@ fn a_user_id_signed_by_a_broken_digest_is_refused_until_it_is_signed_anew() {
 #[test]
 fn a_user_id_signed_in_version_3_is_refused_until_there_is_another() {
     need(&["gpg", "gpgconf", "dpkg-deb", "python3"]);
-    let (maker, ring) = (Ring::new(), Ring::new());
-    let own = maker.key("own", "rsa2048", "sign", "never");
+    let maker = Ring::with("own-rsa2048-sign", |ring| {
+        ring.key("own", "rsa2048", "sign", "never");
+    });
+    let (own, ring) = (maker.fingerprint("own"), Ring::new());
     let secret = maker.export(&["--export-secret-keys", &own], "own.secret");
     let script = repository("tests/support/version_3_key.py");
     let made = run(Command::new("python3").arg(script).arg(secret)).stdout;
@@ -159,13 +175,14 @@ fn a_weak_primary_key_and_one_of_the_future_sign_nothing() {
         ("rsa1024", "the key is of RSA with less than 2048 bits"),
         ("dsa1024", "the key is of DSA"),
     ] {
-        let ring = Ring::new();
-        let make = ["--quick-generate-key", "own <own@example.org>", algorithm, "cert", "never"];
-        run(by(&ring, "20230101", "SHA256").args(make));
-        let own = ring.fingerprint("own");
-        // A day later: the clock of the first call runs on while it makes the key.
-        run(by(&ring, "20230102", "SHA256").args(["--quick-add-key", &own, "rsa2048", "sign"]));
-        refused_for(&ring, &own, fault);
+        let ring = Ring::with(&format!("own-{algorithm}-rsa2048"), |ring| {
+            let own = "own <own@example.org>";
+            let make = ["--quick-generate-key", own, algorithm, "cert", "never"];
+            run(by(ring, "20230101", "SHA256").args(make));
+            // A day later: the clock of the first call runs on while it makes the key.
+            add_subkey(ring, &ring.fingerprint("own"), "sign", "SHA256");
+        });
+        refused_for(&ring, &ring.fingerprint("own"), fault);
     }
     let ring = Ring::new();
     let make = ["--quick-generate-key", "own <own@example.org>", "ed25519", "sign", "never"];
@@ -180,10 +197,10 @@ fn a_subkey_bound_by_a_broken_digest_is_refused_until_there_is_another() {
     for (usage, digest, name) in
         [("cert", "SHA224", "SHA-224"), ("sign", "RIPEMD160", "RIPEMD-160")]
     {
-        let ring = Ring::new();
-        let own = made_by(&ring, "own", "SHA256", usage);
-        let add = ["--quick-add-key", &own, "rsa2048", "sign", "never"];
-        run(by(&ring, "20230102", digest).args(add));
+        let ring = Ring::with(&format!("own-{usage}-bound-{digest}"), |ring| {
+            add_subkey(ring, &made_by(ring, "own", "SHA256", usage), "sign", digest);
+        });
+        let own = ring.fingerprint("own");
         let remedy = format!("--cert-digest-algo SHA256 --quick-add-key {own} rsa4096 sign");
         is_refused_until(&ring, &own, &format!("uses {name}:"), &remedy);
     }
@@ -193,19 +210,17 @@ fn a_subkey_bound_by_a_broken_digest_is_refused_until_there_is_another() {
 fn what_clients_do_not_look_at_or_take_is_no_fault() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);
     for digest in ["SHA256", "SHA384", "SHA512"] {
-        let ring = Ring::new();
-        signs(&ring, &made_by(&ring, "own", digest, "sign"));
+        let (ring, own) = ring_of_one(digest);
+        signs(&ring, &own);
     }
     let ring = Ring::new();
     let own = ring.key("own", "ed25519", "sign", "never");
     let add = ["--quick-add-key", &own, "cv25519", "encr", "never"];
     run(by(&ring, "20230102", "SHA1").args(add));
     signs(&ring, &own);
-    let ring = Ring::new();
-    let own = made_by(&ring, "own", "SHA256", "sign");
+    let (ring, own) = ring_of_one("SHA256");
     // A subkey that does not sign, another user id, and one that was taken back.
-    let add = ["--quick-add-key", &own, "rsa2048", "encr", "never"];
-    run(by(&ring, "20230102", "SHA1").args(add));
+    add_subkey(&ring, &own, "encr", "SHA1");
     run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &own, "two <two@example.org>"]));
     signs(&ring, &own);
     // A signature of another key over it.
@@ -219,9 +234,12 @@ fn beside_the_key_that_signs_it_is_a_warning() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let (own, ring) = (key(room.path(), "own", "ed25519"), Ring::new());
-    let (weak, strong) =
-        (made_by(&ring, "old", "SHA1", "sign"), made_by(&ring, "new", "SHA256", "sign"));
+    let own = key(room.path(), "own", "ed25519");
+    let ring = Ring::with("old-SHA1-new-SHA256", |ring| {
+        made_by(ring, "old", "SHA1", "sign");
+        made_by(ring, "new", "SHA256", "sign");
+    });
+    let [weak, strong] = ["old", "new"].map(|name| ring.fingerprint(name));
     let [weak_file, strong_file] = [(&weak, "weak"), (&strong, "strong")]
         .map(|(key, name)| ring.export(&["--export", key], &format!("{name}.public")));
     let out = room.path().join("out");
@@ -305,12 +323,26 @@ fn a_command_that_signs_in_version_3_is_refused() {
     assert!(said.contains("--no-force-v3-sigs") && !said.contains("--digest-algo"), "{said}");
 }
 
+/// A weak key, a good one, one whose subkey is bound weakly, and one with weak signatures that do not count.
+fn ring_of_four() -> Ring {
+    Ring::with("weak-good-bound-mixed", |ring| {
+        made_by(ring, "weak", "SHA1", "sign");
+        made_by(ring, "good", "SHA256", "sign");
+        add_subkey(ring, &made_by(ring, "bound", "SHA256", "cert"), "sign", "SHA224");
+        let mixed = made_by(ring, "mixed", "SHA256", "sign");
+        add_subkey(ring, &mixed, "encr", "SHA1");
+        let add = ["--quick-add-uid", &mixed, "two <two@example.org>"];
+        run(by(ring, "20230103", "SHA1").args(add));
+    })
+}
+
 /// The keys that are refused are those that apt of Debian 13 refuses.
 #[test]
 fn apt_of_debian_13_agrees() {
     need_all();
     let root = Root::of("trixie");
-    let ring = Ring::new();
+    let ring = ring_of_four();
+    let [weak, bound, mixed] = ["weak", "bound", "mixed"].map(|name| ring.fingerprint(name));
     let room = tempfile::tempdir().unwrap();
     let one = deb(room.path(), ("rocm-one", "1", "amd64"), "");
     let good = key(room.path(), "good", "ed25519");
@@ -319,7 +351,6 @@ fn apt_of_debian_13_agrees() {
     let mut repo = repo_at(&[&one], &out, 0);
     repo.args(["--url", "file:/srv/repository", "--sign-key"]).arg(&good.secret);
     publish(&mut repo);
-    let weak = made_by(&ring, "weak", "SHA1", "sign");
     let said = told_of_key(&root, &ring, &weak);
     assert!(said.contains("SHA1 is not considered secure") && !said.ends_with("status: 0\n"));
     run(ring
@@ -328,15 +359,8 @@ fn apt_of_debian_13_agrees() {
         .args([weak.as_str(), "never"]));
     let said = told_of_key(&root, &ring, &weak);
     assert!(said.ends_with("exit status: 0\n"), "{said}");
-    let bound = made_by(&ring, "bound", "SHA256", "cert");
-    let add = ["--quick-add-key", &bound, "rsa2048", "sign", "never"];
-    run(by(&ring, "20230102", "SHA224").args(add));
     assert!(told_of_key(&root, &ring, &bound).contains("SHA224 is not considered secure"));
     // apt accepts keys without a fault.
-    let mixed = made_by(&ring, "mixed", "SHA256", "sign");
-    let add = ["--quick-add-key", &mixed, "rsa2048", "encr", "never"];
-    run(by(&ring, "20230102", "SHA1").args(add));
-    run(by(&ring, "20230103", "SHA1").args(["--quick-add-uid", &mixed, "two <two@example.org>"]));
     let said = told_of_key(&root, &ring, &mixed);
     assert!(said.ends_with("exit status: 0\n"), "{said}");
 }
@@ -360,13 +384,9 @@ fn told_of_key(root: &Root, ring: &Ring, own: &str) -> String {
 #[test]
 fn verify_names_what_is_good_and_refused_by_clients() {
     need(&["gpg", "gpgconf", "dpkg-deb"]);
-    let (room, ring) = (tempfile::tempdir().unwrap(), Ring::new());
+    let (room, ring) = (tempfile::tempdir().unwrap(), ring_of_four());
     let one = deb(room.path(), ("one", "1", "amd64"), "");
-    let weak = made_by(&ring, "weak", "SHA1", "sign");
-    let good = made_by(&ring, "good", "SHA256", "sign");
-    let bound = made_by(&ring, "bound", "SHA256", "cert");
-    let add = ["--quick-add-key", &bound, "rsa2048", "sign", "never"];
-    run(by(&ring, "20230102", "SHA224").args(add));
+    let [weak, good, bound] = ["weak", "good", "bound"].map(|name| ring.fingerprint(name));
     let files = [&weak, &good, &bound].map(|key| ring.export(&["--export", key], &key[..8]));
     let secret = ring.export(&["--export-secret-keys", &good], "good.secret");
     let out = room.path().join("out");

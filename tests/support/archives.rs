@@ -172,9 +172,10 @@ impl Handmade {
         }
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
         header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
-        self.bytes.extend(header);
-        self.bytes.extend(content);
-        self.bytes.resize(self.bytes.len().next_multiple_of(512), 0);
+        self.bytes.extend_from_slice(&header);
+        self.bytes.extend_from_slice(content);
+        let rest = self.bytes.len().next_multiple_of(512) - self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 512][..rest]);
     }
 
     /// The bytes of the archive, with its end.

@@ -62,29 +62,39 @@ pub fn sid() -> PathBuf {
 }
 
 fn debian_with(suite: &str, what: &str, options: &[&str]) -> PathBuf {
+    let mut made = None;
     let kept = kept(&format!("debian-{what}-{suite}"), |folder| {
-        let root = scratch(suite);
+        let root = made.insert(scratch(suite)).as_path();
         let mut make = Command::new("mmdebstrap");
-        make.args(["--quiet", "--variant=apt"]).args(options).arg(suite).arg(&root);
+        make.args(["--quiet", "--variant=apt"]).args(options);
+        // A third of all files; no test is about one of them.
+        make.args(
+            ["doc", "man", "locale"].map(|it| format!("--dpkgopt=path-exclude=/usr/share/{it}/*")),
+        );
+        make.arg("--customize-hook=rm \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"");
+        make.arg(suite).arg(root);
         let told = tools::told(make.arg(format!("deb {} {suite} main", mirror())));
         if !told.ends_with("exit status: 0\n") {
             tools::skip(&format!("mmdebstrap cannot make {suite}: {told}"));
         }
-        cp("-a", &root, folder);
+        cp("-a", root, folder);
     });
     static NEAR: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let mut near = NEAR.lock().unwrap();
-    near.entry(suite.to_owned()).or_insert_with(|| beside_copies(kept, suite)).clone()
+    near.entry(suite.to_owned()).or_insert_with(|| beside_copies(kept, made, suite)).clone()
 }
 
-/// The root itself, or a copy on the file system of its later copies, so that they can share its files.
-fn beside_copies(kept: PathBuf, suite: &str) -> PathBuf {
-    let folder = scratch(suite);
-    if device(&kept) == device(&folder) {
+/// The root itself, or one on the file system of its later copies, so that they can share its files: the one
+/// that was `made` just now, or a copy.
+fn beside_copies(kept: PathBuf, made: Option<PathBuf>, suite: &str) -> PathBuf {
+    if device(&kept) == device(&tempfile::env::temp_dir()) {
         return kept;
     }
-    cp("-a", &kept, &folder);
-    folder
+    made.unwrap_or_else(|| {
+        let folder = scratch(suite);
+        cp("-a", &kept, &folder);
+        folder
+    })
 }
 
 fn cp(how: &str, from: &Path, to: &Path) {
@@ -134,32 +144,40 @@ pub fn build_rpm(specification: &str, folder: &Path) {
     tools::run(command.args(["-bb", "--quiet"]).arg(&file));
 }
 
-/// The folder, with most of a root, in which package managers replace files and never overwrite any.
-const NEVER_WRITTEN: &str = "usr";
+/// The folders, with most of a root, in which package managers replace files and never overwrite any.
+const NEVER_WRITTEN: [&str; 2] = ["usr", "var/lib/dpkg/info"];
 
 /// The folder of the rpm and dnf5 databases on some machines, which do get overwritten.
 const DATABASES: &str = "usr/lib/sysimage";
 
+/// debconf's hook of apt, which looks for questions of packages. Ours ask none, and apt goes on if it fails.
+const QUESTIONS: &str = "etc/apt/apt.conf.d/70debconf";
+
 /// Copies a root with owners, modes and devices. If both are on one file system, files that are never
 /// overwritten are hard links.
 pub fn copy(from: &Path, to: &Path) {
+    copy_all(from, to);
+    let _ = fs::remove_file(to.join(QUESTIONS));
+}
+
+fn copy_all(from: &Path, to: &Path) {
     if device(from) != device(to.parent().unwrap()) {
         return cp("-a", from, to);
     }
     cp("-al", from, to);
-    unshare(to, Some(&to.join(NEVER_WRITTEN)));
+    unshare(to, &NEVER_WRITTEN.map(|folder| to.join(folder)));
     let databases = to.join(DATABASES);
     if fs::symlink_metadata(&databases).is_ok_and(|metadata| metadata.is_dir()) {
-        unshare(&databases, None);
+        unshare(&databases, &[]);
     }
 }
 
-/// Replaces every file below `folder` that is not below `shared` with a copy.
-fn unshare(folder: &Path, shared: Option<&Path>) {
+/// Replaces every file below `folder` that is not below one of `shared` with a copy.
+fn unshare(folder: &Path, shared: &[PathBuf]) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let metadata = fs::symlink_metadata(&path).unwrap();
-        if metadata.is_dir() && shared != Some(path.as_path()) {
+        if metadata.is_dir() && !shared.contains(&path) {
             unshare(&path, shared);
         } else if metadata.is_file() {
             let copied = path.with_extension("copied-by-tests");

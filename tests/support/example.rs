@@ -1,8 +1,8 @@
 //! The main job, run from outside: the program, the example shards, and known facts about them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -135,16 +135,9 @@ pub struct Set {
 impl Set {
     /// A copy of the example set, which is built once in a run.
     pub fn build() -> Self {
-        static BUILT: OnceLock<(PathBuf, Output)> = OnceLock::new();
-        let build = || {
-            let out = scratch("example-set").join("out");
-            let output = tools::run(&mut build_of(&shards(), &out));
-            (out, output)
-        };
-        let (built, output) = BUILT.get_or_init(build);
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        plant(&tree(built), &out, false);
+        let (built, output) = copy_set(&out);
         // The output names the folder.
         let [from, to] = [built, &out].map(|path| path.to_str().unwrap());
         let renamed =
@@ -198,6 +191,19 @@ impl Set {
     }
 }
 
+/// Copies the example set to `out`. It is built once in a run; returns its folder and what the build printed.
+pub fn copy_set(out: &Path) -> &'static (PathBuf, Output) {
+    static BUILT: OnceLock<(PathBuf, Output)> = OnceLock::new();
+    let build = || {
+        let out = scratch("example-set").join("out");
+        let output = tools::run(&mut build_of(&shards(), &out));
+        (out, output)
+    };
+    let built = BUILT.get_or_init(build);
+    plant(&tree(&built.0), out, false);
+    built
+}
+
 /// The name of a package's `.deb`.
 pub fn deb_name(package: &str) -> String {
     let arch = if package == COMMON { "all" } else { "amd64" };
@@ -228,7 +234,7 @@ pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// A file, folder or link in a tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Entry {
     Folder { mode: u32 },
     Link { target: String },
@@ -279,12 +285,14 @@ pub fn plant(entries: &BTreeMap<String, Entry>, root: &Path, reversed: bool) {
         let place = root.join(path);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         match entry {
-            Entry::Folder { .. } => fs::create_dir_all(&place).unwrap(),
+            Entry::Folder { mode } => {
+                fs::create_dir_all(&place).unwrap();
+                fs::set_permissions(&place, Permissions::from_mode(*mode)).unwrap();
+            }
             Entry::Link { target } => symlink(target, &place).unwrap(),
             Entry::File { mode, bytes } => {
                 fs::write(&place, bytes).unwrap();
-                let mode = std::os::unix::fs::PermissionsExt::from_mode(*mode);
-                fs::set_permissions(&place, mode).unwrap();
+                fs::set_permissions(&place, Permissions::from_mode(*mode)).unwrap();
             }
         }
     }

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
 use crate::example::{self, GROUPS, names, shards};
 use crate::fixtures;
-use crate::kpack::{PYTHON, python};
-use crate::tools;
+use crate::{python, tools};
 
 /// The tags of test wheels: every Python on this system accepts them.
 pub const TAGS: &str = "py3-none-manylinux_2_17_x86_64";
@@ -139,11 +138,7 @@ impl WheelSpec {
             "edits": self.edits,
             "patches": self.patches,
         });
-        let input = tempfile::NamedTempFile::new().unwrap();
-        fs::write(input.path(), spec.to_string()).unwrap();
-        let script = tools::repository("tests/support/wheel_writer.py");
-        let mut python = Command::new(PYTHON);
-        tools::run(python.arg("-I").arg(script).stdin(Stdio::from(input.reopen().unwrap())));
+        python::run(include_str!("wheel_writer.py"), &[], &spec.to_string()).unwrap();
         path
     }
 }
@@ -395,7 +390,7 @@ pub fn read_one(wheel: &Path) -> ReadWheel {
 /// Reads wheels with Python, by file name.
 pub fn read(wheels: &[PathBuf]) -> BTreeMap<String, ReadWheel> {
     let paths: Vec<&str> = wheels.iter().map(|path| path.to_str().unwrap()).collect();
-    let Value::Object(found) = python("wheel_reader.py", &paths).unwrap() else { panic!() };
+    let Value::Object(found) = python::python("wheel_reader.py", &paths).unwrap() else { panic!() };
     let wheel = |value: Value| {
         let members = value["members"].as_array().unwrap().clone();
         let texts = value["texts"].as_object().unwrap().iter().map(|(path, text)| {

@@ -146,8 +146,9 @@ pub fn load(file: &Path) -> String {
         command.arg(file);
     }
     if name(file).contains("asan") {
-        let library = tools::succeed(Command::new("gcc").arg("-print-file-name=libasan.so"));
-        command.env("LD_PRELOAD", library.trim());
+        static LIBRARY: OnceLock<String> = OnceLock::new();
+        let find = || tools::succeed(Command::new("gcc").arg("-print-file-name=libasan.so"));
+        command.env("LD_PRELOAD", LIBRARY.get_or_init(find).trim());
         command.env("ASAN_OPTIONS", "detect_leaks=0");
     }
     tools::told(command.env("LD_LIBRARY_PATH", runtime))

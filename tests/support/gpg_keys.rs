@@ -25,7 +25,7 @@ impl Drop for Key {
 /// Ends the agent of a home: any use of a key starts one, which does not end by itself.
 pub fn end_agents(home: &Path) {
     let mut gpgconf = Command::new("gpgconf");
-    let _ = gpgconf.args(["--kill", "all"]).env("GNUPGHOME", home).output();
+    let _ = gpgconf.args(["--kill", "gpg-agent"]).env("GNUPGHOME", home).output();
 }
 
 /// Makes the agent of a home stretch passphrases as little as it can. Otherwise it first measures for seconds how

@@ -80,9 +80,9 @@ fn asked() -> (Arguments, Vec<&'static Test>) {
     let several = |filter: clap::Arg| filter.num_args(0..).action(ArgAction::Append);
     let matches = Arguments::command().mut_arg("filter", several).get_matches();
     let mut arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // Most tests also wait for programs and disks: half as many threads again keep the cores busy.
+    // Most tests also wait for programs and disks: twice as many threads keep the cores busy.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    arguments.test_threads.get_or_insert(cores + cores.div_ceil(2));
+    arguments.test_threads.get_or_insert(2 * cores);
     let filters: Vec<&String> = matches.get_many("filter").into_iter().flatten().collect();
     let mut tests: Vec<&Test> = inventory::iter::<Test>.into_iter().collect();
     // Tests of the same function run side by side: for several systems it needs several roots, which are then

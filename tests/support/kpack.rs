@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::Command;
 
 use rockpack_core::content::Content;
 use rockpack_core::run::{Budget, Limits};
@@ -12,29 +11,8 @@ use rockpack_emit::pack::{PackOptions, PackedArchive, Packer};
 use rockpack_plan::recombine::Kernel;
 use rockpack_report::Silent;
 
-use crate::tools;
-
-/// Debian's Python interpreter, for which apt installs msgpack and zstandard.
-pub const PYTHON: &str = "/usr/bin/python3";
-
-/// Skips the calling test unless Python has msgpack and zstandard.
-pub fn need_python() {
-    let run = Command::new(PYTHON).args(["-c", "import msgpack, zstandard"]).output();
-    if !run.is_ok_and(|run| run.status.success()) {
-        tools::skip("needs python3-msgpack, python3-zstandard");
-    }
-}
-
-/// Runs a script of tests/support and returns the JSON that it prints.
-pub fn python(script: &str, arguments: &[&str]) -> Result<serde_json::Value, String> {
-    let script = tools::repository("tests/support").join(script);
-    let run = Command::new(PYTHON).arg(script).args(arguments).output().unwrap();
-    if run.status.success() {
-        Ok(serde_json::from_slice(&run.stdout).unwrap())
-    } else {
-        Err(String::from_utf8_lossy(&run.stderr).into_owned())
-    }
-}
+use crate::python;
+pub use crate::python::{PYTHON, need_python, python};
 
 /// Writes containers that have the bytes `code` in them into the folder `with`, and data files in which the search of
 /// 64 KiB finds no device code into `without`.
@@ -78,11 +56,13 @@ pub fn kernel(binary: &str, co_index: u32, target: &str, content: impl Into<Vec<
 /// Makes `len` bytes that compress, but not to nothing; different for every `seed`.
 pub fn code(seed: u32, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
-    let mut next = || {
+    // A loop over what is there: without optimisation, a chain of closures takes several times as long.
+    let mut bytes = vec![0; len];
+    for byte in &mut bytes {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        state >> 24
-    };
-    (0..len).map(|_| (next() & 0x3f) as u8).collect()
+        *byte = (state >> 24 & 0x3f) as u8;
+    }
+    bytes
 }
 
 /// Packs at the default level with `memory` bytes of heap for frames.
@@ -119,11 +99,8 @@ pub fn shipped_with(targets: &[&str], rows: &[Row<'_>], scheme: &str) -> Vec<u8>
     });
     let given = serde_json::json!({"arches": targets, "rows": rows.collect::<Vec<_>>()});
     let file = tempfile::NamedTempFile::new().unwrap();
-    let input = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(input.path(), given.to_string()).unwrap();
-    let mut command = Command::new(PYTHON);
-    command.arg(tools::repository("tests/support/kpack_rows.py")).arg(file.path()).arg(scheme);
-    tools::run(command.stdin(input.reopen().unwrap()));
+    let arguments = [file.path().to_str().unwrap(), scheme];
+    python::run(include_str!("kpack_rows.py"), &arguments, &given.to_string()).unwrap();
     std::fs::read(file.path()).unwrap()
 }
 

@@ -1,9 +1,15 @@
 //! The running test program, with the paths that cargo gives to it alone.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+use clap::{Args, FromArgMatches};
+use rockpack::settings::{BuildArguments, BuildSettings, Environment, GivenOptions};
+use rockpack_core::error::Result;
+use rockpack_report::Silent;
 
 /// The paths that [`crate::main!`] takes from the compiler's environment.
 #[derive(Debug)]
@@ -35,6 +41,25 @@ pub fn rockpack() -> Command {
     command.env_remove("SOURCE_DATE_EPOCH").env_remove("NO_COLOR");
     command.env_remove("ROCKPACK_SIGN_PASSPHRASE");
     command
+}
+
+/// The settings of `rockpack build` with these words, for a build in this process.
+pub fn build_settings(
+    words: impl IntoIterator<Item = impl Into<OsString>>,
+) -> Result<BuildSettings> {
+    let mut command = BuildArguments::augment_args(clap::Command::new("build"));
+    let words = [OsString::from("build")].into_iter().chain(words.into_iter().map(Into::into));
+    let matches = command.try_get_matches_from_mut(words).unwrap();
+    let arguments = BuildArguments::from_arg_matches(&matches).unwrap();
+    arguments.resolve(&GivenOptions::of(&command, &matches), &Environment::default())
+}
+
+/// Runs a `rockpack build` that must succeed by the functions that it calls, without a start of the program
+/// and its messages.
+#[track_caller]
+pub fn build_here(build: &Command) {
+    let settings = build_settings(build.get_args().skip(1)).unwrap();
+    rockpack::pipeline::build(&settings, &Silent).unwrap();
 }
 
 /// The path of a file to keep between runs.

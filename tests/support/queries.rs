@@ -46,11 +46,9 @@ pub fn deb_fields(folder: &Path, field: &str) -> BTreeMap<String, String> {
 
 /// An rpm query of every `.rpm` in a folder with one option, by package.
 pub fn rpm_lists(folder: &Path, option: &str) -> BTreeMap<String, String> {
-    let rpms = packages(folder, "rpm");
     let mut query = Command::new("rpm");
-    let names = succeed(query.args(["-qp", "--nosignature", "--qf", "%{NAME}\n"]).args(&rpms));
-    let names: Vec<&str> = names.lines().collect();
-    assert_eq!(names.len(), rpms.len());
-    let listed = rpms.iter().map(|rpm| rpm_list(rpm, option));
-    names.into_iter().map(str::to_owned).zip(listed).collect()
+    query.args(["-qp", "--nosignature", "--qf", "\u{1d}%{NAME}\u{1e}", option]);
+    let listed = succeed(query.args(packages(folder, "rpm")));
+    let one = listed.split('\u{1d}').skip(1).map(|one| one.split_once('\u{1e}').unwrap());
+    one.map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
 }

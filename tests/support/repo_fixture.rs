@@ -8,13 +8,29 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::example::rockpack;
 use crate::program::scratch;
-use crate::tools::{run, said, told};
+use crate::tampered;
+use crate::tools::{run, said};
 
 /// 2023-11-14T22:13:20Z, the time of the first publication in these tests.
 pub const EPOCH: i64 = 1_700_000_000;
 
+/// Copies into `folder` the file that `make` makes, which it does once in a run for each key.
+fn once(folder: &Path, key: String, make: impl FnOnce() -> PathBuf) -> PathBuf {
+    static MADE: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let made = MADE.lock().unwrap().entry(key).or_default().clone();
+    let made = made.get_or_init(make);
+    fs::create_dir_all(folder).unwrap();
+    let to = folder.join(made.file_name().unwrap());
+    fs::copy(made, &to).unwrap();
+    to
+}
+
 /// Writes a `.deb` with one file by dpkg-deb; `fields` are whole lines of its control file.
-pub fn deb(folder: &Path, (name, version, arch): (&str, &str, &str), fields: &str) -> PathBuf {
+pub fn deb(folder: &Path, names: (&str, &str, &str), fields: &str) -> PathBuf {
+    once(folder, format!("{names:?} {fields}"), || dpkg_deb(names, fields))
+}
+
+fn dpkg_deb((name, version, arch): (&str, &str, &str), fields: &str) -> PathBuf {
     let room = tempfile::tempdir().unwrap();
     let root = room.path();
     fs::create_dir_all(root.join("DEBIAN")).unwrap();
@@ -26,9 +42,8 @@ pub fn deb(folder: &Path, (name, version, arch): (&str, &str, &str), fields: &st
          Its long text\n .\n  has a line of code.\n"
     );
     fs::write(root.join("DEBIAN/control"), control).unwrap();
-    fs::create_dir_all(folder).unwrap();
     let (_, plain) = version.split_once(':').unwrap_or(("", version));
-    let file = folder.join(format!("{name}_{plain}_{arch}.deb"));
+    let file = scratch("deb").join(format!("{name}_{plain}_{arch}.deb"));
     run(Command::new("dpkg-deb")
         .args(["--build", "--root-owner-group", "-Zgzip"])
         .arg(root)
@@ -37,15 +52,9 @@ pub fn deb(folder: &Path, (name, version, arch): (&str, &str, &str), fields: &st
     file
 }
 
-/// Writes the `.rpm` of a specification by rpmbuild, which builds each specification once in a run.
+/// Writes the `.rpm` of a specification by rpmbuild.
 pub fn rpm(folder: &Path, specification: &str) -> PathBuf {
-    static BUILT: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
-    let built = BUILT.lock().unwrap().entry(specification.to_owned()).or_default().clone();
-    let made = built.get_or_init(|| rpmbuild(specification));
-    fs::create_dir_all(folder).unwrap();
-    let to = folder.join(made.file_name().unwrap());
-    fs::copy(made, &to).unwrap();
-    to
+    once(folder, specification.to_owned(), || rpmbuild(specification))
 }
 
 fn rpmbuild(specification: &str) -> PathBuf {
@@ -57,6 +66,13 @@ fn rpmbuild(specification: &str) -> PathBuf {
         .arg(format!("_topdir {}", room.path().display()))
         .args(["--define", &format!("_rpmdir {}", out.display())])
         .args(["--define", "_build_name_fmt %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm"])
+        // The same bytes in each run of the tests.
+        .env("SOURCE_DATE_EPOCH", EPOCH.to_string())
+        .args(["--define", "use_source_date_epoch_as_buildtime 1"])
+        .args(["--define", "clamp_mtime_to_source_date_epoch 1"])
+        .args(["--define", "_buildhost localhost"])
+        // Strips binaries and packs manual pages, in six programs that find none.
+        .args(["--define", "__os_install_post %{nil}"])
         .arg(&file));
     let mut made = fs::read_dir(out).unwrap();
     made.next().unwrap().unwrap().path()
@@ -117,12 +133,13 @@ pub fn client_file(out: &Path, ending: &str) -> PathBuf {
 
 /// The report of `rockpack verify` on a repository, with the exit status.
 pub fn verify(out: &Path) -> String {
-    told(rockpack().arg("verify").arg(out))
+    tampered::told(&[out.to_str().unwrap()])
 }
 
 /// The report of `rockpack verify` on a repository that must be signed by `key`.
 pub fn verify_by(out: &Path, key: &Path) -> String {
-    told(rockpack().arg("verify").arg(out).arg("--key").arg(key))
+    let [out, key] = [out, key].map(|path| path.to_str().unwrap());
+    tampered::told(&[out, "--key", key])
 }
 
 /// The codes of failed checks, each once.

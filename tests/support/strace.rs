@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// System calls that change the file they name, by path or by a descriptor that may be open for reading only.
 const CHANGING: [&str; 53] = [
@@ -69,6 +69,8 @@ pub struct Trace {
     /// The calls, including failed ones: `mkdir("/x", 0777) = 0`.
     pub calls: Vec<String>,
     pub code: Option<i32>,
+    /// What the command printed.
+    pub output: Output,
     /// The working directory.
     folder: PathBuf,
 }
@@ -113,7 +115,7 @@ impl Trace {
             .filter(|call| !call.starts_with('<'))
             .map(str::to_owned)
             .collect();
-        Self { calls, code: output.status.code(), folder }
+        Self { calls, code: output.status.code(), output, folder }
     }
 
     /// The files that the command changed or tried to change.

@@ -1,5 +1,5 @@
 //! Processor time of tests: `ROCKPACK_TEST_TIMES=30` prints the 30 with the most. The times are exact with
-//! `--test-threads 1`.
+//! `--test-threads 1`, but for Python code, which [`crate::python`] runs.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
 use object::LittleEndian as LE;
 use object::read::elf::ElfFile64;
@@ -146,14 +147,25 @@ fn table_range(start: u64, count: u16, size: usize) -> Range<usize> {
     start..start + usize::from(count) * size
 }
 
+/// A binary: its name, its bytes, and the offsets of its [`steering`] bytes.
+type Steered = (&'static str, Vec<u8>, Vec<usize>);
+
+/// Binaries of every layout.
+static STEERED: LazyLock<[Steered; 4]> = LazyLock::new(|| {
+    ["sub_page", "rdc", "lld_relr", "bfd_shared"].map(|name| {
+        let bytes = std::fs::read(fixtures::folder().join("binaries").join(name)).unwrap();
+        let offsets = steering(&bytes);
+        (name, bytes, offsets)
+    })
+});
+
 /// Damages one byte of the tables at a time (in a sample, every third), with one value for each. Either the
 /// file is refused, or the written file passes its checks; a failing check would be an error of kind `Bug`.
 #[test]
 fn damage_to_any_table_is_refused_or_harmless() {
-    for name in ["sub_page", "rdc", "lld_relr", "bfd_shared"] {
-        let bytes = std::fs::read(fixtures::folder().join("binaries").join(name)).unwrap();
+    for (name, bytes, offsets) in &*STEERED {
         let values = [0x00, 0x01, 0x7f, 0x80, 0xff];
-        for offset in steering(&bytes).into_iter().step_by(or_all(3, 1)) {
+        for offset in offsets.iter().copied().step_by(or_all(3, 1)) {
             for value in or_all(&values[offset % 5..][..1], &values[..]).iter().copied() {
                 let mut damaged = bytes.clone();
                 damaged[offset] = value;
@@ -191,10 +203,10 @@ proptest! {
         edits in prop::collection::vec((any::<prop::sample::Index>(), telling_value()), 1..5),
         name in prop::sample::select(vec!["sub_page", "rdc", "lld_relr", "bfd_shared"]),
     ) {
-        let mut bytes = std::fs::read(fixtures::folder().join("binaries").join(name)).unwrap();
-        let offsets = steering(&bytes);
+        let (_, bytes, offsets) = STEERED.iter().find(|(other, ..)| *other == name).unwrap();
+        let mut bytes = bytes.clone();
         for (index, value) in edits {
-            let at = index.get(&offsets) & !7;
+            let at = index.get(offsets) & !7;
             bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         if let Ok(Examined::Fat(analysis)) = examine(&Content::of_bytes(bytes)) {

@@ -68,7 +68,7 @@ fn v010_findings_drop_all_code_of_a_binary_for_an_arch() {
     set.edit(&set.kernels("gfx110x"), |root| {
         Archive::edit(&root.join(ARCHIVE), |archive| archive.drop_row(ROWS[0], "gfx1100"));
     });
-    set.edit_manifest("gfx1100");
+    set.edit_manifest(&["gfx1100"]);
     set.edit_receipt(|receipt| {
         let (dropped, left): (Vec<_>, Vec<_>) =
             receipt.code_objects.drain(..).partition(|record| is_in_row(&record.place, ROWS[0]));
@@ -90,7 +90,7 @@ fn v010_v012_rows_have_code_of_their_own_binary() {
     set.edit(&set.kernels("gfx110x"), |root| {
         Archive::edit(&root.join(ARCHIVE), |archive| archive.exchange(ROWS, "gfx1100"));
     });
-    set.edit_manifest("gfx1100");
+    set.edit_manifest(&["gfx1100"]);
     set.edit_receipt(|receipt| {
         let at = ROWS.map(|row| {
             let mut records = receipt.code_objects.iter();

@@ -241,7 +241,7 @@ fn v010_a_row_is_dropped() {
         // The manifest states size and count of the archive.
         set.fires(&[], &["V010", "V033"]);
         set.remove_receipt();
-        set.edit_manifest("gfx1101");
+        set.edit_manifest(&["gfx1101"]);
         set.fires(SHARDS, &["V010"]);
     }
 }

@@ -38,9 +38,7 @@ fn v031_a_wrapper_without_any_row() {
             });
         }
         set.remove_receipt();
-        for arch in ["gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"] {
-            set.edit_manifest(arch);
-        }
+        set.edit_manifest(&["gfx1100", "gfx1101", "gfx1102", "gfx1151", "gfx1200", "gfx1201"]);
         set.fires(&[], &["V031"]);
     }
 }
@@ -55,7 +53,7 @@ fn v031_a_listed_target_hides_the_code_of_another_wrapper() {
             });
         });
         set.remove_receipt();
-        set.edit_manifest("gfx1100");
+        set.edit_manifest(&["gfx1100"]);
         set.fires(&[], &["V031"]);
     }
 }

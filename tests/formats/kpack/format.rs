@@ -308,10 +308,11 @@ fn code_behind_2_gib_is_found_by_both_readers() {
 
 #[test]
 fn frames_behind_2_gib_are_read() {
-    let repeated = Content::of_bytes(zstd::bulk::compress(&code(1, 32 << 20), 1).unwrap());
+    const PART: usize = 4 << 20;
+    let repeated = Content::of_bytes(zstd::bulk::compress(&code(1, PART), 1).unwrap());
     let count = u32::try_from((2_u64 << 30) / repeated.len()).unwrap() + 1;
     let last = code(7, 5000);
-    let sizes = (0..=count).map(|n| if n == count { 5000 } else { 32 << 20 });
+    let sizes = (0..=count).map(|n| if n == count { 5000 } else { PART as u64 });
     let rows: Vec<_> = (0_u32..).zip(sizes).map(|(n, size)| ("lib/x.so", n, n, size)).collect();
     let mut frames = vec![repeated; count as usize];
     frames.push(Content::of_bytes(zstd::bulk::compress(&last, 1).unwrap()));

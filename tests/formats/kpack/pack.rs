@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 use std::io::{Cursor, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 use rockpack_core::content::{Content, StreamSource, hex};
@@ -23,6 +23,7 @@ const MIB: usize = 1 << 20;
 
 /// Small and large code objects for several archs; some occur twice, including a large one.
 fn assorted() -> Vec<Kernel> {
+    static LARGE: LazyLock<Vec<u8>> = LazyLock::new(|| code(99, 8 * MIB + 12_345));
     let mut kernels = Vec::new();
     for co_index in 0..12 {
         for (n, target) in ["gfx1100", "gfx1101", "gfx90a"].into_iter().enumerate() {
@@ -32,8 +33,7 @@ fn assorted() -> Vec<Kernel> {
         }
     }
     for co_index in [0, 1] {
-        let large = code(99, 9 * MIB + 12_345);
-        kernels.push(kernel("lib/libbulk.so", co_index, "gfx1100", large));
+        kernels.push(kernel("lib/libbulk.so", co_index, "gfx1100", LARGE.as_slice()));
     }
     kernels
 }

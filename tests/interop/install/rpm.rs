@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use support::bases::{self, RPM_TOOLS, build_rpm};
+use support::dnf::dnf;
 use support::tools;
 use tempfile::TempDir;
 
@@ -92,11 +93,10 @@ impl Rpm {
     }
 
     fn dnf(&self, arguments: &[&str]) -> Command {
-        let [program, unchecked] = match self.sid {
-            None => ["dnf", "--nogpgcheck"],
-            Some(_) => ["dnf5", "--no-gpgchecks"],
+        let (mut command, unchecked) = match self.sid {
+            None => (dnf(), "--nogpgcheck"),
+            Some(_) => (self.program("dnf5"), "--no-gpgchecks"),
         };
-        let mut command = self.program(program);
         command.arg(format!("--installroot={}", self.seen()));
         command.arg(format!("--repofrompath=set,file://{}/{REPOSITORY}", self.seen()));
         command.args(["--releasever=1", "--repo=set", unchecked]);
@@ -146,7 +146,7 @@ impl System for Rpm {
     fn offer(&self, folders: &[&Path]) {
         let place = self.root.join(REPOSITORY);
         gather(folders, "rpm", &place);
-        tools::run(Command::new("createrepo_c").arg("--quiet").arg(&place));
+        tools::run(Command::new("createrepo_c").args(["--quiet", "--no-database"]).arg(&place));
         if self.by_zypper {
             let text = format!(
                 "[set]\nbaseurl=file://{}/{REPOSITORY}\nenabled=1\nautorefresh=1\ngpgcheck=0\n",

@@ -150,7 +150,8 @@ impl Recipe {
     }
 
     fn build_anew(&self) -> Built {
-        let built = Built { recipe: self.clone(), folder: tempfile::tempdir().unwrap() };
+        let (recipe, folder) = (self.clone(), tempfile::tempdir().unwrap());
+        let built = Built { recipe, folder, plan: OnceLock::new() };
         fs::write(built.config(), self.config().to_string()).unwrap();
         for part in 1..=self.parts {
             built.run_build(&["--partition", &format!("{part}/{}", self.parts)]);
@@ -215,6 +216,7 @@ impl Recipe {
 pub struct Built {
     recipe: Recipe,
     folder: TempDir,
+    plan: OnceLock<Value>,
 }
 
 impl Built {
@@ -252,8 +254,10 @@ impl Built {
 
     /// The packages for a group according to the plan.
     pub fn planned(&self, group: &str, format: &str) -> BTreeSet<String> {
-        let text = tools::succeed(self.command("plan").arg("--json"));
-        let plan: Value = serde_json::from_str(&text).unwrap();
+        let plan = self.plan.get_or_init(|| {
+            let text = tools::succeed(self.command("plan").arg("--json"));
+            serde_json::from_str(&text).unwrap()
+        });
         let groups = plan["groups"].as_array().unwrap().iter();
         let mut same = groups.filter(|sum| sum["group"] == group && sum["format"] == format);
         let sum = same.next().unwrap();

@@ -12,8 +12,9 @@ use crate::install::system::System;
 use crate::install::updates::imports::users_of_a_lost_function_come_along;
 use crate::install::{debian, rpm};
 
+/// Early by its name: where the root of sid has to be made, that happens beside those of the releases.
 #[test]
-fn apt_brings_users_of_a_lost_function_along() {
+fn a_lost_function_brings_its_users_along_by_apt() {
     debian::with_root("sid", users_of_a_lost_function_come_along);
 }
 

@@ -274,19 +274,19 @@ fn packages() -> Vec<Vec<u8>> {
     let fields = "Package: a\nVersion: 1\nArchitecture: all\n";
     let lines = format!("{fields}{}: b\n{}", "a".repeat(1 << 20), " c\n".repeat(1 << 19));
     let many: String = (0..1 << 19).map(|n| format!("{n:x}:\n")).collect();
-    let name = |n: usize| format!("./{n:4000}\0").replace(' ', "a");
+    let name = |n: usize| format!("./{n:a>4000}\0");
     let long =
         |n: usize| [tar(b'L', "././@LongLink", name(n).as_bytes()), tar_file("./a", b"")].concat();
-    let files: Vec<u8> = (0..4000).flat_map(long).collect();
+    let files = (0..4000).map(long).collect::<Vec<_>>().concat();
     let paths: String = (0..1 << 20).map(|n| format!("/{n:x}\n")).collect();
     let sums: String = (0..1 << 16).map(|n| format!("{}  {n:x}\n", "0".repeat(32))).collect();
-    let members = (0..1000).flat_map(|n| tar_file(&format!("./a{n}"), b"")).collect();
+    let members = (0..1000).map(|n| tar_file(&format!("./a{n}"), b"")).collect::<Vec<_>>();
     vec![
         deb(tar_file("./control", lines.as_bytes()), Vec::new()),
         deb(tar_file("./control", format!("{fields}{many}").as_bytes()), Vec::new()),
         deb([tar_file("./control", fields.as_bytes()), files].concat(), Vec::new()),
         deb(controlled(fields, "./conffiles", &"\n".repeat(17 << 20)), Vec::new()),
-        deb(controlled(fields, "./conffiles", &paths), members),
+        deb(controlled(fields, "./conffiles", &paths), members.concat()),
         deb(controlled(fields, "./md5sums", &sums), Vec::new()),
     ]
 }

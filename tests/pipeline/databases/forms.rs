@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use support::example::{GROUPS, build_of, copy_shards, kernels, rockpack};
-use support::kpack;
 use support::tools::{need, run, told};
+use support::{kpack, python};
 
 use super::built::{installed, is_installed};
 
@@ -47,9 +47,8 @@ const ORDER: &str = "format_version,solutions_index,solutions_blob,library";
 const TURNED: &str = "library,solutions_blob,solutions_index,format_version";
 
 fn write(path: &Path, version: &str, order: &str, wrong: &str) {
-    let mut python = Command::new(kpack::PYTHON);
-    python.args(["-c", WRITE]).arg(path);
-    run(python.args([GROUPS[1].archs[0], version, order, wrong]));
+    let arguments = [path.to_str().unwrap(), GROUPS[1].archs[0], version, order, wrong];
+    python::run(WRITE, &arguments, "").unwrap();
 }
 
 /// The example's shards, and a folder for their packages.

@@ -247,8 +247,8 @@ fn read_by_python(bytes: &[u8]) -> serde_json::Value {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("map");
     std::fs::write(&file, bytes).unwrap();
-    let output = run(Command::new(kpack::PYTHON).args(["-c", READ_MAP]).arg(&file));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let printed = support::python::run(READ_MAP, &[file.to_str().unwrap()], "").unwrap();
+    serde_json::from_str(&printed).unwrap()
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn split_artifacts_give_no_warnings_that_fat_ones_do_not() {
     let (_, said) = ends_with(split_of(&split).arg("--output-dir").arg(&out), 0);
     assert!(!said.contains("warning"), "{said}");
     let from_split = warning_codes(&work.build(&split, "from-split"));
-    assert_eq!(from_split, warning_codes(&work.build(&shards(), "direct")));
+    assert_eq!(from_split, warning_codes(&work.direct("direct")));
 }
 
 fn warning_codes(set: &Path) -> Vec<String> {

@@ -11,7 +11,7 @@ use crate::directories::{Work, assert_same_packages};
 #[test]
 fn packages_of_split_artifacts_are_those_of_fat_ones() {
     let work = Work::new();
-    let direct = work.build(&shards(), "direct");
+    let direct = work.direct("direct");
     let split = work.split_shards();
     assert_same_packages(&direct, &work.build(&split, "from-split"), |_| true);
     let recombined = work.recombine(&split, "recombined");
@@ -51,7 +51,7 @@ fn mixed(folder: &Path, split: &Path, is_split: impl Fn(usize) -> bool) {
 #[test]
 fn split_and_fat_shards_are_joined() {
     let work = Work::new();
-    let direct = work.build(&shards(), "direct");
+    let direct = work.direct("direct");
     let split = work.split_shards();
     let (primary, others) = (work.path("primary"), work.path("others"));
     mixed(&primary, &split, |index| index == 0);

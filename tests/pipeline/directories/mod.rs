@@ -10,10 +10,14 @@ mod moved;
 mod other_tool;
 mod shipped;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
-use support::example::{build_of, configuration, contents, rockpack, shards};
+use support::example::{
+    Entry, build_of, configuration, contents, copy_set, plant, rockpack, shards, tree,
+};
 use support::tools;
 use tempfile::TempDir;
 
@@ -36,9 +40,12 @@ impl Work {
         out
     }
 
-    /// The example shards, split.
+    /// The example shards, split once in a run.
     fn split_shards(&self) -> PathBuf {
-        self.split(&shards(), "split")
+        static SPLIT: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
+        let split = SPLIT.get_or_init(|| tree(&Self::new().split(&shards(), "split")));
+        plant(split, &self.path("split"), false);
+        self.path("split")
     }
 
     fn recombine(&self, artifacts: &Path, name: &str) -> PathBuf {
@@ -46,6 +53,13 @@ impl Work {
         let mut command = rockpack();
         command.args(["recombine", "--config"]).arg(configuration());
         tools::run(command.arg("--input-shards-dir").arg(artifacts).arg("--output-dir").arg(&out));
+        out
+    }
+
+    /// The packages of the example shards as they are.
+    fn direct(&self, name: &str) -> PathBuf {
+        let out = self.path(name);
+        copy_set(&out);
         out
     }
 

@@ -1,34 +1,47 @@
 //! Split artifacts of the existing Python tool, laid out by `tests/support/existing_split.py`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-use support::example::{GROUPS, configuration, deb_name, names, rockpack, shards, tree};
+use support::example::{
+    Entry, GROUPS, configuration, deb_name, names, plant, rockpack, shards, tree,
+};
 use support::runtime::TOOLS;
-use support::{kpack, tools};
+use support::{kpack, python, tools};
 
 use crate::directories::loaded::{flatten, works};
 use crate::directories::{Work, assert_same_packages, ends_with};
 
-/// All shards in the existing tool's layout.
-fn existing(work: &Work, scheme: &str) -> PathBuf {
+/// All shards in the existing tool's layout, of which each scheme is laid out once in a run.
+fn existing(work: &Work, scheme: &'static str) -> PathBuf {
+    static MADE: Mutex<BTreeMap<&str, BTreeMap<String, Entry>>> = Mutex::new(BTreeMap::new());
     kpack::need_python();
-    let split = work.split_shards();
-    let out = work.path("existing");
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let entries = made.entry(scheme).or_insert_with(|| laid_out(scheme));
+    plant(entries, &work.path("existing"), false);
+    work.path("existing")
+}
+
+fn laid_out(scheme: &str) -> BTreeMap<String, Entry> {
+    let work = Work::new();
+    let (split, out) = (work.split_shards(), work.path("existing"));
     for group in &GROUPS {
-        let script = tools::repository("tests/support/existing_split.py");
-        let folders = [shards(), split.clone(), out.clone()].map(|root| group.folder(&root));
-        tools::run(Command::new(kpack::PYTHON).arg(script).args(folders).arg(scheme));
+        let folders = [&shards(), &split, &out].map(|root| group.folder(root));
+        let [fat, split, out] = folders.each_ref().map(|folder| folder.to_str().unwrap());
+        let script = include_str!("../../support/existing_split.py");
+        python::run(script, &[fat, split, out, scheme], "").unwrap();
     }
-    out
+    tree(&out)
 }
 
 #[test]
 fn kernel_packages_are_those_of_fat_artifacts() {
     let work = Work::new();
     let existing = existing(&work, "zstd-per-kernel");
-    let direct = work.build(&shards(), "direct");
+    let direct = work.direct("direct");
     let built = work.build(&existing, "built");
     // Host binaries differ: the tool's changes to them cannot be undone.
     assert_same_packages(&direct, &built, |name| {
@@ -50,7 +63,7 @@ fn kernel_packages_are_those_of_fat_artifacts() {
 fn uncompressed_archives_are_read() {
     let work = Work::new();
     let existing = existing(&work, "none");
-    let direct = work.build(&shards(), "direct");
+    let direct = work.direct("direct");
     let built = work.build(&existing, "built");
     assert_same_packages(&direct, &built, |name| name.contains("-gfx"));
 }

@@ -12,9 +12,12 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
-use support::example::{GROUPS, Group, configuration, copy_shards, names, rockpack, shards};
+use support::example::{
+    Entry, GROUPS, Group, configuration, copy_shards, names, plant, rockpack, shards, tree,
+};
 use support::queries::deb_field;
 use support::tools;
 use tempfile::TempDir;
@@ -38,11 +41,20 @@ const BLAS: [&str; 4] =
 pub(super) struct Case(TempDir);
 
 impl Case {
-    /// The example, built with release 1.
+    /// The example, built with release 1; without options only once in a run.
     fn new(options: &[&str]) -> Self {
+        static FIRST: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
         let case = Self(tempfile::tempdir().unwrap());
         copy_shards(&case.path("shards"));
-        tools::run(case.build("1").args(options));
+        let build = || {
+            tools::run(case.build("1").args(options));
+            tree(&case.path("1"))
+        };
+        if options.is_empty() {
+            plant(FIRST.get_or_init(build), &case.path("1"), false);
+        } else {
+            build();
+        }
         case
     }
 

@@ -37,13 +37,6 @@ fn originals(group: &Group) -> (BTreeMap<(String, String), String>, BTreeSet<Str
     (grouped, stray)
 }
 
-/// A kernel archive as read by an independent reader; absent if the file is no archive.
-fn archive(file: &Path) -> Option<Value> {
-    let reader = tools::repository("tests/support/kpack_reader.py");
-    let text = tools::succeed(Command::new(kpack::PYTHON).arg(reader).arg(file));
-    serde_json::from_str(&text).ok()
-}
-
 fn need_judges() {
     tools::need(&["dpkg-deb", "clang-offload-bundler-19"]);
     kpack::need_python();
@@ -54,7 +47,7 @@ fn rows(root: &Path, group: &Group) -> BTreeMap<(String, String), String> {
     let mut rows = BTreeMap::new();
     for arch in group.archs {
         let file = root.join(format!("{PREFIX}/lib/.kpack/blas_lib_{arch}.kpack"));
-        let archive = archive(&file).unwrap();
+        let archive = kpack::python("kpack_reader.py", &[file.to_str().unwrap()]).unwrap();
         assert_eq!(archive["gfx_arches"], serde_json::json!([arch]));
         assert_eq!(archive["gfx_arch_family"], **arch);
         assert_eq!(archive["group_name"], "blas_lib");

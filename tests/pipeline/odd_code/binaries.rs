@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use rockpack_package::receipt::Receipt;
+use rockpack_report::Finding;
 use serde_json::Value;
 use support::device::{self, offload_binary};
 use support::example::rockpack;
@@ -140,17 +141,31 @@ fn other_images_keep_the_file_with_the_host() {
         [AMD, b"gfx1100", &bitcode],
         [AMD, b"gfx1100", &object],
     ];
-    for other in others {
-        for images in [&[gfx1100, other][..], &[other]] {
-            let case = with(&offload_binary(2, images));
-            let findings = case.built();
-            assert_eq!(of_device_code(&findings), ["R030"].into(), "{findings:?}");
-            assert!(places(&case).iter().all(|(package, _)| package == "rocm-odd"));
-            case.verify_packages().fired(&[]);
-        }
+    let mut files: Vec<Vec<u8>> = others
+        .iter()
+        .flat_map(|other| [offload_binary(2, &[gfx1100, *other]), offload_binary(2, &[*other])])
+        .collect();
+    files.push(bundle(&[(HOST, b"host".to_vec()), (GFX1100, code.clone())]));
+    let case = Case::new();
+    fs::write(case.file("lib/usual.hsaco"), code_object(FLAGS, "usual")).unwrap();
+    let mut expected = BTreeSet::new();
+    for (number, bytes) in files.iter().enumerate() {
+        let path = format!("lib/{number:02}/kernel.out");
+        fs::create_dir_all(case.file(&path).parent().unwrap()).unwrap();
+        fs::write(case.file(&path), bytes).unwrap();
+        expected.insert(path);
     }
-    let case = with(&bundle(&[(HOST, b"host".to_vec()), (GFX1100, code)]));
-    assert_eq!(of_device_code(&case.built()), ["R030"].into());
+    let findings = case.built();
+    assert_eq!(of_device_code(&findings), ["R030"].into(), "{findings:?}");
+    let named = findings.iter().filter_map(|finding| match finding {
+        Finding::FatDevelopmentFile { file, .. } => Some(file.path.to_string()),
+        _ => None,
+    });
+    assert_eq!(named.collect::<BTreeSet<_>>(), expected);
+    let receipt = Receipt::parse(&fs::read(case.receipt()).unwrap()).unwrap();
+    let mut own = receipt.code_objects.iter().filter(|it| it.place.path().ends_with("kernel.out"));
+    assert!(own.all(|code| code.package == "rocm-odd"));
+    case.verify_packages().fired(&[]);
 }
 
 #[test]

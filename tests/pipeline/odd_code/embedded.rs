@@ -1,5 +1,6 @@
 //! Device code in host binaries outside of `.hip_fatbin`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -7,6 +8,7 @@ use std::process::Command;
 use rockpack_report::{EmbeddedForm, Finding};
 use support::ccob::ccob;
 use support::example::section;
+use support::tampered::Run;
 use support::tools;
 
 use super::frames;
@@ -33,33 +35,51 @@ pub(super) fn forms() -> [(EmbeddedForm, Vec<u8>); 5] {
 
 #[test]
 fn r035_names_device_code_in_a_section_of_its_own() {
-    for (section_name, line, skip) in [
+    let sections = [
         (".rodata", ".section .rodata,\"a\",@progbits", 3),
         (".data", ".data", 4096),
         (".device", ".section .device,\"\",@progbits", 1),
-    ] {
-        for (form, bytes) in forms() {
-            for bundles in [&[][..], &[usual("wrapped")]] {
-                let case = Case::new();
-                let library = case.library(bundles, &placed(&case, line, skip, &bytes));
-                let findings = case.built();
-                assert_eq!(of_device_code(&findings), ["R035"].into(), "{form} {section_name}");
+    ];
+    for bundles in [&[][..], &[usual("wrapped")]] {
+        let (case, mut expected) = (Case::new(), BTreeSet::new());
+        for (section_name, line, skip) in sections {
+            for (form, bytes) in forms() {
+                let name = format!("lib{:02}.so", expected.len());
+                let placed = placed(&case, line, skip, &bytes);
+                let library = case.library_called(&name, bundles, &placed);
                 let offset = section(&fs::read(&library).unwrap(), section_name).0 + skip;
-                assert_eq!(
-                    messages(&findings, "R035"),
-                    [format!(
-                        "holds {form} at offset {offset:#x} (section {section_name}) outside of \
-                         .hip_fatbin; it stays in the host package, whatever the GPU: compile the \
-                         code as HIP, so that it goes into kernel packages, or ship it as a file of \
-                         its own"
-                    )]
+                let message = format!(
+                    "holds {form} at offset {offset:#x} (section {section_name}) outside of \
+                     .hip_fatbin; it stays in the host package, whatever the GPU: compile the \
+                     code as HIP, so that it goes into kernel packages, or ship it as a file of \
+                     its own"
                 );
-                case.forget("R035");
-                case.verify().fired(&["V020"]);
-                fs::remove_file(case.receipt()).unwrap();
-                case.verify_packages().fired(&["V020"]);
+                expected.insert((format!("lib/{name}"), message));
             }
         }
+        let findings = case.built();
+        assert_eq!(of_device_code(&findings), ["R035"].into(), "{findings:?}");
+        let named = findings.iter().filter_map(|finding| match finding {
+            Finding::DeviceCodeEmbedded { file, .. } => {
+                Some((file.path.to_string(), finding.message()))
+            }
+            _ => None,
+        });
+        assert_eq!(named.collect::<BTreeSet<_>>(), expected);
+        case.forget("R035");
+        fires_for_each(&case.verify(), &expected);
+        fs::remove_file(case.receipt()).unwrap();
+        fires_for_each(&case.verify_packages(), &expected);
+    }
+}
+
+/// Fails unless only V020 is found, about each file: path and finding.
+fn fires_for_each(run: &Run, files: &BTreeSet<(String, String)>) {
+    run.fired(&["V020"]);
+    let problems = run.problems();
+    for (path, _) in files {
+        let mut subjects = problems.iter().map(|problem| problem["subject"].as_str().unwrap());
+        assert!(subjects.any(|subject| subject.contains(path)), "{path}: {}", run.text);
     }
 }
 
@@ -171,7 +191,7 @@ fn words_that_compilers_have_are_no_device_code() {
         file[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
         file
     };
-    for words in [
+    let all = [
         b"__CLANG_OFFLOAD_BUNDLE__\0CCOB\0host-\0hipv4-amdgcn-amd-amdhsa--gfx1100\0".to_vec(),
         b"CCOB\x02\0\x01\0 and no stream behind the header, whatever follows".to_vec(),
         b"CCOBCCOB__CLANG_OFFLOAD_BUNDLE____CLANG_OFFLOAD_BUNDLE__\x7fELF\x7fELF".to_vec(),
@@ -184,14 +204,15 @@ fn words_that_compilers_have_are_no_device_code() {
         other_class,
         far,
         code_object(FLAGS, "")[..40].to_vec(),
-    ] {
-        for bundles in [&[][..], &[usual("wrapped")]] {
-            let case = Case::new();
-            case.library(bundles, &placed(&case, ".data", 1, &words));
-            let findings = case.built();
-            let text = String::from_utf8_lossy(&words);
-            assert!(of_device_code(&findings).is_empty(), "{findings:?} {text}");
+    ];
+    for bundles in [&[][..], &[usual("wrapped")]] {
+        let case = Case::new();
+        for (number, words) in all.iter().enumerate() {
+            let placed = placed(&case, ".data", 1, words);
+            case.library_called(&format!("lib{number:02}.so"), bundles, &placed);
         }
+        let findings = case.built();
+        assert!(of_device_code(&findings).is_empty(), "{findings:?}");
     }
 }
 

@@ -1,13 +1,13 @@
 //! Compressed bundles of several zstd frames, or with skippable frames.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 use support::ccob::{VERSIONS, ccob};
 use support::device::run;
-use support::example::rockpack;
+use support::example::{contents, rockpack};
 use support::tools;
 
 use super::{Case, FLAGS, GFX1100, bundle, code_object, of_device_code, usual};
@@ -47,17 +47,23 @@ fn streams(plain: &[u8]) -> Vec<Vec<u8>> {
 fn several_frames_are_one_stream() {
     let plain =
         bundle(&[(super::HOST, Vec::new()), (GFX1100, code_object(FLAGS, &"first ".repeat(9000)))]);
+    let (case, mut libraries) = (Case::new(), Vec::new());
     for version in VERSIONS {
         for stream in streams(&plain) {
-            let case = Case::new();
-            let library = case.library(&[ccob(version, 1, &plain, &stream), usual("plain")], "");
-            assert!(of_device_code(&case.built()).is_empty());
-            let report = tools::succeed(rockpack().arg("inspect").arg(&library).arg("--json"));
-            let report: Value = serde_json::from_str(&report).unwrap();
-            assert!(report.to_string().contains(&support::sha256(&entry(&plain))), "{report}");
-            extracts(&case, &library, &entry(&plain));
+            let (name, bundle) =
+                (format!("lib{:02}.so", libraries.len()), ccob(version, 1, &plain, &stream));
+            libraries.push(case.library_called(&name, &[bundle, usual("plain")], ""));
         }
     }
+    let findings = case.built();
+    assert!(of_device_code(&findings).is_empty(), "{findings:?}");
+    let reports = tools::succeed(rockpack().arg("inspect").args(&libraries).arg("--json"));
+    let reports: Vec<Value> = serde_json::from_str(&reports).unwrap();
+    assert_eq!(reports.len(), libraries.len());
+    for report in reports {
+        assert!(report.to_string().contains(&support::sha256(&entry(&plain))), "{report}");
+    }
+    extracts(&case, &libraries, &entry(&plain));
 }
 
 /// The only code object of a bundle.
@@ -65,11 +71,16 @@ fn entry(plain: &[u8]) -> Vec<u8> {
     plain[4096..].to_vec()
 }
 
-fn extracts(case: &Case, library: &Path, code: &[u8]) {
+/// Fails unless `code` is extracted from each of the libraries.
+fn extracts(case: &Case, libraries: &[PathBuf], code: &[u8]) {
     let out = case.folder.path().join("extracted");
-    tools::run(rockpack().arg("extract").arg(library).arg("--out").arg(&out));
-    let files = fs::read_dir(out).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap());
-    assert!(files.into_iter().any(|bytes| bytes == code));
+    tools::run(rockpack().arg("extract").args(libraries).arg("--out").arg(&out));
+    let files = contents(&out);
+    for library in libraries {
+        let name = library.file_name().unwrap().to_str().unwrap();
+        let mut own = files.iter().filter(|(file, _)| file.starts_with(name));
+        assert!(own.any(|(_, bytes)| bytes == code), "{name}: {:?}", files.keys());
+    }
 }
 
 /// clang's own tool reads the same from version 2, the only version that it is certain to know.

@@ -18,6 +18,7 @@ use rockpack_elf::offload_bundle;
 use rockpack_package::receipt::{FindingRecord, Receipt};
 use rockpack_report::Finding;
 use support::example::rockpack;
+use support::program::build_here;
 use support::tampered::{self, Run};
 use support::tools;
 use tempfile::TempDir;
@@ -87,7 +88,12 @@ impl Case {
 
     /// Links `lib/libodd.so` with a wrapper for each of `bundles`, and `more` assembly.
     fn library(&self, bundles: &[Vec<u8>], more: &str) -> PathBuf {
-        let library = self.file("lib/libodd.so");
+        self.library_called("libodd.so", bundles, more)
+    }
+
+    /// Links another library than [`Case::library`] in the same way.
+    fn library_called(&self, name: &str, bundles: &[Vec<u8>], more: &str) -> PathBuf {
+        let library = self.file(&format!("lib/{name}"));
         link(self.folder.path(), &library, bundles, more);
         library
     }
@@ -106,7 +112,7 @@ impl Case {
 
     /// Does the same as `built`, with further options.
     fn built_with(&self, options: &[&str]) -> Vec<Finding> {
-        tools::run(&mut self.build(options));
+        build_here(&self.build(options));
         self.verify().fired(&[]);
         let receipt = Receipt::parse(&fs::read(self.receipt()).unwrap()).unwrap();
         let known = receipt.findings.iter().filter_map(|finding| finding.known().cloned());
@@ -162,7 +168,8 @@ pub fn link(folder: &Path, out: &Path, bundles: &[Vec<u8>], more: &str) {
     let file = folder.join("odd.s");
     fs::write(&file, source).unwrap();
     let mut gcc = Command::new("gcc");
-    gcc.args(["-shared", "-nostdlib", "-Wl,-soname,libodd.so", "-o"]).arg(out);
+    gcc.args(["-shared", "-nostdlib", "-o"]).arg(out);
+    gcc.arg(format!("-Wl,-soname,{}", out.file_name().unwrap().display()));
     tools::run(gcc.arg("-Wl,-z,noexecstack").arg(file));
 }
 

@@ -99,6 +99,8 @@ fn an_output_folder_that_is_a_file() {
 
 #[test]
 fn a_foreign_receipt_is_not_replaced() {
+    let bad = Bad::new();
+    fs::create_dir(bad.out()).unwrap();
     for text in [
         "hello",
         "{\"name\": \"somebody's\"}",
@@ -114,8 +116,6 @@ fn a_foreign_receipt_is_not_replaced() {
         "{\"packages\": [{\"file_name\": \"x.deb\", \"sha256\": \"0\"}], \"packages\": []}",
         "{\"packages\": [{\"file_name\": \"../x.deb\", \"sha256\": \"0\"}]}",
     ] {
-        let bad = Bad::new();
-        fs::create_dir(bad.out()).unwrap();
         fs::write(bad.out().join("packages.json"), text).unwrap();
         let expected = ["out/packages.json: is no receipt of rockpack", "move that file away"];
         refused(&mut bad.build(), USAGE, &expected);

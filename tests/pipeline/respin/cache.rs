@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use support::example::{
-    GROUPS, build_of, configuration, contents, copy_shards, files, kernels, names, shards,
+    Entry, GROUPS, build_of, configuration, contents, copy_set, copy_shards, files, kernels, names,
+    plant, shards, tree,
 };
 use support::tools;
 use support::waiting::{Process, until};
@@ -21,6 +23,19 @@ struct Case {
 impl Case {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// With a cache that the example set has filled, once in a run.
+    fn filled() -> Self {
+        static CACHE: OnceLock<BTreeMap<String, Entry>> = OnceLock::new();
+        let fill = || {
+            let case = Self::new();
+            case.build("first", &[]);
+            tree(&case.cache())
+        };
+        let case = Self::new();
+        plant(CACHE.get_or_init(fill), &case.cache(), false);
+        case
     }
 
     fn cache(&self) -> PathBuf {
@@ -60,7 +75,11 @@ impl Case {
 fn plain(options: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    tools::run(build_of(&shards(), &out).args(options));
+    if options.is_empty() {
+        copy_set(&out);
+    } else {
+        tools::run(build_of(&shards(), &out).args(options));
+    }
     contents(&out)
 }
 
@@ -211,8 +230,7 @@ fn the_description_of_a_long_index_is_kept() {
 #[test]
 fn damage_is_found_healed_and_reported() {
     let expected = plain(&[]);
-    let case = Case::new();
-    case.build("first", &[]);
+    let case = Case::filled();
     let whole = case.entries();
     for (index, (path, bytes)) in whole.iter().enumerate() {
         let mut bytes = bytes.clone();
@@ -244,8 +262,7 @@ fn damage_is_found_healed_and_reported() {
 #[test]
 fn the_cache_keeps_to_its_size() {
     let expected = plain(&[]);
-    let case = Case::new();
-    case.build("first", &[]);
+    let case = Case::filled();
     let all = case.taken();
     for part in [2, 5, all] {
         let limit = all / part;
@@ -292,9 +309,7 @@ const KILLS: usize = 10;
 #[test]
 fn a_killed_build_leaves_a_cache_that_can_be_used() {
     let expected = plain(&[]);
-    let whole = Case::new();
-    whole.build("whole", &[]);
-    let entries = whole.entries();
+    let entries = Case::filled().entries();
     let kills = std::env::var("ROCKPACK_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let mut killed = 0;
     for kill in 0..kills {

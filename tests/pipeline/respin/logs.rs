@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use support::example::{build_of, configuration, files, names, rockpack, shards};
+use support::example::{Set, build_of, configuration, files, names, rockpack, shards};
 use support::program::rockpack_path;
 use support::tools;
 
@@ -158,10 +158,9 @@ fn failures_are_events() {
 
 #[test]
 fn off_a_terminal_each_package_is_a_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
-    let said = String::from_utf8(tools::run(&mut build_of(&shards(), &out)).stderr).unwrap();
-    let mut there = names(&out);
+    let set = Set::build();
+    let mut there = names(&set.out());
+    let said = String::from_utf8(set.output.stderr).unwrap();
     there.remove("packages.json");
     for name in there {
         assert!(said.contains(&format!("made {name} (")), "{said}");

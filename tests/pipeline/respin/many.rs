@@ -6,6 +6,7 @@ use std::process::Command;
 
 use support::example::{contents, files, rockpack};
 use support::queries::packages;
+use support::tampered::passes;
 use support::tools::{need, run, told};
 
 /// Files of the set: their MD5 sums are longer than their compressed content.
@@ -44,7 +45,7 @@ fn long_lists_of_sums_are_compressed() {
     let again = room.path().join("again");
     build(&artifacts, &again, &cache);
     assert_eq!(contents(&again), contents(&out));
-    told(rockpack().arg("verify").arg(&out).arg("--against").arg(&artifacts));
+    passes(&out, &artifacts);
 }
 
 fn size(file: &impl AsRef<Path>) -> u64 {

@@ -14,12 +14,13 @@ mod unusable;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 
 use serde_json::Value;
 use support::example::{self, GROUPS, copy_shards, names};
+use support::program::build_here;
 use support::queries::deb_field;
-use support::tools;
+use support::tampered::passes;
 use tempfile::TempDir;
 
 /// The groups of the example configuration.
@@ -58,8 +59,8 @@ impl Case {
         GROUPS[group].original(&self.shards(), installed)
     }
 
-    /// Runs a build with the groups and `more` configuration: tables, or top-level keys.
-    fn run(&self, more: &str, options: &[&str]) -> Output {
+    /// A build with the groups and `more` configuration: tables, or top-level keys.
+    fn build(&self, more: &str) -> Command {
         let config = self.folder.path().join("packaging.toml");
         let text = match more.starts_with('[') {
             true => format!("{TOML}{more}"),
@@ -69,19 +70,19 @@ impl Case {
         let mut command = example::rockpack();
         command.args(["build", "--version", "7.1.0", "--format", "deb", "--artifacts"]);
         command.arg(self.shards()).arg("--config").arg(config).arg("--out").arg(self.out());
-        command.args(options).output().unwrap()
+        command
+    }
+
+    fn run(&self, more: &str, options: &[&str]) -> Output {
+        self.build(more).args(options).output().unwrap()
     }
 
     /// Builds the packages, which `verify` must accept.
     fn built(mut self, more: &str) -> Self {
-        let output = self.run(more, &[]);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        build_here(&self.build(more));
         let receipt = fs::read(self.out().join("packages.json")).unwrap();
         self.receipt = serde_json::from_slice(&receipt).unwrap();
-        let mut verify = example::rockpack();
-        verify.arg("verify").arg(self.out()).arg("--against").arg(self.shards());
-        let said = tools::succeed(&mut verify);
-        assert!(said.ends_with("all checks passed\n"), "{said}");
+        passes(&self.out(), &self.shards());
         self
     }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs::{OpenOptions, create_dir_all, rename};
 use std::io::Write;
+use std::sync::OnceLock;
 
 use support::tools;
 
@@ -41,9 +42,15 @@ fn with_modules() -> Case {
     case
 }
 
+/// The packages of these modules, built once in a run.
+fn built() -> &'static Case {
+    static BUILT: OnceLock<Case> = OnceLock::new();
+    BUILT.get_or_init(|| with_modules().built(""))
+}
+
 #[test]
 fn kernels_follow_their_binaries_into_the_packages_of_their_modules() {
-    let case = with_modules().built("");
+    let case = built();
     let code = case.code_objects(TUNE);
     assert_eq!(code.len(), 6);
     for [package, archive, key, target] in &code {
@@ -70,7 +77,7 @@ fn kernels_follow_their_binaries_into_the_packages_of_their_modules() {
 
 #[test]
 fn every_file_is_in_one_package() {
-    let case = with_modules().built("");
+    let case = built();
     let mut seen = BTreeSet::new();
     for package in case.packages() {
         for path in case.members(package) {
@@ -85,7 +92,7 @@ fn every_file_is_in_one_package() {
 #[test]
 fn parts_of_an_artifact_depend_on_each_other_as_they_link() {
     tools::need(&["dpkg-deb"]);
-    let case = with_modules().built("");
+    let case = built();
     let expected = "libc6 (>= 2.34), rocm-blas (<< 7.1.1~), rocm-blas (>= 7.1.0-1)";
     assert_eq!(case.depends("rocm-sparse"), expected);
     let expected = "rocm-blas-gfx110x (<< 7.1.1~), rocm-blas-gfx110x (>= 7.1.0-1), \

@@ -3,16 +3,18 @@
 //! test.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use clap::Args;
+use rockpack::pipeline::{Built, build};
 use rockpack::settings::{BuildArguments, keys};
+use rockpack_core::error::Result;
+use rockpack_report::Silent;
 use serde_json::Value;
-use support::example::{configuration, contents, rockpack, shards};
-use support::program::repository;
-use support::tools;
+use support::example::{configuration, contents, shards};
+use support::program::{build_settings, repository};
 use tempfile::TempDir;
 
 /// Another value than the example's for each key. `+` marks values that change the packages' bytes, `!`
@@ -153,13 +155,15 @@ impl Case {
         self.folder.path().join(name)
     }
 
-    fn build(&self, out: &str, config: &Value, options: &[String]) -> Command {
+    /// Builds in this process, as the command does.
+    fn build(&self, out: &str, config: &Value, options: &[String]) -> Result<Built> {
         let file = self.path("config.json");
         fs::write(&file, config.to_string()).unwrap();
-        let mut build = rockpack();
-        build.args(["build", "--artifacts"]).arg(shards()).arg("--config").arg(file);
-        build.arg("--out").arg(self.path(out)).args(options);
-        build
+        let paths = [("--artifacts", shards()), ("--config", file), ("--out", self.path(out))];
+        let paths =
+            paths.into_iter().flat_map(|(option, path)| [OsString::from(option), path.into()]);
+        let settings = build_settings(paths.chain(options.iter().map(OsString::from)));
+        Ok(build(&settings.unwrap(), &Silent)?.0)
     }
 
     fn packages(&self, out: &str) -> BTreeMap<String, Vec<u8>> {
@@ -172,41 +176,49 @@ impl Case {
     /// Builds the set as one part, with the cache shared by all builds of this case; returns nothing if the
     /// build is refused.
     fn made(&self, config: &Value, options: &[String]) -> Option<Made> {
-        let mut build = self.build("part", config, options);
-        build.args(["--partition", "1/1", "--json", "--cache"]).arg(self.path("cache"));
-        let output = build.output().unwrap();
+        let cache = self.path("cache");
+        let own = ["--partition", "1/1", "--cache", cache.to_str().unwrap()].map(str::to_owned);
+        let built = self.build("part", config, &[options, &own].concat());
         // Faults in the settings themselves have another exit code.
-        let is_refused = output.status.code() == Some(2);
-        assert!(output.status.success() || is_refused, "{config} {options:?}");
-        let receipt: Value = serde_json::from_slice(&output.stdout).ok()?;
-        let digest = receipt["part"]["plan_sha256"].as_str().unwrap().to_owned();
+        let part = built.inspect_err(|error| assert!(!error.is_refusal(), "{error}")).ok()?;
+        let digest = part.receipt.part.unwrap().plan_sha256;
         Some(Made { packages: self.packages("part"), digest })
     }
 
     /// Describes the fault of a change by `line`, if any: its mark is wrong, parts do not notice that packages
-    /// differ, or the cache gives other packages than a build without it.
+    /// differ, or the cache gives other packages than a build without it. [`Case::unchanged`] builds all lines
+    /// with `-` without a cache.
     fn fault(&self, line: &str, config: &Value, options: &[String]) -> Option<String> {
         let before = self.made.as_ref().unwrap();
         let Some(made) = self.made(config, options) else {
             return (!line.starts_with('!')).then(|| format!("{line}: is refused"));
         };
-        let plain = self.plain(config, options);
-        let changes = plain != before.packages;
-        let fault = if !line.starts_with(if changes { '+' } else { '-' }) {
-            "the sign in front is wrong"
-        } else if changes && made.digest == before.digest {
-            "parts do not know"
-        } else if made.packages != plain {
-            "the cache gives others"
+        let fault = if line.starts_with('-') {
+            (made.packages != before.packages).then_some("the sign in front is wrong")?
         } else {
-            return None;
+            let plain = self.plain(config, options);
+            if plain == before.packages || !line.starts_with('+') {
+                "the sign in front is wrong"
+            } else if made.digest == before.digest {
+                "parts do not know"
+            } else if made.packages != plain {
+                "the cache gives others"
+            } else {
+                return None;
+            }
         };
         Some(format!("{line}: {fault}"))
     }
 
+    /// Fails if all changes by lines with `-` together change packages: the cache could hide that one does.
+    fn unchanged(&self, config: &Value, options: &[String]) {
+        let before = self.made.as_ref().unwrap();
+        assert!(self.plain(config, options) == before.packages, "a line with - changes bytes");
+    }
+
     /// The packages built without a cache.
     fn plain(&self, config: &Value, options: &[String]) -> BTreeMap<String, Vec<u8>> {
-        tools::run(&mut self.build("plain", config, options));
+        self.build("plain", config, options).unwrap();
         self.packages("plain")
     }
 }
@@ -225,15 +237,28 @@ fn parts_and_caches_know_the_keys_that_change_bytes() {
     let case = Case::new();
     let all: Vec<Vec<String>> = keys().into_iter().map(|key| key.path).collect();
     let (mut tried, mut faults) = (BTreeSet::new(), Vec::new());
+    // Keys of components replace those of `validation`, so each kind is tried without the other.
+    let mut unchanged = [&case.config, &case.config].map(Value::clone);
     for line in KEYS.lines().filter(|line| !line.is_empty()) {
         let (place, value) = line[2..].split_once(" = ").unwrap();
         let place: Vec<&str> = place.split('.').collect();
         let key = declared(&place, &all);
         tried.extend((1..=key.len()).map(|depth| key[..depth].to_vec()));
-        let mut config = case.config.clone();
-        let at = place.iter().fold(&mut config, |value, part| &mut value[part.replace('·', ".")]);
-        *at = serde_json::from_str(value).unwrap();
-        faults.extend(case.fault(line, &config, &[]));
+        let set = |config: &mut Value| {
+            let at = place.iter().fold(config, |value, part| &mut value[part.replace('·', ".")]);
+            *at = serde_json::from_str(value).unwrap();
+        };
+        if line.starts_with('-') {
+            set(&mut unchanged[usize::from(place[0] == "components")]);
+        } else {
+            let mut config = case.config.clone();
+            set(&mut config);
+            faults.extend(case.fault(line, &config, &[]));
+        }
+    }
+    for config in &unchanged {
+        faults.extend(case.fault("- the keys with this sign", config, &[]));
+        case.unchanged(config, &[]);
     }
     assert!(faults.is_empty(), "{faults:#?}");
     let untried: Vec<_> = all.iter().filter(|key| !tried.contains(*key)).collect();
@@ -245,10 +270,10 @@ fn parts_and_caches_know_the_options_that_change_bytes() {
     let case = Case::new();
     let key = repository("tests/pipeline/pins/key.asc");
     let list = repository("tests/fixtures/package_list/package.json");
-    tools::run(&mut case.build("earlier", &case.config, &[]));
+    case.build("earlier", &case.config, &[]).unwrap();
     let (earlier, repo) = (case.path("earlier"), case.path("repo"));
     let places = [("{key}", key), ("{list}", list), ("{earlier}", earlier), ("{repo}", repo)];
-    let mut faults = Vec::new();
+    let (mut faults, mut unchanged) = (Vec::new(), Vec::new());
     let command = BuildArguments::augment_args(clap::Command::new("build"));
     let of_packages =
         command.get_arguments().filter(|it| it.get_help_heading() != Some("Repository"));
@@ -268,7 +293,11 @@ fn parts_and_caches_know_the_options_that_change_bytes() {
             untried.remove(option.replace('-', "_").as_str());
         }
         faults.extend(case.fault(line, &case.config, &words));
+        if line.starts_with('-') {
+            unchanged.extend(words);
+        }
     }
     assert!(faults.is_empty(), "{faults:#?}");
+    case.unchanged(&case.config, &unchanged);
     assert!(untried.is_empty(), "add a line to OPTIONS for each of {untried:?}");
 }

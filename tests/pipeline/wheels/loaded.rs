@@ -5,12 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::fat_wheels::fat_binaries;
 use support::runtime::{Line, Runtime, TOOLS, answers, fat, found, missing};
 use support::tools::{self, need};
 use support::{fixtures, kpack};
 
-use super::lossless::{spelled, unpack};
+use super::lossless::{expected, spelled, unpack};
 use super::made;
 
 /// The archs of each wrapper in a library with three.
@@ -105,19 +104,13 @@ impl Installed {
     }
 }
 
-/// The code objects that clang's own tool finds in the fat wheel's libraries.
-fn expected() -> BTreeMap<(String, String), String> {
-    let of = |(name, file): (String, PathBuf)| super::lossless::code_of(&name, &file);
-    fat_binaries().into_iter().flat_map(of).collect()
-}
-
 #[test]
 fn every_wrapper_gets_its_code_from_the_installed_wheels() {
     need(&["clang-offload-bundler-19", "strip", "patchelf"]);
     need(TOOLS);
     kpack::need_python();
     let (installed, expected) = (Installed::new(), expected());
-    installed.resolves(&expected);
+    installed.resolves(expected);
     installed.each(|| Command::new("strip"));
     let run_path = format!("$ORIGIN:{}", "/nowhere".repeat(40));
     installed.each(|| {
@@ -125,7 +118,7 @@ fn every_wrapper_gets_its_code_from_the_installed_wheels() {
         patchelf.args(["--set-rpath", &run_path]);
         patchelf
     });
-    installed.resolves(&expected);
+    installed.resolves(expected);
     // Without an arch's wheel its code is missing, and no other arch's code replaces it.
     remove(&installed.site(), "_gfx1101.kpack");
     let lines = installed.load("x/_C.so", "gfx1101");

@@ -1,13 +1,15 @@
 //! Each member of a fat wheel is in exactly one wheel, byte for byte as it was stored.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{fs, iter};
 
 use serde_json::Value;
 use support::fat_wheels::{self, ReadWheel, fat_binaries};
-use support::kpack::{PYTHON, judged};
-use support::tools::{need, succeed, told};
-use support::{example, fixtures};
+use support::kpack::judged;
+use support::tools::{need, told};
+use support::{example, fixtures, python};
 
 use super::made;
 
@@ -70,8 +72,14 @@ fn no_path_is_in_two_wheels() {
     }
 }
 
-/// The SHA-256 of each code object in a fat file by (`kernel`, `target`), from clang's own tool.
-pub fn code_of(key: &str, file: &std::path::Path) -> BTreeMap<(String, String), String> {
+/// The SHA-256 of each code object in the fat wheel by (`kernel`, `target`), from clang's own tool.
+pub fn expected() -> &'static BTreeMap<(String, String), String> {
+    static EXPECTED: OnceLock<BTreeMap<(String, String), String>> = OnceLock::new();
+    let all = || fat_binaries().iter().flat_map(|(name, file)| code_of(name, file)).collect();
+    EXPECTED.get_or_init(all)
+}
+
+fn code_of(key: &str, file: &Path) -> BTreeMap<(String, String), String> {
     let bytes = fs::read(file).unwrap();
     let bundles = example::bundles(&bytes);
     let each = bundles.iter().enumerate().flat_map(|(index, bundle)| {
@@ -88,13 +96,12 @@ pub fn spelled(target: &str) -> String {
 }
 
 /// Unpacks wheels into one folder, as installers do for site-packages.
-pub fn unpack(wheels: &[std::path::PathBuf], folder: &std::path::Path) {
-    for wheel in wheels {
-        let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall(sys.argv[2])";
-        succeed(
-            std::process::Command::new(PYTHON).args(["-I", "-c", script]).arg(wheel).arg(folder),
-        );
-    }
+pub fn unpack(wheels: &[PathBuf], folder: &Path) {
+    let script = "import sys, zipfile\nfor wheel in sys.argv[2:]:\n    \
+                  zipfile.ZipFile(wheel).extractall(sys.argv[1])\n";
+    let wheels = wheels.iter().map(|wheel| wheel.to_str().unwrap());
+    let arguments: Vec<&str> = iter::once(folder.to_str().unwrap()).chain(wheels).collect();
+    python::run(script, &arguments, "").unwrap();
 }
 
 #[test]
@@ -103,10 +110,7 @@ fn every_code_object_is_in_the_archive_of_its_arch() {
     support::kpack::need_python();
     let made = made();
     let room = tempfile::tempdir().unwrap();
-    let mut expected = BTreeMap::new();
-    for (name, file) in fat_binaries() {
-        expected.extend(code_of(&name, &file));
-    }
+    let expected = expected();
     assert_eq!(expected.len(), 7 + 5 + 3 + 3 + 6 + 3, "{expected:#?}");
     let mut found = BTreeMap::new();
     for name in made.wheels().keys().filter(|name| name.starts_with("x_device_")) {
@@ -129,7 +133,7 @@ fn every_code_object_is_in_the_archive_of_its_arch() {
             }
         }
     }
-    assert_eq!(found, expected);
+    assert_eq!(&found, expected);
     // The token in the names is derived only from this.
     let mut lines: Vec<String> = expected
         .iter()

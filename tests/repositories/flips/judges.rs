@@ -246,7 +246,7 @@ fn of_python(client: &str, url: &str) -> String {
     let mut said = String::new();
     for requirement in ["demo[device-gfx942]", "demo[device-gfx942]==1.0"] {
         let room = tempfile::tempdir().unwrap();
-        let environment = Environment::new(room.path().join("environment"), url);
+        let environment = Environment::new(&room.path().join("environment"), url);
         let status = environment.installs(client, &[requirement]).output().unwrap().status;
         writeln!(said, "{status}\n{:?}", environment.installed()).unwrap();
     }

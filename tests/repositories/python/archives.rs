@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use support::example::rockpack;
+use support::python::PYTHON;
 use support::repo_fixture::{refused, repo};
 use support::tools::{need, told};
 
@@ -12,7 +13,7 @@ use support::tools::{need, told};
 fn archives_that_hide_something_or_that_installers_refuse_are_refused() {
     need(&["python3", "uv"]);
     let room = tempfile::tempdir().unwrap();
-    let mut python = Command::new("python3");
+    let mut python = Command::new(PYTHON);
     let output = python.args(["-c", include_str!("forms.py")]).arg(room.path()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let forms = String::from_utf8(output.stdout).unwrap();

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use support::fat_wheels::{WheelSpec, library, metadata, wheel_command};
+use support::installers::{self, CLIENTS};
+use support::python::PYTHON;
 use support::repo_fixture::{publish, repo, repo_at};
 use support::tools::{need, run, said};
 use support::waiting::{Process, until};
@@ -13,57 +15,28 @@ use support::waiting::{Process, until};
 use super::wheels::{Wheel, family};
 use crate::server::Server;
 
-/// A virtual environment, into which both install.
+/// A virtual environment, into which both install from an index.
 pub struct Environment {
-    folder: PathBuf,
+    of_python: installers::Environment,
     index: String,
 }
 
 impl Environment {
-    pub fn new(folder: PathBuf, url: &str) -> Self {
-        said(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder));
-        Self { folder, index: format!("{url}/simple/") }
+    pub fn new(folder: &Path, url: &str) -> Self {
+        let of_python = installers::Environment::new(folder);
+        Self { of_python, index: format!("{url}/simple/") }
     }
 
     pub fn installs(&self, client: &str, words: &[&str]) -> Command {
-        let python = self.folder.join("bin/python");
-        let mut command = match client {
-            "pip" => {
-                let mut pip = Command::new("pip");
-                pip.arg("--python").arg(python).args(["--isolated", "--disable-pip-version-check"]);
-                pip.args(["install", "--no-cache-dir"]);
-                pip
-            }
-            _ => {
-                let mut uv = Command::new("uv");
-                uv.args(["pip", "install", "--no-cache", "--no-config", "--python"]).arg(python);
-                uv.env("UV_PYTHON_DOWNLOADS", "never");
-                uv
-            }
-        };
+        let mut command = self.of_python.client(client, "install");
         command.args(["--index-url", &self.index]).args(words);
         command
     }
 
-    /// The versions of what is installed, by the names of the folders with its metadata.
     pub fn installed(&self) -> Vec<String> {
-        let lib = self.folder.join("lib");
-        let site = lib.join(&file_names(&lib)[0]).join("site-packages");
-        let mut infos: Vec<String> = file_names(&site)
-            .iter()
-            .filter_map(|name| name.strip_suffix(".dist-info").map(str::to_owned))
-            .collect();
-        infos.sort();
-        infos
+        self.of_python.installed()
     }
 }
-
-fn file_names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    entries.map(|name| name.into_string().unwrap()).collect()
-}
-
-const CLIENTS: [&str; 2] = ["pip", "uv"];
 
 #[test]
 fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
@@ -76,7 +49,7 @@ fn hosts_and_their_device_wheels_are_installed_and_upgraded() {
     publish(&mut repo(&[&first], &out));
     let server = Server::of(&out);
     let environments =
-        CLIENTS.map(|client| (client, Environment::new(room.path().join(client), &server.url)));
+        CLIENTS.map(|client| (client, Environment::new(&room.path().join(client), &server.url)));
     for (client, environment) in &environments {
         let words = said(&mut environment.installs(client, &["demo[device-gfx1100]"]));
         // pip says what it downloads.
@@ -119,7 +92,7 @@ fn extras_bring_device_wheels_of_required_wheels() {
     for client in CLIENTS {
         for asked in ["a-plugin[device-gfx906]", "a-plugin-device-gfx906"] {
             let folder = room.path().join(format!("{client} {}", asked.len()));
-            let environment = Environment::new(folder, &server.url);
+            let environment = Environment::new(&folder, &server.url);
             assert_eq!(install(&environment, client, asked).0, expected, "{client} {asked}");
         }
     }
@@ -138,10 +111,10 @@ fn yanked_wheels_are_left_out_unless_they_are_required() {
     let told = publish(repo_at(&[], &out, 1).args(yank));
     assert!(told.contains("yanked: 1 wheel"), "{told}");
     for client in CLIENTS {
-        let environment = Environment::new(room.path().join(format!("{client}1")), &server.url);
+        let environment = Environment::new(&room.path().join(format!("{client}1")), &server.url);
         let (installed, _) = install(&environment, client, "demo[device-gfx942]");
         assert_eq!(installed, ["demo-1.0", "demo_device_gfx942-1.0"], "{client}");
-        let environment = Environment::new(room.path().join(format!("{client}2")), &server.url);
+        let environment = Environment::new(&room.path().join(format!("{client}2")), &server.url);
         let (installed, words) = install(&environment, client, "demo[device-gfx942]==1.1");
         assert_eq!(installed, ["demo-1.1", "demo_device_gfx942-1.1"], "{client}");
         assert!(words.contains("bad \"math\" <here>"), "{words}");
@@ -152,7 +125,7 @@ fn yanked_wheels_are_left_out_unless_they_are_required() {
     assert!(page.contains("data-yanked="), "{page}");
     publish(repo_at(&[], &out, 3).args(["--unyank", "demo-1.1-py3-none-any.whl"]));
     for client in CLIENTS {
-        let environment = Environment::new(room.path().join(format!("{client}3")), &server.url);
+        let environment = Environment::new(&room.path().join(format!("{client}3")), &server.url);
         assert_eq!(install(&environment, client, "demo").0, ["demo-1.1"], "{client}");
     }
 }
@@ -172,7 +145,7 @@ pub struct Scripted {
 impl Scripted {
     pub fn serve(script: &str, folder: &Path) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut python = Command::new("python3");
+        let mut python = Command::new(PYTHON);
         python.args(["-c", script]).arg(folder).arg(port.to_string());
         let child = Process::start(python.stdout(Stdio::null()).stderr(Stdio::null()));
         until("the web server answers", || TcpStream::connect(("127.0.0.1", port)).ok());
@@ -209,7 +182,7 @@ fn pages_for_programs_say_the_same() {
     publish(command.args(["--yank", "demo=1.1+rocm7.1"]));
     let server = Scripted::serve(NEGOTIATING, &out);
     for client in CLIENTS {
-        let environment = Environment::new(room.path().join(client), &server.url);
+        let environment = Environment::new(&room.path().join(client), &server.url);
         said(&mut environment.installs(client, &["demo[device-gfx942]"]));
         let expected = ["demo-1.0+rocm7.1", "demo_device_gfx942-1.0+rocm7.1"];
         assert_eq!(environment.installed(), expected, "{client}");
@@ -256,7 +229,7 @@ fn another_index_may_bring_another_build() {
         ("uv", &closed.url, "needs", None),
     ];
     for (number, (client, url, requirement, expected)) in cases.into_iter().enumerate() {
-        let environment = Environment::new(room.path().join(number.to_string()), &other.url);
+        let environment = Environment::new(&room.path().join(number.to_string()), &other.url);
         let mut command = environment.installs(client, &[requirement]);
         command.args(["--extra-index-url", &format!("{url}/simple/")]);
         let done = command.output().unwrap().status.success();
@@ -298,8 +271,8 @@ fn locks(project: &Path, [rocm, pypi]: [&str; 2], dependencies: &str, sources: &
     fs::create_dir_all(project).unwrap();
     fs::write(project.join("pyproject.toml"), text).unwrap();
     let mut uv = Command::new("uv");
-    uv.args(["lock", "--no-cache", "--directory"]).arg(project);
-    uv.env("UV_PYTHON_DOWNLOADS", "never").output().unwrap().status.success()
+    uv.args(["lock", "--no-cache", "--python", PYTHON, "--directory"]).arg(project);
+    uv.output().unwrap().status.success()
 }
 
 fn index_table(name: &str, url: &str, role: &str) -> String {
@@ -317,7 +290,7 @@ fn uv_takes_no_yanked_device_wheel_for_its_host() {
     publish(command.args(["--yank", "demo-device-gfx942=1.0"]));
     let server = Server::of(&out);
     let takes = CLIENTS.map(|client| {
-        let environment = Environment::new(room.path().join(client), &server.url);
+        let environment = Environment::new(&room.path().join(client), &server.url);
         environment.installs(client, &["demo[device-gfx942]"]).output().unwrap().status.success()
     });
     assert_eq!(takes, [true, false]);

@@ -224,10 +224,11 @@ def main(out):
             zipfile.ZipFile(path).testzip()
         except Exception:
             return hides, "zipfile", path
+        # No two forms have an address or a path in common, so they share what uv found out about Python alone.
         index = ["--index-url", f"http://127.0.0.1:{server.server_port}/{form}", "demo"]
         for client, asked in ("index", index), ("uv", [path]):
-            uv = ["uv", "pip", "install", "-q", "--no-deps", "--no-cache", "--no-config", "--python", sys.executable,
-                  "--target", f"{out}/{form}/{client}", *asked]
+            uv = ["uv", "pip", "install", "-q", "--no-deps", "--no-config", "--python", sys.executable,
+                  "--cache-dir", f"{out}/cache", "--target", f"{out}/{form}/{client}", *asked]
             if subprocess.run(uv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
                 return hides, client, path
         return hides, "-", path

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use support::fat_wheels::WheelSpec;
 use support::program::rockpack;
+use support::python::PYTHON;
 use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at};
 use support::tools::{need, said, told};
 
@@ -165,7 +166,7 @@ fn refuses(good: &Path, path: &Path, out: &Path, words: &[&str]) {
 /// Whether uv or pip refuses to install the wheel.
 fn clients_refuse(wheel: &Path, folder: &Path) -> bool {
     let (mut uv, mut pip) = (Command::new("uv"), Command::new("pip"));
-    uv.args(["pip", "install", "--no-cache", "--no-config"]).env("UV_PYTHON_DOWNLOADS", "never");
+    uv.args(["pip", "install", "--no-cache", "--no-config", "--python", PYTHON]);
     pip.args(["--isolated", "--disable-pip-version-check", "install", "--no-cache-dir"]);
     [("uv", uv), ("pip", pip)].into_iter().any(|(name, mut client)| {
         client.args(["--no-index", "--no-deps", "--target"]).arg(folder.join(name)).arg(wheel);

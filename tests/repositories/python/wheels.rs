@@ -1,11 +1,10 @@
 //! Wheels of Python's own zipfile module.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use serde_json::json;
+use support::python;
 
 /// The GPUs of [`family`].
 pub const ARCHS: [&str; 2] = ["gfx1100", "gfx942"];
@@ -52,11 +51,8 @@ impl Wheel<'_> {
             "metadata": metadata,
             "files": self.files,
         });
-        let mut python = Command::new("python3");
-        python.args(["-c", include_str!("make.py")]).arg(folder).stdin(Stdio::piped());
-        let mut child = python.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(spec.to_string().as_bytes()).unwrap();
-        assert!(child.wait().unwrap().success());
+        let arguments = [folder.to_str().unwrap()];
+        python::run(include_str!("make.py"), &arguments, &spec.to_string()).unwrap();
         folder.join(self.file())
     }
 }

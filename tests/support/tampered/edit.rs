@@ -171,24 +171,25 @@ impl Set {
         });
     }
 
-    /// Updates the host package's manifest to match the archive of `arch`.
-    pub fn edit_manifest(&self, arch: &str) {
-        let archive = format!("opt/rocm-7.1/lib/.kpack/blas_lib_{arch}.kpack");
-        let packages = self.packages();
-        let bytes = packages
-            .iter()
-            .find_map(|package| {
-                let name = Path::new(package).file_name().unwrap().to_str().unwrap();
-                fs::read(self.unpack(name).root.path().join(&archive)).ok()
-            })
-            .unwrap();
+    /// Updates the host package's manifest to match the archives of `archs`.
+    pub fn edit_manifest(&self, archs: &[&str]) {
+        let packages = self.packages().into_iter().filter(|path| path.contains("/rocm-blas-gfx"));
+        let kernels: Vec<Unpacked> = packages.map(|path| self.unpack(&path)).collect();
+        let archive = |arch: &str| {
+            let path = format!("opt/rocm-7.1/lib/.kpack/blas_lib_{arch}.kpack");
+            let mut roots = kernels.iter().map(|unpacked| unpacked.root.path());
+            roots.find_map(|root| fs::read(root.join(&path)).ok()).unwrap()
+        };
         self.edit(&self.host(), |root| {
             let file = root.join("opt/rocm-7.1/lib/.kpack/blas_lib.kpm");
             let mut manifest =
                 rmpv::decode::read_value(&mut &fs::read(&file).unwrap()[..]).unwrap();
-            let entry = field(field(&mut manifest, "kpack_files"), arch);
-            *field(entry, "size") = (bytes.len() as u64).into();
-            *field(entry, "kernel_count") = rows(&bytes).into();
+            for arch in archs {
+                let bytes = archive(arch);
+                let entry = field(field(&mut manifest, "kpack_files"), arch);
+                *field(entry, "size") = (bytes.len() as u64).into();
+                *field(entry, "kernel_count") = rows(&bytes).into();
+            }
             let mut out = Vec::new();
             rmpv::encode::write_value(&mut out, &manifest).unwrap();
             fs::write(file, out).unwrap();

@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use clap::{Args, FromArgMatches};
 use object::{Object, ObjectSection};
+use rockpack::settings::{Environment, VerifyArguments};
 use rockpack_package::receipt::Receipt;
 use tempfile::TempDir;
 
 use crate::program::repository;
-use crate::tools::have;
+use crate::tools::{self, have};
 
 pub use archive::Archive;
 
@@ -55,12 +57,46 @@ impl Run {
     }
 }
 
-/// Runs `rockpack verify --json`; stderr has errors about input that cannot be verified.
+/// The result of `rockpack verify --json`, or its errors about input that cannot be verified, for which it is
+/// started.
 pub fn verify(paths: &[&str], arguments: &[&str]) -> Run {
-    let output = rockpack().arg("verify").args(paths).args(arguments).arg("--json").output();
-    let output = output.unwrap();
-    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-    Run { status: output.status.code().unwrap(), text: String::from_utf8(text).unwrap() }
+    verified_here(&[paths, arguments].concat(), true).unwrap_or_else(|| {
+        let output = rockpack().arg("verify").args(paths).args(arguments).arg("--json").output();
+        let output = output.unwrap();
+        let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
+        Run { status: output.status.code().unwrap(), text: String::from_utf8(text).unwrap() }
+    })
+}
+
+/// Fails unless these packages pass all checks, also those against the artifacts.
+#[track_caller]
+pub fn passes(packages: &Path, artifacts: &Path) {
+    let [packages, artifacts] = [packages, artifacts].map(|path| path.to_str().unwrap());
+    verify(&[packages], &["--against", artifacts]).fired(&[]);
+}
+
+/// What `rockpack verify` tells with these words, and its exit status. It is started for errors, and where it
+/// tells the warnings of builds.
+pub fn told(words: &[&str]) -> String {
+    let here = verified_here(words, false).filter(|run| !run.text.contains(" build warning"));
+    match here {
+        Some(Run { status, text }) => format!("{text}exit status: {status}\n"),
+        None => tools::told(crate::program::rockpack().arg("verify").args(words)),
+    }
+}
+
+/// What the program would print, by its own functions in this process: a start takes as long as most sets.
+/// Nothing if they fail, or would write a file.
+fn verified_here(words: &[&str], is_json: bool) -> Option<Run> {
+    let command = VerifyArguments::augment_args(clap::Command::new("verify"));
+    let words = ["verify"].iter().chain(words);
+    let arguments = VerifyArguments::from_arg_matches(&command.try_get_matches_from(words).ok()?);
+    let settings = arguments.ok()?.resolve(&Environment::default()).ok()?;
+    if settings.join.is_some() {
+        return None;
+    }
+    let (text, has_failed) = rockpack::cli::verified(&settings, is_json).ok()?;
+    Some(Run { status: i32::from(has_failed), text })
 }
 
 /// The libraries artifact of an example shard.

@@ -25,6 +25,12 @@ const SPEC: &str = "Name: %{NAME}\\nVersion: %{VERSION}\\nRelease: %{RELEASE}\\n
                     [Conflicts: %{CONFLICTNEVRS}\\n][Obsoletes: %{OBSOLETENEVRS}\\n]\
                     [Prefix: %{PREFIXES}\\n]";
 
+/// The query format that prints the flags of files.
+const FILES: &str = "[%{FILEFLAGS} %{FILENAMES}\\n]";
+
+/// Characters that end the texts of a query, and the program of a scriptlet.
+const ENDS: [char; 2] = ['\u{1d}', '\u{1e}'];
+
 /// Scriptlet phases with the tags of their texts.
 const SCRIPTLETS: [(&str, &str); 4] =
     [("pretrans", "PRETRANS"), ("pre", "PREIN"), ("post", "POSTIN"), ("postun", "POSTUN")];
@@ -72,21 +78,25 @@ pub fn build(package: &Path, root: &Path, members: &[MemberRecord], needs: Optio
 }
 
 fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[String]>) -> String {
-    let stated = rpm_tags(package, SPEC);
+    let [end, of_program] = ENDS;
+    let scripts =
+        SCRIPTLETS.map(|(_, tag)| format!("%{{{tag}PROG}}{of_program}%{{{tag}}}{end}")).concat();
+    let stated = rpm_tags(package, &format!("{SPEC}{end}{FILES}{end}{scripts}"));
+    let mut stated = stated.split(end);
+    let [spec, flags] = [(); 2].map(|()| stated.next().unwrap());
     let kept = |line: &&str| {
         let own = line.contains("rpmlib(") || line.ends_with(": (none)");
         !own && (needs.is_none() || !line.starts_with("Requires: "))
     };
-    let mut text: String = stated.lines().filter(kept).map(|line| format!("{line}\n")).collect();
+    let mut text: String = spec.lines().filter(kept).map(|line| format!("{line}\n")).collect();
     for need in needs.into_iter().flatten() {
         text += &format!("Requires: {need}\n");
     }
     text += "AutoReqProv: no\n%description\nTampered with.\n";
-    text += &scriptlets(package);
+    text += &scriptlets(stated);
     text += "%install\n";
     text += &format!("cp -a '{}/.' %{{buildroot}}\n", root.display());
     text += "%files\n%defattr(-,root,root,-)\n";
-    let flags = rpm_tags(package, "[%{FILEFLAGS} %{FILENAMES}\\n]");
     let flags: BTreeMap<&str, &str> = flags
         .lines()
         .filter_map(|line| line.split_once(' '))
@@ -104,18 +114,14 @@ fn text(package: &Path, root: &Path, members: &[MemberRecord], needs: Option<&[S
     text
 }
 
-/// The scriptlets of a package in spec file syntax.
-fn scriptlets(package: &Path) -> String {
-    let one = |(phase, tag): (&str, &str)| {
-        let program = stated_tag(package, &format!("{tag}PROG"))?;
-        let text = stated_tag(package, tag).unwrap_or_default().replace('%', "%%");
-        Some(format!("%{phase} -p {program}\n{text}\n"))
+/// The scriptlets of a package in spec file syntax; rpm has stated program and text of each.
+fn scriptlets<'a>(stated: impl Iterator<Item = &'a str>) -> String {
+    let one = |((phase, _), stated): (&(&str, &str), &str)| {
+        let (program, text) = stated.split_once(ENDS[1]).unwrap();
+        let text = if text == "(none)" { String::new() } else { text.replace('%', "%%") };
+        (program != "(none)").then(|| format!("%{phase} -p {program}\n{text}\n"))
     };
-    SCRIPTLETS.into_iter().filter_map(one).collect()
-}
-
-fn stated_tag(package: &Path, tag: &str) -> Option<String> {
-    Some(rpm_tags(package, &format!("%{{{tag}}}"))).filter(|it| it != "(none)")
+    SCRIPTLETS.iter().zip(stated).filter_map(one).collect()
 }
 
 /// Makes the header state another digest for the file whose SHA-256 is `of`, and updates the digests of the

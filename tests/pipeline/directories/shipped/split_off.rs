@@ -79,7 +79,7 @@ fn an_archive_elsewhere_whose_rows_a_marker_asks_for_belongs_to_the_binary() {
     fs::create_dir_all(stage.join("lib/foo")).unwrap();
     let elsewhere = stage.join("lib/foo/kernels.kpack");
     fs::rename(folder.join("blas_lib_gfx1100.kpack"), &elsewhere).unwrap();
-    let direct = work.build(&shards(), "direct");
+    let direct = work.direct("direct");
     let built = work.build(&split, "built");
     assert_same_packages(&direct, &built, |_| true);
     verifies(&built, Some(&split));

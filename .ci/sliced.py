@@ -78,8 +78,7 @@ class Clone:
         git("fetch", "-q", REPOSITORY, "HEAD", folder=self.folder)
         self.restore("FETCH_HEAD")
         self.commit = git("rev-parse", "--short=12", "HEAD", folder=self.folder)
-        # These builds are not debugged, and link in half the time.
-        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(self.build), "CARGO_PROFILE_DEV_DEBUG": "0"}
+        self.environment = {**os.environ, "CARGO_TARGET_DIR": str(self.build)}
         # A test that is skipped for a missing tool proves nothing.
         self.environment["ROCKPACK_INTEROP"] = "1"
 

@@ -60,7 +60,10 @@ def bundle(elf, at):
         version, method = struct.unpack_from("<HH", elf, at + 4)
         if method != 1:
             sys.exit(f"a compressed bundle of version {version} and method {method} at {at}")
-        elf = zstandard.ZstdDecompressor().decompressobj().decompress(elf[elf.find(ZSTD_MAGIC, at):])
+        frame = elf.find(ZSTD_MAGIC, at, at + 64)
+        if frame < 0:
+            sys.exit(f"no zstd frame in the compressed bundle at {at}")
+        elf = zstandard.ZstdDecompressor().decompressobj().decompress(elf[frame:])
         at = 0
     if elf[at:at + len(BUNDLE_MAGIC)] != BUNDLE_MAGIC:
         sys.exit(f"no bundle at {at}")

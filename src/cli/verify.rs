@@ -82,7 +82,8 @@ fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
     Ok(report)
 }
 
-/// What `verify` prints by these settings without `--join`, and whether a check failed.
+/// What `verify` prints by these settings without `--join`, and whether a check failed: for programs that verify many
+/// sets, as the tests do.
 pub fn verified(settings: &VerifySettings, is_json: bool) -> Result<(String, bool)> {
     let report = found(settings, &Silent)?;
     let text = if is_json {

@@ -122,7 +122,7 @@ fn an_index_is_read_in_a_quarter_of_the_memory_that_it_would_take() {
 
 /// The package of its arch has the index, although its name does not state that arch.
 #[test]
-fn an_index_of_gigabytes_is_packed_in_the_memory_of_the_build() {
+fn an_index_larger_than_the_memory_is_packed() {
     tools::need(&["dpkg-deb"]);
     let input = Input::folder();
     let library = input.stage().join("lib/rocblas/library");

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -187,13 +188,14 @@ impl Room {
 
     /// What gpg says of signed files, which it has to accept. It is asked once about the same bytes.
     fn accepted(&self, how: &str, files: &[PathBuf]) -> String {
-        let bytes = files.iter().map(|file| fs::read(file).unwrap()).collect();
+        let bytes = files.iter().map(|file| fs::read(file).unwrap());
+        let asked = iter::once(how.into()).chain(bytes).collect();
         let ask = || {
             let mut gpg = Command::new("gpg");
             gpg.env("GNUPGHOME", &self.key.home).args(["--batch", "--quiet", how]);
             succeed(gpg.args(files))
         };
-        self.said.lock().unwrap().entry(bytes).or_insert_with(ask).clone()
+        self.said.lock().unwrap().entry(asked).or_insert_with(ask).clone()
     }
 }
 

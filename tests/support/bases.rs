@@ -154,7 +154,7 @@ const DATABASES: &str = "usr/lib/sysimage";
 const QUESTIONS: &str = "etc/apt/apt.conf.d/70debconf";
 
 /// Copies a root with owners, modes and devices. If both are on one file system, files that are never
-/// overwritten are hard links.
+/// overwritten are hard links. The hook of debconf is left out.
 pub fn copy(from: &Path, to: &Path) {
     copy_all(from, to);
     let _ = fs::remove_file(to.join(QUESTIONS));

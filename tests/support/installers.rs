@@ -18,7 +18,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Copies an environment that is made once in a run: nothing in it depends on its path.
+    /// Copies an environment that is made once in a run: nothing that its Python reads depends on its path.
     pub fn new(folder: &Path) -> Self {
         static MADE: OnceLock<PathBuf> = OnceLock::new();
         let made = MADE.get_or_init(|| {

@@ -48,7 +48,11 @@ pub fn deb_fields(folder: &Path, field: &str) -> BTreeMap<String, String> {
 pub fn rpm_lists(folder: &Path, option: &str) -> BTreeMap<String, String> {
     let mut query = Command::new("rpm");
     query.args(["-qp", "--nosignature", "--qf", "\u{1d}%{NAME}\u{1e}", option]);
-    let listed = succeed(query.args(packages(folder, "rpm")));
+    let files = packages(folder, "rpm");
+    let listed = succeed(query.args(&files));
     let one = listed.split('\u{1d}').skip(1).map(|one| one.split_once('\u{1e}').unwrap());
-    one.map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
+    let lists: BTreeMap<_, _> =
+        one.map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
+    assert_eq!(lists.len(), files.len(), "{listed}");
+    lists
 }

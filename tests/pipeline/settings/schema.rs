@@ -82,6 +82,8 @@ fn examples_are_right_by_the_schema_and_for_the_program() {
         assert_eq!(fault, None, "{document}");
         assert!(is_taken(&room, document), "{document}");
     }
+    let first = room.write("first.json", &examples[0].to_string());
+    tools::succeed(rockpack().args(["config", "show", "--config"]).arg(first));
 }
 
 #[test]

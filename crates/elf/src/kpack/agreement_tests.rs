@@ -67,8 +67,10 @@ fn agree(bytes: &[u8]) -> bool {
 #[test]
 fn both_readers_take_the_seeds_of_the_fuzz_targets() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/kpack");
-    for seed in std::fs::read_dir(seeds).unwrap() {
-        let path = seed.unwrap().path();
+    let seeds: Vec<_> =
+        std::fs::read_dir(seeds).unwrap().map(|seed| seed.unwrap().path()).collect();
+    assert!(!seeds.is_empty());
+    for path in seeds {
         assert!(agree(&std::fs::read(&path).unwrap()), "{}", path.display());
     }
 }

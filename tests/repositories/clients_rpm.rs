@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use support::bases::{self, RPM_TOOLS};
-use support::dnf::dnf;
 use support::example::{Set, rockpack};
 use support::gpg_keys::{Key, key};
 use support::repo_fixture::{client_file, plain_spec, publish, repo, rpm, verify, verify_by};
@@ -85,11 +84,11 @@ impl Room {
         let repos = self.path("repos");
         fs::create_dir_all(&repos).unwrap();
         fs::copy(client_file(&self.out, ".repo"), repos.join("own.repo")).unwrap();
-        let mut dnf = dnf();
+        let mut dnf = Command::new("dnf");
         dnf.arg(format!("--installroot={}", self.path("root").display()));
         dnf.arg(format!("--setopt=reposdir={}", repos.display()));
         dnf.args(["--releasever=1", "--refresh", "--setopt=metadata_expire=0", "-y"]);
-        dnf.args(arguments);
+        dnf.args(arguments).env("LC_ALL", "C");
         dnf
     }
 
@@ -307,11 +306,11 @@ fn zypper_tries(out: &Path, package: &str) -> String {
 /// Asks dnf the same.
 fn dnf_tries(out: &Path, package: &str) -> String {
     let root = tempfile::tempdir().unwrap();
-    let mut dnf = dnf();
+    let mut dnf = Command::new("dnf");
     dnf.arg(format!("--installroot={}", root.path().display()));
     dnf.arg(format!("--repofrompath=here,file://{}", out.display()));
     dnf.args(["--setopt=reposdir=/dev/null", "--repo=here", "--nogpgcheck", "--releasever=1"]);
-    told(dnf.args(["--assumeno", "install", package]))
+    told(dnf.args(["--assumeno", "install", package]).env("LC_ALL", "C"))
 }
 
 #[test]

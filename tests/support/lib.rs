@@ -13,7 +13,6 @@ pub mod archives;
 pub mod bases;
 pub mod ccob;
 pub mod device;
-pub mod dnf;
 pub mod documents;
 pub mod example;
 pub mod fat_wheels;

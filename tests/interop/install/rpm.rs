@@ -7,7 +7,6 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use support::bases::{self, RPM_TOOLS, build_rpm};
-use support::dnf::dnf;
 use support::tools;
 use tempfile::TempDir;
 
@@ -93,10 +92,11 @@ impl Rpm {
     }
 
     fn dnf(&self, arguments: &[&str]) -> Command {
-        let (mut command, unchecked) = match self.sid {
-            None => (dnf(), "--nogpgcheck"),
-            Some(_) => (self.program("dnf5"), "--no-gpgchecks"),
+        let [program, unchecked] = match self.sid {
+            None => ["dnf", "--nogpgcheck"],
+            Some(_) => ["dnf5", "--no-gpgchecks"],
         };
+        let mut command = self.program(program);
         command.arg(format!("--installroot={}", self.seen()));
         command.arg(format!("--repofrompath=set,file://{}/{REPOSITORY}", self.seen()));
         command.args(["--releasever=1", "--repo=set", unchecked]);

@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn every_code_has_a_section() {
-        let findings = rockpack_report::Code::ALL.iter().map(|code| (code.id(), code.name()));
+        let findings = rockpack_report::Code::ALL.iter().map(|code| (code.id, code.name));
         let checks = rockpack_verify::Check::ALL.iter().map(|check| (check.id(), check.name()));
         let explained: BTreeSet<_> = all().map(|it| (it.code, it.name)).collect();
         assert_eq!(explained, findings.chain(checks).collect());

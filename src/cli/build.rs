@@ -11,7 +11,7 @@ use rockpack_files::closed_mode;
 use rockpack_package::receipt::{self, Receipt};
 use rockpack_repo::Published;
 use rockpack_report::words::counted;
-use rockpack_report::{Finding, Findings, Progress};
+use rockpack_report::{Findings, Progress, found};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ pub(super) fn run(
     let is_built_again = is_file(&out.join(receipt::FILE_NAME))?;
     let (built, published) = pipeline::build(&settings, progress)?;
     progress.summary();
-    progress.findings(&built.receipt.known_findings());
+    progress.findings(&built.receipt.findings);
     if is_built_again {
         progress.findings(&closed(out)?);
     }
@@ -74,7 +74,7 @@ fn closed(out: &Path) -> Result<Findings> {
     let mut findings = Findings::default();
     if let Some(mode) = closed_mode(out)? {
         let (folder, mode) = (out.display().to_string(), format!("{mode:04o}"));
-        findings.add(Finding::FolderClosed { folder, mode, others: 0 });
+        findings.add(found::FolderClosed { folder, mode, others: 0 });
     }
     Ok(findings)
 }

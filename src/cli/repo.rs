@@ -10,7 +10,7 @@ use rockpack_repo::{
     ChannelReport, ClientDownload, Download, GpuDownload, MirrorDownload, Published, publish,
 };
 use rockpack_report::words::counted;
-use rockpack_report::{Finding, PackageLeftOut, Progress};
+use rockpack_report::{PackageLeftOut, Progress, found};
 
 use super::progress::Terminal;
 use super::render::{bytes, shell_word};
@@ -48,7 +48,10 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     progress.print_result(arguments.json, &published, || published_text(&published))?;
     progress.note(&published_end(&published, &options.out));
     let skips_bad = published.findings.iter().any(|finding| {
-        matches!(finding, Finding::PackageFileLeftOut { reason: PackageLeftOut::Bad(_), .. })
+        matches!(
+            finding.found(),
+            Some(found::PackageFileLeftOut { reason: PackageLeftOut::Bad(_), .. })
+        )
     });
     Ok(if skips_bad { Outcome::ChecksFailed } else { Outcome::Done })
 }

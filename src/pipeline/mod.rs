@@ -100,7 +100,7 @@ pub fn build(
     let repo = repo::RepoOptions { packages, built: indexed, ..repo };
     let published = threads::with(jobs, || repo::publish(&repo, &budget, progress))
         .context(|| "the packages are written, and not published".to_owned());
-    let published = built.receipt.known_findings().explain(published)?;
+    let published = built.receipt.findings.explain(published)?;
     Ok((built, Some(published)))
 }
 

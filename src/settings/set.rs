@@ -13,7 +13,7 @@ use rockpack_package::receipt::RelationRecord;
 use rockpack_package::{DistributionTag, Format, Version};
 use rockpack_plan::config::{Config, Grouping, KeyOptions, Keys, Scheme, SetScope};
 use rockpack_plan::{Choices, Named, Naming, PackageList, PlanSettings, Prefix};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 use rockpack_signing::Trust;
 use serde_json::Value;
 
@@ -221,7 +221,7 @@ const NO_PREFIX: &str = "/opt/rocm-0.0";
 fn named(config: &Config, gathered: &mut Gathered) -> Option<Named> {
     let mut findings = Findings::default();
     if !config.is_set(&["version"]) {
-        findings.add(Finding::VersionUnset { version: config.keys.version.clone() });
+        findings.add(found::VersionUnset { version: config.keys.version.clone() });
     }
     let asked = Asked { config, instead: Keys::default() };
     let version = asked.version(&mut gathered.faults)?;

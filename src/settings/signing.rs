@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_report::Finding;
+use rockpack_report::{Finding, found};
 use rockpack_signing::judge::Moment;
 use rockpack_signing::{
     CommandSigner, IndexSigner, KeySigner, OpenPgpKey, Passphrase, PublicKeys, Signer,
@@ -159,7 +159,7 @@ impl SigningArguments {
             let file = file.display().to_string();
             let mode_text = format!("{mode:o}");
             (mode & READ_BY_OTHERS != 0)
-                .then_some(Finding::SecretReadable { file, mode: mode_text })
+                .then_some(Finding::from(found::SecretReadable { file, mode: mode_text }))
         });
         found.collect()
     }

@@ -127,7 +127,7 @@ fn an_absent_prefix_is_a_note() {
     fs::write(&manifest, "libs/A/stage\nlibs/B/stage\n").unwrap();
     let scan = folder.scan().unwrap();
     let findings: Vec<_> = scan.shards[0].artifacts[0].findings.iter().collect();
-    assert_eq!(findings[0].code(), Code::PrefixAbsent);
+    assert_eq!(findings[0].code(), Some(Code::PrefixAbsent));
     assert!(findings[0].message().contains("libs/B/stage"));
 }
 
@@ -241,7 +241,8 @@ fn what_is_no_artifact_is_a_note() {
     // Left over from the archive that the folder was unpacked from.
     folder.file("shard/a_lib_generic.tar.zst.sha256sum", "");
     let scan = folder.scan().unwrap();
-    let subjects: Vec<_> = scan.findings.iter().map(|f| (f.code(), f.subject())).collect();
+    let subjects: Vec<_> =
+        scan.findings.iter().map(|f| (f.code().unwrap(), f.subject().to_owned())).collect();
     let left = ["shard/a_lib_generic.tar.zst.sha256sum", "shard/notes.txt"];
     assert_eq!(subjects, left.map(|name| (Code::NotAnArtifact, name.to_owned())));
 }
@@ -259,9 +260,10 @@ fn an_artifact_in_an_unknown_packing_is_a_warning() {
         folder.file(name, "");
     }
     let scan = folder.scan().unwrap();
-    let subjects: Vec<_> = scan.findings.iter().map(|f| (f.code(), f.subject())).collect();
+    let subjects: Vec<_> =
+        scan.findings.iter().map(|f| (f.code().unwrap(), f.subject().to_owned())).collect();
     assert_eq!(subjects, lost.map(|name| (Code::PackingUnknown, name.to_owned())));
-    assert_eq!(Code::PackingUnknown.severity(), Severity::Warning);
+    assert_eq!(Code::PackingUnknown.severity, Severity::Warning);
 }
 
 #[test]
@@ -283,7 +285,7 @@ fn files_outside_of_all_prefixes_are_a_finding() {
     let scan = folder.scan().unwrap();
     let findings: Vec<_> = scan.shards[0].artifacts[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].code(), Code::OutsidePrefixes);
+    assert_eq!(findings[0].code(), Some(Code::OutsidePrefixes));
     assert!(findings[0].message().starts_with("7 files"), "{}", findings[0].message());
     assert!(findings[0].message().contains("libs/A/build/0"));
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rockpack_core::content::Content;
 use rockpack_core::tree::TreePath;
-use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord, FindingRecord};
-use rockpack_report::{Finding, InputArtifact};
+use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord};
+use rockpack_report::{InputArtifact, found};
 use rockpack_split::loose_code;
 use support::device::offload_binary;
 use support::tampered::{self, Set, patch, shard};
@@ -74,7 +74,7 @@ fn v020_an_offload_bundle_in_the_host_package() {
         let inside = loose_code(&Content::of_bytes(bundles), None).unwrap();
         set.edit_receipt(|receipt| {
             let path = TreePath::new("lib/rocblas/library/shared.co").unwrap();
-            let finding = Finding::DatabaseShared {
+            let finding = found::DatabaseShared {
                 file: InputArtifact::new(
                     "gfx110X-build",
                     &"blas_lib_gfx110X-dgpu".parse().unwrap(),
@@ -84,7 +84,7 @@ fn v020_an_offload_bundle_in_the_host_package() {
                 is_cache: false,
                 code_objects: inside.iter().map(|code| code.sha256.unwrap()).collect(),
             };
-            receipt.findings.push(FindingRecord::Known(finding));
+            receipt.findings.add(finding);
             receipt.code_objects.extend(inside.into_iter().map(|code| CodeObjectRecord {
                 sha256: code.sha256.unwrap().to_string(),
                 size: code.size,

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rockpack_report::Code;
 use support::program::{repository, rockpack};
 use support::tampered::{Set, shard};
 use support::tools;
@@ -66,9 +67,14 @@ fn files_that_were_merged_or_moved_are_found() {
     set.fires(&against, &[]);
     let receipt = receipt_of(set.path("packages.json").parent().unwrap());
     for code in ["R024", "R025", "R026"] {
-        assert!(receipt.findings.iter().any(|finding| finding.code() == code), "{code}");
+        assert!(
+            receipt.findings.iter().any(|finding| finding.code() == Code::of_id(code)),
+            "{code}"
+        );
         set.fresh_receipt();
-        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != code));
+        set.edit_receipt(|receipt| {
+            receipt.findings.retain(|finding| finding.code() != Code::of_id(code))
+        });
         // The first shard's cache is packed unchanged.
         let fired: &[&str] = match code {
             "R026" => &[],
@@ -161,6 +167,8 @@ fn a_library_of_one_arch_is_found_whole() {
     let set = build(artifacts.path());
     let against = ["--against", artifacts.path().to_str().unwrap()];
     set.fires(&against, &[]);
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R028"));
+    set.edit_receipt(|receipt| {
+        receipt.findings.retain(|finding| finding.code() != Code::of_id("R028"))
+    });
     set.fires(&[], &["V021"]);
 }

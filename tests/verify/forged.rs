@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use rockpack_core::content::Sha256Digest;
-use rockpack_package::receipt::{CodeObjectPlace, FindingRecord, Receipt};
-use rockpack_report::Finding;
+use rockpack_package::receipt::{CodeObjectPlace, Receipt};
+use rockpack_report::found;
 use support::tampered::{Archive, Set, section, sha256};
 use support::tools::need;
 
@@ -19,13 +19,13 @@ const ROWS: [&str; 2] = ["lib/libexblas.so.1.2#1", "bin/exblas-bench#0"];
 /// Adds a finding that these digests are dropped.
 fn excuse(receipt: &mut Receipt, digests: &[String]) {
     let digests = digests.iter().map(|digest| serde_json::from_value(digest.as_str().into()));
-    receipt.findings.push(FindingRecord::Known(Finding::ArchNotGrouped {
+    receipt.findings.add(found::ArchNotGrouped {
         arch: "gfx1100".parse().unwrap(),
         count: 1,
         different: 1,
         places: Vec::new(),
         code_objects: digests.collect::<Result<Vec<Sha256Digest>, _>>().unwrap(),
-    }));
+    });
 }
 
 fn flip(path: &Path, section_name: &str) {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rmpv::Value;
+use rockpack_report::Code;
 use support::tampered::{Run, Set, shard, verify};
 
 use crate::databases::{build, shards};
@@ -117,7 +118,9 @@ fn references_of_merged_mappings_that_moved() {
     let moved = format!("{INSTALLED}/gfx1100/{name}");
     assert!(!set.file_of(&kernels(&set), &moved).is_empty());
     set.fires(&[], &[]);
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R027"));
+    set.edit_receipt(|receipt| {
+        receipt.findings.retain(|finding| finding.code() != Code::of_id("R027"))
+    });
     let run = set.verify(&[]);
     run.fired(&["V024"]);
     assert!(run.text.contains("TensileLibrary_B_gfx1100.dat, which is not beside"), "{}", run.text);
@@ -146,7 +149,9 @@ fn references_to_what_several_groups_share() {
     let common = set.named("rocm-blas-kernels-common");
     let index = format!("{INSTALLED}/{shared}.dat");
     assert!(!set.file_of(&common, &index).is_empty());
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R027"));
+    set.edit_receipt(|receipt| {
+        receipt.findings.retain(|finding| finding.code() != Code::of_id("R027"))
+    });
     set.fires(&[], &[]);
     set.edit(&common, |root| fs::remove_file(root.join(&index)).unwrap());
     set.fires(&[], &["V024"]);

@@ -6,6 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use rockpack_package::receipt::{CodeObjectPlace, PackageRecord};
+use rockpack_report::Code;
 use support::program::rockpack;
 use support::tampered::{self, Archive, Set, patch};
 use support::tools;
@@ -258,7 +259,9 @@ fn v010_the_receipt_names_another_archive() {
         });
         set.fires(&[], &["V010"]);
         set.fresh_receipt();
-        set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R012"));
+        set.edit_receipt(|receipt| {
+            receipt.findings.retain(|finding| finding.code() != Code::of_id("R012"))
+        });
         set.fires(&[], &[]);
         set.fires(SHARDS, &["V010"]);
     }

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::TreePath;
-use rockpack_package::receipt::{
-    CodeObjectPlace, CodeObjectRecord, FindingRecord, Receipt, UnreadFinding,
-};
-use rockpack_report::{Finding, InputArtifact};
+use rockpack_package::receipt::{CodeObjectPlace, CodeObjectRecord, Receipt};
+use rockpack_report::{Code, Finding, InputArtifact, found};
+use serde_json::json;
 use support::program::{repository, rockpack};
 use support::tampered::{self, Set, sha256, shard};
 use tempfile::TempDir;
@@ -183,8 +182,9 @@ fn a_set_of_one_component_says_what_it_leaves_out() {
         let set = only_set(only);
         set.fires(SHARDS, &[]);
         let receipt = receipt_of(set.path("packages.json").parent().unwrap());
-        let findings = receipt.findings.iter().filter(|finding| finding.code() == "R055");
-        let subjects: Vec<String> = findings.clone().map(|f| f.subject()).collect();
+        let findings =
+            receipt.findings.iter().filter(|finding| finding.code() == Code::of_id("R055"));
+        let subjects: Vec<String> = findings.clone().map(|f| f.subject().to_owned()).collect();
         assert!(subjects.contains(&left.to_owned()), "{subjects:?}");
         assert!(findings.clone().all(|finding| finding.to_string().starts_with("note: ")));
         let run = rockpack()
@@ -203,12 +203,15 @@ fn a_set_of_one_component_says_what_it_leaves_out() {
 fn only_what_the_receipt_says_is_left_out() {
     let set = only_set("host-suite-sparse");
     let of = |receipt: &Receipt| -> BTreeSet<Sha256Digest> {
-        let findings = receipt.findings.iter().filter(|finding| finding.code() == "R055");
+        let findings =
+            receipt.findings.iter().filter(|finding| finding.code() == Code::of_id("R055"));
         findings.flat_map(|finding| finding.code_objects().to_vec()).collect()
     };
     let receipt = receipt_of(set.path("packages.json").parent().unwrap());
     assert_eq!(of(&receipt).len(), 24 + 18, "of binaries and of databases");
-    set.edit_receipt(|receipt| receipt.findings.retain(|finding| finding.code() != "R055"));
+    set.edit_receipt(|receipt| {
+        receipt.findings.retain(|finding| finding.code() != Code::of_id("R055"))
+    });
     set.fires(SHARDS, &["V010"]);
     set.fresh_receipt();
     let library = "/opt/rocm-7.1/lib/libexblas.so.1.2";
@@ -221,7 +224,7 @@ fn a_finding_of_another_kind_excuses_no_loss() {
     let set = Set::of_debs();
     let shared = |code_objects: &[Sha256Digest]| {
         let path = TreePath::new("lib/rocblas/library/T.dat").unwrap();
-        FindingRecord::Known(Finding::DatabaseShared {
+        Finding::from(found::DatabaseShared {
             file: InputArtifact::new("gfx110X-build", &"blas_lib_gfx110X-dgpu".parse().unwrap())
                 .file(&path),
             rule: "rocblas".to_owned(),
@@ -230,23 +233,20 @@ fn a_finding_of_another_kind_excuses_no_loss() {
         })
     };
     let later = |code_objects: &[Sha256Digest]| {
-        FindingRecord::Unread(UnreadFinding {
-            accepted: None,
-            code: "R999".to_owned(),
-            name: "of-a-later-version".to_owned(),
-            severity: "warning".to_owned(),
-            subject: "gfx906".to_owned(),
-            message: "is left out".to_owned(),
-            code_objects: code_objects.to_vec(),
-        })
+        let later = json!({
+            "code": "R999", "name": "of-a-later-version", "severity": "warning",
+            "subject": "gfx906", "message": "is left out", "code_objects": code_objects,
+        });
+        serde_json::from_value(later).unwrap()
     };
-    for other in [&shared as &dyn Fn(&[Sha256Digest]) -> FindingRecord, &later] {
+    for other in [&shared as &dyn Fn(&[Sha256Digest]) -> Finding, &later] {
         set.fresh_receipt();
         set.fires(SHARDS, &[]);
         set.edit_receipt(|receipt| {
-            let meant =
-                receipt.findings.iter_mut().find(|finding| finding.code() == "R012").unwrap();
-            *meant = other(meant.code_objects());
+            let is_meant = |finding: &Finding| finding.code() == Some(Code::ArchNotGrouped);
+            let meant = receipt.findings.iter().find(|it| is_meant(it)).unwrap().code_objects();
+            receipt.findings.retain(|it| !is_meant(it));
+            receipt.findings.add(other(&meant));
         });
         set.fires(SHARDS, &["V010"]);
     }

@@ -15,8 +15,8 @@ use super::{EmitOptions, Staging};
 use rockpack_files::cache::{Cache, Key};
 use rockpack_package::indexed::Indexed;
 use rockpack_package::receipt::{
-    CodeObjectRecord, FindingRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt,
-    RelationRecord, SCHEMA, SpdxRecord, UpdateRecord,
+    CodeObjectRecord, KeptRecord, MemberRecord, PackageRecord, PartRecord, Receipt, RelationRecord,
+    SCHEMA, SpdxRecord, UpdateRecord,
 };
 use rockpack_package::{Format, MemberKind, Package, Role, Version};
 use rockpack_report::{Findings, Stage};
@@ -232,7 +232,7 @@ pub fn receipt<F>(
         kept: set.kept,
         spdx: Vec::from_iter(set.spdx),
         left_out: set.left_out,
-        findings: FindingRecord::of(findings),
+        findings: findings.clone(),
     })
 }
 

@@ -14,7 +14,7 @@ use crate::drafts::Draft;
 use crate::extras::is_debug_place;
 use crate::settings::PlanSettings;
 use rockpack_package::Format;
-use rockpack_report::{Finding, Findings, NameWinner};
+use rockpack_report::{Findings, NameWinner, found};
 
 /// Fails if two packages have one name (as `.deb`, which receipts use, or in one of `formats`) or one
 /// path, or if a path lies below a file of another. Packages may share folders and the places of debug
@@ -73,7 +73,7 @@ pub(crate) fn note_taken_names(setting: &PlanSettings, drafts: &[Draft], finding
             Ordering::Less => NameWinner::Distribution,
             Ordering::Equal => NameWinner::Either,
         };
-        findings.add(Finding::NameOfDistribution {
+        findings.add(found::NameOfDistribution {
             package: package.into(),
             version: version.clone(),
             distribution: setting.known.distribution.clone(),

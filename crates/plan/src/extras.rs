@@ -33,7 +33,7 @@ use crate::outcome::FileSource;
 use crate::recombine::{Component, Recombined};
 use crate::texts::licences::{self, Licence};
 use rockpack_package::{RelationKind, Role, Treatment};
-use rockpack_report::{ComponentFile, Finding, Findings};
+use rockpack_report::{ComponentFile, Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
 
 /// Finds the special host files of all drafts.
@@ -142,7 +142,7 @@ impl<'a> HostFiles<'a> {
                 }
                 found => {
                     let reason = found.err().map(|error| error.message().to_owned());
-                    findings.add(Finding::DebugFileWithoutId { file, reason });
+                    findings.add(found::DebugFileWithoutId { file, reason });
                     continue;
                 }
             };

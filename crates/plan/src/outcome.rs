@@ -16,7 +16,7 @@ use rockpack_package::receipt::{KeptRecord, Standing};
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::updates::Effect;
 use rockpack_package::{Format, Package, Version};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// A package set, decided except for its bytes.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Plan {
             let Effect { misfits, held_back, .. } = Effect::of(*format, &before, &after);
             if !misfits.is_empty() {
                 let (format, held_back) = (*format, held_back.into_iter().collect());
-                self.findings.add(Finding::EarlierHeldBack { format, misfits, held_back });
+                self.findings.add(found::EarlierHeldBack { format, misfits, held_back });
             }
         }
         self.findings.sort();

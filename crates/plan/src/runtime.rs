@@ -13,7 +13,7 @@ use rockpack_core::tree::TreePath;
 use rockpack_elf::{ElfFile, Linking};
 
 use crate::recombine::{Component, Recombined};
-use rockpack_report::{ComponentFile, Finding, Findings};
+use rockpack_report::{ComponentFile, Findings, found};
 
 /// Prefix of the runtime's file names; a tool may have added a digest.
 pub const RUNTIME: &str = "libamdhip64";
@@ -24,7 +24,7 @@ pub(super) fn note_unable(recombined: &Recombined, findings: &mut Findings) -> R
     for component in recombined.components.iter().filter(|_| has_archives) {
         for (path, _) in runtimes(component)?.into_iter().filter(|(_, reads)| !reads) {
             let file = ComponentFile::new(component.id(), path);
-            findings.add(Finding::SetRuntimeCannotRead { file });
+            findings.add(found::SetRuntimeCannotRead { file });
         }
     }
     Ok(())

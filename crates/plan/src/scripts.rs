@@ -25,7 +25,7 @@ use crate::loader;
 use crate::relations::plain;
 use crate::settings::PlanSettings;
 use rockpack_package::{Format, Relation, RelationKind};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// The program that makes the loader's cache.
 const LDCONFIG: &str = "/sbin/ldconfig";
@@ -207,7 +207,7 @@ pub(crate) fn note_odd_programs(setting: &PlanSettings, drafts: &[Draft], findin
     for draft in drafts {
         for name in programs(draft).filter(|name| !is_plain(name)) {
             let (program, package) = (name.to_owned(), draft.names.deb.as_str().into());
-            findings.add(Finding::ProgramWithoutAlternative { program, package });
+            findings.add(found::ProgramWithoutAlternative { program, package });
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::texts::Texts;
 use rockpack_package::dependencies::distribution::PayloadCompression;
 use rockpack_package::dependencies::{self, Distribution, KnownNames};
 use rockpack_package::{Format, Relation, Version};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// The time format of Debian's changelogs.
 const CHANGELOG_DATE: &str = "%a, %d %b %Y %H:%M:%S %z";
@@ -191,7 +191,7 @@ impl PlanSettings {
         let unset = self.runtime.iter().filter(|(_, known)| known.is_none());
         let formats: Vec<Format> = unset.map(|(format, _)| *format).collect();
         if needed && !formats.is_empty() {
-            findings.add(Finding::RuntimeUnset { formats });
+            findings.add(found::RuntimeUnset { formats });
         }
     }
 }

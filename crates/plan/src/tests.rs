@@ -162,7 +162,7 @@ fn rpm_relations(plan: &Plan, id: &str, kind: RelationKind) -> Vec<String> {
 }
 
 fn codes(plan: &Plan) -> Vec<Code> {
-    plan.findings.iter().map(|finding| finding.code()).collect()
+    plan.findings.iter().filter_map(|finding| finding.code()).collect()
 }
 
 fn units() -> Vec<WrapperCode> {

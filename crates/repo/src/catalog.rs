@@ -11,7 +11,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_package::indexed::{Facts, PackageKind};
-use rockpack_report::{Finding, Findings, PackageLeftOut};
+use rockpack_report::{Findings, PackageLeftOut, found};
 
 use super::channel::Channel;
 use super::channels::Channels;
@@ -102,7 +102,7 @@ impl Catalog {
             if first != *name {
                 let file = if path.ends_with(name) { first } else { name.clone() };
                 let reason = PackageLeftOut::Duplicate(path.clone());
-                self.findings.add(Finding::PackageFileLeftOut { file, reason });
+                self.findings.add(found::PackageFileLeftOut { file, reason });
             }
             if there.source != given.source {
                 // The same under another time: that is what to look for next time.
@@ -218,7 +218,7 @@ impl Catalog {
         for path in dropped {
             self.records.remove(&path);
             self.added.remove(&path);
-            self.findings.add(Finding::VersionNotKept { file: path, keep });
+            self.findings.add(found::VersionNotKept { file: path, keep });
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rockpack_core::error::Result;
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 use super::catalog::Catalog;
 use super::channel::{Channel, REPOMD, suite_folder};
@@ -82,14 +82,14 @@ fn of_clients(
     findings: &mut Findings,
 ) -> Result<()> {
     if !next.signed {
-        findings.add(Finding::RepositoryUnsigned { channel: channel.name() });
+        findings.add(found::RepositoryUnsigned { channel: channel.name() });
     }
     if next.settings.url.is_none() {
-        findings.add(Finding::ClientFilesMissing { channel: channel.name() });
+        findings.add(found::ClientFilesMissing { channel: channel.name() });
     }
     if *channel == Channel::Rpm {
         let noticed = clients::of_signatures(&channel.name(), next, options)?;
-        noticed.into_iter().for_each(|finding| findings.add(finding));
+        findings.extend(noticed);
     }
     Ok(())
 }

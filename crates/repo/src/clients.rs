@@ -10,7 +10,7 @@ use rockpack_archive::rpm::MissingDigest;
 use rockpack_archive::rpm_md::RpmPackage;
 use rockpack_core::error::Result;
 use rockpack_package::indexed::Facts;
-use rockpack_report::Finding;
+use rockpack_report::{Finding, found};
 use rockpack_signing::{Algorithm, signer_ids};
 
 use super::keyring;
@@ -110,10 +110,12 @@ fn signed_by_others(
             by.entry(keys).or_default().push(path.clone());
         }
     }
-    let findings = by.into_iter().map(|(keys, packages)| Finding::PackagesByOtherKey {
-        channel: channel.to_owned(),
-        key: keys.join(", "),
-        packages,
+    let findings = by.into_iter().map(|(keys, packages)| {
+        Finding::from(found::PackagesByOtherKey {
+            channel: channel.to_owned(),
+            key: keys.join(", "),
+            packages,
+        })
     });
     Ok(findings.collect())
 }
@@ -130,25 +132,29 @@ pub(super) fn of_signatures(
     let algorithm = options.signer.and_then(|signer| signer.algorithm());
     let made_here = options.package_signer.is_some() || !options.built.is_empty();
     if made_here && has_signed && algorithm == Some(Algorithm::EdDsa) {
-        findings.push(Finding::PackagesByEd25519 { channel: channel.clone() });
+        findings.push(Finding::from(found::PackagesByEd25519 { channel: channel.clone() }));
     }
     match unsigned {
         None => findings.extend(signed_by_others(&channel, state, options)?),
         Some(unsigned) if state.signed => {
-            findings.push(Finding::PackagesUnsigned { channel: channel.clone(), unsigned, of });
+            findings.push(Finding::from(found::PackagesUnsigned {
+                channel: channel.clone(),
+                unsigned,
+                of,
+            }));
         }
         Some(_) => {}
     }
     for missing in [MissingDigest::Header, MissingDigest::Payload] {
         let channel = channel.clone();
         let packages = paths_of(state, |package| package.missing_digest == Some(missing));
-        findings.extend(packages.map(|packages| Finding::PackagesWithoutDigest {
-            channel,
-            packages,
-            missing,
+        findings.extend(packages.map(|packages| {
+            Finding::from(found::PackagesWithoutDigest { channel, packages, missing })
         }));
     }
     let packages = paths_of(state, |package| package.signed_for_rpm6 == Some(true));
-    findings.extend(packages.map(|packages| Finding::PackagesSignedForRpm6 { channel, packages }));
+    findings.extend(
+        packages.map(|packages| Finding::from(found::PackagesSignedForRpm6 { channel, packages })),
+    );
     Ok(findings)
 }

@@ -16,7 +16,7 @@ use rockpack_core::run::Budget;
 use rockpack_package::Format;
 use rockpack_package::indexed::{Facts, Indexed, PackageKind};
 use rockpack_package::receipt::part_of_file;
-use rockpack_report::{Finding, Findings, PackageLeftOut, Progress, Stage};
+use rockpack_report::{Findings, PackageLeftOut, Progress, Stage, found};
 
 use super::channels::Channels;
 use super::options::RepoOptions;
@@ -134,7 +134,7 @@ pub(super) fn given(
     for error in bad.into_iter().filter_map(Result::err) {
         let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();
         let reason = PackageLeftOut::Bad(why_unread(&error));
-        findings.add(Finding::PackageFileLeftOut { file, reason });
+        findings.add(found::PackageFileLeftOut { file, reason });
     }
     let mut packages = findings.explain(Faults::all(others))?;
     findings.extend(findings.explain(receipts::check(&mut packages, options))?);
@@ -318,7 +318,7 @@ impl FoundFiles {
             },
         };
         let file = path.display().to_string();
-        self.findings.add(Finding::PackageFileLeftOut { file, reason });
+        self.findings.add(found::PackageFileLeftOut { file, reason });
     }
 }
 

@@ -169,7 +169,7 @@ fn prepare_and_write(
     let mut noticed = Findings::of(next.iter().map(|channel| &channel.findings));
     let mut of_all = remarks::of_placeholders(given);
     let of_keys = options.signer.map(IndexSigner::findings).unwrap_or_default();
-    of_keys.into_iter().for_each(|finding| of_all.add(finding));
+    of_all.extend(of_keys);
     noticed.extend(of_all.clone());
     noticed.explain(faults.finish())?;
     let paths: Vec<&str> = next.iter().flat_map(NextChannel::paths).collect();
@@ -249,7 +249,7 @@ fn write(store: &dyn Store, channels: &mut Channels, next: Vec<NextChannel>) -> 
     prune(store, channels, &outdated)?;
     let files = channels.0.values().flat_map(ChannelState::files).map(String::as_str);
     let closed = store.open_folders(&files.collect::<Vec<_>>())?;
-    closed.into_iter().for_each(|finding| published.findings.add(finding));
+    published.findings.extend(closed);
     Ok(published)
 }
 

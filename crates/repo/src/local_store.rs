@@ -13,7 +13,7 @@ use rockpack_files::{
     closed_mode, empty_folder, kind_of, link, lock, make_folders, make_readable_folders,
     open_to_all, refuse_open_to_all, remove_empty, remove_file, rename, sync_folder,
 };
-use rockpack_report::Finding;
+use rockpack_report::{Finding, found};
 
 use super::store::{Body, PRIVATE, Stat, Store, WhenLocked, stat_of};
 
@@ -368,7 +368,7 @@ fn open_folders(root: &Path, paths: &[&str]) -> Result<Option<Finding>> {
 fn finding(closed: &[(PathBuf, u32)]) -> Option<Finding> {
     let ((folder, mode), others) = closed.split_first()?;
     let (folder, mode) = (folder.display().to_string(), format!("{mode:04o}"));
-    Some(Finding::FolderClosed { folder, mode, others: others.len() })
+    Some(found::FolderClosed { folder, mode, others: others.len() }.into())
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl NextChannel {
                 let earlier = &earlier.records;
                 findings.extend(owners::findings(store, format, earlier, &catalog));
                 let (noticed, clients) = updates::of(channel, format, earlier, &next.records);
-                noticed.into_iter().for_each(|finding| findings.add(finding));
+                findings.extend(noticed);
                 clients
             }
             None => Vec::new(),

@@ -12,7 +12,7 @@ use rockpack_package::offered::Offered;
 use rockpack_package::owners::{
     DifferingFiles, Obstacle, Owner, SharedPath, each_hidden_path, obstacles,
 };
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Finding, Findings, found};
 
 use super::catalog::Catalog;
 use super::state::{PoolRecord, PoolRecords};
@@ -50,15 +50,19 @@ pub(super) fn findings(
         let [first, second] = [first, second].map(|at| owners[at].package.name_and_version());
         let path = format!("/{path}");
         findings.add(match obstacle {
-            Obstacle::Together => Finding::PathOwnedTwice { path, format, first, second },
-            Obstacle::Moved => Finding::PathMovedSilently { path, former: first, owner: second },
+            Obstacle::Together => {
+                Finding::from(found::PathOwnedTwice { path, format, first, second })
+            }
+            Obstacle::Moved => {
+                Finding::from(found::PathMovedSilently { path, former: first, owner: second })
+            }
         });
     }
     each_hidden_path(&owners[..staying], |path, owner, requirers| {
         let described = |at: &usize| owners[*at].package.name_and_version();
         let (packages, owner) = (requirers.iter().map(described).collect(), described(&owner));
         let path = path.to_owned();
-        findings.add(Finding::RequiredPathUnlisted { path, owner, packages });
+        findings.add(found::RequiredPathUnlisted { path, owner, packages });
     });
     findings
 }

@@ -19,7 +19,7 @@ use rockpack_archive::wheel::normalized;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_package::indexed::Facts;
 use rockpack_package::releases::{OpenExtra, Releases};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 use super::catalog::Catalog;
 use super::channel::{Channel, PROJECT_LISTS, other_file, project_pages, unknown_index};
@@ -190,10 +190,10 @@ pub(super) fn release_findings(records: &PoolRecords) -> Findings {
     let releases = releases_of(records);
     let mut findings = Findings::default();
     for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {
-        findings.add(Finding::WheelExtraOpen { wheel, extra, requires, gap });
+        findings.add(found::WheelExtraOpen { wheel, extra, requires, gap });
     }
     for mixed in releases.mixed_builds() {
-        findings.add(Finding::WheelBuildsMixed { wheel: mixed.release, builds: mixed.builds });
+        findings.add(found::WheelBuildsMixed { wheel: mixed.release, builds: mixed.builds });
     }
     findings
 }

@@ -10,7 +10,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_package::Format;
 use rockpack_package::receipt::wheels::{self, WheelReceipt};
 use rockpack_package::receipt::{FILE_NAME, Receipt, package_of_file, part_of_file};
-use rockpack_report::{Finding, Findings, ReceiptDoubt};
+use rockpack_report::{Finding, Findings, ReceiptDoubt, found};
 use rockpack_signing::{PublicKeys, Trust};
 
 use super::input::GivenPackage;
@@ -49,8 +49,10 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
         for path in receipts_in(&folder)? {
             let doubt = faults.keep(receipts.add(&path, &trust)).flatten();
             let told = doubt.filter(|doubt| wants_signatures || *doubt != ReceiptDoubt::Unsigned);
-            let told = told.map(|doubt| Finding::ReceiptUntrusted { receipt: shown(&path), doubt });
-            told.into_iter().for_each(|finding| findings.add(finding));
+            let told = told.map(|doubt| {
+                Finding::from(found::ReceiptUntrusted { receipt: shown(&path), doubt })
+            });
+            findings.extend(told);
         }
         let (siblings, mut packages) = (Arc::new(receipts.siblings), Vec::new());
         for given in given {
@@ -60,7 +62,7 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
             faults.keep(stated.map_or(Ok(()), |stated| compare(given, stated)));
         }
         if !packages.is_empty() && (wants_signatures || !receipts.files.is_empty()) {
-            findings.add(Finding::PackagesNotInReceipt { folder: shown(&folder), packages });
+            findings.add(found::PackagesNotInReceipt { folder: shown(&folder), packages });
         }
     }
     findings.explain(faults.finish()).map(|()| findings)

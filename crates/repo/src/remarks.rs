@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_archive::deb::parse_fields;
 use rockpack_package::indexed::{Facts, PackageKind};
 use rockpack_package::{Format, UNNAMED_PACKAGER, UNSET_VERSION};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 use super::channel::Channel;
 use super::channels::Channels;
@@ -20,11 +20,11 @@ pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
         if let Facts::Deb(package) = facts
             && let Some(reason) = package.unread.clone()
         {
-            findings.add(Finding::DataUnread { file, reason });
+            findings.add(found::DataUnread { file, reason });
         } else if let Facts::Rpm(package) = facts
             && !package.replaced.is_empty()
         {
-            findings.add(Finding::TextsReplaced { file, fields: package.replaced.clone() });
+            findings.add(found::TextsReplaced { file, fields: package.replaced.clone() });
         }
     }
     findings
@@ -56,7 +56,7 @@ pub(super) fn of_placeholders(given: &[GivenPackage]) -> Findings {
     for ([placeholder, remedy], packages) in found {
         let (placeholder, remedy) = (placeholder.to_owned(), remedy.to_owned());
         let packages = packages.into_iter().collect();
-        findings.add(Finding::PlaceholderPublished { placeholder, packages, remedy });
+        findings.add(found::PlaceholderPublished { placeholder, packages, remedy });
     }
     findings
 }
@@ -91,7 +91,7 @@ pub(super) fn of_orders(all: &[Channel], channels: &Channels, given: &[GivenPack
     }
     let mut findings = Findings::default();
     for ([deb_newer, rpm_newer], packages) in pairs {
-        findings.add(Finding::VersionOrderDiffers { deb_newer, rpm_newer, packages });
+        findings.add(found::VersionOrderDiffers { deb_newer, rpm_newer, packages });
     }
     findings
 }

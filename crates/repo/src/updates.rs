@@ -13,8 +13,8 @@ use rockpack_package::offered::Offered;
 use rockpack_package::requirement::Bound;
 use rockpack_package::resolver::{Origin, Resolver, by_machine, each_unmet};
 use rockpack_package::updates::{Effect, VendorChanges};
-use rockpack_report::Finding;
 use rockpack_report::words::{counted, few};
+use rockpack_report::{Finding, found};
 
 use super::channel::Channel;
 use super::input::GivenPackage;
@@ -33,11 +33,13 @@ pub(super) fn of(
 ) -> (Vec<Finding>, Vec<ClientDownload>) {
     let (before, after) = (newest(earlier), newest(next));
     let effect = Effect::of(format, &offered(&before), &offered(&after));
-    let held_back = (!effect.misfits.is_empty()).then(|| Finding::UpdateHeldBack {
-        channel: channel.name(),
-        format,
-        misfits: effect.misfits,
-        held_back: effect.held_back.into_iter().collect(),
+    let held_back = (!effect.misfits.is_empty()).then(|| {
+        Finding::from(found::UpdateHeldBack {
+            channel: channel.name(),
+            format,
+            misfits: effect.misfits,
+            held_back: effect.held_back.into_iter().collect(),
+        })
     });
     let clients = effect.downloads.into_iter().map(|(architecture, positions)| {
         let records = positions.into_iter().filter_map(|at| after.get(at).copied());

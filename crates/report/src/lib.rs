@@ -2,7 +2,6 @@
 //!
 //! Most crates use this one, so it uses only errors and plain values. `render` of the program puts results into words.
 
-mod coded;
 mod findings;
 mod progress;
 mod subjects;

@@ -6,14 +6,14 @@ use std::fmt;
 use derive_more::Display;
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::{ArtifactName, TreePath};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// Declares types that wrap a name.
 macro_rules! names {
     ($($(#[$about:meta])* $Name:ident;)*) => { $(
         $(#[$about])*
         #[derive(
-            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display,
+            Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display,
         )]
         pub struct $Name(String);
 
@@ -49,7 +49,7 @@ names! {
 
 /// An artifact of a shard. Written as `<shard>/<artifact>`, which does not depend on the place of the input,
 /// because findings are part of the output.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{shard}/{artifact}")]
 pub struct InputArtifact {
     /// The name of the shard.
@@ -72,7 +72,7 @@ impl InputArtifact {
 }
 
 /// A file or folder of an artifact.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{shard}/{artifact}/{path}")]
 pub struct InputFile {
     /// The name of the shard.
@@ -84,7 +84,7 @@ pub struct InputFile {
 }
 
 /// A file or folder of a component, from any shard.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{component}/{path}")]
 pub struct ComponentFile {
     /// The name of the component, e.g. `blas_lib`.
@@ -101,7 +101,7 @@ impl ComponentFile {
 }
 
 /// A file, and the amount of its device code that is left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{file}: {count}")]
 pub struct LeftOutFile {
     /// The file, after its component if that is known.
@@ -111,7 +111,7 @@ pub struct LeftOutFile {
 }
 
 /// One of several merged files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[display("{artifact} ({sha256})")]
 pub struct MergedPart {
     /// The artifact that has it.
@@ -121,7 +121,7 @@ pub struct MergedPart {
 }
 
 /// A package of an earlier set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct EarlierPackage {
     /// The name.
     pub package: PackageName,
@@ -168,7 +168,7 @@ const NAMES: [(u16, &str); 24] = [
 ];
 
 /// The machine that an ELF file is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ElfMachine {
     /// `e_machine`.
     pub number: u16,

@@ -13,7 +13,7 @@ use rockpack_archive::apt_index::format_date;
 use rockpack_core::error::{Error, Kind};
 
 use super::own::{self, Weakness};
-use rockpack_report::Finding;
+use rockpack_report::{Finding, found};
 
 /// Fewest bits of an RSA modulus; rpm and apt refuse smaller keys.
 const RSA_BITS_MIN: u16 = 2048;
@@ -378,10 +378,10 @@ impl Refusal {
 
     /// The warning about a further key for clients to trust.
     pub fn finding(&self) -> Finding {
-        Finding::KeyWeak {
+        Finding::from(found::KeyWeak {
             key: self.key.clone(),
             fault: self.fault.clone(),
             remedy: self.remedy.clone(),
-        }
+        })
     }
 }

@@ -11,7 +11,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath, first_below};
 use rockpack_core::zstd_stream;
 use rockpack_report::{
-    DevelopmentFile, EmbeddedForm, Finding, Findings, InputArtifact, InputFile, SameFile,
+    DevelopmentFile, EmbeddedForm, Finding, Findings, InputArtifact, InputFile, SameFile, found,
 };
 
 use super::archives::{self, ArchiveFiles};
@@ -119,7 +119,7 @@ fn classify(
         && file.content.starts_with(development::ARCHIVE_MAGIC)?
         && development::has_thin_member(&file.content)?;
     if is_member || sniffed == Sniffed::ThinArchive {
-        notes.add(Finding::ThinArchive { file: notes.file(path), is_member });
+        notes.add(found::ThinArchive { file: notes.file(path), is_member });
     }
     if let Some(candidate) = databases::claim(path, &file, sniffed, options, notes)? {
         return Ok(Sorted::Database(Box::new(candidate)));
@@ -128,7 +128,7 @@ fn classify(
     match sniffed {
         Sniffed::Stripped => {
             fat_binary::refuse_stripped(&content, keep_policy.untransformable)?;
-            notes.add(Finding::NoSectionTable { file: notes.file(path) });
+            notes.add(found::NoSectionTable { file: notes.file(path) });
         }
         Sniffed::CodeObject | Sniffed::Bundle => {
             return Err(Error::bug("device code was claimed by no rule"));
@@ -154,14 +154,17 @@ fn kept_in(file: InputFile, content: &Content, sniffed: Sniffed) -> Result<Optio
     Ok(match sniffed {
         Sniffed::HostElf | Sniffed::Stripped => {
             let places = embedded_code(content)?;
-            (!places.is_empty()).then_some(Finding::DeviceCodeEmbedded { file, places })
+            (!places.is_empty())
+                .then_some(Finding::from(found::DeviceCodeEmbedded { file, places }))
         }
-        Sniffed::Development(Some(kind)) => Some(Finding::FatDevelopmentFile { file, kind }),
+        Sniffed::Development(Some(kind)) => {
+            Some(Finding::from(found::FatDevelopmentFile { file, kind }))
+        }
         Sniffed::UnlinkedBundle => {
-            Some(Finding::FatDevelopmentFile { file, kind: DevelopmentFile::Bundle })
+            Some(Finding::from(found::FatDevelopmentFile { file, kind: DevelopmentFile::Bundle }))
         }
         Sniffed::Other | Sniffed::Development(None) => {
-            code_in_data(content)?.map(|form| Finding::DeviceCodeInData { file, form })
+            code_in_data(content)?.map(|form| Finding::from(found::DeviceCodeInData { file, form }))
         }
         _ => None,
     })
@@ -279,7 +282,7 @@ fn lay<'a>(
         return Err(conflict(path, there, prefix, &node));
     }
     let same = SameFile::Prefixes(there.prefix.path.clone(), prefix.path.clone());
-    notes.add(Finding::FileMerged { file: notes.file(path), same });
+    notes.add(found::FileMerged { file: notes.file(path), same });
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use rockpack_core::gfx::Target;
 use rockpack_core::tree::{Node, Tree, TreePath};
 use rockpack_elf::kpack::split_key;
 use rockpack_elf::marker::{self, AnyMarker};
-use rockpack_report::{Claimant, Finding, Findings, InputFile};
+use rockpack_report::{Claimant, Code, Finding, Findings, InputFile, found};
 
 use super::alone::split;
 use super::archives::{self, DistinctRow, distinct_rows};
@@ -67,7 +67,7 @@ fn component(mut artifacts: Vec<SplitArtifact>) -> Result<Vec<SplitArtifact>> {
             let node = node.try_map(|file| {
                 let bound = bind(file, &rows, &mut claimed, &place);
                 let (file, noted) = bound.map_err(|error| error.context(place.to_string()))?;
-                noted.into_iter().for_each(|finding| artifact.findings.add(finding));
+                artifact.findings.extend(noted);
                 Ok(file)
             })?;
             host.insert(path, node)?;
@@ -152,7 +152,7 @@ fn without_code(
 ) -> (HostFile, Vec<Finding>) {
     let kind = HostKind::Plain(transformed.content().clone());
     let file = HostFile { module: file.module.clone(), kind };
-    (file, vec![Finding::AlreadyTransformed { file: place.clone() }])
+    (file, vec![Finding::from(found::AlreadyTransformed { file: place.clone() })])
 }
 
 /// The code objects of each wrapper of `transformed`, as the index of the archives lists them.
@@ -196,10 +196,12 @@ fn joined(
 ) -> Result<Vec<CodeObject>> {
     let mut joined: BTreeMap<&Target, &ArchivedCode> = BTreeMap::new();
     for row in found {
-        noted.extend(row.claimed.clone().map(|claimed| Finding::TargetMismatch {
-            file: place.clone(),
-            claimant: Claimant::Row(claimed),
-            actual: row.target.clone(),
+        noted.extend(row.claimed.clone().map(|claimed| {
+            Finding::from(found::TargetMismatch {
+                file: place.clone(),
+                claimant: Claimant::Row(claimed),
+                actual: row.target.clone(),
+            })
         }));
         let Some(first) = joined.insert(&row.target, row) else {
             continue;
@@ -243,7 +245,7 @@ fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Resul
             .iter_mut()
             .find(|artifact| artifact.label().file(&archive.path) == *archive)
             .ok_or_else(|| Error::bug("an archive lies in no artifact"))?;
-        owner.findings.add(Finding::KernelsUnclaimed {
+        owner.findings.add(found::KernelsUnclaimed {
             archive: archive.clone(),
             kernel_names: names.into_iter().map(str::to_owned).collect(),
             code_objects: digests.into_iter().collect(),
@@ -265,7 +267,7 @@ fn note_absent(artifacts: &mut [SplitArtifact]) {
             let archives: Vec<String> = absent.collect();
             if !archives.is_empty() {
                 let manifest = label.file(&listed.path);
-                artifact.findings.add(Finding::ListedArchiveAbsent { manifest, archives });
+                artifact.findings.add(found::ListedArchiveAbsent { manifest, archives });
             }
         }
     }
@@ -301,7 +303,7 @@ fn look_again(
 }
 
 fn is_about_partners(finding: &Finding) -> bool {
-    matches!(finding, Finding::DatabaseUnpaired { .. } | Finding::DatabaseUnresolved { .. })
+    matches!(finding.code(), Some(Code::DatabaseUnpaired | Code::DatabaseUnresolved))
 }
 
 /// One artifact with the database files of all; `None` if there is no generic artifact to name it.

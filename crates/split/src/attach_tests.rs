@@ -99,7 +99,7 @@ fn rows_without_a_binary_are_a_finding_with_their_digests() {
     let attached = attach(vec![artifact("gfx90a", &codes, &rows)], &[], &options).unwrap();
     let findings: Vec<&Finding> = attached[0].findings.iter().collect();
     assert_eq!(findings.len(), 1);
-    assert_eq!(findings[0].code(), Code::KernelsUnclaimed);
+    assert_eq!(findings[0].code(), Some(Code::KernelsUnclaimed));
     assert_eq!(findings[0].code_objects().len(), 2);
 }
 

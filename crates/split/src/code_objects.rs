@@ -17,7 +17,7 @@ use rockpack_elf::code_object::{self, CodeObjectHeader, FeatureState};
 use rockpack_elf::fatbin::{self, Bundles};
 use rockpack_elf::kpack::{self, KpackReader};
 use rockpack_elf::offload_bundle::{Bundle, BundleEntry, BundleEntryKind, EntryId};
-use rockpack_report::{Claimant, Finding, RepeatedCode};
+use rockpack_report::{Claimant, RepeatedCode, found};
 
 use super::archives::{DistinctRow, distinct_rows};
 use super::parts::{CodeObject, Notes};
@@ -36,7 +36,7 @@ pub(super) fn code_objects(
                 Ok(true) => {
                     let (file, target) = (notes.file(path), code.target);
                     let repeated = RepeatedCode::Bundle { file, target };
-                    notes.add(Finding::DuplicateCode { repeated });
+                    notes.add(found::DuplicateCode { repeated });
                 }
                 Ok(false) => {
                     if let Err(fault) = entry.content.budget().charge_code_object(0) {
@@ -88,7 +88,7 @@ fn code_object(
     if entry.content.is_empty() {
         let code_objects = vec![entry.content.digest()?];
         let (file, entry) = (notes.file(path), id.to_string());
-        notes.add(Finding::EmptyCodeObject { file, entry, code_objects });
+        notes.add(found::EmptyCodeObject { file, entry, code_objects });
         return Ok(None);
     }
     let target = if code_object::is_code_object(&entry.content)? {
@@ -118,12 +118,12 @@ fn checked(
     let resolved = resolve(id.target.as_ref(), header);
     let (file, entry, flags) = (notes.file(path), id.to_string(), header.flags);
     if header.processor.is_none() {
-        notes.add(Finding::UnknownProcessor { file, entry: Some(entry), flags });
+        notes.add(found::UnknownProcessor { file, entry: Some(entry), flags });
     } else if let (true, Some(actual)) = (resolved.disagrees, resolved.target.clone())
         && !lacks_features(id, &actual)
     {
         let claimant = Claimant::Entry { id: entry, flags };
-        notes.add(Finding::TargetMismatch { file, claimant, actual });
+        notes.add(found::TargetMismatch { file, claimant, actual });
     }
     resolved.target
 }
@@ -221,7 +221,7 @@ fn neutral(
     match (claimed, magic) {
         (Some(target), Some(magic)) if NEUTRAL_MAGICS.contains(&magic) => {
             let (file, entry) = (notes.file(path), id.to_string());
-            notes.add(Finding::ArchNeutralCode { file, entry });
+            notes.add(found::ArchNeutralCode { file, entry });
             Ok(Some(target.clone()))
         }
         _ => Err(Error::malformed(format!("entry {id} holds no AMDGPU code object"))

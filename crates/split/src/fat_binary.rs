@@ -15,7 +15,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Tree, TreePath};
 use rockpack_elf::fatbin::Bundles;
 use rockpack_elf::{Dynamic, ElfFile};
-use rockpack_report::{EmbeddedForm, Finding, Soname};
+use rockpack_report::{EmbeddedForm, Finding, Soname, found};
 
 use super::alone::Located;
 use super::code_objects::code_objects;
@@ -61,7 +61,7 @@ pub(super) fn host_kind(
         Examined::NoDeviceCode | Examined::SeparateDebug => Ok(HostKind::Plain(content)),
         Examined::Transformed(transformed) => {
             if !transformed.program_headers_in_front() {
-                notes.add(Finding::ProgramHeadersMoved { file: notes.file(path) });
+                notes.add(found::ProgramHeadersMoved { file: notes.file(path) });
             }
             let binary = HostBinary::Transformed(transformed);
             // The archives with its code may be in other artifacts of the shard.
@@ -71,7 +71,7 @@ pub(super) fn host_kind(
             let libraries = old_needs(&content, None)?;
             if !libraries.is_empty() {
                 let (file, code_objects) = (notes.file(path), Vec::new());
-                notes.add(Finding::OldRuntimeNeeded { file, libraries, code_objects });
+                notes.add(found::OldRuntimeNeeded { file, libraries, code_objects });
             }
             let wrappers = wrapper_code(&analysis, path, notes)?;
             Ok(HostKind::Fat(Arc::new(FatBinary { binary: HostBinary::Fat(analysis), wrappers })))
@@ -102,13 +102,13 @@ fn keep_fat(
     }
     let (file, code_objects) = (notes.file(path), digests.into_iter().collect());
     notes.add(match reason {
-        Ok(libraries) => Finding::OldRuntimeNeeded { file, libraries, code_objects },
-        Err(refusal) => Finding::KeptFat {
+        Ok(libraries) => Finding::from(found::OldRuntimeNeeded { file, libraries, code_objects }),
+        Err(refusal) => Finding::from(found::KeptFat {
             file,
             targets: targets.into_iter().collect(),
             reason: refusal.to_owned(),
             code_objects,
-        },
+        }),
     });
     Ok(true)
 }
@@ -134,7 +134,7 @@ fn wrapper_code(
             let digests = code_objects.iter().map(|code| code.content.digest());
             let (file, code_objects) = (notes.file(path), digests.collect::<Result<_>>()?);
             let offset = next.bundle.offset;
-            notes.add(Finding::BundleUnreferenced { file, offset, code_objects });
+            notes.add(found::BundleUnreferenced { file, offset, code_objects });
         }
         bundles.insert(next.bundle.offset, code_objects.into());
     }
@@ -199,10 +199,14 @@ pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
             let empty = all.filter(|(_, wrapper)| wrapper.code_objects.is_empty());
             let wrappers: Vec<usize> = empty.map(|(index, _)| index).collect();
             let (file, of) = (label.file(path), fat.wrappers.len());
-            (!wrappers.is_empty()).then_some(Finding::WrapperWithoutCode { file, wrappers, of })
+            (!wrappers.is_empty()).then_some(Finding::from(found::WrapperWithoutCode {
+                file,
+                wrappers,
+                of,
+            }))
         })
         .collect();
-    noted.into_iter().for_each(|finding| artifact.findings.add(finding));
+    artifact.findings.extend(noted);
 }
 
 /// Sonames of ROCm 7.0. Lower numbers are of older releases.

@@ -10,7 +10,7 @@ use rockpack_core::tree::{ArtifactName, Tree, TreePath};
 use rockpack_elf::kpack::KpackReader;
 use rockpack_elf::kpm::Manifest;
 use rockpack_files::cache::Cache;
-use rockpack_report::{ElfMachine, Finding, Findings, InputArtifact, InputFile};
+use rockpack_report::{ElfMachine, Finding, Findings, InputArtifact, InputFile, found};
 
 use super::host_binary::{Analysis, Transformed};
 use crate::input::database::DatabaseRules;
@@ -294,8 +294,8 @@ impl Notes {
     }
 
     /// Adds a finding.
-    pub fn add(&mut self, finding: Finding) {
-        self.findings.add(finding);
+    pub fn add(&mut self, found: impl Into<Finding>) {
+        self.findings.add(found);
     }
 
     /// Notes that the file at `path` is for `machine` and allowed.
@@ -307,7 +307,7 @@ impl Notes {
     pub fn finish(mut self) -> Findings {
         for (machine, files) in std::mem::take(&mut self.other_machines) {
             let artifact = self.artifact.clone();
-            self.findings.add(Finding::OtherMachineAllowed { artifact, machine, files });
+            self.findings.add(found::OtherMachineAllowed { artifact, machine, files });
         }
         self.findings.sort();
         self.findings

@@ -138,13 +138,14 @@ fn names_of_archs(file: &DatabaseFile) -> String {
     names.join(" ")
 }
 
-/// Codes and the names of files; as literals, to be compared with such.
-fn codes(split: &SplitArtifact) -> Vec<(Code, &'static str)> {
-    split.findings.iter().map(|finding| (finding.code(), name_of_subject(finding))).collect()
+/// Codes and the names of files.
+fn codes(split: &SplitArtifact) -> Vec<(Code, &str)> {
+    let findings = split.findings.iter();
+    findings.map(|it| (it.code().unwrap(), name_of_subject(it))).collect()
 }
 
-fn name_of_subject(finding: &Finding) -> &'static str {
-    finding.subject().leak().rsplit('/').next().unwrap_or_default()
+fn name_of_subject(finding: &Finding) -> &str {
+    finding.subject().rsplit('/').next().unwrap_or_default()
 }
 
 fn library(files: &[(&str, Vec<u8>)]) -> Result<SplitArtifact> {

@@ -28,7 +28,7 @@ use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::TreePath;
 use rockpack_package::Format;
 use rockpack_package::receipt::Receipt;
-use rockpack_report::{Progress, Stage};
+use rockpack_report::{Findings, Progress, Stage};
 use rockpack_signing::Trust;
 use rockpack_split::input::artifact::{self, Scan, ScanOptions};
 
@@ -209,8 +209,7 @@ fn verify_packages(
     report.may_be_part = (receipts.is_empty() || report.may_be_part) && sieve.has_open();
     report.undecided = sieve.undecided();
     others::count(&packages, report);
-    let findings = receipts.iter().flat_map(|receipt| &receipt.findings);
-    report.warnings = findings.filter(|finding| finding.is_warning()).cloned().collect();
+    report.warnings = Findings::of(receipts.iter().map(|it| &it.findings)).warnings();
     report.left_out = receipts.iter().map(|receipt| receipt.left_out.len()).sum();
     Ok(())
 }

@@ -23,11 +23,11 @@ use rockpack_elf::kpack::split_key;
 use rockpack_emit::Staging;
 use rockpack_emit::pack::PackOptions;
 use rockpack_files::cache::{Cache, CacheSettings};
+use rockpack_package::receipt::CodeObjectRecord;
 use rockpack_package::receipt::wheels::{FILE_NAME, SCHEMA, WheelKind, WheelReceipt, WheelRecord};
-use rockpack_package::receipt::{CodeObjectRecord, FindingRecord};
 use rockpack_plan::config::{Config, SetScope};
 use rockpack_plan::recombine;
-use rockpack_report::{Code, Finding, Findings, InputFile, Progress, Stage};
+use rockpack_report::{Code, Findings, InputFile, Progress, Stage, found};
 use rockpack_signing::IndexSigner;
 use rockpack_split::input::artifact::ScanOptions;
 use rockpack_split::input::wheel::{self, Wheel};
@@ -174,23 +174,26 @@ impl Made {
         let device = wheels.iter().find(|it| it.role == WheelKind::Device);
         if let Some(device) = device.filter(|_| settings.device_name.is_without_owner()) {
             let distribution = device.distribution.clone();
-            findings.add(Finding::WheelNamesUnregistered { distribution });
+            findings.add(found::WheelNamesUnregistered { distribution });
         }
-        findings.retain(|finding| match finding {
-            // A copy has all members.
-            Finding::WheelMembersDropped { wheel, .. } => {
-                !wheels.iter().any(|it| it.role == WheelKind::Copy && it.file_name == *wheel)
+        findings.retain(|finding| {
+            if let Some(found::WheelMembersDropped { wheel, .. }) = finding.found() {
+                // A copy has all members.
+                let is_copied =
+                    |it: &WheelRecord| it.role == WheelKind::Copy && it.file_name == *wheel;
+                return !wheels.iter().any(is_copied);
             }
             // Other wheels that were split off have them.
-            Finding::AlreadyTransformed { file } if !archived.contains(&versioned_name(file)) => {
-                true
-            }
-            Finding::AlreadyTransformed { file }
-            | Finding::DatabaseUnpaired { file, .. }
-            | Finding::DatabaseUnresolved { file, .. } => {
-                !split_before.contains(&file.artifact.name)
-            }
-            _ => true,
+            let elsewhere = if let Some(found::AlreadyTransformed { file }) = finding.found() {
+                Some(file).filter(|file| archived.contains(&versioned_name(file)))
+            } else if let Some(found::DatabaseUnpaired { file, .. }) = finding.found() {
+                Some(file)
+            } else if let Some(found::DatabaseUnresolved { file, .. }) = finding.found() {
+                Some(file)
+            } else {
+                None
+            };
+            elsewhere.is_none_or(|file| !split_before.contains(&file.artifact.name))
         });
         findings.sort();
         settings.config.accept(&mut findings, SetScope::Limited);
@@ -208,7 +211,7 @@ impl Made {
             host_requires: keys.host_requires.clone(),
             device_requires: lists.flat_map(|(_, list)| list.clone()).collect(),
             code_objects,
-            findings: FindingRecord::of(&findings),
+            findings: findings.clone(),
         };
         Ok((receipt, findings))
     }
@@ -268,7 +271,7 @@ impl Run<'_> {
             for part in taken {
                 made.findings.extend(recombine::findings_of_whole(part, &config.databases)?);
             }
-            made.findings.add(Finding::WheelUnchanged { wheel: wheel.name.to_string() });
+            made.findings.add(found::WheelUnchanged { wheel: wheel.name.to_string() });
             made.hosts.add(&wheel, wheel.metadata.extras(), Vec::new())?;
             made.wheels.push(emit::copy(&wheel, &write)?);
         } else {
@@ -338,7 +341,7 @@ impl Run<'_> {
             let reasons = emit::pypi_refusals(&file_name.parse()?, *size);
             if !reasons.is_empty() {
                 let wheel = file_name.clone();
-                made.findings.add(Finding::WheelNotForPypi { wheel, reasons });
+                made.findings.add(found::WheelNotForPypi { wheel, reasons });
             }
         }
         Ok(written)

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use rockpack_core::error::{Error, Remark, Result, printable, without_commands};
 use rockpack_core::run::interrupt;
-use rockpack_package::receipt::FindingRecord;
 use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Summary, Work};
 use rockpack_verify::Problem;
 use serde::Serialize;
@@ -186,7 +185,7 @@ impl Terminal {
     pub(super) fn findings(&self, findings: &Findings) {
         let shown = if self.is_quiet() { findings.warnings() } else { findings.clone() };
         self.close();
-        shown.remarks().for_each(|remark| self.remark(&remark));
+        shown.iter().for_each(|finding| self.remark(&finding.remark()));
         if !shown.is_empty() {
             self.name_explain();
         }
@@ -207,13 +206,9 @@ impl Terminal {
     }
 
     /// Shows findings that a receipt has.
-    pub(super) fn recorded(&self, findings: &[FindingRecord]) {
+    pub(super) fn recorded(&self, findings: &Findings) {
         self.close();
-        for finding in findings {
-            let text = printable(&finding.to_string()).into_owned();
-            let json = serde_json::to_string(finding).unwrap_or_default();
-            self.remark(&Remark { json, text });
-        }
+        findings.iter().for_each(|finding| self.remark(&finding.remark()));
     }
 
     /// Reports failed checks to programs; people read them in the result.
@@ -318,9 +313,7 @@ impl Progress for Terminal {
     }
 
     fn warn(&self, finding: &Finding) {
-        let mut findings = Findings::default();
-        findings.add(finding.clone());
-        findings.remarks().for_each(|remark| self.remark(&remark));
+        self.remark(&finding.remark());
     }
 
     fn note(&self, text: &str) {

@@ -36,7 +36,7 @@ fn members_are_what_their_files_are() {
         assert!(matches!(node(&scan, "link"), Node::Link { target } if *target == long));
         assert_eq!(scan.shards[0].artifacts[0].prefixes[0].tree.len(), 7);
         let findings: Vec<_> = scan.shards[0].artifacts[0].findings.iter().collect();
-        assert_eq!(findings[0].code(), Code::OutsidePrefixes);
+        assert_eq!(findings[0].code(), Some(Code::OutsidePrefixes));
         assert!(findings[0].message().ends_with("no package: libs/beside"), "{format}");
     }
 }

@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 use rmpv::Value;
 use rockpack_plan::config::{Config, Grouping, Syntax};
 use rockpack_plan::recombine::recombine;
-use rockpack_report::{Finding, Severity, Silent};
+use rockpack_report::{Code, Finding, Severity, Silent};
 use rockpack_split::input::artifact::Artifact;
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{SplitPolicy, split_artifacts};
@@ -83,11 +83,11 @@ fn found(artifacts: &[(&str, &str, Files)]) -> Vec<String> {
     let told = recombined
         .findings
         .iter()
-        .filter(|finding| finding.code().severity() == Severity::Warning)
+        .filter(|finding| finding.code().unwrap().severity == Severity::Warning)
         .map(|finding| {
             let subject = finding.subject();
-            let below = subject.split("/library/").nth(1).unwrap_or(&subject);
-            format!("{} {below}: {}", finding.code().id(), finding.message())
+            let below = subject.split("/library/").nth(1).unwrap_or(subject);
+            format!("{} {below}: {}", finding.code().unwrap().id, finding.message())
         });
     told.collect()
 }
@@ -319,7 +319,7 @@ fn a_rule_says_which_indexes_have_mappings() {
         let split = split_artifacts(&[&artifact], &SplitPolicy::strict(&config.databases), &Silent)
             .unwrap();
         let recombined = recombine(split, &config, &Grouping::default()).unwrap();
-        let is_own = |finding: &&Finding| matches!(finding, Finding::DatabaseInconsistent { .. });
+        let is_own = |finding: &&Finding| finding.code() == Some(Code::DatabaseInconsistent);
         assert_eq!(recombined.findings.iter().filter(is_own).count(), expected, "{text}");
     }
     let wrong = format!("{rule}lazy.master = 'All'\nlazy.mapping = 'All_*_Map'\n");

@@ -82,5 +82,5 @@ fn placed(split: &SplitArtifact) -> BTreeMap<String, String> {
 /// Code and file of each finding.
 fn findings(split: &SplitArtifact) -> Vec<(&str, &str)> {
     let found = split.findings.iter();
-    found.map(|f| (f.code().id(), f.subject().leak().rsplit('/').next().unwrap())).collect()
+    found.map(|f| (f.code().unwrap().id, f.subject().rsplit('/').next().unwrap())).collect()
 }

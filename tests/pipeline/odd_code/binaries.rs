@@ -6,13 +6,14 @@ use std::fs;
 use std::path::Path;
 
 use rockpack_package::receipt::Receipt;
-use rockpack_report::Finding;
 use serde_json::Value;
 use support::device::{self, offload_binary};
 use support::example::rockpack;
 use support::tools::{self, need};
 
-use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code};
+use super::{
+    Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, path_of, with_code,
+};
 
 const PACKAGER: &str = "clang-offload-packager-19";
 
@@ -157,10 +158,7 @@ fn other_images_keep_the_file_with_the_host() {
     }
     let findings = case.built();
     assert_eq!(of_device_code(&findings), ["R030"].into(), "{findings:?}");
-    let named = findings.iter().filter_map(|finding| match finding {
-        Finding::FatDevelopmentFile { file, .. } => Some(file.path.to_string()),
-        _ => None,
-    });
+    let named = with_code(&findings, "R030").map(path_of);
     assert_eq!(named.collect::<BTreeSet<_>>(), expected);
     let receipt = Receipt::parse(&fs::read(case.receipt()).unwrap()).unwrap();
     let mut own = receipt.code_objects.iter().filter(|it| it.place.path().ends_with("kernel.out"));

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use rockpack_report::Finding;
+use serde_json::{Value, json};
 use support::example::names;
 use support::kpack;
 
 use super::embedded::forms;
-use super::{Case, messages, of_device_code};
+use super::{Case, messages, of_device_code, path_of, with_code};
 
 #[test]
 fn r141_names_data_files_with_device_code() {
@@ -18,14 +18,12 @@ fn r141_names_data_files_with_device_code() {
         let folder = format!("share/{number}");
         kpack::data_files(&bytes, &case.file(&folder), &case.file("share/without"));
         let with = names(&case.file(&folder)).into_iter();
-        expected.extend(with.map(|name| (format!("{folder}/{name}"), form)));
+        expected.extend(with.map(|name| (format!("{folder}/{name}"), json!(form).to_string())));
     }
     let findings = case.built();
     assert!(of_device_code(&findings).is_empty(), "{findings:?}");
-    let found = findings.iter().filter_map(|finding| match finding {
-        Finding::DeviceCodeInData { file, form } => Some((file.path.to_string(), *form)),
-        _ => None,
-    });
+    let found = with_code(&findings, "R141")
+        .map(|finding| (path_of(finding), finding.field::<Value>("form").unwrap().to_string()));
     assert_eq!(found.collect::<BTreeSet<_>>(), expected);
     let message = "holds a code object, which stays in the host package, whatever the GPU: ship it as a file of its own";
     assert_eq!(messages(&findings, "R141")[0], message);

@@ -5,14 +5,18 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use rockpack_report::{EmbeddedForm, Finding};
+use rockpack_report::EmbeddedForm;
+use serde_json::{Value, json};
 use support::ccob::ccob;
 use support::example::section;
 use support::tampered::Run;
 use support::tools;
 
 use super::frames;
-use super::{Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, usual};
+use super::{
+    Case, FLAGS, GFX1100, HOST, bundle, code_object, messages, of_device_code, path_of, usual,
+    with_code,
+};
 
 /// Assembly that puts `bytes` into a section, after `skip` bytes.
 fn placed(case: &Case, section: &str, skip: usize, bytes: &[u8]) -> String {
@@ -59,12 +63,8 @@ fn r035_names_device_code_in_a_section_of_its_own() {
         }
         let findings = case.built();
         assert_eq!(of_device_code(&findings), ["R035"].into(), "{findings:?}");
-        let named = findings.iter().filter_map(|finding| match finding {
-            Finding::DeviceCodeEmbedded { file, .. } => {
-                Some((file.path.to_string(), finding.message()))
-            }
-            _ => None,
-        });
+        let named = with_code(&findings, "R035")
+            .map(|finding| (path_of(finding), finding.message().to_owned()));
         assert_eq!(named.collect::<BTreeSet<_>>(), expected);
         case.forget("R035");
         fires_for_each(&case.verify(), &expected);
@@ -90,13 +90,12 @@ fn r035_names_several_in_one_file() {
         forms().into_iter().flat_map(|(_, bytes)| [bytes, vec![0; 7]].concat()).collect();
     case.library(&[], &placed(&case, ".data", 0, &all));
     let findings = case.built();
-    let [Finding::DeviceCodeEmbedded { places, .. }] =
-        findings.iter().filter(|finding| finding.code().id() == "R035").collect::<Vec<_>>()[..]
-    else {
+    let [finding] = with_code(&findings, "R035").collect::<Vec<_>>()[..] else {
         panic!("{findings:?}")
     };
-    let found: Vec<_> = places.iter().map(|place| place.form).collect();
-    assert_eq!(found, forms().map(|(form, _)| form));
+    let found: Vec<Value> = finding.field("places").unwrap();
+    let found: Vec<_> = found.iter().map(|place| place["form"].clone()).collect();
+    assert_eq!(found, forms().map(|(form, _)| json!(form)));
 }
 
 #[test]

@@ -15,8 +15,9 @@ use std::process::Command;
 
 use rockpack_core::content::Content;
 use rockpack_elf::offload_bundle;
-use rockpack_package::receipt::{FindingRecord, Receipt};
-use rockpack_report::Finding;
+use rockpack_package::receipt::Receipt;
+use rockpack_report::{Code, Finding};
+use serde_json::Value;
 use support::example::rockpack;
 use support::program::build_here;
 use support::tampered::{self, Run};
@@ -115,8 +116,7 @@ impl Case {
         build_here(&self.build(options));
         self.verify().fired(&[]);
         let receipt = Receipt::parse(&fs::read(self.receipt()).unwrap()).unwrap();
-        let known = receipt.findings.iter().filter_map(|finding| finding.known().cloned());
-        known.collect()
+        receipt.findings.into_iter().collect()
     }
 
     fn verify(&self) -> Run {
@@ -137,9 +137,7 @@ impl Case {
     /// Removes the findings with a code from the receipt.
     fn forget(&self, code: &str) {
         let mut receipt = Receipt::parse(&fs::read(self.receipt()).unwrap()).unwrap();
-        receipt.findings.retain(
-            |record| !matches!(record, FindingRecord::Known(found) if found.code().id() == code),
-        );
+        receipt.findings.retain(|finding| finding.code() != Code::of_id(code));
         fs::write(self.receipt(), receipt.to_bytes().unwrap()).unwrap();
     }
 
@@ -173,14 +171,24 @@ pub fn link(folder: &Path, out: &Path, bundles: &[Vec<u8>], more: &str) {
     tools::run(gcc.arg("-Wl,-z,noexecstack").arg(file));
 }
 
+/// The findings with a code.
+fn with_code<'a>(findings: &'a [Finding], code: &str) -> impl Iterator<Item = &'a Finding> {
+    let code = Code::of_id(code);
+    findings.iter().filter(move |finding| finding.code() == code)
+}
+
+/// The path of the file that a finding is about.
+fn path_of(finding: &Finding) -> String {
+    finding.field::<Value>("file").unwrap()["path"].as_str().unwrap().to_owned()
+}
+
 /// The messages of the findings with a code.
 fn messages(findings: &[Finding], code: &str) -> Vec<String> {
-    let with = findings.iter().filter(|finding| finding.code().id() == code);
-    with.map(Finding::message).collect()
+    with_code(findings, code).map(|finding| finding.message().to_owned()).collect()
 }
 
 /// The codes of the findings about device code.
 fn of_device_code(findings: &[Finding]) -> BTreeSet<&'static str> {
-    let codes = findings.iter().map(|finding| finding.code().id());
+    let codes = findings.iter().map(|finding| finding.code().unwrap().id);
     codes.filter(|code| ("R010".."R050").contains(code)).collect()
 }

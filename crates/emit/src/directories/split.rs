@@ -18,7 +18,7 @@ use rockpack_core::tree::{ArtifactName, DanglingLink, LinkSet};
 use super::staging::{ArtifactStaging, Committed, Replacing, refuse_link};
 use super::{Means, OutputArtifact, WrittenArtifact, check_ahead};
 use rockpack_plan::config::{matches_any, nearest_arch};
-use rockpack_report::{Finding, Findings, Progress};
+use rockpack_report::{Findings, Progress, found};
 use rockpack_split::input::artifact::{self, Artifact, Scan, ScanOptions};
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{self as split, SplitArtifact, SplitPolicy};
@@ -116,14 +116,14 @@ pub fn split(options: &SplitOptions, progress: &dyn Progress) -> Result<SplitRep
     if report.failures.is_empty() {
         for target in options.targets.difference(&found) {
             let meant = if gfx::is_known(target) { None } else { nearest_arch(target.as_str()) };
-            report.findings.add(Finding::TargetAbsent { arch: target.clone(), meant });
+            report.findings.add(found::TargetAbsent { arch: target.clone(), meant });
         }
     }
     // A link may point into another component, which a run on some of them cannot see.
     let is_whole = !matches!(options.input, SplitInput::Artifact { .. });
     if is_whole && report.failures.is_empty() {
         for DanglingLink { owner, path, target } in links.dangling() {
-            report.findings.add(Finding::LinkDangling { owner, path, target });
+            report.findings.add(found::LinkDangling { owner, path, target });
         }
     }
     report.findings.sort();

@@ -37,7 +37,7 @@ use std::time::SystemTime;
 
 use rockpack_core::content::WINDOW;
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_report::{Finding, Progress};
+use rockpack_report::{Finding, Progress, found};
 
 pub use key::{ContentDigest, Key, KeyMaker, content_digest};
 
@@ -60,7 +60,7 @@ impl CacheSettings {
         match Cache::open(&self.folder, self.limit) {
             Err(error) if error.kind() == Kind::Io && self.folder.is_dir() => {
                 let (cache, reason) = (self.folder.display().to_string(), error.in_full());
-                progress.warn(&Finding::CacheUnusable { cache, reason });
+                progress.warn(&Finding::from(found::CacheUnusable { cache, reason }));
                 Ok(None)
             }
             opened => opened.map(Some),
@@ -181,7 +181,7 @@ impl Cache {
     fn discard(&self, place: &[String; 2], size: u64, what: &str) {
         let (entry, damage) =
             (room::path_of(&self.folder, place).display().to_string(), what.to_owned());
-        self.report(Finding::CacheEntryDamaged { entry, damage });
+        self.report(Finding::from(found::CacheEntryDamaged { entry, damage }));
         let Some(room) = &self.room else { return };
         match room.remove(place) {
             Ok(true) => room.give_back(size),
@@ -195,7 +195,7 @@ impl Cache {
     fn give_up(&self, error: &Error) {
         if !self.full.swap(true, Ordering::Relaxed) {
             let (cache, reason) = (self.path.display().to_string(), error.in_full());
-            self.report(Finding::CacheUnusable { cache, reason });
+            self.report(Finding::from(found::CacheUnusable { cache, reason }));
         }
     }
 }

@@ -5,7 +5,6 @@
 //! signature can trust every package whose digest it states; without one, it proves nothing.
 
 pub mod difference;
-mod finding;
 pub mod listing;
 mod part;
 mod records;
@@ -23,7 +22,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use serde_json::{Serializer, Value, json};
 
-pub use finding::{FindingRecord, UnreadFinding};
 pub use part::{
     DifferentParts, JoinFault, PartRecord, PlanBreach, SIGNATURE_ENDING, SetPart, file_name, join,
     part_of_file, part_of_sbom, sbom_name, signature_name, signature_path,
@@ -83,7 +81,7 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
     /// Every finding. Findings that the configuration accepts have the reason in `accepted`.
-    pub findings: Vec<FindingRecord>,
+    pub findings: Findings,
 }
 
 /// The field that says which schema the rest of a receipt has.
@@ -165,19 +163,6 @@ impl Receipt {
     /// The code objects of the whole set, including kept packages.
     pub fn all_code_objects(&self) -> impl Iterator<Item = &CodeObjectRecord> {
         self.code_objects.iter().chain(self.kept.iter().flat_map(|kept| &kept.code_objects))
-    }
-
-    /// The findings with their acceptances, without those of later versions of rockpack.
-    pub fn known_findings(&self) -> Findings {
-        let mut findings = Findings::default();
-        for record in &self.findings {
-            match (record.known().cloned(), record.accepted()) {
-                (Some(finding), Some(reason)) => findings.add_accepted(finding, reason),
-                (Some(finding), None) => findings.add(finding),
-                (None, _) => {}
-            }
-        }
-        findings
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::listing::Listing;
 use super::{CodeObjectRecord, PackageRecord};
 use crate::{Format, Version};
-use rockpack_report::{Finding, ReceiptDoubt};
+use rockpack_report::{Finding, ReceiptDoubt, found};
 
 /// Packages of earlier builds that a set keeps. Their files are not among the files of this build.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,8 +35,8 @@ pub struct Standing {
     packages: BTreeMap<(Format, String), PackageRecord>,
     /// Package id → the code objects in the package.
     code_objects: BTreeMap<String, Vec<CodeObjectRecord>>,
-    /// The findings about receipts that no signature proves, by the packages that they know.
-    unproved: BTreeMap<(Format, String), Finding>,
+    /// Receipts that no signature proves, by the packages that they know: release and doubt.
+    unproved: BTreeMap<(Format, String), (String, ReceiptDoubt)>,
 }
 
 impl Standing {
@@ -49,7 +49,7 @@ impl Standing {
             let Some(receipt) = receipt else { continue };
             let release = receipt.release();
             let doubt = listing.doubt.clone();
-            let doubt = doubt.map(|doubt| Finding::ReceiptUnproved { release, doubt });
+            let doubt = doubt.map(|doubt| (release, doubt));
             let wanted_records = receipt.all_packages().filter(|record| {
                 formats.contains(&record.format)
                     && version.is_of_release(&record.version, record.format)
@@ -96,12 +96,14 @@ impl Standing {
 
     /// The findings about receipts that no signature proves and whose packages are among `kept`, or would be
     /// if one did.
-    pub fn doubts(&self, kept: &KeptRecord) -> BTreeSet<Finding> {
+    pub fn doubts(&self, kept: &KeptRecord) -> impl Iterator<Item = Finding> {
         let told = self.unproved.iter().filter(|((format, id), doubt)| {
             let mut kept = kept.packages.iter();
             !is_of_unsigned(doubt) || kept.any(|it| it.format == *format && it.id == *id)
         });
-        told.map(|(_, doubt)| doubt.clone()).collect()
+        let told: BTreeSet<(String, ReceiptDoubt)> = told.map(|(_, doubt)| doubt.clone()).collect();
+        told.into_iter()
+            .map(|(release, doubt)| Finding::from(found::ReceiptUnproved { release, doubt }))
     }
 
     /// All packages.
@@ -127,6 +129,6 @@ impl Standing {
     }
 }
 
-fn is_of_unsigned(doubt: &Finding) -> bool {
-    matches!(doubt, Finding::ReceiptUnproved { doubt: ReceiptDoubt::Unsigned, .. })
+fn is_of_unsigned((_, doubt): &(String, ReceiptDoubt)) -> bool {
+    matches!(doubt, ReceiptDoubt::Unsigned)
 }

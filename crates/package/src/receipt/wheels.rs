@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use rockpack_core::error::{Error, Result};
+use rockpack_report::Findings;
 use serde::{Deserialize, Serialize};
 
-use super::{CodeObjectRecord, FindingRecord, write_lines};
+use super::{CodeObjectRecord, write_lines};
 
 /// File name of the receipt inside the output folder.
 pub const FILE_NAME: &str = "wheels.json";
@@ -36,7 +37,7 @@ pub struct WheelReceipt {
     /// Every code object of the input that a device wheel holds.
     pub code_objects: Vec<CodeObjectRecord>,
     /// Every finding. Findings that the configuration accepts have the reason in `accepted`.
-    pub findings: Vec<FindingRecord>,
+    pub findings: Findings,
 }
 
 /// The purpose of a wheel.

@@ -24,7 +24,7 @@ use super::Format;
 use super::offered::Offered;
 use super::resolver::{for_all_machines, machines};
 use clients::Clients;
-use rockpack_report::{Finding, Misfit};
+use rockpack_report::{Finding, Misfit, found};
 
 /// The effect of an update on clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl VendorChanges {
     pub fn into_findings(self) -> impl Iterator<Item = Finding> {
         self.0.into_iter().map(|([from, to], names)| {
             let packages = names.into_iter().collect();
-            Finding::VendorChanged { from, to, packages }
+            Finding::from(found::VendorChanged { from, to, packages })
         })
     }
 }

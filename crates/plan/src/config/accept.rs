@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::check::single_lines;
 use super::document::{ConfigDocument, nearest};
-use rockpack_report::{Code, Finding, Findings};
+use rockpack_report::{Code, Finding, Findings, found};
 use rockpack_split::input::database::matches_name;
 
 /// The key of the table, for the position of a fault.
@@ -52,7 +52,7 @@ pub struct Accepted {
 
 impl Accepted {
     fn fits(&self, finding: &Finding) -> bool {
-        finding.code() == self.code
+        finding.code() == Some(self.code)
             && finding.named_things().iter().any(|thing| matches_name(&self.subject, thing))
     }
 }
@@ -96,10 +96,10 @@ fn read_code(text: &str, keys: &[&str], document: &ConfigDocument) -> Result<Cod
         Some(code) => Ok(code),
         None => {
             let message = format!("`{}` is no code of a finding", text.escape_debug());
-            let named = acceptable_codes().find(|code| code.name() == text).map(|code| code.id());
+            let named = acceptable_codes().find(|code| code.name == text).map(|code| code.id);
             let is_finding = !text.to_uppercase().starts_with('V');
             let meant = named.or_else(|| {
-                nearest(text, acceptable_codes().map(|code| code.id())).filter(|_| is_finding)
+                nearest(text, acceptable_codes().map(|code| code.id)).filter(|_| is_finding)
             });
             let hint = match meant {
                 None if !is_finding => "checks of `verify` that fail cannot be accepted".to_owned(),
@@ -121,18 +121,17 @@ pub(super) fn accept(table: &[Accepted], findings: &mut Findings, scope: SetScop
     let mut unmatched = Vec::new();
     for (index, entry) in table.iter().enumerate() {
         let Accepted { code, subject, reason } = entry;
-        if findings.accept(|finding| entry.fits(finding), reason) == 0 {
+        let accepted = findings.accept(|finding| entry.fits(finding), reason);
+        if accepted == 0 && scope != SetScope::Artifacts {
             let (entry, accepts, pattern) =
-                (format!("{ACCEPT}.{index}"), code.id().to_owned(), subject.clone());
-            unmatched.extend(match scope {
-                SetScope::Artifacts => None,
-                _ if scope.has_all(*code) => {
-                    Some(Finding::AcceptUnmatched { entry, accepts, pattern })
-                }
-                _ => Some(Finding::AcceptUnmatchedHere { entry, accepts, pattern }),
+                (format!("{ACCEPT}.{index}"), code.id.to_owned(), subject.clone());
+            unmatched.push(if scope.has_all(*code) {
+                Finding::from(found::AcceptUnmatched { entry, accepts, pattern })
+            } else {
+                Finding::from(found::AcceptUnmatchedHere { entry, accepts, pattern })
             });
         }
     }
-    unmatched.into_iter().for_each(|finding| findings.add(finding));
+    findings.extend(unmatched);
     findings.sort();
 }

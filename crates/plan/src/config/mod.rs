@@ -51,7 +51,7 @@ use rockpack_core::tree::{ArtifactName, TreePath};
 use schemars::Schema;
 use serde_json::{Map, Value};
 
-use rockpack_report::Findings;
+use rockpack_report::{Finding, Findings};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
 
@@ -92,8 +92,13 @@ pub struct Config {
 impl Config {
     /// Marks the accepted findings among those that the error of `result` carries.
     pub fn accept_of_error<T>(&self, result: Result<T>) -> Result<T> {
-        result.map_err(|error| {
-            Findings::remark_again(error, &|findings| self.accept(findings, SetScope::Artifacts))
+        result.map_err(|mut error| {
+            let remarks = error.take_remarks();
+            let read = remarks.iter().filter_map(|remark| serde_json::from_str(&remark.json).ok());
+            let mut findings = Findings::default();
+            findings.extend(read);
+            self.accept(&mut findings, SetScope::Artifacts);
+            error.explained(findings.iter().map(Finding::remark))
         })
     }
 

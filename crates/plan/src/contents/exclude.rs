@@ -16,7 +16,7 @@ use crate::recombine::{
     AllLeftOut, CountedLeftOut, Group, Kernel, note_lost_fallbacks, wrapper_targets,
 };
 use crate::settings::PlanSettings;
-use rockpack_report::{ArchFilterTable, Finding, Findings};
+use rockpack_report::{ArchFilterTable, Findings, found};
 
 /// Removes the excluded archs from the portions.
 pub(crate) fn apply(
@@ -93,7 +93,7 @@ fn reduce(
         let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
         let table = ArchFilterTable::Package(package.to_owned());
         let code_objects = code_objects.into_iter().collect();
-        findings.add(Finding::ArchExcluded { table, arch, count, different, places, code_objects });
+        findings.add(found::ArchExcluded { table, arch, count, different, places, code_objects });
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::naming::parts::PackagePart;
 use crate::naming::{Naming, PackageNames};
 use crate::recombine::{Component, Group, Kernel};
 use crate::settings::PlanSettings;
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Finding, Findings, found};
 use rockpack_split::{DatabaseFile, HostFile, HostKind, loose_code};
 
 /// The portions without the archs that the configuration leaves out; empty portions are dropped.
@@ -33,7 +33,7 @@ pub(super) fn reduced<'a>(
     // Kernel packages need a host package to depend on.
     for portion in portions.iter().filter(|portion| portion.files.is_empty()) {
         let package = portion.host_names(&setting.names)?.deb.into();
-        findings.add(Finding::HostPackageEmpty { package });
+        findings.add(found::HostPackageEmpty { package });
     }
     Ok(portions)
 }
@@ -233,11 +233,11 @@ impl<'a> UnassignedContent<'a> {
 
     /// The finding for content that no entry of a package list takes.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
-        Ok(Finding::NotListed {
+        Ok(Finding::from(found::NotListed {
             component: component.id().into(),
             paths: self.paths.iter().copied().cloned().collect(),
             code_objects: self.missing.digests()?.into_iter().collect(),
-        })
+        }))
     }
 
     pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
@@ -267,7 +267,7 @@ impl Missing<'_> {
     pub fn finding(&self, component: &str) -> Result<Finding> {
         let (component, digests) = (component.into(), self.digests()?);
         let code_objects = digests.into_iter().collect();
-        Ok(Finding::ComponentLeftOut { component, files: self.files, code_objects })
+        Ok(Finding::from(found::ComponentLeftOut { component, files: self.files, code_objects }))
     }
 
     /// The digest of every code object.

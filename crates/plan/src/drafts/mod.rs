@@ -26,7 +26,7 @@ use crate::texts::Description;
 use device::contents;
 use maker::Maker;
 use rockpack_package::{Comparison, Format, Relation, RelationKind, Role};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// Makes the packages of all portions, and their archives. Metapackages are made later.
 pub(super) fn make(
@@ -78,7 +78,7 @@ pub(super) fn make(
 fn note_empty_groups(groups: &[Group], drafts: &[Draft], findings: &mut Findings) {
     for group in groups {
         if !drafts.iter().any(|draft| draft.role.group() == Some(group.name.as_str())) {
-            findings.add(Finding::GroupEmpty { group: group.name.clone() });
+            findings.add(found::GroupEmpty { group: group.name.clone() });
         }
     }
 }

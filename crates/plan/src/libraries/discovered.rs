@@ -12,7 +12,7 @@ use crate::settings::PlanSettings;
 use rockpack_package::dependencies::distribution::GatheredNeeds;
 use rockpack_package::dependencies::rpm;
 use rockpack_package::{Comparison, Format, Package, Relation, RelationKind};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// Relations of one portion's host package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -140,7 +140,7 @@ impl<'a> Gathering<'a> {
     fn note(&self, package: &str, setting: &PlanSettings, findings: &mut Findings) {
         let Some(distribution) = setting.distribution() else { return };
         for (library, files) in &self.missing {
-            findings.add(Finding::LibraryUnresolved {
+            findings.add(found::LibraryUnresolved {
                 package: package.into(),
                 library: library.into(),
                 distribution: distribution.name.clone(),
@@ -148,14 +148,14 @@ impl<'a> Gathering<'a> {
             });
         }
         for (library, files) in &self.free {
-            findings.add(Finding::LibraryWithoutDependency {
+            findings.add(found::LibraryWithoutDependency {
                 package: package.into(),
                 library: library.into(),
                 files: files.iter().cloned().collect(),
             });
         }
         for ((library, version), files) in &self.lacking {
-            findings.add(Finding::VersionUnresolved {
+            findings.add(found::VersionUnresolved {
                 package: package.into(),
                 library: library.into(),
                 version: version.clone(),

@@ -20,7 +20,7 @@ use rockpack_package::RelationKind;
 use rockpack_package::dependencies::rpm;
 use rockpack_package::dependencies::script::{FirstLine, Start};
 use rockpack_package::dependencies::search::normal;
-use rockpack_report::{Finding, Findings, InterpreterFault};
+use rockpack_report::{Findings, InterpreterFault, found};
 use rockpack_split::HostFile;
 use rockpack_split::input::database::matches_path;
 
@@ -237,7 +237,7 @@ impl PortionNeeds {
     /// Adds a finding for each interpreter that cannot run, or that the configuration decides about.
     fn note(&self, package: &str, findings: &mut Findings) {
         for ((interpreter, fault), files) in &self.faults {
-            findings.add(Finding::InterpreterUnresolved {
+            findings.add(found::InterpreterUnresolved {
                 package: package.into(),
                 interpreter: interpreter.clone(),
                 fault: fault.clone(),
@@ -245,7 +245,7 @@ impl PortionNeeds {
             });
         }
         for ((before, after), files) in &self.settled {
-            findings.add(Finding::InterpreterSettled {
+            findings.add(found::InterpreterSettled {
                 package: package.into(),
                 before: before.clone(),
                 after: after.clone(),

@@ -16,7 +16,7 @@ use crate::contents::Portion;
 use crate::settings::PlanSettings;
 use rockpack_package::Import;
 use rockpack_package::dependencies::search::Order;
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 use rockpack_split::HostFile;
 
 /// The file name of a needed library, whose name may be a path.
@@ -243,7 +243,7 @@ impl<'a> LibrarySet<'a> {
         if candidates.len() > 1 {
             let names = candidates.iter().filter_map(|&at| self.portions.get(at));
             let providers = names.map(|portion| portion.family.as_str().into()).collect();
-            findings.add(Finding::LibraryAmbiguous { library: name.into(), providers });
+            findings.add(found::LibraryAmbiguous { library: name.into(), providers });
         }
         first_of_portion(*candidates.first()?, providers)
     }

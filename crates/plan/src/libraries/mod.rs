@@ -29,7 +29,7 @@ use library_set::{LibrarySet, LinkedFile, LocatedFile};
 use rockpack_package::dependencies::script::FirstLine;
 use rockpack_package::dependencies::search;
 use rockpack_package::receipt::listing::Listing;
-use rockpack_report::{ComponentFile, DynamicPart, Finding, Findings};
+use rockpack_report::{ComponentFile, DynamicPart, Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
 use symbols::SetSymbols;
 
@@ -161,7 +161,7 @@ fn read(
         Ok(needs) => Ok(Some(needs).filter(|it| it.linking.is_some() || it.script.is_some())),
         Err(error) if error.is_of_reading() => Err(error),
         Err(error) => {
-            findings.add(Finding::LibrariesUnreadable {
+            findings.add(found::LibrariesUnreadable {
                 file: ComponentFile::new(component, path),
                 part: DynamicPart::NeededLibraries,
                 reason: error.message().to_owned(),
@@ -187,7 +187,7 @@ fn note_unasked(
     };
     if linking.is_some_and(|linking| !linking.needed.is_empty()) {
         let file = ComponentFile::new(component, path);
-        findings.add(Finding::LibrariesNotAsked { file, kind });
+        findings.add(found::LibrariesNotAsked { file, kind });
     }
     Ok(())
 }

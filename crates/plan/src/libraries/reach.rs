@@ -14,9 +14,7 @@ use crate::config::Runpath;
 use crate::settings::PlanSettings;
 use rockpack_package::dependencies::runpath;
 use rockpack_package::dependencies::search::{self, Folder};
-use rockpack_report::{
-    ComponentFile, DynamicPart, Finding, Findings, LibraryFolder, OutsideSearch,
-};
+use rockpack_report::{ComponentFile, DynamicPart, Findings, LibraryFolder, OutsideSearch, found};
 
 /// Adds the findings. `name` is the name of a portion.
 pub(super) fn note(
@@ -47,7 +45,7 @@ fn note_out_of_reach(
     }
     for ((portion, library, owner, path, _), files) in unreached {
         let Some(first) = files.first() else { continue };
-        findings.add(Finding::LibraryOutOfReach {
+        findings.add(found::LibraryOutOfReach {
             package: name(portion).into(),
             library: library.into(),
             provider: name(owner).into(),
@@ -86,7 +84,7 @@ fn note_misplaced(
         let is_unfound = !needed.contains(path) || search::is_wrong_place(below);
         let is_searched = searched.contains(below);
         if is_libdir || (is_unfound && search::is_misplaced(below, soname, is_searched)) {
-            findings.add(Finding::LibraryMisplaced {
+            findings.add(found::LibraryMisplaced {
                 package: name(file.linked.portion).into(),
                 libdir: setting.config.folders.libraries.clone(),
                 place: place(setting, folder),
@@ -225,7 +223,7 @@ pub(super) fn search_path(
         let outside = outside(&text, path, prefix);
         if !outside.is_empty() {
             let search = OutsideSearch::Folders(outside);
-            findings.add(Finding::RunpathOutside { file, search });
+            findings.add(found::RunpathOutside { file, search });
         }
         return Ok((text, false));
     }
@@ -234,18 +232,18 @@ pub(super) fn search_path(
         Err(error) if error.is_of_reading() => return Err(error),
         Err(error) => {
             let (part, reason) = (DynamicPart::SearchPath, error.message().to_owned());
-            findings.add(Finding::LibrariesUnreadable { file, part, reason });
+            findings.add(found::LibrariesUnreadable { file, part, reason });
             return Ok((text, false));
         }
     };
     for (before, after) in &rewriting.changed {
         let (before, after) = (abridged(before).into_owned(), abridged(after).into_owned());
-        findings.add(Finding::RunpathRewritten { file: file.clone(), before, after });
+        findings.add(found::RunpathRewritten { file: file.clone(), before, after });
     }
     for (before, reason) in &rewriting.refused {
         let (search_path, reason) = (abridged(before).into_owned(), (*reason).to_owned());
         let search = OutsideSearch::Stays { search_path, reason };
-        findings.add(Finding::RunpathOutside { file: file.clone(), search });
+        findings.add(found::RunpathOutside { file: file.clone(), search });
     }
     let new = rewriting.changed.iter().find(|(before, _)| *before == text);
     let text = new.map_or(text, |(_, after)| after.clone());

@@ -15,7 +15,7 @@ use super::library_set::{LibraryLookup, LibrarySet, LocatedFile};
 use crate::settings::PlanSettings;
 use rockpack_package::Import;
 use rockpack_package::receipt::listing::Listing;
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// The libraries and symbols of a set that packages of this set or of earlier ones import.
 #[derive(Debug, Default)]
@@ -157,7 +157,7 @@ pub(super) fn note_lacking(
         }
     }
     for ((portion, library, version, (owner, path), has_others), files) in lacking {
-        findings.add(Finding::VersionNotInSet {
+        findings.add(found::VersionNotInSet {
             package: name(portion).into(),
             library: library.into(),
             version: version.clone(),

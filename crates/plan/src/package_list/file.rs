@@ -16,7 +16,7 @@ use super::schema::{ArtifactSchema, EntrySchema};
 use crate::config::{ConfigDocument, Syntax, is_address, is_small_or_digit, read_text};
 use crate::drafts::Says;
 use crate::naming::PackageNames;
-use rockpack_report::{Finding, Findings, IgnoredClaim};
+use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::ComponentKind;
 
 /// Hint for a list that does not have the schema.
@@ -262,7 +262,7 @@ impl Checker<'_> {
         let is_never_done = |key: &str| NEVER_DONE.iter().any(|it| it.eq_ignore_ascii_case(key));
         for key in others.keys().filter(|key| !place.is_empty() || !is_never_done(key)) {
             let (entry, key) = (name.to_owned(), format!("{place}{key}"));
-            self.findings.add(Finding::ListKeyUnknown { entry, key });
+            self.findings.add(found::ListKeyUnknown { entry, key });
         }
     }
 
@@ -283,7 +283,7 @@ impl Checker<'_> {
     }
 
     fn note_ignored(&mut self, name: &str, claim: IgnoredClaim) {
-        self.findings.add(Finding::ListClaimIgnored { entry: name.to_owned(), claim });
+        self.findings.add(found::ListClaimIgnored { entry: name.to_owned(), claim });
     }
 
     fn native(&mut self, index: usize, entry: &EntrySchema) -> Option<bool> {

@@ -24,7 +24,7 @@ use crate::naming::PackageNames;
 use crate::naming::parts::PackagePart;
 use crate::recombine::{Component, Recombined};
 use file::{PackageListEntry, TakenPart};
-use rockpack_report::{Finding, Findings, IgnoredClaim};
+use rockpack_report::{Findings, IgnoredClaim, found};
 use rockpack_split::input::artifact::{ComponentKind, Scan};
 
 /// Ending of the names of test packages.
@@ -153,7 +153,7 @@ impl<'a> PackageListOwners<'a> {
                         components: part.kinds.iter().map(ToString::to_string).collect(),
                     };
                     let entry = entry.name.clone();
-                    findings.add(Finding::ListClaimIgnored { entry, claim });
+                    findings.add(found::ListClaimIgnored { entry, claim });
                 }
             }
         }
@@ -169,7 +169,7 @@ impl<'a> PackageListOwners<'a> {
                 entry.takes.iter().map(|part| part.artifact.clone()).collect();
             let artifacts = Some(artifacts.into_iter().collect());
             let entry = entry.name.clone();
-            findings.add(Finding::ListedWithoutContent { entry, artifacts });
+            findings.add(found::ListedWithoutContent { entry, artifacts });
         }
     }
 }
@@ -216,7 +216,7 @@ fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
     for portion in portions.iter().filter(|portion| portion.part.is_whole) {
         if portion.has_device_code() {
             let (entry, claim) = (portion.stem.rpm.clone(), IgnoredClaim::WholeDevelopment);
-            findings.add(Finding::ListClaimIgnored { entry, claim });
+            findings.add(found::ListClaimIgnored { entry, claim });
         }
     }
 }

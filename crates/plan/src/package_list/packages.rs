@@ -15,7 +15,7 @@ use crate::recombine::Group;
 use crate::settings::PlanSettings;
 use crate::texts::Description;
 use rockpack_package::{RelationKind, Role};
-use rockpack_report::{Finding, Findings, IgnoredClaim};
+use rockpack_report::{Findings, IgnoredClaim, found};
 
 impl PackageListOwners<'_> {
     /// Completes the packages with files, which were made of `portions`, and adds the metapackages.
@@ -47,7 +47,7 @@ impl PackageListOwners<'_> {
                 }
                 Some(EntryOutcome::Nothing) if entry.is_meta => {
                     let entry = entry.name.clone();
-                    findings.add(Finding::ListedWithoutContent { entry, artifacts: None });
+                    findings.add(found::ListedWithoutContent { entry, artifacts: None });
                 }
                 _ => {}
             }
@@ -161,7 +161,7 @@ fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, finding
         (Role::Host | Role::Support, Some(true)) => draft.native = true,
         (Role::Host | Role::Support, Some(false)) if draft.native => {
             let (entry, claim) = (entry.name.clone(), IgnoredClaim::EveryProcessor);
-            findings.add(Finding::ListClaimIgnored { entry, claim });
+            findings.add(found::ListClaimIgnored { entry, claim });
         }
         _ => {}
     }

@@ -24,7 +24,7 @@ use crate::recombine::Group;
 use crate::relations;
 use crate::settings::PlanSettings;
 use rockpack_package::{Format, Relation, RelationKind, Role};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// The packages that were made for an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -340,7 +340,7 @@ impl<'a> Translator<'a> {
     /// Notes the dependencies that are left out.
     pub fn report(self, findings: &mut Findings) {
         for (entry, dependency) in self.missing {
-            findings.add(Finding::DependencyLeftOut { entry, dependency });
+            findings.add(found::DependencyLeftOut { entry, dependency });
         }
     }
 }

@@ -15,7 +15,7 @@ use super::groups::ArchGrouping;
 use super::host::label;
 use super::{Component, Group, Join};
 use rockpack_report::words::list;
-use rockpack_report::{ComponentFile, Finding, Findings, InputArtifact, RepeatedCode};
+use rockpack_report::{ComponentFile, Findings, InputArtifact, RepeatedCode, found};
 use rockpack_split::input::database::{
     DatabaseRules, Index, LibraryIndex, inconsistencies, read_index,
 };
@@ -64,7 +64,7 @@ impl Join<'_> {
         for ((archs, first, other), count) in repeated {
             let (component, archs) = (self.component.as_str().into(), archs.to_vec());
             let repeated = RepeatedCode::Database { component, archs, count, first, other };
-            self.findings.add(Finding::DuplicateCode { repeated });
+            self.findings.add(found::DuplicateCode { repeated });
         }
         let grouped = files.into_values().map(|found| {
             let archs = found.file.archs.iter().filter(|arch| grouping.has(arch));
@@ -152,7 +152,7 @@ pub(super) fn check(
     for (place, fault) in inconsistencies(&indexes, &reaches) {
         if let Some(index) = packed.get(place) {
             let file = ComponentFile::new(index.component.id(), index.path);
-            findings.add(Finding::DatabaseInconsistent { file, fault });
+            findings.add(found::DatabaseInconsistent { file, fault });
         }
     }
     components.iter().for_each(|component| note_generic_fallbacks(component, groups, findings));
@@ -187,7 +187,7 @@ fn note_generic_fallbacks(component: &Component, groups: &[Group], findings: &mu
             if !archs.is_empty() {
                 let folder = ComponentFile::new(component.id(), folder);
                 let generic = (*generic).clone();
-                findings.add(Finding::FallbackFilesGeneric { folder, generic, archs });
+                findings.add(found::FallbackFilesGeneric { folder, generic, archs });
             }
         }
     }

@@ -14,7 +14,7 @@ use rockpack_elf::code_object;
 
 use crate::config::{Config, Syntax};
 use crate::recombine::{Readers, Recombined, recombine_with};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 use rockpack_split::host_binary::{self, Analysis, Examined};
 use rockpack_split::{
     CodeObject, DatabaseFile, FatBinary, HostBinary, HostFile, HostKind, SharedFile, SplitArtifact,
@@ -183,7 +183,7 @@ impl ArtifactBuilder {
     pub fn shared(mut self, at: &str, shared: SharedFile, content: Content) -> Self {
         let (file, rule) = (super::host::label(&self.0).file(&path(at)), shared.rule.clone());
         let (is_cache, code_objects) = (shared.cache, Vec::new());
-        self.0.findings.add(Finding::DatabaseShared { file, rule, is_cache, code_objects });
+        self.0.findings.add(found::DatabaseShared { file, rule, is_cache, code_objects });
         self.0.shared.insert(path(at), shared);
         self.content(at, None, content)
     }

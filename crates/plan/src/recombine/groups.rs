@@ -17,7 +17,7 @@ use rockpack_core::tree::TreePath;
 use super::left_out::{AllLeftOut, CountedLeftOut};
 use super::{ComponentKey, ComponentSources, Group};
 use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
-use rockpack_report::{ArchFilterTable, Finding, Findings};
+use rockpack_report::{ArchFilterTable, Finding, Findings, found};
 use rockpack_split::SplitArtifact;
 
 /// The group of each arch, and the device code without a group.
@@ -141,8 +141,10 @@ impl ArchGrouping {
         }
         for group in &self.groups {
             for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {
-                let missing =
-                    Finding::ArchMissing { arch: arch.clone(), group: group.name.clone() };
+                let missing = Finding::from(found::ArchMissing {
+                    arch: arch.clone(),
+                    group: group.name.clone(),
+                });
                 if config.keys.validation.error_on_missing_architecture {
                     let keys = ["architecture_groups", &group.name, "architectures"];
                     let error = config.fault(&keys, format!("{arch}: {}", missing.message()));
@@ -202,13 +204,26 @@ fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<(
     let finding = match reason.clone() {
         Reason::Excluded(name, arch) => {
             let table = ArchFilterTable::Component(name);
-            Finding::ArchExcluded { table, arch, count, different, places, code_objects }
+            Finding::from(found::ArchExcluded {
+                table,
+                arch,
+                count,
+                different,
+                places,
+                code_objects,
+            })
         }
         Reason::NotGrouped(UnassignedArchitectures::Drop, arch) => {
-            Finding::ArchDropped { arch, count, different, places, code_objects }
+            Finding::from(found::ArchDropped { arch, count, different, places, code_objects })
         }
         Reason::NotGrouped(policy, arch) => {
-            let finding = Finding::ArchNotGrouped { arch, count, different, places, code_objects };
+            let finding = Finding::from(found::ArchNotGrouped {
+                arch,
+                count,
+                different,
+                places,
+                code_objects,
+            });
             if policy == UnassignedArchitectures::Error {
                 let error =
                     Error::new(Kind::Conflict, finding.message()).structure(finding.subject());

@@ -7,7 +7,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath, first_below};
 
 use super::{Join, host_form};
-use rockpack_report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile};
+use rockpack_report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile, found};
 use rockpack_split::{HostFile, HostKind, SplitArtifact};
 
 /// Any execute bit.
@@ -106,13 +106,13 @@ impl Join<'_> {
             Verdict::Agree if same_shard && is_merged(again.node) => {
                 let file = label(first.part).file(path);
                 let same = SameFile::Artifact(label(again.part));
-                self.findings.add(Finding::FileMerged { file, same });
+                self.findings.add(found::FileMerged { file, same });
             }
             Verdict::Agree => {}
             Verdict::OtherKind(difference) if compare == Compare::Kinds => {
                 let file = ComponentFile::new(&self.component, path);
                 let (first, other) = (label(first.part), label(again.part));
-                self.findings.add(Finding::HostFilesDiffer { file, difference, first, other });
+                self.findings.add(found::HostFilesDiffer { file, difference, first, other });
             }
             Verdict::OtherKind(why) => self.clash(path, &why.to_string(), first, again),
             Verdict::Differ(why) => self.clash(path, &why, first, again),
@@ -198,13 +198,13 @@ impl Join<'_> {
         shard: &str,
         files: usize,
     ) -> Finding {
-        Finding::HostFromOtherShard {
+        Finding::from(found::HostFromOtherShard {
             component: self.component.as_str().into(),
             path: path.cloned(),
             primary: self.primary.to_owned(),
             shard: shard.to_owned(),
             files,
-        }
+        })
     }
 }
 
@@ -215,8 +215,8 @@ fn shard_names(shards: &[(&&str, &Vec<&SplitArtifact>)]) -> String {
 /// The paths that the split reports as database files for all archs of a shard.
 fn shared_databases(parts: &[SplitArtifact]) -> BTreeSet<TreePath> {
     let findings = parts.iter().flat_map(|part| part.findings.iter());
-    let shared = findings.filter_map(|finding| match finding {
-        Finding::DatabaseShared { file, .. } => Some(file.path.clone()),
+    let shared = findings.filter_map(|finding| match finding.found() {
+        Some(found::DatabaseShared { file, .. }) => Some(file.path.clone()),
         _ => None,
     });
     shared.collect()

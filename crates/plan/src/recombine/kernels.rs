@@ -13,7 +13,7 @@ use super::host::label;
 use super::left_out::{WrapperTargets, note_lost_fallbacks};
 use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
 use super::{Join, Kernel, Readers};
-use rockpack_report::{ComponentFile, DifferentCode, Finding, InputArtifact, RepeatedCode};
+use rockpack_report::{ComponentFile, DifferentCode, InputArtifact, RepeatedCode, found};
 use rockpack_split::{CodeObject, FatBinary, HostFile, SplitArtifact, WrapperCode};
 
 /// One build of a binary.
@@ -171,7 +171,7 @@ impl Join<'_> {
             return Err(unmatched(path, &one, &another, &matching, &ours, &theirs));
         }
         for (there, here) in &matching.overlaps {
-            self.findings.add(Finding::WrapperOverlap {
+            self.findings.add(found::WrapperOverlap {
                 file: ComponentFile::new(&self.component, path),
                 first: one.clone(),
                 wrapper: *here,
@@ -218,7 +218,7 @@ impl Join<'_> {
                 let (file, arch, count) = (file.clone(), arch.clone(), found.same);
                 let (first, other) = (first.clone(), other.clone());
                 let repeated = RepeatedCode::Binary { file, arch, count, first, other };
-                self.findings.add(Finding::DuplicateCode { repeated });
+                self.findings.add(found::DuplicateCode { repeated });
             }
             let Some((wrapper, target, _)) = found.different.first() else {
                 continue;
@@ -246,7 +246,7 @@ impl Join<'_> {
                 let digests = found.different.iter().map(|(_, _, code)| code.digest());
                 let digests = self.faults.keep(digests.collect::<Result<BTreeSet<_>>>());
                 let code_objects = digests.into_iter().flatten().collect();
-                self.findings.add(Finding::DuplicateDropped { file, different, code_objects });
+                self.findings.add(found::DuplicateDropped { file, different, code_objects });
             }
         }
     }

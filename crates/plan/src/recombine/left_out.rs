@@ -17,7 +17,7 @@ use rockpack_elf::code_object::is_code_object;
 use super::host::{HostClaims, label};
 use super::{Group, Join, Kernel};
 use rockpack_report::{
-    ComponentFile, ComponentName, Finding, Findings, InputArtifact, InputFile, LeftOutFile,
+    ComponentFile, ComponentName, Finding, Findings, InputArtifact, InputFile, LeftOutFile, found,
 };
 use rockpack_split::{HostFile, SplitArtifact, loose_code};
 
@@ -82,7 +82,7 @@ impl Join<'_> {
     pub(super) fn note_kept(&mut self, parts: &[SplitArtifact], claims: &HostClaims<'_>) {
         for part in parts {
             for finding in part.findings.iter() {
-                let Finding::KeptFat { file, .. } = finding else { continue };
+                let Some(found::KeptFat { file, .. }) = finding.found() else { continue };
                 let Some(claim) = claims.get(&file.path) else { continue };
                 let own = part.host.get(&file.path);
                 let same = match (plain(claim.node), own.and_then(plain)) {
@@ -105,8 +105,8 @@ pub(super) fn plain(node: &Node<HostFile>) -> Option<&Content> {
 pub(super) fn settle(findings: &Findings, not_packed: &NotPacked) -> Findings {
     let packed: BTreeSet<Sha256Digest> = findings
         .iter()
-        .filter_map(|finding| match finding {
-            Finding::KeptFat { file, code_objects, .. } if !not_packed.contains_key(file) => {
+        .filter_map(|finding| match finding.found() {
+            Some(found::KeptFat { file, code_objects, .. }) if !not_packed.contains_key(file) => {
                 Some(code_objects)
             }
             _ => None,
@@ -128,13 +128,13 @@ fn dropped(
     not_packed: &NotPacked,
     packed: &BTreeSet<Sha256Digest>,
 ) -> Option<Finding> {
-    let Finding::KeptFat { file, code_objects, .. } = finding else { return None };
+    let found::KeptFat { file, code_objects, .. } = finding.found()?;
     let lost = code_objects.iter().filter(|digest| !packed.contains(digest));
-    Some(Finding::KeptFatDropped {
+    Some(Finding::from(found::KeptFatDropped {
         file: file.clone(),
         provided_by: not_packed.get(file)?.clone(),
         code_objects: lost.copied().collect(),
-    })
+    }))
 }
 
 /// The targets that each wrapper has code for, by binary and index.
@@ -220,6 +220,6 @@ pub fn note_lost_fallbacks(
     for ((binary, fallback, archs), wrappers) in lost {
         let file = ComponentFile::new(component(binary), binary);
         let fallback = fallback.clone();
-        findings.add(Finding::FallbackLeftOut { file, fallback, wrappers, archs });
+        findings.add(found::FallbackLeftOut { file, fallback, wrappers, archs });
     }
 }

@@ -52,7 +52,7 @@ use rockpack_elf::code_object;
 use crate::config::{Config, Grouping, Validation};
 use groups::ArchGrouping;
 use left_out::NotPacked;
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::{DatabaseFile, HostFile, SplitArtifact};
@@ -327,7 +327,7 @@ fn check_links(components: &[Component], findings: &mut Findings) -> Result<()> 
     }
     set.refuse_leaving()?;
     for DanglingLink { owner, path, target } in set.dangling() {
-        findings.add(Finding::LinkDangling { owner, path, target });
+        findings.add(found::LinkDangling { owner, path, target });
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use rockpack_core::tree::{Node, TreePath};
 use super::Join;
 use super::host::label;
 use super::left_out::plain;
-use rockpack_report::{ComponentFile, Finding, MergedPart, NoUnion};
+use rockpack_report::{ComponentFile, MergedPart, NoUnion, found};
 use rockpack_split::input::database::{Union, union};
 use rockpack_split::{DatabaseFile, HostKind, SharedFile, SplitArtifact};
 
@@ -76,7 +76,7 @@ impl Join<'_> {
         };
         let kept = label(&parts[*first]);
         for holder in difference.holders.iter().skip(1) {
-            self.findings.add(Finding::DatabaseCacheDropped {
+            self.findings.add(found::DatabaseCacheDropped {
                 file: ComponentFile::new(&self.component, &difference.path),
                 kept: kept.clone(),
                 dropped: label(&parts[*holder]),
@@ -105,7 +105,7 @@ impl Join<'_> {
             merged_parts.push(MergedPart { artifact, sha256: content.digest()? });
         }
         let file = ComponentFile::new(&self.component, &difference.path);
-        self.findings.add(Finding::DatabaseMerged { file, parts: merged_parts });
+        self.findings.add(found::DatabaseMerged { file, parts: merged_parts });
         difference.replace(parts, &merged);
         Ok(None)
     }
@@ -206,7 +206,7 @@ impl Join<'_> {
         }
         let folder = ComponentFile::new(&self.component, folder);
         let Moving { differs, reason } = moving;
-        self.findings.add(Finding::DatabaseMoved { folder, files, differs, reason });
+        self.findings.add(found::DatabaseMoved { folder, files, differs, reason });
         Ok(())
     }
 }
@@ -352,7 +352,7 @@ fn move_shared(
         // The file no longer stays with the host files.
         let stays = label(part).file(path);
         part.findings.retain(
-            |finding| !matches!(finding, Finding::DatabaseShared { file, .. } if *file == stays),
+            |finding| !matches!(finding.found(), Some(found::DatabaseShared { file, .. }) if *file == stays),
         );
     }
     part.databases.sort_by(|a, b| a.path.cmp(&b.path));

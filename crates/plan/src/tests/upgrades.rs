@@ -303,7 +303,8 @@ fn an_earlier_set_of_another_series_is_left_alone_and_said_so_once() {
     // In the same prefix they conflict, but that is no reason to break a package with another name on
     // purpose.
     let plan = planned_versioned(both("rocm-blas7.0", "7.0.2-1", "/opt/rocm-7.1/bin/bench"));
-    let finding = plan.findings.iter().find(|finding| finding.code() == Code::OtherSeries).unwrap();
+    let finding =
+        plan.findings.iter().find(|finding| finding.code() == Some(Code::OtherSeries)).unwrap();
     assert!(finding.message().contains("1 path is in both (/opt/rocm-7.1/bin/bench"));
     assert!(deb_relations(&plan, "rocm-blas7.1", RelationKind::Breaks).is_empty());
     assert!(rpm_relations(&plan, "rocm-blas7.1", RelationKind::Obsoletes).is_empty());

@@ -7,7 +7,7 @@ use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
 
 use crate::recombine::Component;
-use rockpack_report::{ComponentFile, Finding, Findings, NotQuoted};
+use rockpack_report::{ComponentFile, Finding, Findings, NotQuoted, found};
 
 /// Folders of licence texts, relative to the prefix.
 const FOLDERS: [&str; 2] = ["share/doc/", "share/licenses/"];
@@ -73,7 +73,7 @@ fn without_control(line: &str) -> String {
 
 fn not_quoted(component: &Component, path: &TreePath, reason: NotQuoted) -> Finding {
     let file = ComponentFile::new(component.id(), path);
-    Finding::LicenceNotQuoted { file, reason }
+    Finding::from(found::LicenceNotQuoted { file, reason })
 }
 
 /// Sorts `texts` by path and removes duplicates.

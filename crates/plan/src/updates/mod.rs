@@ -18,7 +18,7 @@ use rockpack_package::RelationKind::{Breaks, Conflicts};
 use rockpack_package::receipt::listing::Listing;
 use rockpack_package::receipt::{KeptRecord, PartRecord, Standing};
 use rockpack_package::{Format, Import, Package};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Finding, Findings, found};
 use since::add_relations;
 use upgrades::relation_before;
 
@@ -40,7 +40,7 @@ pub(crate) fn standing(
     for (release, (present, record)) in parts {
         if record.packages.values().any(|part| !present.contains(part)) {
             let (present, of) = (present.len(), record.part.of);
-            findings.add(Finding::EarlierPartsAbsent { release, present, of });
+            findings.add(found::EarlierPartsAbsent { release, present, of });
         }
     }
     Standing::of(earlier, &setting.version, &setting.prefix.absolute(), &setting.formats)
@@ -86,12 +86,12 @@ pub(crate) fn add_imports(
 /// The finding about `items` of a library that the package `id` needs.
 fn import_lost(id: &str, import: &Import, items: &[&String]) -> Finding {
     let symbols = items.iter().filter(|item| ***item != import.library);
-    Finding::ImportLost {
+    Finding::from(found::ImportLost {
         package: id.into(),
         library: import.library.as_str().into(),
         provider: import.package.as_str().into(),
         symbols: symbols.map(|symbol| (*symbol).clone()).collect(),
-    }
+    })
 }
 
 /// The symbols that files of the package `id` import, and what those of its earlier releases did.

@@ -26,7 +26,7 @@ use rockpack_package::updates::VendorChanges;
 use rockpack_package::{
     Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version,
 };
-use rockpack_report::{EarlierPackage, Finding, Findings, NotNewer};
+use rockpack_report::{EarlierPackage, Findings, NotNewer, found};
 
 /// Adds the relations and scripts for an update of the sets `earlier`, and notes changes that it cannot make.
 pub(crate) fn add(
@@ -56,7 +56,7 @@ pub(crate) fn add(
             }
         }
     }
-    vendors.into_findings().for_each(|finding| findings.add(finding));
+    findings.extend(vendors.into_findings());
     inherit(setting, packages, standing, &mut changes);
     changes.add_scripts(setting, packages)
 }
@@ -193,7 +193,7 @@ fn note_beside(
     }
     let packages = beside.iter().map(|package| package.name.clone()).collect();
     let shared_paths = shared.into_iter().collect();
-    findings.add(Finding::OtherSeries { series, packages, shared_paths });
+    findings.add(found::OtherSeries { series, packages, shared_paths });
 }
 
 /// The update from one earlier set, in one format.
@@ -234,7 +234,7 @@ impl Update<'_> {
                 relations.sort();
                 relations.dedup();
             }
-            findings.add(Finding::PathMoved {
+            findings.add(found::PathMoved {
                 package: own.as_str().into(),
                 format: self.format,
                 from: from.into(),
@@ -243,7 +243,7 @@ impl Update<'_> {
             if !is_newer(self.format, &version, &owner.version) {
                 let (package, from) = (own.as_str().into(), earlier(owner));
                 let not_newer = NotNewer::TakesPaths { package, from };
-                findings.add(Finding::VersionNotNewer { version: version.clone(), not_newer });
+                findings.add(found::VersionNotNewer { version: version.clone(), not_newer });
             }
         }
     }
@@ -281,7 +281,7 @@ impl Update<'_> {
             let before = Before { owned, is_shared, members: self.members(&path) };
             changes.add((index, self.format), entry, before);
             let was = owned.member.kind;
-            findings.add(Finding::PathKindChanged { path: path.clone(), was, is });
+            findings.add(found::PathKindChanged { path: path.clone(), was, is });
         }
     }
 
@@ -310,7 +310,7 @@ impl Update<'_> {
         }
         if let Some(version) = own_version {
             let not_newer = NotNewer::Packages { format: self.format, newer };
-            findings.add(Finding::VersionNotNewer { version, not_newer });
+            findings.add(found::VersionNotNewer { version, not_newer });
         }
     }
 
@@ -342,7 +342,7 @@ impl Update<'_> {
             .collect();
         for name in gone {
             let package = name.into();
-            findings.add(Finding::PackageDropped { package, format: self.format });
+            findings.add(found::PackageDropped { package, format: self.format });
         }
     }
 }

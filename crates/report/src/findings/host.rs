@@ -3,12 +3,12 @@
 use derive_more::Display;
 use rockpack_core::error::abridged;
 use rockpack_core::tree::TreePath;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::words::few;
 
 /// A part of a dynamic section that cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicPart {
     /// The libraries that the file needs.
@@ -20,7 +20,7 @@ pub enum DynamicPart {
 }
 
 /// The reason why a search path leads out of the prefix.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OutsideSearch {
@@ -36,7 +36,7 @@ pub enum OutsideSearch {
 }
 
 /// The reason why a script does not start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartFault {
     /// Linux does not read the whole line.
@@ -60,7 +60,7 @@ pub enum StartFault {
 }
 
 /// The reason why an interpreter does not run.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum InterpreterFault {
@@ -116,7 +116,7 @@ impl InterpreterFault {
 }
 
 /// A folder with libraries that is not in the linker path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryFolder {
     /// The prefix.

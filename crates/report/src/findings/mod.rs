@@ -8,20 +8,24 @@ mod host;
 mod packages;
 mod table;
 
-use std::collections::BTreeMap;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
 
 use derive_more::Display;
+use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Kind, Remark, printable};
-use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 pub use details::*;
 pub use host::*;
 pub use packages::*;
-pub use table::{Code, Finding};
+pub use table::found;
 
 /// The importance of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth knowing; never fails a run.
@@ -32,158 +36,238 @@ pub enum Severity {
     Warning,
 }
 
+/// The stable code of a finding. Codes are never reused or renumbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
+#[display("{id} {name}")]
+pub struct Code {
+    /// The number, e.g. `R012`.
+    pub id: &'static str,
+    /// The name, e.g. `arch-not-grouped`.
+    pub name: &'static str,
+    /// The severity.
+    pub severity: Severity,
+    /// The key of the configuration that settles such findings, if there is one.
+    pub key: Option<&'static str>,
+}
+
 impl Code {
     /// The code with this number; `None` if there is no such code.
     pub fn of_id(id: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|code| code.id() == id)
+        Self::ALL.iter().copied().find(|code| code.id == id)
     }
 }
 
+/// One finding, as programs and receipts get it: its text, and its fields as open JSON, so that findings of other
+/// versions of rockpack can be read.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Finding {
+    code: String,
+    name: String,
+    severity: Severity,
+    subject: String,
+    message: String,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
+    /// The reason for accepting the finding, if the configuration accepts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    accepted: Option<String>,
+    /// A value of a type in `found`, unless the finding was read.
+    #[serde(skip)]
+    found: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl PartialEq for Finding {
+    fn eq(&self, other: &Self) -> bool {
+        (self.content(), &self.accepted) == (other.content(), &other.accepted)
+    }
+}
+
+impl Eq for Finding {}
+
 impl Finding {
-    /// Reads a finding in the form that receipts and remarks have. The one place that does: each further one compiles
-    /// the fields of all findings again.
-    pub fn from_json(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str(json)
+    fn new(
+        code: Code,
+        [subject, message]: [String; 2],
+        fields: Vec<(&str, Value)>,
+        found: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        let Code { id, name, severity, .. } = code;
+        Self {
+            code: id.to_owned(),
+            name: name.to_owned(),
+            severity,
+            subject,
+            message,
+            fields: fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            accepted: None,
+            found: Some(found),
+        }
+    }
+
+    /// The code; `None` if it is of a later version of rockpack.
+    pub fn code(&self) -> Option<Code> {
+        Code::of_id(&self.code)
+    }
+
+    /// What was found; `None` if it is something else, or if the finding was read from a receipt.
+    pub fn found<T: Any>(&self) -> Option<&T> {
+        self.found.as_ref()?.downcast_ref()
+    }
+
+    /// The thing that it is about: a path, an arch, a package.
+    pub fn subject(&self) -> &str {
+        &self.subject
+    }
+
+    /// The observation and its consequence, as one sentence without a full stop.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The field of this name; `None` if the finding has none of this form.
+    pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        T::deserialize(self.fields.get(name)?).ok()
+    }
+
+    /// The code objects that the finding accounts for.
+    pub fn code_objects(&self) -> Vec<Sha256Digest> {
+        self.field("code_objects").unwrap_or_default()
+    }
+
+    /// The reason for accepting the finding, if the configuration accepts it.
+    pub fn accepted(&self) -> Option<&str> {
+        self.accepted.as_deref()
+    }
+
+    /// Accepts the finding for this reason, unless it is accepted already.
+    pub fn accept(&mut self, reason: &str) {
+        self.accepted.get_or_insert_with(|| reason.to_owned());
+    }
+
+    /// Whether the finding is probably a mistake and not accepted.
+    pub fn is_warning(&self) -> bool {
+        self.severity == Severity::Warning && self.accepted.is_none()
     }
 
     /// The subject and everything else that the finding names: text fields (`library`), the path of each
     /// file, and the last part of each path. Lists are left out, because a pattern for one of several things
     /// is not meant for the finding.
-    pub fn named_things(&self) -> Vec<String> {
-        let mut things = vec![self.subject()];
-        if let Ok(Value::Object(mut fields)) = serde_json::to_value(self) {
-            TEXT_FIELDS.iter().for_each(|name| drop(fields.remove(*name)));
-            things.extend(fields.values().filter_map(|field| match field {
-                Value::String(text) => Some(text.clone()),
-                Value::Object(file) => file.get("path").and_then(Value::as_str).map(str::to_owned),
-                _ => None,
-            }));
-        }
-        let names: Vec<String> =
-            things.iter().filter_map(|thing| Some(thing.rsplit_once('/')?.1.to_owned())).collect();
+    pub fn named_things(&self) -> Vec<&str> {
+        let named =
+            self.fields.values().filter_map(|field| field.get("path").unwrap_or(field).as_str());
+        let mut things: Vec<&str> = [self.subject()].into_iter().chain(named).collect();
+        let names: Vec<&str> =
+            things.iter().filter_map(|thing| Some(thing.rsplit_once('/')?.1)).collect();
         things.extend(names);
         things
     }
+
+    /// The finding as a remark beside a result.
+    pub fn remark(&self) -> Remark {
+        Remark { json: serde_json::json!(self).to_string(), text: self.to_string() }
+    }
+
+    /// The finding without its severity, with the key that settles it unless the text already names the key.
+    fn with_key(&self) -> String {
+        let text = self.text();
+        match self.code().and_then(|code| code.key) {
+            Some(key) if !text.contains(&format!("`{key}`")) => format!("{text} [key: {key}]"),
+            _ => text,
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { code, name, subject, message, .. } = self;
+        format!("{code} {name}: {}: {}", printable(subject), printable(message))
+    }
+
+    /// What two different findings differ in.
+    fn content(&self) -> [String; 4] {
+        let Self { code, subject, message, fields, .. } = self;
+        [code.clone(), subject.clone(), message.clone(), serde_json::json!(fields).to_string()]
+    }
 }
 
-/// The fields of a finding's JSON that make up its text, or that are the same for all findings of a code.
-const TEXT_FIELDS: [&str; 5] = ["code", "name", "severity", "subject", "message"];
-
-/// The findings of a run, sorted by code and subject. In JSON, an accepted finding ends with the field
-/// `accepted`, the reason.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Findings {
-    list: Vec<Finding>,
-    /// Accepted findings, with the reasons.
-    accepted: BTreeMap<Finding, String>,
+/// A finding in one line for people, with its severity and its key, or with the reason for accepting it.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.accepted {
+            Some(reason) => write!(f, "accepted: {}; reason: {}", self.text(), printable(reason)),
+            None => write!(f, "{}: {}", self.severity, self.with_key()),
+        }
+    }
 }
+
+/// The findings of a run, sorted by code and subject.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Findings(Vec<Finding>);
 
 impl Findings {
     /// The findings of all `parts` together.
     pub fn of<'a>(parts: impl IntoIterator<Item = &'a Findings>) -> Self {
-        let mut all = Self::default();
-        parts.into_iter().for_each(|part| all.extend(part.clone()));
-        all
+        Self(parts.into_iter().flat_map(|part| part.0.clone()).collect())
     }
 
-    /// Adds a finding.
-    pub fn add(&mut self, finding: Finding) {
-        self.list.push(finding);
-    }
-
-    /// Adds a finding that is accepted for this reason.
-    pub fn add_accepted(&mut self, finding: Finding, reason: &str) {
-        self.accepted.insert(finding.clone(), reason.to_owned());
-        self.list.push(finding);
+    /// Adds what was found.
+    pub fn add(&mut self, found: impl Into<Finding>) {
+        self.0.push(found.into());
     }
 
     /// Adds all findings of `other`.
-    pub fn extend(&mut self, other: Findings) {
-        self.list.extend(other.list);
-        self.accepted.extend(other.accepted);
+    pub fn extend(&mut self, other: impl IntoIterator<Item = Finding>) {
+        self.0.extend(other);
     }
 
     /// Keeps only the findings that `keep` selects.
     pub fn retain(&mut self, keep: impl FnMut(&Finding) -> bool) {
-        self.list.retain(keep);
+        self.0.retain(keep);
     }
 
     /// Accepts the findings that `fits` selects, and returns their number. Earlier reasons stay.
     pub fn accept(&mut self, fits: impl Fn(&Finding) -> bool, reason: &str) -> usize {
-        let fitting: Vec<&Finding> = self.list.iter().filter(|finding| fits(finding)).collect();
-        for finding in &fitting {
-            self.accepted.entry((*finding).clone()).or_insert_with(|| reason.to_owned());
-        }
-        fitting.len()
-    }
-
-    /// The reason for accepting a finding, if it is accepted.
-    pub fn acceptance(&self, finding: &Finding) -> Option<&str> {
-        self.accepted.get(finding).map(String::as_str)
+        let fitting = self.0.iter_mut().filter(|finding| fits(finding));
+        fitting.map(|finding| finding.accept(reason)).count()
     }
 
     /// Sorts the findings and drops duplicates.
     pub fn sort(&mut self) {
-        // Findings with the same text may differ in fields that the text leaves out.
-        self.list.sort();
-        self.list
-            .sort_by_cached_key(|finding| (finding.code(), finding.subject(), finding.message()));
-        self.list.dedup();
+        self.0.sort_by_cached_key(Finding::content);
+        self.0.dedup_by_key(|finding| finding.content());
     }
 
     /// All findings, in their order.
     pub fn iter(&self) -> std::slice::Iter<'_, Finding> {
-        self.list.iter()
+        self.0.iter()
     }
 
     /// Findings that are probably mistakes and not accepted.
     pub fn warnings(&self) -> Self {
-        self.filtered(|finding| self.is_warning(finding))
+        self.filtered(Finding::is_warning)
     }
 
     /// Findings that are notes only, and accepted findings.
     pub fn notes(&self) -> Self {
-        self.filtered(|finding| !self.is_warning(finding))
+        self.filtered(|finding| !finding.is_warning())
     }
 
     fn filtered(&self, keep: impl Fn(&Finding) -> bool) -> Self {
-        let list = self.list.iter().filter(|finding| keep(finding)).cloned().collect();
-        Self { list, accepted: self.accepted.clone() }
-    }
-
-    fn is_warning(&self, finding: &Finding) -> bool {
-        finding.code().severity() == Severity::Warning && !self.accepted.contains_key(finding)
+        Self(self.iter().filter(|finding| keep(finding)).cloned().collect())
     }
 
     /// Attaches these findings to the error of `result`, because they may explain it.
     pub fn explain<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| error.explained(self.remarks()))
+        result.map_err(|error| error.explained(self.iter().map(Finding::remark)))
     }
 
-    /// Replaces the findings of an error with the same findings as `mark` leaves them.
-    pub fn remark_again(mut error: Error, mark: &dyn Fn(&mut Findings)) -> Error {
-        let remarks = error.take_remarks();
-        let list = remarks.iter().filter_map(|remark| Finding::from_json(&remark.json).ok());
-        let mut findings = Self { list: list.collect(), ..Self::default() };
-        mark(&mut findings);
-        error.explained(findings.remarks())
-    }
-
-    /// The findings as remarks beside a result.
-    pub fn remarks(&self) -> impl Iterator<Item = Remark> {
-        self.list.iter().filter_map(|finding| self.remark(finding))
-    }
-
-    /// A finding as a remark beside a result.
-    fn remark(&self, finding: &Finding) -> Option<Remark> {
-        let accepted = self.acceptance(finding);
-        let json = serde_json::to_string(&WithAcceptance { finding, accepted }).ok()?;
-        Some(Remark { json, text: line(finding, accepted) })
+    /// The number of findings.
+    pub fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Whether there are no findings.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.0.is_empty()
     }
 
     /// Returns an error with all warnings, for `--strict`. `otherwise` is the alternative to settling them.
@@ -197,45 +281,18 @@ impl Findings {
 
     /// Returns an error with the warnings that are `refused`.
     pub fn refuse(&self, refused: impl Fn(Code) -> bool, hint: &str) -> Result<(), Error> {
-        let all = self.list.iter().filter(|it| self.is_warning(it) && refused(it.code()));
-        let faults = all.map(|f| Error::new(Kind::Conflict, with_key(f))).collect();
+        let all = self.iter().filter(|it| it.is_warning() && it.code().is_some_and(&refused));
+        let faults = all.map(|it| Error::new(Kind::Conflict, it.with_key())).collect();
         Error::gather(faults).map_or(Ok(()), |error| Err(error.hint(hint)))
     }
 }
 
-impl Serialize for Findings {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(
-            self.list
-                .iter()
-                .map(|finding| WithAcceptance { finding, accepted: self.acceptance(finding) }),
-        )
-    }
-}
+impl IntoIterator for Findings {
+    type Item = Finding;
+    type IntoIter = std::vec::IntoIter<Finding>;
 
-/// A finding with the field that follows its own.
-#[derive(Serialize)]
-struct WithAcceptance<'a> {
-    #[serde(flatten)]
-    finding: &'a Finding,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    accepted: Option<&'a str>,
-}
-
-/// A finding in one line for people, with its severity and its key, or with the reason for accepting it.
-pub fn line(finding: &Finding, accepted: Option<&str>) -> String {
-    if let Some(reason) = accepted {
-        return format!("accepted: {finding}; reason: {}", printable(reason));
-    }
-    format!("{}: {}", finding.code().severity(), with_key(finding))
-}
-
-/// A finding with the key that settles it, unless the text already names the key.
-fn with_key(finding: &Finding) -> String {
-    let text = finding.to_string();
-    match finding.code().key() {
-        Some(key) if !text.contains(&format!("`{key}`")) => format!("{text} [key: {key}]"),
-        _ => text,
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 

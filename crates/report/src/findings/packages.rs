@@ -3,13 +3,13 @@
 use derive_more::Display;
 use rockpack_core::package_format::{Format, MissingDigest};
 use rockpack_core::tree::ComponentKind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::subjects::{EarlierPackage, PackageName, Soname};
 use crate::words::{are, counted, few, list};
 
 /// A claim in an entry of a package list that is ignored.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IgnoredClaim {
@@ -40,7 +40,7 @@ pub enum IgnoredClaim {
 }
 
 /// The package that apt prefers of two with the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameWinner {
     /// The package of the set, which has the higher version.
@@ -72,7 +72,7 @@ impl NameWinner {
 }
 
 /// The reason why a licence text is not quoted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotQuoted {
     /// The text is too long.
@@ -84,7 +84,7 @@ pub enum NotQuoted {
 }
 
 /// The way in which a version is not newer than that of the earlier set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NotNewer {
@@ -125,7 +125,7 @@ impl NotNewer {
 }
 
 /// The reason why no signature proves a receipt, as the rest of a sentence.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiptDoubt {
     /// No signature is next to it.
@@ -152,7 +152,7 @@ const MISFITS_SHOWN: usize = 3;
 const NAMES_SHOWN: usize = 6;
 
 /// The way in which a package does not fit the newest versions of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Discord {
     /// The package needs other versions of them.
@@ -164,7 +164,7 @@ pub enum Discord {
 }
 
 /// A package that cannot be installed together with the newest versions of others.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Misfit {
     /// The name.
     pub package: PackageName,
@@ -227,7 +227,7 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
 }
 
 /// The reason why a file of a folder is not published.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageLeftOut {
     /// A package for Debian's installer.
@@ -290,7 +290,7 @@ pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
 }
 
 /// The reason why PyPI would refuse a wheel.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum PypiRefusal {
     /// A version with a local part.
@@ -318,7 +318,7 @@ pub enum PypiRefusal {
 }
 
 /// The reason why an extra for a GPU does not bring all that the GPU needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtraGap {
     /// The extra, or a device wheel, requires a wheel that is not there, or not for its tags.

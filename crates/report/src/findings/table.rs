@@ -1,4 +1,6 @@
-//! The table of findings.
+//! The table of findings, with one row for each.
+
+use std::sync::Arc;
 
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{abridged, printable};
@@ -6,20 +8,62 @@ use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::package_format::{Format, MissingDigest};
 use rockpack_core::tree::{ComponentKind, MemberKind, TreePath};
 
-use super::Severity;
 use super::details::*;
 use super::host::*;
 use super::packages::*;
-use crate::coded;
+use super::{Code, Finding, Severity};
 use crate::subjects::*;
 use crate::words::{are, counted, few, list};
 
-coded! {
-    /// The stable code of a finding. Codes are never reused or renumbered.
-    enum Code;
-    /// One finding.
-    enum Finding, read_back = true;
+/// Declares the findings from rows of
+/// `Type = "R000" "name" Severity by "key" { field: Type, … } [subject] [message];`. Subject and message
+/// are the arguments of `format!`, with the fields of the row in scope. `by "key"` names the key of the
+/// configuration that settles such findings, if there is one.
+macro_rules! findings {
+    ($(
+        $(#[doc = $doc:literal])*
+        $Type:ident = $id:literal $name:literal $severity:ident $(by $key:literal)?
+            { $($field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
+    )*) => {
+        #[allow(non_upper_case_globals, reason = "a code is called as its type in `found`")]
+        impl Code {
+            $(
+                $(#[doc = $doc])*
+                pub const $Type: Self = Self {
+                    id: $id,
+                    name: $name,
+                    severity: Severity::$severity,
+                    key: [$(Some($key),)? None][0],
+                };
+            )*
 
+            /// All codes, in order.
+            pub const ALL: &[Self] = &[$(Self::$Type),*];
+        }
+
+        /// What can be found: one type for each code. Each becomes a [`Finding`].
+        pub mod found {
+            use super::*;
+
+            $(
+                $(#[doc = $doc])*
+                #[allow(missing_docs, reason = "the text of a row says what its fields are")]
+                pub struct $Type { $(pub $field: $type),* }
+
+                impl From<$Type> for Finding {
+                    fn from(found: $Type) -> Self {
+                        let $Type { $($field),* } = &found;
+                        let text = [format!($($subject)*), format!($($message)*)];
+                        let fields = vec![$((stringify!($field), serde_json::json!($field))),*];
+                        Self::new(Code::$Type, text, fields, Arc::new(found))
+                    }
+                }
+            )*
+        }
+    };
+}
+
+findings! {
     /// A manifest lists a stage prefix that the artifact does not have.
     PrefixAbsent = "R001" "manifest-prefix-absent" Note
         { artifact: InputArtifact, prefix: TreePath }
@@ -177,7 +221,7 @@ coded! {
     /// A host library or static archive that is for one arch is in a kernel package.
     DatabaseHostCode = "R028" "database-host-code" Note
         { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<Sha256Digest> }
-        ["{file}"] ["is for {} as a whole, and stays as it is", super::details::archs(archs)];
+        ["{file}"] ["is for {} as a whole, and stays as it is", super::super::details::archs(archs)];
     /// An index of a kernel database cannot be read.
     DatabaseUnreadable = "R029" "database-unreadable" Warning by "databases"
         { file: InputFile, reason: String, decided_by: DecidedBy }
@@ -404,7 +448,7 @@ coded! {
         [
             "is {} of {}, which its library opens whole under this name: it is not cut, and serves \
              all of them",
-            super::details::code_file(file), super::details::archs(archs)
+            code_file(file), super::super::details::archs(archs)
         ];
     /// A directory of a kernel database is named like that of an arch, but the arch is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }
@@ -1015,29 +1059,6 @@ impl Code {
         Self::VendorChanged,
         Self::ImportLost,
     ];
-}
-
-impl Finding {
-    /// The code objects that the finding accounts for.
-    pub fn code_objects(&self) -> &[Sha256Digest] {
-        match self {
-            Self::ArchNotGrouped { code_objects, .. }
-            | Self::BundleUnreferenced { code_objects, .. }
-            | Self::DatabaseShared { code_objects, .. }
-            | Self::DuplicateDropped { code_objects, .. }
-            | Self::DatabaseHostCode { code_objects, .. }
-            | Self::EmptyCodeObject { code_objects, .. }
-            | Self::KeptFat { code_objects, .. }
-            | Self::KeptFatDropped { code_objects, .. }
-            | Self::OldRuntimeNeeded { code_objects, .. }
-            | Self::KernelsUnclaimed { code_objects, .. }
-            | Self::ArchExcluded { code_objects, .. }
-            | Self::ArchDropped { code_objects, .. }
-            | Self::ComponentLeftOut { code_objects, .. }
-            | Self::NotListed { code_objects, .. } => code_objects,
-            _ => &[],
-        }
-    }
 }
 
 /// Names with invisible characters written out.

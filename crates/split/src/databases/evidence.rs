@@ -18,7 +18,7 @@ use crate::host_binary;
 use crate::input::database::{DatabaseRole, Index};
 use crate::parts::{CodeObject, KernelArchive, Notes};
 use rockpack_files::cache::Cache;
-use rockpack_report::{DecidedBy, Finding};
+use rockpack_report::{DecidedBy, found};
 
 /// A file, and the type that its first bytes show.
 pub(super) struct SniffedFile<'a> {
@@ -55,7 +55,7 @@ pub(super) fn read(
             let archs = aks2::archs(content, &declared.archs)?;
             let is_empty = archs.is_empty() && content.len() >= 4;
             if is_empty && aks2::MAGICS.contains(&content.read_array(0)?) {
-                notes.add(Finding::KernelImagesUnread { file: notes.file(path) });
+                notes.add(found::KernelImagesUnread { file: notes.file(path) });
             }
             return Ok(Evidence { archs, ..Evidence::default() });
         }
@@ -157,7 +157,7 @@ fn lone_code(
             let message = format!("a code object with the unknown flags {flags:#x} names no arch");
             return Err(Error::unsupported(message).at(&content.place(0)));
         }
-        notes.add(Finding::UnknownProcessor { file: notes.file(path), entry: None, flags });
+        notes.add(found::UnknownProcessor { file: notes.file(path), entry: None, flags });
         return Ok(None);
     };
     let refined = declared.archs.iter().find(|arch| refine(arch, target.base()) == *arch);
@@ -179,7 +179,7 @@ fn index(
         Index::Unreadable(reason) => {
             let decided_by = if declared.serves_all() { DecidedBy::Rule } else { DecidedBy::Name };
             let file = notes.file(path);
-            notes.add(Finding::DatabaseUnreadable { file, reason, decided_by });
+            notes.add(found::DatabaseUnreadable { file, reason, decided_by });
             Ok(Evidence::default())
         }
     }

@@ -34,7 +34,7 @@ use crate::host_binary;
 use crate::input::database::{DatabaseClaim, DatabaseRole, DatabaseRules, IndexDescription, Rule};
 use evidence::SniffedFile;
 pub(super) use partners::pair;
-use rockpack_report::{ArchMismatch, Finding, MismatchOutcome};
+use rockpack_report::{ArchMismatch, MismatchOutcome, found};
 
 /// Ending of the names of files that compilers write code objects to.
 const CODE_ENDING: &str = ".hsaco";
@@ -119,7 +119,7 @@ pub(super) fn claim(
             note_leftover(path, leftover, notes);
             // The file goes to the host files, although its directory is for an arch.
             if let Some(directory) = rules.unknown_arch_directory(path) {
-                notes.add(Finding::DatabaseArchUnknown { directory: notes.file(&directory) });
+                notes.add(found::DatabaseArchUnknown { directory: notes.file(&directory) });
             }
             return Ok(None);
         }
@@ -184,7 +184,7 @@ fn candidate(
         return Ok(None);
     };
     if declared.role == DatabaseRole::Code && evidence.archs.len() > 1 {
-        notes.add(Finding::DatabaseBundle { file: notes.file(path), archs: archs.clone() });
+        notes.add(found::DatabaseBundle { file: notes.file(path), archs: archs.clone() });
     }
     let mut code_objects = Vec::new();
     let kept = archs.is_empty() || declared.role == DatabaseRole::Whole;
@@ -209,7 +209,7 @@ fn candidate(
 fn note_leftover(path: &TreePath, rule: Option<&Rule>, notes: &mut Notes) {
     if let Some(rule) = rule {
         let (file, rule) = (notes.file(path), rule.name.clone());
-        notes.add(Finding::DatabaseLeftover { file, rule });
+        notes.add(found::DatabaseLeftover { file, rule });
     }
 }
 
@@ -235,7 +235,7 @@ fn declare(claim: &DatabaseClaim, path: &TreePath, notes: &mut Notes) -> Declare
     {
         let (named, directory) = (named.clone(), claim.directory.clone());
         let mismatch = ArchMismatch::Name { named, directory };
-        notes.add(Finding::DatabaseArchMismatch { file: notes.file(path), mismatch });
+        notes.add(found::DatabaseArchMismatch { file: notes.file(path), mismatch });
     }
     // A library that searches the directory of an arch searches no other.
     let archs = if !claim.directory.is_empty() {
@@ -283,7 +283,7 @@ fn decide(
     let mut mismatch = |outcome| {
         let (placed, holds) = (declared.archs.clone(), own.clone());
         let mismatch = ArchMismatch::Content { placed, holds, outcome };
-        notes.add(Finding::DatabaseArchMismatch { file: notes.file(path), mismatch });
+        notes.add(found::DatabaseArchMismatch { file: notes.file(path), mismatch });
     };
     let said = &declared.archs;
     let covered = said.iter().all(|arch| own.contains(arch));
@@ -336,7 +336,7 @@ pub(super) fn settle(
         if !archs.is_empty() {
             if role == DatabaseRole::Whole {
                 let (file, archs) = (notes.file(&path), archs.clone());
-                notes.add(Finding::DatabaseHostCode { file, archs, code_objects });
+                notes.add(found::DatabaseHostCode { file, archs, code_objects });
             }
             let shard = notes.shard().to_owned();
             settled.databases.push(DatabaseFile {
@@ -355,7 +355,7 @@ pub(super) fn settle(
             continue;
         }
         let (file, is_cache) = (notes.file(&path), role == DatabaseRole::Cache);
-        notes.add(Finding::DatabaseShared { file, rule: rule.clone(), is_cache, code_objects });
+        notes.add(found::DatabaseShared { file, rule: rule.clone(), is_cache, code_objects });
         let shared = SharedFile { rule, moves, cache: is_cache };
         settled.shared.insert(path.clone(), shared);
         let data = HostFile { module, kind: HostKind::Plain(content) };

@@ -14,7 +14,7 @@ use rockpack_core::tree::TreePath;
 use super::DatabaseCandidate;
 use crate::input::database::{DatabaseRole, stem};
 use crate::parts::Notes;
-use rockpack_report::{Finding, Unpaired, Unresolved};
+use rockpack_report::{Unpaired, Unresolved, found};
 
 /// Joins the partners `X.dat` and `X.co`. Notes files without partner, and indexes with missing files.
 pub(crate) fn pair(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
@@ -59,7 +59,7 @@ fn follow_code(candidates: &mut [DatabaseCandidate], notes: &mut Notes) {
         if !candidate.archs.is_empty() && candidate.archs != *partner {
             let (index, code) = (candidate.archs.clone(), partner.clone());
             let (file, unpaired) = (notes.file(&candidate.path), Unpaired::Archs { index, code });
-            notes.add(Finding::DatabaseUnpaired { file, unpaired });
+            notes.add(found::DatabaseUnpaired { file, unpaired });
         }
         candidate.archs.clone_from(partner);
     }
@@ -85,7 +85,7 @@ fn note_unpaired(candidates: &[DatabaseCandidate], notes: &mut Notes) {
         let paired = partners.is_some_and(|found| found.iter().any(|p| serve_one(p, candidate)));
         if !paired {
             let file = notes.file(&candidate.path);
-            notes.add(Finding::DatabaseUnpaired { file, unpaired });
+            notes.add(found::DatabaseUnpaired { file, unpaired });
         }
     }
 }
@@ -128,7 +128,7 @@ fn note_unresolved(candidates: &[DatabaseCandidate], notes: &mut Notes) {
             if let Some(unresolved) = unresolved(index, &names, &by_path) {
                 let file = notes.file(&index.path);
                 let refers_to = names.into_iter().next().unwrap_or_default();
-                notes.add(Finding::DatabaseUnresolved { file, refers_to, unresolved });
+                notes.add(found::DatabaseUnresolved { file, refers_to, unresolved });
             }
         }
     }

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::tree::TreePath;
 use rockpack_package::Format;
-use rockpack_package::receipt::{FindingRecord, Receipt};
+use rockpack_package::receipt::Receipt;
 use rockpack_report::{Code, Finding, Soname};
+use serde::Deserialize;
 
 use crate::own::Sha;
 
@@ -67,18 +68,26 @@ pub(crate) struct Excuses {
     unasked: BTreeSet<TreePath>,
 }
 
+/// What a finding says of a file or folder of the input.
+#[derive(Deserialize)]
+struct Place {
+    path: TreePath,
+}
+
 impl Excuses {
     /// Collects what the receipts excuse: their findings, and the paths left out.
     pub(crate) fn of(receipts: &[&Receipt]) -> Self {
-        let mut excuses = Self::of_findings(receipts.iter().flat_map(|receipt| &receipt.findings));
+        let mut excuses = Self::of_findings(receipts.iter().flat_map(|it| it.findings.iter()));
         excuses.left_out = receipts.iter().flat_map(|it| &it.left_out).cloned().collect();
         excuses
     }
 
-    /// Collects what the findings of builds excuse.
-    pub(crate) fn of_findings<'a>(findings: impl Iterator<Item = &'a FindingRecord>) -> Self {
+    /// Collects what the findings of builds excuse. Those of later versions of rockpack excuse nothing.
+    pub(crate) fn of_findings<'a>(findings: impl Iterator<Item = &'a Finding>) -> Self {
         let mut excuses = Self::default();
-        findings.filter_map(FindingRecord::known).for_each(|finding| excuses.add(finding));
+        for finding in findings {
+            finding.code().into_iter().for_each(|code| excuses.add(code, finding));
+        }
         excuses
     }
 
@@ -87,63 +96,61 @@ impl Excuses {
         Self { some_wheels, ..Self::default() }
     }
 
-    fn add(&mut self, finding: &Finding) {
-        let digests = finding.code_objects().iter().copied();
-        if LEAVING_OUT.contains(&finding.code()) {
-            self.absent.extend(digests);
-        } else if KEPT.contains(&finding.code()) {
-            self.kept.extend(digests);
+    fn add(&mut self, code: Code, finding: &Finding) {
+        if LEAVING_OUT.contains(&code) {
+            self.absent.extend(finding.code_objects());
+        } else if KEPT.contains(&code) {
+            self.kept.extend(finding.code_objects());
         }
-        let (paths, path) = match finding {
-            Finding::DatabaseMerged { file, .. } => (&mut self.merged, &file.path),
-            Finding::DatabaseMoved { folder, .. } => (&mut self.moved, &folder.path),
-            Finding::DatabaseUnresolved { file, .. } => (&mut self.unresolved, &file.path),
-            Finding::DatabaseHostCode { file, .. } => (&mut self.whole, &file.path),
-            Finding::RunpathRewritten { file, before, after } => {
-                let known = self.rewritten.entry(file.path.clone()).or_default();
-                return drop(known.insert(before.clone(), after.clone()));
+        let text = |name| finding.field::<String>(name);
+        let library = || text("library").map(Soname::from);
+        let files = || finding.field::<Vec<TreePath>>("files").unwrap_or_default();
+        let path = |name| Some(finding.field::<Place>(name)?.path);
+        let file = path("file");
+        match code {
+            Code::DatabaseMerged => self.merged.extend(file),
+            Code::DatabaseMoved => self.moved.extend(path("folder")),
+            Code::DatabaseUnresolved => self.unresolved.extend(file),
+            Code::DatabaseHostCode => self.whole.extend(file),
+            Code::RunpathRewritten => {
+                if let Some(file) = file {
+                    let change = text("before").zip(text("after"));
+                    self.rewritten.entry(file).or_default().extend(change);
+                }
             }
-            Finding::LibrariesNotAsked { file, .. } => (&mut self.unasked, &file.path),
-            Finding::DeviceCodeEmbedded { file, .. } | Finding::FatDevelopmentFile { file, .. } => {
-                (&mut self.embedded, &file.path)
-            }
-            Finding::WrapperWithoutCode { file, wrappers, .. } => {
-                let known = self.without_code.entry(file.path.clone()).or_default();
-                return known.extend(wrappers);
+            Code::LibrariesNotAsked => self.unasked.extend(file),
+            Code::DeviceCodeEmbedded | Code::FatDevelopmentFile => self.embedded.extend(file),
+            Code::WrapperWithoutCode => {
+                if let Some(file) = file {
+                    let wrappers: Vec<usize> = finding.field("wrappers").unwrap_or_default();
+                    self.without_code.entry(file).or_default().extend(wrappers);
+                }
             }
             // These leave a file with device code, or an index or marker of it, in the host package.
-            Finding::AlreadyTransformed { file }
-            | Finding::DatabaseShared { file, .. }
-            | Finding::DatabaseArchMismatch { file, .. }
-            | Finding::DatabaseUnpaired { file, .. }
-            | Finding::KeptFat { file, .. } => (&mut self.kept_files, &file.path),
-            Finding::OldRuntimeNeeded { file, code_objects, .. } if !code_objects.is_empty() => {
-                (&mut self.kept_files, &file.path)
+            Code::AlreadyTransformed
+            | Code::DatabaseShared
+            | Code::DatabaseArchMismatch
+            | Code::DatabaseUnpaired
+            | Code::KeptFat => self.kept_files.extend(file),
+            Code::OldRuntimeNeeded if !finding.code_objects().is_empty() => {
+                self.kept_files.extend(file);
             }
-            Finding::InterpreterSettled { before, after, files, .. } => {
-                for after in after.iter().filter(|after| *after != before) {
-                    for file in files {
-                        self.settled.entry(file.clone()).or_default().insert(after.clone());
-                    }
+            Code::InterpreterSettled => {
+                let after = text("after").filter(|after| Some(after) != text("before").as_ref());
+                for file in files() {
+                    self.settled.entry(file).or_default().extend(after.clone());
                 }
-                return;
             }
             // Needed libraries that need not be dependencies or that do not work.
-            Finding::LibraryUnresolved { library, .. } => {
-                self.nowhere.insert(library.clone());
-                return;
+            Code::LibraryUnresolved => self.nowhere.extend(library()),
+            Code::LibraryWithoutDependency => self.free.extend(library()),
+            Code::LibraryOutOfReach => {
+                if let Some(library) = library() {
+                    self.unreached.entry(library).or_default().extend(files());
+                }
             }
-            Finding::LibraryWithoutDependency { library, .. } => {
-                self.free.insert(library.clone());
-                return;
-            }
-            Finding::LibraryOutOfReach { library, files, .. } => {
-                let known = self.unreached.entry(library.clone()).or_default();
-                return known.extend(files.iter().cloned());
-            }
-            _ => return,
-        };
-        paths.insert(path.clone());
+            _ => {}
+        }
     }
 
     /// Whether device code of this digest is in no package because of a finding.

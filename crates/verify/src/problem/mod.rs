@@ -11,7 +11,8 @@ mod table;
 use std::collections::BTreeMap;
 
 use rockpack_core::error::Error;
-use rockpack_package::receipt::{FindingRecord, Receipt};
+use rockpack_package::receipt::Receipt;
+use rockpack_report::Findings;
 
 pub use table::*;
 
@@ -159,8 +160,8 @@ pub struct Report {
     pub left_out: usize,
     /// Warnings of the builds, as the receipts have them and without those that are accepted: what they
     /// say is no failed check.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<FindingRecord>,
+    #[serde(skip_serializing_if = "Findings::is_empty")]
+    pub warnings: Findings,
     /// Packages of earlier builds that a receipt keeps, and that were not named.
     #[serde(skip_serializing_if = "is_zero")]
     pub kept_absent: usize,

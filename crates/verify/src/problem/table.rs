@@ -1,20 +1,105 @@
 //! The table of checks, and the places, losses and faults that their problems name.
 
+use std::fmt;
+
 use derive_more::Display;
 use rockpack_archive::rpm::MissingDigest;
 use rockpack_archive::wheel::ListingFault;
 use rockpack_core::content::Sha256Digest;
+use rockpack_core::error::printable;
 use rockpack_package::receipt::{DifferentParts, FILE_NAME, PlanBreach, SetPart, file_name};
 use rockpack_report::words::few;
-use rockpack_report::{Soname, coded, without_digest};
-use serde::Serialize;
+use rockpack_report::{Soname, without_digest};
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 
-coded! {
-    /// The stable code of a failed check. Codes are never reused or renumbered.
-    enum Check;
-    /// One failed check. It fails the run, or is tolerated, and so has no severity.
-    enum Problem, read_back = false;
+/// Declares the checks from rows of `Variant = "V000" "name" { field: Type, … } [subject] [message];`. Subject
+/// and message are the arguments of `format!`, with the fields of the row in scope.
+macro_rules! checks {
+    ($(
+        $(#[doc = $doc:literal])*
+        $variant:ident = $id:literal $name:literal
+            { $($field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
+    )*) => {
+        /// The stable code of a failed check. Codes are never reused or renumbered.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
+        pub enum Check {
+            $($(#[doc = $doc])* #[display("{} {}", $id, $name)] $variant,)*
+        }
 
+        impl Check {
+            /// All codes, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The number, e.g. `V012`.
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$variant => $id,)* }
+            }
+
+            /// The name, e.g. `marker-unresolved`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+        }
+
+        /// One failed check. It fails the run, or is tolerated, and so has no severity.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the text of a row says what its fields are")]
+        pub enum Problem {
+            $($(#[doc = $doc])* $variant { $($field: $type),* },)*
+        }
+
+        impl Problem {
+            /// The stable code.
+            pub fn code(&self) -> Check {
+                match self { $(Self::$variant { .. } => Check::$variant,)* }
+            }
+
+            /// The thing that it is about: a path, an arch, a package.
+            #[allow(unused_variables, reason = "a subject names some of the fields")]
+            pub fn subject(&self) -> String {
+                match self { $(Self::$variant { $($field),* } => format!($($subject)*),)* }
+            }
+
+            /// The observation and its consequence, as one sentence without a full stop.
+            #[allow(unused_variables, reason = "a message leaves out what the subject names")]
+            pub fn message(&self) -> String {
+                match self { $(Self::$variant { $($field),* } => format!($($message)*),)* }
+            }
+
+            /// The fields under their own names, in the order of the row.
+            fn fields(&self) -> Vec<(&'static str, Value)> {
+                match self {
+                    $(Self::$variant { $($field),* } => {
+                        vec![$((stringify!($field), json!($field))),*]
+                    })*
+                }
+            }
+        }
+
+        /// One object: `code`, `name`, `subject` and `message`, then the fields.
+        impl Serialize for Problem {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let text = [
+                    ("code", self.code().id().into()),
+                    ("name", self.code().name().into()),
+                    ("subject", self.subject().into()),
+                    ("message", self.message().into()),
+                ];
+                serializer.collect_map(text.into_iter().chain(self.fields()))
+            }
+        }
+
+        impl fmt::Display for Problem {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (subject, message) = (self.subject(), self.message());
+                write!(f, "{}: {}: {}", self.code(), printable(&subject), printable(&message))
+            }
+        }
+    };
+}
+
+checks! {
     /// A package, or a file of an artifact or prefix, cannot be read.
     Unreadable = "V001" "unreadable" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
     /// A package, wheel or SPDX document is not the one of the receipt.

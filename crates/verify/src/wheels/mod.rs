@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use rockpack_archive::wheel::{ListingFault, WheelName, normalized};
 use rockpack_core::content::real_path;
 use rockpack_core::error::Result;
-use rockpack_package::receipt::FindingRecord;
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
+use rockpack_report::Findings;
 use rockpack_report::Progress;
 
 use crate::checks::excuses::Excuses;
@@ -66,10 +66,9 @@ pub(super) fn check(
             receipt::check_wheels(receipt, &file_names(&argument.wheels), &mut wheels, &mut found);
         }
     }
-    let findings: Vec<FindingRecord> =
-        receipts.iter().flat_map(|receipt| receipt.findings.clone()).collect();
+    let findings = Findings::of(receipts.iter().map(|receipt| &receipt.findings));
     let excuses = Excuses::of_findings(findings.iter());
-    report.warnings.extend(findings.into_iter().filter(FindingRecord::is_warning));
+    report.warnings.extend(findings.warnings());
     let sets = Sets::of(&wheels);
     let unread = unread(&paths, &wheels);
     let of_copies = check_sets(&sets, &unread, &excuses, &mut found)?;

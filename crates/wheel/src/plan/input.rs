@@ -12,7 +12,7 @@ use rockpack_elf::marker::ARCH_PLACEHOLDER;
 use rockpack_package::device_wheel::{group, is_named_after};
 use rockpack_plan::recombine::Component;
 use rockpack_plan::runtime::{RUNTIME, runtimes};
-use rockpack_report::{Code, Finding, Findings, InputArtifact, Soname};
+use rockpack_report::{Code, Findings, InputArtifact, Soname, found};
 use rockpack_split::host_binary::{self, Examined};
 use rockpack_split::input::artifact::Artifact;
 use rockpack_split::input::wheel::Wheel;
@@ -96,12 +96,12 @@ pub fn check_elsewhere(wheel: &Wheel) -> Result<Findings> {
                     && let Some(Examined::Transformed(binary)) = faults.keep(examine(content))
                 {
                     if !binary.program_headers_in_front() {
-                        findings.add(Finding::ProgramHeadersMoved { file: file.clone() });
+                        findings.add(found::ProgramHeadersMoved { file: file.clone() });
                     }
-                    findings.add(Finding::AlreadyTransformed { file: file.clone() });
+                    findings.add(found::AlreadyTransformed { file: file.clone() });
                 }
                 let kept = faults.keep(kept_code(file, content)).flatten();
-                kept.into_iter().for_each(|finding| findings.add(finding));
+                findings.extend(kept);
             }
             None => {}
         }
@@ -140,9 +140,9 @@ pub(super) fn check_runtime(
     let own = wheel.name.to_string();
     if runtimes.is_empty() {
         let libraries = runtimes_needed(component)?;
-        findings.add(Finding::WheelRuntimeOutside { wheel: own, libraries });
+        findings.add(found::WheelRuntimeOutside { wheel: own, libraries });
     } else if !files.is_empty() {
-        findings.add(Finding::WheelRuntimeCannotRead { wheel: own, files });
+        findings.add(found::WheelRuntimeCannotRead { wheel: own, files });
     }
     let hint = "build the wheel with a runtime that reads them (ROCM_KPACK_ENABLED), or split it all the same \
                 with --any-runtime, where another runtime takes its place";

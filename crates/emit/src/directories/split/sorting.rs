@@ -12,7 +12,7 @@ use crate::directories::recombine::{Places, Writer};
 use crate::directories::{GENERIC, Means, OutputArtifact, Outputs};
 use rockpack_plan::config::{Config, Grouping, UnassignedArchitectures};
 use rockpack_plan::recombine;
-use rockpack_report::{Finding, Findings, Stage};
+use rockpack_report::{Code, Findings, Stage, found};
 use rockpack_split::input::artifact::Artifact;
 use rockpack_split::{DatabaseFile, FatBinary, HostBinary, SplitArtifact};
 
@@ -200,7 +200,7 @@ fn archs_of(fat: &FatBinary) -> impl Iterator<Item = &BaseArch> {
 pub(super) fn findings(left: &BTreeMap<BaseArch, usize>, shard: &str, component: &str) -> Findings {
     let mut findings = Findings::default();
     for (arch, count) in left {
-        findings.add(Finding::TargetNotSelected {
+        findings.add(found::TargetNotSelected {
             shard: shard.to_owned(),
             component: component.into(),
             arch: arch.clone(),
@@ -323,8 +323,8 @@ pub(super) fn joined_outputs(
     // The caller reports targets that were not asked for or that have no code. Targets of links are checked
     // across components, when all are there.
     recombined.findings.retain(|finding| {
-        use Finding::{ArchDropped, ArchMissing, LinkDangling};
-        !matches!(finding, ArchDropped { .. } | ArchMissing { .. } | LinkDangling { .. })
+        let code = finding.code();
+        !matches!(code, Some(Code::ArchDropped | Code::ArchMissing | Code::LinkDangling))
     });
     let mut outputs = Vec::new();
     for component in &mut recombined.components {

@@ -24,7 +24,7 @@ use rockpack_package::requirement::Bound;
 use rockpack_package::{Comparison, Format, Package, RelationKind};
 use rockpack_plan::recombine::Recombined;
 use rockpack_plan::{FileSource, KeptArchive, Plan};
-use rockpack_report::Finding;
+use rockpack_report::found;
 use same::Sameness;
 
 /// Removes from `plan` the packages that can be kept, and relates the others to them.
@@ -103,13 +103,13 @@ fn made_archives(packages: &[Package<FileSource>]) -> HashSet<(&str, &BaseArch)>
 
 /// Adds the findings about kept packages, and about receipts that no signature proves.
 fn note(plan: &mut Plan) {
-    plan.standing.doubts(&plan.kept).into_iter().for_each(|doubt| plan.findings.add(doubt));
+    plan.standing.doubts(&plan.kept).for_each(|doubt| plan.findings.add(doubt));
     let kept = plan.kept.packages.iter();
     let packages: Vec<String> = kept.map(|record| record.file_name.clone()).collect();
     if !packages.is_empty() {
         let version = format!("{}-{}", plan.version.upstream(), plan.version.release());
         let made = plan.packages.iter().map(Package::formats).sum();
-        plan.findings.add(Finding::PackagesKept { version, made, packages });
+        plan.findings.add(found::PackagesKept { version, made, packages });
     }
     plan.findings.sort();
 }

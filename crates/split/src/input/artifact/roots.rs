@@ -20,7 +20,7 @@ use rockpack_core::tree::ArtifactName;
 use super::folder::{FolderEntry, list, look_into};
 use super::manifest::MANIFEST_NAME;
 use super::packed::{CHECKSUM_ENDING, parse_name};
-use rockpack_report::{Finding, Findings};
+use rockpack_report::{Findings, found};
 
 /// The shards and artifacts found in the roots.
 pub(super) struct Roots {
@@ -190,13 +190,13 @@ impl Roots {
             return self.faults.add(without_archive(entry, archive));
         }
         let (shard, entry) = (shard.to_owned(), entry.name.clone());
-        self.findings.add(Finding::PackingUnknown { shard, entry });
+        self.findings.add(found::PackingUnknown { shard, entry });
     }
 
     /// Notes an entry that is no artifact.
     fn passed_over(&mut self, shard: Option<&str>, entry: &FolderEntry) {
         let (shard, entry) = (shard.map(str::to_owned), entry.name.clone());
-        self.findings.add(Finding::NotAnArtifact { shard, entry });
+        self.findings.add(found::NotAnArtifact { shard, entry });
     }
 }
 

@@ -12,7 +12,7 @@ use rockpack_core::content::{BlockStore, Content, Inputs, StampedFile, real_path
 use rockpack_core::error::{Error, Faults, Kind, Result, is_unseen};
 use rockpack_core::run::{Budget, threads};
 use rockpack_core::tree::{ArtifactName, Node, Tree, TreePath};
-use rockpack_report::{Finding, Findings, InputArtifact};
+use rockpack_report::{Findings, InputArtifact, found};
 
 use super::folder::{ArtifactDirectory, FolderEntry};
 use super::manifest::{ArtifactManifest, module_of};
@@ -248,21 +248,21 @@ fn assemble(
             }),
             PrefixContent::Absent => {
                 let (named, prefix) = (named.clone(), path.clone());
-                artifact.findings.add(Finding::PrefixAbsent { artifact: named, prefix });
+                artifact.findings.add(found::PrefixAbsent { artifact: named, prefix });
             }
             PrefixContent::Faulty => {}
         }
     }
     if artifact.prefixes.is_empty() {
-        artifact.findings.add(Finding::ArtifactEmpty { artifact: named.clone() });
+        artifact.findings.add(found::ArtifactEmpty { artifact: named.clone() });
     }
     let unseen = unseen(&artifact.prefixes);
     if !unseen.is_empty() {
-        artifact.findings.add(Finding::NamesUnseen { artifact: named.clone(), files: unseen });
+        artifact.findings.add(found::NamesUnseen { artifact: named.clone(), files: unseen });
     }
     let files = contents.outside(&manifest.prefixes, faults);
     if !files.is_empty() {
-        artifact.findings.add(Finding::OutsidePrefixes { artifact: named, files });
+        artifact.findings.add(found::OutsidePrefixes { artifact: named, files });
     }
     Some(artifact)
 }

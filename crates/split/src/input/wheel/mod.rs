@@ -33,7 +33,7 @@ use rockpack_core::content::{BlockStore, Content, Inputs};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::Use;
 use rockpack_core::tree::{ArtifactName, ComponentKind, Node, Tree, TreePath};
-use rockpack_report::{Finding, Findings, Progress, Stage};
+use rockpack_report::{Findings, Progress, Stage, found};
 
 use super::artifact::{Artifact, Scan, ScanOptions, Shard, StagePrefix, member_name, refuse_deep};
 use member::Reading;
@@ -292,10 +292,10 @@ impl<'a> RecordCheck<'a> {
         let wheel = name.to_string();
         if !unlisted.is_empty() || !absent.is_empty() || unhashed > 0 {
             let wheel = wheel.clone();
-            findings.add(Finding::WheelRecordLacks { wheel, unlisted, absent, unhashed });
+            findings.add(found::WheelRecordLacks { wheel, unlisted, absent, unhashed });
         }
         if !dropped.is_empty() {
-            findings.add(Finding::WheelMembersDropped { wheel, members: dropped });
+            findings.add(found::WheelMembersDropped { wheel, members: dropped });
         }
     }
 }
@@ -304,6 +304,6 @@ impl<'a> RecordCheck<'a> {
 fn note_tags(file: &WheelFile, name: &WheelName, findings: &mut Findings) {
     if !file.agrees_with(name) {
         let (wheel, build) = (name.to_string(), file.build().map(str::to_owned));
-        findings.add(Finding::WheelTagsDiffer { wheel, tags: file.tags(), build });
+        findings.add(found::WheelTagsDiffer { wheel, tags: file.tags(), build });
     }
 }

@@ -159,7 +159,7 @@ impl SigningArguments {
             let file = file.display().to_string();
             let mode_text = format!("{mode:o}");
             (mode & READ_BY_OTHERS != 0)
-                .then_some(Finding::from(found::SecretReadable { file, mode: mode_text }))
+                .then(|| Finding::from(found::SecretReadable { file, mode: mode_text }))
         });
         found.collect()
     }

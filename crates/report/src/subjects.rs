@@ -84,7 +84,7 @@ pub struct InputFile {
 }
 
 /// A file or folder of a component, from any shard.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Clone, Serialize, Display)]
 #[display("{component}/{path}")]
 pub struct ComponentFile {
     /// The name of the component, e.g. `blas_lib`.
@@ -101,7 +101,7 @@ impl ComponentFile {
 }
 
 /// A file, and the amount of its device code that is left out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[display("{file}: {count}")]
 pub struct LeftOutFile {
     /// The file, after its component if that is known.
@@ -111,7 +111,7 @@ pub struct LeftOutFile {
 }
 
 /// One of several merged files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[display("{artifact} ({sha256})")]
 pub struct MergedPart {
     /// The artifact that has it.
@@ -121,7 +121,7 @@ pub struct MergedPart {
 }
 
 /// A package of an earlier set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct EarlierPackage {
     /// The name.
     pub package: PackageName,

@@ -154,8 +154,7 @@ fn kept_in(file: InputFile, content: &Content, sniffed: Sniffed) -> Result<Optio
     Ok(match sniffed {
         Sniffed::HostElf | Sniffed::Stripped => {
             let places = embedded_code(content)?;
-            (!places.is_empty())
-                .then_some(Finding::from(found::DeviceCodeEmbedded { file, places }))
+            (!places.is_empty()).then(|| Finding::from(found::DeviceCodeEmbedded { file, places }))
         }
         Sniffed::Development(Some(kind)) => {
             Some(Finding::from(found::FatDevelopmentFile { file, kind }))

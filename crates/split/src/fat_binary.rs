@@ -199,11 +199,8 @@ pub(super) fn note_without_code(artifact: &mut SplitArtifact) {
             let empty = all.filter(|(_, wrapper)| wrapper.code_objects.is_empty());
             let wrappers: Vec<usize> = empty.map(|(index, _)| index).collect();
             let (file, of) = (label.file(path), fat.wrappers.len());
-            (!wrappers.is_empty()).then_some(Finding::from(found::WrapperWithoutCode {
-                file,
-                wrappers,
-                of,
-            }))
+            (!wrappers.is_empty())
+                .then(|| Finding::from(found::WrapperWithoutCode { file, wrappers, of }))
         })
         .collect();
     artifact.findings.extend(noted);

@@ -28,8 +28,8 @@ pub fn inputs(target: &str) -> Vec<Vec<u8>> {
         "kpack" => message_pack().iter().map(|toc| archive(toc)).collect(),
         "config" => [toml(), json()].concat(),
         "database_rules" => toml(),
-        "receipt" => [json(), vec![receipt(100), receipt(LEN / 2)]].concat(),
-        "package_set" => [json(), vec![plan(), receipt(100), receipt(LEN / 2)]].concat(),
+        "receipt" => [json(), receipts()].concat(),
+        "package_set" => [json(), receipts(), vec![plan()]].concat(),
         "spdx" => [json(), vec![document()]].concat(),
         "checksum" => vec![text("\n"), numbered(&"0".repeat(61), "  a\n")],
         "repo_state" => json().iter().map(|json| [&[1], &json[..]].concat()).collect(),
@@ -132,17 +132,26 @@ fn plan() -> Vec<u8> {
     format!("{{{head},\"packages\":[{{{package},\"members\":[{}]}}]}}", paths.join(",")).into()
 }
 
-/// A receipt with as many entries as fit, all in a folder whose path has `length` bytes.
-fn receipt(length: usize) -> Vec<u8> {
-    let names: Vec<String> = (0..LEN / 12).map(|n| format!("\"{n:x}\":{{}}")).collect();
-    let (folder, names) = ("x".repeat(length), names.join(","));
+fn receipts() -> Vec<Vec<u8>> {
+    let text = r#""code":"","name":"","severity":"","subject":"","message":"""#;
+    let fields = (0..LEN / 8).map(|n| format!(",\"{n:x}\":0")).collect::<String>();
+    let objects = format!(",\"x\":[{}0]", "{\"\":0},".repeat(LEN / 7));
+    let findings = [fields, objects].map(|more| receipt("/", 1, &format!("{{{text}{more}}}")));
+    let folders = [100, LEN / 2].map(|length| receipt(&"x".repeat(length), LEN / 12, ""));
+    findings.into_iter().chain(folders).collect()
+}
+
+/// A receipt with these findings and so many entries, all in one folder.
+fn receipt(folder: &str, entries: usize, findings: &str) -> Vec<u8> {
+    let names: Vec<String> = (0..entries).map(|n| format!("\"{n:x}\":{{}}")).collect();
+    let names = names.join(",");
     let package = "\"id\":\"a\",\"format\":\"deb\",\"file_name\":\"a_1_all.deb\",\"size\":0,\
                    \"installed_size\":0,\"sha256\":\"\",\"role\":\"host\",\"version\":\"1\",\
                    \"relations\":[]";
     let head = "\"schema\":4,\"rockpack_version\":\"\",\"version\":\"1\",\"release\":\"1\",\
-                \"prefix\":\"/x\",\"content_date\":0,\"code_objects\":[],\"findings\":[]";
+                \"prefix\":\"/x\",\"content_date\":0,\"code_objects\":[]";
     let package = format!("{package},\"folders\":{{\"/{folder}/\":{{{names}}}}}");
-    format!("{{{head},\"packages\":[{{{package}}}]}}").into()
+    format!("{{{head},\"findings\":[{findings}],\"packages\":[{{{package}}}]}}").into()
 }
 
 /// A document with the shortest relationships.

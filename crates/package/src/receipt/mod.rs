@@ -126,7 +126,7 @@ impl Receipt {
         if schema <= SCHEMA {
             return Self::parse(bytes);
         }
-        let read: Value = serde_json::from_slice(bytes).map_err(no_receipt)?;
+        let mut read: Value = serde_json::from_slice(bytes).map_err(no_receipt)?;
         if !read["packages"].is_array() {
             return Err(Error::malformed("is no receipt of rockpack").structure("receipt"));
         }
@@ -140,7 +140,7 @@ impl Receipt {
         });
         let receipt: Self = serde_json::from_value(known).map_err(no_receipt)?;
         receipt.all_packages().try_for_each(|record| require_name(&record.file_name))?;
-        let findings = serde_json::from_value(read["findings"].clone()).unwrap_or_default();
+        let findings = serde_json::from_value(read["findings"].take()).unwrap_or_default();
         let kept = receipt.kept.filter(|kept| !kept.is_empty());
         Ok(Self { findings, kept, ..receipt })
     }

@@ -8,7 +8,7 @@ use crate::subjects::{ComponentFile, ComponentName, InputArtifact, InputFile};
 use crate::words::{are, counted, few};
 
 /// The other source of a merged path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum SameFile {
     /// Two stage prefixes of one artifact.
@@ -20,7 +20,7 @@ pub enum SameFile {
 }
 
 /// The difference between host files of two shards, apart from content that may differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum KindDifference {
     /// One is a link and the other a file.
@@ -32,7 +32,7 @@ pub enum KindDifference {
 }
 
 /// A file for later links that carries device code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DevelopmentFile {
     /// A static archive.
@@ -53,7 +53,7 @@ pub enum DevelopmentFile {
 }
 
 /// The form in which device code is embedded in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum EmbeddedForm {
     /// An offload bundle.
@@ -68,7 +68,7 @@ pub enum EmbeddedForm {
 }
 
 /// Device code that is embedded in a binary.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[display(
     "{form} at offset {offset:#x} ({})",
     section.as_ref().map_or("in no section".to_owned(), |name| format!("section {name}"))
@@ -83,7 +83,7 @@ pub struct EmbeddedCode {
 }
 
 /// The source that claims a target for a code object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claimant {
     /// The entry of an offload bundle with this id. The ELF header has `flags`.
@@ -96,7 +96,7 @@ pub enum Claimant {
 }
 
 /// The table of the configuration that leaves an arch out.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArchFilterTable {
     /// `components.<name>`.
@@ -117,7 +117,7 @@ impl ArchFilterTable {
 }
 
 /// Duplicate device code.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum RepeatedCode {
@@ -163,7 +163,7 @@ impl RepeatedCode {
 }
 
 /// Different code objects under the same keys of a binary.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[display(
     "{} of {arch} {} between {first} and {other} (wrapper {wrapper}, {target} is the first)",
     counted(*count, "code object"),
@@ -185,27 +185,27 @@ pub struct DifferentCode {
 }
 
 /// The way in which name, directory and content of a database file disagree about archs.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum ArchMismatch {
     /// The name of the file has another arch than the directory.
     #[display(
         "its name says {named}, but its directory is for {}; the directory decides",
-        archs(directory)
+        arch_list(directory)
     )]
     Name { named: BaseArch, directory: Vec<BaseArch> },
     /// The content has other archs than the name or directory.
     #[display(
         "its name or directory says {}, but its content is for {}; {outcome}",
-        archs(placed),
-        archs(holds)
+        arch_list(placed),
+        arch_list(holds)
     )]
     Content { placed: Vec<BaseArch>, holds: Vec<BaseArch>, outcome: MismatchOutcome },
 }
 
 /// The treatment of a file whose content disagrees with its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum MismatchOutcome {
     /// The file is treated as if no rule claimed it.
@@ -220,7 +220,7 @@ pub enum MismatchOutcome {
 }
 
 /// The reason why files with the same name are not merged.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NoUnion {
@@ -257,15 +257,15 @@ pub enum NoUnion {
 }
 
 /// The fault of an index and the code file of the same name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Unpaired {
     /// Index and code are for different archs.
     #[display(
         "is an index for {}, and the code of its name is for {}; it goes with the code",
-        archs(index),
-        archs(code)
+        arch_list(index),
+        arch_list(code)
     )]
     Archs { index: Vec<BaseArch>, code: Vec<BaseArch> },
     /// The file is code, and has no index.
@@ -277,7 +277,7 @@ pub enum Unpaired {
 }
 
 /// The fault of a file that an index refers to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Unresolved {
@@ -293,7 +293,7 @@ impl Unresolved {
         match self {
             Self::Absent => format!("refers to {refers_to}, which is not beside it"),
             Self::Archs { index, referred } => {
-                let (index, referred) = (archs(index), archs(referred));
+                let (index, referred) = (arch_list(index), arch_list(referred));
                 format!("is for {index}, and refers to {refers_to}, which is for {referred}")
             }
         }
@@ -301,7 +301,7 @@ impl Unresolved {
 }
 
 /// The authority for a database file that cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
     /// The rule.
@@ -316,7 +316,7 @@ pub enum DecidedBy {
 const SHOWN: usize = 3;
 
 /// The contradiction between an index and the other files of its folder.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum Inconsistency {
@@ -356,6 +356,6 @@ pub(super) fn code_file(file: &InputFile) -> &'static str {
 }
 
 /// The archs that a file is for, in words; an empty list means all.
-pub(super) fn archs(archs: &[BaseArch]) -> String {
+pub(super) fn arch_list(archs: &[BaseArch]) -> String {
     if archs.is_empty() { "all archs".to_owned() } else { few(archs, 5) }
 }

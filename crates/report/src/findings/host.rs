@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::words::few;
 
 /// A part of a dynamic section that cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum DynamicPart {
     /// The libraries that the file needs.
@@ -20,7 +20,7 @@ pub enum DynamicPart {
 }
 
 /// The reason why a search path leads out of the prefix.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum OutsideSearch {
@@ -116,7 +116,7 @@ impl InterpreterFault {
 }
 
 /// A folder with libraries that is not in the linker path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum LibraryFolder {
     /// The prefix.

@@ -1,7 +1,7 @@
 //! Findings: facts about the input that did not stop the run, but that people have to know.
 //!
 //! The [table](table) declares each finding with its stable code, severity, typed fields and text. No code
-//! reads the text again; the fields have everything.
+//! takes facts from the text; the fields have everything.
 
 mod details;
 mod host;
@@ -15,9 +15,11 @@ use std::sync::Arc;
 use derive_more::Display;
 use rockpack_core::content::Sha256Digest;
 use rockpack_core::error::{Error, Kind, Remark, printable};
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use rockpack_core::once::Ordered;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
 
 pub use details::*;
 pub use host::*;
@@ -25,8 +27,7 @@ pub use packages::*;
 pub use table::found;
 
 /// The importance of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Severity {
     /// Worth knowing; never fails a run.
     #[display("note")]
@@ -58,21 +59,19 @@ impl Code {
 }
 
 /// One finding, as programs and receipts get it: its text, and its fields as open JSON, so that findings of other
-/// versions of rockpack can be read.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// versions of rockpack can be read. Those keep the severity and text that they were written with.
+#[derive(Debug, Clone, Default)]
 pub struct Finding {
     code: String,
     name: String,
-    severity: Severity,
+    severity: String,
     subject: String,
     message: String,
-    #[serde(flatten)]
-    fields: Map<String, Value>,
+    /// The fields of the code, in their order.
+    fields: Vec<(String, Value)>,
     /// The reason for accepting the finding, if the configuration accepts it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     accepted: Option<String>,
     /// A value of a type in `found`, unless the finding was read.
-    #[serde(skip)]
     found: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -91,11 +90,10 @@ impl Finding {
         fields: Vec<(&str, Value)>,
         found: Arc<dyn Any + Send + Sync>,
     ) -> Self {
-        let Code { id, name, severity, .. } = code;
         Self {
-            code: id.to_owned(),
-            name: name.to_owned(),
-            severity,
+            code: code.id.to_owned(),
+            name: code.name.to_owned(),
+            severity: code.severity.to_string(),
             subject,
             message,
             fields: fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
@@ -124,9 +122,11 @@ impl Finding {
         &self.message
     }
 
-    /// The field of this name; `None` if the finding has none of this form.
+    /// The field of this name; `None` if the finding has none of this form. A finding in a receipt may lack
+    /// what others of its code have, and then excuses nothing.
     pub fn field<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        T::deserialize(self.fields.get(name)?).ok()
+        let (_, value) = self.fields.iter().find(|(own, _)| own == name)?;
+        T::deserialize(value).ok()
     }
 
     /// The code objects that the finding accounts for.
@@ -139,22 +139,21 @@ impl Finding {
         self.accepted.as_deref()
     }
 
-    /// Accepts the finding for this reason, unless it is accepted already.
-    pub fn accept(&mut self, reason: &str) {
+    fn accept(&mut self, reason: &str) {
         self.accepted.get_or_insert_with(|| reason.to_owned());
     }
 
     /// Whether the finding is probably a mistake and not accepted.
     pub fn is_warning(&self) -> bool {
-        self.severity == Severity::Warning && self.accepted.is_none()
+        self.severity != "note" && self.accepted.is_none()
     }
 
     /// The subject and everything else that the finding names: text fields (`library`), the path of each
     /// file, and the last part of each path. Lists are left out, because a pattern for one of several things
     /// is not meant for the finding.
     pub fn named_things(&self) -> Vec<&str> {
-        let named =
-            self.fields.values().filter_map(|field| field.get("path").unwrap_or(field).as_str());
+        let fields = self.fields.iter();
+        let named = fields.filter_map(|(_, it)| it.get("path").unwrap_or(it).as_str());
         let mut things: Vec<&str> = [self.subject()].into_iter().chain(named).collect();
         let names: Vec<&str> =
             things.iter().filter_map(|thing| Some(thing.rsplit_once('/')?.1)).collect();
@@ -164,7 +163,7 @@ impl Finding {
 
     /// The finding as a remark beside a result.
     pub fn remark(&self) -> Remark {
-        Remark { json: serde_json::json!(self).to_string(), text: self.to_string() }
+        Remark { json: json!(self).to_string(), text: self.to_string() }
     }
 
     /// The finding without its severity, with the key that settles it unless the text already names the key.
@@ -178,13 +177,53 @@ impl Finding {
 
     fn text(&self) -> String {
         let Self { code, name, subject, message, .. } = self;
-        format!("{code} {name}: {}: {}", printable(subject), printable(message))
+        let [code, name, subject, message] = [code, name, subject, message].map(|it| printable(it));
+        format!("{code} {name}: {subject}: {message}")
     }
 
-    /// What two different findings differ in.
-    fn content(&self) -> [String; 4] {
-        let Self { code, subject, message, fields, .. } = self;
-        [code.clone(), subject.clone(), message.clone(), serde_json::json!(fields).to_string()]
+    /// What two different findings differ in, apart from their acceptance.
+    fn content(&self) -> (&str, &str, &str, &[(String, Value)]) {
+        (&self.code, &self.subject, &self.message, &self.fields)
+    }
+
+    /// The place in a list of findings. Of equal ones those that are accepted come first.
+    fn place(&self) -> ([String; 4], bool) {
+        let (code, subject, message, fields) = self.content();
+        let fields = json!(fields).to_string();
+        ([code, subject, message, &fields].map(str::to_owned), self.accepted.is_none())
+    }
+}
+
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { code, name, severity, subject, message, .. } = self;
+        let mut map = serializer.serialize_map(None)?;
+        for (key, text) in TEXT_FIELDS.iter().zip([code, name, severity, subject, message]) {
+            map.serialize_entry(key, text)?;
+        }
+        self.fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+        self.accepted.iter().try_for_each(|reason| map.serialize_entry("accepted", reason))?;
+        map.end()
+    }
+}
+
+/// The fields of a finding's JSON that make up its text.
+const TEXT_FIELDS: [&str; 5] = ["code", "name", "severity", "subject", "message"];
+
+impl<'de> Deserialize<'de> for Finding {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Ordered(mut fields) = Ordered::<Value>::deserialize(deserializer)?;
+        let mut take = |name| {
+            let at = fields.iter().position(|(own, _)| own == name)?;
+            let text = fields.remove(at).1.as_str().map(str::to_owned);
+            Some(text.ok_or_else(|| D::Error::custom(format!("`{name}` of a finding is no text"))))
+        };
+        let accepted = take("accepted").transpose()?;
+        let text = |name| take(name).unwrap_or_else(|| Err(D::Error::missing_field(name)));
+        let [code, name, severity, subject, message] = TEXT_FIELDS.map(text);
+        let (code, name, severity) = (code?, name?, severity?);
+        let (subject, message) = (subject?, message?);
+        Ok(Self { code, name, severity, subject, message, fields, accepted, found: None })
     }
 }
 
@@ -193,7 +232,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.accepted {
             Some(reason) => write!(f, "accepted: {}; reason: {}", self.text(), printable(reason)),
-            None => write!(f, "{}: {}", self.severity, self.with_key()),
+            None => write!(f, "{}: {}", printable(&self.severity), self.with_key()),
         }
     }
 }
@@ -232,8 +271,8 @@ impl Findings {
 
     /// Sorts the findings and drops duplicates.
     pub fn sort(&mut self) {
-        self.0.sort_by_cached_key(Finding::content);
-        self.0.dedup_by_key(|finding| finding.content());
+        self.0.sort_by_cached_key(Finding::place);
+        self.0.dedup_by(|one, other| one.content() == other.content());
     }
 
     /// All findings, in their order.

@@ -9,7 +9,7 @@ use crate::subjects::{EarlierPackage, PackageName, Soname};
 use crate::words::{are, counted, few, list};
 
 /// A claim in an entry of a package list that is ignored.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum IgnoredClaim {
@@ -40,7 +40,7 @@ pub enum IgnoredClaim {
 }
 
 /// The package that apt prefers of two with the same name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NameWinner {
     /// The package of the set, which has the higher version.
@@ -53,7 +53,7 @@ pub enum NameWinner {
 
 impl NameWinner {
     /// Writes the consequence and the remedy, for a package of the set with `version`.
-    pub fn told(self, version: &str) -> String {
+    pub fn told(&self, version: &str) -> String {
         match self {
             Self::Set => format!(
                 "apt takes the higher version, that of the set ({version}), also in place of the \
@@ -72,7 +72,7 @@ impl NameWinner {
 }
 
 /// The reason why a licence text is not quoted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum NotQuoted {
     /// The text is too long.
@@ -84,7 +84,7 @@ pub enum NotQuoted {
 }
 
 /// The way in which a version is not newer than that of the earlier set.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are called what they hold")]
 pub enum NotNewer {
@@ -152,7 +152,7 @@ const MISFITS_SHOWN: usize = 3;
 const NAMES_SHOWN: usize = 6;
 
 /// The way in which a package does not fit the newest versions of others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display)]
 #[serde(rename_all = "lowercase")]
 pub enum Discord {
     /// The package needs other versions of them.
@@ -164,7 +164,7 @@ pub enum Discord {
 }
 
 /// A package that cannot be installed together with the newest versions of others.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Misfit {
     /// The name.
     pub package: PackageName,
@@ -227,7 +227,7 @@ pub(super) fn held_back_for(misfits: &[Misfit], held_back: &[String]) -> String 
 }
 
 /// The reason why a file of a folder is not published.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageLeftOut {
     /// A package for Debian's installer.
@@ -290,7 +290,7 @@ pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
 }
 
 /// The reason why PyPI would refuse a wheel.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case", tag = "reason")]
 pub enum PypiRefusal {
     /// A version with a local part.

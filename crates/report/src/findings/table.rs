@@ -7,6 +7,7 @@ use rockpack_core::error::{abridged, printable};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::package_format::{Format, MissingDigest};
 use rockpack_core::tree::{ComponentKind, MemberKind, TreePath};
+use serde_json::json;
 
 use super::details::*;
 use super::host::*;
@@ -54,7 +55,7 @@ macro_rules! findings {
                     fn from(found: $Type) -> Self {
                         let $Type { $($field),* } = &found;
                         let text = [format!($($subject)*), format!($($message)*)];
-                        let fields = vec![$((stringify!($field), serde_json::json!($field))),*];
+                        let fields = vec![$((stringify!($field), json!($field))),*];
                         Self::new(Code::$Type, text, fields, Arc::new(found))
                     }
                 }
@@ -221,7 +222,7 @@ findings! {
     /// A host library or static archive that is for one arch is in a kernel package.
     DatabaseHostCode = "R028" "database-host-code" Note
         { file: InputFile, archs: Vec<BaseArch>, code_objects: Vec<Sha256Digest> }
-        ["{file}"] ["is for {} as a whole, and stays as it is", super::super::details::archs(archs)];
+        ["{file}"] ["is for {} as a whole, and stays as it is", arch_list(archs)];
     /// An index of a kernel database cannot be read.
     DatabaseUnreadable = "R029" "database-unreadable" Warning by "databases"
         { file: InputFile, reason: String, decided_by: DecidedBy }
@@ -448,7 +449,7 @@ findings! {
         [
             "is {} of {}, which its library opens whole under this name: it is not cut, and serves \
              all of them",
-            code_file(file), super::super::details::archs(archs)
+            code_file(file), arch_list(archs)
         ];
     /// A directory of a kernel database is named like that of an arch, but the arch is not known.
     DatabaseArchUnknown = "R061" "database-arch-unknown" Warning by "additional_architectures" { directory: InputFile }

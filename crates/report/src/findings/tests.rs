@@ -66,17 +66,53 @@ fn findings_of_any_version_are_read_and_written_again() {
     let text = |code| {
         json!({
             "code": code, "name": "n", "severity": "note", "subject": "s", "message": "m",
-            "colour": "red", "sizes": [1, u64::MAX], "accepted": "why",
+            "colour": "red", "sizes": [1, u64::MAX], "odd": "a \\ \" b", "accepted": "why",
         })
     };
+    let other: Finding = serde_json::from_value(json!({
+        "code": "R999", "name": "n", "severity": "er\u{1b}ror", "subject": "s", "message": "m",
+    }))
+    .unwrap();
+    assert!(other.is_warning() && other.to_string().starts_with("er\\u{1b}ror: R999"), "{other}");
     for (code, known) in [("R013", Some(Code::ArchMissing)), ("R999", None)] {
         let finding: Finding = serde_json::from_value(text(code)).unwrap();
         assert_eq!((finding.code(), finding.accepted()), (known, Some("why")));
         assert_eq!(finding.field::<String>("colour").unwrap(), "red");
         assert!(finding.field::<u32>("colour").is_none() && finding.code_objects().is_empty());
         assert_eq!(serde_json::to_string(&finding).unwrap(), text(code).to_string());
+        let pretty = serde_json::to_string_pretty(&text(code)).unwrap();
+        assert_eq!(serde_json::from_str::<Finding>(&pretty).unwrap(), finding);
         assert_eq!(finding.to_string(), format!("accepted: {code} n: s: m; reason: why"));
     }
+}
+
+#[test]
+fn findings_without_a_text_or_with_a_field_twice_are_refused() {
+    let read = |more: &str| {
+        let text = r#""code":"R013","name":"n","severity":"note","subject":"s""#;
+        serde_json::from_str::<Finding>(&format!("{{{text}{more}}}")).map_err(|it| it.to_string())
+    };
+    assert!(read(r#","message":"m","severity_of":"x""#).is_ok());
+    assert!(read("").unwrap_err().starts_with("missing field `message`"));
+    assert!(read(r#","message":["m"]"#).unwrap_err().contains("`message` of a finding is no text"));
+    for twice in [r#""message":"m""#, r#""code_objects":[]"#, r#""accepted":"why""#] {
+        let error = read(&format!(r#","message":"m",{twice},{twice}"#)).unwrap_err();
+        assert!(error.contains("is given twice"), "{error}");
+    }
+}
+
+#[test]
+fn of_equal_findings_the_accepted_one_stays() {
+    let findings = || Findings::of([&sorted([library_unresolved(["a"]), version(), version()])]);
+    let mut accepted = findings();
+    accepted.accept(|finding| finding.code() == Some(Code::VersionUnset), "why");
+    let mut all = Findings::of([&findings(), &accepted, &findings()]);
+    all.sort();
+    assert_eq!(all, accepted);
+}
+
+fn version() -> Finding {
+    found::VersionUnset { version: text("0") }.into()
 }
 
 #[test]

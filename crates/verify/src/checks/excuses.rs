@@ -234,3 +234,238 @@ fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
 fn is_at(own: &TreePath, path: &str) -> bool {
     path.strip_suffix(own.as_str()).is_some_and(|rest| rest.ends_with('/'))
 }
+
+#[cfg(test)]
+mod tests {
+    use rockpack_core::gfx::BaseArch;
+    use rockpack_core::tree::ComponentKind;
+    use rockpack_report::{
+        ArchFilterTable, ArchMismatch, ComponentFile, DevelopmentFile, DifferentCode,
+        InputArtifact, InputFile, NoUnion, PackageName, Unpaired, Unresolved, found,
+    };
+
+    use super::*;
+
+    fn artifact(shard: &str) -> InputArtifact {
+        InputArtifact::new(shard, &"a_lib_generic".parse().unwrap())
+    }
+
+    fn input(path: &str) -> InputFile {
+        artifact("shard").file(&tree_path(path))
+    }
+
+    fn of_component(path: &str) -> ComponentFile {
+        ComponentFile::new("a_lib", &tree_path(path))
+    }
+
+    fn tree_path(path: &str) -> TreePath {
+        TreePath::new(path).unwrap()
+    }
+
+    fn paths(all: &[&str]) -> BTreeSet<TreePath> {
+        all.iter().map(|path| tree_path(path)).collect()
+    }
+
+    fn arch() -> BaseArch {
+        "gfx906".parse().unwrap()
+    }
+
+    fn excused(findings: Vec<Finding>) -> Excuses {
+        // As verification reads them.
+        let text = serde_json::to_string(&findings).unwrap();
+        let read: Vec<Finding> = serde_json::from_str(&text).unwrap();
+        Excuses::of_findings(read.iter())
+    }
+
+    #[test]
+    fn findings_about_files_excuse_these() {
+        let (code_objects, rule) = (vec![[1; 32].into()], "rule".to_owned());
+        let (mismatch, unpaired) =
+            (ArchMismatch::Name { named: arch(), directory: vec![arch()] }, Unpaired::NoCode);
+        let kind = DevelopmentFile::Bitcode;
+        let (differs, reason) = ("x".to_owned(), NoUnion::NoRule);
+        let excuses = excused(vec![
+            found::DatabaseMerged { file: of_component("lib/merged"), parts: Vec::new() }.into(),
+            found::DatabaseMoved { folder: of_component("lib/moved"), files: 1, differs, reason }
+                .into(),
+            found::DatabaseUnresolved {
+                file: input("lib/unresolved"),
+                refers_to: "y".to_owned(),
+                unresolved: Unresolved::Absent,
+            }
+            .into(),
+            found::LibrariesNotAsked {
+                file: of_component("lib/unasked"),
+                kind: ComponentKind::Lib,
+            }
+            .into(),
+            found::DeviceCodeEmbedded { file: input("lib/embedded"), places: Vec::new() }.into(),
+            found::FatDevelopmentFile { file: input("lib/unlinked"), kind }.into(),
+            found::AlreadyTransformed { file: input("lib/split") }.into(),
+            found::DatabaseShared {
+                file: input("lib/shared"),
+                rule,
+                is_cache: false,
+                code_objects: Vec::new(),
+            }
+            .into(),
+            found::DatabaseArchMismatch { file: input("lib/mismatch"), mismatch }.into(),
+            found::DatabaseUnpaired { file: input("lib/unpaired"), unpaired }.into(),
+            found::KeptFat {
+                file: input("lib/fat"),
+                targets: Vec::new(),
+                reason: "x".to_owned(),
+                code_objects: Vec::new(),
+            }
+            .into(),
+            found::OldRuntimeNeeded {
+                file: input("lib/old"),
+                libraries: Vec::new(),
+                code_objects: code_objects.clone(),
+            }
+            .into(),
+            found::OldRuntimeNeeded {
+                file: input("lib/without"),
+                libraries: Vec::new(),
+                code_objects: Vec::new(),
+            }
+            .into(),
+            found::DatabaseHostCode { file: input("lib/whole"), archs: Vec::new(), code_objects }
+                .into(),
+        ]);
+        assert_eq!(excuses.merged, paths(&["lib/merged"]));
+        assert_eq!(excuses.moved, paths(&["lib/moved"]));
+        assert_eq!(excuses.unresolved, paths(&["lib/unresolved"]));
+        assert_eq!(excuses.unasked, paths(&["lib/unasked"]));
+        assert_eq!(excuses.embedded, paths(&["lib/embedded", "lib/unlinked"]));
+        assert_eq!(excuses.whole, paths(&["lib/whole"]));
+        let kept =
+            ["lib/split", "lib/shared", "lib/mismatch", "lib/unpaired", "lib/fat", "lib/old"];
+        assert_eq!(excuses.kept_files, paths(&kept));
+        assert_eq!(excuses.kept.len(), 1);
+    }
+
+    #[test]
+    fn findings_about_parts_of_files_excuse_these() {
+        let (package, library) = (|| PackageName::from("p"), || Soname::from("libx.so.1"));
+        let files = || vec![tree_path("bin/one"), tree_path("bin/two")];
+        let excuses = excused(vec![
+            found::RunpathRewritten {
+                file: of_component("lib/rewritten"),
+                before: "/a".to_owned(),
+                after: "$ORIGIN".to_owned(),
+            }
+            .into(),
+            found::WrapperWithoutCode { file: input("lib/fat"), wrappers: vec![1, 3], of: 4 }
+                .into(),
+            found::InterpreterSettled {
+                package: package(),
+                before: "/x/sh".to_owned(),
+                after: Some("/bin/sh".to_owned()),
+                files: files(),
+            }
+            .into(),
+            found::InterpreterSettled {
+                package: package(),
+                before: "/bin/awk".to_owned(),
+                after: Some("/bin/awk".to_owned()),
+                files: files(),
+            }
+            .into(),
+            found::LibraryUnresolved {
+                package: package(),
+                library: library(),
+                distribution: "debian-13".to_owned(),
+                files: files(),
+            }
+            .into(),
+            found::LibraryWithoutDependency {
+                package: package(),
+                library: library(),
+                files: files(),
+            }
+            .into(),
+            found::LibraryOutOfReach {
+                package: package(),
+                library: library(),
+                provider: package(),
+                path: tree_path("lib/x/libx.so.1"),
+                search_path: String::new(),
+                files: files(),
+            }
+            .into(),
+        ]);
+        let rewritten = &excuses.rewritten[&tree_path("lib/rewritten")];
+        assert_eq!(rewritten["/a"], "$ORIGIN");
+        assert!(excuses.has_no_code("/opt/lib/fat", 3) && !excuses.has_no_code("/opt/lib/fat", 2));
+        let settled = BTreeSet::from(["/bin/sh".to_owned()]);
+        assert_eq!(excuses.settled, files().into_iter().map(|it| (it, settled.clone())).collect());
+        assert_eq!(excuses.nowhere, BTreeSet::from([library()]));
+        assert_eq!(excuses.free, BTreeSet::from([library()]));
+        assert_eq!(excuses.unreached[&library()], paths(&["bin/one", "bin/two"]));
+    }
+
+    #[test]
+    fn code_objects_that_findings_leave_out_are_absent() {
+        let digest = |number| vec![Sha256Digest::from([number; 32])];
+        let (count, different, component) = (1, 1, || "a_lib".into());
+        let excuses = excused(vec![
+            found::ArchNotGrouped {
+                arch: arch(),
+                count,
+                different,
+                places: Vec::new(),
+                code_objects: digest(1),
+            }
+            .into(),
+            found::DuplicateDropped {
+                file: of_component("lib/twice"),
+                different: DifferentCode {
+                    arch: arch(),
+                    count,
+                    first: artifact("one"),
+                    other: artifact("two"),
+                    wrapper: 0,
+                    target: "gfx906".parse().unwrap(),
+                },
+                code_objects: digest(2),
+            }
+            .into(),
+            found::KeptFatDropped {
+                file: input("lib/fat"),
+                provided_by: artifact("two"),
+                code_objects: digest(3),
+            }
+            .into(),
+            found::ArchExcluded {
+                table: ArchFilterTable::Package("p".to_owned()),
+                arch: arch(),
+                count,
+                different,
+                places: Vec::new(),
+                code_objects: digest(4),
+            }
+            .into(),
+            found::ArchDropped {
+                arch: arch(),
+                count,
+                different,
+                places: Vec::new(),
+                code_objects: digest(5),
+            }
+            .into(),
+            found::ComponentLeftOut { component: component(), files: 1, code_objects: digest(6) }
+                .into(),
+            found::NotListed { component: component(), paths: Vec::new(), code_objects: digest(7) }
+                .into(),
+            // This one leaves nothing out.
+            found::EmptyCodeObject {
+                file: input("lib/empty"),
+                entry: "e".to_owned(),
+                code_objects: digest(8),
+            }
+            .into(),
+        ]);
+        assert_eq!(excuses.absent, (1..=7).flat_map(digest).collect());
+    }
+}

@@ -60,7 +60,7 @@ impl Code {
 
 /// One finding, as programs and receipts get it: its text, and its fields as open JSON, so that findings of other
 /// versions of rockpack can be read. Those keep the severity and text that they were written with.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Finding {
     code: String,
     name: String,
@@ -132,11 +132,6 @@ impl Finding {
     /// The code objects that the finding accounts for.
     pub fn code_objects(&self) -> Vec<Sha256Digest> {
         self.field("code_objects").unwrap_or_default()
-    }
-
-    /// The reason for accepting the finding, if the configuration accepts it.
-    pub fn accepted(&self) -> Option<&str> {
-        self.accepted.as_deref()
     }
 
     fn accept(&mut self, reason: &str) {

@@ -240,7 +240,7 @@ mod tests {
     use rockpack_core::gfx::BaseArch;
     use rockpack_core::tree::ComponentKind;
     use rockpack_report::{
-        ArchFilterTable, ArchMismatch, ComponentFile, DevelopmentFile, DifferentCode,
+        ArchFilterTable, ArchMismatch, ComponentFile, DevelopmentFile, DifferentCode, Findings,
         InputArtifact, InputFile, NoUnion, PackageName, Unpaired, Unresolved, found,
     };
 
@@ -266,135 +266,160 @@ mod tests {
         all.iter().map(|path| tree_path(path)).collect()
     }
 
+    fn differs() -> DifferentCode {
+        DifferentCode {
+            arch: arch(),
+            count: 1,
+            first: artifact("one"),
+            other: artifact("two"),
+            wrapper: 0,
+            target: "gfx906".parse().unwrap(),
+        }
+    }
+
     fn arch() -> BaseArch {
         "gfx906".parse().unwrap()
     }
 
-    fn excused(findings: Vec<Finding>) -> Excuses {
-        // As verification reads them.
+    /// The excuses by the findings that `add` adds, as verification reads them.
+    fn excused(add: impl Fn(&mut Findings)) -> Excuses {
+        let mut findings = Findings::default();
+        add(&mut findings);
         let text = serde_json::to_string(&findings).unwrap();
-        let read: Vec<Finding> = serde_json::from_str(&text).unwrap();
+        let read: Findings = serde_json::from_str(&text).unwrap();
         Excuses::of_findings(read.iter())
     }
 
     #[test]
     fn findings_about_files_excuse_these() {
-        let (code_objects, rule) = (vec![[1; 32].into()], "rule".to_owned());
-        let (mismatch, unpaired) =
-            (ArchMismatch::Name { named: arch(), directory: vec![arch()] }, Unpaired::NoCode);
-        let kind = DevelopmentFile::Bitcode;
-        let (differs, reason) = ("x".to_owned(), NoUnion::NoRule);
-        let excuses = excused(vec![
-            found::DatabaseMerged { file: of_component("lib/merged"), parts: Vec::new() }.into(),
-            found::DatabaseMoved { folder: of_component("lib/moved"), files: 1, differs, reason }
-                .into(),
-            found::DatabaseUnresolved {
+        let excuses = excused(|all| {
+            all.add(found::DatabaseMerged { file: of_component("lib/merged"), parts: Vec::new() });
+            all.add(found::DatabaseMoved {
+                folder: of_component("lib/moved"),
+                files: 1,
+                differs: "x".to_owned(),
+                reason: NoUnion::NoRule,
+            });
+            all.add(found::DatabaseUnresolved {
                 file: input("lib/unresolved"),
                 refers_to: "y".to_owned(),
                 unresolved: Unresolved::Absent,
-            }
-            .into(),
-            found::LibrariesNotAsked {
+            });
+            all.add(found::LibrariesNotAsked {
                 file: of_component("lib/unasked"),
                 kind: ComponentKind::Lib,
-            }
-            .into(),
-            found::DeviceCodeEmbedded { file: input("lib/embedded"), places: Vec::new() }.into(),
-            found::FatDevelopmentFile { file: input("lib/unlinked"), kind }.into(),
-            found::AlreadyTransformed { file: input("lib/split") }.into(),
-            found::DatabaseShared {
-                file: input("lib/shared"),
-                rule,
-                is_cache: false,
+            });
+            all.add(found::DeviceCodeEmbedded { file: input("lib/embedded"), places: Vec::new() });
+            all.add(found::FatDevelopmentFile {
+                file: input("lib/unlinked"),
+                kind: DevelopmentFile::Bitcode,
+            });
+            all.add(found::DatabaseHostCode {
+                file: input("lib/whole"),
+                archs: Vec::new(),
                 code_objects: Vec::new(),
-            }
-            .into(),
-            found::DatabaseArchMismatch { file: input("lib/mismatch"), mismatch }.into(),
-            found::DatabaseUnpaired { file: input("lib/unpaired"), unpaired }.into(),
-            found::KeptFat {
-                file: input("lib/fat"),
-                targets: Vec::new(),
-                reason: "x".to_owned(),
-                code_objects: Vec::new(),
-            }
-            .into(),
-            found::OldRuntimeNeeded {
-                file: input("lib/old"),
-                libraries: Vec::new(),
-                code_objects: code_objects.clone(),
-            }
-            .into(),
-            found::OldRuntimeNeeded {
-                file: input("lib/without"),
-                libraries: Vec::new(),
-                code_objects: Vec::new(),
-            }
-            .into(),
-            found::DatabaseHostCode { file: input("lib/whole"), archs: Vec::new(), code_objects }
-                .into(),
-        ]);
+            });
+        });
         assert_eq!(excuses.merged, paths(&["lib/merged"]));
         assert_eq!(excuses.moved, paths(&["lib/moved"]));
         assert_eq!(excuses.unresolved, paths(&["lib/unresolved"]));
         assert_eq!(excuses.unasked, paths(&["lib/unasked"]));
         assert_eq!(excuses.embedded, paths(&["lib/embedded", "lib/unlinked"]));
         assert_eq!(excuses.whole, paths(&["lib/whole"]));
+    }
+
+    #[test]
+    fn findings_let_files_keep_their_code() {
+        let digest = |number| vec![Sha256Digest::from([number; 32])];
+        let mismatch = || ArchMismatch::Name { named: arch(), directory: vec![arch()] };
+        let old = |path, code_objects| found::OldRuntimeNeeded {
+            file: input(path),
+            libraries: Vec::new(),
+            code_objects,
+        };
+        let excuses = excused(|all| {
+            all.add(found::AlreadyTransformed { file: input("lib/split") });
+            all.add(found::DatabaseArchMismatch {
+                file: input("lib/mismatch"),
+                mismatch: mismatch(),
+            });
+            all.add(found::DatabaseUnpaired {
+                file: input("lib/unpaired"),
+                unpaired: Unpaired::NoCode,
+            });
+            all.add(found::DatabaseShared {
+                file: input("lib/shared"),
+                rule: "rule".to_owned(),
+                is_cache: false,
+                code_objects: digest(1),
+            });
+            all.add(found::KeptFat {
+                file: input("lib/fat"),
+                targets: Vec::new(),
+                reason: "x".to_owned(),
+                code_objects: digest(2),
+            });
+            all.add(old("lib/old", digest(3)));
+            all.add(old("lib/without", Vec::new()));
+            all.add(found::DatabaseHostCode {
+                file: input("lib/whole"),
+                archs: Vec::new(),
+                code_objects: digest(4),
+            });
+        });
         let kept =
             ["lib/split", "lib/shared", "lib/mismatch", "lib/unpaired", "lib/fat", "lib/old"];
         assert_eq!(excuses.kept_files, paths(&kept));
-        assert_eq!(excuses.kept.len(), 1);
+        assert_eq!(excuses.kept, (1..=4).flat_map(digest).collect());
     }
 
     #[test]
     fn findings_about_parts_of_files_excuse_these() {
         let (package, library) = (|| PackageName::from("p"), || Soname::from("libx.so.1"));
         let files = || vec![tree_path("bin/one"), tree_path("bin/two")];
-        let excuses = excused(vec![
-            found::RunpathRewritten {
+        let excuses = excused(|all| {
+            all.add(found::RunpathRewritten {
                 file: of_component("lib/rewritten"),
                 before: "/a".to_owned(),
                 after: "$ORIGIN".to_owned(),
-            }
-            .into(),
-            found::WrapperWithoutCode { file: input("lib/fat"), wrappers: vec![1, 3], of: 4 }
-                .into(),
-            found::InterpreterSettled {
+            });
+            all.add(found::WrapperWithoutCode {
+                file: input("lib/fat"),
+                wrappers: vec![1, 3],
+                of: 4,
+            });
+            all.add(found::InterpreterSettled {
                 package: package(),
                 before: "/x/sh".to_owned(),
                 after: Some("/bin/sh".to_owned()),
                 files: files(),
-            }
-            .into(),
-            found::InterpreterSettled {
+            });
+            all.add(found::InterpreterSettled {
                 package: package(),
                 before: "/bin/awk".to_owned(),
                 after: Some("/bin/awk".to_owned()),
                 files: files(),
-            }
-            .into(),
-            found::LibraryUnresolved {
+            });
+            all.add(found::LibraryUnresolved {
                 package: package(),
                 library: library(),
                 distribution: "debian-13".to_owned(),
                 files: files(),
-            }
-            .into(),
-            found::LibraryWithoutDependency {
+            });
+            all.add(found::LibraryWithoutDependency {
                 package: package(),
                 library: library(),
                 files: files(),
-            }
-            .into(),
-            found::LibraryOutOfReach {
+            });
+            all.add(found::LibraryOutOfReach {
                 package: package(),
                 library: library(),
                 provider: package(),
                 path: tree_path("lib/x/libx.so.1"),
                 search_path: String::new(),
                 files: files(),
-            }
-            .into(),
-        ]);
+            });
+        });
         let rewritten = &excuses.rewritten[&tree_path("lib/rewritten")];
         assert_eq!(rewritten["/a"], "$ORIGIN");
         assert!(excuses.has_no_code("/opt/lib/fat", 3) && !excuses.has_no_code("/opt/lib/fat", 2));
@@ -409,63 +434,56 @@ mod tests {
     fn code_objects_that_findings_leave_out_are_absent() {
         let digest = |number| vec![Sha256Digest::from([number; 32])];
         let (count, different, component) = (1, 1, || "a_lib".into());
-        let excuses = excused(vec![
-            found::ArchNotGrouped {
+        let excuses = excused(|all| {
+            all.add(found::ArchNotGrouped {
                 arch: arch(),
                 count,
                 different,
                 places: Vec::new(),
                 code_objects: digest(1),
-            }
-            .into(),
-            found::DuplicateDropped {
+            });
+            all.add(found::DuplicateDropped {
                 file: of_component("lib/twice"),
-                different: DifferentCode {
-                    arch: arch(),
-                    count,
-                    first: artifact("one"),
-                    other: artifact("two"),
-                    wrapper: 0,
-                    target: "gfx906".parse().unwrap(),
-                },
+                different: differs(),
                 code_objects: digest(2),
-            }
-            .into(),
-            found::KeptFatDropped {
+            });
+            all.add(found::KeptFatDropped {
                 file: input("lib/fat"),
                 provided_by: artifact("two"),
                 code_objects: digest(3),
-            }
-            .into(),
-            found::ArchExcluded {
+            });
+            all.add(found::ArchExcluded {
                 table: ArchFilterTable::Package("p".to_owned()),
                 arch: arch(),
                 count,
                 different,
                 places: Vec::new(),
                 code_objects: digest(4),
-            }
-            .into(),
-            found::ArchDropped {
+            });
+            all.add(found::ArchDropped {
                 arch: arch(),
                 count,
                 different,
                 places: Vec::new(),
                 code_objects: digest(5),
-            }
-            .into(),
-            found::ComponentLeftOut { component: component(), files: 1, code_objects: digest(6) }
-                .into(),
-            found::NotListed { component: component(), paths: Vec::new(), code_objects: digest(7) }
-                .into(),
+            });
+            all.add(found::ComponentLeftOut {
+                component: component(),
+                files: 1,
+                code_objects: digest(6),
+            });
+            all.add(found::NotListed {
+                component: component(),
+                paths: Vec::new(),
+                code_objects: digest(7),
+            });
             // This one leaves nothing out.
-            found::EmptyCodeObject {
+            all.add(found::EmptyCodeObject {
                 file: input("lib/empty"),
                 entry: "e".to_owned(),
                 code_objects: digest(8),
-            }
-            .into(),
-        ]);
+            });
+        });
         assert_eq!(excuses.absent, (1..=7).flat_map(digest).collect());
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::Args;
-use rockpack_core::error::{Error, Faults, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{BuildNeeds, Limits, parse_size, threads};
 use rockpack_emit::{Staging, pack};
 use rockpack_files::cache::{Cache, CacheSettings};
@@ -44,6 +44,12 @@ pub struct WheelArguments {
     /// times
     #[arg(long, value_name = "NAME", value_parser = distribution)]
     split_elsewhere: Vec<String>,
+    /// Repository, or folder, with device wheels of the same release for other Pythons
+    ///
+    /// If they are equal to those of this run but for their tags, this run makes device wheels for all Pythons
+    /// (py3-none-PLATFORM), as it does for several input wheels with equal device code
+    #[arg(long, value_name = "DIR")]
+    index: Option<PathBuf>,
     /// Split a wheel although the HIP runtime in it, or the one that it needs, cannot read kernel archives
     ///
     /// Otherwise binaries for ROCm 6 and older keep their device code, too: nobody has measured whether a
@@ -97,6 +103,10 @@ impl WheelArguments {
             faults.keep(Cache::check_ahead(cache));
             faults.keep(artifact::refuse_inside(&self.wheels, cache, "cache"));
         }
+        if let Some(index) = self.index.as_deref().filter(|index| !index.is_dir()) {
+            let error = Error::new(Kind::Usage, "is no folder").file(index);
+            faults.add(error.hint("give --index the folder of a repository, or one with wheels"));
+        }
         check_requirements(&config, faults);
         let device_name = faults.keep(self.device_name(&config));
         let archive_level = faults.keep(checked_archive_level(self.archive_level));
@@ -123,6 +133,7 @@ impl WheelArguments {
             config,
             device_name: device_name?,
             any_runtime: self.any_runtime,
+            index: self.index,
             split_elsewhere: self.split_elsewhere.into_iter().collect(),
             strict: self.strict,
             archive_level: archive_level?,

@@ -18,7 +18,7 @@
 //! those of [`earlier::rank`]. The next run rolls back a commit that was killed.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -100,6 +100,13 @@ impl Staging {
     /// Syncs a finished file to disk and returns its content, to be digested within `budget`.
     pub fn seal(&self, name: &str, budget: &Budget) -> Result<Content> {
         Content::open(self.swap.seal(name)?, budget)
+    }
+
+    /// Removes a staged file, which is not part of the set after all.
+    pub fn discard(&self, name: &str) -> Result<()> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        let path = self.path(name);
+        fs::remove_file(&path).map_err(|e| Error::io(&path, "remove", e))
     }
 
     /// Opens a staged file for reading.

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
-use rockpack_archive::wheel::{RecordRow, WheelName};
+use rockpack_archive::wheel::{RecordRow, WheelArchive, WheelName};
 use rockpack_archive::zip::{DosTime, Written, ZipMember, ZipWriter};
 use rockpack_core::content::{Content, hex};
-use rockpack_core::error::{Result, ResultExt};
+use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::run::Budget;
 use rockpack_emit::Staging;
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
@@ -19,7 +19,7 @@ use rockpack_report::{Progress, PypiRefusal, Stage};
 use rockpack_split::input::wheel::Wheel;
 
 use crate::pack::{MemberBytes, PackedMember, PackedWheel};
-use crate::plan::WheelRole;
+use crate::plan::{GENERATOR, WheelRole};
 
 /// The mode of RECORD.
 const MODE: u32 = 0o644;
@@ -61,6 +61,38 @@ pub(crate) fn write(
     Ok(WheelRecord { role, groups, archs, distribution, ..copy })
 }
 
+/// Writes a device wheel that was written already once more, with the tags of `name`.
+pub(crate) fn retag(
+    record: &WheelRecord,
+    name: &WheelName,
+    options: &WriteOptions<'_>,
+) -> Result<WheelRecord> {
+    let (file_name, staging) = (name.to_string(), options.staging);
+    let written = Content::open(staging.path(&record.file_name), options.budget)?;
+    let archive = WheelArchive::open(written)?;
+    options.progress.expect(Stage::Emit, record.installed_size);
+    let (file, path) = (staging.create(&file_name)?, staging.path(&file_name));
+    let mut writer = Writer::new(file, &path, options);
+    let own = |file: &str| format!("{}/{file}", archive.dist_info);
+    for member in archive.zip.members().iter().filter(|it| it.name != own("RECORD")) {
+        if member.name == own("WHEEL") {
+            let text = Content::of_bytes(archive.wheel_file.of(name, GENERATOR));
+            let bytes = MemberBytes::Deflated(text);
+            writer.member(member.name.clone(), &PackedMember { mode: MODE, bytes })?;
+            continue;
+        }
+        let row = archive.record.rows.get(&member.name).and_then(|row| row.digest.as_ref());
+        let sha256 = row.and_then(|digest| digest.bytes.as_slice().try_into().ok());
+        let sha256 = sha256.ok_or_else(|| Error::bug("a member has no row"))?;
+        let mode = member.mode.unwrap_or(MODE);
+        writer.kept(member, mode, &archive.zip.stored(member)?, sha256)?;
+    }
+    let installed_size = writer.finish(&own("RECORD"))?;
+    let content = staging.seal(&file_name, options.budget)?;
+    let (size, sha256) = (content.len(), hex(&content.sha256()?));
+    Ok(WheelRecord { file_name, size, installed_size, sha256, ..record.clone() })
+}
+
 /// Copies a wheel of the input unchanged.
 pub(crate) fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WheelRecord> {
     let file_name = wheel.name.to_string();
@@ -95,7 +127,6 @@ fn seal(
 ) -> Result<WheelRecord> {
     let content = options.staging.seal(&file_name, options.budget)?;
     let (size, sha256) = (content.len(), content.sha256()?);
-    options.progress.package(&file_name, size);
     Ok(WheelRecord {
         file_name,
         made_of: wheel.name.to_string(),
@@ -104,6 +135,7 @@ fn seal(
         version: wheel.metadata.version().to_owned(),
         groups: Vec::new(),
         archs: Vec::new(),
+        also_made_of: Vec::new(),
         size,
         installed_size,
         sha256: hex(&sha256),
@@ -147,17 +179,33 @@ impl<'a> Writer<'a> {
         let PackedMember { mode, bytes } = member;
         let written = match bytes {
             MemberBytes::Kept(kept) => {
-                let zip = ZipMember { name: name.clone(), ..kept.zip.clone() };
-                self.zip.copy(&zip, *mode, &kept.stored)?;
-                Written { size: kept.zip.size, sha256: kept.sha256 }
+                let zip = ZipMember { name, ..kept.zip.clone() };
+                return self.kept(&zip, *mode, &kept.stored, kept.sha256);
             }
             MemberBytes::Stored(content) => self.zip.store(&name, *mode, content)?,
             MemberBytes::Deflated(content) => self.zip.deflate(&name, *mode, content)?,
         };
+        self.list(&name, &written);
+        Ok(())
+    }
+
+    /// Copies a member with its bytes `stored` in another archive.
+    fn kept(
+        &mut self,
+        member: &ZipMember,
+        mode: u32,
+        stored: &Content,
+        sha256: [u8; 32],
+    ) -> Result<()> {
+        self.zip.copy(member, mode, stored)?;
+        self.list(&member.name, &Written { size: member.size, sha256 });
+        Ok(())
+    }
+
+    fn list(&mut self, name: &str, written: &Written) {
         self.options.progress.advance(Stage::Emit, written.size);
         self.installed_size += written.size;
-        self.rows.push_str(&RecordRow::of(&written.sha256, written.size).line(&name));
-        Ok(())
+        self.rows.push_str(&RecordRow::of(&written.sha256, written.size).line(name));
     }
 
     /// Writes RECORD and the end of the archive.

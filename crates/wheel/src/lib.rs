@@ -10,6 +10,7 @@
 mod emit;
 mod pack;
 mod plan;
+mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub struct WheelSettings {
     pub any_runtime: bool,
     /// Distributions that other runs split, by their normalized names.
     pub split_elsewhere: BTreeSet<String>,
+    /// A repository, or a folder, with device wheels of the same releases for other Pythons.
+    pub index: Option<PathBuf>,
     /// Whether warnings are errors.
     pub strict: bool,
     /// zstd level of the code objects in kernel archives.
@@ -111,6 +114,10 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     let faults = cache.iter().flat_map(Cache::findings);
     faults.for_each(|finding| progress.warn(&finding));
     split?;
+    let budget = budget.scope();
+    let write = WriteOptions { staging: &staging, time: settings.time, budget: &budget, progress };
+    shared::share(&mut made, settings.index.as_deref(), &write)?;
+    made.wheels.iter().for_each(|wheel| progress.package(&wheel.file_name, wheel.size));
     let (receipt, findings) = made.settle(settings)?;
     let removed = staging.commit(&BTreeSet::new(), |sink| receipt.write(sink))?;
     Ok(WheelsMade { receipt, removed, findings })
@@ -171,6 +178,15 @@ impl Made {
             wheels.iter().map(|it| (it.file_name.as_str(), it.made_of.as_str())).collect();
         code_objects.sort_by_key(|it| made_of.get(it.package.as_str()));
         refuse_namesakes(&wheels)?;
+        for WheelRecord { file_name, size, .. } in
+            wheels.iter().filter(|it| it.role != WheelKind::Copy)
+        {
+            let reasons = emit::pypi_refusals(&file_name.parse()?, *size);
+            if !reasons.is_empty() {
+                let wheel = file_name.clone();
+                findings.add(found::WheelNotForPypi { wheel, reasons });
+            }
+        }
         let device = wheels.iter().find(|it| it.role == WheelKind::Device);
         if let Some(device) = device.filter(|_| settings.device_name.is_without_owner()) {
             let distribution = device.distribution.clone();
@@ -334,16 +350,6 @@ impl Run<'_> {
             made.code_objects.extend(packed.code_objects.iter().cloned());
             self.progress.expect(Stage::Emit, packed.bytes());
         }
-        let written: Vec<Result<WheelRecord>> =
-            packed.into_par_iter().map(|packed| emit::write(packed, wheel, options)).collect();
-        let written = written.into_iter().collect::<Result<Vec<_>>>()?;
-        for WheelRecord { file_name, size, .. } in &written {
-            let reasons = emit::pypi_refusals(&file_name.parse()?, *size);
-            if !reasons.is_empty() {
-                let wheel = file_name.clone();
-                made.findings.add(found::WheelNotForPypi { wheel, reasons });
-            }
-        }
-        Ok(written)
+        packed.into_par_iter().map(|packed| emit::write(packed, wheel, options)).collect()
     }
 }

@@ -12,6 +12,7 @@ mod metadata;
 mod output;
 mod refused;
 mod reproducible;
+mod shared;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -59,6 +59,9 @@ pub struct WheelRecord {
     pub file_name: String,
     /// File name of the input wheel.
     pub made_of: String,
+    /// File names of further input wheels whose device code a device wheel has, which are for other Pythons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_made_of: Vec<String>,
     /// The purpose of the wheel.
     pub role: WheelKind,
     /// The name of the distribution, as in METADATA.

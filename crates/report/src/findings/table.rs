@@ -1011,6 +1011,11 @@ findings! {
     /// The receipt of published packages has no signature by a key that the run trusts, or cannot be read.
     ReceiptUntrusted = "R148" "receipt-untrusted" Warning { receipt: String, doubt: ReceiptDoubt }
         ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
+    /// The device wheels of a release for several Pythons are not equal, so that each Python has its own.
+    WheelPerPython = "R157" "wheel-per-python" Note
+        { release: String, wheels: Vec<String>, difference: PythonDifference }
+        ["{release}"]
+        ["has device wheels for each Python, because they are not equal: {difference}"];
 }
 
 impl Code {

@@ -15,7 +15,7 @@ use crate::checks::pairs;
 use crate::own::Sha;
 use crate::own::wheel::{Wheel, spaced};
 use crate::problem::{OWNED_TWICE, Problem, Problems, SetFault};
-use crate::wheels::set::{Sets, WheelSet, requirements};
+use crate::wheels::set::{Sets, WheelSet, requirements, serves};
 
 /// Checks extras, pins, tags and the root of a set of `sets`. Wheels in `unread` are there and cannot be read.
 pub(super) fn check(
@@ -178,11 +178,10 @@ fn check_device(host: &Wheel, device: &Wheel, there: &BTreeSet<&str>, problems: 
         );
         problems.add(Problem::WheelPin { wheel, reason });
     }
-    let (own, hosts) = (device.tags(), host.tags());
-    if own != hosts {
-        let (own, hosts) = (spaced(&own), spaced(&hosts));
+    if !serves(device, host) {
+        let (own, hosts) = (spaced(&device.tags()), spaced(&host.tags()));
         let reason = format!(
-            "is tagged {own}, and its host {name} {hosts}: pip installs one without the other"
+            "is tagged {own}, and its host {name} {hosts}: pip finds no device wheel for some of these"
         );
         add_difference(device, reason, problems);
     }

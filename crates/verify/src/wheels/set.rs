@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
-use rockpack_archive::wheel::{Condition, Requirement, Version};
+use rockpack_archive::wheel::{Condition, Requirement, Tag, Version};
 use rockpack_core::gfx::archs_of_label;
 
 use crate::checks::set_archives::is_in_kernel_folder;
 use crate::own::facts::{Claimed, Class};
-use crate::own::installed::Side;
+use crate::own::installed::{Installed, Side};
 use crate::own::wheel::Wheel;
 use rockpack_package::device_wheel::{ALL, DEVICE, EXTRA, group, is_named_after};
 
@@ -195,21 +195,42 @@ impl<'a> Sets<'a> {
         };
         for device in with_side(wheels, Side::Kernels) {
             let name = device.installed.name.as_str();
-            match index.host_of(device).and_then(|at| sets.sets.get_mut(at)) {
-                Some(set) => {
-                    sets.hosts_of.entry(name).or_default().insert(&set.host.installed.name);
-                    set.devices.push(device);
-                }
-                None => {
-                    let stem = name.rsplit_once(DEVICE).map_or(name, |(stem, _)| stem);
-                    let host = pinned(device).next().unwrap_or_else(|| stem.to_owned());
-                    sets.hosts_of.entry(name).or_default();
-                    sets.alone.push((device, host));
-                }
+            let hosts = index.hosts_of(device);
+            sets.hosts_of.entry(name).or_default();
+            for at in &hosts {
+                let Some(set) = sets.sets.get_mut(*at) else { continue };
+                sets.hosts_of.entry(name).or_default().insert(&set.host.installed.name);
+                set.devices.push(device);
+            }
+            if hosts.is_empty() {
+                let stem = name.rsplit_once(DEVICE).map_or(name, |(stem, _)| stem);
+                let host = pinned(device).next().unwrap_or_else(|| stem.to_owned());
+                sets.alone.push((device, host));
             }
         }
         sets.bringing = index.bringing;
+        sets.drop_more_general();
         sets
+    }
+
+    /// Where a host has a device wheel of its own tags, one for more Pythons is for other hosts: pip takes the former.
+    fn drop_more_general(&mut self) {
+        let own = |set: &WheelSet<'a>| -> BTreeSet<&'a str> {
+            let own = set.devices.iter().filter(|device| device.tags() == set.host.tags());
+            own.map(|device| &*device.installed.name).collect()
+        };
+        let needed = self.sets.iter().flat_map(|set| {
+            let own = own(set);
+            set.devices.iter().filter(move |device| !own.contains(&*device.installed.name))
+        });
+        let needed: BTreeSet<&str> = needed.map(|device| &*device.installed.file).collect();
+        for set in &mut self.sets {
+            let (own, tags) = (own(set), set.host.tags());
+            set.devices.retain(|device| {
+                let Installed { file, name, .. } = &device.installed;
+                !own.contains(&**name) || !needed.contains(&**file) || device.tags() == tags
+            });
+        }
     }
 
     /// Tells if the device wheel is there, and in no set of `host`.
@@ -251,9 +272,9 @@ impl<'a> HostIndex<'a> {
         index
     }
 
-    /// The host that a device wheel requires, or is called after, or that brings it; of several, the most
-    /// alike.
-    fn host_of(&self, device: &Wheel) -> Option<usize> {
+    /// The hosts that a device wheel requires, or is called after, or that bring it; of several, the most alike. It may
+    /// be for several, each for another Python.
+    fn hosts_of(&self, device: &Wheel) -> Vec<usize> {
         let pins: BTreeSet<String> = pinned(device).collect();
         let name = device.installed.name.as_str();
         let stem = name.rsplit_once(DEVICE).map(|(stem, _)| stem);
@@ -272,7 +293,13 @@ impl<'a> HostIndex<'a> {
         let own = ranked.filter(|([_, is_version, is_tagged, _], _)| {
             !device.is_copy || *is_version && *is_tagged
         });
-        own.max().map(|(_, at)| at)
+        let own: Vec<([bool; 4], usize)> = own.collect();
+        let Some((most, last)) = own.iter().max() else { return Vec::new() };
+        let [_, is_version, is_tagged, is_build] = most;
+        let is_shared = *is_version && *is_tagged && *is_build;
+        let alike =
+            own.iter().filter(|(likeness, at)| likeness == most && (is_shared || at == last));
+        alike.map(|(_, at)| *at).collect()
     }
 
     /// The hosts of a project that have the version; all of the project if none has it.
@@ -287,5 +314,13 @@ impl<'a> HostIndex<'a> {
 fn likeness(host: &Wheel, device: &Wheel) -> [bool; 4] {
     let brings = brought(host).any(|name| name == device.installed.name);
     let is_version = host.name.parsed_version() == device.name.parsed_version();
-    [brings, is_version, host.tags() == device.tags(), host.name.build == device.name.build]
+    [brings, is_version, serves(device, host), host.name.build == device.name.build]
+}
+
+/// Tells if a device wheel is for the platforms of its host, and for all Pythons that this is for.
+pub(super) fn serves(device: &Wheel, host: &Wheel) -> bool {
+    let platforms = |wheel: &Wheel| BTreeSet::from_iter(wheel.name.platforms.clone());
+    let own = device.name.tags();
+    let is_for = |tag: &Tag| own.iter().any(|own| own.platform == tag.platform && own.covers(tag));
+    platforms(device) == platforms(host) && host.name.tags().iter().all(is_for)
 }

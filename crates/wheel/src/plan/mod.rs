@@ -35,6 +35,7 @@ use code::{DeviceCode, DevicePart, Extra};
 
 pub(crate) use chains::SplitHosts;
 pub(crate) use input::{check_elsewhere, is_device_wheel, is_unchanged};
+pub(crate) use texts::GENERATOR;
 pub use texts::{DeviceName, check_requirements, distribution};
 
 /// The wheels that are made of one, decided except for their bytes.

@@ -15,7 +15,7 @@ use super::{MemberSource, PlannedMember};
 use crate::WheelSettings;
 
 /// The program that WHEEL names.
-const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
+pub(crate) const GENERATOR: &str = concat!("rockpack ", env!("CARGO_PKG_VERSION"));
 
 /// The mode of texts.
 const MODE: u32 = 0o644;

@@ -12,20 +12,23 @@
 //! | `data-requires-python` | `requires-python` | PEP 503 |
 //! | `data-yanked="REASON"` | `yanked`: true, a reason or false | PEP 592 |
 //! | `data-core-metadata="sha256=DIGEST"`, and `data-dist-info-metadata`, as pip before 23.3 reads it | `core-metadata`, `dist-info-metadata` | PEP 714 |
+//! | `data-upload-time="TIME"`, which uv alone reads | `upload-time` | PEP 700 |
 //! | – | `size`; `versions` of the project | PEP 700 |
 //!
 //! The version of the interface is in `<meta name="pypi:repository-version">` (PEP 629) and in `meta`.
-//! 1.1 is the first one with sizes. URLs are relative to the page, so that an index can be moved and copied.
+//! 1.1 is the first one with sizes and times, which are in UTC: `2026-03-14T15:09:26Z`.
+//! URLs are relative to the page, so that an index can be moved and copied.
 
 use std::cmp::Ordering;
 
+use jiff::Timestamp;
 use quick_xml::escape::escape;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::wheel::{Metadata, Version, WheelArchive, WheelName, normalized};
 use rockpack_core::content::{Content, hex};
-use rockpack_core::error::{Error, Result};
+use rockpack_core::error::{Error, Kind, Result};
 
 /// A wheel in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +104,21 @@ fn tags(file: &str) -> String {
     stem.splitn(3, '-').nth(2).unwrap_or_default().to_owned()
 }
 
+/// A time in seconds since 1970 as pages state it.
+pub fn upload_time(seconds: i64) -> Result<String> {
+    let time = Timestamp::from_second(seconds).map_err(|error| {
+        Error::new(Kind::Limit, format!("{seconds} is no time that can be written")).cause(error)
+    })?;
+    Ok(time.to_string())
+}
+
+/// Whether pages may state this time. It may have fractions of a second.
+pub fn is_upload_time(text: &str) -> bool {
+    let time = text.strip_suffix('Z').and_then(|_| text.parse::<Timestamp>().ok());
+    // The parser takes other forms, too.
+    time.is_some_and(|time| time.to_string().get(..19) == text.get(..19))
+}
+
 /// The version of the interface.
 const API_VERSION: &str = "1.1";
 
@@ -113,6 +131,8 @@ pub struct ListedWheel<'a> {
     pub size: u64,
     /// SHA-256 of the file, in hex.
     pub sha256: &'a str,
+    /// When it was first published, as from [`upload_time`]; `None` if nobody knows.
+    pub uploaded: Option<&'a str>,
     /// The reason why nobody should install the wheel, maybe empty; `None` if it may be installed.
     pub yanked: Option<&'a str>,
 }
@@ -150,6 +170,7 @@ impl<'a> Page<'a> {
             ("data-requires-python", wheel.package.requires_python.clone()),
             ("data-core-metadata", Some(metadata.clone())),
             ("data-dist-info-metadata", Some(metadata)),
+            ("data-upload-time", wheel.uploaded.map(str::to_owned)),
             ("data-yanked", wheel.yanked.map(str::to_owned)),
         ];
         let mut link = String::from("<a");
@@ -175,6 +196,7 @@ impl<'a> Page<'a> {
             url: self.url(wheel),
             hashes: Hashes { sha256: wheel.sha256 },
             size: wheel.size,
+            upload_time: wheel.uploaded,
             requires_python: wheel.package.requires_python.as_deref(),
             core_metadata: Hashes { sha256: &wheel.package.metadata.sha256 },
             dist_info_metadata: Hashes { sha256: &wheel.package.metadata.sha256 },
@@ -261,6 +283,8 @@ struct FileObject<'a> {
     hashes: Hashes<'a>,
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    upload_time: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     requires_python: Option<&'a str>,
     core_metadata: Hashes<'a>,
     dist_info_metadata: Hashes<'a>,
@@ -307,10 +331,12 @@ mod tests {
             [
                 "<a href=\"../../wheels/demo/demo-1.9-py3-none-any.whl#sha256=w\" \
                  data-core-metadata=\"sha256=m\" data-dist-info-metadata=\"sha256=m\" \
+                 data-upload-time=\"1970-01-01T00:00:05Z\" \
                  data-yanked=\"&quot;bad&quot; &amp; &lt;old&gt;\">demo-1.9-py3-none-any.whl</a><br>",
                 "<a href=\"../../wheels/demo/demo-1.10%2Brocm7.1-py3-none-any.whl#sha256=w\" \
                  data-requires-python=\"&gt;=3.9\" data-core-metadata=\"sha256=m\" \
-                 data-dist-info-metadata=\"sha256=m\">demo-1.10+rocm7.1-py3-none-any.whl</a><br>",
+                 data-dist-info-metadata=\"sha256=m\" data-upload-time=\"1970-01-01T00:00:05Z\">\
+                 demo-1.10+rocm7.1-py3-none-any.whl</a><br>",
             ]
         );
         let json: serde_json::Value = serde_json::from_str(&page.json().unwrap()).unwrap();
@@ -320,10 +346,24 @@ mod tests {
         assert_eq!(old["yanked"], "\"bad\" & <old>");
         assert_eq!((&new["yanked"], &new["size"]), (&false.into(), &5.into()));
         assert_eq!(new["core-metadata"]["sha256"], "m");
+        assert_eq!(new["upload-time"], upload_time(5).unwrap());
         assert_eq!((&new["requires-python"], old.get("requires-python")), (&">=3.9".into(), None));
     }
 
     fn listed<'a>(package: &'a WheelPackage, yanked: Option<&'a str>) -> ListedWheel<'a> {
-        ListedWheel { package, size: 5, sha256: "w", yanked }
+        let uploaded = Some("1970-01-01T00:00:05Z");
+        ListedWheel { package, size: 5, sha256: "w", uploaded, yanked }
+    }
+
+    #[test]
+    fn times_have_the_form_that_every_client_reads() {
+        for good in ["2026-03-14T15:09:26Z", "2026-03-14T15:09:26.500000Z"] {
+            assert!(is_upload_time(good), "{good}");
+        }
+        let bad = "|Z|2026-03-14|2026-03-14T15:09:26|2026-03-14T15:09:26+00:00|\
+                   2026-03-14 15:09:26Z|20260314T150926Z|2026-02-30T15:09:26Z|yesterdaZ";
+        for bad in bad.split('|') {
+            assert!(!is_upload_time(bad), "{bad}");
+        }
     }
 }

@@ -48,7 +48,8 @@ impl Making<'_> {
         let Self { store, channels, channel, earlier, options, .. } = self;
         if **channel == Channel::Python {
             findings.extend(python::release_findings(&next.records));
-            return python::files(*store, channels, earlier, (self.catalog, options.check));
+            let states = (*earlier, next);
+            return python::files(*store, channels, states, (self.catalog, options.check));
         }
         of_clients(channel, next, options, findings)?;
         index_files(channel, next, self.unchanged(next)?, options)

@@ -38,7 +38,8 @@ const ENDINGS: [&str; 2] = [".json.zst", ".json"];
 /// The hint for a state that cannot be used.
 const RESTORE_HINT: &str = "restore the file from a backup made after the last publication, and compare it with the \
      indexes by `rockpack verify`; without a backup, remove it, move the packages out of the repository, remove the \
-     indexes, and publish all packages again: yanked wheels, settings and digests of removed wheels are lost";
+     indexes, and publish all packages again: yanked wheels, settings, digests of removed wheels and the \
+     times of first publication are lost";
 
 /// The hint for a file of an interrupted publication that cannot be used.
 const INTERRUPTED_HINT: &str = "remove the files next-… and shown-… of this publication, and publish its packages again: it was \

@@ -25,7 +25,7 @@ use super::published::{ChannelReport, mirror, report};
 use super::settings::check_follows;
 use super::state::{ChannelState, PoolRecord, PoolRecords, Retired, SCHEMA};
 use super::store::{Body, KnownFile, Modified, Store};
-use super::{owners, remarks, updates};
+use super::{owners, python, remarks, updates};
 
 /// Clients are slow: what went out of use stays for at least this long, in seconds.
 const GRACE: i64 = 3600;
@@ -239,6 +239,8 @@ fn next_state(
 ) -> Result<ChannelState> {
     check_follows(channel, earlier, options)?;
     let signer = options.signer.filter(|_| channel.format().is_some());
+    let is_python = *channel == Channel::Python;
+    let uploaded = is_python.then(|| python::uploaded(earlier, records, options.date));
     Ok(ChannelState {
         schema: SCHEMA,
         channel: channel.name(),
@@ -249,6 +251,7 @@ fn next_state(
         signed: signer.is_some(),
         keys: several_keys(signer)?,
         records: records.clone(),
+        uploaded: uploaded.transpose()?.unwrap_or_default(),
         ..ChannelState::default()
     })
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use rockpack_archive::python_index::{
     ListedWheel, Page, WheelPackage, compare_versions, metadata_of, projects_html, projects_json,
+    upload_time,
 };
 use rockpack_archive::wheel::normalized;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
@@ -34,10 +35,10 @@ use super::updates::UNMET_HINT;
 pub(super) fn files(
     store: &dyn Store,
     channels: &Channels,
-    earlier: &ChannelState,
+    (earlier, next): (&ChannelState, &ChannelState),
     (catalog, check): (&Catalog, bool),
 ) -> Result<ChannelFiles> {
-    let mut files = pages(store, earlier, &catalog.records)?;
+    let mut files = pages(store, earlier, next)?;
     for (wheel, record) in &catalog.records {
         let Facts::Wheel(package) = &record.indexed.facts else { continue };
         let path = format!("{wheel}.metadata");
@@ -69,12 +70,13 @@ fn metadata(store: &dyn Store, catalog: &Catalog, wheel: &str) -> Result<Vec<u8>
 }
 
 /// The pages of the index that had the wheels of `earlier` and will have those of `next`. Some are replaced twice.
-fn pages(store: &dyn Store, earlier: &ChannelState, next: &PoolRecords) -> Result<ChannelFiles> {
-    let (before, after) = (by_project(&earlier.records), by_project(next));
-    let in_both = || earlier.records.iter().chain(next);
+fn pages(store: &dyn Store, earlier: &ChannelState, next: &ChannelState) -> Result<ChannelFiles> {
+    let (before, after) = (by_project(&earlier.records), by_project(&next.records));
+    let in_both = || earlier.records.iter().chain(&next.records);
     let all = by_project(in_both());
     let order = releases_of(in_both()).in_order();
-    let mut index = Index { store, earlier, there: BTreeMap::new(), changed: Vec::new() };
+    let (there, changed) = (BTreeMap::new(), Vec::new());
+    let mut index = Index { store, earlier, uploaded: &next.uploaded, there, changed };
     for project in order.iter().filter(|project| after.contains_key(*project)) {
         let counts = [&before, &all, &after].map(|it| it.get(project).map_or(0, BTreeMap::len));
         // A page that only loses wheels waits for those that need them.
@@ -111,6 +113,8 @@ fn by_project<'a>(
 struct Index<'a> {
     store: &'a dyn Store,
     earlier: &'a ChannelState,
+    /// When wheels of both were first published.
+    uploaded: &'a BTreeMap<String, String>,
     /// The last content of each page that was looked at.
     there: BTreeMap<String, Arc<[u8]>>,
     changed: Vec<(String, Arc<[u8]>)>,
@@ -119,7 +123,8 @@ struct Index<'a> {
 impl Index<'_> {
     /// Replaces the pages of a project, where they do not list just these wheels.
     fn put_page(&mut self, project: &str, wheels: Option<&Wheels<'_>>) -> Result<()> {
-        let listed = wheels.into_iter().flatten().filter_map(|(_, record)| listed(record));
+        let (wheels, uploaded) = (wheels.into_iter().flatten(), self.uploaded);
+        let listed = wheels.filter_map(|(path, record)| listed(record, uploaded.get(*path)));
         let page = Page::new(project, format!("../../wheels/{project}/"), listed.collect());
         let [html, json] = project_pages(project);
         self.put(&json, page.json()?)?;
@@ -150,11 +155,26 @@ impl Index<'_> {
     }
 }
 
-fn listed(record: &PoolRecord) -> Option<ListedWheel<'_>> {
+fn listed<'a>(record: &'a PoolRecord, uploaded: Option<&'a String>) -> Option<ListedWheel<'a>> {
     let Facts::Wheel(package) = &record.indexed.facts else { return None };
     let package: &WheelPackage = package;
     let (size, sha256) = (record.indexed.size, record.indexed.sha256.as_str());
-    Some(ListedWheel { package, size, sha256, yanked: record.yanked.as_deref() })
+    let (uploaded, yanked) = (uploaded.map(String::as_str), record.yanked.as_deref());
+    Some(ListedWheel { package, size, sha256, uploaded, yanked })
+}
+
+/// When the wheels that the channel has or had were first published: at `date` where `earlier` does not know it,
+/// maybe as the state of an earlier version. Pages list the wheels that go now once more.
+pub(super) fn uploaded(
+    earlier: &ChannelState,
+    next: &PoolRecords,
+    date: i64,
+) -> Result<BTreeMap<String, String>> {
+    let (mut uploaded, now) = (earlier.uploaded.clone(), upload_time(date)?);
+    for path in earlier.records.keys().chain(next.keys()) {
+        uploaded.entry(path.clone()).or_insert_with(|| now.clone());
+    }
+    Ok(uploaded)
 }
 
 /// The releases of the wheels among `records`.

@@ -53,6 +53,9 @@ pub(super) struct ChannelState {
     /// The digests of wheels that were removed, by path: caches and lock files keep the bytes for good.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub used: BTreeMap<String, String>,
+    /// When wheels were first published, as pages state it, by path; removed ones may come back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uploaded: BTreeMap<String, String>,
     /// Packages whose files were in the pool before, put there by somebody else: what this publication
     /// did not write stays if it is taken back.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]

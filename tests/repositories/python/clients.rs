@@ -189,6 +189,42 @@ fn pages_for_programs_say_the_same() {
     }
 }
 
+/// `--uploaded-prior-to` of pip and `--exclude-newer` of uv take what was first published before. pip reads times on
+/// the pages for programs alone.
+#[test]
+fn clients_of_an_earlier_day_get_the_wheels_of_that_day() {
+    const DAY: i64 = 86_400;
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let [first, second, out] = ["first", "second", "repo"].map(|name| room.path().join(name));
+    family(&first, "1.0");
+    family(&second, "1.1");
+    publish(&mut repo(&[&first], &out));
+    publish(&mut repo_at(&[&second], &out, DAY));
+    // What comes back had its time before.
+    let words = ["--remove", "demo=1.0", "--allow-unmet"];
+    publish(repo_at(&[], &out, 2 * DAY).args(words));
+    publish(&mut repo_at(&[&first], &out, 3 * DAY));
+    let (programs, people) = (Scripted::serve(NEGOTIATING, &out), Server::of(&out));
+    for (client, option, url) in [
+        ("pip", "--uploaded-prior-to", &programs.url),
+        ("uv", "--exclude-newer", &programs.url),
+        ("uv", "--exclude-newer", &people.url),
+    ] {
+        let folder = room.path().join(format!("{client}{}", url.rsplit(':').next().unwrap()));
+        let environment = Environment::new(&folder, url);
+        let before = "2023-11-14T22:13:20Z";
+        let refused = environment.installs(client, &["demo", option, before]).output().unwrap();
+        assert!(!refused.status.success(), "{client}: nothing was there");
+        for (date, expected) in
+            [("2023-11-15T22:13:20Z", "demo-1.0"), ("2023-11-15T22:13:21Z", "demo-1.1")]
+        {
+            said(&mut environment.installs(client, &["-U", "demo", option, date]));
+            assert_eq!(environment.installed(), [expected], "{client} {url} {date}");
+        }
+    }
+}
+
 /// Serves a folder, and says 403 of what is not there, as buckets do whose files nobody may list.
 const CLOSED: &str = r#"
 import http.server, os, sys

@@ -12,6 +12,7 @@ use support::repo_fixture::{contents, deb, failed_checks, publish, repo, repo_at
 use support::tools::{need, succeed};
 
 use super::wheels::{Wheel, family};
+use crate::pool::{as_earlier, state_text};
 
 fn sha256(bytes: &[u8]) -> String {
     Content::of_bytes(bytes.to_vec()).digest().unwrap().to_string()
@@ -120,7 +121,12 @@ fn a_run_reads_new_wheels_alone_and_writes_pages_that_change() {
     assert_eq!(contents(&out), whole);
     let fresh = room.path().join("fresh");
     publish(&mut repo_at(&[&wheels], &fresh, 2));
-    assert_eq!(contents(&fresh), whole, "however it came about");
+    let mut whole = whole;
+    for (_, page) in whole.iter_mut().filter(|(name, _)| name.starts_with("simple")) {
+        let text = String::from_utf8(page.clone()).unwrap();
+        *page = text.replace("T22:13:20Z", "T22:13:22Z").into_bytes();
+    }
+    assert_eq!(contents(&fresh), whole, "however it came about, but for the times");
 }
 
 /// The channels of a report, each with how many packages were added and how many were read.
@@ -150,7 +156,7 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
     family(&wheels, "1.0+rocm7.1");
     const WHEEL: &str = "wheels/demo/demo-1.0+rocm7.1-py3-none-any.whl";
     const METADATA: &str = "wheels/demo/demo-1.0+rocm7.1-py3-none-any.whl.metadata";
-    let damages: [Damage; 17] = [
+    let damages: [Damage; 19] = [
         ("wheel-gone", |out| fs::remove_file(out.join(WHEEL)).unwrap(), &["V072"]),
         ("metadata-gone", |out| fs::remove_file(out.join(METADATA)).unwrap(), &["V072"]),
         ("wheel", |out| fs::write(out.join(WHEEL), "no wheel").unwrap(), &["V073"]),
@@ -183,6 +189,20 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
             },
             // Only the state knows that the pages are others.
             &["V073", "V104"],
+        ),
+        (
+            "time",
+            |out| changed(&out.join("simple/demo/index.html"), "T22:13:20Z", "T22:13:19Z"),
+            &["V071"],
+        ),
+        (
+            "no-time",
+            |out| {
+                changed(&out.join("simple/demo/index.html"), "T22:13:20Z", "");
+                changed(&out.join("simple/demo/index.json"), "T22:13:20Z", "");
+            },
+            // The state knows that the page for people is another, too.
+            &["V070", "V104"],
         ),
         (
             "refresh",
@@ -235,12 +255,15 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
         damage(&out);
         assert_eq!(failed_checks(&verify(&out)), codes, "{name}");
     }
-    // Fields without an effect, in pages that no state knows.
+    // Fields without an effect, in pages that no state knows; those of earlier versions have no times.
     let out = room.path().join("plain");
     publish(&mut repo(&[&wheels], &out));
     fs::remove_dir_all(out.join(".rockpack")).unwrap();
     let plain = "\"api-version\":\"1.1\",\"_last-serial\":7,\"tracks\":[]";
     changed(&out.join("simple/demo/index.json"), "\"api-version\":\"1.1\"", plain);
+    let [html, json] = ["index.html", "index.json"].map(|page| out.join("simple/demo").join(page));
+    changed(&html, " data-upload-time=\"2023-11-14T22:13:20Z\"", "");
+    changed(&json, "\"upload-time\":\"2023-11-14T22:13:20Z\",", "");
     assert_eq!(failed_checks(&verify(&out)), [""; 0]);
     // Beside packages, and after wheels went that wait to be removed.
     let out = room.path().join("more");
@@ -253,6 +276,26 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
     let said = verify(&out);
     assert_eq!(failed_checks(&said), ["V077"], "the extra for gfx942 is open");
     assert!(said.contains("3 indexed packages"), "{said}");
+}
+
+/// States of earlier versions do not know when wheels were first published.
+#[test]
+fn wheels_of_earlier_states_get_the_time_of_the_next_publication() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheels, out) = (room.path().join("wheels"), room.path().join("repo"));
+    family(&wheels, "1.0");
+    publish(&mut repo(&[&wheels], &out));
+    let file = out.join(".rockpack/python.json.zst");
+    let mut state: Value = serde_json::from_str(&state_text(&file)).unwrap();
+    state.as_object_mut().unwrap().remove("uploaded").unwrap();
+    as_earlier(&file, &state.to_string());
+    for after in [60, 120] {
+        publish(&mut repo_at(&[], &out, after));
+        let json: Value = serde_json::from_str(&page(&out, "demo/index.json").unwrap()).unwrap();
+        assert_eq!(json["files"][0]["upload-time"], "2023-11-14T22:14:20Z");
+        assert_eq!(failed_checks(&verify(&out)), [""; 0]);
+    }
 }
 
 #[test]

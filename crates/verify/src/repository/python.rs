@@ -6,7 +6,7 @@ use std::path::Path;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use rayon::prelude::*;
-use rockpack_archive::python_index::WheelPackage;
+use rockpack_archive::python_index::{WheelPackage, is_upload_time};
 use rockpack_core::content::{Content, is_file};
 use rockpack_core::error::Result;
 use serde::Deserialize;
@@ -56,6 +56,7 @@ struct File {
     url: String,
     hashes: Hashes,
     size: u64,
+    upload_time: Option<String>,
     requires_python: Option<String>,
     core_metadata: Hashes,
     yanked: Value,
@@ -128,6 +129,7 @@ impl File {
             ("data-requires-python", self.requires_python.clone()),
             ("data-core-metadata", Some(metadata.clone())),
             ("data-dist-info-metadata", Some(metadata)),
+            ("data-upload-time", self.upload_time.clone()),
             ("data-yanked", yanked),
         ])
     }
@@ -184,6 +186,11 @@ fn check_files(
 ) -> BTreeMap<String, WheelPackage> {
     let mut placed = Vec::new();
     for file in listed {
+        if let Some(time) = file.upload_time.as_ref().filter(|time| !is_upload_time(time)) {
+            let (name, time) = (&file.filename, time.escape_debug());
+            let reason = format!("{name} has the upload-time `{time}`, which is no time in UTC");
+            context.bad_index(page, reason);
+        }
         match path_of(&file.url) {
             Some(path) => placed.push((path, file)),
             None => context.bad_index(page, names_outside(&file.url)),

@@ -28,8 +28,8 @@ use crate::settings::{output_path, target_id};
 
 /// Show what is in packages, wheels, kernel archives and manifests, host binaries, code objects and bundles.
 ///
-/// Of packages and wheels: fields, members, and which of them hold device code; of host binaries: wrappers,
-/// bundles, markers; of code objects: target, kernels and the content of their notes.
+/// Of packages and wheels: fields, members, and which of them hold device code; of wheels also what `rockpack wheel`
+/// finds; of host binaries: wrappers, bundles, markers; of code objects: target, kernels and their notes.
 ///
 /// Files that cannot be read do not stop the others from being shown. The exit code is then that of the first
 /// such file: 2, or 64 if it does not exist.
@@ -66,8 +66,13 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
                 inspect_artifact(path, &budget).map(Inspected::Artifact)
             } else {
                 let content = Content::open(path, &budget).map_err(Error::of_named);
-                content
-                    .and_then(|content| inspect(&content).file(path).map_err(|e| of_named(e, path)))
+                content.and_then(|content| {
+                    let mut found = inspect(&content).file(path).map_err(|e| of_named(e, path))?;
+                    if let Inspected::Wheel(wheel) = &mut found {
+                        wheel.add_split(path, &budget)?;
+                    }
+                    Ok(found)
+                })
             }
         });
         if let Some(inspected) = faults.keep(inspected) {
@@ -77,8 +82,10 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     // Faults of an interrupted run say nothing about the files.
     interrupt::check()?;
     for file in &all {
-        if let Inspected::Artifact(artifact) = &file.inspected {
-            terminal.findings(&artifact.findings);
+        match &file.inspected {
+            Inspected::Artifact(artifact) => terminal.findings(&artifact.findings),
+            Inspected::Wheel(wheel) => terminal.findings(&wheel.findings),
+            _ => {}
         }
     }
     if all.is_empty() {
@@ -100,18 +107,18 @@ fn text(all: &[InspectedFile], several: bool) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Write the code objects of kernel archives, fat binaries, offload bundles and kernel packages into separate
-/// files.
+/// Write the code objects of kernel archives, fat binaries, offload bundles, kernel packages and wheels into
+/// separate files.
 ///
-/// A file is named <binary>-<index>-<target>.hsaco: the binary from the archive's key, or the name of FILE,
-/// with other characters than letters, digits and ._-+ as %XX; the index of the wrapper (of the bundle, in a
-/// file of bundles); the target with - before its features. A key without an index gives a name without one,
-/// a bundle without a wrapper has bundle<offset> in its place, and SPIR-V ends in .spv. If a second archive
-/// of a package has other code under the same key, its path and %3A precede the binary. Nothing is
-/// overwritten: an existing file must have the same content.
+/// A file is named <binary>-<index>-<target>.hsaco: the binary from the archive's key, the path of a wheel's file,
+/// or the name of FILE, with other characters than letters, digits and ._-+ as %XX; the index of the wrapper (of the
+/// bundle, in a file of bundles); the target with - before its features. A key
+/// without an index gives a name without one, a bundle without a wrapper has bundle<offset> in its place, and SPIR-V
+/// ends in .spv. If a second archive of a package has other code under the same key, its path and %3A precede the
+/// binary. Nothing is overwritten: an existing file must have the same content.
 #[derive(Debug, Args)]
 pub(super) struct ExtractArguments {
-    /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages
+    /// .kpack archives, fat binaries, offload bundles (also CCOB), .deb and .rpm packages, .whl
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Folder for the code objects; created if missing

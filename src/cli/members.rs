@@ -148,6 +148,9 @@ pub(super) fn wheel_text(wheel: &WheelReport) -> String {
     let archs: Vec<&str> = wheel.archs.iter().map(String::as_str).collect();
     let archs = if archs.is_empty() { "none".to_owned() } else { archs.join(" ") };
     text.push_str(&text_line!("Archs: {archs}"));
+    if let Some(reason) = &wheel.refused {
+        text.push_str(&text_line!("Refused by rockpack wheel: {reason}"));
+    }
     text.push_str(&text_line!("Members: {}", wheel.members.len()));
     text + &wheel_members_text(&wheel.members)
 }

@@ -79,8 +79,8 @@ pub struct PackageMember {
 /// The device code of a file, or its references to some.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Device {
-    /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `code-object`, `offload-bundles`,
-    /// `fat-binary` or `transformed-binary`.
+    /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `kernel-database` (another file of one, in wheels),
+    /// `code-object`, `offload-bundles`, `fat-binary` or `transformed-binary`.
     pub what: &'static str,
     /// The targets that it holds code for, or that it names.
     pub targets: BTreeSet<String>,

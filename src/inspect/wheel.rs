@@ -1,16 +1,27 @@
 //! Python wheels: their metadata and their members.
 //!
 //! Members are looked into as those of packages are. What a wheel is for in a split set shows in its
-//! binaries, extras and requirements. Whether it is right is the business of `verify`.
+//! binaries, extras and requirements, and a split without output tells what `rockpack wheel` finds in it.
+//! Whether it is right is the business of `verify`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use derive_more::Display;
-use rockpack_archive::wheel::{Condition, Metadata, Requirement, WheelArchive, normalized};
+use rockpack_archive::wheel::{
+    Condition, Metadata, Requirement, WheelArchive, WheelFile, WheelName, normalized,
+};
 use rockpack_archive::zip::{ZipMember, ZipReader};
 use rockpack_core::content::Content;
 use rockpack_core::error::Result;
+use rockpack_core::run::{Budget, threads};
 use rockpack_package::device_wheel::{EXTRA, group, is_named_after};
+use rockpack_report::{Findings, Silent};
+use rockpack_split::input::artifact::ScanOptions;
+use rockpack_split::input::database::DatabaseRules;
+use rockpack_split::input::wheel::{Wheel, read};
+use rockpack_split::{SplitArtifact, SplitPolicy, split_alone};
+use rockpack_wheel::check_elsewhere;
 use serde::Serialize;
 
 use super::package::{look_into, summary};
@@ -26,7 +37,7 @@ pub struct WheelReport {
     /// The build number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// The tags, as WHEEL has them.
+    /// The tags, as the file name has them; as WHEEL has them if the file is named otherwise.
     pub tags: Vec<String>,
     /// Whether files at the root go where those for all platforms do.
     pub is_purelib: bool,
@@ -44,6 +55,11 @@ pub struct WheelReport {
     pub extras: BTreeMap<String, Vec<String>>,
     /// The files that it installs, in the order of the archive.
     pub members: Vec<WheelMember>,
+    /// The reason why `rockpack wheel` refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What `rockpack wheel` finds in it.
+    pub findings: Findings,
 }
 
 /// The part of a wheel in a split set.
@@ -51,7 +67,7 @@ pub struct WheelReport {
 #[display(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum WheelRole {
-    /// A wheel whose binaries hold device code.
+    /// A wheel with device code in binaries or in files of kernel databases.
     Fat,
     /// A wheel whose binaries refer to kernel archives, or whose extras bring device wheels.
     Host,
@@ -90,7 +106,6 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
     let files = zip.members().iter().filter(|member| !member.name.ends_with('/'));
     let members: Vec<WheelMember> =
         files.map(|found| member(&zip, found, content)).collect::<Result<_>>()?;
-    let devices = members.iter().filter_map(|member| member.device.as_ref());
     let (requires, extras) = (requires(&metadata), extras(&metadata));
     Ok(WheelReport {
         distribution: metadata.name().to_owned(),
@@ -101,11 +116,87 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
         role: role(&metadata, &extras, &members),
         size: content.len(),
         installed_size: members.iter().map(|member| member.size).sum(),
-        archs: devices.flat_map(|device| device.targets.iter().cloned()).collect(),
+        archs: archs(&members),
         requires,
         extras,
         members,
+        refused: None,
+        findings: Findings::default(),
     })
+}
+
+fn archs(members: &[WheelMember]) -> BTreeSet<String> {
+    let devices = members.iter().filter_map(|member| member.device.as_ref());
+    devices.flat_map(|device| device.targets.iter().cloned()).collect()
+}
+
+impl WheelReport {
+    /// Adds what `rockpack wheel` finds in the wheel, which lies at `path`, or why it refuses it.
+    pub fn add_split(&mut self, path: &Path, budget: &Budget) -> Result<()> {
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some(Ok(name)) = name.map(str::parse::<WheelName>) {
+            self.tags = WheelFile::tags_of(&name);
+            self.build = name.build;
+        }
+        match split(path, budget) {
+            Ok((wheel, split)) => self.adopt(&wheel, &split),
+            Err(error) if error.is_of_reading() => return Err(error),
+            Err(error) => self.refused = Some(error.to_string()),
+        }
+        Ok(())
+    }
+
+    fn adopt(&mut self, wheel: &Wheel, split: &SplitArtifact) {
+        let fat: BTreeMap<_, _> = split.binaries().collect();
+        let databases: BTreeMap<_, _> = split.databases.iter().map(|it| (&it.path, it)).collect();
+        for member in &mut self.members {
+            let own = wheel.members.get(&member.path);
+            let Some(path) = own.and_then(|own| own.installed.as_ref()) else { continue };
+            match (&mut member.device, fat.get(path), databases.get(path)) {
+                (Some(device), Some(fat), _) if device.what == "fat-binary" => {
+                    let code = fat.code_objects();
+                    device.targets = code.map(|code| code.target.to_string()).collect();
+                    device.code_objects = fat.code_objects().count() as u64;
+                    device.uncompressed_size = fat.code_objects().map(|it| it.content.len()).sum();
+                }
+                (device, _, Some(file)) if device.as_ref().is_none_or(is_undecided) => {
+                    let targets = file.archs.iter().map(ToString::to_string).collect();
+                    device.get_or_insert_with(database).targets = targets;
+                }
+                _ => {}
+            }
+        }
+        self.archs = archs(&self.members);
+        if self.role == WheelRole::Plain && !split.databases.is_empty() {
+            let mut files = split.host.iter().filter_map(|(_, node)| node.data());
+            let is_device = files.next().is_none() && !wheel.pinned().is_empty();
+            self.role = if is_device { WheelRole::Device } else { WheelRole::Fat };
+        }
+        self.findings.clone_from(&split.findings);
+    }
+}
+
+/// Whether other files or the path decide the targets of such a file of a kernel database.
+fn is_undecided(device: &Device) -> bool {
+    device.targets.is_empty() || device.what == "kernel-index"
+}
+
+fn database() -> Device {
+    let (what, targets) = ("kernel-database", BTreeSet::new());
+    Device { what, targets, code_objects: 0, uncompressed_size: 0 }
+}
+
+/// Splits the wheel at `path` by the default configuration, into one artifact with the findings of all of it.
+fn split(path: &Path, budget: &Budget) -> Result<(Wheel, SplitArtifact)> {
+    let wheel = threads::some(|| read(path, &ScanOptions::within(budget), &Silent))?;
+    let rules = DatabaseRules::builtin()?;
+    let policy = SplitPolicy { keeps_old: true, ..SplitPolicy::strict(&rules) };
+    let mut split = split_alone(wheel.artifact()?, &policy)?;
+    split.findings.extend(wheel.scan.findings.clone());
+    split.findings.extend(check_elsewhere(&wheel)?);
+    split.findings.sort();
+    wheel.scan.inputs.recheck()?;
+    Ok((wheel, split))
 }
 
 fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<WheelMember> {

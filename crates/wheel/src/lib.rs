@@ -39,7 +39,7 @@ use emit::WriteOptions;
 use pack::PackedWheel;
 use plan::SplitHosts;
 
-pub use plan::{DeviceName, check_requirements, distribution};
+pub use plan::{DeviceName, check_elsewhere, check_requirements, distribution};
 
 /// All settings of a run.
 #[derive(Debug)]

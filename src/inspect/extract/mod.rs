@@ -1,8 +1,9 @@
 //! Writes the code objects of a file into files of their own.
 //!
-//! It takes apart kernel archives, fat binaries, offload bundles (plain or CCOB), offload binaries, and packages
-//! with kernel archives inside. It refuses binaries whose device code is in archives
-//! already, single code objects, files without device code, and a selection that matches nothing.
+//! It takes apart kernel archives, fat binaries, offload bundles (plain or CCOB), offload binaries, packages
+//! with kernel archives inside, and wheels with any of these or with code objects. It
+//! refuses binaries whose device code is in archives already, single code objects, files without device code,
+//! and a selection that matches nothing.
 //!
 //! All files are planned and checked for conflicts with existing ones before the first is
 //! written. Each file then appears whole or not at all ([`new_file`]), and only while
@@ -29,7 +30,7 @@ use super::of_named;
 pub struct Extracted {
     /// The file that it came from.
     pub source: String,
-    /// The member of the package, if the source is a package.
+    /// The member of the package or wheel, if the source is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
     /// The binary that it belongs to: the name in the key of an archive, else the file name.
@@ -220,7 +221,8 @@ impl BinaryPart {
 /// <binary>-<target>.hsaco                of an archive whose key has no index
 /// ```
 ///
-/// The binary is the name in an archive's key (`lib/librocblas.so.5`), else the name of the file.
+/// The binary is the name in an archive's key (`lib/librocblas.so.5`), else its path in site-packages, if
+/// it is in a wheel, else the name of the file.
 /// Its characters are letters, digits and `.`, `_`, `-`, `+`; every other byte is written as `%` and
 /// two hexadecimal digits (`lib%2Flibrocblas.so.5`), as in URLs, so that two binaries never share
 /// a name. The target is spelled as Tensile does, with `-` before each feature

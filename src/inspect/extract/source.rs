@@ -6,16 +6,21 @@ use std::path::Path;
 use object::elf;
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::PayloadEntryKind;
-use rockpack_archive::{ar, rpm};
+use rockpack_archive::{ar, rpm, zip};
 use rockpack_core::content::Content;
-use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::gfx::Target;
 use rockpack_core::hold::hold;
+use rockpack_core::run::threads;
+use rockpack_core::tree::TreePath;
 use rockpack_elf::fatbin::{self, Bundles, FatbinBundle};
 use rockpack_elf::marker::{self, AnyMarker};
 use rockpack_elf::offload_bundle::BundleEntryKind;
-use rockpack_elf::{FileHeader, kpack};
+use rockpack_elf::{FileHeader, code_object, kpack};
+use rockpack_report::Silent;
 use rockpack_split::host_binary::{self, Analysis, Examined, Transformed};
+use rockpack_split::input::artifact::ScanOptions;
+use rockpack_split::input::wheel;
 
 use super::{BinaryPart, SelectedCode, Selection};
 
@@ -26,9 +31,8 @@ pub(super) fn open(
     selection: &Selection,
 ) -> Result<Vec<SelectedCode>> {
     let _open = content.pin()?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut taker = Taker { selection, found: Vec::new(), seen: BTreeSet::new() };
-    taker.file(content, &name)?;
+    let mut taker = Taker { selection, member: None, found: Vec::new(), seen: BTreeSet::new() };
+    taker.file(content, path)?;
     match (taker.found.is_empty(), selection.is_everything()) {
         (false, _) => Ok(taker.found),
         (true, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
@@ -49,6 +53,8 @@ const REPEATED_LIMIT: usize = 1 << 20;
 /// Collects the selected code objects.
 struct Taker<'a> {
     selection: &'a Selection,
+    /// The member of a package or wheel that is being read.
+    member: Option<String>,
     found: Vec<SelectedCode>,
     /// The targets of all code objects, selected or not.
     seen: BTreeSet<String>,
@@ -56,7 +62,6 @@ struct Taker<'a> {
 
 /// A code object before it is known to be wanted.
 struct CodeCandidate<'a> {
-    member: Option<&'a str>,
     binary: &'a str,
     part: BinaryPart,
     /// The name in messages: the target ID, or more if that is ambiguous.
@@ -66,12 +71,16 @@ struct CodeCandidate<'a> {
 }
 
 impl Taker<'_> {
-    fn file(&mut self, content: &Content, name: &str) -> Result<()> {
+    fn file(&mut self, content: &Content, path: &Path) -> Result<()> {
+        let name = &path.file_name().unwrap_or_default().to_string_lossy();
         let mut head = [0; 8];
         let len = usize::try_from(content.len()).map_or(8, |len| len.min(8));
         content.read_at(0, &mut head[..len])?;
         if head.starts_with(&kpack::MAGIC) {
-            return self.archive(content, None);
+            return self.archive(content);
+        }
+        if head.starts_with(&zip::MAGIC) {
+            return self.wheel(content, path);
         }
         if head == *ar::MAGIC || head.starts_with(&rpm::LEAD_MAGIC) {
             return self.package(content);
@@ -85,7 +94,7 @@ impl Taker<'_> {
         Err(Error::unsupported("is nothing that code objects can be taken out of")
             .of_other_kind()
             .at(&content.place(0))
-            .hint("give .kpack archives, fat binaries, offload bundles, or packages with archives"))
+            .hint("give .kpack archives, fat binaries, bundles, wheels, or packages with archives"))
     }
 
     fn take(&mut self, candidate: CodeCandidate<'_>) -> Result<()> {
@@ -94,7 +103,7 @@ impl Taker<'_> {
             && self.selection.has_kernel(&candidate.content)?;
         if wanted {
             self.found.push(SelectedCode {
-                member: candidate.member.map(str::to_owned),
+                member: self.member.clone(),
                 binary: candidate.binary.to_owned(),
                 part: candidate.part,
                 target: candidate.label,
@@ -105,7 +114,7 @@ impl Taker<'_> {
     }
 
     /// Adds every row of an archive, also rows that share a code object.
-    fn archive(&mut self, content: &Content, member: Option<&str>) -> Result<()> {
+    fn archive(&mut self, content: &Content) -> Result<()> {
         let reader = kpack::KpackReader::open(content.clone())?;
         for (key, targets) in &reader.toc().rows {
             let (binary, part) = match kpack::split_key(key) {
@@ -114,7 +123,6 @@ impl Taker<'_> {
             };
             for (target, row) in targets {
                 self.take(CodeCandidate {
-                    member,
                     binary,
                     part,
                     label: target.clone(),
@@ -135,7 +143,8 @@ impl Taker<'_> {
                 let path = format!("/{}", entry.path);
                 let archive = hold(bytes, entry.size)?.within(content.budget());
                 archives += 1;
-                self.archive(&archive, Some(&path)).context(|| format!("reading {path}"))?;
+                self.member = Some(path.clone());
+                self.archive(&archive).context(|| format!("reading {path}"))?;
             } else {
                 others |=
                     entry.kind != PayloadEntryKind::Directory && !entry.path.starts_with(DOCUMENTS);
@@ -154,6 +163,40 @@ impl Taker<'_> {
             _ => return Ok(()),
         };
         Err(Error::new(Kind::Usage, message).hint(hint))
+    }
+
+    /// Adds the code of every member of a wheel.
+    fn wheel(&mut self, content: &Content, path: &Path) -> Result<()> {
+        let options = ScanOptions::within(content.budget());
+        let wheel = threads::some(|| wheel::read(path, &options, &Silent))?;
+        let mut faults = Faults::default();
+        for (name, member) in &wheel.members {
+            self.member = Some(name.clone());
+            let binary = member.installed.as_ref().map_or(name.as_str(), TreePath::as_str);
+            let taken = self.wheel_member(&member.content, binary);
+            faults.keep(taken.context(|| format!("reading {name}")));
+        }
+        faults.finish()
+    }
+
+    fn wheel_member(&mut self, content: &Content, binary: &str) -> Result<()> {
+        let _open = content.pin()?;
+        if content.starts_with(&kpack::MAGIC)? {
+            return self.archive(content);
+        }
+        if fatbin::starts_bundle(content)? {
+            return self.bundles(content, binary);
+        }
+        if let Examined::Fat(analysis) = host_binary::examine(content)? {
+            return self.fat_binary(&analysis, binary);
+        }
+        if code_object::is_code_object(content)? {
+            let target = code_object::read_header(content)?.target;
+            let label = target.as_ref().map_or_else(|| "unknown".to_owned(), Target::to_string);
+            let (part, content) = (BinaryPart::Index(0), content.clone());
+            self.take(CodeCandidate { binary, part, label, target, content })?;
+        }
+        Ok(())
     }
 
     fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
@@ -232,7 +275,7 @@ impl Taker<'_> {
             let part = if repeated { at } else { part };
             let target = entry.id.target.clone();
             let content = entry.content.clone();
-            self.take(CodeCandidate { member: None, binary, part, label, target, content })?;
+            self.take(CodeCandidate { binary, part, label, target, content })?;
         }
         Ok(())
     }

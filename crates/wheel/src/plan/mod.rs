@@ -34,7 +34,8 @@ use crate::WheelSettings;
 use code::{DeviceCode, DevicePart, Extra};
 
 pub(crate) use chains::SplitHosts;
-pub(crate) use input::{check_elsewhere, is_device_wheel, is_unchanged};
+pub use input::check_elsewhere;
+pub(crate) use input::{is_device_wheel, is_unchanged};
 pub(crate) use texts::GENERATOR;
 pub use texts::{DeviceName, check_requirements, distribution};
 

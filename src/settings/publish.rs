@@ -233,7 +233,7 @@ fn refuse_future(now: Now) -> Result<()> {
 #[derive(Debug, Args)]
 #[allow(rustdoc::invalid_html_tags, reason = "these are the words of --help")]
 pub struct RepoArguments {
-    /// Packages, wheels, and folders of them
+    /// Packages, wheels, source distributions of Python, and folders of them
     ///
     /// Without any, REPO is published again, with a new date
     #[arg(value_name = "DIR|PACKAGE")]
@@ -265,7 +265,7 @@ pub struct RepoArguments {
     /// Publish only .rpm packages (with --deb: both)
     #[arg(long)]
     rpm: bool,
-    /// Publish only wheels (with --deb or --rpm: these, too)
+    /// Publish only wheels and source distributions (with --deb or --rpm: these, too)
     #[arg(long)]
     wheel: bool,
     /// Keep no more than the N highest versions of each package

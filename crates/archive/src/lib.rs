@@ -13,6 +13,7 @@ pub mod payload;
 pub mod python_index;
 pub mod rpm;
 pub mod rpm_md;
+pub mod sdist;
 pub mod spdx;
 pub mod spelling;
 pub mod tar;

@@ -1,4 +1,4 @@
-//! A static index of Python wheels.
+//! A static index of Python wheels and source distributions.
 //!
 //! ```text
 //! simple/index.html, index.json              the projects; their names are normalized (PEP 503)
@@ -11,7 +11,7 @@
 //! | `href="URL#sha256=DIGEST"` | `url`, `hashes` | PEP 503 |
 //! | `data-requires-python` | `requires-python` | PEP 503 |
 //! | `data-yanked="REASON"` | `yanked`: true, a reason or false | PEP 592 |
-//! | `data-core-metadata="sha256=DIGEST"`, and `data-dist-info-metadata`, as pip before 23.3 reads it | `core-metadata`, `dist-info-metadata` | PEP 714 |
+//! | of wheels: `data-core-metadata="sha256=DIGEST"`, and `data-dist-info-metadata`, as pip before 23.3 reads it | `core-metadata`, `dist-info-metadata` | PEP 714 |
 //! | `data-upload-time="TIME"`, which uv alone reads | `upload-time` | PEP 700 |
 //! | – | `size`; `versions` of the project | PEP 700 |
 //!
@@ -26,11 +26,12 @@ use quick_xml::escape::escape;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::sdist;
 use crate::wheel::{Metadata, Version, WheelArchive, WheelName, normalized};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 
-/// A wheel in an index.
+/// A wheel or a source distribution in an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WheelPackage {
     /// The file name.
@@ -39,7 +40,7 @@ pub struct WheelPackage {
     pub project: String,
     /// The version, as in METADATA.
     pub version: String,
-    /// The rest of the file name: an optional build number, and the tags.
+    /// The rest of the file name: an optional build number, and the tags; of a source distribution, its ending.
     pub tags: String,
     /// Field `Requires-Python`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,8 +48,9 @@ pub struct WheelPackage {
     /// The fields `Requires-Dist`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requires: Vec<String>,
-    /// The file `METADATA`.
-    pub metadata: MetadataFile,
+    /// The file `METADATA`. Source distributions have none: what a client builds of one may have other metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<MetadataFile>,
 }
 
 /// The file `METADATA` of a wheel, which an index offers beside it.
@@ -61,8 +63,13 @@ pub struct MetadataFile {
 }
 
 impl WheelPackage {
-    /// Reads the wheel `file`. Refused are wheels that installers refuse or misread.
+    /// Reads `file`, a wheel unless its name is one of a source distribution. Refused are those that installers
+    /// refuse or misread.
     pub fn read(content: &Content, file: &str) -> Result<Self> {
+        if let Some(parts) = sdist::parts(file) {
+            let (metadata, tags) = (sdist::metadata(content, parts)?, parts.1.to_owned());
+            return Ok(Self { tags, metadata: None, ..Self::of(file, &metadata) });
+        }
         let name: WheelName = file.parse()?;
         let wheel = WheelArchive::open(content.clone())?;
         wheel.check(&name)?;
@@ -79,11 +86,16 @@ impl WheelPackage {
             version: metadata.version().to_owned(),
             requires_python: metadata.get("Requires-Python").map(|it| it.trim().to_owned()),
             requires: requires.collect(),
-            metadata: MetadataFile {
+            metadata: Some(MetadataFile {
                 size: metadata.text().len() as u64,
                 sha256: hex(&Sha256::digest(metadata.text())),
-            },
+            }),
         }
+    }
+
+    /// Whether it is a source distribution.
+    pub fn is_source(&self) -> bool {
+        self.metadata.is_none()
     }
 }
 
@@ -164,12 +176,12 @@ impl<'a> Page<'a> {
     }
 
     fn link(&self, wheel: &ListedWheel<'_>) -> String {
-        let metadata = format!("sha256={}", wheel.package.metadata.sha256);
+        let metadata = wheel.package.metadata.as_ref().map(|it| format!("sha256={}", it.sha256));
         let attributes = [
             ("href", Some(format!("{}#sha256={}", self.url(wheel), wheel.sha256))),
             ("data-requires-python", wheel.package.requires_python.clone()),
-            ("data-core-metadata", Some(metadata.clone())),
-            ("data-dist-info-metadata", Some(metadata)),
+            ("data-core-metadata", metadata.clone()),
+            ("data-dist-info-metadata", metadata),
             ("data-upload-time", wheel.uploaded.map(str::to_owned)),
             ("data-yanked", wheel.yanked.map(str::to_owned)),
         ];
@@ -198,8 +210,8 @@ impl<'a> Page<'a> {
             size: wheel.size,
             upload_time: wheel.uploaded,
             requires_python: wheel.package.requires_python.as_deref(),
-            core_metadata: Hashes { sha256: &wheel.package.metadata.sha256 },
-            dist_info_metadata: Hashes { sha256: &wheel.package.metadata.sha256 },
+            core_metadata: wheel.package.metadata.as_ref().map(Hashes::of),
+            dist_info_metadata: wheel.package.metadata.as_ref().map(Hashes::of),
             yanked: match wheel.yanked {
                 None => Yanked::Is(false),
                 Some("") => Yanked::Is(true),
@@ -286,14 +298,22 @@ struct FileObject<'a> {
     upload_time: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     requires_python: Option<&'a str>,
-    core_metadata: Hashes<'a>,
-    dist_info_metadata: Hashes<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    core_metadata: Option<Hashes<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dist_info_metadata: Option<Hashes<'a>>,
     yanked: Yanked<'a>,
 }
 
 #[derive(Serialize)]
 struct Hashes<'a> {
     sha256: &'a str,
+}
+
+impl<'a> Hashes<'a> {
+    fn of(metadata: &'a MetadataFile) -> Self {
+        Self { sha256: &metadata.sha256 }
+    }
 }
 
 #[derive(Serialize)]
@@ -315,7 +335,7 @@ mod tests {
             tags: "py3-none-any".to_owned(),
             requires_python: requires_python.map(str::to_owned),
             requires: Vec::new(),
-            metadata: MetadataFile { size: 3, sha256: "m".to_owned() },
+            metadata: Some(MetadataFile { size: 3, sha256: "m".to_owned() }),
         }
     }
 

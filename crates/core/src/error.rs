@@ -241,6 +241,11 @@ impl Error {
         self
     }
 
+    /// Whether a path has another kind of file than expected, or none.
+    pub fn is_of_other_kind(&self) -> bool {
+        self.inner.is_absent
+    }
+
     /// Marks the error as a fault of the request, whatever its kind.
     pub fn refused(mut self) -> Self {
         self.inner.is_refusal = true;

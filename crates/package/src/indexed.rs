@@ -1,8 +1,8 @@
 //! A package as an index describes it: the facts of its header, size and digests, from one read.
 //!
 //! Describes both packages that were just built and packages that are given for publication. The kind is
-//! recognised by the first bytes, never by a file name. Refused are files that are neither `.deb`, `.rpm` nor
-//! wheel.
+//! recognised by the first bytes, never by a file name, but for source distributions of Python. Refused are files
+//! that are neither `.deb`, `.rpm`, wheel nor source distribution.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::path::Path;
 use pgp::composed::{Deserializable, DetachedSignature};
 use rockpack_archive::path_digests::{PathDigests, path_digest};
 use rockpack_archive::wheel::{WheelIdentity, WheelName};
-use rockpack_archive::{apt_index, ar, deb, python_index, rpm, rpm_md, zip};
+use rockpack_archive::{apt_index, ar, deb, python_index, rpm, rpm_md, sdist, zip};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub enum Facts {
     Deb(apt_index::DebPackage),
     /// The metadata of an `.rpm`.
     Rpm(Box<rpm_md::RpmPackage>),
-    /// The metadata of a Python wheel.
+    /// The metadata of a Python wheel or source distribution.
     Wheel(Box<python_index::WheelPackage>),
 }
 
@@ -65,7 +65,7 @@ pub enum PackageKind {
     Deb,
     /// An `.rpm`.
     Rpm,
-    /// A Python wheel.
+    /// A Python wheel, or a source distribution, which are in one index.
     Wheel,
 }
 
@@ -111,7 +111,8 @@ impl Indexed {
     /// Reads a package for its metadata and digests. The file name of a wheel is part of its metadata.
     pub fn read(content: &Content, file_name: &str) -> Result<Self> {
         let _open = content.pin()?;
-        if first_bytes(content, zip::MAGIC.len())? == zip::MAGIC {
+        let is_source = sdist::parts(file_name).is_some();
+        if is_source || first_bytes(content, zip::MAGIC.len())? == zip::MAGIC {
             let package = python_index::WheelPackage::read(content, file_name)?;
             return Self::digested(content, Facts::Wheel(Box::new(package)));
         }
@@ -263,7 +264,7 @@ impl Facts {
         }
     }
 
-    /// The architecture; for a wheel, the build number and tags.
+    /// The architecture; for a wheel, the build number and tags; for a source distribution, its ending.
     pub fn arch(&self) -> &str {
         match self {
             Self::Deb(package) => &package.architecture,

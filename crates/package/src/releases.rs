@@ -25,6 +25,7 @@ struct Release<'a> {
 struct ReleaseWheel<'a> {
     path: &'a String,
     file: &'a str,
+    /// None of a source distribution, which installers build for any.
     tags: BTreeSet<Tag>,
     build: Option<String>,
     requires: Vec<Requirement>,
@@ -52,6 +53,11 @@ pub struct MixedBuilds {
 }
 
 impl Release<'_> {
+    /// Whether it is known only where it is built what it requires.
+    fn is_of_sources(&self) -> bool {
+        self.wheels.iter().all(|wheel| wheel.tags.is_empty())
+    }
+
     fn requires(&self) -> impl Iterator<Item = &Requirement> {
         self.wheels.iter().flat_map(|wheel| &wheel.requires)
     }
@@ -59,10 +65,11 @@ impl Release<'_> {
     /// Tells whether installers that take `wheel` take some wheel of this release: all of them where a tag of `wheel`
     /// is for one Python, and some where it is for several.
     fn fits(&self, wheel: &ReleaseWheel<'_>) -> bool {
-        wheel.tags.iter().all(|tag| {
+        let fits = |tag: &Tag| {
             let mut own = self.wheels.iter().flat_map(|own| &own.tags);
             own.any(|own| own.covers(tag) || !tag.is_of_one_python() && tag.covers(own))
-        })
+        };
+        self.wheels.iter().any(|own| own.tags.is_empty()) || wheel.tags.iter().all(fits)
     }
 
     /// The build numbers of wheels with the same tags, where there are several.
@@ -87,15 +94,18 @@ impl<'a> Releases<'a> {
         for (path, package) in wheels {
             // Wheels without a version or with another name were refused.
             let Ok(version) = package.version.parse() else { continue };
-            let Ok(name) = package.file.parse::<WheelName>() else { continue };
+            let name = package.file.parse::<WheelName>().ok();
+            if name.is_none() && !package.is_source() {
+                continue;
+            }
             let versions = releases.0.entry(&package.project).or_default();
             // Lines that pip does not understand either require nothing.
             let requires = package.requires.iter().filter_map(|line| Requirement::parse(line).ok());
             versions.entry(version).or_default().wheels.push(ReleaseWheel {
                 path,
                 file: &package.file,
-                tags: name.tags().into_iter().collect(),
-                build: name.build,
+                tags: name.iter().flat_map(WheelName::tags).collect(),
+                build: name.and_then(|name| name.build),
                 requires: requires.collect(),
             });
         }
@@ -159,7 +169,7 @@ impl<'a> Releases<'a> {
         let mut open = BTreeSet::new();
         for (project, versions) in &self.0 {
             for (version, release) in versions {
-                for wheel in &release.wheels {
+                for wheel in release.wheels.iter().filter(|wheel| !wheel.tags.is_empty()) {
                     self.add_gaps(project, wheel, &mut open);
                     for requirement in &wheel.requires {
                         let extra = requirement.condition.extras().first();
@@ -217,7 +227,8 @@ impl<'a> Releases<'a> {
         };
         for needed in wheel.requires.iter().filter(|it| it.project != project) {
             let chosen = self.chosen_among(needed, &requires);
-            let Some(release) = chosen.and_then(|name| self.get(name)) else { continue };
+            let known = chosen.and_then(|name| self.get(name)).filter(|it| !it.is_of_sources());
+            let Some(release) = known else { continue };
             let offered = device_extras(release.requires());
             let asked = needed.extras.iter().filter(|extra| extra.starts_with(EXTRA));
             for extra in asked.filter(|extra| !offered.contains(extra.as_str())) {

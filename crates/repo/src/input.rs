@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use rockpack_archive::ar;
 use rockpack_archive::deb::why_unread;
 use rockpack_archive::rpm::{self, LEAD_MAGIC};
+use rockpack_archive::sdist;
 use rockpack_core::content::{Content, Inputs, list, real_path};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::run::Budget;
@@ -127,18 +128,29 @@ pub(super) fn given(
     faults.finish()?;
     let FoundFiles { files, mut findings } = found;
     let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
-    let (bad, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
-        options.changes.skip_bad
-            && outcome.as_ref().is_err_and(|it| it.is_of_format() || it.kind() == Kind::Verify)
+    let is_bad = |it: &Error| it.is_of_format() || it.kind() == Kind::Verify;
+    let (left_out, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
+        let skips_bad = options.changes.skip_bad;
+        outcome.as_ref().is_err_and(|it| is_no_source(it) || skips_bad && is_bad(it))
     });
-    for error in bad.into_iter().filter_map(Result::err) {
+    for error in left_out.into_iter().filter_map(Result::err) {
         let file = error.place().file.as_deref().unwrap_or(Path::new("")).display().to_string();
-        let reason = PackageLeftOut::Bad(why_unread(&error));
+        let reason = if is_no_source(&error) {
+            PackageLeftOut::NoDistribution(error.message().to_owned())
+        } else {
+            PackageLeftOut::Bad(why_unread(&error))
+        };
         findings.add(found::PackageFileLeftOut { file, reason });
     }
     let mut packages = findings.explain(Faults::all(others))?;
     findings.extend(findings.explain(receipts::check(&mut packages, options))?);
     Ok((packages, findings))
+}
+
+/// Whether a file of a folder is only named like a source distribution.
+fn is_no_source(error: &Error) -> bool {
+    let file = error.place().file.as_deref();
+    error.is_of_other_kind() && !error.is_refusal() && file.is_some_and(sdist::is_one)
 }
 
 fn read(
@@ -207,7 +219,8 @@ fn given_of(
             let read = inputs.explain(Indexed::read(&content, &found.name));
             let read = read.file(&file).context(reading);
             // Only what is named itself has another ending than packages have.
-            let is_named = PackageKind::of_file_name(&file).is_none();
+            let is_named =
+                PackageKind::of_file_name(&file).is_none() && options.packages.contains(&file);
             read.map_err(|error| if is_named { error.of_named() } else { error })?
         }
     };
@@ -307,12 +320,12 @@ impl FoundFiles {
 
     fn file(&mut self, root: &Path, path: PathBuf, is_hidden: bool) {
         let is_installers = path.extension().is_some_and(|it| it.eq_ignore_ascii_case(INSTALLER));
-        let reason = match PackageKind::of_file_name(&path) {
-            Some(_) if is_hidden => PackageLeftOut::Hidden,
-            Some(_) if is_installers => PackageLeftOut::Installer,
-            Some(_) => return self.files.push(path),
-            None if is_hidden => return,
-            None => match other(root, &path) {
+        let reason = match PackageKind::of_file_name(&path).is_some() || sdist::is_one(&path) {
+            true if is_hidden => PackageLeftOut::Hidden,
+            true if is_installers => PackageLeftOut::Installer,
+            true => return self.files.push(path),
+            false if is_hidden => return,
+            false => match other(root, &path) {
                 Some(reason) => reason,
                 None => return,
             },
@@ -338,6 +351,10 @@ fn other(root: &Path, path: &Path) -> Option<PackageLeftOut> {
     }
     if !metadata.is_file() {
         return None;
+    }
+    if sdist::is_like_one(path) {
+        let reason = "is not named NAME-VERSION.tar.gz or .zip".to_owned();
+        return Some(PackageLeftOut::NoDistribution(reason));
     }
     let mut head = Vec::new();
     let most = ar::MAGIC.len() + FIRST_MEMBER.len();

@@ -1,4 +1,5 @@
-//! The channel of wheels: its pages and the order in which they are replaced, releases, and yanked wheels.
+//! The channel of wheels and source distributions: its pages and the order in which they are replaced, releases, and
+//! yanked wheels.
 //!
 //! An installer reads the page of each project by itself, so it may see pages of two publications. At any moment,
 //! a listed wheel finds the wheels that it requires on their pages:
@@ -16,6 +17,7 @@ use rockpack_archive::python_index::{
     ListedWheel, Page, WheelPackage, compare_versions, metadata_of, projects_html, projects_json,
     upload_time,
 };
+use rockpack_archive::sdist;
 use rockpack_archive::wheel::normalized;
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_package::indexed::Facts;
@@ -41,10 +43,11 @@ pub(super) fn files(
     let mut files = pages(store, earlier, next)?;
     for (wheel, record) in &catalog.records {
         let Facts::Wheel(package) = &record.indexed.facts else { continue };
+        let Some(beside) = &package.metadata else { continue };
         let path = format!("{wheel}.metadata");
         files.indexes.insert(path.clone());
         let stat = store.stat(&path)?;
-        let is_there = stat.is_some_and(|stat| stat.size == package.metadata.size);
+        let is_there = stat.is_some_and(|stat| stat.size == beside.size);
         if is_there && !check && earlier.indexes.contains(&path) {
             continue;
         }
@@ -221,14 +224,14 @@ pub(super) fn release_findings(records: &PoolRecords) -> Findings {
 /// A request of `--yank`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Yank {
-    /// The wheels: `NAME=VERSION`, or a file name.
+    /// The wheels and source distributions: `NAME=VERSION`, or a file name.
     pub wheels: String,
     /// Why; maybe empty.
     pub reason: String,
 }
 
 impl Yank {
-    /// Parses `NAME=VERSION[=REASON]` or `FILE.whl[=REASON]`.
+    /// Parses `NAME=VERSION[=REASON]` or `FILE[=REASON]`.
     pub fn parse(text: &str) -> Result<Self> {
         let (first, rest) = text.split_once('=').unwrap_or((text, ""));
         let (wheels, reason) = if is_file_name(first) {
@@ -269,7 +272,7 @@ fn names_none(option: &str, text: &str) -> Error {
 const NAME_HINT: &str = "name wheels as in torch=2.13.0, or one by its file name; with --yank, a reason may follow behind =";
 
 fn is_file_name(text: &str) -> bool {
-    text.ends_with(".whl")
+    text.ends_with(".whl") || sdist::parts(text).is_some()
 }
 
 /// Whether `spec` is `NAME` or `NAME=VERSION` of the wheel, or its file name. Names are compared in their
@@ -318,6 +321,7 @@ mod tests {
             ("demo=1!1.0+rocm7.1=wrong code = bad", "demo=1!1.0+rocm7.1", "wrong code = bad"),
             ("demo-1.0-py3-none-any.whl", "demo-1.0-py3-none-any.whl", ""),
             ("demo-1.0-py3-none-any.whl=old", "demo-1.0-py3-none-any.whl", "old"),
+            ("demo-1.0.tar.gz=old", "demo-1.0.tar.gz", "old"),
         ] {
             let yank = Yank::parse(text).unwrap();
             assert_eq!((yank.wheels.as_str(), yank.reason.as_str()), (wheels, reason));

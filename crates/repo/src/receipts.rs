@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rockpack_core::content::{list, read_small};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_package::Format;
+use rockpack_package::indexed::Facts;
 use rockpack_package::receipt::wheels::{self, WheelReceipt};
 use rockpack_package::receipt::{FILE_NAME, Receipt, package_of_file, part_of_file};
 use rockpack_report::{Finding, Findings, ReceiptDoubt, found};
@@ -58,7 +59,10 @@ pub(super) fn check(given: &mut [GivenPackage], options: &RepoOptions<'_>) -> Re
         for given in given {
             given.siblings = Arc::clone(&siblings);
             let stated = receipts.files.get(&given.source.name);
-            packages.extend(stated.is_none().then(|| given.source.name.clone()));
+            // No receipt names source distributions.
+            let is_source = matches!(&given.indexed.facts, Facts::Wheel(it) if it.is_source());
+            let is_told = stated.is_none() && (wants_signatures || !is_source);
+            packages.extend(is_told.then(|| given.source.name.clone()));
             faults.keep(stated.map_or(Ok(()), |stated| compare(given, stated)));
         }
         if !packages.is_empty() && (wants_signatures || !receipts.files.is_empty()) {

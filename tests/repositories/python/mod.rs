@@ -6,4 +6,5 @@ mod kept;
 mod order;
 mod pages;
 mod refused;
+mod sources;
 pub mod wheels;

@@ -253,6 +253,12 @@ pub enum PackageLeftOut {
     /// Another name for a package that is published at this path.
     #[display("it is the same package as {_0}, under another name; remove one of them")]
     Duplicate(String),
+    /// An archive that is named like a distribution of Python, and is none that an index has.
+    #[display(
+        "pip and uv take wheels and source distributions of an index, and this {_0}; make one by \
+         `python -m build`, or move it elsewhere"
+    )]
+    NoDistribution(String),
     /// A file that `repo` would refuse without `--skip-bad`.
     #[display("it is damaged, or clients refuse it: {_0}; build it again")]
     Bad(String),

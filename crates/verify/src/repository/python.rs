@@ -1,4 +1,4 @@
-//! The index of wheels: its pages against each other and against the wheels that they list.
+//! The index of wheels and source distributions: its pages against each other and against the listed files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -58,7 +58,7 @@ struct File {
     size: u64,
     upload_time: Option<String>,
     requires_python: Option<String>,
-    core_metadata: Hashes,
+    core_metadata: Option<Hashes>,
     yanked: Value,
 }
 
@@ -119,7 +119,7 @@ fn link<const N: usize>(attributes: [(&str, Option<String>); N]) -> Link {
 impl File {
     /// The link to it on the page for people and pip.
     fn link(&self) -> Link {
-        let metadata = format!("sha256={}", self.core_metadata.sha256);
+        let metadata = self.core_metadata.as_ref().map(|it| format!("sha256={}", it.sha256));
         let yanked = match &self.yanked {
             Value::Bool(true) => Some(String::new()),
             reason => reason.as_str().map(str::to_owned),
@@ -127,8 +127,8 @@ impl File {
         link([
             ("href", Some(format!("{}#sha256={}", self.url, self.hashes.sha256))),
             ("data-requires-python", self.requires_python.clone()),
-            ("data-core-metadata", Some(metadata.clone())),
-            ("data-dist-info-metadata", Some(metadata)),
+            ("data-core-metadata", metadata.clone()),
+            ("data-dist-info-metadata", metadata),
             ("data-upload-time", self.upload_time.clone()),
             ("data-yanked", yanked),
         ])
@@ -201,8 +201,9 @@ fn check_files(
         placed.par_iter().map(|(path, file)| look(files, path, project, file)).collect();
     context.report.indexed += placed.len();
     let mut wheels = BTreeMap::new();
-    for ((path, _), (faults, package)) in placed.into_iter().zip(seen) {
-        context.named.extend([beside(&path), path.clone()]);
+    for ((path, file), (faults, package)) in placed.into_iter().zip(seen) {
+        context.named.extend(file.core_metadata.as_ref().map(|_| beside(&path)));
+        context.named.insert(path.clone());
         faults.into_iter().for_each(|fault| context.problems.add(fault));
         wheels.extend(package.map(|package| (path, package)));
     }
@@ -241,7 +242,10 @@ fn look(
     let beside = beside(path);
     let compare = |wheel: &Content| compare(wheel, path, project, listed, &mut package);
     let of_wheel = files.look(path, &mut faults, compare);
-    let of_metadata = files.look(&beside, &mut faults, |it| compare_metadata(it, listed));
+    let of_metadata = listed
+        .core_metadata
+        .as_ref()
+        .and_then(|stated| files.look(&beside, &mut faults, |it| compare_metadata(it, stated)));
     for (file, properties) in [(path, of_wheel), (&*beside, of_metadata)] {
         let properties = properties.into_iter().flatten();
         faults.extend(properties.map(|property| not_as_indexed(file, property)));
@@ -258,18 +262,19 @@ fn compare(
     read: &mut Option<WheelPackage>,
 ) -> Result<Vec<&'static str>> {
     let package = read.insert(WheelPackage::read(content, &listed.filename)?);
+    let stated = listed.core_metadata.as_ref().map(|it| &it.sha256);
     let checks = [
         ("size", content.len() == listed.size),
         ("SHA-256", content.digest()?.to_string() == listed.hashes.sha256),
         ("file name", path.rsplit('/').next() == Some(listed.filename.as_str())),
         ("project", package.project == project),
         ("Requires-Python", package.requires_python == listed.requires_python),
-        ("METADATA", package.metadata.sha256 == listed.core_metadata.sha256),
+        ("METADATA", package.metadata.as_ref().map(|it| &it.sha256) == stated),
     ];
     Ok(checks.into_iter().filter(|(_, is_same)| !is_same).map(|(what, _)| what).collect())
 }
 
-fn compare_metadata(content: &Content, listed: &File) -> Result<Vec<&'static str>> {
-    let is_same = content.digest()?.to_string() == listed.core_metadata.sha256;
+fn compare_metadata(content: &Content, stated: &Hashes) -> Result<Vec<&'static str>> {
+    let is_same = content.digest()?.to_string() == stated.sha256;
     Ok(if is_same { Vec::new() } else { vec!["SHA-256"] })
 }

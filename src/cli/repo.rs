@@ -103,6 +103,9 @@ fn channel(report: &ChannelReport) -> String {
             text.push_str(&text_line!("  {sign} and {} more", paths.len() - SHOWN));
         }
     }
+    if let Some(url) = &report.index_url {
+        text.push_str(&text_line!("  for pip and uv: --index-url {}", shell_word(Path::new(url))));
+    }
     if !report.yanked.is_empty() {
         text.push_str(&text_line!("  yanked: {}", counted(report.yanked.len(), "wheel")));
     }

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Outcome;
 use super::progress::Terminal;
-use super::render::{TextTable, bytes};
+use super::render::{TextTable, bytes, shell_word};
 use crate::settings::{Environment, RecombineArguments, SplitArguments, WheelArguments};
 
 /// Split artifacts into host code ({component}_generic) and device code ({component}_{arch}).
@@ -126,8 +126,9 @@ pub(super) fn wheel(arguments: WheelCommand, progress: &Terminal) -> Result<Outc
     progress.findings(&made.findings);
     progress.print_result(arguments.json, &made, || wheels_text(&made))?;
     let out = printable(&settings.out.to_string_lossy()).into_owned();
-    let count = made.receipt.wheels.len() as u64;
-    progress.note(&format!("{} in {out}", counted(count, "wheel")));
+    let wheels = counted(made.receipt.wheels.len() as u64, "wheel");
+    let word = shell_word(&settings.out);
+    progress.note(&format!("{wheels} in {out}; publish them by `rockpack repo {word} --out REPO`"));
     Ok(Outcome::Done)
 }
 

@@ -268,7 +268,7 @@ pub struct RepoArguments {
     /// Publish only wheels and source distributions (with --deb or --rpm: these, too)
     #[arg(long)]
     wheel: bool,
-    /// Keep no more than the N highest versions of each package
+    /// Keep only the N highest versions of each package, and what this run is given
     ///
     /// Wheels that a kept version requires stay with it: device wheels with their host wheels
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]

@@ -146,6 +146,8 @@ fn count_of_hashed(out: &Path) -> usize {
 }
 
 fn keep_one(packages: &Path, out: &Path, version: &str, after: i64) {
+    // What the run is given stays.
+    let _ = fs::remove_dir_all(packages);
     deb(packages, ("one", version, "amd64"), "");
     publish(repo_at(&[packages], out, after).args(["--keep", "1", "--generations", "2"]));
 }

@@ -66,16 +66,22 @@ fn versions_that_the_formats_order_differently_are_named() {
         rpm(&here.join(folder), &plain_spec("plain", version, ""));
     }
     let both: [&Path; 2] = [&here.join("word"), &here.join("date")];
-    let said = publish(repo(&both, &here.join("keep")).args(["--keep", "1"]));
+    let packages = |out: &Path| -> Vec<String> {
+        let paths = contents(out).into_keys();
+        paths.filter(|path| path.ends_with(".deb") || path.ends_with(".rpm")).collect()
+    };
+    // What a run is given stays; files that went out of use wait for another publication.
+    let keep = ["--keep", "1", "--generations", "1"];
+    publish(repo(&both, &here.join("keep")).args(keep));
+    assert_eq!(packages(&here.join("keep")).len(), 4);
+    let said = publish(repo_at(&[], &here.join("keep"), 10).args(keep));
     let warned_of = lines_with(&said, "R059").join("\n");
     assert!(warned_of.contains(&format!("dpkg takes {word} for the newer version")), "{said}");
     assert!(warned_of.contains(date) && warned_of.contains("(plain)"), "{said}");
     // As dpkg and rpm have it.
     run(Command::new("dpkg").args(["--compare-versions", word, "gt", date]));
-    let kept: Vec<String> = contents(&here.join("keep"))
-        .into_keys()
-        .filter(|path| path.ends_with(".deb") || path.ends_with(".rpm"))
-        .collect();
+    publish(repo_at(&[], &here.join("keep"), 4000).args(keep));
+    let kept = packages(&here.join("keep"));
     assert_eq!(kept.len(), 2, "{kept:?}");
     assert!(kept[0].contains(&date[1..]) != kept[1].contains(&date[1..]), "{kept:?}");
     // One after the other, where the refusal of one format is explained.

@@ -249,10 +249,10 @@ fn json(value: &impl Serialize) -> Result<String> {
         .map_err(|error| Error::bug("a page cannot be written").cause(error))
 }
 
-/// Encodes a name as a part of a URL: some servers read the `+` of local versions as a blank.
-fn percent_encoded(name: &str) -> String {
+/// Encodes a name or a path as a part of a URL: some servers read the `+` of local versions as a blank.
+pub fn percent_encoded(name: &str) -> String {
     let encoded = name.bytes().map(|byte| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
             char::from(byte).to_string()
         }
         _ => format!("%{byte:02X}"),

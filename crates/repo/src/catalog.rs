@@ -1,5 +1,5 @@
 //! The packages of a channel after a run: the earlier ones without the removed, plus the
-//! given ones, with at most the kept number of versions of each.
+//! given ones, without the versions below the kept ones of each that were not given.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ pub(super) struct Catalog {
     /// Paths that the channel did not have, with the files they come from.
     pub added: BTreeMap<String, Addition>,
     /// Paths of the given packages, with the name of the first given file.
-    given: BTreeMap<String, String>,
+    pub given: BTreeMap<String, String>,
     pub findings: Findings,
 }
 
@@ -209,20 +209,20 @@ impl Catalog {
         faults.finish()
     }
 
-    /// Drops all but the highest versions of each package, and of wheels what those do not require.
+    /// Drops all but the highest versions of each package and those that were given, and of wheels what those do not
+    /// require.
     fn keep(&mut self, kind: PackageKind, keep: usize) {
         let dropped = match kind {
-            PackageKind::Wheel => python::not_kept(&self.records, keep),
+            PackageKind::Wheel => python::not_kept(self, keep),
             PackageKind::Deb | PackageKind::Rpm => self.lower_versions(keep),
         };
         for path in dropped {
             self.records.remove(&path);
-            self.added.remove(&path);
             self.findings.add(found::VersionNotKept { file: path, keep });
         }
     }
 
-    /// Paths of all but the highest versions of each package.
+    /// Paths of all but the highest versions of each package, without those that were given.
     fn lower_versions(&self, keep: usize) -> BTreeSet<String> {
         let mut packages: BTreeMap<_, Vec<(&String, &Facts)>> = BTreeMap::new();
         for (path, record) in &self.records {
@@ -234,7 +234,8 @@ impl Catalog {
             versions.sort_by(|(_, a), (_, b)| b.compare_versions(a));
             versions.into_iter().skip(keep)
         });
-        lower.map(|(path, _)| path.clone()).collect()
+        let dropped = lower.filter(|(path, _)| !self.given.contains_key(*path));
+        dropped.map(|(path, _)| path.clone()).collect()
     }
 }
 

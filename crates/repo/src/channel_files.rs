@@ -47,7 +47,7 @@ impl Making<'_> {
     pub fn files(&self, next: &ChannelState, findings: &mut Findings) -> Result<ChannelFiles> {
         let Self { store, channels, channel, earlier, options, .. } = self;
         if **channel == Channel::Python {
-            findings.extend(python::release_findings(&next.records));
+            findings.extend(python::release_findings(self.catalog));
             let states = (*earlier, next);
             return python::files(*store, channels, states, (self.catalog, options.check));
         }

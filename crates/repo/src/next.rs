@@ -96,6 +96,10 @@ impl NextChannel {
         let packages = packages(&catalog, &in_pool);
         let mirror = mirror(&next, &packages, hidden.iter().chain(&files.visible));
         let mut report = report(channel, (earlier, &next), &own, (&catalog, mirror, clients));
+        if *channel == Channel::Python {
+            let url = python::index_url(next.settings.url.as_deref(), &options.out);
+            report.index_url = Some(url);
+        }
         if options.dry_run {
             report.indexes = files.visible.iter().map(|(path, _)| path.clone()).collect();
         }

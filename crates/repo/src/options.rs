@@ -64,7 +64,7 @@ pub struct RepoOptions<'a> {
 /// The changes to the packages of a channel.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Versions of a package to keep; all if unset.
+    /// Versions of a package to keep, besides those that the run is given; all if unset.
     pub keep: Option<usize>,
     /// Packages to remove: `name`, or `name=version`.
     pub remove: Vec<String>,

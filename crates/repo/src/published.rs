@@ -51,6 +51,9 @@ pub struct ChannelReport {
     /// Paths of wheels that nobody should install any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub yanked: Vec<String>,
+    /// The URL of an index of wheels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index_url: Option<String>,
     /// Whether its indexes are signed.
     pub signed: bool,
     /// The file with the public keys that its indexes are signed by, relative to the repository.
@@ -141,6 +144,7 @@ pub(super) fn report(
         indexes: Vec::new(),
         read: given.iter().filter(|given| given.read).count(),
         yanked: yanked.map(|(path, _)| path.clone()).collect(),
+        index_url: None,
         signed: next.signed,
         keyring: next.signed.then(|| keyring::file_name(next.settings.name.as_deref())),
         mirror,

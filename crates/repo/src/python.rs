@@ -11,11 +11,12 @@
 //! Unchanged pages are not written. The page of a removed project becomes empty, and is removed later.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, absolute};
 use std::sync::Arc;
 
 use rockpack_archive::python_index::{
-    ListedWheel, Page, WheelPackage, compare_versions, metadata_of, projects_html, projects_json,
-    upload_time,
+    ListedWheel, Page, WheelPackage, compare_versions, metadata_of, percent_encoded, projects_html,
+    projects_json, upload_time,
 };
 use rockpack_archive::sdist;
 use rockpack_archive::wheel::normalized;
@@ -25,7 +26,9 @@ use rockpack_package::releases::{OpenExtra, Releases};
 use rockpack_report::{Findings, found};
 
 use super::catalog::Catalog;
-use super::channel::{Channel, PROJECT_LISTS, other_file, project_pages, unknown_index};
+use super::channel::{
+    Channel, PROJECT_LISTS, PYTHON_FOLDER, other_file, project_pages, unknown_index,
+};
 use super::channel_files::ChannelFiles;
 use super::channels::Channels;
 use super::options::Changes;
@@ -190,11 +193,11 @@ fn releases_of<'a>(
     }))
 }
 
-/// Paths of the wheels of `records` that do not stay.
-pub(super) fn not_kept(records: &PoolRecords, keep: usize) -> BTreeSet<String> {
-    let releases = releases_of(records);
-    let kept = releases.kept(keep);
-    records.keys().filter(|path| !kept.contains(path)).cloned().collect()
+/// Paths of the wheels of `catalog` that do not stay. Those that were given do.
+pub(super) fn not_kept(catalog: &Catalog, keep: usize) -> BTreeSet<String> {
+    let releases = releases_of(&catalog.records);
+    let kept = releases.kept(keep, |path| catalog.given.contains_key(path));
+    catalog.records.keys().filter(|path| !kept.contains(path)).cloned().collect()
 }
 
 /// Fails if device wheels of `next` do not find their host, and are not known for that from `earlier`.
@@ -208,15 +211,31 @@ pub(super) fn check_hosts(earlier: &PoolRecords, next: &PoolRecords) -> Result<(
     Error::gather(faults.collect()).map_or(Ok(()), Err)
 }
 
-/// Findings about extras that do not bring all of a GPU, and about builds that nothing keeps apart.
-pub(super) fn release_findings(records: &PoolRecords) -> Findings {
-    let releases = releases_of(records);
+/// The URL of the index: at the URL of the repository, or else in its folder.
+pub(super) fn index_url(url: Option<&str>, folder: &Path) -> String {
+    let of_folder = || {
+        let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        format!("file://{}", percent_encoded(&folder.to_string_lossy()))
+    };
+    let base = url.map_or_else(of_folder, str::to_owned);
+    format!("{}/{PYTHON_FOLDER}/", base.trim_end_matches('/'))
+}
+
+/// Findings about extras that do not bring all of a GPU, about builds that nothing keeps apart, and about added
+/// wheels that installers pass over.
+pub(super) fn release_findings(catalog: &Catalog) -> Findings {
+    let releases = releases_of(&catalog.records);
     let mut findings = Findings::default();
     for OpenExtra { wheel, extra, requires, gap } in releases.open_extras() {
         findings.add(found::WheelExtraOpen { wheel, extra, requires, gap });
     }
     for mixed in releases.mixed_builds() {
         findings.add(found::WheelBuildsMixed { wheel: mixed.release, builds: mixed.builds });
+    }
+    let offered = catalog.records.iter().filter(|(_, record)| record.yanked.is_none());
+    let passed = releases_of(offered).passed_over(|path| catalog.added.contains_key(path));
+    for [wheel, chosen] in passed {
+        findings.add(found::WheelSortsBelow { wheel, chosen });
     }
     findings
 }

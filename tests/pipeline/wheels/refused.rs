@@ -70,12 +70,17 @@ fn another_name_or_version_is_refused() {
     refuses(&plain().called("x-1.0.whl"), 2, &["is no name of a wheel"]);
     let windows = plain().called("x-1.0-cp312-cp312-win_amd64.whl");
     refuses(&windows, 2, &["for Windows", "win_amd64"]);
+    let variant = plain().called("x-1.0-cp312-cp312-linux_x86_64-null.whl");
+    let is_variant = "is a variant wheel (PEP 825, label `null`)";
+    refuses(&variant, 2, &[is_variant, "without a label, x-1.0-cp312-cp312-linux_x86_64.whl"]);
     // Different spellings of a version are the same version.
     let same = with_metadata(&metadata("X", "1", ""));
     let room = tempfile::tempdir().unwrap();
     let path = same.write(room.path());
     let said = told(&mut wheel_command(&[&path], &room.path().join("out")));
     assert!(said.ends_with("exit status: 0\n"), "{said}");
+    let said = told(rockpack().arg("verify").arg(variant.write(room.path())));
+    assert!(said.contains(is_variant), "{said}");
 }
 
 fn renamed(file: &str) -> WheelSpec {

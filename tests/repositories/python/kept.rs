@@ -11,7 +11,7 @@ use crate::pool::state_text;
 use super::wheels::{Wheel, device, family, family_of};
 
 /// Names of the wheels that pages list.
-fn listed(out: &Path) -> BTreeSet<String> {
+pub fn listed(out: &Path) -> BTreeSet<String> {
     let pages: String = contents(out)
         .into_iter()
         .filter(|(name, _)| name.ends_with("index.html"))
@@ -21,7 +21,8 @@ fn listed(out: &Path) -> BTreeSet<String> {
     links.map(|line| line.split(['>', '<']).nth(2).unwrap().to_owned()).collect()
 }
 
-fn names(names: &[&str]) -> BTreeSet<String> {
+/// File names of wheels for every Python.
+pub fn names(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| format!("{name}-py3-none-any.whl")).collect()
 }
 
@@ -42,10 +43,29 @@ fn device_wheels_stay_as_long_as_their_host() {
     assert_eq!(kept(&wheels, "2", &two), names(&[&newest[..], &before, &alone].concat()));
 }
 
-/// The wheels that pages list after a run that keeps this many versions.
+/// The wheels that pages list after a run that is given none and keeps this many versions.
 fn kept(wheels: &Path, versions: &str, out: &Path) -> BTreeSet<String> {
-    publish(repo(&[wheels], out).args(["--keep", versions, "--allow-unmet"]));
+    publish(repo(&[wheels], out).arg("--allow-unmet"));
+    publish(repo_at(&[], out, 1).args(["--keep", versions, "--allow-unmet"]));
     listed(out)
+}
+
+/// A run for an older version keeps that and the newest, with what they require, and not the others.
+#[test]
+fn what_was_given_stays() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let [wheels, given, out] = ["wheels", "given", "repo"].map(|name| room.path().join(name));
+    for (folder, version) in [(&wheels, "1.0"), (&wheels, "1.9"), (&given, "1.7"), (&given, "1.8")]
+    {
+        family_of(folder, version, &["gfx942"]);
+    }
+    publish(&mut repo(&[&wheels], &out));
+    publish(repo_at(&[&given], &out, 1).args(["--keep", "1"]));
+    let hosts = ["demo-1.7", "demo-1.8", "demo-1.9"];
+    let devices = hosts.map(|name| name.replace("demo", "demo_device_gfx942"));
+    let all = hosts.into_iter().chain(devices.iter().map(String::as_str));
+    assert_eq!(listed(&out), names(&all.collect::<Vec<_>>()));
 }
 
 #[test]
@@ -64,10 +84,10 @@ fn what_a_kept_wheel_requires_stays() {
     device(&wheels, "demo-device-gfx1201", "1.0", "Requires-Dist: demo-device-gfx12 == 1.0\n");
     device(&wheels, "demo-device-gfx12", "1.0", "");
     device(&wheels, "demo-device-gfx12", "1.5", "");
-    publish(repo(&[&wheels], &out).args(["--keep", "1", "--allow-unmet"]));
+    let there = kept(&wheels, "1", &out);
     let expected = ["core-1.0", "core-3.0", "free-3.0", "demo-1.0", "demo_device_gfx1201-1.0"];
     let family = ["demo_device_gfx12-1.0", "demo_device_gfx12-1.5"];
-    assert_eq!(listed(&out), names(&[&expected[..], &family].concat()));
+    assert_eq!(there, names(&[&expected[..], &family].concat()));
 }
 
 #[test]

@@ -5,6 +5,7 @@ pub mod clients;
 mod kept;
 mod order;
 mod pages;
+mod passed_over;
 mod refused;
 mod sources;
 pub mod wheels;

@@ -270,9 +270,9 @@ fn verify_compares_pages_with_each_other_and_with_wheels() {
     deb(&one, ("one", "1", "amd64"), "");
     publish(&mut repo(&[&wheels, &one], &out));
     family(&wheels, "1.1+rocm7.1");
-    let gone = ["--keep", "1", "--remove", "demo-device-gfx942"];
-    publish(repo_at(&[&wheels], &out, 1).args(&gone[..2]));
-    publish(repo_at(&[], &out, 2).args(&gone[2..]));
+    publish(&mut repo_at(&[&wheels], &out, 1));
+    publish(repo_at(&[], &out, 2).args(["--keep", "1"]));
+    publish(repo_at(&[], &out, 3).args(["--remove", "demo-device-gfx942"]));
     let said = verify(&out);
     assert_eq!(failed_checks(&said), ["V077"], "the extra for gfx942 is open");
     assert!(said.contains("3 indexed packages"), "{said}");

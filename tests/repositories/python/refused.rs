@@ -36,8 +36,10 @@ fn what_is_no_wheel_is_refused() {
     let nameless = fs::read(Wheel::of("demo", "1.0", "").write_as(&other, nameless)).unwrap();
     let odd = "Metadata-Version: 2.1\nName: demo\nVersion: main\n\n";
     let odd = fs::read(Wheel::of("demo", "main", "").write_as(&other, odd)).unwrap();
-    let cases: [(&str, Vec<u8>, &[&str]); 8] = [
+    let variant = ["is a variant wheel (PEP 825", "without a label, demo-1.0-py3-none-any.whl"];
+    let cases: [(&str, Vec<u8>, &[&str]); 9] = [
         ("demo-1.0.whl", bytes.clone(), &["demo-1.0.whl", "is no name of a wheel"]),
+        ("demo-1.0-py3-none-any-null.whl", bytes.clone(), &variant),
         ("demo.zip", bytes.clone(), &["demo.zip", "is no name of a wheel"]),
         ("demo-1.1-py3-none-any.whl", bytes.clone(), &["the version 1.1", "METADATA says 1.0"]),
         ("omed-1.0-py3-none-any.whl", bytes.clone(), &["the name omed", "METADATA says demo"]),

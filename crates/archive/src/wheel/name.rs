@@ -151,10 +151,35 @@ fn tag_set(text: &str) -> Option<Vec<String>> {
 }
 
 fn no_wheel_name(text: &str) -> Error {
+    if let Some((plain, label)) = variant(text) {
+        let message = format!(
+            "is a variant wheel (PEP 825, label `{label}`), which rockpack neither splits nor \
+             publishes"
+        );
+        return Error::unsupported(message).hint(format!(
+            "give the wheel without a label, {plain}, which every installer takes; a variant wheel \
+             needs an index that lists its variants"
+        ));
+    }
     Error::malformed(format!("`{text}` is no name of a wheel")).hint(
         "wheels are named {distribution}-{version}-{python}-{abi}-{platform}.whl, with a build \
          number that begins with a digit behind the version or none",
     )
+}
+
+/// The name of a variant wheel without its label, which is one more part at the end, and the label.
+fn variant(text: &str) -> Option<(String, &str)> {
+    let (name, label) = text.strip_suffix(ENDING)?.rsplit_once('-')?;
+    let is_label = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "._".contains(c);
+    // Parsing shorter and shorter names ends here.
+    if !(4..=5).contains(&name.matches('-').count()) || !label.chars().all(is_label) {
+        return None;
+    }
+    let plain = format!("{name}{ENDING}");
+    let WheelName { platforms, .. } = plain.parse().ok()?;
+    let is_platform = |it: &String| ["any", "win32"].contains(&it.as_str()) || it.contains('_');
+    let is_one = !label.is_empty() && platforms.iter().all(is_platform);
+    is_one.then_some((plain, label))
 }
 
 /// The normalized name of a project: lower case, with one `-` for each run of `-`, `_` and `.`.
@@ -294,6 +319,22 @@ mod tests {
             "_-1-cp311-cp311-linux_x86_64.whl",
         ] {
             assert!(text.parse::<WheelName>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn variant_wheels_are_called_that() {
+        for (text, plain) in [
+            ("x-1.0-cp312-cp312-linux_x86_64-null.whl", "x-1.0-cp312-cp312-linux_x86_64.whl"),
+            ("x-1.0-2a-py3-none-any-gfx11.0_b.whl", "x-1.0-2a-py3-none-any.whl"),
+        ] {
+            let error = text.parse::<WheelName>().unwrap_err();
+            assert!(error.message().contains("variant wheel"), "{error}");
+            assert!(error.hint_text().unwrap().contains(plain), "{error}");
+        }
+        for text in ["my-pkg-x-1.0-cp312-cp312-any.whl", "x-1.0-cp312-cp312-any-a-b.whl"] {
+            let error = text.parse::<WheelName>().unwrap_err();
+            assert!(error.message().contains("no name of a wheel"), "{error}");
         }
     }
 

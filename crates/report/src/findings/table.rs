@@ -1011,6 +1011,14 @@ findings! {
     /// The receipt of published packages has no signature by a key that the run trusts, or cannot be read.
     ReceiptUntrusted = "R148" "receipt-untrusted" Warning { receipt: String, doubt: ReceiptDoubt }
         ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
+    /// Installers pass over an added wheel for one of the same public version.
+    WheelSortsBelow = "R155" "wheel-sorts-below" Warning { wheel: String, chosen: String }
+        ["{wheel}"]
+        [
+            "pip and uv choose {chosen} of this index unless a requirement names the whole version, because it sorts \
+             higher (PEP 440 compares words such as `rocm10` and commits behind the `+` as text): raise the version \
+             before the `+` (`.post1`), or remove or yank {chosen}"
+        ];
     /// The device wheels of a release for several Pythons are not equal, so that each Python has its own.
     WheelPerPython = "R157" "wheel-per-python" Note
         { release: String, wheels: Vec<String>, difference: PythonDifference }
@@ -1039,6 +1047,7 @@ impl Code {
         Self::UpdateHeldBack,
         Self::WheelExtraOpen,
         Self::WheelBuildsMixed,
+        Self::WheelSortsBelow,
         Self::RequiredPathUnlisted,
         Self::PlaceholderPublished,
         Self::PackagesWithoutDigest,

@@ -24,7 +24,7 @@ pub struct VerifyArguments {
     /// .tar.xz), shards, installed prefixes, kernel archives, manifests, host binaries
     #[arg(required = true, value_name = "DIR|FILE")]
     paths: Vec<PathBuf>,
-    /// Take every folder for an installed prefix, such as /opt/rocm-7.1
+    /// Take every folder for an installed prefix, such as /opt/rocm-7.1 or site-packages
     #[arg(long, visible_alias = "prefix")]
     installed: bool,
     /// The named packages are part of a set

@@ -1,10 +1,17 @@
 //! pip and uv install, upgrade and remove the wheels.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
-use support::example::{files, names};
+use rockpack_archive::wheel::installed_mode;
+use rockpack_archive::zip::ZipReader;
+use rockpack_core::content::Content;
+use support::example::{files, names, rockpack};
 use support::installers::{CLIENTS, Environment};
 use support::tools::{self, need, said, told};
+use support::wheels::{LooseWheel, WheelFile};
 
 use super::{archives, install};
 
@@ -38,8 +45,19 @@ fn extras_bring_their_device_wheels() {
         let mut python = Command::new(environment.python());
         let text = tools::succeed(python.args(["-c", "import x.pure, y; print(x.pure.pure)"]));
         assert_eq!(text.trim(), "True");
-        assert!(environment.folder.join("bin/x-tool").is_file());
+        verify_by_record(&environment.site(), &environment.folder.join("bin/x-tool"));
     }
+}
+
+/// What a client installs is as its RECORD says, until somebody changes a program.
+fn verify_by_record(site: &Path, program: &Path) {
+    let verify = || told(rockpack().args(["verify", "--installed"]).arg(site));
+    let text = verify();
+    assert!(text.ends_with("exit status: 0\n"), "{text}");
+    assert!(program.is_file());
+    fs::write(program, "#!/bin/sh\n").unwrap();
+    let text = verify();
+    assert!(text.contains("V093") && text.contains("bin/x-tool: has 10 bytes"), "{text}");
 }
 
 /// An upgrade with the extra also upgrades the device wheels. Without it, pip warns and leaves them; their
@@ -119,5 +137,27 @@ fn a_target_folder_gets_all_of_it() {
         for name in ["x/_C.so", "x/pure.py", "y/_D.so"] {
             assert!(target.join(name).is_file(), "{client}: {name}");
         }
+        verify_by_record(&target, &target.join("bin/x-tool"));
+    }
+}
+
+/// uv goes by the bits alone, and pip by the type, too.
+#[test]
+fn modes_are_those_of_pip() {
+    need(&["pip"]);
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let mut wheel = LooseWheel::new("m-1.0-py3-none-any.whl", "");
+    for mode in [0, 0o644, 0o755, 0o100_644, 0o100_755, 0o100_600, 0o100_711, 0o104_755] {
+        wheel.files.insert(format!("m/{mode:o}"), WheelFile { bytes: Vec::new(), mode });
+    }
+    let wheel = wheel.write(room.path());
+    let environment = Environment::new(&room.path().join("environment"));
+    said(environment.client("pip", "install").arg("--no-index").arg(&wheel));
+    let zip = ZipReader::open(Content::of_bytes(fs::read(&wheel).unwrap())).unwrap();
+    for member in zip.members().iter().filter(|member| member.name.starts_with("m/")) {
+        let file = fs::metadata(environment.site().join(&member.name)).unwrap();
+        let may_run = [file.permissions().mode(), installed_mode(member)].map(|it| it & 0o111 != 0);
+        assert_eq!(may_run[0], may_run[1], "{}", member.name);
     }
 }

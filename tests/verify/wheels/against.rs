@@ -50,6 +50,19 @@ fn v013_a_file_is_lost_or_another() {
 }
 
 #[test]
+fn v013_modes_without_a_type_are_those_of_plain_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut other = LooseWheel::read(&fat());
+    other.files.get_mut(LIBRARY).unwrap().mode = 0o755;
+    let other = other.write(folder.path());
+    for (mode, codes) in [(0o100_755, ["V013"].as_slice()), (0o755, &[]), (0o100_644, &[])] {
+        let wheels = Wheels::new();
+        wheels.edit(HOST, |host| host.files.get_mut(LIBRARY).unwrap().mode = mode);
+        wheels.verify(&["--against", other.to_str().unwrap()]).fired(codes);
+    }
+}
+
+#[test]
 fn v013_a_byte_of_a_host_binary_is_another() {
     let wheels = Wheels::new();
     wheels.edit(HOST, |host| {

@@ -6,6 +6,7 @@ mod against;
 mod bytes;
 mod code;
 mod headers;
+mod installed;
 mod members;
 mod together;
 

@@ -102,6 +102,13 @@ pub fn is_windows(head: &[u8]) -> bool {
     head.starts_with(b"MZ") && header == Some(b"PE\0\0")
 }
 
+/// The mode that pip gives a member: 0755 if its mode is that of a regular file with any execute bit, otherwise
+/// 0644. uv does not look at the type.
+pub fn installed_mode(member: &ZipMember) -> u32 {
+    let mode = member.mode.unwrap_or_default();
+    if mode & KIND == REGULAR && mode & 0o111 != 0 { 0o755 } else { 0o644 }
+}
+
 impl WheelArchive {
     /// Reads the headers of `archive` and the files of its one `dist-info` folder.
     pub fn open(archive: Content) -> Result<Self> {

@@ -20,7 +20,7 @@ mod requirement;
 use derive_more::Display;
 use serde::Serialize;
 
-pub use archive::{Place, WINDOWS_HEAD, WheelArchive, is_windows, place};
+pub use archive::{Place, WINDOWS_HEAD, WheelArchive, installed_mode, is_windows, place};
 pub use headers::{Metadata, WheelFile};
 pub use name::{Tag, Version, WheelIdentity, WheelName, escaped, normalized};
 pub use record::{Record, RecordHasher, RecordRow};
@@ -39,6 +39,12 @@ pub enum ListingFault {
     /// No member has the path of a row.
     #[display("is in RECORD, and not in the wheel")]
     WithoutMember,
+    /// Where a wheel is installed, nothing is at the path of a row.
+    #[display("is in RECORD, and not there: install the wheel again")]
+    NotInstalled,
+    /// Where wheels are installed, no row names a kernel archive or a split binary.
+    #[display("is in no RECORD: no wheel that is installed brought it")]
+    InNoRecord,
     /// The digest is that of other bytes.
     #[display("has another {hash} than RECORD says")]
     Digest {

@@ -75,7 +75,7 @@ pub(crate) fn check(
     }
 }
 
-/// Every binary that an archive has code of is there, and finds that archive.
+/// Every binary that an archive has code of is there, finds that archive, and has the wrappers.
 fn check_hosts(
     binaries: &[TransformedBinary<'_>],
     archives: &Archives<'_>,
@@ -83,13 +83,18 @@ fn check_hosts(
     problems: &mut Problems,
 ) {
     for (path, (package, archive)) in archives {
-        let found: BTreeSet<&str> = binaries
-            .iter()
-            .filter(|binary| binary.leads_to(path, listings))
-            .map(|binary| binary.marker.kernel_name.as_str())
-            .collect();
-        let named = archive.rows.keys().filter_map(|key| Some(key.rsplit_once('#')?.0));
-        let missing: BTreeSet<&str> = named.filter(|name| !found.contains(name)).collect();
+        let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+        for binary in binaries.iter().filter(|binary| binary.leads_to(path, listings)) {
+            let wrappers = found.entry(&binary.marker.kernel_name).or_default();
+            *wrappers = binary.host.elf.wrappers.len().max(*wrappers);
+        }
+        let missing = archive.rows.keys().filter_map(|key| {
+            let (name, index) = key.rsplit_once('#')?;
+            let Some(wrappers) = found.get(name) else { return Some(name) };
+            let is_there = |at: usize| at < *wrappers && index == at.to_string();
+            (!index.parse().is_ok_and(is_there)).then_some(key.as_str())
+        });
+        let missing: BTreeSet<&str> = missing.collect();
         if !missing.is_empty() {
             let binaries = missing.into_iter().map(str::to_owned).collect();
             problems.add(Problem::HostMissing { file: package.at(path), binaries });

@@ -1,6 +1,7 @@
 //! Checks everything that is no package: artifacts, installed prefixes and single files.
 
 pub(super) mod artifacts;
+mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -61,6 +62,7 @@ pub(super) fn check_prefix(
     markers::check(&[&read], &excuses, Scope::Prefix, problems);
     manifests::check(&[&read], Scope::Prefix, problems);
     check_files(&[&read], &excuses, problems)?;
+    records::check(path, &read, budget, problems);
     report.prefixes += 1;
     count([&read], report);
     Ok(())

@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 use rockpack_archive::wheel::{
     InfoFault, ListingFault, Metadata, Place, RecordHasher, Requirement, WheelArchive, WheelFile,
-    WheelName, normalized, place,
+    WheelName, installed_mode, normalized, place,
 };
 use rockpack_archive::zip::ZipMember;
 use rockpack_core::content::Content;
@@ -232,9 +232,7 @@ fn found(wheel: &WheelArchive, member: &ZipMember, path: &str, budget: &Budget) 
         Some(hasher) => hasher.finish(),
         None => facts.sha256.to_vec(),
     };
-    // pip and uv give such modes to what has none.
-    let mode = member.mode.map(|mode| mode & 0o7777).filter(|mode| *mode != 0).unwrap_or(0o644);
-    Ok((InstalledNode::File { mode, facts }, digest))
+    Ok((InstalledNode::File { mode: installed_mode(member), facts }, digest))
 }
 
 /// The bytes of a member while they are read.

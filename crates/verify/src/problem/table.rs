@@ -156,8 +156,8 @@ checks! {
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
     BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: SetFault }
         ["{file}"] ["{fault}"];
-    /// In an installed prefix or beside device wheels, binaries are missing that a kernel archive has code of,
-    /// or they do not find it.
+    /// In an installed prefix or beside device wheels, binaries or wrappers are missing that a kernel archive has code
+    /// of, or they do not find it.
     HostMissing = "V034" "host-binary-missing" { file: PackagePath, binaries: Vec<String> }
         ["{file}"] ["has code of {}, which is not there or does not find it", few(binaries, 5)];
     /// Two packages of one set own a path, one package has it twice, the path lies below a file
@@ -246,7 +246,7 @@ checks! {
             "is {identity}, and {other} is the same package in another version or for another \
              architecture: artifacts are those of one set"
         ];
-    /// RECORD of a wheel does not list its members as they are.
+    /// RECORD of a wheel does not list its members, or what is installed of it, as they are.
     WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault }
         ["{file}"] ["{fault}"];
     /// METADATA or WHEEL says something else than the file name of the wheel, or than its host.

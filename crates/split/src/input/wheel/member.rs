@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rockpack_archive::wheel::{
-    ListingFault, Place, RecordHasher, WINDOWS_HEAD, WheelArchive, is_windows, place,
+    ListingFault, Place, RecordHasher, WINDOWS_HEAD, WheelArchive, installed_mode, is_windows,
+    place,
 };
 use rockpack_archive::zip::{MemberReader, Method, ZipMember};
 use rockpack_core::content::{BlockStore, Content, Held, WINDOW};
@@ -15,14 +16,6 @@ use rockpack_core::tree::TreePath;
 use sha2::{Digest as _, Sha256};
 
 use crate::input::artifact::member_name;
-
-/// The mode bits for the kind of a file, and their value for a regular one.
-const KIND: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
-
-/// The modes that installers give files.
-const PLAIN: u32 = 0o644;
-const EXECUTABLE: u32 = 0o755;
 
 /// A file of a wheel.
 #[derive(Debug, Clone)]
@@ -39,12 +32,6 @@ pub struct WheelMember {
     pub mode: u32,
     /// The path in site-packages; `None` for files installed elsewhere.
     pub installed: Option<TreePath>,
-}
-
-/// The mode that pip gives a file: executable if it is a regular file with any execute bit.
-fn mode(member: &ZipMember) -> u32 {
-    let mode = member.mode.unwrap_or_default();
-    if mode & KIND == REGULAR && mode & 0o111 != 0 { EXECUTABLE } else { PLAIN }
 }
 
 /// The means to read the members of a wheel.
@@ -79,7 +66,7 @@ impl Reading<'_> {
             Place::DistInfo => Some(TreePath::new(member.name.as_str())?),
             Place::Other(_) => None,
         };
-        let (zip, mode) = (member.clone(), mode(member));
+        let (zip, mode) = (member.clone(), installed_mode(member));
         Ok(WheelMember { zip, stored, content, sha256, mode, installed })
     }
 

@@ -1,0 +1,104 @@
+//! RECORD of split wheels where they are installed, as pip 26.3 and uv 0.13 keep it. Other distributions are left
+//! alone: two may own one file, of which the last one is right.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rockpack_archive::wheel::{ListingFault, Record, RecordHasher, RecordRow, normalized};
+use rockpack_core::content::{Content, is_file, read_small};
+use rockpack_core::error::Result;
+use rockpack_core::run::Budget;
+use rockpack_package::device_wheel::{DEVICE, is_named_after};
+
+use crate::own::facts::{Class, FileFacts};
+use crate::own::installed::{Installed, InstalledNode};
+use crate::problem::{Problem, ProblemPlace, Problems};
+use crate::{folder_of, name_of};
+
+/// The end of the paths of RECORD.
+const RECORD: &str = ".dist-info/RECORD";
+
+/// The longest RECORD that is read, in bytes.
+const LIMIT: u64 = 64 << 20;
+
+/// Compares `read`, which is what lies below `root`, with each RECORD in it, and names what is of split wheels and
+/// in no RECORD.
+pub(super) fn check(root: &Path, read: &Installed, budget: &Budget, problems: &mut Problems) {
+    let on_disk = |path: &str| root.join(path.trim_start_matches('/'));
+    let stems = || read.paths.keys().filter_map(|path| path.strip_suffix(RECORD));
+    let name = |stem: &str| normalized(name_of(stem).split('-').next().unwrap_or_default());
+    let names: BTreeSet<String> = stems().map(name).collect();
+    let split = read.files().filter(|(_, facts)| match &facts.class {
+        Class::Host(host) => host.claims_to_be_transformed(),
+        class => class.claims_to_be_archive(),
+    });
+    let mut stray: BTreeSet<&str> = split.map(|(path, _)| path).collect();
+    let (mut sites, mut are_known) = (BTreeSet::new(), true);
+    for stem in stems() {
+        let (site, own, record) = (folder_of(stem), name(stem), format!("{stem}{RECORD}"));
+        let is_named = own.contains(DEVICE) || names.iter().any(|it| is_named_after(it, &own));
+        let bytes = read_small(&on_disk(&record), LIMIT, "RECORD");
+        let rows = match bytes.and_then(|bytes| Record::parse(&bytes)) {
+            Ok(record) => record.rows,
+            Err(error) => {
+                are_known = false;
+                if is_named {
+                    problems.add_unread(ProblemPlace::File(read.at(&record)), &error);
+                }
+                continue;
+            }
+        };
+        let place = |row: &str| {
+            // `pip --target` moves what lies outside of the folder into it.
+            let inside = format!("{site}/{}", row.trim_start_matches("../"));
+            let is_inside = !row.starts_with("../") || is_file(&on_disk(&inside)).unwrap_or(false);
+            if is_inside { inside } else { format!("{site}/{row}") }
+        };
+        let rows: Vec<_> = rows.iter().map(|(row, stated)| (place(row), stated)).collect();
+        let owned = rows.iter().filter(|(path, _)| stray.remove(path.as_str())).count();
+        if !is_named && owned == 0 {
+            continue;
+        }
+        sites.insert(format!("{site}/"));
+        for (path, stated) in rows {
+            let facts = read.paths.get(&path).and_then(InstalledNode::facts);
+            let file = read.at(&path);
+            match fault(&on_disk(&path), stated, facts, budget) {
+                Ok(None) => {}
+                Ok(Some(fault)) => problems.add(Problem::WheelRecord { file, fault }),
+                Err(error) => problems.add_unread(ProblemPlace::File(file), &error),
+            }
+        }
+    }
+    stray.retain(|path| are_known && sites.iter().any(|site| path.starts_with(site)));
+    for file in stray.into_iter().map(|path| read.at(path)) {
+        problems.add(Problem::WheelRecord { file, fault: ListingFault::InNoRecord });
+    }
+}
+
+/// The difference between a row and its file, whose `facts` may be known. Anyone may remove byte code.
+fn fault(
+    file: &Path,
+    row: &RecordRow,
+    facts: Option<&FileFacts>,
+    budget: &Budget,
+) -> Result<Option<ListingFault>> {
+    if !is_file(file)? {
+        let is_needed = row.digest.is_some() || file.extension().is_none_or(|it| it != "pyc");
+        return Ok(is_needed.then_some(ListingFault::NotInstalled));
+    }
+    let content = Content::open(file, budget)?;
+    if let Some(stated) = row.size.filter(|stated| *stated != content.len()) {
+        return Ok(Some(ListingFault::Size { size: content.len(), stated }));
+    }
+    let Some(stated) = &row.digest else { return Ok(None) };
+    let digest = match (stated.hash.hasher(), facts) {
+        (RecordHasher::Sha256(_), Some(facts)) => facts.sha256.to_vec(),
+        (mut hasher, _) => {
+            content.each_window(|bytes| hasher.update(bytes))?;
+            hasher.finish()
+        }
+    };
+    let hash = stated.hash.to_string();
+    Ok((digest != stated.bytes).then_some(ListingFault::Digest { hash }))
+}

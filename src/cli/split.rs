@@ -7,7 +7,7 @@ use rockpack_core::run::threads;
 use rockpack_emit::directories::{self, RecombineReport, SplitReport, WrittenArtifact};
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
 use rockpack_report::words::counted;
-use rockpack_report::{Findings, Progress};
+use rockpack_report::{Findings, Progress, found};
 use rockpack_wheel::WheelsMade;
 use serde::Serialize;
 use serde_json::Value;
@@ -129,7 +129,9 @@ pub(super) fn wheel(arguments: WheelCommand, progress: &Terminal) -> Result<Outc
     let wheels = counted(made.receipt.wheels.len() as u64, "wheel");
     let word = shell_word(&settings.out);
     progress.note(&format!("{wheels} in {out}; publish them by `rockpack repo {word} --out REPO`"));
-    Ok(Outcome::Done)
+    let skips_bad =
+        made.findings.iter().any(|finding| finding.found::<found::PackageFileLeftOut>().is_some());
+    Ok(if skips_bad { Outcome::ChecksFailed } else { Outcome::Done })
 }
 
 /// The JSON output of `split` and `recombine`.

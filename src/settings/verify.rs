@@ -45,7 +45,7 @@ pub struct VerifyArguments {
     /// of repositories, and the packages in them that are signed; may be given several times
     #[arg(long, value_name = "FILE")]
     key: Vec<PathBuf>,
-    /// Fail also for packages of a repository that rpm 6 refuses (V106)
+    /// Fail also for packages of a repository that rpm 6 refuses (V106), and for stale rows in RECORD of a wheel (V093)
     #[arg(long)]
     strict: bool,
     /// Write the packages.json of the whole set here

@@ -59,6 +59,11 @@ pub struct WheelArguments {
     /// Turn warnings into errors
     #[arg(long)]
     strict: bool,
+    /// Leave out bad wheels, split the others, and exit with 1
+    ///
+    /// Bad wheels are damaged, or cannot be split. Without this option, nothing is written if there is one
+    #[arg(long)]
+    skip_bad: bool,
     /// zstd level of kernel archives, 1 to 22
     #[arg(long, value_name = "LEVEL", default_value_t = ARCHIVE_LEVEL)]
     archive_level: i32,
@@ -136,6 +141,7 @@ impl WheelArguments {
             index: self.index,
             split_elsewhere: self.split_elsewhere.into_iter().collect(),
             strict: self.strict,
+            skip_bad: self.skip_bad,
             archive_level: archive_level?,
             jobs,
             limits: limits?,

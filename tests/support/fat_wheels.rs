@@ -116,6 +116,13 @@ impl WheelSpec {
         self
     }
 
+    /// Exchanges the rows of METADATA and WHEEL in RECORD.
+    pub fn stale(self) -> Self {
+        let [metadata, wheel] =
+            ["METADATA", "WHEEL"].map(|name| format!("{},", self.info_path(name)));
+        self.edit(&metadata, "exchanged,").edit(&wheel, &metadata).edit("exchanged,", &wheel)
+    }
+
     /// Sets a field in both headers of a member.
     pub fn patch(mut self, name: &str, field: &str, value: u32) -> Self {
         self.patches.push(json!([name, field, value]));

@@ -20,6 +20,7 @@
 //! URLs are relative to the page, so that an index can be moved and copied.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use quick_xml::escape::escape;
@@ -51,6 +52,9 @@ pub struct WheelPackage {
     /// The file `METADATA`. Source distributions have none: what a client builds of one may have other metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<MetadataFile>,
+    /// The members whose rows in RECORD are stale, with the differences.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stale: BTreeMap<String, String>,
 }
 
 /// The file `METADATA` of a wheel, which an index offers beside it.
@@ -72,8 +76,8 @@ impl WheelPackage {
         }
         let name: WheelName = file.parse()?;
         let wheel = WheelArchive::open(content.clone())?;
-        wheel.check(&name)?;
-        Ok(Self::of(file, &wheel.metadata))
+        let stale = wheel.check(&name)?;
+        Ok(Self { stale, ..Self::of(file, &wheel.metadata) })
     }
 
     /// The wheel `file` with this METADATA, which fits its name.
@@ -90,6 +94,7 @@ impl WheelPackage {
                 size: metadata.text().len() as u64,
                 sha256: hex(&Sha256::digest(metadata.text())),
             }),
+            stale: BTreeMap::new(),
         }
     }
 
@@ -336,6 +341,7 @@ mod tests {
             requires_python: requires_python.map(str::to_owned),
             requires: Vec::new(),
             metadata: Some(MetadataFile { size: 3, sha256: "m".to_owned() }),
+            stale: BTreeMap::new(),
         }
     }
 

@@ -262,6 +262,13 @@ pub fn is_known_license(text: &str) -> bool {
     })
 }
 
+/// Whether Python's tools take `text` as a licence expression.
+pub fn is_python_license(text: &str) -> bool {
+    let mode = spdx::ParseMode { allow_deprecated: true, ..spdx::ParseMode::STRICT };
+    let others = ["DocumentRef-", "AdditionRef-", "NOASSERTION"];
+    !others.iter().any(|it| text.contains(it)) && spdx::Expression::parse_mode(text, mode).is_ok()
+}
+
 /// Whether `source` is a document that any version of `tool` made. Fails if `source` cannot be read.
 pub fn is_made_by(tool: &str, source: impl Read) -> io::Result<bool> {
     #[derive(Deserialize)]

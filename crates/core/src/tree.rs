@@ -314,7 +314,7 @@ pub struct ArtifactName {
     pub name: String,
     /// The component kind, e.g. `lib`.
     pub kind: ComponentKind,
-    /// The label of the build job: `generic`, a target, several GPUs.
+    /// The label of the build job: `generic`, a target, several GPUs. Empty for a wheel.
     pub gpu_family: String,
 }
 
@@ -322,6 +322,16 @@ impl ArtifactName {
     /// The component of the artifact, e.g. `blas_lib`.
     pub fn component(&self) -> String {
         format!("{}_{}", self.name, self.kind)
+    }
+
+    /// Whether it stands for a wheel, which is read as an artifact.
+    pub fn is_wheel(&self) -> bool {
+        self.gpu_family.is_empty()
+    }
+
+    /// Whether it is for all GPUs, and so provides the host files.
+    pub fn is_generic(&self) -> bool {
+        self.is_wheel() || self.gpu_family == "generic"
     }
 }
 

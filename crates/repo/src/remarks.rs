@@ -12,7 +12,8 @@ use super::channel::Channel;
 use super::channels::Channels;
 use super::input::GivenPackage;
 
-/// Findings for each given package that is not checked whole, or that indexes describe with other texts.
+/// Findings for each given package that is not checked whole, that indexes describe with other texts, or whose own
+/// list of files is stale.
 pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
     let mut findings = Findings::default();
     for given in given {
@@ -25,6 +26,10 @@ pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
             && !package.replaced.is_empty()
         {
             findings.add(found::TextsReplaced { file, fields: package.replaced.clone() });
+        } else if let Facts::Wheel(package) = facts
+            && !package.stale.is_empty()
+        {
+            findings.add(found::WheelRecordStale { wheel: file, members: package.stale.clone() });
         }
     }
     findings

@@ -47,47 +47,62 @@ names! {
     Soname;
 }
 
-/// An artifact of a shard. Written as `<shard>/<artifact>`, which does not depend on the place of the input,
+/// An artifact of a shard, written as `<shard>/<artifact>`, or a wheel. Neither depends on the place of the input,
 /// because findings are part of the output.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[display("{shard}/{artifact}")]
-pub struct InputArtifact {
-    /// The name of the shard.
-    pub shard: String,
-    /// The name of the artifact, e.g. `blas_lib_gfx1151`.
-    pub artifact: ArtifactName,
+#[serde(untagged)]
+#[allow(missing_docs, reason = "fields are called what they hold")]
+pub enum InputArtifact {
+    /// An artifact, e.g. `blas_lib_gfx1151`.
+    #[display("{shard}/{artifact}")]
+    Artifact { shard: String, artifact: ArtifactName },
+    /// A wheel, by its file name.
+    #[display("{wheel}")]
+    Wheel { wheel: String },
 }
 
 impl InputArtifact {
-    /// The artifact `artifact` in `shard`.
+    /// The artifact `artifact` in `shard`, which is the file name of a wheel.
     pub fn new(shard: &str, artifact: &ArtifactName) -> Self {
-        Self { shard: shard.to_owned(), artifact: artifact.clone() }
+        match artifact.is_wheel() {
+            true => Self::Wheel { wheel: shard.to_owned() },
+            false => Self::Artifact { shard: shard.to_owned(), artifact: artifact.clone() },
+        }
+    }
+
+    /// The name of the shard, or the file name of the wheel.
+    pub fn shard(&self) -> &str {
+        let (Self::Artifact { shard, .. } | Self::Wheel { wheel: shard }) = self;
+        shard
     }
 
     /// The file at `path` in the artifact.
     pub fn file(&self, path: &TreePath) -> InputFile {
-        let Self { shard, artifact } = self.clone();
-        InputFile { shard, artifact, path: path.clone() }
+        InputFile { owner: self.clone(), path: path.clone() }
     }
+}
+
+/// The name of a file of an artifact or component, or of a wheel.
+fn file_name(owner: &str, path: &TreePath) -> String {
+    if owner.ends_with(".whl") { format!("{owner}({path})") } else { format!("{owner}/{path}") }
 }
 
 /// A file or folder of an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
-#[display("{shard}/{artifact}/{path}")]
+#[display("{}", file_name(&owner.to_string(), path))]
 pub struct InputFile {
-    /// The name of the shard.
-    pub shard: String,
-    /// The name of the artifact, e.g. `blas_lib_gfx1151`.
-    pub artifact: ArtifactName,
-    /// The path below the prefix.
+    /// The artifact or wheel.
+    #[serde(flatten)]
+    pub owner: InputArtifact,
+    /// The path below the prefix, or where the wheel installs the file.
     pub path: TreePath,
 }
 
 /// A file or folder of a component, from any shard.
 #[derive(Debug, Clone, Serialize, Display)]
-#[display("{component}/{path}")]
+#[display("{}", file_name(component.as_str(), path))]
 pub struct ComponentFile {
-    /// The name of the component, e.g. `blas_lib`.
+    /// The name of the component, e.g. `blas_lib`, or the file name of a wheel.
     pub component: ComponentName,
     /// The path below the prefix.
     pub path: TreePath,

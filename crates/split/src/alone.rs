@@ -25,11 +25,13 @@ use crate::input::artifact::{Artifact, StagePrefix};
 /// Splits `artifact`. All faults of its files are gathered into one error.
 pub fn split(artifact: &Artifact, options: &SplitPolicy<'_>) -> Result<SplitArtifact> {
     let label = InputArtifact::new(&artifact.shard, &artifact.name);
+    let context = format!("splitting {label}");
     let mut notes = Notes::new(label, artifact.findings.clone());
     let split = split_noting(artifact, options, &mut notes);
     let findings = notes.finish();
     let split = findings.explain(split).map(|split| SplitArtifact { findings, ..split });
-    split.map_err(|error| error.context(format!("splitting {}/{}", artifact.shard, artifact.name)))
+    // What splits a wheel has named it.
+    split.map_err(|error| if artifact.name.is_wheel() { error } else { error.context(context) })
 }
 
 /// The split artifact without its findings, which are in the notes.

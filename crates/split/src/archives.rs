@@ -90,7 +90,7 @@ pub(super) fn settle(
         let (split_off, shipped) =
             archives.into_iter().partition(|archive| known.has(archive, &artifact.shard));
         artifact.archives = split_off;
-        let context = format!("splitting {}/{}", artifact.shard, artifact.name);
+        let context = format!("splitting {}", artifact.label());
         let settled = settle_in(artifact, shipped, rules);
         faults.keep(settled.map_err(|error| error.context(context)));
     }

@@ -312,7 +312,7 @@ fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
         .iter()
         .filter(|a| split_apart.iter().any(|part| part.shard == a.shard && part.name == a.name))
         .collect();
-    let Some(generic) = own.iter().find(|artifact| artifact.name.gpu_family == GENERIC) else {
+    let Some(generic) = own.iter().find(|artifact| artifact.name.is_generic()) else {
         return Ok(None);
     };
     let wanted = database_paths(split_apart);
@@ -340,9 +340,6 @@ fn merged(artifacts: &[&Artifact], split_apart: &[SplitArtifact]) -> Result<Opti
         findings: Findings::default(),
     }))
 }
-
-/// The family of artifacts with host files.
-const GENERIC: &str = "generic";
 
 /// Paths of files for one arch, and of those beside them.
 fn database_paths(split_apart: &[SplitArtifact]) -> BTreeSet<&TreePath> {

@@ -285,7 +285,7 @@ impl Notes {
 
     /// The shard of the artifact.
     pub fn shard(&self) -> &str {
-        &self.artifact.shard
+        self.artifact.shard()
     }
 
     /// Names the artifact's file at `path` in findings.

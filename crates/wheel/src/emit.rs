@@ -15,7 +15,7 @@ use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::run::Budget;
 use rockpack_emit::Staging;
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
-use rockpack_report::{Progress, PypiRefusal, Stage};
+use rockpack_report::{Findings, Progress, PypiRefusal, Stage, found};
 use rockpack_split::input::wheel::Wheel;
 
 use crate::pack::{MemberBytes, PackedMember, PackedWheel};
@@ -116,6 +116,29 @@ pub(crate) fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
         reasons.push(PypiRefusal::Size { size, limit: PYPI_SIZE });
     }
     reasons
+}
+
+/// What splitting `wheel`, which has `size` bytes, saves too little of: the download for each GPU, or the room that
+/// an index needs for the wheels among `all` that were made of it.
+pub(crate) fn savings(wheel: &str, size: u64, all: &[WheelRecord]) -> Findings {
+    let is_made =
+        |it: &&WheelRecord| it.made_of == wheel || it.also_made_of.iter().any(|it| it == wheel);
+    let made: Vec<&WheelRecord> = all.iter().filter(is_made).collect();
+    let set_size: u64 = made.iter().map(|it| it.size).sum();
+    let for_group = |group: &String| -> u64 {
+        let own = made.iter().filter(|it| it.role == WheelKind::Host || it.groups.contains(group));
+        own.map(|it| it.size).sum()
+    };
+    let least = made.iter().flat_map(|it| &it.groups).map(for_group).min();
+    let mut findings = Findings::default();
+    // Levels of zlib alone make such a difference.
+    if let Some(least_size) = least.filter(|least| *least > size - size / 100) {
+        findings.add(found::WheelSavesNothing { wheel: wheel.to_owned(), size, least_size });
+    }
+    if set_size > size {
+        findings.add(found::WheelSetLarger { wheel: wheel.to_owned(), size, set_size });
+    }
+    findings
 }
 
 /// Ends the file of a wheel that was made of `wheel`. The record is that of a copy.

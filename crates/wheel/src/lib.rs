@@ -10,6 +10,7 @@
 mod emit;
 mod pack;
 mod plan;
+mod several;
 mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_archive::wheel::normalized;
-use rockpack_core::error::{Error, Kind, Result, ResultExt};
+use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::{Budget, Limits, Use, threads};
 use rockpack_elf::kpack::split_key;
 use rockpack_emit::Staging;
@@ -60,6 +61,8 @@ pub struct WheelSettings {
     pub index: Option<PathBuf>,
     /// Whether warnings are errors.
     pub strict: bool,
+    /// Whether bad wheels are left out if others remain.
+    pub skip_bad: bool,
     /// zstd level of the code objects in kernel archives.
     pub archive_level: i32,
     /// Number of threads.
@@ -98,22 +101,29 @@ pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result
 fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
     let cache = settings.cache.as_ref().map(|cache| cache.open(progress)).transpose()?.flatten();
     let mut paths = wheel::find(&settings.wheels)?;
-    let signer = settings.signer.clone();
-    let staging = Staging::begin_with(&settings.out, FILE_NAME, false)?.signed_by(signer);
-    let mut made = Made::default();
     let further = &settings.config.keys.wheels.host_requires;
     wheel::sort_required_first(&mut paths, further, budget);
-    let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
-    let split = paths.iter().try_for_each(|path| {
-        let done = run
-            .split(path, &budget.scope(), &mut made)
-            .context(|| format!("splitting {}", path.display()));
-        settings.config.accept_of_error(made.findings.explain(done))
-    });
-    // The faults of the cache are reported whether or not the run succeeded.
-    let faults = cache.iter().flat_map(Cache::findings);
-    faults.for_each(|finding| progress.warn(&finding));
-    split?;
+    let mut left_out = Vec::new();
+    let (staging, mut made) = loop {
+        let signer = settings.signer.clone();
+        let staging = Staging::begin_with(&settings.out, FILE_NAME, false)?.signed_by(signer);
+        let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
+        let (made, bad) = run.split_all(&paths, budget);
+        if bad.is_empty() {
+            break (staging, made);
+        }
+        let is_over = !settings.skip_bad || !several::can_be_left_out(&bad);
+        paths.retain(|path| bad.iter().all(|(bad, _)| bad != path));
+        left_out.extend(bad);
+        if is_over || paths.is_empty() {
+            report_cache(cache.as_ref(), progress);
+            let all = Error::gather(left_out.into_iter().map(|(_, error)| error).collect());
+            let failed = all.map_or_else(|| Err(Error::bug("a fault is gone")), Err);
+            return settings.config.accept_of_error(made.findings.explain(failed));
+        }
+    };
+    report_cache(cache.as_ref(), progress);
+    made.findings.extend(several::left_out(&left_out));
     let budget = budget.scope();
     let write = WriteOptions { staging: &staging, time: settings.time, budget: &budget, progress };
     shared::share(&mut made, settings.index.as_deref(), &write)?;
@@ -123,9 +133,16 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
     Ok(WheelsMade { receipt, removed, findings })
 }
 
-/// The version of a wheel, and the name of a file in it.
-fn versioned_name(file: &InputFile) -> String {
-    format!("{}/{}", file.shard.split('-').nth(1).unwrap_or_default(), file.path.name())
+/// Reports the faults of the cache, whether or not the run succeeded.
+fn report_cache(cache: Option<&Cache>, progress: &dyn Progress) {
+    cache.into_iter().flat_map(Cache::findings).for_each(|finding| progress.warn(&finding));
+}
+
+/// The distribution of a file's wheel, and its version with the name of the file.
+fn versioned_name(file: &InputFile) -> (String, String) {
+    let (distribution, rest) = file.owner.shard().split_once('-').unwrap_or_default();
+    let (version, _) = rest.split_once('-').unwrap_or_default();
+    (normalized(distribution), format!("{version}/{}", file.path.name()))
 }
 
 /// Refuses a copied wheel with the name of a device wheel that was made, unless hosts are copied as well.
@@ -154,6 +171,8 @@ struct Made {
     split_before: BTreeSet<String>,
     /// The binaries whose code is in copied device wheels: version and file name.
     archived: BTreeSet<String>,
+    /// The bytes of the wheels that were split, by file name.
+    sizes: BTreeMap<String, u64>,
     hosts: SplitHosts,
 }
 
@@ -172,7 +191,8 @@ impl Made {
 
     /// The receipt of all wheels, and the findings that are left. Fails if they are not accepted.
     fn settle(self, settings: &WheelSettings) -> Result<(WheelReceipt, Findings)> {
-        let Self { mut wheels, mut code_objects, mut findings, split_before, archived, .. } = self;
+        let Self { mut wheels, mut code_objects, mut findings, .. } = self;
+        let Self { split_before, archived, sizes, .. } = self;
         wheels.sort_by(|one, other| one.made_of.cmp(&other.made_of));
         let made_of: BTreeMap<&str, &str> =
             wheels.iter().map(|it| (it.file_name.as_str(), it.made_of.as_str())).collect();
@@ -187,6 +207,8 @@ impl Made {
                 findings.add(found::WheelNotForPypi { wheel, reasons });
             }
         }
+        let savings = sizes.iter().map(|(wheel, size)| emit::savings(wheel, *size, &wheels));
+        findings.extend(savings.flatten());
         let device = wheels.iter().find(|it| it.role == WheelKind::Device);
         if let Some(device) = device.filter(|_| settings.device_name.is_without_owner()) {
             let distribution = device.distribution.clone();
@@ -201,7 +223,7 @@ impl Made {
             }
             // Other wheels that were split off have them.
             let elsewhere = if let Some(found::AlreadyTransformed { file }) = finding.found() {
-                Some(file).filter(|file| archived.contains(&versioned_name(file)))
+                Some(file).filter(|file| archived.contains(&versioned_name(file).1))
             } else if let Some(found::DatabaseUnpaired { file, .. }) = finding.found() {
                 Some(file)
             } else if let Some(found::DatabaseUnresolved { file, .. }) = finding.found() {
@@ -209,7 +231,7 @@ impl Made {
             } else {
                 None
             };
-            elsewhere.is_none_or(|file| !split_before.contains(&file.artifact.name))
+            elsewhere.is_none_or(|file| !split_before.contains(&versioned_name(file).0))
         });
         findings.sort();
         settings.config.accept(&mut findings, SetScope::Limited);
@@ -346,6 +368,7 @@ impl Run<'_> {
         options: &WriteOptions<'_>,
         made: &mut Made,
     ) -> Result<Vec<WheelRecord>> {
+        made.sizes.insert(wheel.name.to_string(), wheel.size);
         for packed in &packed {
             made.code_objects.extend(packed.code_objects.iter().cloned());
             self.progress.expect(Stage::Emit, packed.bytes());

@@ -15,7 +15,7 @@ use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
 use rockpack_elf::kpack::{KpackReader, split_key};
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
-use rockpack_report::{PythonDifference, found};
+use rockpack_report::found;
 
 use crate::Made;
 use crate::emit::{self, WriteOptions};
@@ -78,11 +78,12 @@ pub(crate) fn share(
         let mut unequal = others.iter().filter_map(|(_, other)| differing(first, other));
         match unequal.next() {
             None => made.replace(hosts, options)?,
-            Some([one, other]) => made.findings.add(found::WheelPerPython {
-                release: format!("{} {}", release.distribution, release.version),
-                wheels: all.iter().map(|(wheel, _)| (*wheel).clone()).collect(),
-                difference: difference(one, other, options.budget)?,
-            }),
+            Some([one, other]) => {
+                let (file, has_unit) = difference(one, other, options.budget)?;
+                let release = format!("{} {}", release.distribution, release.version);
+                let wheels = all.iter().map(|(wheel, _)| (*wheel).clone()).collect();
+                made.findings.add(found::WheelPerPython { release, wheels, file, has_unit });
+            }
         }
     }
     Ok(())
@@ -155,32 +156,30 @@ fn differing<'a>(one: &'a Devices, other: &'a Devices) -> Option<[&'a Device; 2]
     pairs.find(|[one, other]| !one.files.keys().eq(other.files.keys()))
 }
 
-/// The difference between two wheels whose files are not equal.
-fn difference(one: &Device, other: &Device, budget: &Budget) -> Result<PythonDifference> {
-    let [one_archives, other_archives] = [archives(one, budget)?, archives(other, budget)?];
-    let codes = one_archives.iter().zip(&other_archives).flat_map(|(one, other)| {
-        let [own, others] = [one, other].map(|archive| &archive.toc().rows);
-        own.iter().map(move |(key, rows)| (key, [(one, Some(rows)), (other, others.get(key))]))
-    });
-    for (key, [(one, rows), (other, others)]) in codes {
-        let binary = split_key(key).map_or(key.as_str(), |(binary, _)| binary).to_owned();
-        for (target, row) in rows.into_iter().flatten() {
-            let Some(row_of_other) = others.and_then(|others| others.get(target)) else {
-                return Ok(PythonDifference::Binary { binary });
+/// The file by which two device wheels that are not equal differ, and whether the names of compilation units do: the
+/// first binary with other code, or else a file that only one has.
+fn difference(one: &Device, other: &Device, budget: &Budget) -> Result<(String, bool)> {
+    for (archive, of_other) in archives(one, budget)?.iter().zip(archives(other, budget)?) {
+        let (own, others) = (&archive.toc().rows, &of_other.toc().rows);
+        for (key, target, row) in own
+            .iter()
+            .flat_map(|(key, rows)| rows.iter().map(move |(target, row)| (key, target, row)))
+        {
+            let binary = || split_key(key).map_or(key.as_str(), |(binary, _)| binary).to_owned();
+            let Some(row_of_other) = others.get(key).and_then(|rows| rows.get(target)) else {
+                return Ok((binary(), false));
             };
-            let [one, other] =
-                [one.code_object(row.ordinal)?, other.code_object(row_of_other.ordinal)?];
-            if !one.same_bytes(&other)? {
-                let (target, [one, other]) = (target.clone(), [unit(&one)?, unit(&other)?]);
-                let has_unit = one.is_some() && one != other;
-                return Ok(PythonDifference::Code { binary, target, has_unit });
+            let code = archive.code_object(row.ordinal)?;
+            let code_of_other = of_other.code_object(row_of_other.ordinal)?;
+            if !code.same_bytes(&code_of_other)? {
+                let [one, other] = [unit(&code)?, unit(&code_of_other)?];
+                return Ok((binary(), one.is_some() && one != other));
             }
         }
     }
     let of_one = one.files.iter().find(|(line, _)| !other.files.contains_key(*line));
     let of_other = other.files.iter().find(|(line, _)| !one.files.contains_key(*line));
-    let file = of_one.or(of_other).map(|(_, file)| file.clone()).unwrap_or_default();
-    Ok(PythonDifference::File { file })
+    Ok((of_one.or(of_other).map(|(_, file)| file.clone()).unwrap_or_default(), false))
 }
 
 /// The kernel archives of a device wheel, which are stored in it.

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::example::{files, names};
-use support::fat_wheels::{ReadWheel, read, read_one};
+use support::example::{files, names, rockpack};
+use support::fat_wheels::{Made, ReadWheel, WheelSpec, library, read, read_one, wheel_command};
 use support::tools::{need, run, said, told};
 
 use super::{both, judges_python};
@@ -40,6 +40,26 @@ fn wheel_unpacks_and_packs_them() {
         let again = read_one(&packed.join(names_of(wheel)));
         let ours = read_one(wheel);
         assert_eq!(digests(&again), digests(&ours), "{name}");
+    }
+}
+
+/// The advice of `R150`, and why it is not `wheel unpack`.
+#[test]
+fn stale_records_are_made_anew() {
+    need(&["wheel", "unzip"]);
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let spec = WheelSpec::new("x", "1.0").text("x/__init__.py", "").stale();
+    let stale = spec.write(&room.path().join("in"));
+    let [unpacked, out] = ["unpacked", "out"].map(|name| room.path().join(name));
+    let text = told(Command::new("wheel").arg("unpack").arg(&stale).arg("-d").arg(room.path()));
+    assert!(text.contains("Hash mismatch"), "{text}");
+    run(Command::new("unzip").arg("-q").arg(&stale).arg("-d").arg(&unpacked));
+    run(Command::new("wheel").arg("pack").arg(&unpacked).arg("-d").arg(room.path()));
+    let packed = room.path().join(names_of(&stale));
+    for (wheel, is_told) in [(&stale, true), (&packed, false)] {
+        let text = said(&mut wheel_command(&[wheel], &out));
+        assert_eq!(text.contains("R150"), is_told, "{text}");
     }
 }
 
@@ -84,6 +104,55 @@ fn installer_validates_their_records() {
     let installed = files(room.path());
     assert!(installed.keys().any(|path| path.ends_with("bin/x-other")), "{:?}", installed.keys());
     assert!(installed.keys().any(|path| path.ends_with("site-packages/x/pure.py")));
+}
+
+/// `packaging` validates METADATA, also of device wheels whose input has what it refuses, and the licence files are
+/// where METADATA 2.4 has them.
+#[test]
+fn packaging_takes_their_metadata() {
+    need(&["check-wheel-contents"]);
+    support::kpack::need_python();
+    let made = |version: &str, fields: &str| {
+        let text = format!("Metadata-Version: {version}\nName: x\nVersion: 1.0\n{fields}\n");
+        let wheel = WheelSpec::new("x", "1.0").file("x/_C.so", &library());
+        Made::of(&wheel.info("METADATA", &text).info("LICENSE", "MIT\n"), &[])
+    };
+    // As setuptools wrote it before METADATA 2.4.
+    let old = made("2.1", "License: MIT\nLicense-File: LICENSE\nRequires-Python: >=3.8\n");
+    let odd = made(
+        "2.9",
+        "License-Expression: Whatever\nLicense-File: ../LICENSE\nLicense-File: absent\nAuthor: a\nAuthor: b\n\
+         Project-URL: a, b\nProject-URL: a, c\nRequires-Python: >=3.*\nMaintainer: m\n",
+    );
+    let lax = made("2.4", "License-Expression: LicenseRef-Own OR GPL-2.0\nLicense-File: LICENSE\n");
+    let mut wheels = both().of("1.0");
+    for (made, form, licence, maintainer) in [
+        (&old, "2.1", &["LICENSE"][..], &[] as &[&str]),
+        (&odd, "2.9", &[], &["m"]),
+        (&lax, "2.4", &["LICENSE"], &[]),
+    ] {
+        assert_eq!(made.wheel("x").fields("Metadata-Version"), [form]);
+        let device = made.wheel("x-device-gfx906");
+        let (new, place) = match licence {
+            [] => ("2.1", "LICENSE"),
+            _ => ("2.4", "licenses/LICENSE"),
+        };
+        assert_eq!(device.fields("Metadata-Version"), [new]);
+        assert_eq!(device.fields("License-File"), licence);
+        assert_eq!(device.fields("Maintainer"), maintainer);
+        assert_eq!(device.texts[place], "MIT\n");
+        let device = names(&made.out()).into_iter().find(|name| name.contains("gfx906")).unwrap();
+        wheels.push(made.out().join(device));
+        said(rockpack().arg("verify").arg(made.out()).arg("--against").arg(&made.fat));
+    }
+    assert_eq!(lax.wheel("x-device-gfx906").fields("License-Expression").len(), 1);
+    let script = "import sys, zipfile\nfrom packaging.metadata import Metadata\n\
+                  for path in sys.argv[1:]:\n    wheel = zipfile.ZipFile(path)\n    names = wheel.namelist()\n    \
+                  own = next(name for name in names if name.endswith('.dist-info/METADATA'))\n    \
+                  read = Metadata.from_email(wheel.read(own), validate=True)\n    \
+                  for file in read.license_files or []:\n        \
+                  assert own.replace('METADATA', 'licenses/' + file) in names, own\n";
+    run(Command::new(judges_python()).args(["-I", "-c", script]).args(&wheels));
 }
 
 #[test]

@@ -235,6 +235,9 @@ fn texts_of_a_copy_stay_as_they_are() {
     let copied = Copied::of(&[wheel.write(room.path())]);
     assert_eq!(copied.codes(), ["R120"]);
     copied.fails_untold(&[], &["V093"]);
+    let copied = Copied::of(&[plain().stale().write(room.path())]);
+    assert_eq!(copied.codes(), ["R150"]);
+    copied.fails_untold(&[], &[]);
 }
 
 /// Builds of one library for several releases of ROCm are in one folder, and nobody installs both.

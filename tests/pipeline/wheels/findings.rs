@@ -5,12 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::example::{names, rockpack};
 use support::fat_wheels::{
     Made, WheelSpec, fat, library, library_needing, linked, read_one, wheel_command,
 };
 use support::tools::{self, told};
+
+use super::verifies;
 
 fn plain() -> WheelSpec {
     WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library())
@@ -24,11 +26,11 @@ fn findings(made: &Made) -> Vec<(String, Value)> {
     findings.into_iter().map(code).collect()
 }
 
-/// The codes of a run's findings, without those for a runtime elsewhere and for the names of device wheels, which
-/// all these wheels have.
+/// The codes of a run's findings, without those for a runtime elsewhere, for the names of device wheels, and for sets
+/// larger than their wheel, which all these small wheels have.
 fn codes(made: &Made) -> Vec<String> {
     let codes = findings(made).into_iter().map(|(code, _)| code);
-    codes.filter(|code| !["R124", "R145"].contains(&code.as_str())).collect()
+    codes.filter(|code| !["R124", "R145", "R153"].contains(&code.as_str())).collect()
 }
 
 /// The text of the only finding with this code.
@@ -84,6 +86,24 @@ fn records_that_say_too_little_are_completed() {
     assert!(said.contains("x/__init__.py") && said.contains("x/other.py"), "{said}");
     let record = &made.wheel("x").texts["RECORD"];
     assert!(record.contains("x/__init__.py,sha256=") && !record.contains("other"), "{record}");
+}
+
+/// Tools that edit METADATA or WHEEL may leave RECORD as it was.
+#[test]
+fn stale_rows_of_edited_texts_are_told() {
+    support::kpack::need_python();
+    let own = plain().edit("RECORD,,", "RECORD,,7");
+    let info = "x-1.0.dist-info";
+    for (wheel, parts) in [
+        (plain().stale(), [format!("{info}/METADATA has "), format!("{info}/WHEEL has ")]),
+        (own, [format!("{info}/RECORD has a digest or size"), "`wheel pack`".to_owned()]),
+    ] {
+        let made = Made::of(&wheel, &[]);
+        assert_eq!(codes(&made), ["R150"], "{}", made.said);
+        let said = text(&made, "R150");
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        verifies(&made.out(), &[made.fat]);
+    }
 }
 
 #[test]
@@ -210,10 +230,13 @@ fn code_for_runtimes_before_rocm_7_stays_fat() {
     assert!(made.said.contains("R124"), "{}", made.said);
     let host = made.wheel("x");
     let fat = read_one(&made.fat);
+    let file_name = made.fat.file_name().unwrap().to_str().unwrap();
     for (member, library) in kept {
         let named = |text: &str| text.contains(member) && text.contains(library);
         let mut all = findings(&made).into_iter();
-        assert!(all.any(|(_, it)| named(&it.to_string())), "{}", made.said);
+        let (_, own) = all.find(|(_, it)| named(&it.to_string())).expect(&made.said);
+        assert_eq!(own["file"], json!({"wheel": file_name, "path": member}));
+        assert_eq!(own["subject"], format!("{file_name}({member})"));
         assert_eq!(host.member(member)["sha256"], fat.member(member)["sha256"], "{member}");
     }
     for member in ["x/_C.so", "x/_new.so", "x/_any.so"] {
@@ -259,6 +282,61 @@ fn binaries_need_what_their_libraries_need() {
     let wheel = wheel.write(&folder.join("in"));
     let said = told(&mut wheel_command(&[&wheel], &folder.join("out")));
     assert!(said.contains("there is no .hipFatBinSegment") && !said.contains("R142"), "{said}");
+}
+
+/// Code that is left out, and errors, are told with the path in the wheel, and with nothing that artifacts have.
+#[test]
+fn files_are_named_by_their_wheel() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let config = room.path().join("config.json");
+    let split_with = |arch: &str| {
+        let groups = json!({"architecture_groups": {"own": {"architectures": [arch]}}});
+        fs::write(&config, groups.to_string()).unwrap();
+        let wheel = plain().write(&room.path().join("in"));
+        let mut run = wheel_command(&[&wheel], &room.path().join("out"));
+        told(run.arg("--config").arg(&config))
+    };
+    let file = "x-1.0-py3-none-manylinux_2_17_x86_64.whl(x/_C.so)";
+    let said = split_with("gfx1100");
+    assert!(said.contains("R012") && said.contains(&format!("({file}: ")), "{said}");
+    for said in [said, split_with("gfx942")] {
+        assert!(!said.contains("x_lib"), "{said}");
+    }
+}
+
+/// A split that saves nothing, and one that needs more room, are told with the bytes before and after.
+#[test]
+fn sizes_before_and_after_are_told() {
+    support::kpack::need_python();
+    let data = "a".repeat(400_000);
+    let stored = |name: &str| plain().text("x/data.txt", &data).set(name, "method", 0);
+    for (wheel, codes) in [
+        // The device code is less than 1 % of it.
+        (stored("x/data.txt"), &["R152", "R153"][..]),
+        (plain(), &["R153"]),
+        (stored("x/_C.so"), &[]),
+    ] {
+        let made = Made::of(&wheel, &[]);
+        let mut own = findings(&made);
+        own.retain(|(code, _)| ["R152", "R153"].contains(&code.as_str()));
+        let found: Vec<&str> = own.iter().map(|(code, _)| code.as_str()).collect();
+        assert_eq!(found, codes, "{}", made.said);
+        let size = |name: &str| fs::metadata(made.out().join(name)).unwrap().len();
+        let bytes = made.wheels().into_keys().map(|name| (size(&name), name.contains("device")));
+        let (devices, host): (Vec<_>, Vec<_>) = bytes.partition(|(_, is_device)| *is_device);
+        let least = host[0].0 + devices.iter().map(|it| it.0).min().unwrap();
+        let all: u64 = devices.iter().chain(&host).map(|it| it.0).sum();
+        let before = fs::metadata(&made.fat).unwrap().len();
+        for (code, finding) in own {
+            let (field, after) =
+                if code == "R152" { ("least_size", least) } else { ("set_size", all) };
+            assert_eq!([&finding["size"], &finding[field]], [&json!(before), &json!(after)]);
+            let said = finding["message"].as_str().unwrap();
+            assert!([before, after].iter().all(|it| said.contains(&it.to_string())), "{said}");
+            assert_eq!(finding["severity"], "note");
+        }
+    }
 }
 
 #[test]

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use support::example::{contents, names, rockpack};
 use support::fat_wheels::{
-    TAGS, WheelSpec, library, library_needing, linked, metadata, wheel_command,
+    Made, TAGS, WheelSpec, library, library_needing, linked, metadata, wheel_command,
 };
 use support::tools::told;
+
+use super::verifies;
 
 fn plain() -> WheelSpec {
     WheelSpec::new("x", "1.0").text("x/__init__.py", "").file("x/_C.so", &library())
@@ -140,9 +142,27 @@ fn members_that_no_installer_puts_there_are_refused() {
     refuses(&hidden, 2, &["x-1.0.dist-info/fat.so", "has device code"]);
     let placeholder = WheelSpec::new("x", "1.0").file("@GFXARCH@/_C.so", &library());
     refuses(&placeholder, 2, &["the folder @GFXARCH@"]);
-    let mut pe = String::from("MZ") + &"\0".repeat(0x3a) + "\x40\0\0\0PE\0\0";
-    pe.push_str("more");
-    refuses(&with_member("x/x.dll").set("x/x.dll", "text", pe), 2, &["(x/x.dll)", "is a PE file"]);
+    let fat = plain().text("x/x.dll", &pe(".hip_fat"));
+    refuses(&fat, 2, &["(x/x.dll)", "is a PE file", "with device code"]);
+}
+
+/// A PE file with one section of this name, which is not longer than eight bytes.
+fn pe(section: &str) -> String {
+    let [dos, rest] = [0x3a, 16].map(|count| "\0".repeat(count));
+    let table = format!("{section}{}", "\0".repeat(40 - section.len()));
+    format!("MZ{dos}\x40\0\0\0PE\0\0\0\0\x01\0{rest}{table}")
+}
+
+#[test]
+fn pe_files_without_device_code_are_data() {
+    support::kpack::need_python();
+    let (exe, fat) = (pe(".text"), pe(".hip_fat"));
+    // Nobody loads those that are cut.
+    let wheel = plain().text("x/t64.exe", &exe).text("x/a", &fat[..88]).text("x/b", &fat[..62]);
+    let made = Made::of(&wheel, &[]);
+    let host = made.wheel("x");
+    assert!(["x/t64.exe", "x/a", "x/b"].iter().all(|name| host.names().contains(name)));
+    verifies(&made.out(), &[made.fat]);
 }
 
 fn with_member(name: &str) -> WheelSpec {
@@ -266,6 +286,53 @@ fn arguments_that_are_no_wheels_are_refused() {
     let bad = WheelSpec::new("bad", "1.0").without_record().write(&folder.join("bad"));
     split_ends_with(&[&wheel, &bad], &folder.join("none"), 2, "bad-1.0");
     assert!(!folder.join("none").exists() || names(&folder.join("none")).is_empty());
+}
+
+/// All faults are told. Nothing of a wheel that `--skip-bad` leaves out is written.
+#[test]
+fn one_bad_wheel_does_not_stop_the_others() {
+    support::kpack::need_python();
+    let room = tempfile::tempdir().unwrap();
+    let [input, out] = ["in", "out"].map(|name| room.path().join(name));
+    let good = plain().write(&input);
+    let row = "b/__init__.py,sha256=";
+    WheelSpec::new("b", "1.0")
+        .text("b/__init__.py", "")
+        .edit(&format!("{row}4"), &format!("{row}5"))
+        .write(&input);
+    // Its device wheels have the names of those of x, which shows when its host wheel is there.
+    WheelSpec::new("y", "1.0").file("y/_C.so", &library()).write(&input);
+    let bad = WheelSpec::new("a", "1.0").without_record().write(&input);
+    let split = |options: &[&str]| {
+        let mut command = wheel_command(&[&input], &out);
+        told(command.args(["--device-name", "acme-{group}"]).args(options))
+    };
+    let faults = [
+        "has no a-1.0.dist-info/RECORD",
+        "(b/__init__.py): has another sha256",
+        "two packages would both be written to acme_gfx",
+    ];
+    for (options, code) in [(&[][..], 2), (&["--skip-bad"][..], 1)] {
+        assert!(!out.exists() || names(&out).is_empty());
+        let said = split(options);
+        assert!(said.ends_with(&format!("exit status: {code}\n")), "{said}");
+        assert!(faults.iter().all(|fault| said.contains(fault)), "{said}");
+        assert_eq!(
+            said.matches("R058").count(),
+            if code == 1 { faults.len() } else { 0 },
+            "{said}"
+        );
+    }
+    let made = names(&out);
+    assert!(
+        made.iter().all(|name| ["x-", "acme_", "wheels"].iter().any(|it| name.starts_with(it)))
+    );
+    verifies(&out, &[good]);
+    // Nothing is left.
+    let none = room.path().join("none");
+    let said = told(wheel_command(&[&bad], &none).arg("--skip-bad"));
+    assert!(said.ends_with("exit status: 2\n") && said.contains(faults[0]), "{said}");
+    assert!(!none.exists() || names(&none).is_empty());
 }
 
 fn split_ends_with(wheels: &[&Path], out: &Path, code: i32, words: &str) {

@@ -138,6 +138,27 @@ fn spoiled_wheels_are_refused_as_verify_refuses_them() {
     publish(&mut repo(&[&good, &listed.write(&wheels)], &out));
 }
 
+/// Clients do not compare the rows of METADATA and WHEEL, which tools edit.
+#[test]
+fn stale_rows_of_edited_texts_are_warnings() {
+    need(&["python3", "pip", "uv"]);
+    let room = tempfile::tempdir().unwrap();
+    let (wheel, out) =
+        (plain().stale().write(&room.path().join("wheels")), room.path().join("repo"));
+    assert!(!clients_refuse(&wheel, room.path()));
+    let said = publish(&mut repo(&[&wheel], &out));
+    assert!(said.contains("R150") && said.contains("x-1.0.dist-info/WHEEL has "), "{said}");
+    for (path, options, words, code) in [
+        (&out, &[][..], "all checks passed", 0),
+        (&wheel, &[][..], "warning: V093", 0),
+        (&wheel, &["--strict"][..], "failed: V093", 1),
+    ] {
+        let said = told(rockpack().arg("verify").arg(path).args(options));
+        assert!(said.ends_with(&format!("exit status: {code}\n")), "{words}: {said}");
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
 #[test]
 fn spoiled_wheels_are_left_out_on_request() {
     need(&["python3"]);

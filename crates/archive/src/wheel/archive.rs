@@ -44,9 +44,6 @@ const KIND: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 
-/// Bytes at the start of a file in which the header of a PE file begins.
-pub const WINDOWS_HEAD: usize = 4096;
-
 /// Bytes of a member that are digested at a time.
 const CHUNK: usize = 64 << 10;
 
@@ -92,16 +89,6 @@ pub fn place<'a>(name: &'a str, dist_info: &str) -> Place<'a> {
     }
 }
 
-/// Whether a file that begins so is a PE file, whose header it has at the offset that it says at 60.
-pub fn is_windows(head: &[u8]) -> bool {
-    let offset = head
-        .get(60..64)
-        .and_then(|bytes| <[u8; 4]>::try_from(bytes).ok())
-        .and_then(|bytes| usize::try_from(u32::from_le_bytes(bytes)).ok());
-    let header = offset.and_then(|at| head.get(at..)?.get(..4));
-    head.starts_with(b"MZ") && header == Some(b"PE\0\0")
-}
-
 /// The mode that pip gives a member: 0755 if its mode is that of a regular file with any execute bit, otherwise
 /// 0644. uv does not look at the type.
 pub fn installed_mode(member: &ZipMember) -> u32 {
@@ -123,16 +110,17 @@ impl WheelArchive {
         Ok(Self { zip, dist_info, metadata, wheel_file, record })
     }
 
-    /// Refuses a wheel with the file name `name` that has a fault. Reads all members.
-    pub fn check(&self, name: &WheelName) -> Result<()> {
+    /// Refuses a wheel with the file name `name` that has a fault. Reads all members. Returns the members whose rows
+    /// are stale, with the differences.
+    pub fn check(&self, name: &WheelName) -> Result<BTreeMap<String, String>> {
         self.check_headers(name)?;
         let members = self.zip.members().par_iter();
-        let checked: Vec<Result<()>> = members.map(|member| self.check_content(member)).collect();
-        checked.into_iter().collect::<Result<()>>()?;
+        let checked: Vec<Result<_>> = members.map(|member| self.check_content(member)).collect();
+        let stale = checked.into_iter().collect::<Result<Vec<_>>>()?;
         self.check_places()?;
         match self.rows_without_member().next() {
             Some(row) => Err(refusal(ListingFault::WithoutMember.to_string()).structure(row)),
-            None => Ok(()),
+            None => Ok(stale.into_iter().flatten().collect()),
         }
     }
 
@@ -233,21 +221,22 @@ impl WheelArchive {
             (Some("/RECORD"), None) => return Some(ListingFault::WithoutItself),
             (Some("/RECORD"), Some(row)) => {
                 let has_facts = row.digest.is_some() || row.size.is_some();
-                return has_facts.then_some(ListingFault::OfItself);
+                return has_facts.then(|| ListingFault::Stale(Box::new(ListingFault::OfItself)));
             }
             (Some("/RECORD.jws" | "/RECORD.p7s"), _) => return Some(ListingFault::Signature),
             (_, None) => return Some(ListingFault::Unlisted),
             (_, Some(row)) => (row, member.size),
         };
-        if let Some(stated) = row.size.filter(|stated| *stated != size) {
-            return Some(ListingFault::Size { size, stated });
-        }
-        match &row.digest {
-            None => Some(ListingFault::WithoutDigest),
-            Some(stated) => digest
-                .is_some_and(|own| own != stated.bytes)
-                .then(|| ListingFault::Digest { hash: stated.hash.to_string() }),
-        }
+        let fault = match (row.size.filter(|stated| *stated != size), &row.digest) {
+            (Some(stated), _) => ListingFault::Size { size, stated },
+            (None, None) => return Some(ListingFault::WithoutDigest),
+            (None, Some(stated)) => {
+                digest.filter(|own| *own != stated.bytes)?;
+                ListingFault::Digest { hash: stated.hash.to_string() }
+            }
+        };
+        let is_edited = matches!(own, Some("/METADATA" | "/WHEEL"));
+        Some(if is_edited { ListingFault::Stale(Box::new(fault)) } else { fault })
     }
 
     /// The paths of RECORD that no member has.
@@ -285,12 +274,13 @@ impl WheelArchive {
         found
     }
 
-    /// Reads a member, and compares it with its headers and its row.
-    fn check_content(&self, member: &ZipMember) -> Result<()> {
+    /// Reads a member, and compares it with its headers and its row. Returns its name and the difference if only its
+    /// row is stale.
+    fn check_content(&self, member: &ZipMember) -> Result<Option<(String, String)>> {
         let name = member.name.as_str();
         self.check_member(member).map_err(|error| error.hint(HINT).structure(name))?;
         if name.ends_with('/') {
-            return Ok(());
+            return Ok(None);
         }
         let (mut reader, mut hasher) = (self.zip.reader(member)?, self.hasher(name));
         let mut chunk = vec![0; CHUNK];
@@ -306,8 +296,9 @@ impl WheelArchive {
         }
         let digest = hasher.map(RecordHasher::finish);
         match self.listing_fault(member, digest.as_deref()) {
+            Some(ListingFault::Stale(fault)) => Ok(Some((name.to_owned(), fault.to_string()))),
             Some(fault) if !fault.is_of_split() => Err(refusal(fault.to_string()).structure(name)),
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 }

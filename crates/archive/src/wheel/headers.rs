@@ -187,11 +187,6 @@ impl Metadata {
         self.get("Version").unwrap_or_default()
     }
 
-    /// The metadata version: 2 and 4 for `2.4`.
-    pub fn form(&self) -> (u32, u32) {
-        self.version
-    }
-
     /// The extras that the distribution offers, by their normalized names.
     pub fn extras(&self) -> impl Iterator<Item = String> {
         self.all("Provides-Extra").map(normalized)
@@ -320,10 +315,7 @@ mod tests {
     fn metadata_is_read_and_added_to() {
         let text = "Metadata-Version: 2.1\nName: Two.Pkg\nVersion: 1.0\nProvides-Extra: A_b\n\nx\n";
         let metadata = Metadata::parse(text.as_bytes()).unwrap();
-        assert_eq!(
-            (metadata.name(), metadata.version(), metadata.form()),
-            ("Two.Pkg", "1.0", (2, 1))
-        );
+        assert_eq!((metadata.name(), metadata.version()), ("Two.Pkg", "1.0"));
         assert_eq!(metadata.extras().collect::<Vec<_>>(), ["a-b"]);
         let expected = text.replace("\n\nx", "\nProvides-Extra: device-gfx942\n\nx");
         assert_eq!(metadata.with("Provides-Extra: device-gfx942\n"), expected);

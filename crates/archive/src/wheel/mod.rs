@@ -20,11 +20,11 @@ mod requirement;
 use derive_more::Display;
 use serde::Serialize;
 
-pub use archive::{Place, WINDOWS_HEAD, WheelArchive, installed_mode, is_windows, place};
+pub use archive::{Place, WheelArchive, installed_mode, place};
 pub use headers::{Metadata, WheelFile};
 pub use name::{Tag, Version, WheelIdentity, WheelName, escaped, normalized};
 pub use record::{Record, RecordHasher, RecordRow};
-pub use requirement::{Condition, Requirement};
+pub use requirement::{Condition, Requirement, VersionSpecifiers};
 
 /// How RECORD and the members of a wheel differ.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
@@ -71,12 +71,15 @@ pub enum ListingFault {
     /// A signature of RECORD.
     #[display("signs the RECORD of the wheel that was split, which is another one")]
     Signature,
+    /// Another digest or size of METADATA, WHEEL or RECORD itself, which tools edit. Clients do not compare it.
+    #[display("{_0}")]
+    Stale(Box<ListingFault>),
 }
 
 impl ListingFault {
     /// Whether it is a fault only of a wheel that was split.
     pub fn is_of_split(&self) -> bool {
-        matches!(self, Self::WithoutDigest | Self::Signature)
+        matches!(self, Self::WithoutDigest | Self::Signature | Self::Stale(_))
     }
 }
 

@@ -11,7 +11,9 @@
 //! but not evaluated, because they depend on the user's machine; only the extras in their comparisons are
 //! returned.
 
-use pep440_rs::{Operator, Version, VersionSpecifiers};
+use pep440_rs::{Operator, Version};
+
+pub use pep440_rs::VersionSpecifiers;
 
 use super::name::normalized;
 use rockpack_core::error::{Error, Result};

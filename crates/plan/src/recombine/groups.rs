@@ -17,7 +17,7 @@ use rockpack_core::tree::TreePath;
 use super::left_out::{AllLeftOut, CountedLeftOut};
 use super::{ComponentKey, ComponentSources, Group};
 use crate::config::{ArchFilter, Config, Grouping, UnassignedArchitectures};
-use rockpack_report::{ArchFilterTable, Finding, Findings, found};
+use rockpack_report::{ArchFilterTable, ComponentFile, Finding, Findings, found};
 use rockpack_split::SplitArtifact;
 
 /// The group of each arch, and the device code without a group.
@@ -99,7 +99,7 @@ impl ArchGrouping {
         content: &Content,
     ) {
         if let Some(reason) = self.reason_against(arch) {
-            let place = format!("{component}/{path}");
+            let place = ComponentFile::new(component, path).to_string();
             self.left.entry(reason).or_default().add(place, content);
         }
     }

@@ -73,9 +73,10 @@ pub fn recombine(
 /// Returns the findings about an artifact that is kept as it is: those of its split, and contradictions among its
 /// indexes.
 pub fn findings_of_whole(split: SplitArtifact, rules: &DatabaseRules) -> Result<Findings> {
-    let SplitArtifact { name, host, databases, mut findings, .. } = split;
+    let SplitArtifact { shard, name, host, databases, mut findings, .. } = split;
+    let wheel = name.is_wheel().then_some(shard);
     let (artifact, kind, kernels) = (name.name, name.kind, Vec::new());
-    let component = Component { artifact, kind, host, kernels, databases };
+    let component = Component { artifact, kind, wheel, host, kernels, databases };
     databases::check(&[component], &[], rules, &mut findings)?;
     Ok(findings)
 }
@@ -120,8 +121,9 @@ fn join(
     for (key, parts) in &mut sources.components {
         grouping.begin(key, config);
         faults.keep(grouping.refuse_incomplete(key, parts, config));
+        let wheel = parts.first().filter(|part| part.name.is_wheel()).map(|it| it.shard.clone());
         let mut join = Join {
-            component: key.to_string(),
+            component: wheel.clone().unwrap_or_else(|| key.to_string()),
             primary: &sources.primary,
             validation: config.validation_of(&key.artifact, key.kind),
             has_groups,
@@ -136,6 +138,7 @@ fn join(
         components.push(Component {
             artifact: key.artifact.clone(),
             kind: key.kind,
+            wheel,
             host,
             kernels,
             databases,
@@ -151,7 +154,7 @@ fn join(
 
 /// The inputs for joining one component, and the outputs for its findings.
 struct Join<'a> {
-    /// The component's name, e.g. `blas_lib`, for messages.
+    /// The component's name for messages: `blas_lib`, or the file name of a wheel.
     component: String,
     primary: &'a str,
     validation: Validation,
@@ -182,6 +185,8 @@ pub struct Component {
     pub artifact: String,
     /// The component kind, e.g. `lib`.
     pub kind: ComponentKind,
+    /// The file name, if it is a wheel.
+    pub wheel: Option<String>,
     /// The host files. A fat binary is the primary shard's, or the first other shard's if the primary lacks
     /// it; its device code is in `kernels`.
     pub host: Tree<HostFile>,
@@ -192,9 +197,9 @@ pub struct Component {
 }
 
 impl Component {
-    /// Returns `{name}_{kind}`, e.g. `blas_lib`.
+    /// Returns `{name}_{kind}`, e.g. `blas_lib`, or the file name of a wheel.
     pub fn id(&self) -> String {
-        format!("{}_{}", self.artifact, self.kind)
+        self.wheel.clone().unwrap_or_else(|| format!("{}_{}", self.artifact, self.kind))
     }
 }
 
@@ -228,9 +233,6 @@ struct ComponentSources {
     pub components: BTreeMap<ComponentKey, Vec<SplitArtifact>>,
 }
 
-/// The family of artifacts with only host files; they precede others.
-const GENERIC: &str = "generic";
-
 impl ComponentSources {
     pub fn new(
         mut split: Vec<SplitArtifact>,
@@ -240,8 +242,8 @@ impl ComponentSources {
         let primary = primary(&split, config, grouping)?;
         split.sort_by_key(|artifact| {
             let is_primary = artifact.shard == primary;
-            let generic = artifact.name.gpu_family == GENERIC;
-            let name = (artifact.shard.clone(), Reverse(generic));
+            // Artifacts with only host files precede others.
+            let name = (artifact.shard.clone(), Reverse(artifact.name.is_generic()));
             (Reverse(is_primary), name, artifact.name.clone())
         });
         let mut components: BTreeMap<ComponentKey, Vec<SplitArtifact>> = BTreeMap::new();
@@ -287,7 +289,7 @@ impl ComponentSources {
 /// Tells whether the shards were joined before: their artifacts are generic ones, and others with only device
 /// code. The host files then come from the primary shard, whose name is lost.
 fn is_joined(split: &[SplitArtifact]) -> bool {
-    split.iter().all(|artifact| artifact.name.gpu_family == GENERIC || !has_host_files(artifact))
+    split.iter().all(|artifact| artifact.name.is_generic() || !has_host_files(artifact))
 }
 
 fn has_host_files(artifact: &SplitArtifact) -> bool {

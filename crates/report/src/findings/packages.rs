@@ -262,6 +262,9 @@ pub enum PackageLeftOut {
     /// A file that `repo` would refuse without `--skip-bad`.
     #[display("it is damaged, or clients refuse it: {_0}; build it again")]
     Bad(String),
+    /// A wheel that `wheel` would refuse without `--skip-bad`.
+    #[display("it cannot be split: {_0}")]
+    Unsplit(String),
 }
 
 /// The end of the text about two packages that own the same path.
@@ -293,42 +296,6 @@ pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
         counted(packages.len(), "package"),
         few(packages, 3)
     )
-}
-
-/// The difference between device wheels of one release for several Pythons.
-#[derive(Debug, Serialize, Display)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum PythonDifference {
-    /// A binary has device code in one of them alone.
-    #[display("one has device code of {binary} that another does not have")]
-    Binary {
-        /// The path of the binary.
-        binary: String,
-    },
-    /// The code of a binary differs.
-    #[display(
-        "the code of {binary} for {target} differs{}",
-        if *has_unit {
-            " in its `__hip_cuid_…`, which clang makes of paths and options: compile it with one `-cuid=`, or with \
-             `-fuse-cuid=none`"
-        } else {
-            ""
-        }
-    )]
-    Code {
-        /// The path of the binary.
-        binary: String,
-        /// The target.
-        target: String,
-        /// Whether the symbols `__hip_cuid_…` differ.
-        has_unit: bool,
-    },
-    /// Another file differs.
-    #[display("{file} differs")]
-    File {
-        /// The path of the file.
-        file: String,
-    },
 }
 
 /// The reason why PyPI would refuse a wheel.

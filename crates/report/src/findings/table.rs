@@ -1,5 +1,6 @@
 //! The table of findings, with one row for each.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rockpack_core::content::Sha256Digest;
@@ -1011,6 +1012,26 @@ findings! {
     /// The receipt of published packages has no signature by a key that the run trusts, or cannot be read.
     ReceiptUntrusted = "R148" "receipt-untrusted" Warning { receipt: String, doubt: ReceiptDoubt }
         ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
+    /// RECORD of a wheel has other digests or sizes of METADATA, WHEEL or RECORD itself. A wheel that is split gets
+    /// a RECORD of its own.
+    WheelRecordStale = "R150" "wheel-record-stale" Warning
+        { wheel: String, members: BTreeMap<String, String> }
+        ["{wheel}"]
+        [
+            "{}; pip, uv and PyPI take such a wheel, but `installer` and `wheel unpack` compare RECORD: unless the \
+             wheel is split, `unzip` and `wheel pack` make it anew",
+            members.iter().map(|(name, how)| format!("{name} {how}")).collect::<Vec<_>>().join("; ")
+        ];
+    /// A wheel is not split to advantage: each GPU needs about as many bytes as before.
+    WheelSavesNothing = "R152" "wheel-saves-nothing" Note { wheel: String, size: u64, least_size: u64 }
+        ["{wheel}"]
+        ["has {size} bytes, and each GPU needs {least_size} or more of the wheels that were made of it: splitting \
+          it saves less than 1 % of a download; publish it as it is"];
+    /// The wheels that were made of one have more bytes together.
+    WheelSetLarger = "R153" "wheel-set-larger" Note { wheel: String, size: u64, set_size: u64 }
+        ["{wheel}"]
+        ["has {size} bytes, and the wheels that were made of it have {set_size} together: an index needs more room \
+          for them, although each GPU needs only some"];
     /// Installers pass over an added wheel for one of the same public version.
     WheelSortsBelow = "R155" "wheel-sorts-below" Warning { wheel: String, chosen: String }
         ["{wheel}"]
@@ -1021,9 +1042,14 @@ findings! {
         ];
     /// The device wheels of a release for several Pythons are not equal, so that each Python has its own.
     WheelPerPython = "R157" "wheel-per-python" Note
-        { release: String, wheels: Vec<String>, difference: PythonDifference }
+        { release: String, wheels: Vec<String>, file: String, has_unit: bool }
         ["{release}"]
-        ["has device wheels for each Python, because they are not equal: {difference}"];
+        ["has device wheels for each Python, because they differ in {file}{}", if *has_unit {
+            " (in the `__hip_cuid_…` of its code, which clang makes of paths and options: compile it with one \
+              `-cuid=`, or with `-fuse-cuid=none`)"
+        } else {
+            ""
+        }];
 }
 
 impl Code {

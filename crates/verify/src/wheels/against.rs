@@ -175,7 +175,7 @@ impl Texts<'_> {
         check_foreign(set.host, |file, _| self.of_fat(file).is_some(), problems);
         for device in &set.devices {
             self.check_device_metadata(device, problems);
-            // One for several Pythons has the licences where another fat wheel has them.
+            // One for several Pythons has the licences of one of the fat wheels.
             check_foreign(device, |_, own| self.has_text(own), problems);
         }
     }
@@ -204,21 +204,20 @@ impl Texts<'_> {
         }
     }
 
-    /// METADATA of a device wheel has the fields of the fat wheel as they are there, and nothing requires anything but
-    /// the set and what the receipt names.
+    /// METADATA of a device wheel has values of the fat wheel's fields, and nothing requires anything but the set and
+    /// what the receipt names.
     fn check_device_metadata(&self, device: &Wheel, problems: &mut Problems) {
         let (fields, _) = parted(device.metadata.text());
         let names = fields.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name);
         let names: BTreeSet<&str> = names.filter(|name| !name.starts_with([' ', '\t'])).collect();
         for name in names.into_iter().filter(|name| !OF_DEVICE.contains(name)) {
-            let lines = device.metadata.lines(name);
-            if name.eq_ignore_ascii_case("Requires-Dist") {
-                let all = device.metadata.all(name);
-                let others = all.filter(|text| !self.is_of_device(text, device));
-                others.for_each(|text| add_line(device, &format!("{name}: {text}"), problems));
-            } else if lines != self.fat.metadata.lines(name) {
-                add_line(device, lines.trim_end(), problems);
-            }
+            let requires = name.eq_ignore_ascii_case("Requires-Dist");
+            let is_known = |text: &str| match requires {
+                true => self.is_of_device(text, device),
+                false => self.fat.metadata.all(name).any(|own| own == text),
+            };
+            let others = device.metadata.all(name).filter(|text| !is_known(text));
+            others.for_each(|text| add_line(device, &format!("{name}: {text}"), problems));
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr as _;
 
 use rockpack_archive::python_index::WheelPackage;
-use rockpack_archive::wheel::{Condition, Requirement, Version};
+use rockpack_archive::wheel::{Condition, Requirement, Version, VersionSpecifiers};
 use rockpack_core::gfx::archs_of_label;
 use rockpack_package::device_wheel::{ALL, EXTRA, group};
 use rockpack_package::releases::{OpenExtra, Releases};
@@ -208,7 +208,9 @@ fn add_difference(wheel: &Wheel, reason: String, problems: &mut Problems) {
 }
 
 fn pythons_of(wheel: &Wheel) -> String {
-    wheel.metadata.get("Requires-Python").unwrap_or("any").to_owned()
+    let own = wheel.metadata.get("Requires-Python");
+    // pip and uv take no notice of what they cannot read.
+    own.filter(|text| text.parse::<VersionSpecifiers>().is_ok()).unwrap_or("any").to_owned()
 }
 
 /// A requirement is of one version, and that is the host's. `== 1.0` would take `1.0+rocm7.1`, too.

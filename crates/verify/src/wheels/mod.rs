@@ -78,6 +78,7 @@ pub(super) fn check(
     for wheel in &sets.others {
         check_files(&[&wheel.installed], &excuses, &mut found)?;
         report.wheels_without_digests += usize::from(wheel.if_split.iter().any(is_without_digest));
+        note_stale(wheel, options.trust.strict, report, &mut found);
     }
     let mut sieve = Sieve::new(options.extent);
     problems.extend(sieve.sift(found, wheels.iter().map(|wheel| &wheel.installed)));
@@ -101,6 +102,16 @@ pub(super) fn check(
 
 fn is_without_digest(problem: &Problem) -> bool {
     matches!(problem, Problem::WheelRecord { fault: ListingFault::WithoutDigest, .. })
+}
+
+fn is_stale(problem: &&Problem) -> bool {
+    matches!(problem, Problem::WheelRecord { fault: ListingFault::Stale(_), .. })
+}
+
+/// Notes the stale rows of a wheel that was not split, of which the build of a copy warns.
+fn note_stale(wheel: &Wheel, strict: bool, report: &mut Report, found: &mut Problems) {
+    let stale = wheel.if_split.iter().filter(is_stale).filter(|_| !wheel.is_copy).cloned();
+    if strict { stale.for_each(|it| found.add(it)) } else { report.tolerated.extend(stale) }
 }
 
 /// The files at `paths`, which a file and its folder may both name.

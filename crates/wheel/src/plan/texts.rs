@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use derive_more::Display;
-use rockpack_archive::wheel::{Requirement, Version, WheelName, normalized};
+use rockpack_archive::spdx::is_python_license;
+use rockpack_archive::wheel::{Requirement, Version, VersionSpecifiers, WheelName, normalized};
 use rockpack_core::error::{Error, Faults, Kind, Result};
+use rockpack_core::tree::TreePath;
 use rockpack_package::device_wheel::EXTRA;
 use rockpack_plan::config::{Config, is_letter_or_digit};
 use rockpack_split::input::wheel::Wheel;
@@ -26,10 +28,12 @@ const MADE: [&str; 2] = ["METADATA", "RECORD"];
 /// Files of `dist-info` that are no licences in a device wheel, even if METADATA calls them that.
 const NO_LICENCES: [&str; 4] = ["METADATA", "RECORD", "WHEEL", "entry_points.txt"];
 
-/// Fields of METADATA that apply to device wheels as well.
+/// Fields of METADATA that apply to device wheels as well, besides `License-File`.
 const CARRIED: &str = "Home-page Download-URL Project-URL Author Author-email Maintainer \
-    Maintainer-email License License-Expression License-File Platform Supported-Platform \
-    Requires-Python";
+    Maintainer-email License License-Expression Platform Supported-Platform Requires-Python";
+
+/// The folder of licence files in `dist-info`.
+const LICENCE_FOLDER: &str = "licenses/";
 
 /// Prefixes of the names of licence files in `dist-info`, used if METADATA names none.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];
@@ -131,13 +135,10 @@ pub(super) fn device_metadata(
     settings: &WheelSettings,
 ) -> Result<String> {
     let (host, version) = (wheel.metadata.name(), wheel.metadata.version());
-    let (major, minor) = wheel.metadata.form().max((2, 1));
+    let (form, carried) = carried(wheel);
     let groups = part.groups.join(", ");
-    let mut text = format!("Metadata-Version: {major}.{minor}\nName: {name}\nVersion: {version}\n");
-    text.push_str(&format!("Summary: GPU code of {host} for {groups}\n"));
-    for field in CARRIED.split(' ') {
-        text.push_str(&wheel.metadata.lines(field));
-    }
+    let mut text = format!("Metadata-Version: {form}\nName: {name}\nVersion: {version}\n");
+    text.push_str(&format!("Summary: GPU code of {host} for {groups}\n{carried}"));
     text.push_str("Description-Content-Type: text/plain\n");
     text.push_str(&format!("Requires-Dist: {host} == {version}\n"));
     // A user who asks for it by its name gets what the extra brings.
@@ -169,6 +170,32 @@ pub(super) fn device_metadata(
     Ok(text)
 }
 
+/// The fields of METADATA that a device wheel has as well, and the metadata version that has them all.
+fn carried(wheel: &Wheel) -> (&'static str, String) {
+    let is_carried = |field: &&str| {
+        let values: Vec<&str> = wheel.metadata.all(field).collect();
+        is_valid(field, &values)
+    };
+    let fields: Vec<&str> = CARRIED.split(' ').filter(is_carried).collect();
+    let files = licence_files(wheel);
+    let is_new = !files.is_empty() || fields.contains(&"License-Expression");
+    let lines = fields.iter().map(|field| wheel.metadata.lines(field));
+    let files = files.keys().map(|file| format!("License-File: {file}\n"));
+    (if is_new { "2.4" } else { "2.1" }, lines.chain(files).collect())
+}
+
+/// Whether Python's `packaging` takes the values of a field.
+fn is_valid(field: &str, values: &[&str]) -> bool {
+    let labels = values.iter().filter_map(|url| url.split(',').next()).map(str::trim);
+    match (field, values) {
+        ("Platform" | "Supported-Platform", _) => true,
+        ("Project-URL", _) => labels.collect::<BTreeSet<_>>().len() == values.len(),
+        ("License-Expression", [text]) => is_python_license(text),
+        ("Requires-Python", [text]) => text.parse::<VersionSpecifiers>().is_ok(),
+        _ => values.len() == 1,
+    }
+}
+
 /// Tells if a requirement of the device wheel `name` is for a wheel other than itself and its host. Refuses one that
 /// takes another version of the host, or of a device wheel.
 fn is_of_others(text: &str, name: &str, wheel: &Wheel, settings: &WheelSettings) -> Result<bool> {
@@ -198,31 +225,32 @@ pub(super) fn device_files(
 ) {
     members.insert(format!("{dist_info}/METADATA"), text(metadata));
     members.insert(format!("{dist_info}/WHEEL"), text(wheel.wheel_file.of(name, GENERATOR)));
-    for licence in licences(wheel) {
-        let path = format!("{}/{licence}", wheel.dist_info);
-        if wheel.members.contains_key(&path) {
-            let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(path) };
-            members.insert(format!("{dist_info}/{licence}"), planned);
-        }
+    let named = licence_files(wheel);
+    let unnamed = wheel.members.keys().filter(|_| named.is_empty()).filter_map(|member| {
+        let path = member.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/')?;
+        let name = path.strip_prefix(LICENCE_FOLDER).unwrap_or(path).to_ascii_uppercase();
+        let is_licence = LICENCES.iter().any(|start| name.starts_with(start));
+        is_licence.then(|| (path.to_owned(), member.clone()))
+    });
+    let named = named.iter().map(|(file, own)| (format!("{LICENCE_FOLDER}{file}"), own.clone()));
+    for (path, member) in unnamed.chain(named) {
+        let planned = PlannedMember { mode: MODE, source: MemberSource::Kept(member) };
+        members.insert(format!("{dist_info}/{path}"), planned);
     }
 }
 
-/// The paths of the licence files in the `dist-info` folder.
-fn licences(wheel: &Wheel) -> BTreeSet<String> {
-    let named: BTreeSet<&str> = wheel.metadata.all("License-File").collect();
-    let own = wheel
-        .members
-        .keys()
-        .filter_map(|name| name.strip_prefix(wheel.dist_info.as_str())?.strip_prefix('/'));
-    let licences = own.filter(|path| !NO_LICENCES.contains(path)).filter(|path| {
-        // Since METADATA 2.4, licence files are in a folder of their own.
-        let plain = path.strip_prefix("licenses/").unwrap_or(path);
-        match named.is_empty() {
-            false => named.contains(plain),
-            true => LICENCES.iter().any(|start| plain.to_ascii_uppercase().starts_with(start)),
-        }
+/// The licence files that METADATA names, each with its member. Before METADATA 2.4, they had no folder of their own.
+fn licence_files(wheel: &Wheel) -> BTreeMap<&str, String> {
+    let named = wheel.metadata.all("License-File").filter(|file| {
+        let is_odd = file.contains("..") || file.contains(['\\', ':', '*']);
+        !is_odd && TreePath::new(*file).is_ok() && !NO_LICENCES.contains(file)
     });
-    licences.map(str::to_owned).collect()
+    let found = named.filter_map(|file| {
+        let places = [LICENCE_FOLDER, ""].into_iter();
+        let member = |folder| format!("{}/{folder}{file}", wheel.dist_info);
+        Some((file, places.map(member).find(|own| wheel.members.contains_key(own))?))
+    });
+    found.collect()
 }
 
 fn text(text: String) -> PlannedMember {

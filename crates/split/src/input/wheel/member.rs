@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rockpack_archive::wheel::{
-    ListingFault, Place, RecordHasher, WINDOWS_HEAD, WheelArchive, installed_mode, is_windows,
-    place,
+    ListingFault, Place, RecordHasher, WheelArchive, installed_mode, place,
 };
 use rockpack_archive::zip::{MemberReader, Method, ZipMember};
 use rockpack_core::content::{BlockStore, Content, Held, WINDOW};
@@ -16,6 +15,9 @@ use rockpack_core::tree::TreePath;
 use sha2::{Digest as _, Sha256};
 
 use crate::input::artifact::member_name;
+
+/// Bytes at the start of a PE file in which its header and its table of sections lie.
+const PE_HEAD: u64 = 64 << 10;
 
 /// A file of a wheel.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub struct WheelMember {
     pub mode: u32,
     /// The path in site-packages; `None` for files installed elsewhere.
     pub installed: Option<TreePath>,
+    /// The difference from its row in RECORD, if that is stale.
+    pub stale: Option<String>,
 }
 
 /// The means to read the members of a wheel.
@@ -59,7 +63,7 @@ impl Reading<'_> {
             }
             Method::Deflated => self.decoded(member, &mut reader, &mut sums)?,
         };
-        let sha256 = sums.compare(member, self.archive)?;
+        let (sha256, stale) = sums.compare(member, self.archive)?;
         refuse_pe(&content)?;
         let installed = match place(&member.name, dist_info) {
             Place::Site(path) => Some(TreePath::new(path)?),
@@ -67,7 +71,7 @@ impl Reading<'_> {
             Place::Other(_) => None,
         };
         let (zip, mode) = (member.clone(), installed_mode(member));
-        Ok(WheelMember { zip, stored, content, sha256, mode, installed })
+        Ok(WheelMember { zip, stored, content, sha256, mode, installed, stale })
     }
 
     /// The bytes of a deflated member: in memory, or in the store if the budget has no room.
@@ -92,14 +96,28 @@ impl Reading<'_> {
     }
 }
 
-/// Refuses a PE file.
+/// Refuses a PE file with a section for device code, `.hip_fatbin`, of whose name eight bytes are left.
 fn refuse_pe(content: &Content) -> Result<()> {
-    let end = content.len().min(WINDOWS_HEAD as u64);
-    if !is_windows(&content.read_vec(0..end, end, "header")?) {
+    let end = if content.starts_with(b"MZ")? { content.len().min(PE_HEAD) } else { 0 };
+    let head = content.read_vec(0..end, end, "header")?;
+    let mut sections = pe_sections(&head).unwrap_or_default().chunks(40);
+    if !sections.any(|section| section.starts_with(b".hip_fat")) {
         return Ok(());
     }
-    let hint = "take it out of the wheel, or leave the wheel as it is";
-    Err(Error::unsupported("is a PE file, a program or library for Windows").hint(hint))
+    let message = "is a PE file, a program or library for Windows, with device code (.hip_fat)";
+    Err(Error::unsupported(message).hint("take it out of the wheel, or leave the wheel as it is"))
+}
+
+/// The table of sections, with 40 bytes for each. The offset of the header is at 60 of the file, the number of sections
+/// at 6 of the header, and at 20 the size of what is between it, of 24 bytes, and the table.
+fn pe_sections(head: &[u8]) -> Option<&[u8]> {
+    let header = u32::from_le_bytes(*head.get(60..)?.first_chunk()?);
+    let header =
+        head.get(usize::try_from(header).ok()?..).filter(|it| it.starts_with(b"PE\0\0"))?;
+    let number =
+        |at: usize| Some(usize::from(u16::from_le_bytes(*header.get(at..)?.first_chunk()?)));
+    let table = header.get(24 + number(20)?..)?;
+    table.get(..(40 * number(6)?).min(table.len()))
 }
 
 /// The digests of a member.
@@ -139,13 +157,20 @@ impl Sums {
         }
     }
 
-    /// Compares the digests and the size of `member` with RECORD, and returns the SHA-256.
-    fn compare(self, member: &ZipMember, wheel: &WheelArchive) -> Result<[u8; 32]> {
+    /// Compares the digests and the size of `member` with RECORD. Returns the SHA-256, and the difference of a stale
+    /// row.
+    fn compare(
+        self,
+        member: &ZipMember,
+        wheel: &WheelArchive,
+    ) -> Result<([u8; 32], Option<String>)> {
         let sha256: [u8; 32] = self.sha256.finalize().into();
         let found = self.stated.map_or_else(|| sha256.to_vec(), RecordHasher::finish);
-        match wheel.listing_fault(member, Some(&found)).filter(|fault| !fault.is_of_split()) {
+        let fault = wheel.listing_fault(member, Some(&found));
+        match fault.filter(|it| matches!(it, ListingFault::Stale(_)) || !it.is_of_split()) {
             // Findings tell of these; the wheels that are made have a RECORD of their own.
-            None | Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok(sha256),
+            None | Some(ListingFault::Unlisted | ListingFault::WithoutItself) => Ok((sha256, None)),
+            Some(ListingFault::Stale(fault)) => Ok((sha256, Some(fault.to_string()))),
             Some(fault) => Err(Error::malformed(fault.to_string()).hint(
                 "the wheel was changed after it was built: `unzip` and `wheel pack` make its \
                  RECORD anew, if the change was meant",

@@ -15,7 +15,7 @@
 //! The reader refuses what pip would not install, or would install otherwise: a wheel without METADATA, WHEEL
 //! or RECORD, with two `dist-info` folders, or with another name or version than that of its file; digests
 //! and sizes that differ from RECORD, paths that leave the wheel, links, two members that are installed at
-//! one path, wheels for Windows and PE files, and contents of more than fifty times their archive.
+//! one path, wheels for Windows, PE files with device code, and contents of more than fifty times their archive.
 
 mod find;
 mod member;
@@ -46,9 +46,6 @@ const RATIO_MAX: u64 = 50;
 
 /// Bytes of content that are allowed for every archive.
 const ALWAYS: u64 = 64 << 20;
-
-/// The GPU family in the name of a wheel's artifact.
-const GENERIC: &str = "generic";
 
 /// A wheel that was read.
 #[derive(Debug)]
@@ -164,7 +161,8 @@ fn read_content(
         .collect();
     let tree = faults.keep(tree(&members, &archive.dist_info, path));
     faults.finish()?;
-    check.finish(&name, &mut findings);
+    let stale = members.iter().filter_map(|(name, it)| Some((name.clone(), it.stale.clone()?)));
+    check.finish(&name, stale.collect(), &mut findings);
     let artifact = artifact(path, &name, tree.unwrap_or_default());
     let shard = Shard { name: artifact.shard.clone(), artifacts: vec![artifact] };
     let scan = Scan { shards: vec![shard], inputs: Inputs::within(&options.budget), findings };
@@ -244,7 +242,7 @@ fn artifact(path: &Path, name: &WheelName, tree: Tree<Content>) -> Artifact {
         name: ArtifactName {
             name: normalized(&name.distribution),
             kind: ComponentKind::Lib,
-            gpu_family: GENERIC.to_owned(),
+            gpu_family: String::new(),
         },
         root: path.to_path_buf(),
         sha256: None,
@@ -285,14 +283,17 @@ impl<'a> RecordCheck<'a> {
         true
     }
 
-    /// Notes differences from RECORD, and dropped members.
-    fn finish(self, name: &WheelName, findings: &mut Findings) {
+    /// Notes differences from RECORD, `stale` rows among them, and dropped members.
+    fn finish(self, name: &WheelName, stale: BTreeMap<String, String>, findings: &mut Findings) {
         let Self { archive, unlisted, unhashed, dropped } = self;
         let absent: Vec<String> = archive.rows_without_member().map(str::to_owned).collect();
         let wheel = name.to_string();
         if !unlisted.is_empty() || !absent.is_empty() || unhashed > 0 {
             let wheel = wheel.clone();
             findings.add(found::WheelRecordLacks { wheel, unlisted, absent, unhashed });
+        }
+        if !stale.is_empty() {
+            findings.add(found::WheelRecordStale { wheel: wheel.clone(), members: stale });
         }
         if !dropped.is_empty() {
             findings.add(found::WheelMembersDropped { wheel, members: dropped });

@@ -20,7 +20,7 @@ use crate::archive::OpenArchive;
 use crate::archives::{ArchiveHandle, Archives, Slot};
 use crate::candidates::{Environment, Places};
 use crate::lookup::Lookup;
-use crate::memory::{Handed, SharedList};
+use crate::memory::{Handed, SharedList, copied};
 use crate::report::{self, Shown, Text};
 
 /// Most plans that are kept; loads beyond them make their plans each time.
@@ -46,12 +46,7 @@ struct Plan {
 impl Plan {
     /// A copy of the archives, if `key` is that of the plan.
     fn archives_for(&self, key: &[u8]) -> Option<Result<Vec<ArchiveHandle>, OutOfMemory>> {
-        (self.key == key).then(|| {
-            let mut archives = Vec::new();
-            archives.try_reserve_exact(self.archives.len())?;
-            archives.extend_from_slice(&self.archives);
-            Ok(archives)
-        })
+        (self.key == key).then(|| copied(&self.archives))
     }
 }
 

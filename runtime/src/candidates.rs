@@ -10,7 +10,7 @@ use rockpack_kpack::{Code, Names, OutOfMemory};
 
 use crate::file;
 use crate::memory::variable;
-use crate::report::{self, LineEnd, Shown};
+use crate::report::{self, Shown};
 
 /// Most files that are tried for one load. A marker of 64 KiB and a target ID with sixteen features could
 /// name a thousand million.
@@ -234,7 +234,7 @@ impl Environment {
     /// Writes a step to the standard error, if debug lines are on.
     pub fn debug(&self, text: fmt::Arguments<'_>) {
         if self.is_debugged {
-            report::line(format_args!("kpack: {text}"), LineEnd::PLAIN);
+            report::line(format_args!("kpack: {text}"), "\n");
         }
     }
 }

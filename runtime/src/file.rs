@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::memory::Handed;
+use crate::memory::{Handed, copied};
 use crate::report::{self, Cause, Shown};
 
 /// Seconds and nanoseconds.
@@ -143,11 +143,8 @@ impl OpenFile {
         let stat = rustix::fs::fstat(&descriptor).map_err(|errno| no_file(path, errno))?;
         let identity = regular(path, &stat)?;
         let len = u64::try_from(identity.size).unwrap_or_default();
-        let mut copy = Vec::new();
-        let bytes = path.to_bytes();
-        copy.try_reserve_exact(bytes.len()).map_err(|_| report::refused("the path of a file"))?;
-        copy.extend_from_slice(bytes);
-        Ok(Self { descriptor, path: copy, identity, len })
+        let path = copied(path.to_bytes()).map_err(|_| report::refused("the path of a file"))?;
+        Ok(Self { descriptor, path, identity, len })
     }
 
     /// The path by which it was opened.
@@ -299,16 +296,9 @@ const MAPS: &CStr = c"/proc/self/maps";
 /// Bytes that are read at once, several times the longest line.
 const CHUNK: usize = 32 << 10;
 
-/// The mapping in a line of `/proc/self/maps` that contains the address.
-struct Mapping<'a> {
-    path: &'a [u8],
-    /// The offset of the address in the file.
-    offset: u64,
-}
-
-/// Parses a line such as `7f0c1000-7f0c2000 r-xp 00001000 fe:01 1234   /usr/lib/x.so`. Returns `None` if its
-/// range does not contain `address`. The path may have spaces.
-fn mapping(line: &[u8], address: u64) -> Option<Mapping<'_>> {
+/// The path in a line such as `7f0c1000-7f0c2000 r-xp 00001000 fe:01 1234   /usr/lib/x.so`, and the offset of
+/// `address` in that file. Returns `None` if the range does not contain `address`. The path may have spaces.
+fn mapping(line: &[u8], address: u64) -> Option<(&[u8], u64)> {
     let mut fields = line.splitn(6, |byte| *byte == b' ');
     let range = fields.next()?;
     let dash = range.iter().position(|byte| *byte == b'-')?;
@@ -316,7 +306,7 @@ fn mapping(line: &[u8], address: u64) -> Option<Mapping<'_>> {
     let offset = hex_number(fields.nth(1)?)?;
     let path = fields.nth(2).unwrap_or_default().trim_ascii_start();
     let within = (start..end).contains(&address);
-    within.then(|| Mapping { path, offset: offset.saturating_add(address - start) })
+    within.then(|| (path, offset.saturating_add(address - start)))
 }
 
 fn hex_number(text: &[u8]) -> Option<u64> {
@@ -348,8 +338,8 @@ pub fn discover(
         }
         let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         let whole = lines.get(..end).unwrap_or_default().split(|byte| *byte == b'\n');
-        if let Some(found) = whole.filter_map(|line| mapping(line, address)).next() {
-            return named(&found, address).and_then(|path| take(path, found.offset));
+        if let Some((path, offset)) = whole.filter_map(|line| mapping(line, address)).next() {
+            return refuse_unnamed(path, address).and_then(|()| take(path, offset));
         }
         lines.drain(..end);
     }
@@ -357,11 +347,11 @@ pub fn discover(
     Err(report::fail(Code::PathDiscoveryFailed, why))
 }
 
-/// The path of a mapping. Fails for anonymous mappings and the kernel's own, such as `[stack]`.
-fn named<'a>(mapping: &Mapping<'a>, address: u64) -> Result<&'a [u8], Code> {
-    if mapping.path.is_empty() || mapping.path.first() == Some(&b'[') {
+/// Fails for the paths of anonymous mappings and the kernel's own, such as `[stack]`.
+fn refuse_unnamed(path: &[u8], address: u64) -> Result<(), Code> {
+    if path.is_empty() || path.first() == Some(&b'[') {
         let why = format_args!("memory at address {address:#x} belongs to no file");
         return Err(report::fail(Code::PathDiscoveryFailed, why));
     }
-    Ok(mapping.path)
+    Ok(())
 }

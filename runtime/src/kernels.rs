@@ -65,7 +65,7 @@ pub fn names(code_object: &[u8], what: &dyn fmt::Display) -> Result<Names, Code>
 
 /// Appends the names in all notes: a code object linked from several objects has a note of each.
 fn append_all(header: &Elf, code_object: &[u8], names: &mut Names) -> Result<(), Damage> {
-    for NoteSegment { start, end } in note_segments(header, code_object)? {
+    for (start, end) in note_segments(header, code_object)? {
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
         let bytes = range
             .and_then(|(start, end)| code_object.get(start..end))
@@ -85,28 +85,21 @@ fn note_leaves(_: object::read::Error) -> Damage {
     Damage::Because("a note leaves its segment")
 }
 
-/// The range of a segment of notes in the file.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct NoteSegment {
-    start: u64,
-    end: u64,
-}
-
-/// The segments of notes in the order of the file, deduplicated. Overlapping segments are refused: many
-/// headers over the same notes would keep a reader busy.
-fn note_segments(header: &Elf, code_object: &[u8]) -> Result<Vec<NoteSegment>, Damage> {
+/// The ranges of the segments of notes in the file, in its order, deduplicated. Overlapping segments are
+/// refused: many headers over the same notes would keep a reader busy.
+fn note_segments(header: &Elf, code_object: &[u8]) -> Result<Vec<(u64, u64)>, Damage> {
     let headers = header.program_headers(LittleEndian, code_object);
     let mut segments = Vec::new();
     for segment in headers.map_err(|_| Damage::Because("its program headers leave it"))? {
         let (start, size) = segment.file_range(LittleEndian);
         if segment.p_type(LittleEndian) == PT_NOTE && size > 0 {
             segments.try_reserve(1).map_err(OutOfMemory::from)?;
-            segments.push(NoteSegment { start, end: start.saturating_add(size) });
+            segments.push((start, start.saturating_add(size)));
         }
     }
     segments.sort_unstable();
     segments.dedup();
-    if segments.windows(2).any(|pair| matches!(pair, [first, next] if next.start < first.end)) {
+    if segments.windows(2).any(|pair| matches!(pair, [(_, end), (start, _)] if start < end)) {
         return Err(Damage::Because("two segments share notes"));
     }
     Ok(segments)
@@ -192,11 +185,8 @@ impl<T: Copy> Known<T> {
                 Some((before, len, other)) if offset < before.saturating_add(len) => {
                     let path = archive.path();
                     let why = format_args!("{path}: code objects {other} and {ordinal} overlap");
-                    return Err(report::fail_with_hint(
-                        Code::InvalidFormat,
-                        why,
-                        "; install it again",
-                    ));
+                    let hint = "; install it again";
+                    return Err(report::fail_with_hint(Code::InvalidFormat, why, hint));
                 }
                 _ => (last, total) = (Some((offset, size, ordinal)), total.saturating_add(size)),
             }

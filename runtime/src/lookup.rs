@@ -1,13 +1,13 @@
 //! One lookup of the archives for a load: finds candidates and opens them.
 
-use std::collections::TryReserveError;
 use std::ffi::CStr;
 
-use rockpack_kpack::Code;
+use rockpack_kpack::{Code, OutOfMemory};
 
 use crate::archives::{ArchiveHandle, Archives};
 use crate::candidates::{Environment, Places};
 use crate::file::{self, Fault, Identity};
+use crate::memory::copied;
 use crate::report::{self, Shown, Text};
 
 /// A fault of the machine, with its text.
@@ -76,7 +76,7 @@ impl<'a> Lookup<'a> {
         if self.tried.iter().any(|tried| tried == bytes) {
             return Ok(true);
         }
-        self.remember(bytes)?;
+        self.remember(bytes).map_err(|_| report::refused("the path of an archive"))?;
         self.is_relative |= bytes.first() != Some(&b'/');
         let separator = if self.looked.as_bytes().is_empty() { "" } else { ", " };
         self.looked.append(format_args!("{separator}{}", Shown(bytes)));
@@ -102,11 +102,9 @@ impl<'a> Lookup<'a> {
         Ok(true)
     }
 
-    fn remember(&mut self, path: &[u8]) -> Result<(), Code> {
-        let mut copy = Vec::new();
-        copy.try_reserve_exact(path.len()).map_err(no_memory_for_path)?;
-        copy.extend_from_slice(path);
-        self.tried.try_reserve(1).map_err(no_memory_for_path)?;
+    fn remember(&mut self, path: &[u8]) -> Result<(), OutOfMemory> {
+        let copy = copied(path)?;
+        self.tried.try_reserve(1)?;
         self.tried.push(copy);
         Ok(())
     }
@@ -143,8 +141,4 @@ impl<'a> Lookup<'a> {
         }
         Ok(())
     }
-}
-
-fn no_memory_for_path(_: TryReserveError) -> Code {
-    report::refused("the path of an archive")
 }

@@ -279,10 +279,15 @@ pub fn variable(name: &CStr) -> Result<Option<Vec<u8>>, OutOfMemory> {
     let value = unsafe { secure_getenv(name.as_ptr()) };
     // SAFETY: secure_getenv returns NULL or a text that ends with a NUL.
     let Some(value) = (unsafe { text(value) }) else { return Ok(None) };
+    copied(value.to_bytes()).map(Some)
+}
+
+/// A copy of a list. Unlike `to_vec`, it fails if memory is refused.
+pub fn copied<T: Copy>(list: &[T]) -> Result<Vec<T>, OutOfMemory> {
     let mut copy = Vec::new();
-    copy.try_reserve_exact(value.to_bytes().len())?;
-    copy.extend_from_slice(value.to_bytes());
-    Ok(Some(copy))
+    copy.try_reserve_exact(list.len())?;
+    copy.extend_from_slice(list);
+    Ok(copy)
 }
 
 /// Signals that a thread gets for a failed write, and that end the process unless it handles them: a pipe has

@@ -141,27 +141,17 @@ pub fn last() -> *const c_char {
     of_last.ok().flatten().unwrap_or(c"".as_ptr())
 }
 
-/// Writes one line to the standard error, in one call, without locks or allocation. The `end` and the line
-/// break are never cut. Private lines are not written.
-pub fn line(text: fmt::Arguments<'_>, end: LineEnd) {
+/// Writes one line to the standard error, in one call, without locks or allocation. The `end`, which has the
+/// line break, is never cut. Private lines are not written.
+pub fn line(text: fmt::Arguments<'_>, end: &str) {
     if is_private(text) {
         return;
     }
     let mut line = Text::new();
     line.append(text);
-    line.end(end.0);
+    line.end(end);
     // A closed or full standard error is no fault of the library.
     without_signals(|| _ = rustix::io::write(std::io::stderr(), line.as_bytes()));
-}
-
-/// The end of a line, with its line break.
-pub struct LineEnd(&'static str);
-
-impl LineEnd {
-    /// A line break.
-    pub const PLAIN: Self = Self("\n");
-    /// A hint how to silence such lines, and a line break.
-    pub const SILENCED: Self = Self(" (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
 /// Bytes for texts: invalid UTF-8 and control characters are escaped.
@@ -236,7 +226,7 @@ pub fn tell_missing(arches: &[&CStr], binary: &[u8], looked: &Text) {
     let binary = Shown(binary);
     let text =
         format_args!("rocm-kpack: no archive has {devices} for {binary}; looked in {looked}");
-    line(text, LineEnd::SILENCED);
+    line(text, " (ROCM_KPACK_QUIET=1 silences this)\n");
 }
 
 /// The reported devices of this process, by hash; 0 is a free entry. When all entries are taken, reports

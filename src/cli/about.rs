@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_files::{make_folder, new_file};
+use rockpack_files::{make_folder, make_folders, new_file};
 use rockpack_report::Progress;
 use rockpack_report::words::counted;
 
@@ -48,12 +48,6 @@ fn unknown(code: &str) -> Error {
     })
 }
 
-/// The page of findings.
-const FINDINGS: &str = include_str!("../../docs/reference/findings.md");
-
-/// The page of checks.
-const CHECKS: &str = include_str!("../../docs/reference/checks.md");
-
 /// The least similarity of a text to a code or name for which it counts as a typo.
 const LIKE: f64 = 0.7;
 
@@ -70,7 +64,9 @@ struct Explanation {
 
 /// All explanations, in the order of the pages.
 fn all() -> impl Iterator<Item = Explanation> {
-    [FINDINGS, CHECKS].into_iter().flat_map(sections)
+    let findings = include_str!("../../docs/reference/findings.md");
+    let checks = include_str!("../../docs/reference/checks.md");
+    [findings, checks].into_iter().flat_map(sections)
 }
 
 /// The explanation of a code or name, in upper or lower case.
@@ -134,9 +130,6 @@ pub(super) fn completions(
     Ok(Outcome::Done)
 }
 
-/// The content of the folder, for messages.
-const HOLDS: &str = "manual pages";
-
 /// Write the manual pages of all commands (rockpack.1, rockpack-build.1, …) into a folder.
 #[derive(Debug, Args)]
 pub(super) struct ManArguments {
@@ -150,7 +143,7 @@ pub(super) fn man(arguments: &ManArguments, terminal: &Terminal) -> Result<Outco
     // Gives each command its full name.
     command.build();
     let pages = pages(command)?;
-    let _made = make_folder(&arguments.out, HOLDS)?;
+    let _made = make_folder(&arguments.out, "manual pages", make_folders)?;
     for (name, page) in &pages {
         new_file::write_single(&arguments.out.join(name), &Content::of_bytes(page.clone()))?;
     }

@@ -57,13 +57,11 @@ pub(super) fn run(
         progress.findings(&closed(out)?);
     }
     published.iter().for_each(|published| progress.findings(&published.findings));
-    if arguments.json {
-        progress.print_json(&Printed { built: &built, published: published.as_ref() })?
-    } else {
-        let text = build_text(&built.receipt, &built.removed);
+    let printed = Printed { built: &built, published: published.as_ref() };
+    progress.print_result(arguments.json, &printed, || {
         let more = published.as_ref().map(published_text).unwrap_or_default();
-        progress.print(&(text + &more))?;
-    }
+        build_text(&built.receipt, &built.removed) + &more
+    })?;
     progress.note(&build_end(&built.receipt, &settings, published.as_ref()));
     Ok(Outcome::Done)
 }

@@ -2,13 +2,13 @@
 //! bundles.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rockpack_core::content::{Content, is_folder};
 use rockpack_core::error::{Error, Faults, Result, ResultExt, printable};
 use rockpack_core::gfx::Target;
-use rockpack_core::run::interrupt;
+use rockpack_core::run::{Budget, interrupt};
 use rockpack_elf::amdgpu_metadata::KernelMetadata;
 use rockpack_elf::kpm::Manifest;
 use rockpack_files::new_file::WriteOutcome;
@@ -58,24 +58,7 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
     let mut all = Vec::new();
     let mut faults = Faults::default();
     for path in &arguments.files {
-        let is_whole = is_folder(path)
-            .and_then(|it| Ok(it || is_artifact(path)?))
-            .context(|| "looking for what is to be inspected".to_owned());
-        let inspected = is_whole.and_then(|it| {
-            if it {
-                inspect_artifact(path, &budget).map(Inspected::Artifact)
-            } else {
-                let content = Content::open(path, &budget).map_err(Error::of_named);
-                content.and_then(|content| {
-                    let mut found = inspect(&content).file(path).map_err(|e| of_named(e, path))?;
-                    if let Inspected::Wheel(wheel) = &mut found {
-                        wheel.add_split(path, &budget)?;
-                    }
-                    Ok(found)
-                })
-            }
-        });
-        if let Some(inspected) = faults.keep(inspected) {
+        if let Some(inspected) = faults.keep(looked_into(path, &budget)) {
             all.push(InspectedFile { file: path.display().to_string(), inspected });
         }
     }
@@ -96,6 +79,21 @@ pub(super) fn run(arguments: Arguments, terminal: &Terminal) -> Result<Outcome> 
         faults.keep(terminal.print(&text(&all, arguments.files.len() > 1)));
     }
     faults.finish().map(|()| Outcome::Done)
+}
+
+fn looked_into(path: &Path, budget: &Budget) -> Result<Inspected> {
+    let is_whole = is_folder(path)
+        .and_then(|it| Ok(it || is_artifact(path)?))
+        .context(|| "looking for what is to be inspected".to_owned())?;
+    if is_whole {
+        return inspect_artifact(path, budget).map(Inspected::Artifact);
+    }
+    let content = Content::open(path, budget).map_err(Error::of_named)?;
+    let mut found = inspect(&content).file(path).map_err(|e| of_named(e, path))?;
+    if let Inspected::Wheel(wheel) = &mut found {
+        wheel.add_split(path, budget)?;
+    }
+    Ok(found)
 }
 
 /// The text of all files, each under its name if there are several.
@@ -238,20 +236,13 @@ fn bundle_text(bundle: &BundleReport) -> String {
     for entry in &bundle.entries {
         let digest = match entry.size {
             0 => String::new(),
-            _ => format!(", SHA-256 {}…", shortened(&entry.sha256.to_string())),
+            // Enough digits to recognise it; JSON has all.
+            _ => format!(", SHA-256 {:.12}…", entry.sha256.to_string()),
         };
         text.push_str(&text_line!("    {} ({}{digest})", entry.id, bytes(entry.size)));
     }
     text
 }
-
-/// Enough digits of a digest to recognise it; JSON has all.
-fn shortened(digest: &str) -> &str {
-    digest.get(..DIGEST_DIGITS).unwrap_or(digest)
-}
-
-/// Hexadecimal digits of a digest that are shown.
-const DIGEST_DIGITS: usize = 12;
 
 fn code_object_text(code: &CodeObjectReport) -> String {
     let target = match &code.target {

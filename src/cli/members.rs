@@ -6,7 +6,7 @@ use rockpack_report::words::{counted, list};
 
 use super::render::{TextTable, bytes};
 use crate::inspect::{
-    ArtifactFile, ArtifactFolder, Device, PackageReport, WheelMember, WheelReport,
+    ArtifactFile, ArtifactFolder, Device, DeviceFound, PackageReport, WheelReport,
 };
 
 /// Bytes by arch; bytes for every GPU are under `generic`.
@@ -97,17 +97,12 @@ fn members_text(package: &PackageReport) -> String {
     for member in &package.members {
         let link = member.target.as_ref().map(|target| format!(" -> {target}"));
         let kind = member.special.map(|kind| format!(" ({kind})"));
-        let device = match (&member.device, &member.fault) {
-            (Some(device), _) => device_text(device),
-            (None, Some(fault)) => format!("unreadable: {fault}"),
-            (None, None) => String::new(),
-        };
         table.row([
             member.mode.clone(),
             member.owner.clone(),
             member.size.to_string(),
             member.path.clone() + &link.unwrap_or_default() + &kind.unwrap_or_default(),
-            device,
+            found_text(&member.found),
         ]);
     }
     table.render()
@@ -152,26 +147,22 @@ pub(super) fn wheel_text(wheel: &WheelReport) -> String {
         text.push_str(&text_line!("Refused by rockpack wheel: {reason}"));
     }
     text.push_str(&text_line!("Members: {}", wheel.members.len()));
-    text + &wheel_members_text(&wheel.members)
-}
-
-fn wheel_members_text(members: &[WheelMember]) -> String {
     let mut table = TextTable::new(["mode", ">size", ">stored", "path", "device code"]);
-    for member in members {
+    for member in &wheel.members {
         table.row([
             member.mode.clone().unwrap_or_default(),
             member.size.to_string(),
             member.stored_size.to_string(),
             member.path.clone(),
-            about_device(member),
+            found_text(&member.found),
         ]);
     }
-    table.render()
+    text + &table.render()
 }
 
-fn about_device(member: &WheelMember) -> String {
-    let wrappers = member.wrappers.map(|count| format!(", {}", counted(count, "wrapper")));
-    match (&member.device, &member.fault) {
+fn found_text(found: &DeviceFound) -> String {
+    let wrappers = found.wrappers.map(|count| format!(", {}", counted(count, "wrapper")));
+    match (&found.device, &found.fault) {
         (Some(device), _) => device_text(device) + &wrappers.unwrap_or_default(),
         (None, Some(fault)) => format!("unreadable: {fault}"),
         (None, None) => String::new(),

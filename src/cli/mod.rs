@@ -168,8 +168,11 @@ static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
     let known = COMMIT.map(str::trim).filter(|commit| !commit.is_empty());
     let commit = known.map_or("of an unknown commit".to_owned(), |it| format!("of commit {it}"));
     let (version, zstd) = (env!("CARGO_PKG_VERSION"), zstd::zstd_safe::version_string());
-    let (machine, linked) = (machine(), linked());
-    format!("{version}, {commit}\nfor {machine}, {linked}; zstd {zstd}, liblzma-sys {LIBLZMA_SYS}")
+    let machine = machine();
+    let linked = if cfg!(target_feature = "crt-static") { "statically" } else { "dynamically" };
+    format!(
+        "{version}, {commit}\nfor {machine}, linked {linked}; zstd {zstd}, liblzma-sys {LIBLZMA_SYS}"
+    )
 });
 
 fn machine() -> String {
@@ -179,8 +182,4 @@ fn machine() -> String {
         () => "",
     };
     format!("{}-{}{libc}", std::env::consts::ARCH, std::env::consts::OS)
-}
-
-fn linked() -> &'static str {
-    if cfg!(target_feature = "crt-static") { "linked statically" } else { "linked dynamically" }
 }

@@ -16,6 +16,7 @@ use rockpack_report::words::counted;
 
 use super::progress::Terminal;
 use super::render::{TextTable, size};
+use super::terminal::json_text;
 use super::{Outcome, default_budget};
 use crate::pipeline;
 use crate::settings::{Environment, SetArguments};
@@ -68,7 +69,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let settings = arguments.set.resolve(&Environment::of_process())?;
     if let Some(jobs) = arguments.matrix {
         let matrix = pipeline::plan_matrix(&settings, jobs, &budget, progress)?;
-        progress.print_json_line(&matrix)?;
+        progress.print(&json_text(serde_json::to_string(&matrix))?)?;
         return Ok(Outcome::Done);
     }
     let digests = if arguments.digests { Digests::OfFiles } else { Digests::Without };
@@ -86,11 +87,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     };
     let difference = difference::between(&earlier, &planned.listing());
     progress.print_result(arguments.json, &difference, || difference_text(&difference))?;
-    Ok(if arguments.exit_code && !difference.is_empty() {
-        Outcome::ChecksFailed
-    } else {
-        Outcome::Done
-    })
+    let is_failure = arguments.exit_code && !difference.is_empty();
+    Ok(if is_failure { Outcome::ChecksFailed } else { Outcome::Done })
 }
 
 /// The packages, and the needs of each group; with `details` also the relations and files of every package.

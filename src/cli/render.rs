@@ -4,12 +4,12 @@
 //! through a table, which escape control characters.
 
 use std::fmt::Arguments;
-use std::path::Path;
 use std::time::Duration;
 
 use rockpack_core::error::printable;
 use rockpack_package::receipt::listing::Size;
 use rockpack_report::words::counted;
+pub(super) use rockpack_report::words::shell_word;
 use rockpack_report::{StageSummary, Sum, Summary, WorkSummary};
 
 /// The hint where the codes of findings and checks are explained.
@@ -86,18 +86,6 @@ pub fn bytes(count: u64) -> String {
 /// A byte count, with `~` before an estimate.
 pub fn size(size: Size) -> String {
     if size.estimated { format!("~{}", bytes(size.bytes)) } else { bytes(size.bytes) }
-}
-
-/// `path` as an argument in a shell command: quoted if needed, and never taken for an option.
-pub(super) fn shell_word(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let start = if text.starts_with('-') { "./" } else { "" };
-    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/+=:@%,".contains(c));
-    if !text.is_empty() && is_plain {
-        format!("{start}{text}")
-    } else {
-        format!("'{start}{}'", text.replace('\'', r"'\''"))
-    }
 }
 
 /// The bytes and time of a stage in words: `3.94 MB in 1.2 s`, with the rate if it took a millisecond.
@@ -194,19 +182,6 @@ mod tests {
         assert_eq!(bytes(1_000), "1.00 kB");
         assert_eq!(bytes(3_940_000), "3.94 MB");
         assert_eq!(bytes(12_345_678_901), "12.34 GB");
-    }
-
-    #[test]
-    fn a_shell_takes_a_path_for_one_argument() {
-        for (path, expected) in [
-            ("target/packages", "target/packages"),
-            ("my packages", "'my packages'"),
-            ("it's", r"'it'\''s'"),
-            ("-out", "./-out"),
-            ("-o $x", "'./-o $x'"),
-        ] {
-            assert_eq!(shell_word(Path::new(path)), expected);
-        }
     }
 
     #[test]

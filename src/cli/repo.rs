@@ -48,10 +48,8 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     progress.print_result(arguments.json, &published, || published_text(&published))?;
     progress.note(&published_end(&published, &options.out));
     let skips_bad = published.findings.iter().any(|finding| {
-        matches!(
-            finding.found(),
-            Some(found::PackageFileLeftOut { reason: PackageLeftOut::Bad(_), .. })
-        )
+        let left_out = finding.found::<found::PackageFileLeftOut>();
+        left_out.is_some_and(|it| matches!(it.reason, PackageLeftOut::Bad(_)))
     });
     Ok(if skips_bad { Outcome::ChecksFailed } else { Outcome::Done })
 }

@@ -67,10 +67,14 @@ fn not_handled(error: io::Error) -> Error {
 /// Ends the process with a message. If nobody reads stderr, or a write to it blocks, the process ends without
 /// one.
 fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
+    let name = name_of(signal);
+    let message = format!("ended by {name} at once, before it took back what it began");
+    let error = Error::new(Kind::Interrupted, message)
+        .hint("the next run into the same place takes back what is left; run it again");
     let (said, heard) = channel();
     let terminal = Arc::clone(terminal);
     let speaker = thread::Builder::new().spawn(move || {
-        terminal.error(&cut_off(signal));
+        terminal.error(&error);
         // After a long write nobody receives this any more.
         let _ = said.send(());
     });
@@ -78,14 +82,6 @@ fn end(signal: i32, terminal: &Arc<Terminal>) -> ! {
         let _ = heard.recv_timeout(SPEECH);
     }
     std::process::exit(code(signal).into())
-}
-
-/// The error of a run that `signal` ended at once.
-fn cut_off(signal: i32) -> Error {
-    let message =
-        format!("ended by {} at once, before it took back what it began", name_of(signal));
-    Error::new(Kind::Interrupted, message)
-        .hint("the next run into the same place takes back what is left; run it again")
 }
 
 fn name_of(signal: i32) -> &'static str {

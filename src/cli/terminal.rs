@@ -79,22 +79,15 @@ fn written(result: io::Result<()>) -> Result<()> {
     }
 }
 
-/// Writes `value` as JSON in one line to stdout.
-pub(super) fn print_json_line(value: &impl serde::Serialize) -> Result<()> {
-    let text = serde_json::to_string(value)
-        .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
-    write(&(plain_json(&text).into_owned() + "\n"))
-}
-
 /// Writes `value` as indented JSON to stdout.
 pub(super) fn print_json(value: &impl serde::Serialize) -> Result<()> {
-    write(&json_text(value)?)
+    write(&json_text(serde_json::to_string_pretty(value))?)
 }
 
-/// What [`print_json`] writes.
-pub(super) fn json_text(value: &impl serde::Serialize) -> Result<String> {
-    let text = serde_json::to_string_pretty(value)
-        .map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
+/// JSON as stdout gets it.
+pub(super) fn json_text(made: serde_json::Result<String>) -> Result<String> {
+    let text =
+        made.map_err(|error| Error::bug("a result cannot be written as JSON").cause(error))?;
     Ok(plain_json(&text).into_owned() + "\n")
 }
 

@@ -15,10 +15,10 @@ use rockpack_signing::judge::Moment;
 use rockpack_split::input::artifact::{self, ScanOptions};
 use rockpack_verify::{self as verify, CheckCount, Options, Report, Unproved, UnreadData};
 
+use super::Outcome;
 use super::progress::Terminal;
 use super::render::EXPLAIN;
 use super::terminal::json_text;
-use super::{Outcome, default_budget};
 use crate::settings::{Environment, VerifyArguments, VerifySettings};
 
 /// Check packages, Python wheels, repositories, artifacts, installed prefixes, kernel archives, manifests and
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
     let environment = Environment::of_process();
     let settings = arguments.verify.resolve(&environment)?;
     exposed.iter().for_each(|finding| progress.warn(finding));
-    let (mut report, at) = (found(&settings, progress)?, settings.trust.at);
+    let (mut report, at) = (found(&settings, progress)?, settings.options.trust.at);
     if let Some(file) = &settings.join {
         let epoch = environment.epoch()?;
         write_joined(&mut report, file, |receipt| {
@@ -65,16 +65,10 @@ pub(super) fn run(arguments: Arguments, progress: &Terminal) -> Result<Outcome> 
 
 /// The report by these settings. The receipt of joined parts is not written.
 fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
-    let VerifySettings { paths, artifacts, binaries, wheels, .. } = settings;
-    let budget = default_budget();
-    let scan = if artifacts.is_empty() {
-        None
-    } else {
-        Some(artifact::scan(artifacts, &ScanOptions::within(&budget))?)
-    };
-    let (against, folders, extent) = (scan.as_ref(), settings.folders, settings.extent);
-    let trust = settings.trust.clone();
-    let options = Options { folders, against, binaries, wheels, extent, trust, budget };
+    let VerifySettings { paths, options, artifacts, .. } = settings;
+    let scan = || artifact::scan(artifacts, &ScanOptions::within(&options.budget));
+    let scan = (!artifacts.is_empty()).then(scan).transpose()?;
+    let options = Options { against: scan.as_ref(), ..options.clone() };
     let report = verify::verify(paths, &options, progress)?;
     // A file that was not read because of a signal is no problem of the package.
     interrupt::check()?;
@@ -87,7 +81,7 @@ fn found(settings: &VerifySettings, progress: &dyn Progress) -> Result<Report> {
 pub fn verified(settings: &VerifySettings, is_json: bool) -> Result<(String, bool)> {
     let report = found(settings, &Silent)?;
     let text = if is_json {
-        json_text(&report)?
+        json_text(serde_json::to_string_pretty(&report))?
     } else {
         printable_lines(&verify_text(&report)).into_owned()
     };
@@ -143,26 +137,20 @@ fn verify_text(report: &Report) -> String {
         let count = report.elsewhere;
         text.push_str(&text_line!("dependencies on packages of other repositories: {count}"));
     }
-    if report.left_out > 0 {
-        let paths = counted(report.left_out as u64, "path");
-        text.push_str(&text_line!("{paths} of the artifacts left out on purpose (--only)"));
-    }
-    if !report.warnings.is_empty() {
-        let count = counted(report.warnings.len() as u64, "build warning");
-        text.push_str(&text_line!("{count} (they do not fail the verification)"));
-    }
-    if report.wheels_without_digests > 0 {
-        let wheels = counted(report.wheels_without_digests as u64, "wheel");
-        text.push_str(&text_line!("{wheels} with files of which RECORD states no digest"));
+    for (count, what, rest) in [
+        (report.left_out, "path", "of the artifacts left out on purpose (--only)"),
+        (report.warnings.len(), "build warning", "(they do not fail the verification)"),
+        (report.wheels_without_digests, "wheel", "with files of which RECORD states no digest"),
+    ] {
+        if count > 0 {
+            text.push_str(&text_line!("{} {rest}", counted(count, what)));
+        }
     }
     text.push_str(&kept_text(report));
     text.push_str(&unproved_text(report));
     if !report.undecided.is_empty() {
-        let checks: Vec<String> = report
-            .undecided
-            .iter()
-            .map(|it| format!("{} {} ({})", it.code, it.name, it.count))
-            .collect();
+        let text_of = |it: &CheckCount| format!("{} {} ({})", it.code, it.name, it.count);
+        let checks: Vec<String> = report.undecided.iter().map(text_of).collect();
         text.push_str(&text_line!(
             "not decided without the other packages of the set: {}",
             checks.join(", ")

@@ -10,7 +10,7 @@ use rockpack_elf::ccob::CcobMethod;
 use rockpack_elf::fatbin::{Bundles, PinnedBundle};
 use rockpack_elf::marker::{self, AnyMarker};
 use rockpack_elf::{code_object, kpack, offload_bundle};
-use rockpack_split::host_binary::{self, Analysis, Examined, Transformed};
+use rockpack_split::host_binary::{self, Examined};
 use serde::Serialize;
 
 /// A host binary.
@@ -65,34 +65,31 @@ pub(super) fn host_binary(content: &Content) -> Result<HostBinaryReport> {
     Ok(match host_binary::examine(content)? {
         Examined::NoDeviceCode => plain(DeviceCodeState::HostOnly),
         Examined::SeparateDebug => plain(DeviceCodeState::SeparateDebug),
-        Examined::Fat(analysis) => fat(&analysis)?,
-        Examined::Transformed(transformed) => transformed_binary(&transformed)?,
+        Examined::Fat(analysis) => {
+            let wrappers = analysis.wrappers().iter().map(|wrapper| WrapperReport {
+                index: wrapper.index,
+                bundle_offset: Some(wrapper.bundle_offset),
+            });
+            HostBinaryReport {
+                wrappers: wrappers.collect(),
+                bundles: bundles(&analysis.fatbin())?,
+                ..plain(DeviceCodeState::Fat)
+            }
+        }
+        Examined::Transformed(transformed) => {
+            let indices = transformed.co_indexes().iter();
+            let wrappers = indices.map(|&index| WrapperReport { index, bundle_offset: None });
+            HostBinaryReport {
+                wrappers: wrappers.collect(),
+                marker: Some(marker_report(transformed.marker())?),
+                ..plain(DeviceCodeState::Transformed)
+            }
+        }
     })
 }
 
 fn plain(state: DeviceCodeState) -> HostBinaryReport {
     HostBinaryReport { state, wrappers: Vec::new(), marker: None, bundles: Vec::new() }
-}
-
-fn fat(analysis: &Analysis) -> Result<HostBinaryReport> {
-    Ok(HostBinaryReport {
-        wrappers: analysis
-            .wrappers()
-            .iter()
-            .map(|w| WrapperReport { index: w.index, bundle_offset: Some(w.bundle_offset) })
-            .collect(),
-        bundles: bundles(&analysis.fatbin())?,
-        ..plain(DeviceCodeState::Fat)
-    })
-}
-
-fn transformed_binary(transformed: &Transformed) -> Result<HostBinaryReport> {
-    let indices = transformed.co_indexes().iter();
-    Ok(HostBinaryReport {
-        wrappers: indices.map(|&index| WrapperReport { index, bundle_offset: None }).collect(),
-        marker: Some(marker_report(transformed.marker())?),
-        ..plain(DeviceCodeState::Transformed)
-    })
 }
 
 fn marker_report(bytes: &[u8]) -> Result<MarkerReport> {

@@ -27,7 +27,7 @@ pub use binary::{
     ArchiveReport, ArchiveRow, BundleCompression, BundleEntryReport, BundleReport,
     CodeObjectReport, DeviceCodeState, HostBinaryReport, MarkerReport, WrapperReport,
 };
-pub use package::{Device, PackageMember, PackageReport};
+pub use package::{Device, DeviceFound, PackageMember, PackageReport};
 pub use wheel::{WheelMember, WheelReport, WheelRole};
 
 /// A file or artifact, by kind.
@@ -60,16 +60,13 @@ pub enum Inspected {
 /// Looks into `content`.
 pub fn inspect(content: &Content) -> Result<Inspected> {
     let _open = content.pin()?;
-    let mut head = [0; 8];
-    let head_len = usize::try_from(content.len()).map_or(8, |len| len.min(8));
-    content.read_at(0, &mut head[..head_len])?;
-    if head.starts_with(&kpack::MAGIC) {
+    if content.starts_with(&kpack::MAGIC)? {
         return binary::archive(content).map(Inspected::Archive);
     }
-    if head == *ar::MAGIC && is_deb(content)? || head.starts_with(&rpm::LEAD_MAGIC) {
+    if is_deb(content)? || content.starts_with(&rpm::LEAD_MAGIC)? {
         return package::package(content).map(Inspected::Package);
     }
-    if head.starts_with(&zip::MAGIC) {
+    if content.starts_with(&zip::MAGIC)? {
         return wheel::wheel(content).map(Inspected::Wheel);
     }
     if let Some(header) = FileHeader::read(content)? {
@@ -79,7 +76,9 @@ pub fn inspect(content: &Content) -> Result<Inspected> {
         return Ok(Inspected::OffloadBundles { bundles: binary::bundles(content)? });
     }
     // Manifests and indexes have no magic: they are MessagePack maps or lists, or zlib streams.
-    if head_len > 1 && matches!(head[0], 0x80..=0x9f | 0xdc..=0xdf) || is_zlib(content)? {
+    let is_message_pack =
+        content.len() > 1 && matches!(content.read_array::<1>(0)?, [0x80..=0x9f | 0xdc..=0xdf]);
+    if is_message_pack || is_zlib(content)? {
         return message_pack(content);
     }
     let message = "is none of the files that are known";
@@ -115,28 +114,21 @@ const DEB_MEMBER: &[u8; 13] = b"debian-binary";
 fn is_deb(content: &Content) -> Result<bool> {
     let start = ar::MAGIC.len() as u64;
     let long = content.len() >= start + DEB_MEMBER.len() as u64;
-    Ok(long && content.read_array(start)? == *DEB_MEMBER)
+    Ok(long && content.starts_with(ar::MAGIC)? && content.read_array(start)? == *DEB_MEMBER)
 }
 
 fn elf_file(content: &Content, header: &FileHeader) -> Result<Inspected> {
-    match (header.e_machine(), header.e_type()) {
-        (elf::EM_AMDGPU, _) => binary::code_object(content).map(Inspected::CodeObject),
+    let message = match (header.e_machine(), header.e_type()) {
+        (elf::EM_AMDGPU, _) => return binary::code_object(content).map(Inspected::CodeObject),
         (elf::EM_X86_64, elf::ET_EXEC | elf::ET_DYN) => {
-            binary::host_binary(content).map(Inspected::HostBinary)
+            return binary::host_binary(content).map(Inspected::HostBinary);
         }
         (elf::EM_X86_64, kind) => {
-            let message = format!("is an ELF file of type {}, not a linked binary", kind.0);
-            Err(unsupported_elf(content, message))
+            format!("is an ELF file of type {}, not a linked binary", kind.0)
         }
-        (machine, _) => {
-            let message = format!("is an ELF file for machine {}", machine.0);
-            Err(unsupported_elf(content, message))
-        }
-    }
-}
-
-fn unsupported_elf(content: &Content, message: String) -> Error {
-    Error::unsupported(message).at(&content.place(16))
+        (machine, _) => format!("is an ELF file for machine {}", machine.0),
+    };
+    Err(Error::unsupported(message).at(&content.place(16)))
 }
 
 /// The index of a kernel database (`.dat`, `.dat.zlib`), and its description.

@@ -68,6 +68,17 @@ pub struct PackageMember {
     /// The target of a link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
+    /// What a look inside shows.
+    #[serde(flatten)]
+    pub found: DeviceFound,
+}
+
+/// What a look into a member of a package or wheel shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct DeviceFound {
+    /// The number of wrappers of a binary in a wheel with device code, or whose code is in archives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrappers: Option<u64>,
     /// The device code of a file, or its references to some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
@@ -77,7 +88,7 @@ pub struct PackageMember {
 }
 
 /// The device code of a file, or its references to some.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Device {
     /// `kernel-archive`, `kernel-manifest`, `kernel-index`, `kernel-database` (another file of one, in wheels),
     /// `code-object`, `offload-bundles`, `fat-binary` or `transformed-binary`.
@@ -100,24 +111,29 @@ pub(super) fn package(content: &Content) -> Result<PackageReport> {
         PackageReader::Deb(deb) => (deb.unread().map(str::to_owned), Vec::new()),
         PackageReader::Rpm(rpm) => (None, rpm.not_utf8().collect()),
     };
-    let mut members = Vec::new();
+    let mut members: Vec<PackageMember> = Vec::new();
     if unread.is_none() {
         reader.visit(&mut |entry, bytes| {
             members.push(member(entry, bytes, content.budget())?);
             Ok(())
         })?;
     }
-    let devices = members.iter().filter_map(|member: &PackageMember| member.device.as_ref());
     Ok(PackageReport {
         format,
         size: content.len(),
         fields,
-        archs: devices.flat_map(|device| device.targets.iter().cloned()).collect(),
+        archs: archs(members.iter().map(|member| &member.found)),
         installed_size: members.iter().map(|member| member.size).sum(),
         members,
         unread,
         not_utf8,
     })
+}
+
+/// The targets of everything that was found.
+pub(super) fn archs<'a>(found: impl Iterator<Item = &'a DeviceFound>) -> BTreeSet<String> {
+    let devices = found.filter_map(|found| found.device.as_ref());
+    devices.flat_map(|device| device.targets.iter().cloned()).collect()
 }
 
 fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<PackageMember> {
@@ -145,11 +161,7 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
     };
     let found = match entry.is_file() {
         true => look_into(&entry.path, entry.size, content, budget)?,
-        false => Ok(None),
-    };
-    let (device, fault) = match found {
-        Ok(inspected) => (inspected.as_ref().and_then(summary), None),
-        Err(fault) => (None, Some(fault.to_string())),
+        false => DeviceFound::default(),
     };
     Ok(PackageMember {
         path: format!("/{}", entry.path),
@@ -159,8 +171,7 @@ fn member(read: &ReadEntry, content: &mut dyn Read, budget: &Budget) -> Result<P
         owner: format!("{}/{}", read.user, read.group),
         size: entry.size,
         target,
-        device,
-        fault,
+        found: DeviceFound { wrappers: None, ..found },
     })
 }
 
@@ -170,14 +181,13 @@ const HEAD: u64 = offload_bundle::MAGIC.len() as u64;
 /// The endings of names of files with or about device code that have no magic.
 const NAMES: [&str; 3] = [".kpm", ".dat", ".dat.zlib"];
 
-/// Opens a file of `size` bytes that may have device code or refer to some. The outer error is about the
-/// package, the inner one about the file.
+/// Opens a file of `size` bytes that may have device code or refer to some. An error is about the package.
 pub(super) fn look_into(
     path: &str,
     size: u64,
     content: &mut dyn Read,
     budget: &Budget,
-) -> Result<Result<Option<Inspected>>> {
+) -> Result<DeviceFound> {
     let mut head = Vec::new();
     content.take(HEAD).read_to_end(&mut head).map_err(compression::decoder_fault)?;
     let known =
@@ -185,19 +195,27 @@ pub(super) fn look_into(
     let is_package = head.starts_with(ar::MAGIC) || head.starts_with(&LEAD_MAGIC);
     let named = !is_package && NAMES.iter().any(|ending| path.ends_with(ending));
     if !named && !known.iter().any(|magic| head.starts_with(magic)) {
-        return Ok(Ok(None));
+        return Ok(DeviceFound::default());
     }
     let whole = hold(&mut Cursor::new(head).chain(content), size)?.within(budget);
     Ok(match super::inspect(&whole) {
-        Ok(inspected) => Ok(Some(inspected)),
+        Ok(inspected) => {
+            let device = summary(&inspected);
+            let wrappers = match &inspected {
+                Inspected::HostBinary(binary) if device.is_some() => {
+                    Some(binary.wrappers.len() as u64)
+                }
+                _ => None,
+            };
+            DeviceFound { wrappers, device, fault: None }
+        }
         // Objects and foreign ELF files have nothing to show here.
-        Err(fault) if fault.kind() == Kind::Unsupported => Ok(None),
-        Err(fault) => Err(fault),
+        Err(fault) if fault.kind() == Kind::Unsupported => DeviceFound::default(),
+        Err(fault) => DeviceFound { fault: Some(fault.to_string()), ..DeviceFound::default() },
     })
 }
 
-/// The device code of a file, or the references to some.
-pub(super) fn summary(inspected: &Inspected) -> Option<Device> {
+fn summary(inspected: &Inspected) -> Option<Device> {
     match inspected {
         Inspected::Archive(archive) => Some(Device {
             what: "kernel-archive",
@@ -208,8 +226,7 @@ pub(super) fn summary(inspected: &Inspected) -> Option<Device> {
         Inspected::Manifest(manifest) => Some(Device {
             what: "kernel-manifest",
             targets: manifest.archives.keys().cloned().collect(),
-            code_objects: 0,
-            uncompressed_size: 0,
+            ..Device::default()
         }),
         Inspected::CodeObject(code) => Some(Device {
             what: "code-object",
@@ -226,8 +243,7 @@ pub(super) fn summary(inspected: &Inspected) -> Option<Device> {
         Inspected::Index(index) => Some(Device {
             what: "kernel-index",
             targets: index.description.archs.iter().map(ToString::to_string).collect(),
-            code_objects: 0,
-            uncompressed_size: 0,
+            ..Device::default()
         }),
         Inspected::Package(_) | Inspected::Artifact(_) | Inspected::Wheel(_) => None,
     }

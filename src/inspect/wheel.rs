@@ -24,8 +24,8 @@ use rockpack_split::{SplitArtifact, SplitPolicy, split_alone};
 use rockpack_wheel::check_elsewhere;
 use serde::Serialize;
 
-use super::package::{look_into, summary};
-use super::{Device, Inspected};
+use super::package::{archs, look_into};
+use super::{Device, DeviceFound};
 
 /// A Python wheel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -89,15 +89,9 @@ pub struct WheelMember {
     pub size: u64,
     /// The number of bytes in the archive.
     pub stored_size: u64,
-    /// The number of wrappers of a binary with device code, or whose code is in archives.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wrappers: Option<u64>,
-    /// The kind of a file with device code, or about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<Device>,
-    /// Why such a file cannot be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fault: Option<String>,
+    /// What a look inside shows.
+    #[serde(flatten)]
+    pub found: DeviceFound,
 }
 
 pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
@@ -106,7 +100,7 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
     let files = zip.members().iter().filter(|member| !member.name.ends_with('/'));
     let members: Vec<WheelMember> =
         files.map(|found| member(&zip, found, content)).collect::<Result<_>>()?;
-    let (requires, extras) = (requires(&metadata), extras(&metadata));
+    let (requires, extras) = requirements(&metadata);
     Ok(WheelReport {
         distribution: metadata.name().to_owned(),
         version: metadata.version().to_owned(),
@@ -116,18 +110,13 @@ pub(super) fn wheel(content: &Content) -> Result<WheelReport> {
         role: role(&metadata, &extras, &members),
         size: content.len(),
         installed_size: members.iter().map(|member| member.size).sum(),
-        archs: archs(&members),
+        archs: archs(members.iter().map(|member| &member.found)),
         requires,
         extras,
         members,
         refused: None,
         findings: Findings::default(),
     })
-}
-
-fn archs(members: &[WheelMember]) -> BTreeSet<String> {
-    let devices = members.iter().filter_map(|member| member.device.as_ref());
-    devices.flat_map(|device| device.targets.iter().cloned()).collect()
 }
 
 impl WheelReport {
@@ -152,7 +141,7 @@ impl WheelReport {
         for member in &mut self.members {
             let own = wheel.members.get(&member.path);
             let Some(path) = own.and_then(|own| own.installed.as_ref()) else { continue };
-            match (&mut member.device, fat.get(path), databases.get(path)) {
+            match (&mut member.found.device, fat.get(path), databases.get(path)) {
                 (Some(device), Some(fat), _) if device.what == "fat-binary" => {
                     let code = fat.code_objects();
                     device.targets = code.map(|code| code.target.to_string()).collect();
@@ -161,12 +150,13 @@ impl WheelReport {
                 }
                 (device, _, Some(file)) if device.as_ref().is_none_or(is_undecided) => {
                     let targets = file.archs.iter().map(ToString::to_string).collect();
-                    device.get_or_insert_with(database).targets = targets;
+                    let new = || Device { what: "kernel-database", ..Device::default() };
+                    device.get_or_insert_with(new).targets = targets;
                 }
                 _ => {}
             }
         }
-        self.archs = archs(&self.members);
+        self.archs = archs(self.members.iter().map(|member| &member.found));
         if self.role == WheelRole::Plain && !split.databases.is_empty() {
             let mut files = split.host.iter().filter_map(|(_, node)| node.data());
             let is_device = files.next().is_none() && !wheel.pinned().is_empty();
@@ -179,11 +169,6 @@ impl WheelReport {
 /// Whether other files or the path decide the targets of such a file of a kernel database.
 fn is_undecided(device: &Device) -> bool {
     device.targets.is_empty() || device.what == "kernel-index"
-}
-
-fn database() -> Device {
-    let (what, targets) = ("kernel-database", BTreeSet::new());
-    Device { what, targets, code_objects: 0, uncompressed_size: 0 }
 }
 
 /// Splits the wheel at `path` by the default configuration, into one artifact with the findings of all of it.
@@ -202,51 +187,35 @@ fn split(path: &Path, budget: &Budget) -> Result<(Wheel, SplitArtifact)> {
 fn member(zip: &ZipReader, member: &ZipMember, content: &Content) -> Result<WheelMember> {
     let mut reader = zip.reader(member)?;
     let found = look_into(&member.name, member.size, &mut reader, content.budget());
-    let (inspected, fault) = match found {
-        Ok(Ok(inspected)) => (inspected, None),
+    let found = found.or_else(|error| match error.is_of_reading() {
+        true => Err(error),
         // A damaged member does not keep the others from being shown.
-        Ok(Err(error)) => (None, Some(error.to_string())),
-        Err(error) if error.is_of_reading() => return Err(error),
-        Err(error) => (None, Some(error.to_string())),
-    };
-    let device = inspected.as_ref().and_then(summary);
-    let wrappers = match &inspected {
-        Some(Inspected::HostBinary(binary)) if device.is_some() => {
-            Some(binary.wrappers.len() as u64)
-        }
-        _ => None,
-    };
+        false => Ok(DeviceFound { fault: Some(error.to_string()), ..DeviceFound::default() }),
+    })?;
     Ok(WheelMember {
         path: member.name.clone(),
         mode: member.mode.map(|mode| format!("{:04o}", mode & 0o7777)),
         size: member.size,
         stored_size: member.stored.end.saturating_sub(member.stored.start),
-        wrappers,
-        device,
-        fault,
+        found,
     })
 }
 
-fn requires(metadata: &Metadata) -> Vec<String> {
-    let all = metadata.all("Requires-Dist").filter(|text| {
-        let parsed = Requirement::parse(text);
-        !matches!(parsed, Ok(Requirement { condition: Condition::Extra(_), .. }))
-    });
-    all.map(str::to_owned).collect()
-}
-
-fn extras(metadata: &Metadata) -> BTreeMap<String, Vec<String>> {
+/// The requirements without an extra, and those of each extra.
+fn requirements(metadata: &Metadata) -> (Vec<String>, BTreeMap<String, Vec<String>>) {
+    let mut requires = Vec::new();
     let mut extras: BTreeMap<String, Vec<String>> =
         metadata.extras().map(|extra| (extra, Vec::new())).collect();
     for text in metadata.all("Requires-Dist") {
-        let Ok(Requirement { condition: Condition::Extra(extra), .. }) = Requirement::parse(text)
-        else {
-            continue;
-        };
-        let line = text.split(';').next().unwrap_or_default().trim();
-        extras.entry(extra).or_default().push(line.to_owned());
+        match Requirement::parse(text) {
+            Ok(Requirement { condition: Condition::Extra(extra), .. }) => {
+                let line = text.split(';').next().unwrap_or_default().trim();
+                extras.entry(extra).or_default().push(line.to_owned());
+            }
+            _ => requires.push(text.to_owned()),
+        }
     }
-    extras
+    (requires, extras)
 }
 
 fn role(
@@ -283,6 +252,6 @@ fn pins_host(line: &str, device_project: &str) -> bool {
 }
 
 fn has_device(members: &[WheelMember], what: &str) -> bool {
-    let mut devices = members.iter().filter_map(|member| member.device.as_ref());
+    let mut devices = members.iter().filter_map(|member| member.found.device.as_ref());
     devices.any(|device| device.what == what)
 }

@@ -75,13 +75,12 @@ pub(crate) fn write(
     let mut packer = SetPacker::new(recombined, plan, Packer::new(&pack_options)?);
     progress.expect(Stage::Pack, packer.device_bytes());
     progress.expect(Stage::Emit, packer.known_bytes()?);
-    let written = rockpack_emit::in_turn(
+    rockpack_emit::in_turn(
         &plan.packages,
         &emit_options,
         |package| packer.pack(package),
         |packed, turn| write_one(packed, turn, staging, &emit_options),
-    )?;
-    Ok(written)
+    )
 }
 
 /// The facts about the whole set for the receipt of `plan`, or of one part of it.

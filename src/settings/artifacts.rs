@@ -212,32 +212,26 @@ fn syntax_of(file: &Path) -> Result<Syntax> {
 
 /// Parses `text`, a target in one of the spellings in use. Errors name the option `option`.
 fn in_any_spelling(text: &str, option: &str) -> Result<Target> {
-    checked(text, Target::parse_spelling(text)).map_err(|NoArch { message, hint }| {
+    checked(text, Target::parse_spelling(text)).map_err(|(message, hint)| {
         Error::new(Kind::Usage, format!("{option}: {message}")).hint(hint)
     })
 }
 
 /// Parses the target ID `text`, for the parser of the command line.
 pub fn target_id(text: &str) -> Result<Target, String> {
-    checked(text, text.parse()).map_err(|NoArch { message, hint }| format!("{message}: {hint}"))
+    checked(text, text.parse()).map_err(|(message, hint)| format!("{message}: {hint}"))
 }
 
-/// The fault of a target, and a hint.
-struct NoArch {
-    message: String,
-    hint: String,
-}
-
-/// Accepts any plausible arch: options cannot declare archs that are newer than this version of rockpack.
-fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, NoArch> {
+/// Accepts any plausible arch: options cannot declare archs that are newer than this version of rockpack. An error
+/// is the fault and a hint.
+fn checked(text: &str, target: Result<Target, NoTarget>) -> Result<Target, (String, String)> {
     match target {
         Ok(target) if gfx::is_plausible(target.base()) => Ok(target),
         Ok(target) => {
             let arch = target.base();
-            let message = format!("`{arch}` is no GPU arch");
-            Err(NoArch { message, hint: arch_hint(arch.as_str()) })
+            Err((format!("`{arch}` is no GPU arch"), arch_hint(arch.as_str())))
         }
-        Err(fault) => Err(NoArch { message: fault.to_string(), hint: arch_hint(text) }),
+        Err(fault) => Err((fault.to_string(), arch_hint(text))),
     }
 }
 

@@ -24,7 +24,7 @@ use super::origin::{Gathered, GivenOptions, Origin};
 use super::publish::{PublicationArguments, PublishSettings};
 use super::set::{SetArguments, SetSettings};
 use super::signing::SigningArguments;
-use super::{Environment, MemoryArguments, Now, output_path};
+use super::{Environment, MemoryArguments, output_path};
 
 /// The options of a build.
 #[derive(Debug, Args)]
@@ -127,15 +127,15 @@ impl BuildArguments {
         let Self { set, output, cost, signing, repo, publication } = self;
         let formats = set.formats();
         let output = output.settings();
-        output.check(&mut gathered.faults);
-        output.refuse_inside(&set.artifacts, &mut gathered.faults);
+        output.check(&set.artifacts, &mut gathered.faults);
         if let Some(repo) = &repo {
             refuse_place(repo, &set.artifacts, &output, &mut gathered.faults);
         }
         let mut set = set.gather(environment, gathered);
         let cost = cost.resolve(set.as_ref(), formats.len(), given, gathered);
-        let needs_now = repo.is_some() || signing.is_given();
-        let now = needs_now.then(|| read_now(environment, gathered)).flatten();
+        // A faulty SOURCE_DATE_EPOCH is reported with the set.
+        let needs_now = (repo.is_some() || signing.is_given()) && environment.epoch().is_ok();
+        let now = needs_now.then(|| gathered.faults.keep(environment.now())).flatten();
         if environment.passphrase.is_some() && signing.has_key() {
             let variable = PASSPHRASE_VARIABLE;
             gathered.note(variable, "set", Origin::Environment { variable });
@@ -162,13 +162,6 @@ impl BuildArguments {
         let signer = signers.keys.into_iter().next().filter(|_| signs_headers);
         Some(BuildSettings { set: set?, output, cost: cost?, signer, receipt_signer, publish })
     }
-}
-
-/// Reads the clock. A faulty SOURCE_DATE_EPOCH is reported with the set, and gives `None`; a faulty clock is
-/// reported here.
-fn read_now(environment: &Environment, gathered: &mut Gathered) -> Option<Now> {
-    let now = environment.now();
-    if environment.epoch().is_err() { None } else { gathered.faults.keep(now) }
 }
 
 /// Refuses a repository inside the artifacts, and one that contains the output folder.
@@ -203,8 +196,9 @@ impl OutputArguments {
 }
 
 impl OutputSettings {
-    /// Refuses an output folder or cache that cannot be written, before the build spends time.
-    fn check(&self, faults: &mut Faults) {
+    /// Refuses an output folder or cache that cannot be written or is inside `artifacts`, before the build
+    /// spends time.
+    fn check(&self, artifacts: &[PathBuf], faults: &mut Faults) {
         // `config show` may lack an output folder.
         if !self.folder.as_os_str().is_empty() {
             let receipt = receipt::file_name(self.part);
@@ -213,9 +207,6 @@ impl OutputSettings {
         if let Some(cache) = &self.cache {
             faults.keep(Cache::check_ahead(&cache.folder));
         }
-    }
-
-    fn refuse_inside(&self, artifacts: &[PathBuf], faults: &mut Faults) {
         faults.keep(artifact::refuse_inside(artifacts, &self.folder, "output folder"));
         if let Some(cache) = &self.cache {
             faults.keep(artifact::refuse_inside(artifacts, &cache.folder, "cache"));
@@ -306,7 +297,10 @@ impl CostArguments {
         let archive_level = gathered.faults.keep(self.archive_level());
         let compression = gathered.faults.keep(self.payload(readable));
         let (archive_level, compression) = (archive_level?, compression?);
-        note(archive_level, compression, given, gathered);
+        let of_preset = given.origin("preset");
+        gathered.note("archive_level", archive_level, of_preset.clone());
+        gathered.note("payload_level", compression.level(), of_preset);
+        gathered.note("compression", compression.method().name(), Origin::Default);
         let needs = BuildNeeds {
             compressors: compression.memory(1).saturating_mul(formats as u64),
             thread: pack::thread_memory(archive_level),
@@ -339,19 +333,6 @@ impl CostArguments {
         })?;
         Ok(compression)
     }
-}
-
-/// Notes the values of options that may be absent.
-fn note(
-    archive_level: i32,
-    compression: Compression,
-    given: &GivenOptions,
-    gathered: &mut Gathered,
-) {
-    let of_preset = given.origin("preset");
-    gathered.note("archive_level", archive_level, of_preset.clone());
-    gathered.note("payload_level", compression.level(), of_preset);
-    gathered.note("compression", compression.method().name(), Origin::Default);
 }
 
 /// Refuses a level of kernel archives that zstd does not have.

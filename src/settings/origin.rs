@@ -72,11 +72,6 @@ impl Resolved {
     pub(super) fn new(key: impl Into<String>, value: impl Into<Value>, origin: Origin) -> Self {
         Self { key: key.into(), value: value.into(), unset: None, origin }
     }
-
-    /// Tells whether the command line sets it.
-    pub(super) fn is_given(&self) -> bool {
-        matches!(self.origin, Origin::Flag { .. })
-    }
 }
 
 /// Results of resolving settings, apart from the settings themselves.
@@ -224,7 +219,8 @@ impl BuildArguments {
         let as_keys: Vec<_> = schema::keys().into_iter().filter_map(|key| key.option).collect();
         for option in options.into_iter().filter(|it| !as_keys.contains(&option_of(&it.key))) {
             let settled = take(&mut resolved, &option.key);
-            let known = settled.filter(|_| !option.is_given()).unwrap_or(option);
+            let is_given = matches!(option.origin, Origin::Flag { .. });
+            let known = settled.filter(|_| !is_given).unwrap_or(option);
             shown.push(Resolved { key: option_of(&known.key), ..known });
         }
         shown.extend(resolved);

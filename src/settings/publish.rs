@@ -148,12 +148,8 @@ impl PublicationArguments {
 
     /// The signer of the indexes at that time.
     fn index_signer(&self, signers: &Signers, now: Now) -> Result<Option<Arc<dyn IndexSigner>>> {
-        let others: Vec<Vec<u8>> = self
-            .also_key
-            .iter()
-            .map(|key| read_key_file(key, "key of --also-key"))
-            .collect::<Result<_>>()?;
-        signers.texts(now.moment(), &others)
+        let others = self.also_key.iter().map(|key| read_key_file(key, "key of --also-key"));
+        signers.texts(now.moment(), &others.collect::<Result<Vec<_>>>()?)
     }
 
     /// The options of a publication in `out`, without packages and signers. `now` is `None` if the time is unknown,

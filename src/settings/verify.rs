@@ -7,10 +7,11 @@ use clap::Args;
 use rockpack_archive::wheel::WheelName;
 use rockpack_core::content::{is_file, is_folder, list};
 use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
+use rockpack_core::run::{Budget, Limits};
 use rockpack_files::new_file;
 use rockpack_signing::{PublicKeys, Trust};
 use rockpack_split::input::{artifact, wheel};
-use rockpack_verify::{Extent, FolderMeaning};
+use rockpack_verify::{Extent, FolderMeaning, Options};
 
 use super::signing::{Signers, SigningArguments};
 use super::{Environment, output_path};
@@ -63,18 +64,10 @@ pub struct VerifyArguments {
 pub struct VerifySettings {
     /// The things to check.
     pub paths: Vec<PathBuf>,
-    /// The meaning of folders.
-    pub folders: FolderMeaning,
-    /// How much of the package set is named.
-    pub extent: Extent,
+    /// How they are checked. The artifacts are not read yet.
+    pub options: Options<'static>,
     /// Artifacts that packages were made from.
     pub artifacts: Vec<PathBuf>,
-    /// Host binaries with device code that packages were made from.
-    pub binaries: Vec<PathBuf>,
-    /// Fat wheels that wheels were made from.
-    pub wheels: Vec<PathBuf>,
-    /// The keys that receipts and repositories are trusted by.
-    pub trust: Trust,
     /// The file for the receipt of the joined set, if it is wanted.
     pub join: Option<PathBuf>,
     /// The signers of that receipt.
@@ -104,8 +97,7 @@ impl VerifyArguments {
         let folders =
             if self.installed { FolderMeaning::Prefixes } else { FolderMeaning::ByContent };
         let extent = if self.partial { Extent::Part } else { Extent::Whole };
-        let (paths, join) = (self.paths, self.join);
-        let strict = self.strict;
+        let (paths, join, strict) = (self.paths, self.join, self.strict);
         let trust = keys.zip(now).map(|(keys, now)| Trust { keys, at: now.moment(), strict });
         let trust = faults.of_settings().settle(trust)?;
         let (mut binaries, mut wheels, mut artifacts) = (Vec::new(), Vec::new(), Vec::new());
@@ -121,17 +113,9 @@ impl VerifyArguments {
             }
         }
         let wheels = wheel::find(&wheels)?;
-        Ok(VerifySettings {
-            paths,
-            folders,
-            extent,
-            artifacts,
-            binaries,
-            wheels,
-            trust,
-            join,
-            signers,
-        })
+        let budget = Budget::new(Limits::of_machine());
+        let options = Options { folders, against: None, binaries, wheels, extent, trust, budget };
+        Ok(VerifySettings { paths, options, artifacts, join, signers })
     }
 }
 

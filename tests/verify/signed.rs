@@ -63,8 +63,8 @@ impl Signer {
         let options = Options {
             folders: FolderMeaning::ByContent,
             against: None,
-            binaries: &[],
-            wheels: &[],
+            binaries: Vec::new(),
+            wheels: Vec::new(),
             extent: Extent::Part,
             trust: Trust { keys, at: Moment { time: clock, clock }, strict: false },
             budget: Budget::unlimited(),

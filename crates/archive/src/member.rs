@@ -109,7 +109,7 @@ impl<R: Read> MemberSource<R> {
     pub fn zeros_to_end(&mut self) -> Result<()> {
         while let Some(is_zero) = self.rest()? {
             if !is_zero {
-                return Err(self.fault(BEHIND));
+                return Err(self.fault("has data behind its end"));
             }
         }
         Ok(())
@@ -135,9 +135,6 @@ impl<R: Read> MemberSource<R> {
 
 /// The message for bytes between members.
 pub(super) const PADDING: &str = "has padding that is not zero";
-
-/// The message for bytes behind the end.
-const BEHIND: &str = "has data behind its end";
 
 /// Number of bytes that are skipped at once.
 const BUFFER: usize = 8192;

@@ -5,11 +5,11 @@
 //! writes nothing else. Packages of other tools may have hard links, and a `.deb` also pipes and devices.
 //! They are refused elsewhere, and so are sparse files and capabilities.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 
 use rockpack_core::compression::Effort;
-use rockpack_core::error::Result;
+use rockpack_core::error::{Error, Result};
 
 /// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +151,10 @@ pub trait PayloadWriter {
     fn end(&mut self, digests: Option<FileDigests>) -> Result<()>;
     /// Writes the rest of the package after all entries, with values that are known only now.
     fn finish(self: Box<Self>) -> Result<Finished>;
+}
+
+pub(crate) fn write_fault(source: io::Error) -> Error {
+    Error::io_unplaced("write the package", source)
 }
 
 /// A finished payload.

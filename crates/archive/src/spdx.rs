@@ -15,6 +15,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
@@ -129,11 +130,8 @@ impl VerificationCode {
     /// separators (SPDX 2.3, 7.9).
     pub fn of(mut files: Vec<[u8; 20]>) -> Self {
         files.sort_unstable();
-        let mut digest = Sha1::new();
-        for file in files {
-            digest.update(hex(&file));
-        }
-        Self { package_verification_code_value: hex(&digest.finalize()) }
+        let joined: String = files.iter().map(|file| hex(file)).collect();
+        Self { package_verification_code_value: hex(&Sha1::digest(joined)) }
     }
 }
 
@@ -246,13 +244,9 @@ fn uuid(digest: [u8; 32]) -> String {
 pub fn new_id(kind: &str, name: &str, taken: &mut BTreeSet<String>) -> String {
     let legal = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' });
     let first: String = format!("SPDXRef-{kind}-").chars().chain(legal).collect();
-    let mut id = first.clone();
-    let mut number = 2;
-    while !taken.insert(id.clone()) {
-        id = format!("{first}-{number}");
-        number += 1;
-    }
-    id
+    let numbered = (2_u64..).map(|number| format!("{first}-{number}"));
+    let mut ids = iter::once(first.clone()).chain(numbered);
+    ids.find(|id| taken.insert(id.clone())).unwrap_or_default()
 }
 
 /// Whether `text` is a licence expression and SPDX knows all its parts.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use rockpack_kpack::target::{BaseArch, FEATURES, NoTarget, SPIRV, Target};
 pub use spelling::{
     arch_at_start, arch_family_label, arch_of_sanitized, archs_in_windows, archs_of_label,
-    entry_target_text, members_of_arch_family, split_entry_id,
+    entry_target_text, is_processor, members_of_arch_family, split_entry_id,
 };
 
 use crate::error::Error;
@@ -242,8 +242,7 @@ impl GpuFamily {
     pub fn of_label(label: &str) -> Self {
         let stem = KINDS.iter().find_map(|kind| label.strip_suffix(kind)).unwrap_or(label);
         let start = stem.trim_end_matches('X');
-        let digits = start.strip_prefix("gfx").unwrap_or_default();
-        if start != stem && digits.starts_with(|c: char| c.is_ascii_digit()) {
+        if start != stem && is_processor(start) {
             return Self::Processors(start.to_owned());
         }
         match Target::parse_spelling(stem) {

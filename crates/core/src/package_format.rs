@@ -112,21 +112,15 @@ fn number(digits: &str) -> (usize, &str) {
 }
 
 fn compare_part(mut one: &str, mut other: &str) -> Ordering {
-    while !one.is_empty() || !other.is_empty() {
-        let (a, b) =
-            (take(&mut one, |c| !c.is_ascii_digit()), take(&mut other, |c| !c.is_ascii_digit()));
-        let letters = compare_letters(a, b);
-        if letters != Ordering::Equal {
-            return letters;
-        }
-        let (a, b) =
-            (take(&mut one, |c| c.is_ascii_digit()), take(&mut other, |c| c.is_ascii_digit()));
-        let numbers = number(a).cmp(&number(b));
-        if numbers != Ordering::Equal {
-            return numbers;
-        }
+    let is_letter = |c: char| !c.is_ascii_digit();
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut compared = Ordering::Equal;
+    while compared.is_eq() && !(one.is_empty() && other.is_empty()) {
+        let letters = orders(take(&mut one, is_letter)).cmp(orders(take(&mut other, is_letter)));
+        let (a, b) = (take(&mut one, is_digit), take(&mut other, is_digit));
+        compared = letters.then_with(|| number(a).cmp(&number(b)));
     }
-    Ordering::Equal
+    compared
 }
 
 /// Cuts off the front part, whose characters `belongs` accepts.
@@ -137,16 +131,9 @@ fn take<'a>(text: &mut &'a str, belongs: impl Fn(char) -> bool) -> &'a str {
     part
 }
 
-fn compare_letters(one: &str, other: &str) -> Ordering {
-    let (mut a, mut b) = (one.chars(), other.chars());
-    loop {
-        let (x, y) = (a.next(), b.next());
-        match order(x).cmp(&order(y)) {
-            Ordering::Equal if x.is_none() && y.is_none() => return Ordering::Equal,
-            Ordering::Equal => {}
-            different => return different,
-        }
-    }
+/// The ranks of all letters, and that of the end.
+fn orders(letters: &str) -> impl Iterator<Item = (u8, u32)> {
+    letters.chars().map(Some).chain([None]).map(order)
 }
 
 fn order(letter: Option<char>) -> (u8, u32) {

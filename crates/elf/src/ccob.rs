@@ -27,7 +27,7 @@ use std::sync::Arc;
 use flate2::bufread::ZlibDecoder;
 use md5::{Digest, Md5};
 
-use rockpack_core::content::{Content, ContentReader, Held, Pinned, StreamSource, WINDOW};
+use rockpack_core::content::{Content, Held, Pinned, StreamSource, WINDOW};
 use rockpack_core::error::{Error, Kind, Place, Result};
 use rockpack_core::zstd_stream::ZstdStream;
 
@@ -187,8 +187,7 @@ fn zstd_stream<R: BufRead>(input: R) -> Result<ZstdStream<R>> {
 
 /// Decodes `payload` to its end, and checks sizes and hash.
 fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<Held>)> {
-    let inner = BufReader::with_capacity(INPUT_BUFFER, payload.reader());
-    let mut input = Counting { inner, consumed: 0 };
+    let mut input = BufReader::with_capacity(INPUT_BUFFER, payload.reader());
     let expected = header.uncompressed_size;
     let held = Held::take(expected, payload.budget());
     let mut unused = 0;
@@ -201,7 +200,7 @@ fn decode(header: &CcobHeader, payload: Content) -> Result<(CcobStream, Option<H
             output
         }
     };
-    let used = input.consumed - unused;
+    let used = input.get_ref().position() - input.buffer().len() as u64 - unused;
     if hash != header.hash {
         return Err(Error::malformed("the hash does not match the uncompressed bundle")
             .hint("the file is damaged, or written by an unknown compiler; build it again"));
@@ -254,31 +253,6 @@ fn decoder_fault(fault: io::Error) -> Error {
             Error::truncated("the compressed stream ends early")
         }
         Err(fault) => Error::malformed("cannot decode the compressed stream").cause(fault),
-    }
-}
-
-/// A buffered reader that counts the bytes that a decoder has used.
-struct Counting {
-    inner: BufReader<ContentReader>,
-    consumed: u64,
-}
-
-impl Read for Counting {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let len = self.inner.read(buffer)?;
-        self.consumed += len as u64;
-        Ok(len)
-    }
-}
-
-impl BufRead for Counting {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.inner.fill_buf()
-    }
-
-    fn consume(&mut self, len: usize) {
-        self.consumed += len as u64;
-        self.inner.consume(len);
     }
 }
 

@@ -62,7 +62,8 @@ impl<'a> Bundles<'a> {
     }
 
     fn step(&mut self) -> Result<Option<PinnedBundle>> {
-        let Some(offset) = skip_zeros(self.section, self.position)? else {
+        let rest = self.position..self.section.len();
+        let Some(offset) = self.section.first_besides(rest, &[0])? else {
             return Ok(None);
         };
         let found = bundle_at(self.section, offset)?;
@@ -112,8 +113,8 @@ fn bundle_at(section: &Content, offset: u64) -> Result<PinnedBundle> {
 fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
     let opened = ccob::open(rest)?;
     let bundle = offload_bundle::parse(&opened.content)?;
-    let trailing = opened.content.slice(bundle.len..opened.content.len())?;
-    if skip_zeros(&trailing, 0)?.is_some() {
+    let trailing = bundle.len..opened.content.len();
+    if opened.content.first_besides(trailing, &[0])?.is_some() {
         let message = "bytes follow the bundle in its compressed stream";
         return Err(Error::malformed(message).structure("offload bundle").at(&rest.place(0)));
     }
@@ -121,26 +122,6 @@ fn compressed(rest: &Content, offset: u64) -> Result<PinnedBundle> {
     let bundle = FatbinBundle { offset, extent, compression, bundle };
     Ok(PinnedBundle { bundle, pinned: opened.pinned })
 }
-
-/// The position of the first byte from `start` on that is not zero.
-fn skip_zeros(content: &Content, start: u64) -> Result<Option<u64>> {
-    let mut reader = content.slice(start..content.len())?.reader();
-    let mut window = [0; PADDING_WINDOW];
-    let mut position = start;
-    loop {
-        let filled = reader.read_window(&mut window)?;
-        if filled == 0 {
-            return Ok(None);
-        }
-        if let Some(at) = window[..filled].iter().position(|byte| *byte != 0) {
-            return Ok(Some(position + at as u64));
-        }
-        position += filled as u64;
-    }
-}
-
-/// Bytes that are searched at once: padding is rarely longer than a page.
-const PADDING_WINDOW: usize = 4096;
 
 #[cfg(test)]
 #[path = "fatbin_tests.rs"]

@@ -89,13 +89,10 @@ impl Manifest {
             return Ok(false);
         }
         let mut tokens = TokenReader::new(BufReader::new(content.reader()));
-        match has_own_key(&mut tokens) {
-            Ok(found) => Ok(found),
-            Err(fault) => match Error::from_io(fault) {
-                Ok(error) => Err(error.at(&content.place(0))),
-                Err(_) => Ok(false),
-            },
-        }
+        has_own_key(&mut tokens).or_else(|fault| match Error::from_io(fault) {
+            Ok(error) => Err(error.at(&content.place(0))),
+            Err(_) => Ok(false),
+        })
     }
 
     /// Reads the manifest that fills `content`.
@@ -128,19 +125,17 @@ fn has_own_key(tokens: &mut TokenReader<impl Skip>) -> io::Result<bool> {
         return Ok(false);
     };
     for _ in 0..len {
-        match tokens.token()? {
-            Token::Text(len) => {
-                if u64::from(len) > MANIFEST_LIMIT {
-                    return Ok(false);
-                }
-                let mut key = vec![0; len as usize];
-                tokens.read(&mut key)?;
-                if OWN_KEYS.contains(&key.as_slice()) {
-                    return Ok(true);
-                }
-            }
-            // Manifests have text keys.
-            _ => return Ok(false),
+        // Manifests have text keys.
+        let Token::Text(len) = tokens.token()? else {
+            return Ok(false);
+        };
+        if u64::from(len) > MANIFEST_LIMIT {
+            return Ok(false);
+        }
+        let mut key = vec![0; len as usize];
+        tokens.read(&mut key)?;
+        if OWN_KEYS.contains(&key.as_slice()) {
+            return Ok(true);
         }
         tokens.skip_value()?;
     }

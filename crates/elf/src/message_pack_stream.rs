@@ -83,7 +83,7 @@ impl<R: Skip> TokenReader<R> {
 
     /// Reads the next token.
     pub fn token(&mut self) -> io::Result<Token> {
-        let first = self.byte()?;
+        let [first] = self.bytes()?;
         Ok(match first {
             0x00..=0x7f => Token::Integer(first.into()),
             0x80..=0x8f => Token::Map(u32::from(first & 0x0f)),
@@ -102,7 +102,7 @@ impl<R: Skip> TokenReader<R> {
             }
             0xca => self.other(4)?,
             0xcb => self.other(8)?,
-            0xcc => Token::Integer(self.byte()?.into()),
+            0xcc => Token::Integer(u8::from_be_bytes(self.bytes()?).into()),
             0xcd => Token::Integer(u16::from_be_bytes(self.bytes()?).into()),
             0xce => Token::Integer(u32::from_be_bytes(self.bytes()?).into()),
             0xcf => Token::Integer(u64::from_be_bytes(self.bytes()?).into()),
@@ -145,10 +145,6 @@ impl<R: Skip> TokenReader<R> {
             }
         }
         Ok(())
-    }
-
-    fn byte(&mut self) -> io::Result<u8> {
-        self.bytes::<1>().map(|[byte]| byte)
     }
 
     fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {

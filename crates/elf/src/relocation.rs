@@ -74,7 +74,7 @@ pub fn for_each_relocation(
 ) -> Result<()> {
     refuse_other_encodings(file, dynamic)?;
     for (address, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {
-        if let Some(Table { start, size }) = table(file, dynamic, address, size)? {
+        if let Some((start, size)) = table(file, dynamic, address, size)? {
             for item in RecordTable::<Rela>::new(file.content(), start, size)?.iter() {
                 let (offset, entry) = item?;
                 let relocation = explicit(offset, &entry);
@@ -86,7 +86,7 @@ pub fn for_each_relocation(
         }
     }
     match table(file, dynamic, elf::DT_RELR, elf::DT_RELRSZ)? {
-        Some(Table { size, .. }) if size % WORD != 0 => {
+        Some((_, size)) if size % WORD != 0 => {
             let message = format!("DT_RELRSZ is {size:#x}, which is no number of whole words");
             Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
         }
@@ -109,24 +109,19 @@ fn refuse_other_encodings(file: &ElfFile, dynamic: &Dynamic) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of a relocation table in the file.
-struct Table {
-    start: u64,
-    size: u64,
-}
-
+/// The offset in the file and the size of a relocation table.
 fn table(
     file: &ElfFile,
     dynamic: &Dynamic,
     address_tag: elf::DynamicTag,
     size_tag: elf::DynamicTag,
-) -> Result<Option<Table>> {
+) -> Result<Option<(u64, u64)>> {
     let size = dynamic.value(size_tag).unwrap_or_default();
     let Some(address) = dynamic.value(address_tag).filter(|_| size > 0) else {
         return Ok(None);
     };
     match file.offset_of(address, size) {
-        Some(start) => Ok(Some(Table { start, size })),
+        Some(start) => Ok(Some((start, size))),
         None => {
             let message = format!("{size:#x} bytes of relocations at {address:#x} are not loaded");
             Err(file.refuse(Kind::Malformed, "dynamic section", 0, message))
@@ -145,10 +140,10 @@ fn explicit(offset: u64, entry: &Rela) -> Relocation {
     }
 }
 
-/// Calls `visit` with every relocation of the RELR `table`.
+/// Calls `visit` with every relocation of the RELR table at `start`.
 fn for_each_relr(
     file: &ElfFile,
-    table: Table,
+    (start, size): (u64, u64),
     visit: &mut dyn FnMut(Relocation) -> Result<()>,
 ) -> Result<()> {
     let mut relocated = WordReader::new(file.content());
@@ -167,8 +162,8 @@ fn for_each_relr(
     };
     let mut words = WordReader::new(file.content());
     let mut base: u64 = 0;
-    for skip in (0..table.size).step_by(8) {
-        let word = words.read(table.start.saturating_add(skip))?;
+    for skip in (0..size).step_by(8) {
+        let word = words.read(start.saturating_add(skip))?;
         if word & 1 == 0 {
             relocate(word)?;
             base = word.saturating_add(WORD);

@@ -186,14 +186,12 @@ impl<'a> StringTable<'a> {
             let message = format!("the name at {offset:#x} has more than {LONGEST} bytes");
             return Err(self.refuse(place, message));
         };
-        match self.left.checked_sub(name.len()) {
-            Some(left) => self.left = left,
-            None => {
-                let size = self.table.len();
-                let message = format!("the names in {size:#x} bytes are far longer than these");
-                return Err(self.refuse(place, message));
-            }
-        }
+        let Some(left) = self.left.checked_sub(name.len()) else {
+            let size = self.table.len();
+            let message = format!("the names in {size:#x} bytes are far longer than these");
+            return Err(self.refuse(place, message));
+        };
+        self.left = left;
         Ok(name)
     }
 

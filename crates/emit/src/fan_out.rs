@@ -171,7 +171,9 @@ impl Channel {
 
     fn send(&mut self) -> Result<()> {
         self.bytes = 0;
-        self.sender.send(std::mem::take(&mut self.batch)).map_err(|_| closed())
+        let sent = self.sender.send(std::mem::take(&mut self.batch));
+        // Never shown: the writer that closed the channel has the real error.
+        sent.map_err(|_| Error::bug("a package writer stopped without an error"))
     }
 }
 
@@ -381,9 +383,4 @@ pub(super) fn changed(content: &Content) -> Error {
     let message = "changed between two readings during the run";
     let error = Error::new(Kind::Changed, message).at(&content.place(0));
     error.hint("run again when nothing else writes to the artifacts")
-}
-
-/// An error that is never shown: the writer that closed the channel has the real one.
-fn closed() -> Error {
-    Error::bug("a package writer stopped without an error")
 }

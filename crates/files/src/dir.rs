@@ -158,12 +158,8 @@ impl Dir {
 /// The status of an entry.
 pub struct Found(Stat);
 
-/// The modification time of a file, since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Modified {
-    seconds: i64,
-    nanoseconds: i64,
-}
+/// The modification time of a file, in seconds and nanoseconds since 1970.
+pub type Modified = (i64, i64);
 
 impl Found {
     fn kind(&self) -> FileType {
@@ -187,7 +183,7 @@ impl Found {
 
     /// The modification time.
     pub fn modified(&self) -> Modified {
-        Modified { seconds: self.0.st_mtime, nanoseconds: self.0.st_mtime_nsec }
+        (self.0.st_mtime, self.0.st_mtime_nsec)
     }
 }
 

@@ -32,18 +32,12 @@ impl Drop for MadeFolder {
     }
 }
 
-/// Creates the output folder at `path` if it is missing. `holds` names its content: `packages`.
-pub fn make_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
-    make_by(make_folders, path, holds)
-}
-
-/// Creates the output folder at `path` if it is missing, for files that everybody may read: everybody may
-/// list it, regardless of the umask. `holds` names its content: `packages`.
-pub fn make_readable_folder(path: &Path, holds: &str) -> Result<MadeFolder> {
-    make_by(make_readable_folders, path, holds)
-}
-
-fn make_by(make: impl Fn(&Path) -> Result<()>, path: &Path, holds: &str) -> Result<MadeFolder> {
+/// Creates the output folder at `path` by `make` if it is missing. `holds` names its content: `packages`.
+pub fn make_folder(
+    path: &Path,
+    holds: &str,
+    make: impl Fn(&Path) -> Result<()>,
+) -> Result<MadeFolder> {
     if is_folder(path, holds)? {
         return Ok(MadeFolder(None));
     }

@@ -36,8 +36,8 @@ use rockpack_core::error::{Error, Kind, Result};
 use super::journal::{Journal, SetAside, is_plain, no_name};
 use super::{
     Durability, Form, MadeFolder, READABLE, Scratch, check_folder, create_new, guarded, kind_of,
-    lock, make_readable_folder, refuse_no_folder, refuse_open_to_all, remove_empty, remove_file,
-    remove_folder, rename, set_mode, sync_folder, write_file,
+    lock, make_folder, make_readable_folders, refuse_no_folder, refuse_open_to_all, remove_empty,
+    remove_file, remove_folder, rename, set_mode, sync_folder, write_file,
 };
 
 const RECORD: &str = "committing";
@@ -124,7 +124,7 @@ impl Swap {
         out: &Path,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<Self> {
-        let made = make_readable_folder(out, outlet.holds)?;
+        let made = make_folder(out, outlet.holds, make_readable_folders)?;
         refuse_open_to_all(out)?;
         let _guard = lock::folder(out)?;
         outlet.clear_dead(out)?;

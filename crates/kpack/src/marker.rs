@@ -14,7 +14,7 @@
 use std::fmt;
 
 use crate::message_pack::{Decoder, Fault, Input, Item};
-use crate::{Code, Names, OutOfMemory};
+use crate::{Code, Names};
 
 /// Most bytes of a marker: loaders refuse longer ones.
 pub const LIMIT: usize = 64 << 10;
@@ -64,12 +64,6 @@ impl<E> LoadFault<E> {
 impl<E> From<Fault<E>> for LoadFault<E> {
     fn from(fault: Fault<E>) -> Self {
         Self::Decode(fault)
-    }
-}
-
-impl<E> From<OutOfMemory> for LoadFault<E> {
-    fn from(fault: OutOfMemory) -> Self {
-        Self::Decode(fault.into())
     }
 }
 

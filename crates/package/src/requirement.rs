@@ -247,7 +247,7 @@ fn term(text: &str, depth: usize) -> Option<(Requirement<'_>, &str)> {
     if text.starts_with('(') {
         return group(text, depth.checked_sub(1)?);
     }
-    let Word { word: name, rest } = word(text);
+    let (name, rest) = word(text);
     let (version, rest) = match bound(rest) {
         Some(((sign, version), rest)) => (Some((sign, version.into())), rest),
         None => (None, rest),
@@ -259,17 +259,12 @@ fn term(text: &str, depth: usize) -> Option<(Requirement<'_>, &str)> {
 fn bound(text: &str) -> Option<((Comparison, &str), &str)> {
     let (sign, after) = Comparison::split(text, Format::Rpm)?;
     let bare = after.strip_prefix('=').unwrap_or(after).trim_start();
-    let Word { word: version, rest } = word(bare);
+    let (version, rest) = word(bare);
     Some(((sign, version), rest))
 }
 
 /// A word with balanced parentheses, and the text after it and blanks.
-struct Word<'a> {
-    word: &'a str,
-    rest: &'a str,
-}
-
-fn word(text: &str) -> Word<'_> {
+fn word(text: &str) -> (&str, &str) {
     let mut open = 0_usize;
     let end = text.find(|c: char| {
         match c {
@@ -281,7 +276,7 @@ fn word(text: &str) -> Word<'_> {
         c.is_whitespace()
     });
     let (word, rest) = text.split_at(end.unwrap_or(text.len()));
-    Word { word, rest: rest.trim_start() }
+    (word, rest.trim_start())
 }
 
 /// Joins `terms` by these words; `None` if rpm has no such combination.

@@ -125,11 +125,8 @@ impl<'p, 'a> Resolver<'p, 'a> {
     pub fn new(format: Format, packages: Vec<&'p Offered<'a>>) -> Self {
         let mut offers = Vec::new();
         for (package, offered) in packages.iter().copied().enumerate() {
-            offers.push(ProvidedName {
-                name: offered.name,
-                version: Some(&offered.version),
-                package,
-            });
+            let version = Some(&*offered.version);
+            offers.push(ProvidedName { name: offered.name, version, package });
             offers.extend(offered.relations.bounds(RelationKind::Provides).map(|bound| {
                 let version = bound.version.as_ref().map(|(_, version)| &**version);
                 ProvidedName { name: &bound.name, version, package }

@@ -36,22 +36,17 @@ pub(crate) fn refuse(drafts: &[Draft], formats: &[Format]) -> Result<()> {
             }
         }
         let inside = draft.files.iter().map(|(path, node)| (InstallPath::Inside(path), node));
-        let outside = draft
-            .extras
-            .outside
-            .iter()
-            .filter(|(path, _)| !is_debug_place(path))
-            .map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
+        let outside = draft.extras.outside.iter().filter(|(path, _)| !is_debug_place(path));
+        let outside = outside.map(|(path, placed)| (InstallPath::Outside(path), &placed.node));
         for (path, node) in inside.chain(outside) {
             let is_folder = matches!(node, Node::Directory { .. });
-            match paths.insert(path, (draft, is_folder)) {
-                Some((other, folder)) if !(folder && is_folder) => {
-                    let (one, another) = (&other.names.deb, &draft.names.deb);
-                    let message = format!("{path} would be in both {one} and {another}");
-                    let hint = "packages that can be installed together cannot own one path";
-                    faults.add(Error::new(Kind::Conflict, message).hint(hint));
-                }
-                _ => {}
+            if let Some((other, folder)) = paths.insert(path, (draft, is_folder))
+                && !(folder && is_folder)
+            {
+                let (one, another) = (&other.names.deb, &draft.names.deb);
+                let message = format!("{path} would be in both {one} and {another}");
+                let hint = "packages that can be installed together cannot own one path";
+                faults.add(Error::new(Kind::Conflict, message).hint(hint));
             }
         }
     }

@@ -66,11 +66,8 @@ pub(crate) fn add(
 /// Makes packages of debug files, which hold nothing else, share the documents of the host package that they
 /// depend on.
 fn share_documents(drafts: &mut [Draft]) {
-    let hosts: Vec<PackageNames> = drafts
-        .iter()
-        .filter(|draft| draft.role == Role::Host)
-        .map(|draft| draft.names.clone())
-        .collect();
+    let hosts = drafts.iter().filter(|draft| draft.role == Role::Host);
+    let hosts: Vec<PackageNames> = hosts.map(|draft| draft.names.clone()).collect();
     for draft in drafts.iter_mut().filter(|draft| !draft.extras.build_ids.is_empty()) {
         let needed = hosts.iter().find(|host| {
             let link = Link::exact(RelationKind::Depends, host);
@@ -169,10 +166,7 @@ impl<'a> HostFiles<'a> {
 /// Whether a loader maps `content` at run time: an x86-64 shared object that is no program, under a library's
 /// name. A file that cannot be parsed is not a library.
 fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
-    if !is_library_name(path.name()) || content.len() < MAGIC.len() as u64 {
-        return Ok(false);
-    }
-    if content.read_array::<4>(0)? != *MAGIC {
+    if !is_library_name(path.name()) {
         return Ok(false);
     }
     let file = match ElfFile::read(content, elf::EM_X86_64) {
@@ -183,9 +177,6 @@ fn is_library(path: &TreePath, content: &Content) -> Result<bool> {
     let is_program = file.segment(elf::PT_INTERP).is_some();
     Ok(file.header.e_type() == elf::ET_DYN && !is_program)
 }
-
-/// The first bytes of an ELF file.
-const MAGIC: &[u8; 4] = b"\x7fELF";
 
 /// Whether a name is that of a library: `libx.so`, `libx.so.5.2`.
 pub(crate) fn is_library_name(name: &str) -> bool {
@@ -220,10 +211,7 @@ pub(crate) fn stood_in(
 
 /// The build-id of a debug file, in hex.
 pub(crate) fn id_of(content: &Content) -> Result<Option<String>> {
-    match ElfFile::read(content, elf::EM_X86_64)? {
-        Some(file) => build_id(&file),
-        None => Ok(None),
-    }
+    ElfFile::read(content, elf::EM_X86_64)?.map_or(Ok(None), |file| build_id(&file))
 }
 
 /// The path `xx/yyyy….debug` of a build-id, as every debugger forms it.

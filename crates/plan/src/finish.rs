@@ -13,7 +13,7 @@ use crate::outcome::FileSource;
 use crate::relations::simplified_deb;
 use crate::scripts::Scripts;
 use crate::settings::PlanSettings;
-use crate::texts::{CHANGE, CopyrightFacts};
+use crate::texts::CHANGE;
 use rockpack_package::lengths::refuse_overlong;
 use rockpack_package::{
     ARCH_FIELD, ChangelogEntry, DebControl, Format, Formats, Identity, Package, Role, RpmControl,
@@ -51,8 +51,7 @@ impl Draft {
         let mut outside = self.documents(setting, &words)?;
         let homepage = words.homepage.map(str::to_owned);
         let rights = words.rights();
-        let elsewhere = by_format(&self.names.deb, formats, self.extras.outside)?;
-        outside.extend(elsewhere);
+        outside.extend(by_format(&self.names.deb, formats, self.extras.outside)?);
         let treatments = &self.extras.treatments;
         let entries = layout::entries(&setting.prefix, self.files, treatments, outside)?;
         let mut package = Package {
@@ -158,23 +157,15 @@ impl Draft {
             let wanted = setting.formats.contains(&Format::Deb);
             return Ok(wanted.then_some((folder, link)).into_iter().collect());
         }
-        let copyright = setting.texts.copyright(CopyrightFacts {
-            family: &self.family,
-            license: words.license,
-            homepage: words.homepage,
-            copyright: words.copyright,
-            texts: &self.extras.licences,
-        })?;
-        let version = setting.version.full(Format::Deb);
         let texts = &setting.texts;
+        let copyright = texts.copyright(&self.family, words, &self.extras.licences)?;
+        let version = setting.version.full(Format::Deb);
         let changelog =
             texts.changelog(&self.names.deb, &version, words.maintainer, &setting.date)?;
+        let changelog = document(plain_file(FileSource::Changelog(changelog)));
         let mut documents = BTreeMap::from([
             (folder.join("copyright")?, document(plain_file(FileSource::Text(copyright.clone())))),
-            (
-                folder.join("changelog.Debian.gz")?,
-                document(plain_file(FileSource::Changelog(changelog))),
-            ),
+            (folder.join("changelog.Debian.gz")?, changelog),
         ]);
         if self.role != Role::Meta {
             let place = TreePath::new(format!("{LICENCES}/{}/copyright", self.names.rpm))?;

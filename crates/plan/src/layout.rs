@@ -88,15 +88,9 @@ fn add_folders(
 /// Mode of folders and executable files.
 pub(crate) const EXECUTABLE: u32 = 0o755;
 
-/// Mode of other files.
-const PLAIN: u32 = 0o644;
-
 /// The mode of a packed file, normalised: executable files have 0755, others 0644. Folders have 0755.
 pub(crate) fn file_mode(mode: u32) -> u32 {
-    match mode & 0o111 {
-        0 => PLAIN,
-        _ => EXECUTABLE,
-    }
+    if mode & 0o111 == 0 { 0o644 } else { EXECUTABLE }
 }
 
 /// A node at an absolute install path.

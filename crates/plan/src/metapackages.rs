@@ -85,13 +85,10 @@ pub(crate) fn host_metas(
     }
     let mut metas = Vec::new();
     for (stem, members) in by_stem {
-        let groups: Vec<&str> = all_groups
-            .iter()
-            .filter(|group| {
-                members.iter().any(|draft| draft.role.group() == Some(group.name.as_str()))
-            })
-            .map(|group| group.display_name.as_str())
-            .collect();
+        let with_code = all_groups.iter().filter(|group| {
+            members.iter().any(|draft| draft.role.group() == Some(group.name.as_str()))
+        });
+        let groups: Vec<&str> = with_code.map(|group| group.display_name.as_str()).collect();
         let host = members.iter().find(|draft| draft.is_base());
         let (Some(host), false) = (host, groups.is_empty()) else {
             continue;

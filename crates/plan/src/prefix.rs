@@ -33,33 +33,29 @@ pub struct Prefix(TreePath);
 impl Prefix {
     /// Checks `text`, e.g. `/opt/rocm-7.1`.
     pub fn new(text: &str) -> Result<Self> {
-        let Some(relative) = text.strip_prefix('/') else {
-            return Err(refused(text, "it is not absolute"));
-        };
+        Self::checked(text).map_err(|why| {
+            let message = format!("`{text}` cannot be the prefix: {why}");
+            Error::new(Kind::Config, message)
+                .hint("the prefix is a directory of its own, such as /opt/rocm-7.1")
+        })
+    }
+
+    fn checked(text: &str) -> std::result::Result<Self, &'static str> {
+        let relative = text.strip_prefix('/').ok_or("it is not absolute")?;
         if relative.is_empty() {
-            return Err(refused(text, "it is the root of the file system"));
+            return Err("it is the root of the file system");
         }
-        let path = TreePath::new(relative)
-            .map_err(|_| refused(text, "it has empty, `.` or `..` parts, or a trailing slash"))?;
-        if !relative.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c)) {
-            return Err(refused(
-                text,
-                "only letters, digits and `._+~-` are the same to every tool",
-            ));
-        }
+        let path = plain_path(relative)?;
         if relative == "opt/rocm" {
-            return Err(refused(
-                text,
-                "it is often a symbolic link, through which packages would write over others' \
-                 files",
-            ));
+            return Err("it is often a symbolic link, through which packages would write over \
+                        others' files");
         }
         if is_system_folder(relative) {
-            return Err(refused(text, "it belongs to the distribution"));
+            return Err("it belongs to the distribution");
         }
         let first = path.components().next().unwrap_or_default();
         if TRANSIENT.contains(&first) {
-            return Err(refused(text, "files there do not last"));
+            return Err("files there do not last");
         }
         Ok(Self(path))
     }
@@ -106,10 +102,12 @@ fn is_system_folder(path: &str) -> bool {
     SYSTEM.split(' ').any(|folder| folder == path)
 }
 
-fn refused(text: &str, why: &str) -> Error {
-    let message = format!("`{text}` cannot be the prefix: {why}");
-    Error::new(Kind::Config, message)
-        .hint("the prefix is a directory of its own, such as /opt/rocm-7.1")
+/// The relative path `text`; the error is the reason why not every tool would read it as that path.
+pub(crate) fn plain_path(text: &str) -> std::result::Result<TreePath, &'static str> {
+    let path =
+        TreePath::new(text).map_err(|_| "it has empty, `.` or `..` parts, or a trailing slash")?;
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
+    is_plain.then_some(path).ok_or("only letters, digits and `._+~-` are the same to every tool")
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Relations: their syntax, and the configuration's additions and removals.
 
-use std::collections::BTreeSet;
-
 use rockpack_archive::deb::{check_relations, compare_versions};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 
@@ -28,7 +26,8 @@ pub(super) fn need_version<'a>(
 pub(super) fn parse(format: Format, kind: RelationKind, text: &str) -> Result<Relation> {
     match format {
         Format::Deb => parse_deb(kind, text),
-        Format::Rpm => parse_rpm(kind, text),
+        Format::Rpm => rpm_relation(kind, text.trim())
+            .ok_or_else(|| refused(text, "", "hip-runtime-amd >= 7.1")),
     }
 }
 
@@ -43,10 +42,6 @@ pub(super) fn parse_deb(kind: RelationKind, text: &str) -> Result<Relation> {
 }
 
 /// Reads `name`, `name >= 1.2` or a boolean `(a or b)` as a relation of `kind`.
-fn parse_rpm(kind: RelationKind, text: &str) -> Result<Relation> {
-    rpm_relation(kind, text.trim()).ok_or_else(|| refused(text, "", "hip-runtime-amd >= 7.1"))
-}
-
 fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
     if text.contains(char::is_control) {
         return None;
@@ -55,8 +50,7 @@ fn rpm_relation(kind: RelationKind, text: &str) -> Option<Relation> {
         return text.ends_with(')').then(|| plain(kind, text));
     }
     let Some((name, bound)) = text.split_once(char::is_whitespace) else {
-        check_name(text)?;
-        return Some(plain(kind, text));
+        return check_name(text).map(|name| plain(kind, name));
     };
     let name = check_name(name)?;
     let version = bound_of(bound)?;
@@ -80,25 +74,20 @@ fn not_implied(relations: &[Relation]) -> impl Iterator<Item = &Relation> {
     })
 }
 
-/// Whether `strong` implies `weak` and is stricter.
+/// Whether `strong` implies `weak`, which has its kind and name, and is stricter.
 fn implies(strong: &Relation, weak: &Relation) -> bool {
-    if strong.kind != weak.kind || strong.name != weak.name {
-        return false;
-    }
     match (&strong.version, &weak.version) {
         (Some(_), None) => true,
         (Some((Comparison::Equal, version)), Some((sign, bound))) if *sign != Comparison::Equal => {
             sign.holds(compare_versions(version, bound))
         }
         (Some((strong, above)), Some((weak, below))) => {
-            match (lower_bound_rank(*strong), lower_bound_rank(*weak)) {
+            let ranks = lower_bound_rank(*strong).zip(lower_bound_rank(*weak));
+            ranks.is_some_and(|(strong, weak)| {
+                let order = compare_versions(above, below).then(strong.cmp(&weak));
                 // If two spellings mean the same version, the first in order stays.
-                (Some(strong), Some(weak)) => {
-                    let order = compare_versions(above, below).then(strong.cmp(&weak));
-                    order.then_with(|| below.cmp(above)).is_gt()
-                }
-                _ => false,
-            }
+                order.then_with(|| below.cmp(above)).is_gt()
+            })
         }
         (None, _) => false,
     }
@@ -184,8 +173,7 @@ pub(super) fn libraries(
         let soname = naming.of_set(template)?;
         libraries.extend(faults.keep(relation).map(|relation| (soname, relation)));
     }
-    faults.finish()?;
-    Ok(libraries)
+    faults.finish().map(|()| libraries)
 }
 
 fn deb_dependency(text: &str) -> Result<Relation> {
@@ -243,14 +231,10 @@ impl PackageRelations {
                 faults.add(config.fault(&keys, message).hint(hint));
             }
         }
-        let bounded: BTreeSet<(RelationKind, &str)> = added
-            .iter()
-            .filter(|relation| relation.version.is_some())
-            .map(|relation| (relation.kind, relation.name.as_str()))
-            .collect();
         drop_all(lists, |relation| {
-            let is_bounded = bounded.contains(&(relation.kind, relation.name.as_str()));
-            is_bounded && !added.contains(relation)
+            let mut bounded = added.iter().filter(|new| new.version.is_some());
+            !added.contains(relation)
+                && bounded.any(|new| (new.kind, &new.name) == (relation.kind, &relation.name))
         });
     }
 }
@@ -279,8 +263,7 @@ pub(super) fn configured(config: &Config, version: &Version) -> Result<Vec<Packa
             rpm: change(Format::Rpm),
         });
     }
-    faults.finish()?;
-    Ok(all)
+    faults.finish().map(|()| all)
 }
 
 /// The change in one format that the configuration's `relations` of a package ask for.
@@ -415,7 +398,7 @@ mod tests {
     }
 
     fn shown_rpm(text: &str) -> Option<(String, Option<(Comparison, String)>)> {
-        shown(parse_rpm(RelationKind::Depends, text))
+        shown(parse(Format::Rpm, RelationKind::Depends, text))
     }
 
     fn bound(sign: Comparison, version: &str) -> Option<(Comparison, String)> {

@@ -42,11 +42,8 @@ const REMOVE_FOLDER: &str = "/usr/bin/rmdir";
 pub(crate) const MOVED: &str =
     "# Written where rpm moved the packages to; as it is, the next version writes it anew:";
 
-/// The folder of programs, relative to the prefix.
-const PROGRAM_FOLDER: &str = "bin";
-
-/// The trigger that Debian's libc waits for.
-const TRIGGER: &str = "activate-noawait ldconfig";
+/// The folder of programs, relative to the prefix, which is in users' `PATH`.
+pub(crate) const PROGRAM_FOLDER: &str = "bin";
 
 /// First lines of the maintainer scripts of a `.deb`.
 pub(crate) const DEB_START: &str = "#!/bin/sh\nset -e\n";
@@ -73,9 +70,9 @@ impl<'a> Scripts<'a> {
         Self { setting, draft, programs, loader }
     }
 
-    /// Lines of a `.deb`'s `triggers`.
+    /// Lines of a `.deb`'s `triggers`: the trigger that Debian's libc waits for.
     pub fn triggers(&self) -> Vec<String> {
-        self.loader.then(|| TRIGGER.to_owned()).into_iter().collect()
+        self.loader.then(|| "activate-noawait ldconfig".to_owned()).into_iter().collect()
     }
 
     /// The maintainer scripts of a `.deb`.
@@ -86,27 +83,17 @@ impl<'a> Scripts<'a> {
         }
         for phase in ["postinst", "prerm", "postrm"] {
             let mut text = String::new();
-            for (what, phases) in self.deb_parts() {
-                if phases.contains(&phase) {
-                    text.push_str(&self.render(&format!("{what}-{phase}"))?);
-                }
+            if !self.programs.is_empty() {
+                text.push_str(&self.render(&format!("alternatives-{phase}"))?);
+            }
+            if !self.draft.extras.build_ids.is_empty() && phase != "postrm" {
+                text.push_str(&self.render(&format!("debug-{phase}"))?);
             }
             if !text.is_empty() {
                 scripts.push((phase.to_owned(), format!("{DEB_START}{text}")));
             }
         }
         Ok(scripts)
-    }
-
-    /// The templates of a `.deb`'s scripts, each with the scripts that it belongs to.
-    fn deb_parts(&self) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        let programs: &[&str] = &["postinst", "prerm", "postrm"];
-        let debug: &[&str] = &["postinst", "prerm"];
-        let parts = [
-            (!self.programs.is_empty(), ("alternatives", programs)),
-            (!self.draft.extras.build_ids.is_empty(), ("debug", debug)),
-        ];
-        parts.into_iter().filter_map(|(has, part)| has.then_some(part))
     }
 
     /// The scriptlets of an `.rpm`.
@@ -151,15 +138,12 @@ impl<'a> Scripts<'a> {
     }
 
     /// Appends the loader's cache update to `text`; without text, runs the program directly.
-    fn with_loader(&self, phase: &str, mut text: String) -> Option<PlannedScriptlet> {
+    fn with_loader(&self, phase: &str, text: String) -> Option<PlannedScriptlet> {
         match (self.loader, text.is_empty()) {
             (false, true) => None,
             (false, false) => Some(shell(phase, text)),
             (true, true) => Some((phase.to_owned(), (LDCONFIG.to_owned(), String::new()))),
-            (true, false) => {
-                text.push_str(&format!("{LDCONFIG}\n"));
-                Some(shell(phase, text))
-            }
+            (true, false) => Some(shell(phase, format!("{text}{LDCONFIG}\n"))),
         }
     }
 
@@ -180,18 +164,17 @@ impl<'a> Scripts<'a> {
 
     fn render(&self, script: &str) -> Result<String> {
         let file = loader::loader_file(self.setting, &self.draft.names.rpm)?;
-        let programs: Vec<String> = self.programs.iter().map(|name| (*name).to_owned()).collect();
         let values = context! {
             package => &self.draft.names.deb,
             prefix => self.setting.prefix.absolute(),
             libdir => self.setting.config.folders.libraries.as_str(),
-            programs,
+            programs => self.programs.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
             priority => self.setting.version.priority(),
             file => format!("/{file}"),
             moved => MOVED,
             folders => self.folders(),
         };
-        self.setting.texts.script(script, values)
+        self.setting.texts.render(script, values)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::tree::{Node, TreePath};
+use rockpack_core::tree::TreePath;
 
 use crate::config::nearest;
 use crate::contents::Missing;
@@ -14,7 +14,6 @@ use crate::recombine::{Component, Recombined};
 use crate::settings::PlanSettings;
 use rockpack_package::receipt::Standing;
 use rockpack_report::Findings;
-use rockpack_split::HostKind;
 
 /// The components and packages that `--only` names.
 #[derive(Default)]
@@ -46,8 +45,7 @@ impl Only {
                 faults.add(error.hint(format!("{meant}the components are {}", known.join(", "))));
             }
         }
-        faults.finish()?;
-        Ok(kept)
+        faults.finish().map(|()| kept)
     }
 
     /// The kept packages of a set, all of them without `--only`, and the install-relative paths of the input
@@ -130,14 +128,11 @@ fn left_out(
         if kept.contains(path) {
             continue;
         }
-        match node {
-            Node::File { data, .. } => {
-                lookup.add(data, &mut missing);
-                if is_of_input(data) {
-                    paths.insert(path.clone());
-                }
-            }
-            Node::Link { .. } | Node::Directory { .. } => drop(paths.insert(path.clone())),
+        if let Some(source) = node.data() {
+            lookup.add(source, &mut missing);
+        }
+        if node.data().is_none_or(is_of_input) {
+            paths.insert(path.clone());
         }
     }
     paths.extend(dropped.iter().flat_map(|draft| draft.extras.replaced.iter().cloned()));
@@ -171,12 +166,8 @@ impl<'a> Lookup<'a> {
             FileSource::Host { component, path } | FileSource::Fat { component, path, .. } => {
                 let missing = by_component.entry(component).or_default();
                 missing.files += 1;
-                let node = self.components.get(component).and_then(|found| found.host.get(path));
-                if let Some(Node::File { data, .. }) = node
-                    && let HostKind::Plain(content) = &data.kind
-                {
-                    missing.plain.push(content);
-                }
+                let found = self.components.get(component);
+                missing.plain.extend(found.and_then(|it| it.host.get(path)?.data()?.plain()));
             }
             FileSource::Database { component, path } => {
                 let missing = by_component.entry(component).or_default();

@@ -125,10 +125,7 @@ impl Catalog {
             yanked: None,
             indexed: Arc::clone(&given.indexed),
         };
-        let content = match &given.content {
-            Some(content) => content.clone(),
-            None => given.open(budget)?,
-        };
+        let content = given.content.clone().map_or_else(|| given.open(budget), Ok)?;
         let file = given.file.clone();
         self.added.insert(path.clone(), Addition { file, content, link: given.link });
         self.records.insert(path, Arc::new(record));

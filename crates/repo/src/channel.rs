@@ -13,11 +13,9 @@ use super::store::Store;
 /// A channel of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Channel {
-    /// An apt suite.
+    /// A suite.
     Apt(String),
-    /// The rpm repository.
     Rpm,
-    /// The index of wheels.
     Python,
 }
 
@@ -66,7 +64,6 @@ pub(super) fn project_pages(project: &str) -> [String; 2] {
     ["html", "json"].map(|ending| format!("{PYTHON_FOLDER}/{project}/index.{ending}"))
 }
 
-/// The folder of a suite.
 pub(super) fn suite_folder(suite: &str) -> String {
     format!("dists/{suite}")
 }

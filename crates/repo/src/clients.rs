@@ -59,7 +59,7 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
     let url = settings.url.as_ref()?.trim_end_matches('/');
     let name = settings.name.as_deref()?;
     let title = settings.description.as_deref().unwrap_or(name);
-    let signed_packages = state.signed && unsigned(state).is_none();
+    let signed_packages = state.signed && paths_of(state, |package| !package.signed).is_none();
     let mut text = format!(
         "[{name}]\nname={title}\nbaseurl={url}\nenabled=1\ngpgcheck={}\nrepo_gpgcheck={}\n",
         u8::from(signed_packages),
@@ -78,11 +78,6 @@ pub(super) fn repo(state: &ChannelState) -> Option<(String, Arc<[u8]>)> {
         text.push_str(&format!("gpgkey={url}/{}\n", keyring::file_name(Some(name))));
     }
     Some((format!("{name}.repo"), text.into_bytes().into()))
-}
-
-/// Paths of the packages of the rpm repository that have no signature.
-fn unsigned(state: &ChannelState) -> Option<Vec<String>> {
-    paths_of(state, |package| !package.signed)
 }
 
 /// Paths of the packages of the rpm repository that `selects` selects; `None` without any.
@@ -126,7 +121,7 @@ pub(super) fn of_signatures(
     state: &ChannelState,
     options: &RepoOptions<'_>,
 ) -> Result<Vec<Finding>> {
-    let (unsigned, of) = (unsigned(state), state.records.len());
+    let (unsigned, of) = (paths_of(state, |package| !package.signed), state.records.len());
     let has_signed = unsigned.as_ref().map_or(0, Vec::len) < of;
     let (channel, mut findings) = (channel.to_owned(), Vec::new());
     let algorithm = options.signer.and_then(|signer| signer.algorithm());

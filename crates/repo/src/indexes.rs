@@ -49,8 +49,7 @@ pub(super) fn add_apt_indexes(
         files.hidden.extend(names.into_iter().map(|name| (name, bytes.clone())));
     }
     let entries = listed.map_or(entries, |listed| listed.release.clone());
-    let fields = release_fields(suite, state, &components(state), &archs(state))?;
-    let release = Release { fields, files: entries };
+    let release = Release { fields: release_fields(suite, state)?, files: entries };
     let text = release.render()?;
     files.listed.release = release.files;
     Ok(text)
@@ -91,7 +90,6 @@ fn index(method: Method, path: String, text: &Arc<[u8]>) -> Result<(IndexFile, A
     Ok((file, bytes))
 }
 
-/// The components of a suite.
 fn components(state: &ChannelState) -> BTreeSet<&str> {
     if state.records.is_empty() {
         BTreeSet::from(["main"])
@@ -139,13 +137,8 @@ fn packages_text(state: &ChannelState, component: &str, arch: &str) -> String {
     text
 }
 
-fn release_fields(
-    suite: &str,
-    state: &ChannelState,
-    components: &BTreeSet<&str>,
-    archs: &[&str],
-) -> Result<Vec<(String, String)>> {
-    let settings = &state.settings;
+fn release_fields(suite: &str, state: &ChannelState) -> Result<Vec<(String, String)>> {
+    let (settings, archs) = (&state.settings, archs(state));
     let mut fields: Vec<(&str, Option<String>)> = vec![
         ("Origin", settings.origin.clone()),
         ("Label", settings.label.clone()),
@@ -162,7 +155,7 @@ fn release_fields(
         fields.push(("No-Support-for-Architecture-all", Some("Packages".to_owned())));
     }
     fields.push(("Architectures", Some(archs.join(" "))));
-    let components: Vec<&str> = components.iter().copied().collect();
+    let components: Vec<&str> = components(state).into_iter().collect();
     fields.push(("Components", Some(components.join(" "))));
     fields.push(("Description", settings.description.clone()));
     fields.push((KEYRING_KEYS, (!state.keys.is_empty()).then(|| state.keys.join(" "))));
@@ -242,10 +235,8 @@ fn sorted_rpms(state: &ChannelState) -> Vec<RepositoryRpm<'_>> {
 /// them, so that a publication of the same packages need not rewrite the indexes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ListedIndexes {
-    /// The entries of `Release`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub release: Vec<IndexFile>,
-    /// The entries of `repomd.xml`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repomd: Vec<DataFile>,
 }

@@ -95,21 +95,8 @@ fn place(folder: &Path) -> Result<PathBuf> {
     Ok(here.join(folder))
 }
 
-/// A file that was given, before it is read.
-struct FoundPackage {
-    file: PathBuf,
-    name: String,
-    size: u64,
-    modified: Modified,
-}
-
-impl FoundPackage {
-    /// The file with the digest of its content.
-    fn source(&self, indexed: &Indexed) -> PublishedFile {
-        let (name, sha256) = (self.name.clone(), indexed.sha256.clone());
-        PublishedFile { name, size: self.size, modified: self.modified, sha256 }
-    }
-}
+/// A file that was given, before it is read: without its digest.
+type FoundPackage = (PathBuf, PublishedFile);
 
 /// The packages of a run, which are packages or folders of packages, in the order of their paths, and findings
 /// about files that are left out. Files that a channel knows by name, size and time are not read, unless the run
@@ -121,11 +108,7 @@ pub(super) fn given(
     progress: &dyn Progress,
 ) -> Result<(Vec<GivenPackage>, Findings)> {
     let mut found = FoundFiles::default();
-    let mut faults = Faults::default();
-    for path in &options.packages {
-        faults.keep(found.add(path));
-    }
-    faults.finish()?;
+    Faults::all(options.packages.iter().map(|path| found.add(path)))?;
     let FoundFiles { files, mut findings } = found;
     let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
     let is_bad = |it: &Error| it.is_of_format() || it.kind() == Kind::Verify;
@@ -164,14 +147,14 @@ fn read(
     files.dedup();
     let found: Vec<Result<FoundPackage>> = files.into_par_iter().map(look).collect();
     let found: Vec<FoundPackage> = found.into_iter().collect::<Result<_>>()?;
-    progress.expect(Stage::Index, found.iter().map(|found| found.size).sum());
+    progress.expect(Stage::Index, found.iter().map(|(_, source)| source.size).sum());
     progress.begin(Stage::Index);
     let known = known(channels);
-    let read = |found: FoundPackage| {
-        let key = (found.name.as_str(), found.size, found.modified);
-        let record = if options.check { None } else { known.get(&key) };
-        let given = given_of(&found, record.copied(), options, budget);
-        progress.advance(Stage::Index, found.size);
+    let read = |(file, source): FoundPackage| {
+        let record = if options.check { None } else { known.get(&key(&source)).copied() };
+        let (size, built) = (source.size, options.built.get(&file));
+        let given = given_of((file, source), record, built, options, budget);
+        progress.advance(Stage::Index, size);
         given
     };
     let outcomes: Vec<Result<GivenPackage>> = found.into_par_iter().map(read).collect();
@@ -181,14 +164,17 @@ fn read(
 
 type SourceKey<'a> = (&'a str, u64, Modified);
 
+fn key(source: &PublishedFile) -> SourceKey<'_> {
+    (&*source.name, source.size, source.modified)
+}
+
 /// The packages that are known by name, size and time. Of two such with different contents nobody can
 /// say which one is given: neither is known.
 fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
     let mut known: BTreeMap<SourceKey<'_>, Option<&Arc<PoolRecord>>> = BTreeMap::new();
     for record in channels.0.values().flat_map(|state| state.records.values()) {
         let source = &record.source;
-        let key = (source.name.as_str(), source.size, source.modified);
-        let one = known.entry(key).or_insert(Some(record));
+        let one = known.entry(key(source)).or_insert(Some(record));
         *one = one.filter(|other| {
             let digests = [&other.source.sha256, &other.indexed.sha256];
             digests == [&source.sha256, &record.indexed.sha256]
@@ -197,13 +183,15 @@ fn known(channels: &Channels) -> BTreeMap<SourceKey<'_>, &Arc<PoolRecord>> {
     known.into_iter().filter_map(|(key, record)| Some((key, record?))).collect()
 }
 
-fn given_of(
-    found: &FoundPackage,
+/// A package that `record` knows, that was just `built`, or that is read now.
+pub(super) fn given_of(
+    (file, source): FoundPackage,
     record: Option<&Arc<PoolRecord>>,
+    built: Option<&Indexed>,
     options: &RepoOptions<'_>,
     budget: &Budget,
 ) -> Result<GivenPackage> {
-    let (file, siblings) = (found.file.clone(), Arc::default());
+    let siblings = Arc::default();
     if let Some(record) = record {
         // What was signed while it was published is another file than the one it came from.
         let (source, indexed) = (record.source.clone(), Arc::clone(&record.indexed));
@@ -212,11 +200,10 @@ fn given_of(
     }
     let mut inputs = Inputs::within(budget);
     let content = inputs.content(&file)?;
-    let built = options.built.get(&file);
     let indexed = match built {
         Some(built) => built.clone(),
         None => {
-            let read = inputs.explain(Indexed::read(&content, &found.name));
+            let read = inputs.explain(Indexed::read(&content, &source.name));
             let read = read.file(&file).context(reading);
             // Only what is named itself has another ending than packages have.
             let is_named =
@@ -224,25 +211,11 @@ fn given_of(
             read.map_err(|error| if is_named { error.of_named() } else { error })?
         }
     };
-    let source = found.source(&indexed);
+    let source = PublishedFile { sha256: indexed.sha256.clone(), ..source };
     let (read, link) = (built.is_none(), built.is_some());
     // A copy lies apart from everything that reading took. Between that, the metadata of 20,000 packages would
     // keep four times its own memory.
     let (content, indexed) = (Some(content), Arc::new(indexed.clone()));
-    signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
-}
-
-/// A package that was just written.
-pub(super) fn written(
-    file: PathBuf,
-    indexed: Indexed,
-    options: &RepoOptions<'_>,
-    budget: &Budget,
-) -> Result<GivenPackage> {
-    let content = Content::open(&file, budget)?;
-    let source = look(file.clone())?.source(&indexed);
-    let (content, indexed) = (Some(content), Arc::new(indexed));
-    let (read, link, siblings) = (false, true, Arc::default());
     signed(GivenPackage { file, content, source, indexed, read, link, siblings }, options)
 }
 
@@ -265,9 +238,10 @@ fn reading() -> String {
     "indexing packages".to_owned()
 }
 
-fn look(file: PathBuf) -> Result<FoundPackage> {
+pub(super) fn look(file: PathBuf) -> Result<FoundPackage> {
     let Stat { size, modified } = stat_at(&file)?;
-    Ok(FoundPackage { name: name_of(&file), file, size, modified })
+    let source = PublishedFile { name: name_of(&file), size, modified, sha256: String::new() };
+    Ok((file, source))
 }
 
 /// How the names of packages of Debian's installer end.

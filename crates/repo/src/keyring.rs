@@ -149,7 +149,9 @@ pub(super) fn given(
         for (file, indexed) in (wanted.write)(&package, &folder)? {
             let kind = indexed.facts.kind();
             if names.iter().any(|(channel, of)| channel.kind() == kind && of == name) {
-                given.push(input::written(file, indexed, options, store.budget())?);
+                let found = input::look(file)?;
+                let budget = store.budget();
+                given.push(input::given_of(found, None, Some(&indexed), options, budget)?);
             }
         }
     }

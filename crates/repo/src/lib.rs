@@ -151,11 +151,7 @@ fn prepare_and_write(
     channels: &mut Channels,
     (active, given, told): (&[Channel], &[input::GivenPackage], &Findings),
 ) -> Result<Published> {
-    let mut faults = Faults::default();
-    for channel in active {
-        faults.keep(channel::refuse_indexes(store, channel, channels));
-    }
-    faults.finish()?;
+    Faults::all(active.iter().map(|it| channel::refuse_indexes(store, it, channels)))?;
     let states: Vec<_> =
         active.iter().filter_map(|c| Some(&channels.0.get(&c.name())?.records)).collect();
     catalog::check_removals(&options.changes.remove, &states)?;

@@ -281,11 +281,7 @@ fn sync_with_parents(root: &Path, folders: BTreeSet<PathBuf>) -> Result<()> {
 /// real folders, and is free or holds a file. A link on the way would make rockpack write and remove files elsewhere.
 fn check_places(root: &Path, paths: &[&str]) -> Result<()> {
     check_folders(root, paths)?;
-    let mut faults = Faults::default();
-    for path in paths {
-        faults.keep(check_file(&root.join(path)));
-    }
-    faults.finish()
+    Faults::all(paths.iter().map(|path| check_file(&root.join(path)))).map(drop)
 }
 
 /// Refuses paths that lead through something other than folders below `root`.
@@ -362,13 +358,10 @@ fn open_folders(root: &Path, paths: &[&str]) -> Result<Option<Finding>> {
             None => {}
         }
     }
-    Ok(finding(&closed))
-}
-
-fn finding(closed: &[(PathBuf, u32)]) -> Option<Finding> {
-    let ((folder, mode), others) = closed.split_first()?;
-    let (folder, mode) = (folder.display().to_string(), format!("{mode:04o}"));
-    Some(found::FolderClosed { folder, mode, others: others.len() }.into())
+    Ok(closed.split_first().map(|((folder, mode), others)| {
+        let (folder, mode) = (folder.display().to_string(), format!("{mode:04o}"));
+        found::FolderClosed { folder, mode, others: others.len() }.into()
+    }))
 }
 
 #[cfg(test)]

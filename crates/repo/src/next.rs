@@ -284,8 +284,7 @@ fn retire(earlier: &ChannelState, next: &mut ChannelState) {
         retired.insert(path.clone(), Retired { generation, date, sha256, version });
     }
     for path in earlier.indexes.iter().filter(|path| !next.has(path)) {
-        let (sha256, version) = (None, None);
-        retired.insert(path.clone(), Retired { generation, date, sha256, version });
+        retired.insert(path.clone(), Retired { generation, date, sha256: None, version: None });
     }
     (next.retired, next.used) = (retired, used);
 }

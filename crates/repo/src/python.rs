@@ -54,7 +54,9 @@ pub(super) fn files(
         if is_there && !check && earlier.indexes.contains(&path) {
             continue;
         }
-        let bytes = metadata(store, catalog, wheel)?;
+        let content = catalog.open(store, wheel)?;
+        let _open = content.pin()?;
+        let bytes = metadata_of(&content).file(wheel)?;
         if stat.is_none() || channels.uses(&path) {
             files.hidden.push((path, bytes.into()));
         } else if store.read(&path)?.is_some_and(|there| there == bytes) {
@@ -67,12 +69,6 @@ pub(super) fn files(
         }
     }
     Ok(files)
-}
-
-fn metadata(store: &dyn Store, catalog: &Catalog, wheel: &str) -> Result<Vec<u8>> {
-    let content = catalog.open(store, wheel)?;
-    let _open = content.pin()?;
-    metadata_of(&content).file(wheel)
 }
 
 /// The pages of the index that had the wheels of `earlier` and will have those of `next`. Some are replaced twice.
@@ -141,23 +137,16 @@ impl Index<'_> {
         let bytes: Arc<[u8]> = text.into_bytes().into();
         let there = match self.there.get(path) {
             Some(there) => Some(Arc::clone(there)),
-            None => self.look(path)?,
+            None => self.store.read(path)?.map(Arc::from),
         };
-        let is_same = there.is_some_and(|there| there == bytes);
-        if !is_same {
+        if there.is_some() && !self.there.contains_key(path) && !self.earlier.uses(path) {
+            return Err(unknown_index(path, &Channel::Python));
+        }
+        if there.is_none_or(|there| there != bytes) {
             self.changed.push((path.to_owned(), Arc::clone(&bytes)));
         }
         self.there.insert(path.to_owned(), bytes);
         Ok(())
-    }
-
-    /// The current page; a foreign one is refused.
-    fn look(&self, path: &str) -> Result<Option<Arc<[u8]>>> {
-        let there = self.store.read(path)?;
-        if there.is_some() && !self.earlier.uses(path) {
-            return Err(unknown_index(path, &Channel::Python));
-        }
-        Ok(there.map(Arc::from))
     }
 }
 

@@ -112,7 +112,9 @@ impl Body {
         if let Self::Package(_, known, Some(source)) = self
             && link(source, path)
         {
-            return check_link(source, known, path);
+            // It was just written, and is not read again: its time tells whether it is the one.
+            let is_it = stat_at(path)?.modified == known.modified;
+            return if is_it { Ok(()) } else { Err(changed(Some(source))) };
         }
         write_new(path, READABLE, Durability::Synced, |file| match self {
             Self::Bytes(bytes) | Self::Same(_, bytes) => {
@@ -121,11 +123,6 @@ impl Body {
             Self::Package(content, known, _) => copy(content, known, file, path),
         })
     }
-}
-
-/// A file that was just written is not read again: its time tells whether it is still the one.
-fn check_link(source: &Path, known: &KnownFile, path: &Path) -> Result<()> {
-    if stat_at(path)?.modified == known.modified { Ok(()) } else { Err(changed(Some(source))) }
 }
 
 /// Indexes say what was read before. What is written is held against that, because the content may
@@ -142,7 +139,9 @@ fn copy(content: &Content, known: &KnownFile, file: &mut File, path: &Path) -> R
     if hex(&digest.finalize()) != known.sha256 {
         return Err(changed(content.files().next().as_deref()));
     }
-    file.set_times(times(known.modified)).map_err(|e| Error::io(path, "write", e))
+    let time = u64::try_from(known.modified).map(Duration::from_nanos).unwrap_or_default();
+    let times = FileTimes::new().set_modified(UNIX_EPOCH + time);
+    file.set_times(times).map_err(|e| Error::io(path, "write", e))
 }
 
 fn changed(source: Option<&Path>) -> Error {
@@ -150,9 +149,4 @@ fn changed(source: Option<&Path>) -> Error {
     let error = Error::new(Kind::Changed, message)
         .hint("nothing is published; run again when nothing writes to the packages any more");
     source.into_iter().fold(error, |error, source| error.file(source))
-}
-
-fn times(modified: Modified) -> FileTimes {
-    let time = u64::try_from(modified).map(Duration::from_nanos).unwrap_or_default();
-    FileTimes::new().set_modified(UNIX_EPOCH + time)
 }

@@ -1,6 +1,7 @@
-//! Words for numbers and lists in sentences.
+//! Words for numbers, lists and paths in sentences.
 
 use std::fmt::Display;
+use std::path::Path;
 
 /// A number with its noun: `1 file`, `2 files`, `2 repositories`, `2 prefixes`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
@@ -43,6 +44,18 @@ pub fn either<T: Display>(items: &[T], most: usize) -> String {
     words.join(" or ")
 }
 
+/// `path` as an argument in a shell command: quoted if needed, and never taken for an option.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let start = if text.starts_with('-') { "./" } else { "" };
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/+=:@%,".contains(c));
+    if !text.is_empty() && is_plain {
+        format!("{start}{text}")
+    } else {
+        format!("'{start}{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,5 +77,18 @@ mod tests {
         assert_eq!(few::<u8>(&[], 2), "");
         assert_eq!(either(&["a", "b"], 2), "a or b");
         assert_eq!(either(&["a", "b", "c"], 2), "a or b or 1 more");
+    }
+
+    #[test]
+    fn a_shell_takes_a_path_for_one_argument() {
+        for (path, expected) in [
+            ("target/packages", "target/packages"),
+            ("my packages", "'my packages'"),
+            ("it's", r"'it'\''s'"),
+            ("-out", "./-out"),
+            ("-o $x", "'./-o $x'"),
+        ] {
+            assert_eq!(shell_word(Path::new(path)), expected);
+        }
     }
 }

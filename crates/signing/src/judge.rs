@@ -6,7 +6,7 @@
 
 use pgp::composed::{SignedPublicKey, SignedPublicSubKey};
 use pgp::crypto::public_key::PublicKeyAlgorithm;
-use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureType, SubpacketData};
+use pgp::packet::{PublicKey, PublicSubkey, Signature, SignatureType, Subpacket, SubpacketData};
 use pgp::ser::Serialize;
 use pgp::types::{KeyDetails, KeyVersion, Tag, Timestamp};
 use rockpack_archive::apt_index::format_date;
@@ -148,10 +148,7 @@ pub(super) fn signature_fault(signature: &Signature, at: Moment) -> Option<Strin
     if lives > 0 && end <= at.time {
         return Some(format!("expired on {}", date(end)));
     }
-    let said = signature.config().map(|config| config.hashed_subpackets.as_slice());
-    let critical = said
-        .unwrap_or_default()
-        .iter()
+    let critical = hashed_subpackets(signature)
         .any(|it| it.is_critical && matches!(it.data, SubpacketData::Notation(_)));
     critical.then(|| "has a critical notation, which no client knows".to_owned())
 }
@@ -212,8 +209,7 @@ fn life_refusal(key: &SignedPublicKey, at: Moment) -> Option<Refusal> {
     if !key.details.revocation_signatures.is_empty() {
         return Some(Refusal::revoked("the key is revoked".to_owned()));
     }
-    let all = own::said_of(&key.details, |_| true);
-    let Some(said) = all else {
+    let Some(said) = own::said_of(&key.details, |_| true) else {
         return Some(Refusal::revoked("the key has no user id that it signed".to_owned()));
     };
     let ends = [Some(said), own::said_of(&key.details, own::is_strong)].into_iter().flatten();
@@ -234,8 +230,7 @@ fn subkey_refusal(sub: &SignedPublicSubKey, at: Moment) -> Option<Refusal> {
 }
 
 fn is_over(sub: &SignedPublicSubKey, at: Moment) -> bool {
-    let what = "its subkey";
-    sub.signatures.iter().any(own::revokes) || expired(what, subkey_end(sub), at).is_some()
+    sub.signatures.iter().any(own::revokes) || expired("its subkey", subkey_end(sub), at).is_some()
 }
 
 /// The end of a subkey's life, in seconds since 1970. Clients that refuse the newest binding signature for
@@ -254,12 +249,12 @@ fn expired(what: &str, end: Option<u64>, at: Moment) -> Option<Refusal> {
 /// Tells whether the primary key states that it may sign, or states no purpose.
 fn may_sign(key: &SignedPublicKey) -> bool {
     let Some(said) = own::said_of(&key.details, |_| true) else { return false };
-    let flags = said.config().map(|config| config.hashed_subpackets.as_slice());
-    let has_flags = flags
-        .unwrap_or_default()
-        .iter()
-        .any(|said| matches!(said.data, SubpacketData::KeyFlags(_)));
-    !has_flags || said.key_flags().sign()
+    let mut subpackets = hashed_subpackets(said);
+    !subpackets.any(|it| matches!(it.data, SubpacketData::KeyFlags(_))) || said.key_flags().sign()
+}
+
+fn hashed_subpackets(signature: &Signature) -> impl Iterator<Item = &Subpacket> {
+    signature.config().into_iter().flat_map(|config| &config.hashed_subpackets)
 }
 
 fn is_ahead(made: i64, at: Moment) -> bool {

@@ -269,13 +269,13 @@ impl SigningPart {
 
     /// Removes the passphrase, in memory.
     fn unlock(&mut self, passphrase: &Passphrase) -> Result<()> {
-        let password = Password::from(passphrase.bytes());
+        let password = Password::from(passphrase.0.as_slice());
         let opened = match self {
             Self::Primary(key) => key.remove_password(&password),
             Self::Sub(key) => key.remove_password(&password),
         };
         opened.map_err(|_| {
-            let message = if passphrase.is_empty() {
+            let message = if passphrase.0.is_empty() {
                 "needs a passphrase"
             } else {
                 "does not open with the passphrase"
@@ -314,14 +314,6 @@ impl Passphrase {
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         Ok(Self(line.strip_suffix(b"\r").unwrap_or(line).to_vec()))
     }
-
-    fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// The first [`PASSPHRASE_LIMIT`] bytes of a file, and one more that shows whether it is longer.
@@ -350,7 +342,7 @@ mod tests {
         let path = folder.path().join("passphrase");
         for (text, expected) in [("a b\n", "a b"), ("a b", "a b"), ("x\r\ny\n", "x"), ("", "")] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(Passphrase::read(&path).unwrap().bytes(), expected.as_bytes());
+            assert_eq!(Passphrase::read(&path).unwrap().0, expected.as_bytes());
         }
         std::fs::write(&path, "x".repeat(5000)).unwrap();
         assert!(Passphrase::read(&path).is_err());

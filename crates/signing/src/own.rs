@@ -10,28 +10,25 @@ use pgp::composed::{SignedKeyDetails, SignedPublicKey, SignedPublicSubKey, Signe
 use pgp::crypto::hash::HashAlgorithm;
 use pgp::crypto::public_key::PublicKeyAlgorithm;
 use pgp::packet::{Signature, SignatureType, SignatureVersion};
-use pgp::types::{Fingerprint, KeyDetails, KeyId, Timestamp};
+use pgp::types::{Fingerprint, KeyDetails, Timestamp};
 use rockpack_core::content::hex;
 
 /// Drops the signatures of other keys from `details` of `key`: they cannot be checked without those keys.
 pub(super) fn drop_foreign(details: &mut SignedKeyDetails, key: &impl KeyDetails) {
     let (id, fingerprint) = (key.legacy_key_id(), key.fingerprint());
-    details.direct_signatures.retain(|it| is_by(it, &id, &fingerprint));
-    for user in &mut details.users {
-        user.signatures.retain(|it| is_by(it, &id, &fingerprint));
-    }
-    details.users.retain(|user| !user.signatures.is_empty());
-    for user in &mut details.user_attributes {
-        user.signatures.retain(|it| is_by(it, &id, &fingerprint));
-    }
-    details.user_attributes.retain(|user| !user.signatures.is_empty());
+    retain(details, |signature| match signature.issuer_fingerprint().as_slice() {
+        [] => signature.issuer_key_id().into_iter().all(|issuer| *issuer == id),
+        issuers => issuers.iter().all(|issuer| **issuer == fingerprint),
+    });
 }
 
-fn is_by(signature: &Signature, id: &KeyId, fingerprint: &Fingerprint) -> bool {
-    match signature.issuer_fingerprint().as_slice() {
-        [] => signature.issuer_key_id().into_iter().all(|issuer| issuer == id),
-        issuers => issuers.iter().all(|issuer| *issuer == fingerprint),
-    }
+/// Drops the signatures that do not stay, and user ids and attributes without any.
+fn retain(details: &mut SignedKeyDetails, stays: impl Fn(&Signature) -> bool) {
+    details.direct_signatures.retain(&stays);
+    details.users.iter_mut().for_each(|user| user.signatures.retain(&stays));
+    details.users.retain(|user| !user.signatures.is_empty());
+    details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(&stays));
+    details.user_attributes.retain(|user| !user.signatures.is_empty());
 }
 
 /// The newest self-signature of a key that `counts`, without those of revoked user ids.
@@ -79,11 +76,7 @@ pub(super) fn is_strong(signature: &Signature) -> bool {
 /// be checked.
 pub(super) fn verify(key: &SignedSecretKey) -> pgp::errors::Result<()> {
     let mut key = key.clone();
-    key.details.direct_signatures.retain(is_strong);
-    key.details.users.iter_mut().for_each(|user| user.signatures.retain(is_strong));
-    key.details.users.retain(|user| !user.signatures.is_empty());
-    key.details.user_attributes.iter_mut().for_each(|user| user.signatures.retain(is_strong));
-    key.details.user_attributes.retain(|user| !user.signatures.is_empty());
+    retain(&mut key.details, is_strong);
     key.public_subkeys.iter_mut().for_each(|sub| sub.signatures.retain(is_strong));
     key.public_subkeys.retain(|sub| !sub.signatures.is_empty());
     key.secret_subkeys.iter_mut().for_each(|sub| sub.signatures.retain(is_strong));
@@ -148,10 +141,8 @@ impl Weakness {
     /// The weakness of `key`, which signs by the subkey `by`, or by itself; `None` without one.
     pub fn of(key: &SignedPublicKey, by: Option<&Fingerprint>) -> Option<Self> {
         let newest_said = said_of(&key.details, |_| true)?;
-        let whole = match said_of(&key.details, is_strong) {
-            Some(_) => None,
-            None => fault(newest_said),
-        };
+        let is_weak = said_of(&key.details, is_strong).is_none();
+        let whole = fault(newest_said).filter(|_| is_weak);
         let (subkey, fault) = match whole {
             Some(fault) => (None, fault),
             None => {

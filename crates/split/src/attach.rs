@@ -221,26 +221,18 @@ fn joined(
     Ok(code.collect())
 }
 
-/// The content of an archive that no binary claims.
-#[derive(Default)]
-struct Unclaimed<'a> {
-    /// The kernel names of the keys.
-    names: BTreeSet<&'a str>,
-    /// The digests of the code objects.
-    digests: BTreeSet<Sha256Digest>,
-}
-
 /// One finding per archive with rows that no binary claims.
 fn note_unclaimed(artifacts: &mut [SplitArtifact], rows: &CodeByKernel) -> Result<()> {
-    let mut by_archive: BTreeMap<&InputFile, Unclaimed<'_>> = BTreeMap::new();
+    let mut by_archive: BTreeMap<&InputFile, (BTreeSet<&str>, BTreeSet<Sha256Digest>)> =
+        BTreeMap::new();
     for (name, indexed) in rows {
         for row in indexed.values().flatten() {
-            let unclaimed = by_archive.entry(&row.archive).or_default();
-            unclaimed.names.insert(name);
-            unclaimed.digests.insert(row.content.digest()?);
+            let (names, digests) = by_archive.entry(&row.archive).or_default();
+            names.insert(name);
+            digests.insert(row.content.digest()?);
         }
     }
-    for (archive, Unclaimed { names, digests }) in by_archive {
+    for (archive, (names, digests)) in by_archive {
         let owner = artifacts
             .iter_mut()
             .find(|artifact| artifact.label().file(&archive.path) == *archive)

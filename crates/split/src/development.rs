@@ -50,13 +50,10 @@ pub(super) enum Sniffed {
 
 /// Finds the type of a file by its content.
 pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
-    let mut magic = [0; 8];
-    let len = usize::try_from(content.len()).unwrap_or(8).min(8);
-    content.read_at(0, &mut magic[..len])?;
-    if magic.starts_with(b"\x7fELF") {
+    if content.starts_with(b"\x7fELF")? {
         return sniff_elf(content);
     }
-    if magic.starts_with(&kpack::MAGIC) {
+    if content.starts_with(&kpack::MAGIC)? {
         let message = "is a kernel archive under a name that no binary asks for";
         return Err(Error::unsupported(message)
             .at(&content.place(0))
@@ -69,7 +66,7 @@ pub(super) fn sniff(content: &Content) -> Result<Sniffed> {
         let fat = any_member(content, carries_device_code)?;
         return Ok(Sniffed::Development(fat.then_some(DevelopmentFile::StaticArchive)));
     }
-    if magic.starts_with(BITCODE) {
+    if content.starts_with(BITCODE)? {
         return Ok(Sniffed::Development(Some(DevelopmentFile::Bitcode)));
     }
     if !fatbin::starts_bundle(content)? {
@@ -298,13 +295,10 @@ const IDENTIFICATION: usize = 20;
 
 /// The machine of the ELF file `content`, if packages are not for it.
 fn other_machine(content: &Content) -> Result<Option<ElfMachine>> {
-    if content.len() < IDENTIFICATION as u64 {
+    if content.len() < IDENTIFICATION as u64 || !content.starts_with(b"\x7fELF")? {
         return Ok(None);
     }
     let head: [u8; IDENTIFICATION] = content.read_array(0)?;
-    if !head.starts_with(b"\x7fELF") {
-        return Ok(None);
-    }
     let machine = ElfMachine::new(head[4], head[5], [head[18], head[19]]);
     Ok(machine.filter(|machine| !machine.is_packaged()))
 }

@@ -148,15 +148,16 @@ fn sort_paths(
 }
 
 /// How arguments are read, and what they are compared with.
+#[derive(Debug, Clone)]
 pub struct Options<'a> {
     /// Whether folders are taken for installed prefixes.
     pub folders: FolderMeaning,
     /// The artifacts that packages were made from.
     pub against: Option<&'a Scan>,
     /// Host binaries with device code that packages were made from.
-    pub binaries: &'a [PathBuf],
+    pub binaries: Vec<PathBuf>,
     /// The fat wheels that wheels were made from.
-    pub wheels: &'a [PathBuf],
+    pub wheels: Vec<PathBuf>,
     /// How much of the package set is named.
     pub extent: Extent,
     /// The keys by which receipts and repositories are trusted.
@@ -204,8 +205,7 @@ fn verify_packages(
     let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
     let mut sieve = Sieve::new(extent);
     *problems = sieve.sift(std::mem::take(problems), packages.iter());
-    let origins = Origins { receipts: &receipts, excuses: &excuses, options };
-    problems.extend(origins.compare(&sets, progress, &mut sieve, report)?);
+    problems.extend(compare(&receipts, &excuses, options, &sets, progress, &mut sieve, report)?);
     report.may_be_part = (receipts.is_empty() || report.may_be_part) && sieve.has_open();
     report.undecided = sieve.undecided();
     others::count(&packages, report);
@@ -214,58 +214,50 @@ fn verify_packages(
     Ok(())
 }
 
-/// The origins of packages, with the findings that explain missing parts.
-struct Origins<'a> {
-    receipts: &'a [&'a Receipt],
-    excuses: &'a Excuses,
-    options: &'a Options<'a>,
-}
-
-impl Origins<'_> {
-    /// Compares the set of each format with them. All code of a binary for an arch is in one package of
-    /// each format, so each is sifted by itself.
-    fn compare(
-        &self,
-        sets: &[Vec<&Installed>],
-        progress: &dyn Progress,
-        sieve: &mut Sieve,
-        report: &mut Report,
-    ) -> Result<Problems> {
-        let Self { receipts, excuses, options } = *self;
-        let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
-        let mut problems = Problems::default();
-        if let Some(scan) = options.against {
-            let stated = prefix(receipts, &sets);
-            let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
-            let all = sets.iter().copied().flatten().copied();
-            let prefix = stated.unwrap_or_else(|| against::foreign::likely_prefix(all, &inputs));
-            for packages in &sets {
-                let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
-                let comparison = SetComparison { packages, prefix, excuses, inputs };
-                comparison.check(&mut own)?;
-                // Without a file at the place that it has in the artifacts, the prefix is not known.
-                match prefix {
-                    "" => sieve.leave_open(Check::FileForeign, packages.len()),
-                    _ => comparison.check_uninvited(&mut own),
-                }
-                problems.extend(sieve.sift(own, packages.iter().copied()));
+/// Compares the set of each format with the origins of the packages; `excuses` explain missing parts. All code of a
+/// binary for an arch is in one package of each format, so each is sifted by itself.
+fn compare(
+    receipts: &[&Receipt],
+    excuses: &Excuses,
+    options: &Options<'_>,
+    sets: &[Vec<&Installed>],
+    progress: &dyn Progress,
+    sieve: &mut Sieve,
+    report: &mut Report,
+) -> Result<Problems> {
+    let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
+    let mut problems = Problems::default();
+    if let Some(scan) = options.against {
+        let stated = prefix(receipts, &sets);
+        let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
+        let all = sets.iter().copied().flatten().copied();
+        let prefix = stated.unwrap_or_else(|| against::foreign::likely_prefix(all, &inputs));
+        for packages in &sets {
+            let (prefix, inputs, mut own) = (prefix.as_str(), &inputs, Problems::default());
+            let comparison = SetComparison { packages, prefix, excuses, inputs };
+            comparison.check(&mut own)?;
+            // Without a file at the place that it has in the artifacts, the prefix is not known.
+            match prefix {
+                "" => sieve.leave_open(Check::FileForeign, packages.len()),
+                _ => comparison.check_uninvited(&mut own),
             }
-            let count = inputs.in_binaries().count() + inputs.in_files().count();
-            report.input_code_objects = Some(count as u64);
+            problems.extend(sieve.sift(own, packages.iter().copied()));
         }
-        for path in options.binaries {
-            let binary = GivenBinary::open(path, &options.budget)?;
-            for packages in &sets {
-                let mut own = Problems::default();
-                binary.check(packages, excuses, &mut own)?;
-                // It needs all artifacts and the prefix.
-                sieve.leave_open(Check::FileForeign, packages.len());
-                problems.extend(sieve.sift(own, packages.iter().copied()));
-            }
-            *report.input_code_objects.get_or_insert(0) += binary.count() as u64;
-        }
-        Ok(problems)
+        let count = inputs.in_binaries().count() + inputs.in_files().count();
+        report.input_code_objects = Some(count as u64);
     }
+    for path in &options.binaries {
+        let binary = GivenBinary::open(path, &options.budget)?;
+        for packages in &sets {
+            let mut own = Problems::default();
+            binary.check(packages, excuses, &mut own)?;
+            // It needs all artifacts and the prefix.
+            sieve.leave_open(Check::FileForeign, packages.len());
+            problems.extend(sieve.sift(own, packages.iter().copied()));
+        }
+        *report.input_code_objects.get_or_insert(0) += binary.build.entries().count() as u64;
+    }
+    Ok(problems)
 }
 
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where

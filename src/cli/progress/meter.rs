@@ -98,8 +98,8 @@ impl Meter {
         Some(timed.clone())
     }
 
-    /// Reports the bytes and working time of each stage that has ended, once.
-    pub fn take_finished(&self, mut tell: impl FnMut(Stage, u64, Duration)) {
+    /// The bytes and working time of each stage that has ended, once.
+    pub fn take_finished(&self) -> Vec<(Stage, u64, Duration)> {
         let mut finished = Vec::new();
         for (stage, timed) in &mut self.measured().stages {
             let is_over = timed.since.is_none() && timed.over == Some(timed.done);
@@ -107,7 +107,7 @@ impl Meter {
                 finished.push((*stage, timed.done, timed.busy()));
             }
         }
-        finished.into_iter().for_each(|(stage, bytes, busy)| tell(stage, bytes, busy));
+        finished
     }
 
     pub fn compressed(&self, work: Work, compressed: Compressed) {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use rockpack_core::error::{Error, Remark, Result, printable, without_commands};
 use rockpack_core::run::interrupt;
-use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Summary, Work};
+use rockpack_report::{Compressed, Finding, Findings, Progress, Stage, Work};
 use rockpack_verify::Problem;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -121,7 +121,7 @@ impl Terminal {
     /// Writes a line, or an event with the text, even with --quiet.
     pub(super) fn say(&self, text: &str) {
         match &self.shown {
-            ProgressDisplay::Json(json) => json.note(text),
+            ProgressDisplay::Json(_) => write_event(&json!({ "event": "note", "message": text })),
             _ => self.line(text),
         }
     }
@@ -134,21 +134,21 @@ impl Terminal {
             ProgressDisplay::Json(_) => false,
         };
         if is_shown {
-            self.meter.take_finished(|stage, bytes, busy| {
-                let line = format!("{:>8} {}", stage.as_str(), render::stage_text(bytes, busy));
-                self.line(&line);
-            });
+            for (stage, bytes, busy) in self.meter.take_finished() {
+                let text = render::stage_text(bytes, busy);
+                self.line(&format!("{:>8} {text}", stage.as_str()));
+            }
         }
     }
 
     /// Shows the time and bytes of the run, in place of the bars.
     pub(super) fn summary(&self) {
         let summary = self.meter.summary();
-        self.meter.take_finished(|_, _, _| ());
+        self.meter.take_finished();
         self.close();
         match &self.shown {
             _ if self.is_quiet() => {}
-            ProgressDisplay::Json(json) => json.summary(&summary),
+            ProgressDisplay::Json(_) => write_fields("summary", &summary),
             _ => render::summary_text(&summary).lines().for_each(|line| self.line(line)),
         }
     }
@@ -173,12 +173,6 @@ impl Terminal {
         text: impl FnOnce() -> String,
     ) -> Result<()> {
         if is_json { self.print_json(value) } else { self.print(&text()) }
-    }
-
-    /// Writes `value`, the result, as JSON in one line to stdout.
-    pub(super) fn print_json_line(&self, value: &impl Serialize) -> Result<()> {
-        self.close();
-        terminal::print_json_line(value)
     }
 
     /// Shows the findings when the run is over.
@@ -213,8 +207,8 @@ impl Terminal {
 
     /// Reports failed checks to programs; people read them in the result.
     pub(super) fn problems(&self, problems: &[Problem]) {
-        if let ProgressDisplay::Json(json) = &self.shown {
-            problems.iter().for_each(|problem| json.failed(problem));
+        if let ProgressDisplay::Json(_) = &self.shown {
+            problems.iter().for_each(|problem| write_fields("failed", problem));
         }
     }
 
@@ -225,14 +219,17 @@ impl Terminal {
         let said = remarks.filter(|remark| !self.is_quiet() || !remark.is_note());
         said.for_each(|remark| self.remark(remark));
         match &self.shown {
-            ProgressDisplay::Json(json) => json.error(error),
+            ProgressDisplay::Json(_) => error.flattened().for_each(|fault| {
+                let (message, hint) = (fault.in_full(), fault.hint_text());
+                write_event(&json!({ "event": "error", "message": message, "hint": hint }));
+            }),
             _ => terminal::print_error(error, self.has_colours),
         }
     }
 
     fn remark(&self, remark: &Remark) {
         match &self.shown {
-            ProgressDisplay::Json(json) => json.remark(remark),
+            ProgressDisplay::Json(_) => write_remark(remark),
             _ => self.line(&remark.text),
         }
     }
@@ -284,9 +281,7 @@ impl Progress for Terminal {
     }
 
     fn end(&self, stage: Stage) {
-        let Some(timed) = self.meter.end(stage) else {
-            return;
-        };
+        let Some(timed) = self.meter.end(stage) else { return };
         match &self.shown {
             ProgressDisplay::Bars(bars) => bars.end(stage, &timed),
             ProgressDisplay::Json(json) if has_events(stage) && !self.is_quiet() => {
@@ -306,7 +301,9 @@ impl Progress for Terminal {
         self.meter.package(bytes);
         match &self.shown {
             _ if self.is_quiet() => {}
-            ProgressDisplay::Json(json) => json.package(name, bytes),
+            ProgressDisplay::Json(_) => {
+                write_event(&json!({ "event": "package", "file": name, "bytes": bytes }));
+            }
             ProgressDisplay::Bars(_) => {}
             ProgressDisplay::Lines => self.line(&format!("made {name} ({})", render::bytes(bytes))),
         }
@@ -355,40 +352,6 @@ impl Json {
         );
     }
 
-    pub fn package(&self, file: &str, bytes: u64) {
-        write_event(&json!({ "event": "package", "file": file, "bytes": bytes }));
-    }
-
-    pub fn note(&self, message: &str) {
-        write_event(&json!({ "event": "note", "message": message }));
-    }
-
-    /// A check that failed.
-    pub fn failed(&self, problem: &Problem) {
-        write_fields("failed", problem);
-    }
-
-    pub fn summary(&self, summary: &Summary) {
-        write_fields("summary", summary);
-    }
-
-    /// A finding, as an event of its severity.
-    pub fn remark(&self, remark: &Remark) {
-        if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
-            let severity = fields.get("severity").and_then(Value::as_str).map(str::to_owned);
-            write_fields(severity.as_deref().unwrap_or("note"), &fields);
-        }
-    }
-
-    /// One event for each fault.
-    pub fn error(&self, error: &Error) {
-        for fault in error.flattened() {
-            write_event(
-                &json!({ "event": "error", "message": fault.in_full(), "hint": fault.hint_text() }),
-            );
-        }
-    }
-
     fn is_due(&self, stage: Stage) -> bool {
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let due = said.get(&stage).is_none_or(|last| last.elapsed() >= INTERVAL);
@@ -396,6 +359,14 @@ impl Json {
             said.insert(stage, Instant::now());
         }
         due
+    }
+}
+
+/// A finding, as an event of its severity.
+fn write_remark(remark: &Remark) {
+    if let Ok(Value::Object(fields)) = serde_json::from_str(&remark.json) {
+        let severity = fields.get("severity").and_then(Value::as_str).unwrap_or("note");
+        write_fields(severity, &fields);
     }
 }
 

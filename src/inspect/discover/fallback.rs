@@ -30,7 +30,7 @@ pub(super) fn fallbacks(
     artifacts: &[ArtifactContents],
     wrappers: &[Vec<BaseArch>],
 ) -> BTreeMap<BaseArch, String> {
-    let labels: Vec<&str> = artifacts
+    let mut labels: Vec<&str> = artifacts
         .iter()
         .filter(|artifact| artifact.has_device_code())
         .map(|artifact| artifact.gpu_family.as_str())
@@ -38,7 +38,6 @@ pub(super) fn fallbacks(
     let families: Vec<GpuFamily> = labels.iter().map(|label| GpuFamily::of_label(label)).collect();
     let databases: BTreeSet<&BaseArch> =
         artifacts.iter().flat_map(|artifact| artifact.databases.keys()).collect();
-    let mut labels: Vec<&str> = labels;
     labels.dedup();
     let archs: BTreeSet<&BaseArch> = wrappers.iter().flatten().collect();
     let unmeant = archs

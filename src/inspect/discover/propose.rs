@@ -7,13 +7,14 @@
 //! files leave the fewest to be taken from others.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{self, BaseArch, Group};
 use rockpack_plan::config::{Grouping, Syntax, Validation};
+use rockpack_report::words::shell_word;
 use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
+use serde_json::json;
 
 use super::fallback::is_processor;
 use super::{ArchFound, Discovery, ShardContents};
@@ -124,44 +125,6 @@ fn files_and_code(shard: &ShardContents) -> (u64, u64) {
     (host_files, code.map(|amount| amount.count).sum())
 }
 
-/// The configuration as its file has it.
-#[derive(Serialize)]
-struct Configuration<'a> {
-    primary_shard: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    additional_architectures: Vec<&'a str>,
-    architecture_groups: Groups<'a>,
-    validation: Checks,
-}
-
-/// Groups by name, in their order.
-struct Groups<'a>(&'a [Group]);
-
-#[derive(Serialize)]
-struct ConfigurationGroup<'a> {
-    display_name: &'a str,
-    architectures: &'a [BaseArch],
-}
-
-#[derive(Serialize)]
-struct Checks {
-    error_on_duplicate_device_code: bool,
-    verify_generic_artifacts_match: bool,
-    error_on_missing_architecture: bool,
-}
-
-impl Serialize for Groups<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for group in self.0 {
-            let (display_name, architectures) = (&group.display_name, &group.archs);
-            let value = ConfigurationGroup { display_name, architectures };
-            map.serialize_entry(&group.name, &value)?;
-        }
-        map.end()
-    }
-}
-
 /// The archs that a configuration has to declare.
 fn unknown(groups: &[Group]) -> Vec<&str> {
     let archs = groups.iter().flat_map(|group| &group.archs);
@@ -172,22 +135,21 @@ impl Proposal {
     /// The configuration file. Its checks are those that apply without one, written out so that
     /// they can be changed.
     pub fn configuration(&self, syntax: Syntax) -> Result<String> {
-        let Validation {
-            error_on_duplicate_device_code,
-            verify_generic_artifacts_match,
-            error_on_missing_architecture,
-            ..
-        } = Validation::default();
-        let configuration = Configuration {
-            primary_shard: &self.primary_shard.name,
-            additional_architectures: unknown(&self.groups),
-            architecture_groups: Groups(&self.groups),
-            validation: Checks {
-                error_on_duplicate_device_code,
-                verify_generic_artifacts_match,
-                error_on_missing_architecture,
-            },
-        };
+        let groups = self.groups.iter().map(|Group { name, display_name, archs }| {
+            let group = json!({ "display_name": display_name, "architectures": archs });
+            (name.clone(), group)
+        });
+        let (unknown, checks) = (unknown(&self.groups), Validation::default());
+        let mut configuration = json!({ "primary_shard": self.primary_shard.name });
+        if !unknown.is_empty() {
+            configuration["additional_architectures"] = json!(unknown);
+        }
+        configuration["architecture_groups"] = groups.collect();
+        configuration["validation"] = json!({
+            "error_on_duplicate_device_code": checks.error_on_duplicate_device_code,
+            "verify_generic_artifacts_match": checks.verify_generic_artifacts_match,
+            "error_on_missing_architecture": checks.error_on_missing_architecture,
+        });
         match syntax {
             Syntax::Json => serde_json::to_string_pretty(&configuration)
                 .map(|text| text + "\n")
@@ -232,7 +194,7 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
         .collect();
     let left =
         if left.is_empty() { String::new() } else { format!(", without {}", left.join(", ")) };
-    let artifacts: Vec<String> = artifacts.iter().map(|path| quoted(path)).collect();
+    let artifacts: Vec<String> = artifacts.iter().map(|path| shell_word(path)).collect();
     format!(
         "note: no configuration: the groups are {}{left}, the primary shard is {}; \
          `rockpack discover {} --propose {FILE}` saves that as one",
@@ -240,17 +202,6 @@ fn said(proposal: &Proposal, artifacts: &[PathBuf]) -> String {
         proposal.primary_shard.name,
         artifacts.join(" "),
     )
-}
-
-/// A path as a shell takes it for one word.
-fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c));
-    if is_plain && !text.starts_with(['-', '~']) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use rockpack_core::error::{Error, Faults, Kind, Result, ResultExt};
 use rockpack_core::gfx::{SPIRV, Target};
 use rockpack_core::run::Budget;
 use rockpack_elf::code_object;
-use rockpack_files::{check_folder, make_folder, new_file};
+use rockpack_files::{check_folder, make_folder, make_folders, new_file};
 use serde::Serialize;
 
 use super::of_named;
@@ -99,7 +99,7 @@ fn extract_from(
     }
     faults.finish()?;
     planned.check(out)?;
-    let _made = make_folder(out, HOLDS)?;
+    let _made = make_folder(out, HOLDS, make_folders)?;
     new_file::clear_dead(out);
     planned
         .entries
@@ -183,7 +183,10 @@ fn write(input: &StampedFile, found: &SelectedCode, path: &Path) -> Result<Extra
         source: input.path().display().to_string(),
         member: found.member.clone(),
         binary: found.binary.clone(),
-        index: found.part.index(),
+        index: match found.part {
+            BinaryPart::Index(index) => Some(index),
+            BinaryPart::Unreferenced(_) | BinaryPart::Whole => None,
+        },
         target: found.target.clone(),
         file: path.to_path_buf(),
         size: found.content.len(),
@@ -201,16 +204,6 @@ enum BinaryPart {
     Unreferenced(u64),
     /// The binary as a whole.
     Whole,
-}
-
-impl BinaryPart {
-    /// The index, if it has one.
-    pub fn index(self) -> Option<u32> {
-        match self {
-            Self::Index(index) => Some(index),
-            Self::Unreferenced(_) | Self::Whole => None,
-        }
-    }
 }
 
 /// The name of the file that gets the code object:
@@ -263,11 +256,6 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether everything is wanted.
-    fn is_everything(&self) -> bool {
-        self.targets.is_empty() && self.kernels.is_empty()
-    }
-
     /// Whether code for `target` is wanted, as far as its target decides.
     fn has_target(&self, target: Option<&Target>) -> bool {
         self.targets.is_empty()

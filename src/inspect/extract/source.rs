@@ -33,7 +33,8 @@ pub(super) fn open(
     let _open = content.pin()?;
     let mut taker = Taker { selection, member: None, found: Vec::new(), seen: BTreeSet::new() };
     taker.file(content, path)?;
-    match (taker.found.is_empty(), selection.is_everything()) {
+    let is_everything = selection.targets.is_empty() && selection.kernels.is_empty();
+    match (taker.found.is_empty(), is_everything) {
         (false, _) => Ok(taker.found),
         (true, true) => Err(Error::new(Kind::Usage, "holds no code objects").file(path)),
         (true, false) => Err(nothing_selected(&taker.seen).file(path)),
@@ -60,29 +61,16 @@ struct Taker<'a> {
     seen: BTreeSet<String>,
 }
 
-/// A code object before it is known to be wanted.
-struct CodeCandidate<'a> {
-    binary: &'a str,
-    part: BinaryPart,
-    /// The name in messages: the target ID, or more if that is ambiguous.
-    label: String,
-    target: Option<Target>,
-    content: Content,
-}
-
 impl Taker<'_> {
     fn file(&mut self, content: &Content, path: &Path) -> Result<()> {
         let name = &path.file_name().unwrap_or_default().to_string_lossy();
-        let mut head = [0; 8];
-        let len = usize::try_from(content.len()).map_or(8, |len| len.min(8));
-        content.read_at(0, &mut head[..len])?;
-        if head.starts_with(&kpack::MAGIC) {
+        if content.starts_with(&kpack::MAGIC)? {
             return self.archive(content);
         }
-        if head.starts_with(&zip::MAGIC) {
+        if content.starts_with(&zip::MAGIC)? {
             return self.wheel(content, path);
         }
-        if head == *ar::MAGIC || head.starts_with(&rpm::LEAD_MAGIC) {
+        if content.starts_with(ar::MAGIC)? || content.starts_with(&rpm::LEAD_MAGIC)? {
             return self.package(content);
         }
         if let Some(header) = FileHeader::read(content)? {
@@ -97,18 +85,20 @@ impl Taker<'_> {
             .hint("give .kpack archives, fat binaries, bundles, wheels, or packages with archives"))
     }
 
-    fn take(&mut self, candidate: CodeCandidate<'_>) -> Result<()> {
-        self.seen.insert(candidate.label.clone());
-        let wanted = self.selection.has_target(candidate.target.as_ref())
-            && self.selection.has_kernel(&candidate.content)?;
-        if wanted {
-            self.found.push(SelectedCode {
-                member: self.member.clone(),
-                binary: candidate.binary.to_owned(),
-                part: candidate.part,
-                target: candidate.label,
-                content: candidate.content,
-            });
+    /// Adds a code object if it is wanted. `label` is its name in messages: the target ID, or more if that is
+    /// ambiguous.
+    fn take(
+        &mut self,
+        binary: &str,
+        part: BinaryPart,
+        label: String,
+        target: Option<&Target>,
+        content: Content,
+    ) -> Result<()> {
+        self.seen.insert(label.clone());
+        if self.selection.has_target(target) && self.selection.has_kernel(&content)? {
+            let (member, binary) = (self.member.clone(), binary.to_owned());
+            self.found.push(SelectedCode { member, binary, part, target: label, content });
         }
         Ok(())
     }
@@ -121,14 +111,10 @@ impl Taker<'_> {
                 Some((binary, index)) => (binary, BinaryPart::Index(index)),
                 None => (key.as_str(), BinaryPart::Whole),
             };
-            for (target, row) in targets {
-                self.take(CodeCandidate {
-                    binary,
-                    part,
-                    label: target.clone(),
-                    target: target.parse().ok(),
-                    content: reader.code_object(row.ordinal)?,
-                })?;
+            for (label, row) in targets {
+                let target: Option<Target> = label.parse().ok();
+                let content = reader.code_object(row.ordinal)?;
+                self.take(binary, part, label.clone(), target.as_ref(), content)?;
             }
         }
         Ok(())
@@ -139,7 +125,7 @@ impl Taker<'_> {
         let (mut archives, mut others) = (0_u32, false);
         PackageReader::open(content.clone())?.visit(&mut |entry, bytes| {
             let entry = &entry.entry;
-            if entry.is_file() && entry.path.ends_with(ARCHIVE_ENDING) {
+            if entry.is_file() && entry.path.ends_with(".kpack") {
                 let path = format!("/{}", entry.path);
                 let archive = hold(bytes, entry.size)?.within(content.budget());
                 archives += 1;
@@ -193,26 +179,24 @@ impl Taker<'_> {
         if code_object::is_code_object(content)? {
             let target = code_object::read_header(content)?.target;
             let label = target.as_ref().map_or_else(|| "unknown".to_owned(), Target::to_string);
-            let (part, content) = (BinaryPart::Index(0), content.clone());
-            self.take(CodeCandidate { binary, part, label, target, content })?;
+            self.take(binary, BinaryPart::Index(0), label, target.as_ref(), content.clone())?;
         }
         Ok(())
     }
 
     fn elf_file(&mut self, content: &Content, header: &FileHeader, name: &str) -> Result<()> {
+        let refused = |message: &str| Error::new(Kind::Usage, message).at(&content.place(0));
         if header.e_machine() == elf::EM_AMDGPU {
-            let error = refused_elf(content, "is a single code object already");
+            let error = refused("is a single code object already");
             return Err(error.hint("`rockpack inspect` shows what is in it"));
         }
         match host_binary::examine(content)? {
             Examined::Fat(analysis) => self.fat_binary(&analysis, name),
             Examined::Transformed(transformed) => Err(in_archives(&transformed)?),
             Examined::SeparateDebug => {
-                Err(refused_elf(content, "is a separate debug file, which has no device code"))
+                Err(refused("is a separate debug file, which has no device code"))
             }
-            Examined::NoDeviceCode => {
-                Err(refused_elf(content, "is an ELF file without device code"))
-            }
+            Examined::NoDeviceCode => Err(refused("is an ELF file without device code")),
         }
     }
 
@@ -273,9 +257,7 @@ impl Taker<'_> {
             let repeated = entries.iter().filter(|other| other.id.text == label).count() > 1;
             let at = BinaryPart::Unreferenced(bundle.offset + entry.offset);
             let part = if repeated { at } else { part };
-            let target = entry.id.target.clone();
-            let content = entry.content.clone();
-            self.take(CodeCandidate { binary, part, label, target, content })?;
+            self.take(binary, part, label, entry.id.target.as_ref(), entry.content.clone())?;
         }
         Ok(())
     }
@@ -283,9 +265,6 @@ impl Taker<'_> {
 
 /// The folder with the documents that every `.deb` has.
 const DOCUMENTS: &str = "usr/share/doc/";
-
-/// How the names of kernel archives end.
-const ARCHIVE_ENDING: &str = ".kpack";
 
 /// Says where the device code of a transformed binary is.
 fn in_archives(transformed: &Transformed) -> Result<Error> {
@@ -297,8 +276,4 @@ fn in_archives(transformed: &Transformed) -> Result<Error> {
     Ok(Error::new(Kind::Usage, message)
         .at(&transformed.content().place(0))
         .hint("extract from these archives, which lie relative to the folder of the binary"))
-}
-
-fn refused_elf(content: &Content, message: &str) -> Error {
-    Error::new(Kind::Usage, message).at(&content.place(0))
 }

@@ -151,8 +151,8 @@ impl SmallSet {
         let options = Options {
             folders: FolderMeaning::ByContent,
             against: Some(&self.scan),
-            binaries: &[],
-            wheels: &[],
+            binaries: Vec::new(),
+            wheels: Vec::new(),
             extent: Extent::Whole,
             trust,
             budget: Budget::unlimited(),

@@ -14,12 +14,11 @@ use crate::signed::Signer;
 
 /// The checks that fail in this process.
 fn failing(folder: &Path) -> BTreeSet<&'static str> {
-    let fat = [fat()];
     let options = Options {
         folders: FolderMeaning::ByContent,
         against: None,
-        binaries: &[],
-        wheels: &fat,
+        binaries: Vec::new(),
+        wheels: vec![fat()],
         extent: Extent::Whole,
         trust: Trust::default(),
         budget: Budget::unlimited(),

@@ -44,14 +44,12 @@ const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 /// Most files that are listed: more than ten times as many as in the largest distributions.
 const FILES_MAX: usize = 100_000;
 
-const DATE_FORMAT: &str = "%a, %d %b %Y %H:%M:%S UTC";
-
 /// Formats a time in seconds since 1970 as `Release` does.
 pub fn format_date(seconds: i64) -> Result<String> {
     let time = Timestamp::from_second(seconds).map_err(|error| {
         Error::new(Kind::Limit, format!("{seconds} is no time that can be written")).cause(error)
     })?;
-    Ok(time.to_zoned_datetime(TimeZone::UTC).strftime(DATE_FORMAT).to_string())
+    Ok(time.to_zoned_datetime(TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S UTC").to_string())
 }
 
 /// Parses a date of `Release` into seconds since 1970.

@@ -66,11 +66,6 @@ impl ControlFields {
         self.0.iter().map(|(name, _)| name)
     }
 
-    /// The names and values, sorted by name.
-    fn iter(&self) -> impl Iterator<Item = (&FieldName, &str)> {
-        self.0.iter().map(|(name, value)| (name, value.as_str()))
-    }
-
     /// The names as written, with their values.
     pub fn to_map(&self) -> BTreeMap<String, String> {
         self.0.iter().map(|(name, value)| (name.0.clone(), value.clone())).collect()
@@ -190,7 +185,7 @@ fn refusal(fields: &ControlFields) -> Option<String> {
     if is("Multi-Arch", "same") && is("Architecture", "all") {
         return Some("field Multi-Arch: a package for `all` cannot be `same`".to_owned());
     }
-    fields.iter().find_map(|(name, value)| {
+    fields.0.iter().find_map(|(name, value)| {
         let why = check_value(&name.to_ascii_lowercase(), value).err()?;
         Some(format!("field {}: {why}", excerpt(name)))
     })

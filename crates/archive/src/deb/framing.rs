@@ -30,9 +30,7 @@ const VERSION_MAX: u64 = 4096;
 
 /// The two archives of a package.
 pub(super) struct Framing {
-    /// The control archive.
     pub control: ArMember,
-    /// The data archive.
     pub data: ArMember,
 }
 

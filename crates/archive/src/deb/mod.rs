@@ -41,6 +41,7 @@ use self::tar::{TarWriter, archive_size};
 use crate::ar;
 use crate::payload::{
     Around, FileDigests, Finished, PayloadEntry, PayloadEntryKind, PayloadWriter, Ready,
+    write_fault,
 };
 use rockpack_core::compression::{Compression, Effort, Encoder, Workers};
 use rockpack_core::content::WINDOW;
@@ -95,11 +96,8 @@ impl DebWriter {
 
 impl PayloadWriter for DebWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
-        let entry = self
-            .specification
-            .entries
-            .get(self.next)
-            .ok_or_else(|| Error::bug("more entries than announced"))?;
+        let entry = self.specification.entries.get(self.next);
+        let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
         self.next += 1;
         self.archive.sink.set_effort(effort).map_err(write_fault)?;
         self.archive.begin(entry)
@@ -181,9 +179,8 @@ fn filled_front(specification: &DebSpecification, sums: &[[u8; 16]], len: u64) -
 fn front(specification: &DebSpecification, control: &[u8], len: u64) -> Result<Vec<u8>> {
     let stamp = specification.stamp;
     let mut bytes = ar::MAGIC.to_vec();
-    let version = FORMAT_VERSION;
-    bytes.extend(ar::header("debian-binary", stamp, version.len() as u64)?);
-    bytes.extend(version);
+    bytes.extend(ar::header("debian-binary", stamp, FORMAT_VERSION.len() as u64)?);
+    bytes.extend(FORMAT_VERSION);
     bytes.extend(ar::header("control.tar.gz", stamp, control.len() as u64)?);
     bytes.extend(control);
     bytes.extend(pad(control.len() as u64));
@@ -215,10 +212,6 @@ fn check_parents(entries: &[PayloadEntry]) -> Result<()> {
         }
     }
     Error::gather(faults).map_or(Ok(()), Err)
-}
-
-fn write_fault(source: io::Error) -> Error {
-    Error::io_unplaced("write the package", source)
 }
 
 /// Content of the member `debian-binary`.

@@ -39,7 +39,6 @@ fn member_size(content: u64) -> u64 {
 
 /// Writes an archive into a sink.
 pub(super) struct TarWriter<W: Write> {
-    /// The sink of the archive.
     pub sink: W,
     mtime: u64,
     announced: Announced,
@@ -60,14 +59,6 @@ impl<W: Write> TarWriter<W> {
         let target = entry.target().unwrap_or_default();
         self.long_name(EntryType::GNULongLink, target)?;
         self.long_name(EntryType::GNULongName, &name)?;
-        let mut header = self.header(entry, name.as_bytes(), target.as_bytes())?;
-        header.set_cksum();
-        self.put(header.as_bytes())?;
-        self.padding = padding(entry.size);
-        Ok(())
-    }
-
-    fn header(&self, entry: &PayloadEntry, name: &[u8], target: &[u8]) -> Result<Header> {
         let kind = match &entry.kind {
             PayloadEntryKind::Directory => EntryType::Directory,
             PayloadEntryKind::File => EntryType::Regular,
@@ -76,11 +67,10 @@ impl<W: Write> TarWriter<W> {
                 return Err(Error::bug(format!("a {} is not written", special.as_str())));
             }
         };
-        let mut header = blank_header(kind, entry.mode, self.mtime, entry.size)?;
-        let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
-        copy_cut(&mut gnu.name, name);
-        copy_cut(&mut gnu.linkname, target);
-        Ok(header)
+        let header = header(kind, [&*name, target], entry.mode, self.mtime, entry.size)?;
+        self.put(header.as_bytes())?;
+        self.padding = padding(entry.size);
+        Ok(())
     }
 
     fn long_name(&mut self, kind: EntryType, name: &str) -> Result<()> {
@@ -92,10 +82,7 @@ impl<W: Write> TarWriter<W> {
             return Err(Error::new(Kind::Limit, message).structure("tar header"));
         }
         let size = name.len() as u64 + 1;
-        let mut header = blank_header(kind, 0o644, 0, size)?;
-        let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
-        copy_cut(&mut gnu.name, b"././@LongLink");
-        header.set_cksum();
+        let header = header(kind, ["././@LongLink", ""], 0o644, 0, size)?;
         self.put(header.as_bytes())?;
         self.put(name.as_bytes())?;
         let zeros = [0; BLOCK];
@@ -127,7 +114,13 @@ impl<W: Write> TarWriter<W> {
     }
 }
 
-fn blank_header(kind: EntryType, mode: u32, mtime: u64, size: u64) -> Result<Header> {
+fn header(
+    kind: EntryType,
+    [name, target]: [&str; 2],
+    mode: u32,
+    mtime: u64,
+    size: u64,
+) -> Result<Header> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(mode);
@@ -139,13 +132,17 @@ fn blank_header(kind: EntryType, mode: u32, mtime: u64, size: u64) -> Result<Hea
         .set_username("root")
         .and_then(|()| header.set_groupname("root"))
         .map_err(|e| Error::io_unplaced("make a tar header", e))?;
+    let gnu = header.as_gnu_mut().ok_or_else(|| Error::bug("header is not GNU"))?;
+    copy_cut(&mut gnu.name, name);
+    copy_cut(&mut gnu.linkname, target);
+    header.set_cksum();
     Ok(header)
 }
 
 /// Copies as much of `text` as fits; the long name member before has the whole.
-fn copy_cut(field: &mut [u8; NAME_SIZE], text: &[u8]) {
+fn copy_cut(field: &mut [u8; NAME_SIZE], text: &str) {
     let len = text.len().min(NAME_SIZE);
-    field[..len].copy_from_slice(&text[..len]);
+    field[..len].copy_from_slice(&text.as_bytes()[..len]);
 }
 
 fn member_name(entry: &PayloadEntry) -> String {

@@ -90,9 +90,7 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
     let (mode, mtime) = (member.mode, member.mtime);
     let fields = [inode, mode, 0, 0, links.max(1), mtime, size, 0, 0, 0, 0, name_size, 0];
     let mut bytes = NEWC_MAGIC.to_vec();
-    for field in fields {
-        bytes.extend(format!("{field:08x}").into_bytes());
-    }
+    bytes.extend(fields.iter().flat_map(|field| format!("{field:08x}").into_bytes()));
     bytes.extend(member.name.bytes());
     bytes.push(0);
     Ok(bytes)
@@ -100,7 +98,6 @@ fn newc_header(member: MemberHeader<'_>, links: u32) -> Result<Vec<u8>> {
 
 /// Writes an archive into a sink.
 pub(super) struct CpioWriter<W: Write> {
-    /// The sink of the archive.
     pub sink: W,
     form: CpioForm,
     written: u64,
@@ -158,27 +155,11 @@ impl<W: Write> CpioWriter<W> {
     }
 }
 
-/// A member as read.
+/// A member as read, with fields as in [`MemberHeader`], and the number of names of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CpioMember {
-    /// A newc member.
-    Newc {
-        /// Path as stored, with `./`.
-        name: String,
-        /// Type and permission bits.
-        mode: u32,
-        /// Modification time, seconds since 1970.
-        mtime: u32,
-        /// Bytes of content.
-        size: u64,
-        /// Names of the file.
-        links: u32,
-    },
-    /// A stripped member.
-    Stripped {
-        /// Index of the file in the package's header.
-        index: u32,
-    },
+    Newc { name: String, mode: u32, mtime: u32, size: u64, links: u32 },
+    Stripped { index: u32 },
 }
 
 /// Reads an archive member by member.

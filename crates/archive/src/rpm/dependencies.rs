@@ -97,7 +97,7 @@ fn own_requires(specification: &RpmSpecification) -> Vec<Line> {
     let features = features(specification).into_iter();
     let flags = (Flags::RPMLIB | Flags::LE).bits();
     let mut lines: Vec<Line> = features
-        .map(|Feature(name, since)| (format!("rpmlib({name})"), since.to_owned(), flags))
+        .map(|(name, since)| (format!("rpmlib({name})"), since.to_owned(), flags))
         .collect();
     lines.extend(config(specification));
     lines.extend(interpreters(specification));
@@ -124,41 +124,38 @@ fn phase_flag(phase: ScriptletPhase) -> Flags {
     }
 }
 
-/// A feature of rpm: its name, and the version that introduced it.
-struct Feature(&'static str, &'static str);
-
-/// The features of rpm that the package uses.
-fn features(specification: &RpmSpecification) -> Vec<Feature> {
+/// The features of rpm that the package uses, each with the version that introduced it.
+fn features(specification: &RpmSpecification) -> Vec<(&'static str, &'static str)> {
     let mut found = vec![
-        Feature("CompressedFileNames", "3.0.4-1"),
-        Feature("FileDigests", "4.6.0-1"),
-        Feature("PayloadFilesHavePrefix", "4.0-1"),
+        ("CompressedFileNames", "3.0.4-1"),
+        ("FileDigests", "4.6.0-1"),
+        ("PayloadFilesHavePrefix", "4.0-1"),
     ];
     match specification.compression.method() {
-        Method::Zstd => found.push(Feature("PayloadIsZstd", "5.4.18-1")),
-        Method::Xz => found.push(Feature("PayloadIsXz", "5.2-1")),
+        Method::Zstd => found.push(("PayloadIsZstd", "5.4.18-1")),
+        Method::Xz => found.push(("PayloadIsXz", "5.2-1")),
         // rockpack writes none of these, so they need no feature.
         Method::Gzip | Method::Stored | Method::Lzma => {}
     }
     if specification.has_large_files() {
-        found.push(Feature("LargeFiles", "4.12.0-1"));
+        found.push(("LargeFiles", "4.12.0-1"));
     }
     if specification.scriptlets.iter().any(|scriptlet| scriptlet.interpreter == "<lua>") {
-        found.push(Feature("BuiltinLuaScripts", "4.2.2-1"));
+        found.push(("BuiltinLuaScripts", "4.2.2-1"));
     }
     let dependencies = &specification.dependencies;
     if dependencies.iter().any(|dependency| dependency.name.starts_with('(')) {
-        found.push(Feature("RichDependencies", "4.12.0-1"));
+        found.push(("RichDependencies", "4.12.0-1"));
     }
     let relations = dependencies.iter().filter_map(|d| d.version.as_ref());
     let evr = specification.evr();
     let versions: Vec<&str> =
         relations.map(|(_, text)| text.as_str()).chain([evr.as_str()]).collect();
     if versions.iter().any(|version| version.contains('~')) {
-        found.push(Feature("TildeInVersions", "4.10.0-1"));
+        found.push(("TildeInVersions", "4.10.0-1"));
     }
     if versions.iter().any(|version| version.contains('^')) {
-        found.push(Feature("CaretInVersions", "4.15.0-1"));
+        found.push(("CaretInVersions", "4.15.0-1"));
     }
     found
 }

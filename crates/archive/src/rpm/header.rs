@@ -19,7 +19,6 @@ use rockpack_core::error::{Error, Kind, Result};
 /// BUILDHOST of every package: a fixed word, so that the machine leaves no trace.
 const BUILD_HOST: &str = "rockpack";
 
-/// A tag and its data.
 pub(super) type Tag = (IndexTag, IndexData);
 
 /// The data of a tag that is one text.
@@ -77,8 +76,12 @@ pub(super) fn entries(
     tags.extend(specification::changelog(&specification.changes));
     tags.extend(payload(specification, digests));
     tags.extend(dependencies::tags(specification));
-    if !specification.entries.is_empty() {
-        tags.extend(files(specification, digests)?);
+    let files = &specification.entries;
+    if !files.is_empty() {
+        tags.extend(content(specification, digests)?);
+        tags.extend(constants(files)?);
+        tags.push(sizes(files));
+        tags.extend(paths(files)?);
     }
     Ok(tags.into_iter().map(|(tag, data)| HeaderEntry::new(tag.into(), data)).collect())
 }
@@ -150,15 +153,6 @@ fn payload(specification: &RpmSpecification, digests: &PayloadDigests) -> Vec<Ta
 
 fn hex_array(digest: &[u8]) -> IndexData {
     IndexData::StringArray(vec![hex(digest)])
-}
-
-fn files(specification: &RpmSpecification, digests: &PayloadDigests) -> Result<Vec<Tag>> {
-    let entries = &specification.entries;
-    let mut tags = content(specification, digests)?;
-    tags.extend(constants(entries)?);
-    tags.push(sizes(entries));
-    tags.extend(paths(entries)?);
-    Ok(tags)
 }
 
 /// The tags that differ between files, and their common time.

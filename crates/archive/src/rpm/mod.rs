@@ -44,17 +44,13 @@ use rockpack_core::error::{Error, Kind};
 /// The first bytes of a package.
 pub const LEAD_MAGIC: [u8; 4] = [0xed, 0xab, 0xee, 0xdb];
 
-/// Bytes of the lead.
 const LEAD_SIZE: usize = 96;
 
 /// The first bytes of a header.
 const HEADER_MAGIC: [u8; 8] = [0x8e, 0xad, 0xe8, 0x01, 0, 0, 0, 0];
 
-/// The type of a directory in a mode.
 const MODE_DIRECTORY: u32 = 0o040_000;
-/// The type of a regular file in a mode.
 const MODE_FILE: u32 = 0o100_000;
-/// The type of a symbolic link in a mode.
 const MODE_LINK: u32 = 0o120_000;
 
 /// SHA-256 in rpm's numbering of digests.

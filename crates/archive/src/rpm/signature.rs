@@ -97,12 +97,8 @@ fn signature(
     }
     let total = header.len() as u64 + sizes.payload;
     let sizes = [
-        size_entry(total, IndexSignatureTag::RPMSIGTAG_SIZE.into(), LONG_SIZE),
-        size_entry(
-            sizes.archive,
-            IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE.into(),
-            LONG_ARCHIVE_SIZE,
-        ),
+        size_entry(total, IndexSignatureTag::RPMSIGTAG_SIZE, LONG_SIZE),
+        size_entry(sizes.archive, IndexSignatureTag::RPMSIGTAG_PAYLOADSIZE, LONG_ARCHIVE_SIZE),
     ];
     let signature_len = signed.as_ref().map_or(0, |signed| signed.packet.len());
     let index = if signed.is_some() { INDEX_ENTRY } else { 0 };
@@ -134,9 +130,9 @@ fn before_reserved(signature: usize, sizes: &[HeaderEntry]) -> usize {
     at
 }
 
-fn size_entry(size: u64, short: u32, long: u32) -> HeaderEntry {
+fn size_entry(size: u64, short: IndexSignatureTag, long: u32) -> HeaderEntry {
     match u32::try_from(size) {
-        Ok(size) => HeaderEntry::new(short, IndexData::Int32(vec![size])),
+        Ok(size) => HeaderEntry::new(short.into(), IndexData::Int32(vec![size])),
         Err(_) => HeaderEntry::new(long, IndexData::Int64(vec![size])),
     }
 }

@@ -229,7 +229,6 @@ pub struct RpmChange {
     pub text: String,
 }
 
-/// The tags of scriptlets.
 pub(super) fn scriptlets(scriptlets: &[Scriptlet]) -> Vec<Tag> {
     let mut tags = Vec::new();
     for scriptlet in scriptlets {

@@ -45,7 +45,6 @@ const REGION: [u32; 2] = [7, 16];
 /// Types, and ranges of tags that have one of them: start and end of each. The first row with a tag counts.
 type TagTypes = (&'static [u32], &'static [u32]);
 
-/// Tags of a signature.
 const OF_SIGNATURE: [TagTypes; 5] = [
     (&[4], &[275, 276, 277, 278, 1000, 1001, 1007, 1008]),
     (&[5], &[270, 272]),
@@ -302,14 +301,10 @@ impl OddTexts {
 
     /// Names of the fields with an odd string that counts.
     pub fn named(&self) -> impl Iterator<Item = &'static str> {
-        let odd = ENCODED_TEXTS
-            .iter()
-            .filter(move |(_, tags, most)| tags.iter().any(|tag| self.is_odd(*tag, *most)));
+        let odd = ENCODED_TEXTS.iter().filter(move |(_, tags, most)| {
+            tags.iter().any(|tag| self.0.get(&(*tag as u32)).is_some_and(|first| first < most))
+        });
         odd.map(|(name, _, _)| *name)
-    }
-
-    fn is_odd(&self, tag: Tag, most: usize) -> bool {
-        self.0.get(&(tag as u32)).is_some_and(|first| *first < most)
     }
 }
 

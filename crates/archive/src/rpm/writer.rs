@@ -2,7 +2,7 @@
 //! in the header.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +10,9 @@ use super::cpio::{CpioForm, CpioWriter, MemberHeader, archive_size};
 use super::header::{self, PayloadDigests};
 use super::signature::{PayloadSizes, front};
 use super::specification::RpmSpecification;
-use crate::payload::{Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready};
+use crate::payload::{
+    Around, FileDigests, Finished, PayloadEntry, PayloadWriter, Ready, write_fault,
+};
 use rockpack_core::compression::{Effort, Encoder};
 use rockpack_core::content::DigestingWriter;
 use rockpack_core::error::{Error, Result};
@@ -41,7 +43,7 @@ impl RpmWriter {
         let sizes = PayloadSizes { payload: 0, archive: archive_size };
         let room = front(&specification, &digests, sizes, None)?;
         let mut sink = BufWriter::with_capacity(1 << 18, file);
-        sink.write_all(&room).map_err(fault)?;
+        sink.write_all(&room).map_err(write_fault)?;
         let RpmSpecification { compression, ref workers, .. } = specification;
         let encoder = Encoder::new(DigestingWriter::new(sink), compression, workers, archive_size)?;
         let archive = CpioWriter::new(DigestingWriter::new(encoder), form);
@@ -52,12 +54,9 @@ impl RpmWriter {
 
 impl PayloadWriter for RpmWriter {
     fn begin(&mut self, effort: Effort) -> Result<()> {
-        self.archive.sink.sink.set_effort(effort).map_err(fault)?;
-        let entry = self
-            .specification
-            .entries
-            .get(self.next)
-            .ok_or_else(|| Error::bug("more entries than announced"))?;
+        self.archive.sink.sink.set_effort(effort).map_err(write_fault)?;
+        let entry = self.specification.entries.get(self.next);
+        let entry = entry.ok_or_else(|| Error::bug("more entries than announced"))?;
         let index = u32::try_from(self.next).map_err(|_| Error::bug("entry index"))?;
         (self.next, self.started) = (self.next + 1, false);
         let name = format!("./{}", entry.path);
@@ -89,9 +88,7 @@ impl PayloadWriter for RpmWriter {
         let is_file = self.specification.entries.get(index).is_some_and(PayloadEntry::is_file);
         match self.digests.files.get_mut(index) {
             Some(slot) if is_file == sha256.is_some() => *slot = sha256,
-            _ => {
-                return Err(Error::bug("a digest for something that is no file, or none"));
-            }
+            _ => return Err(Error::bug("a digest for something that is no file, or none")),
         }
         self.archive.end()
     }
@@ -106,7 +103,7 @@ impl PayloadWriter for RpmWriter {
             let message = format!("archive of {written} bytes, {archive_size} announced");
             return Err(Error::bug(message));
         }
-        let payload = archive.sink.finish().map_err(fault)?;
+        let payload = archive.sink.finish().map_err(write_fault)?;
         digests.archive = archive.digest.finalize().into();
         digests.payload = payload.digest.finalize().into();
         let sizes = PayloadSizes { payload: payload.len, archive: archive_size };
@@ -116,9 +113,9 @@ impl PayloadWriter for RpmWriter {
             return Err(Error::bug(message));
         }
         let mut sink = payload.sink;
-        sink.seek(SeekFrom::Start(0)).map_err(fault)?;
-        sink.write_all(&bytes).map_err(fault)?;
-        sink.flush().map_err(fault)?;
+        sink.seek(SeekFrom::Start(0)).map_err(write_fault)?;
+        sink.write_all(&bytes).map_err(write_fault)?;
+        sink.flush().map_err(write_fault)?;
         let start = room as u64;
         Ok(Finished { payload: start..start + payload.len, facts: facts(&digests) })
     }
@@ -166,8 +163,4 @@ fn color_of(bytes: &[u8]) -> u32 {
         [0x7f, b'E', b'L', b'F', 2, ..] => 2,
         _ => 0,
     }
-}
-
-fn fault(source: io::Error) -> Error {
-    Error::io_unplaced("write the package", source)
 }

@@ -155,10 +155,8 @@ impl Evr {
     pub fn parse(text: &str) -> Self {
         let (epoch, rest) = text.split_once(':').unwrap_or(("0", text));
         let epoch = if epoch.is_empty() { "0" } else { epoch };
-        let (version, release) = match rest.split_once('-') {
-            Some((version, release)) => (version, Some(release.to_owned())),
-            None => (rest, None),
-        };
+        let (version, release) = rest.split_once('-').map_or((rest, None), |(v, r)| (v, Some(r)));
+        let release = release.map(str::to_owned);
         Self { epoch: epoch.to_owned(), version: version.to_owned(), release }
     }
 }

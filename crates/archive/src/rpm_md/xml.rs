@@ -114,18 +114,11 @@ fn primary_package(xml: &mut Xml, rpm: &RepositoryRpm<'_>) -> Written {
     text(xml, "packager", &package.packager)?;
     text(xml, "url", &package.url)?;
     let built = package.build_time.to_string();
-    xml.create_element("time")
-        .with_attribute(("file", built.as_str()))
-        .with_attribute(("build", built.as_str()))
-        .write_empty()?;
+    empty(xml, "time", &[("file", &*built), ("build", &*built)])?;
     let [size, installed, archive] =
         [*size, package.installed_size, package.archive_size].map(|size| size.to_string());
-    xml.create_element("size")
-        .with_attribute(("package", size.as_str()))
-        .with_attribute(("installed", installed.as_str()))
-        .with_attribute(("archive", archive.as_str()))
-        .write_empty()?;
-    xml.create_element("location").with_attribute(("href", *path)).write_empty()?;
+    empty(xml, "size", &[("package", &*size), ("installed", &*installed), ("archive", &*archive)])?;
+    empty(xml, "location", &[("href", *path)])?;
     xml.create_element("format").write_inner_content(|xml| format(xml, package)).map(drop)
 }
 
@@ -136,10 +129,7 @@ fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
     text(xml, "rpm:buildhost", &package.build_host)?;
     text(xml, "rpm:sourcerpm", &package.source_rpm)?;
     let [start, end] = [package.header_start, package.header_end].map(|at| at.to_string());
-    xml.create_element("rpm:header-range")
-        .with_attribute(("start", start.as_str()))
-        .with_attribute(("end", end.as_str()))
-        .write_empty()?;
+    empty(xml, "rpm:header-range", &[("start", &*start), ("end", &*end)])?;
     for list in &package.lists.0 {
         let name = format!("rpm:{}", list.kind);
         xml.create_element(name.as_str())
@@ -152,21 +142,13 @@ fn format(xml: &mut Xml, package: &RpmPackage) -> Written {
 }
 
 fn dependency(xml: &mut Xml, dependency: &IndexedDependency) -> Written {
-    let mut entry =
-        xml.create_element("rpm:entry").with_attribute(("name", dependency.name.as_str()));
+    let mut attributes = vec![("name", dependency.name.as_str())];
     if let Some((sign, evr)) = &dependency.bound {
-        entry = entry
-            .with_attribute(("flags", sign.as_str()))
-            .with_attribute(("epoch", evr.epoch.as_str()))
-            .with_attribute(("ver", evr.version.as_str()));
-        if let Some(release) = &evr.release {
-            entry = entry.with_attribute(("rel", release.as_str()));
-        }
+        attributes.extend([("flags", &**sign), ("epoch", &*evr.epoch), ("ver", &*evr.version)]);
+        attributes.extend(evr.release.as_deref().map(|release| ("rel", release)));
     }
-    if dependency.pre {
-        entry = entry.with_attribute(("pre", "1"));
-    }
-    entry.write_empty().map(drop)
+    attributes.extend(dependency.pre.then_some(("pre", "1")));
+    empty(xml, "rpm:entry", &attributes)
 }
 
 /// The element of a package, by its id, in the lists beside `primary`.
@@ -189,12 +171,14 @@ fn named(
 
 fn version(xml: &mut Xml, package: &RpmPackage) -> Written {
     let epoch = package.epoch.to_string();
-    xml.create_element("version")
-        .with_attribute(("epoch", epoch.as_str()))
-        .with_attribute(("ver", package.version.as_str()))
-        .with_attribute(("rel", package.release.as_str()))
-        .write_empty()
-        .map(drop)
+    let [version, release] = [&package.version, &package.release].map(String::as_str);
+    empty(xml, "version", &[("epoch", &*epoch), ("ver", version), ("rel", release)])
+}
+
+/// An element without content.
+fn empty(xml: &mut Xml, name: &str, attributes: &[(&str, &str)]) -> Written {
+    let element = attributes.iter().fold(xml.create_element(name), |e, a| e.with_attribute(*a));
+    element.write_empty().map(drop)
 }
 
 fn file_element(xml: &mut Xml, kind: FileKind, path: &str) -> Written {
@@ -278,7 +262,7 @@ fn properties(xml: &mut Xml, file: &DataFile, revision: &str) -> Written {
             .with_attribute(("type", "sha256"))
             .write_text_content(BytesText::new(digest))?;
     }
-    xml.create_element("location").with_attribute(("href", file.path.as_str())).write_empty()?;
+    empty(xml, "location", &[("href", file.path.as_str())])?;
     text(xml, "timestamp", revision)?;
     text(xml, "size", &file.size.to_string())?;
     text(xml, "open-size", &file.open_size.to_string())

@@ -70,9 +70,7 @@ const LOCAL_SIZE: usize = 30;
 const CENTRAL_SIZE: usize = 46;
 /// Bytes of an end record without its comment.
 const END_SIZE: usize = 22;
-/// Bytes of a ZIP64 end record.
 const END_64_SIZE: usize = 56;
-/// Bytes of the locator.
 const LOCATOR_64_SIZE: usize = 20;
 
 /// The extra field with numbers of 64 bits.

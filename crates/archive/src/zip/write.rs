@@ -126,8 +126,7 @@ impl ZipWriter {
             self.headers.push(header);
         }
         let (size, count) = (self.at - start, self.headers.len() as u64);
-        let end = end_records(start, size, count);
-        self.put(&end)?;
+        self.put(&end_records(start, size, count))?;
         self.file.into_inner().map_err(|e| Error::io(&self.path, "write", e.into_error()))
     }
 
@@ -227,15 +226,6 @@ fn narrow(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn version(is_wide: bool) -> u16 {
-    if is_wide { 45 } else { 20 }
-}
-
-/// The flags of a member called `name`.
-fn flags(name: &str) -> u16 {
-    if name.is_ascii() { 0 } else { FLAG_UTF8 }
-}
-
 fn length(name: &str) -> Result<u16> {
     u16::try_from(name.len()).map_err(|_| {
         let message = format!("a member's name has {} bytes, and 65535 are the most", name.len());
@@ -286,14 +276,10 @@ fn shared_fields(
     [compressed, size]: [u32; 2],
     extra: &[u8],
 ) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.extend(version(!extra.is_empty()).to_le_bytes());
-    bytes.extend(flags(&header.name).to_le_bytes());
-    bytes.extend(header.method.number().to_le_bytes());
-    bytes.extend(time.0.to_le_bytes());
-    bytes.extend(header.crc32.to_le_bytes());
-    bytes.extend(compressed.to_le_bytes());
-    bytes.extend(size.to_le_bytes());
+    let version = if extra.is_empty() { 20 } else { 45 };
+    let flags = if header.name.is_ascii() { 0 } else { FLAG_UTF8 };
+    let mut bytes = [version, flags, header.method.number()].map(u16::to_le_bytes).concat();
+    bytes.extend([time.0, header.crc32, compressed, size].into_iter().flat_map(u32::to_le_bytes));
     bytes.extend(length(&header.name)?.to_le_bytes());
     bytes.extend(extra_length(extra.len())?.to_le_bytes());
     Ok(bytes)
@@ -324,10 +310,7 @@ fn end_records(start: u64, size: u64, count: u64) -> Vec<u8> {
         bytes.extend(MADE_BY.to_le_bytes());
         bytes.extend(45_u16.to_le_bytes());
         bytes.extend([0; 8]);
-        bytes.extend(count.to_le_bytes());
-        bytes.extend(count.to_le_bytes());
-        bytes.extend(size.to_le_bytes());
-        bytes.extend(start.to_le_bytes());
+        bytes.extend([count, count, size, start].into_iter().flat_map(u64::to_le_bytes));
         bytes.extend(LOCATOR_64.to_le_bytes());
         bytes.extend([0; 4]);
         bytes.extend((start + size).to_le_bytes());
@@ -335,10 +318,8 @@ fn end_records(start: u64, size: u64, count: u64) -> Vec<u8> {
     }
     bytes.extend(END.to_le_bytes());
     bytes.extend([0; 4]);
-    bytes.extend(narrow_count.to_le_bytes());
-    bytes.extend(narrow_count.to_le_bytes());
-    bytes.extend(narrow(size).to_le_bytes());
-    bytes.extend(narrow(start).to_le_bytes());
+    bytes.extend([narrow_count; 2].into_iter().flat_map(u16::to_le_bytes));
+    bytes.extend([size, start].into_iter().flat_map(|number| narrow(number).to_le_bytes()));
     bytes.extend([0; 2]);
     bytes
 }

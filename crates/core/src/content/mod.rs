@@ -251,14 +251,24 @@ impl Content {
 
     /// Whether all bytes are zero.
     pub fn is_zero(&self) -> Result<bool> {
-        let mut reader = self.reader();
-        let mut window = vec![0; WINDOW];
+        Ok(self.first_besides(0..self.len, &[0])?.is_none())
+    }
+
+    /// The offset of the first byte in `range` that is none of `fillers`; a reversed range is empty.
+    pub fn first_besides(&self, range: Range<u64>, fillers: &[u8]) -> Result<Option<u64>> {
+        let mut at = range.start;
+        let part = if range.is_empty() { Self::default() } else { self.slice(range)? };
+        // Most padding is short.
+        let mut window = vec![0; usize::try_from(part.len.min(4 << 10)).unwrap_or_default()];
+        let mut reader = part.reader();
         loop {
-            match reader.read_window(&mut window)? {
-                0 => return Ok(true),
-                len if window[..len].iter().any(|byte| *byte != 0) => return Ok(false),
-                _ => {}
+            let len = reader.read_window(&mut window)?;
+            let found = window[..len].iter().position(|byte| !fillers.contains(byte));
+            if len == 0 || found.is_some() {
+                return Ok(found.map(|index| at + index as u64));
             }
+            at += len as u64;
+            window.resize(64 << 10, 0);
         }
     }
 

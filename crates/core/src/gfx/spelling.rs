@@ -34,7 +34,7 @@ pub fn split_entry_id(id: &str) -> Result<(&str, Option<Target>), NoTarget> {
 }
 
 /// Whether `text` starts with `gfx` and a digit.
-fn is_processor(text: &str) -> bool {
+pub fn is_processor(text: &str) -> bool {
     let number = text.strip_prefix("gfx");
     number.is_some_and(|number| number.starts_with(|c: char| c.is_ascii_digit()))
 }

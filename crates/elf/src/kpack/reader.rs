@@ -18,7 +18,7 @@ use rockpack_kpack::archive::{
 
 use super::toc::{Toc, TocRow};
 use crate::message_pack::{MapFields, decode};
-use rockpack_core::content::{Content, ContentReader, StreamSource, WINDOW};
+use rockpack_core::content::{Content, ContentReader, StreamSource};
 use rockpack_core::error::{Error, Kind, Place, Result};
 
 /// Longest zstd frame header in bytes (RFC 8878, 3.1.1.1, with the magic number).
@@ -316,19 +316,10 @@ impl ArchiveBody<'_> {
 
     /// Checks that `range` is zero: tools that rewrite the archive would lose content that no row names.
     fn expect_zeros(&self, range: Range<u64>) -> Result<()> {
-        let mut reader = self.content.slice(range.clone())?.reader();
-        let mut window =
-            vec![0; WINDOW.min(usize::try_from(range.end - range.start).unwrap_or(WINDOW))];
-        let mut position = range.start;
-        while position < range.end {
-            let len = reader.read_window(&mut window)?;
-            if let Some(index) = window[..len].iter().position(|byte| *byte != 0) {
-                let offset = position + index as u64;
-                return Err(self.fault("padding is not zero".into(), offset));
-            }
-            position += len as u64;
+        match self.content.first_besides(range, &[0])? {
+            Some(offset) => Err(self.fault("padding is not zero".into(), offset)),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -37,8 +37,9 @@ pub fn write(toc: &Toc, frames: &[Content]) -> Result<Content> {
         let message = format!("the TOC takes {} bytes, more than {TOC_LIMIT}", table.len());
         return Err(too_large(toc, message));
     }
-    let header = Content::of_bytes(header(BLOB_START + blob.content.len()));
-    Ok(Content::concat([&header, &blob.content, &Content::of_bytes(table)]))
+    let mut header = Header::bytes(BLOB_START + blob.content.len()).to_vec();
+    header.resize(64, 0);
+    Ok(Content::concat([&Content::of_bytes(header), &blob.content, &Content::of_bytes(table)]))
 }
 
 /// Size of the blob in bytes; `None` if it exceeds 64 bits.
@@ -91,12 +92,6 @@ fn little_endian(number: u64) -> Result<Content> {
     let number = u32::try_from(number)
         .map_err(|_| Error::bug("a frame size below the limit of a blob has 32 bits"))?;
     Ok(Content::of_bytes(number.to_le_bytes()))
-}
-
-fn header(toc_offset: u64) -> Vec<u8> {
-    let mut header = Header::bytes(toc_offset).to_vec();
-    header.resize(64, 0);
-    header
 }
 
 fn table(toc: &Toc, location: Vec<(&'static str, Value)>) -> Value {

@@ -97,9 +97,9 @@ struct Outputs {
 
 impl Outputs {
     /// Adds a stage prefix that may stay empty.
-    fn prefix(&mut self, artifact: &str, prefix: &str) {
+    fn prefix(&mut self, artifact: &str, prefix: &str) -> &mut BTreeMap<TreePath, Node<Content>> {
         let prefixes = self.artifacts.entry(artifact.to_owned()).or_default();
-        prefixes.entry(prefix.to_owned()).or_default();
+        prefixes.entry(prefix.to_owned()).or_default()
     }
 
     /// Adds the node at `path` below a stage prefix. Identical nodes become one; modes of a directory are
@@ -111,10 +111,7 @@ impl Outputs {
         path: &TreePath,
         node: Node<Content>,
     ) -> Result<()> {
-        self.prefix(artifact, prefix);
-        let prefixes = self.artifacts.entry(artifact.to_owned()).or_default();
-        let slot = prefixes.entry(prefix.to_owned()).or_default().entry(path.clone());
-        let mut there = match slot {
+        let mut there = match self.prefix(artifact, prefix).entry(path.clone()) {
             Entry::Vacant(slot) => {
                 slot.insert(node);
                 return Ok(());

@@ -83,7 +83,8 @@ fn write(
     let primary = options.config.grouping.primary_shard.as_deref();
     let inputs: Vec<&Artifact> = scan.shards.iter().flat_map(|shard| &shard.artifacts).collect();
     let mut artifacts = Vec::new();
-    progress.expect(Stage::Pack, device_bytes(recombined));
+    let kernels = recombined.components.iter().flat_map(|component| &component.kernels);
+    progress.expect(Stage::Pack, kernels.map(|kernel| kernel.content.len()).sum());
     progress.begin(Stage::Pack);
     for component in &recombined.components {
         let writer = Writer {
@@ -101,11 +102,6 @@ fn write(
         inputs: inputs.iter().map(|artifact| artifact.root.as_path()).collect(),
     };
     staging.write(&artifacts, &replacing, || scan.inputs.recheck())
-}
-
-fn device_bytes(recombined: &Recombined) -> u64 {
-    let kernels = recombined.components.iter().flat_map(|component| &component.kernels);
-    kernels.map(|kernel| kernel.content.len()).sum()
 }
 
 /// Makes the artifacts of one component.

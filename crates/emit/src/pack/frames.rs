@@ -129,10 +129,7 @@ impl FrameMaker<'_> {
         }
         let (read, sink) = self.compressed(content)?;
         if self.claim(read.digest) {
-            self.keep(read, content.len(), sink)?
-        } else {
-            // Frees its memory.
-            drop(sink)
+            self.keep(read, content.len(), sink)?;
         }
         Ok(read.digest)
     }

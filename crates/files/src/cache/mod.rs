@@ -153,12 +153,8 @@ impl Cache {
 
     /// Keeps the `len` bytes of `body` and their `facts`, unless these are too long to be read again.
     pub fn keep(&self, key: &Key, facts: &[u8], len: u64, body: &mut dyn Read) {
-        let Some(room) = self.room.as_ref().filter(|_| !self.full.load(Ordering::Relaxed)) else {
-            return;
-        };
-        if facts.len() as u64 > FACTS_LIMIT {
-            return;
-        }
+        let is_wanted = !self.full.load(Ordering::Relaxed) && facts.len() as u64 <= FACTS_LIMIT;
+        let Some(room) = self.room.as_ref().filter(|_| is_wanted) else { return };
         let written = room.make(key.place(), entry_size(facts, len)).and_then(|reservation| {
             reservation.map_or(Ok(()), |reservation| {
                 reservation.fill(|file| write_entry(file, key, facts, len, body))

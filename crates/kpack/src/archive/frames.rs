@@ -61,11 +61,6 @@ impl<'a, R: ReadAt + ?Sized> Frames<'a, R> {
         if frames.count > FRAME_LIMIT { Err(FrameFault::TooMany(frames.count)) } else { Ok(frames) }
     }
 
-    /// Number of frames.
-    pub fn count(&self) -> u32 {
-        self.count
-    }
-
     /// The bytes of the blob behind the frames that were iterated over.
     pub fn rest(&self) -> Span {
         Span { offset: self.at, size: self.end.saturating_sub(self.at) }

@@ -160,17 +160,13 @@ fn written(line: &str) -> Written {
     let at = text.len() - behind_magic.len();
     let path = behind_magic.split(BLANKS).next().unwrap_or_default();
     if path.is_empty() || path == "/" {
-        failing(path, at, StartFault::Nothing)
+        whole(path, at, Start::Fails(StartFault::Nothing))
     } else if path.contains(is_odd) {
-        failing(path, at, StartFault::NotText)
+        whole(path, at, Start::Fails(StartFault::NotText))
     } else if !path.starts_with('/') {
-        failing(path, at, StartFault::Relative)
+        whole(path, at, Start::Fails(StartFault::Relative))
     } else {
-        let program = Written {
-            interpreter: path.to_owned(),
-            start: Start::Program(path.to_owned()),
-            place: at..at + path.len(),
-        };
+        let program = whole(path, at, Start::Program(path.to_owned()));
         let found = if path.ends_with("/bin/env") { through_env(text, path, at) } else { program };
         match found.start {
             Start::Program(_) | Start::ThroughEnv { .. } if seen.ends_with('\r') => {
@@ -185,8 +181,9 @@ fn is_odd(c: char) -> bool {
     c.is_control() || c.is_whitespace() || c == char::REPLACEMENT_CHARACTER
 }
 
-fn failing(path: &str, at: usize, fault: StartFault) -> Written {
-    Written { interpreter: path.to_owned(), start: Start::Fails(fault), place: at..at + path.len() }
+/// The interpreter at `path`, which is at `at` in its line.
+fn whole(path: &str, at: usize, start: Start) -> Written {
+    Written { interpreter: path.to_owned(), start, place: at..at + path.len() }
 }
 
 /// Reads the program that the `env` at `path`, which is at `at` in `text`, starts.
@@ -201,7 +198,7 @@ fn through_env(text: &str, path: &str, at: usize) -> Written {
     let Some((offset, program)) = plain else {
         let fault = Start::Fails(StartFault::Nothing);
         let start = if rest.is_empty() { fault } else { Start::Program(path.to_owned()) };
-        return Written { interpreter: path.to_owned(), start, place: at..at + path.len() };
+        return whole(path, at, start);
     };
     let start = if program.contains('/') && !program.starts_with('/') {
         Start::Fails(StartFault::Relative)

@@ -237,43 +237,35 @@ impl UpdateRecord {
     }
 }
 
-/// Name and architecture in the file name of a package.
-pub(super) struct NameParts {
-    pub name: String,
-    pub architecture: String,
-}
-
-impl NameParts {
-    /// Splits `name_version_arch.deb` or `name-version-release.arch.rpm`; `None` for any other text.
-    pub fn of(format: Format, file_name: &str) -> Option<Self> {
-        let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
-        let (name, architecture) = match format {
-            Format::Deb => {
-                let (rest, architecture) = stem.rsplit_once('_')?;
-                let (name, _version) = rest.split_once('_')?;
-                (name, architecture)
-            }
-            Format::Rpm => {
-                let (rest, architecture) = stem.rsplit_once('.')?;
-                let (with_version, _release) = rest.rsplit_once('-')?;
-                let (name, _version) = with_version.rsplit_once('-')?;
-                (name, architecture)
-            }
-        };
-        Some(Self { name: name.to_owned(), architecture: architecture.to_owned() })
+/// Name and architecture in the file name of a package: `name_version_arch.deb` or
+/// `name-version-release.arch.rpm`; `None` for any other text.
+pub(super) fn name_parts(format: Format, file_name: &str) -> Option<(&str, &str)> {
+    let stem = file_name.strip_suffix(format.as_str())?.strip_suffix('.')?;
+    match format {
+        Format::Deb => {
+            let (rest, architecture) = stem.rsplit_once('_')?;
+            let (name, _version) = rest.split_once('_')?;
+            Some((name, architecture))
+        }
+        Format::Rpm => {
+            let (rest, architecture) = stem.rsplit_once('.')?;
+            let (with_version, _release) = rest.rsplit_once('-')?;
+            let (name, _version) = with_version.rsplit_once('-')?;
+            Some((name, architecture))
+        }
     }
 }
 
 /// The format and the name of the package with this file name; `None` if it is not that of a package.
 pub fn package_of_file(file_name: &str) -> Option<(Format, String)> {
-    Format::ALL.into_iter().find_map(|it| Some((it, NameParts::of(it, file_name)?.name)))
+    Format::ALL.into_iter().find_map(|it| Some((it, name_parts(it, file_name)?.0.to_owned())))
 }
 
 impl PackageRecord {
     /// The name of the package in its format, taken from its file name; `None` if that is not the file name
     /// of a package.
     pub fn name(&self) -> Option<String> {
-        NameParts::of(self.format, &self.file_name).map(|parts| parts.name)
+        name_parts(self.format, &self.file_name).map(|(name, _)| name.to_owned())
     }
 }
 
@@ -370,7 +362,7 @@ mod tests {
     }
 
     fn name_and_architecture(format: Format, file_name: &str) -> Option<[String; 2]> {
-        let parts = NameParts::of(format, file_name)?;
-        Some([parts.name, parts.architecture])
+        let (name, architecture) = name_parts(format, file_name)?;
+        Some([name, architecture].map(str::to_owned))
     }
 }

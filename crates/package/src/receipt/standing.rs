@@ -47,9 +47,7 @@ impl Standing {
         for listing in earlier {
             let receipt = listing.receipt.as_deref().filter(|receipt| receipt.prefix == prefix);
             let Some(receipt) = receipt else { continue };
-            let release = receipt.release();
-            let doubt = listing.doubt.clone();
-            let doubt = doubt.map(|doubt| (release, doubt));
+            let doubt = listing.doubt.clone().map(|doubt| (receipt.release(), doubt));
             let wanted_records = receipt.all_packages().filter(|record| {
                 formats.contains(&record.format)
                     && version.is_of_release(&record.version, record.format)

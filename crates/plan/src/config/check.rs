@@ -9,8 +9,9 @@ use super::accept::accepted;
 use super::architectures::{ArchNames, components, database_rules, groups, packages};
 use super::document::ConfigDocument;
 use super::keys::Keys;
-use super::packages::{VersionBound, former, selectors, texts};
+use super::packages::{former, selectors, texts};
 use super::{Config, Grouping};
+use crate::prefix::plain_path;
 use rockpack_split::input::database::matches_path;
 
 /// The checked configuration; `None` only if rockpack's own defaults or shipped rules are wrong.
@@ -27,9 +28,9 @@ pub(super) fn checked(
     let texts = texts(&keys.packages, &document, faults);
     let packages = packages(take(&mut keys.packages), &names, faults);
     let selectors = selectors(take(&mut keys.selectors), &document, faults);
-    let replaces = take(&mut keys.replaces);
-    let replaces = former("replaces", replaces, VersionBound::Optional, &document, faults);
-    let moved = former("moved", take(&mut keys.moved), VersionBound::Required, &document, faults);
+    let replaces = former("replaces", false, take(&mut keys.replaces), &document, faults);
+    // Another package had a path only up to some version.
+    let moved = former("moved", true, take(&mut keys.moved), &document, faults);
     requirements(&keys, &document, faults);
     check_globs("other_machines", &keys.other_machines, &document, faults);
     let accept = accepted(take(&mut keys.accept), &document, faults);
@@ -158,26 +159,16 @@ fn checked_folder(
 }
 
 fn folder(text: &str) -> Result<TreePath> {
-    if text.is_empty() {
-        return Err(refused_folder(text, "it is empty"));
-    }
-    if text.starts_with('/') {
-        return Err(refused_folder(text, "it is absolute"));
-    }
-    let path = TreePath::new(text).map_err(|_| {
-        refused_folder(text, "it has empty, `.` or `..` parts, or a trailing slash")
-    })?;
-    if text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+~-".contains(c)) {
-        Ok(path)
-    } else {
-        Err(refused_folder(text, "only letters, digits and `._+~-` are the same to every tool"))
-    }
-}
-
-fn refused_folder(text: &str, why: &str) -> Error {
-    let message = format!("`{}` cannot be a folder of the prefix: {why}", text.escape_debug());
-    Error::new(Kind::Config, message)
-        .hint("it is relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
+    let path = match text {
+        "" => Err("it is empty"),
+        _ if text.starts_with('/') => Err("it is absolute"),
+        _ => plain_path(text),
+    };
+    path.map_err(|why| {
+        let message = format!("`{}` cannot be a folder of the prefix: {why}", text.escape_debug());
+        Error::new(Kind::Config, message)
+            .hint("it is relative to the prefix, as in `lib64` or `lib64/rocm/kpack`")
+    })
 }
 
 /// Refuses texts that are not one line each, as a line break would start another field; `lines` has those of

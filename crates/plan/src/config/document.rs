@@ -61,11 +61,6 @@ impl ConfigDocument {
         Self { file, text, syntax, given: BTreeSet::new() }
     }
 
-    /// Whether there is no text.
-    pub fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
     /// Parses the text. Errors have line, column, `hint` and, for a mistyped key, the nearest known key.
     pub fn decode<T: DeserializeOwned>(&self, hint: &str) -> Result<T> {
         let decoded = match self.syntax {

@@ -31,6 +31,7 @@ pub use document::{
     ConfigDocument, Position, Syntax, meant_arch, nearest, nearest_arch, option_of,
 };
 pub use keys::*;
+pub(crate) use packages::paragraphs;
 pub use packages::{EachSchema, FormerPackage, FormerPackages, PackageTexts, Selector};
 pub use scheme::{
     KernelsPer, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation, Scheme, Suffix,
@@ -142,7 +143,7 @@ impl Config {
 
     /// All values of the file, unchecked; empty without a file.
     pub fn values(&self) -> Result<Map<String, Value>> {
-        if self.document.is_empty() { Ok(Map::new()) } else { self.document.decode(SCHEMA_HINT) }
+        self.document.decode(SCHEMA_HINT)
     }
 
     /// Adds the position of the value at `keys` to `error`, which does not know it.
@@ -229,9 +230,7 @@ impl Config {
 
     /// The defaults, which hold without a configuration.
     pub fn none() -> Result<Self> {
-        let mut faults = Faults::default();
-        let config = check::checked(Keys::default(), ConfigDocument::default(), &mut faults);
-        faults.settle(config)
+        Self::parse("{}", Syntax::Json)
     }
 
     /// Overrides keys with the values of the command line.

@@ -50,26 +50,18 @@ pub struct FormerPackage {
     pub keys: Vec<String>,
 }
 
-/// Whether a name needs a bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum VersionBound {
-    /// The name alone means every version.
-    Optional,
-    /// The other package had the path only up to some version.
-    Required,
-}
-
 /// Checks the packages under `key`.
 pub(super) fn former(
     key: &str,
+    needs_bound: bool,
     packages: Ordered<ListOr<EachSchema>>,
-    bound: VersionBound,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) -> Vec<(String, FormerPackages)> {
+    let deb = NameRules { needs_bound, is_name: is_deb_name };
+    let rpm = NameRules { needs_bound, is_name };
     let mut checked = Vec::new();
     for (package, schema) in packages.0 {
-        let (deb, rpm) = (NameRules { bound, is_name: is_deb_name }, NameRules { bound, is_name });
         let former = match &schema {
             ListOr::One(texts) => {
                 let both = read_names(&[key, &package], texts, deb, document, faults);
@@ -88,7 +80,7 @@ pub(super) fn former(
 /// The rules that a name must follow.
 #[derive(Clone, Copy)]
 struct NameRules {
-    bound: VersionBound,
+    needs_bound: bool,
     is_name: fn(&str) -> bool,
 }
 
@@ -119,27 +111,21 @@ fn name(
         Some((name, version)) => (name.trim(), Some(version.trim())),
         None => (text.trim(), None),
     };
-    if !(rules.is_name)(name) {
-        let message = format!("`{}` is no package", text.escape_debug());
-        return Err(refused_name(keys, message, document));
-    }
-    if before.is_some_and(|version| !is_version(version)) {
-        let message = format!("`{}` has no version behind `<`", text.escape_debug());
-        return Err(refused_name(keys, message, document));
-    }
-    if before.is_none() && rules.bound == VersionBound::Required {
-        let message = format!("`{name}` has no bound: say before which version it had the paths");
-        return Err(refused_name(keys, message, document));
-    }
-    Ok(FormerPackage {
-        name: name.to_owned(),
-        before: before.map(str::to_owned),
-        keys: keys.iter().map(|key| (*key).to_owned()).collect(),
-    })
-}
-
-fn refused_name(keys: &[&str], message: String, document: &ConfigDocument) -> Error {
-    document.fault(keys, message).hint("a package is written as in `rocblas` or `rocblas < 7.0`")
+    let message = if !(rules.is_name)(name) {
+        format!("`{}` is no package", text.escape_debug())
+    } else if before.is_some_and(|version| !is_version(version)) {
+        format!("`{}` has no version behind `<`", text.escape_debug())
+    } else if before.is_none() && rules.needs_bound {
+        format!("`{name}` has no bound: say before which version it had the paths")
+    } else {
+        return Ok(FormerPackage {
+            name: name.to_owned(),
+            before: before.map(str::to_owned),
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        });
+    };
+    let hint = "a package is written as in `rocblas` or `rocblas < 7.0`";
+    Err(document.fault(keys, message).hint(hint))
 }
 
 /// Whether `name` follows Debian's rules for package names.
@@ -172,18 +158,9 @@ pub struct Selector {
     pub kinds: Option<Vec<ComponentKind>>,
 }
 
-impl TryFrom<SelectorSchema> for Selector {
-    type Error = Error;
-    fn try_from(schema: SelectorSchema) -> Result<Self> {
-        let mut faults = Faults::default();
-        let selector = Self::checked(schema, |error| faults.add(error));
-        faults.finish().map(|()| selector)
-    }
-}
-
 impl Selector {
     /// Passes every word that is not a component kind to `tell`, and leaves it out.
-    fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
+    pub(crate) fn checked(schema: SelectorSchema, mut tell: impl FnMut(Error)) -> Self {
         let SelectorSchema { artifact, modules, kinds } = schema;
         let kinds = kinds.map(|kinds| {
             kinds.into_iter().filter_map(|text| text.parse().map_err(&mut tell).ok()).collect()
@@ -260,7 +237,8 @@ pub(super) fn texts(
     all
 }
 
-fn paragraphs(text: &str) -> Vec<String> {
+/// The paragraphs of a text, which have an empty line between them.
+pub(crate) fn paragraphs(text: &str) -> Vec<String> {
     let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
     paragraphs.map(str::to_owned).collect()
 }

@@ -172,9 +172,6 @@ impl<'de, M: Deserialize<'de> + Lists> Visitor<'de> for ListVisitor<M> {
     }
 }
 
-/// Pattern of an absolute path without blanks.
-const PATH_PATTERN: &str = r"^/\S+$";
-
 /// The value of an interpreter under `interpreters`: a replacement, or `false`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterpreterSchema {
@@ -230,7 +227,7 @@ impl JsonSchema for InterpreterSchema {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "anyOf": [{ "type": "string", "pattern": PATH_PATTERN }, { "const": false }]
+            "anyOf": [{ "type": "string", "pattern": r"^/\S+$" }, { "const": false }]
         })
     }
 }

@@ -31,17 +31,13 @@ pub(crate) fn apply(
     for (package, filter) in &setting.config.packages {
         let stems = portions.iter().map(|portion| Some(&portion.stem));
         let found = place_of(names.iter().zip(stems), package);
-        match found.and_then(|index| portions.get_mut(index)) {
-            Some(portion) => {
-                let archs = groups.iter().flat_map(|group| &group.archs);
-                let archs: Vec<&BaseArch> = archs.filter(|arch| filter.has(arch)).collect();
-                faults.keep(reduce(portion, package, (filter, &archs), findings))
-            }
-            None => {
-                faults.add(unknown(package, portions, &setting.config));
-                None
-            }
+        let Some(portion) = found.and_then(|index| portions.get_mut(index)) else {
+            faults.add(unknown(package, portions, &setting.config));
+            continue;
         };
+        let archs = groups.iter().flat_map(|group| &group.archs);
+        let archs: Vec<&BaseArch> = archs.filter(|arch| filter.has(arch)).collect();
+        faults.keep(reduce(portion, package, (filter, &archs), findings));
     }
     faults.finish()
 }

@@ -18,7 +18,7 @@ use crate::naming::{Naming, PackageNames};
 use crate::recombine::{Component, Group, Kernel};
 use crate::settings::PlanSettings;
 use rockpack_report::{Finding, Findings, found};
-use rockpack_split::{DatabaseFile, HostFile, HostKind, loose_code};
+use rockpack_split::{DatabaseFile, HostFile, loose_code};
 
 /// The portions without the archs that the configuration leaves out; empty portions are dropped.
 /// Notes host packages without host files.
@@ -97,11 +97,9 @@ impl<'a> Portion<'a> {
 
     /// The names of its host package.
     pub fn host_names(&self, names: &Naming) -> Result<PackageNames> {
-        if self.has_device_code() && !self.part.is_whole {
-            names.host(&self.stem)
-        } else {
-            names.package(&self.stem)
-        }
+        let templates = &names.scheme().names;
+        let is_split = self.has_device_code() && !self.part.is_whole;
+        names.of_stem(if is_split { &templates.host } else { &templates.package }, &self.stem)
     }
 }
 
@@ -163,12 +161,8 @@ pub(crate) fn assign<'a, O: Owners<'a>>(
     for file in &component.databases {
         match owners.of(component, &file.path, file.module.as_deref()) {
             Some(owner) => {
-                let archs = file.archs.clone();
-                portion_of(component, owners, owner, portions)?.databases.push(OwnedDatabase {
-                    component,
-                    file,
-                    archs,
-                });
+                let database = OwnedDatabase { component, file, archs: file.archs.clone() };
+                portion_of(component, owners, owner, portions)?.databases.push(database);
             }
             None => left.add_database(file),
         }
@@ -242,11 +236,9 @@ impl<'a> UnassignedContent<'a> {
 
     pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
         self.paths.insert(path);
-        if let Node::File { data, .. } = node {
+        if let Some(file) = node.data() {
             self.missing.files += 1;
-            if let HostKind::Plain(content) = &data.kind {
-                self.missing.plain.push(content);
-            }
+            self.missing.plain.extend(file.plain());
         }
     }
 

@@ -143,10 +143,7 @@ impl Families<'_> {
 
     /// Fails if `artifact` is a family of its own and its name cannot be a package's.
     pub fn check_name(&self, artifact: &str) -> Result<()> {
-        match self.table(artifact) {
-            DecidingTable::OwnName => self.naming.family(artifact).map(drop),
-            DecidingTable::Configured | DecidingTable::Shipped => Ok(()),
-        }
+        if self.are_cut(artifact) { Ok(()) } else { self.naming.family(artifact).map(drop) }
     }
 
     fn table(&self, artifact: &str) -> DecidingTable {

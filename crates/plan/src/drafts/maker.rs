@@ -60,15 +60,11 @@ impl Maker<'_> {
     pub fn host(&self, index: usize) -> Result<Draft> {
         let (portion, contents) = (&self.portions[index], &self.contents[index]);
         let names = self.names[index].clone();
-        let groups = contents
-            .groups()
-            .map(|group| self.groups[group].display_name.as_str())
-            .collect::<Vec<_>>()
-            .join(", ");
+        let groups = contents.groups().map(|group| self.groups[group].display_name.as_str());
         let values = context! {
             name => self.short_name(index),
             part => &portion.part.archives,
-            groups,
+            groups => Vec::from_iter(groups).join(", "),
         };
         let texts = &self.setting.texts;
         let description = texts.description(&portion.part.template, &names.deb, values)?;
@@ -246,7 +242,9 @@ impl Maker<'_> {
 
     fn kernel_links(&self, index: usize, group: usize) -> Result<BTreeSet<Link>> {
         let mut links = BTreeSet::from(self.host_of_kernels(index));
-        let provided = self.setting.names.kernels_any(&self.portions[index].stem)?;
+        let names = &self.setting.names;
+        let any = &names.scheme().names.kernels_any;
+        let provided = names.of_stem(any, &self.portions[index].stem)?;
         links.insert(Link::exact(RelationKind::Provides, &provided));
         for served in self.contents[index].shared().filter(|served| served.contains(&group)) {
             let common = self.common_names(index, served)?;

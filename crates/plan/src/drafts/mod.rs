@@ -203,9 +203,10 @@ impl Draft {
             .relations
             .iter()
             .filter(|(_, relation)| !matches!(relation.version, Some((Comparison::Less, _))));
-        let all = links.chain(added.cloned()).filter(|known| is_of_version(known, setting));
-        let bound = all.filter(|(format, relation)| {
-            !self.changes(setting).any(|change| change.of(*format).literal.contains(relation))
+        let bound = links.chain(added.cloned()).filter(|(format, relation)| {
+            let bound = relation.version.as_ref().map(|(_, version)| version);
+            bound == Some(&setting.version.full(*format))
+                && !self.changes(setting).any(|it| it.of(*format).literal.contains(relation))
         });
         bound.collect()
     }
@@ -216,12 +217,6 @@ impl Draft {
         let added = self.relations.iter().filter(|(known, _)| *known == format);
         own.chain(added.map(|(_, r)| r.clone())).collect()
     }
-}
-
-/// Whether the bound of the relation is the set's version.
-fn is_of_version((format, relation): &(Format, Relation), setting: &PlanSettings) -> bool {
-    let bound = relation.version.as_ref().map(|(_, version)| version);
-    bound == Some(&setting.version.full(*format))
 }
 
 /// The texts of a package that differ from those for all packages.

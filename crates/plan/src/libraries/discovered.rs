@@ -78,9 +78,7 @@ impl<'a> Gatherer<'a> {
         if linked.in_host && is_public {
             gathering.provides.extend(rpm::provides(linking, linked.path.name()));
         }
-        for name in
-            found.iter().filter(|(_, place)| **place == LibraryLookup::Nowhere).map(|(n, _)| n)
-        {
+        for (name, _) in found.iter().filter(|(_, place)| **place == LibraryLookup::Nowhere) {
             let files = gathering.missing.entry((*name).to_owned()).or_default();
             files.insert(linked.path.clone());
         }

@@ -15,6 +15,7 @@ use crate::config::InterpreterSchema;
 use crate::contents::Portion;
 use crate::layout::file_mode;
 use crate::relations::{parse_deb, plain};
+use crate::scripts::PROGRAM_FOLDER;
 use crate::settings::PlanSettings;
 use rockpack_package::RelationKind;
 use rockpack_package::dependencies::rpm;
@@ -23,9 +24,6 @@ use rockpack_package::dependencies::search::normal;
 use rockpack_report::{Findings, InterpreterFault, found};
 use rockpack_split::HostFile;
 use rockpack_split::input::database::matches_path;
-
-/// The folder of the prefix that is in users' `PATH`.
-const PROGRAMS: &str = "bin";
 
 /// Collects the interpreters that the files of all portions need.
 pub(super) struct InterpreterNeeds<'a> {
@@ -94,9 +92,8 @@ impl<'a> InterpreterNeeds<'a> {
 
     /// Finds the first entry of the configuration that fits `interpreter`.
     fn rule(&self, interpreter: &str) -> Option<&'a InterpreterSchema> {
-        let setting = self.setting;
-        let rules = setting.config.keys.interpreters.0.iter();
-        rules.filter(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule).next()
+        let mut rules = self.setting.config.keys.interpreters.0.iter();
+        rules.find(|(glob, _)| matches_path(glob, interpreter)).map(|(_, rule)| rule)
     }
 
     /// Adds a script with this first line. `is_there` means that the configuration asserts that the
@@ -164,7 +161,7 @@ impl<'a> InterpreterNeeds<'a> {
             needs.deb.extend(package.map(str::to_owned));
             return None;
         }
-        let path = format!("{}/{PROGRAMS}/{name}", self.setting.prefix.absolute());
+        let path = format!("{}/{PROGRAM_FOLDER}/{name}", self.setting.prefix.absolute());
         self.add_program(portion, &path, &[])
     }
 

@@ -15,7 +15,7 @@ use super::Needs;
 use crate::contents::Portion;
 use crate::settings::PlanSettings;
 use rockpack_package::Import;
-use rockpack_package::dependencies::search::Order;
+use rockpack_package::dependencies::search::{self, Order};
 use rockpack_report::{Findings, found};
 use rockpack_split::HostFile;
 
@@ -110,8 +110,11 @@ impl<'a> LibrarySet<'a> {
         paths.filter_map(|path| Some(self.at((*path).clone())?.file)).collect()
     }
 
-    /// Adds the folders that links of the set lead to from those in a search path.
-    pub(super) fn through_links(&self, order: Order) -> Order {
+    /// The folders that the loader searches for the file at `path` by its search path, and those that links of
+    /// the set lead to from them.
+    pub(super) fn order(&self, search_path: &str, path: &TreePath) -> Order {
+        let folders = search::folders(search_path, path, self.setting.prefix.path());
+        let mut order = search::order(folders);
         let behind: Vec<(String, usize)> = order
             .iter()
             .filter_map(|(folder, index)| {
@@ -119,7 +122,6 @@ impl<'a> LibrarySet<'a> {
                 Some((self.behind_links(path)?.as_str().to_owned(), *index))
             })
             .collect();
-        let mut order = order;
         for (folder, index) in behind {
             order.entry(folder).or_insert(index);
         }

@@ -40,7 +40,6 @@ pub(super) fn discover(
     earlier: &[Listing],
     findings: &mut Findings,
 ) -> Result<Linkage> {
-    let parts = &setting.parts;
     let mut linkage = Linkage::default();
     let mut linked_files = Vec::new();
     for (index, portion) in portions.iter().enumerate() {
@@ -51,7 +50,7 @@ pub(super) fn discover(
                 linkage.native.insert(index);
             }
             let component = owned.component.id();
-            if !parts.are_run(owned.component.kind) {
+            if !setting.parts.are_run(owned.component.kind) {
                 note_unasked(content, owned.component.kind, &component, path, findings)?;
                 continue;
             }
@@ -65,14 +64,13 @@ pub(super) fn discover(
                 linked_files.push((linked, search_path));
             }
         }
-        linked_files.extend(of_databases(index, portion, parts, findings)?);
+        linked_files.extend(of_databases(index, portion, &setting.parts, findings)?);
     }
     let library_set = LibrarySet::new(setting, portions, &linked_files);
-    let mut located = Vec::new();
-    for (linked, search_path) in &linked_files {
-        located.push(locate(setting, &library_set, linked, search_path, findings));
-    }
-    reach::mark_inherited(setting, &library_set, &mut located);
+    let linked = linked_files.iter();
+    let located = linked.map(|(linked, path)| locate(&library_set, linked, path, findings));
+    let mut located: Vec<_> = located.collect();
+    reach::mark_inherited(&library_set, &mut located);
     let public = library_set.public_files();
     let mut gatherer = Gatherer::new(setting);
     let mut interpreters = InterpreterNeeds::new(setting, portions);
@@ -85,32 +83,26 @@ pub(super) fn discover(
         gatherer.add(file.linked, &file.places, public.contains(file.linked.path))?;
         interpreters.add(file.linked);
     }
-    let names = host_names(setting, portions)?;
+    let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
+    let names = names.collect::<Result<Vec<String>>>()?;
     linkage.symbols = symbols::find(setting, &library_set, &located, (&names, earlier));
     let name = |index: usize| names.get(index).cloned().unwrap_or_default();
     symbols::note_lacking(&library_set, &located, name, findings);
-    reach::note(setting, &library_set, &located, name, findings);
+    reach::note_out_of_reach(&located, name, findings);
+    reach::note_misplaced(setting, &library_set, &located, name, findings);
     linkage.discovered = gatherer.finish(name, findings)?;
     interpreters.finish(name, &mut linkage, findings)?;
     Ok(linkage)
 }
 
-/// The names of the host packages of all portions, as `.deb`.
-fn host_names(setting: &PlanSettings, portions: &[Portion<'_>]) -> Result<Vec<String>> {
-    let names = portions.iter().map(|portion| Ok(portion.host_names(&setting.names)?.deb));
-    names.collect()
-}
-
 /// Looks up every library that the file `linked` needs.
 fn locate<'a>(
-    setting: &PlanSettings,
     library_set: &LibrarySet<'_>,
     linked: &'a LinkedFile<'a>,
     search_path: &'a str,
     findings: &mut Findings,
 ) -> LocatedFile<'a> {
-    let folders = search::folders(search_path, linked.path, setting.prefix.path());
-    let order = library_set.through_links(search::order(folders));
+    let order = library_set.order(search_path, linked.path);
     let mut places = BTreeMap::new();
     for name in linked.needs.linking.iter().flat_map(|linking| &linking.needed) {
         if !places.contains_key(name.as_str()) {
@@ -261,10 +253,7 @@ fn needs(content: &Content, mode: u32) -> Result<Needs> {
 }
 
 fn linking(content: &Content) -> Result<Option<Linking>> {
-    match ElfFile::read(content, elf::EM_X86_64)? {
-        Some(file) => Linking::read(&file),
-        None => Ok(None),
-    }
+    ElfFile::read(content, elf::EM_X86_64)?.map_or(Ok(None), |file| Linking::read(&file))
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::content::Content;
 use rockpack_core::error::{Result, abridged};
 use rockpack_core::tree::TreePath;
-use rockpack_elf::Linking;
 
 use super::library_set::{LibraryLookup, LibrarySet, LinkedFile, LocatedFile};
 use crate::config::Runpath;
@@ -16,22 +15,10 @@ use rockpack_package::dependencies::runpath;
 use rockpack_package::dependencies::search::{self, Folder};
 use rockpack_report::{ComponentFile, DynamicPart, Findings, LibraryFolder, OutsideSearch, found};
 
-/// Adds the findings. `name` is the name of a portion.
-pub(super) fn note(
-    setting: &PlanSettings,
-    set: &LibrarySet<'_>,
+/// Notes needed libraries outside of the folders that the file searches. `name` is the name of a portion.
+pub(super) fn note_out_of_reach(
     located: &[LocatedFile<'_>],
     name: impl Fn(usize) -> String,
-    findings: &mut Findings,
-) {
-    note_out_of_reach(located, &name, findings);
-    note_misplaced(setting, set, located, &name, findings);
-}
-
-/// Notes needed libraries outside of the folders that the file searches.
-fn note_out_of_reach(
-    located: &[LocatedFile<'_>],
-    name: &impl Fn(usize) -> String,
     findings: &mut Findings,
 ) {
     let mut unreached: BTreeMap<_, BTreeSet<&TreePath>> = BTreeMap::new();
@@ -59,11 +46,11 @@ fn note_out_of_reach(
 /// Notes libraries that neither the linker path nor the search path of a dependent file leads to. Needed but
 /// unreached ones have a finding of their own; they are noted here only if they are obviously in the wrong
 /// place.
-fn note_misplaced(
+pub(super) fn note_misplaced(
     setting: &PlanSettings,
     set: &LibrarySet<'_>,
     located: &[LocatedFile<'_>],
-    name: &impl Fn(usize) -> String,
+    name: impl Fn(usize) -> String,
     findings: &mut Findings,
 ) {
     let needed = || located.iter().flat_map(|file| file.in_set().map(|(_, found)| found));
@@ -71,7 +58,7 @@ fn note_misplaced(
         needed().filter(|library| library.is_reached).map(|library| &library.file).collect();
     let needed: BTreeSet<&TreePath> = needed().map(|library| &library.file).collect();
     let public = set.public_files();
-    let searched = searched_from_elsewhere(setting, set, located);
+    let searched = searched_from_elsewhere(set, located);
     for file in located {
         let (path, folder) = (file.linked.path, file.linked.path.parent());
         let below = folder.as_ref().map_or("", TreePath::as_str);
@@ -111,17 +98,12 @@ fn place(setting: &PlanSettings, folder: Option<TreePath>) -> LibraryFolder {
 }
 
 /// The folders that the search paths of files in other folders name or lead to, relative to the prefix.
-fn searched_from_elsewhere(
-    setting: &PlanSettings,
-    set: &LibrarySet<'_>,
-    located: &[LocatedFile<'_>],
-) -> BTreeSet<String> {
+fn searched_from_elsewhere(set: &LibrarySet<'_>, located: &[LocatedFile<'_>]) -> BTreeSet<String> {
     let mut searched = BTreeSet::new();
     for file in located {
         let parent = file.linked.path.parent();
         let own = parent.as_ref().map_or("", TreePath::as_str);
-        let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
-        let folders = set.through_links(search::order(folders));
+        let folders = set.order(file.search_path, file.linked.path);
         searched.extend(folders.into_keys().filter(|folder| folder != own));
     }
     searched
@@ -132,21 +114,17 @@ fn searched_from_elsewhere(
 /// If a file has no `DT_RUNPATH`, the loader also searches the `DT_RPATH` of the file that needed it, of the
 /// file that needed that one, and so on up to the program. A file's `DT_RUNPATH` overrides its own
 /// `DT_RPATH`. Source: ld.so(8), and `_dl_map_object` in glibc's `elf/dl-load.c`.
-pub(super) fn mark_inherited(
-    setting: &PlanSettings,
-    set: &LibrarySet<'_>,
-    located: &mut [LocatedFile<'_>],
-) {
+pub(super) fn mark_inherited(set: &LibrarySet<'_>, located: &mut [LocatedFile<'_>]) {
     let mut reached = Vec::new();
     let users = Users::of(located);
     for (index, file) in located.iter().enumerate() {
-        if linking(file).is_none_or(|linking| linking.runpath.is_some()) {
+        if file.linked.needs.linking.as_ref().is_none_or(|linking| linking.runpath.is_some()) {
             continue;
         }
         for (name, _) in file.in_set().filter(|(_, library)| !library.is_reached) {
             let all = users.all(located, index);
             let mut its_users = all.into_iter().filter_map(|user| located.get(user));
-            if its_users.any(|user| finds_by_rpath(setting, set, user, name)) {
+            if its_users.any(|user| finds_by_rpath(set, user, name)) {
                 reached.push((index, name.to_owned()));
             }
         }
@@ -159,20 +137,11 @@ pub(super) fn mark_inherited(
     }
 }
 
-fn linking<'a>(file: &LocatedFile<'a>) -> Option<&'a Linking> {
-    file.linked.needs.linking.as_ref()
-}
-
 /// Whether `file` uses its `DT_RPATH` and finds the library `name` by it.
-fn finds_by_rpath(
-    setting: &PlanSettings,
-    set: &LibrarySet<'_>,
-    file: &LocatedFile<'_>,
-    name: &str,
-) -> bool {
-    let is_rpath = linking(file).is_some_and(|linking| linking.runpath.is_none());
-    let folders = search::folders(file.search_path, file.linked.path, setting.prefix.path());
-    is_rpath && set.in_search_path(&set.through_links(search::order(folders)), name).is_some()
+fn finds_by_rpath(set: &LibrarySet<'_>, file: &LocatedFile<'_>, name: &str) -> bool {
+    let mut linking = file.linked.needs.linking.iter();
+    linking.any(|linking| linking.runpath.is_none())
+        && set.in_search_path(&set.order(file.search_path, file.linked.path), name).is_some()
 }
 
 /// Library of the set → indexes of the files that need it.

@@ -178,12 +178,6 @@ impl Naming {
         self.render(template, None, None)
     }
 
-    /// The suffix that each format appends to the names of a part; `None` if the scheme does not set one.
-    pub(super) fn suffix(&self, part: &str) -> Option<PackageNames> {
-        let suffix = self.scheme.suffixes.get(part)?;
-        Some(PackageNames { deb: suffix.deb.clone(), rpm: suffix.rpm.clone() })
-    }
-
     /// The groups that get kernel packages: the configuration's groups, or each of their archs.
     pub(super) fn groups(&self, groups: &[Group]) -> Vec<Group> {
         match self.scheme.kernels_per {
@@ -225,11 +219,6 @@ impl Naming {
         self.of_stem(&self.scheme.names.package, stem)
     }
 
-    /// The package with the host files of `stem`, if other packages have its device code.
-    pub(super) fn host(&self, stem: &PackageNames) -> Result<PackageNames> {
-        self.of_stem(&self.scheme.names.host, stem)
-    }
-
     /// The package with the device code of `stem` for one group.
     pub(super) fn kernels(&self, stem: &PackageNames, group: &str) -> Result<PackageNames> {
         self.names(&self.scheme.names.kernels, Some(stem), Some(group))
@@ -247,11 +236,6 @@ impl Naming {
             names = names.with(&format!("-{}", package_name(group)?));
         }
         Ok(names)
-    }
-
-    /// The name that each kernel package of `stem` provides.
-    pub(super) fn kernels_any(&self, stem: &PackageNames) -> Result<PackageNames> {
-        self.of_stem(&self.scheme.names.kernels_any, stem)
     }
 
     /// The package of `stem` that `template` names, of no single group.
@@ -377,7 +361,8 @@ mod tests {
     fn named(scheme: &str, variant: Option<&str>) -> [String; 4] {
         let stem = PackageNames { deb: "v-x-dev".to_owned(), rpm: "v-x-devel".to_owned() };
         let names = naming(scheme, variant);
-        let (host, bare) = (names.host(&stem).unwrap(), names.package(&stem).unwrap());
+        let host = names.of_stem(&names.scheme.names.host, &stem).unwrap();
+        let bare = names.package(&stem).unwrap();
         let kernels = names.kernels(&stem, "gfx110X").unwrap();
         [host.deb, bare.rpm, kernels.deb, names.prefix().unwrap()]
     }
@@ -386,7 +371,8 @@ mod tests {
     fn a_version_without_a_series_has_no_versioned_names() {
         let version = Version::new("7", "1").unwrap();
         let names = Naming::new(Scheme::shipped("rocm").unwrap(), &version, None).unwrap();
-        assert!(names.host(&PackageNames::both("rocm-x")).is_ok());
+        let host = &names.scheme.names.host;
+        assert!(names.of_stem(host, &PackageNames::both("rocm-x")).is_ok());
         assert!(names.prefix().unwrap_err().message().contains("no minor number"));
     }
 }

@@ -24,7 +24,7 @@ const SHIPPED: &str = include_str!("../../../../config/components.toml");
 #[derive(Debug, Clone)]
 pub(crate) struct PackagePart {
     kinds: Vec<ComponentKind>,
-    suffix: PackageNames,
+    suffix: Suffix,
     /// Text for the part in the names of its kernel archives.
     pub archives: String,
     pub role: PartRole,
@@ -48,9 +48,9 @@ struct ShippedParts {
 
 impl PackagePart {
     fn new(schema: PartSchema, naming: &Naming) -> Result<Self> {
-        let Suffix { deb, rpm } = schema.suffix;
+        let suffixes = &naming.scheme().suffixes;
         Ok(Self {
-            suffix: naming.suffix(&schema.name).unwrap_or(PackageNames { deb, rpm }),
+            suffix: suffixes.get(&schema.name).cloned().unwrap_or(schema.suffix),
             kinds: schema.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?,
             archives: schema.name,
             role: schema.role,
@@ -68,7 +68,7 @@ impl PackagePart {
     pub fn of_entry(archives: &str, role: PartRole, template: &str, is_whole: bool) -> Self {
         Self {
             kinds: Vec::new(),
-            suffix: PackageNames { deb: String::new(), rpm: String::new() },
+            suffix: Suffix { deb: String::new(), rpm: String::new() },
             archives: archives.to_owned(),
             role,
             section: "misc".to_owned(),
@@ -128,11 +128,13 @@ impl Parts {
                 return Err(Error::bug(format!("{kind} is not in exactly one part")));
             }
         }
+        let mut faults = Faults::default();
         let selectors = rules.selectors.0.into_iter().map(|(name, schemas)| {
-            let selectors = schemas.into_iter().map(Selector::try_from);
-            Ok((naming.family(&name)?, selectors.collect::<Result<_>>()?))
+            let read = |schema| Selector::checked(schema, |error| faults.add(error));
+            Ok((naming.family(&name)?, schemas.into_iter().map(read).collect()))
         });
-        Ok(Self { parts, selectors: selectors.collect::<Result<_>>()? })
+        let selectors = selectors.collect::<Result<_>>()?;
+        faults.finish().map(|()| Self { parts, selectors })
     }
 
     /// Whether programs and libraries of `kind` are run, so that their needs become dependencies.

@@ -25,9 +25,6 @@ const SCHEMA_HINT: &str = "the list has the schema of TheRock's packaging/linux/
 /// Ending of the names of development packages in the list.
 const DEVEL: &str = "-devel";
 
-/// Ending of Debian's names of development packages.
-const DEV: &str = "-dev";
-
 /// A checked list.
 #[derive(Debug, Clone)]
 pub struct PackageList {
@@ -116,7 +113,7 @@ impl PackageListEntry {
 /// Debian's name for a package: `-dev` for `-devel`.
 pub fn deb_name(name: &str) -> String {
     match name.strip_suffix(DEVEL) {
-        Some(rest) => format!("{rest}{DEV}"),
+        Some(rest) => format!("{rest}-dev"),
         None => name.to_owned(),
     }
 }
@@ -268,22 +265,17 @@ impl Checker<'_> {
 
     /// Notes the claims of an entry that no package follows.
     fn ignored(&mut self, name: &str, entry: &EntrySchema) {
-        if entry.disable_packaging.0 {
-            return;
+        let has_version = entry.version.as_ref().is_some_and(|version| !version.trim().is_empty());
+        let is_outside = entry.artifact.is_some() || entry.kinds.is_some();
+        let claims = [
+            (has_version, IgnoredClaim::Version),
+            (entry.postinstall.0, IgnoredClaim::Postinstall),
+            (is_outside, IgnoredClaim::OutsideArtifactory),
+        ];
+        let is_enabled = !entry.disable_packaging.0;
+        for (_, claim) in claims.into_iter().filter(|(is_made, _)| *is_made && is_enabled) {
+            self.findings.add(found::ListClaimIgnored { entry: name.to_owned(), claim });
         }
-        if entry.version.as_ref().is_some_and(|version| !version.trim().is_empty()) {
-            self.note_ignored(name, IgnoredClaim::Version);
-        }
-        if entry.postinstall.0 {
-            self.note_ignored(name, IgnoredClaim::Postinstall);
-        }
-        if entry.artifact.is_some() || entry.kinds.is_some() {
-            self.note_ignored(name, IgnoredClaim::OutsideArtifactory);
-        }
-    }
-
-    fn note_ignored(&mut self, name: &str, claim: IgnoredClaim) {
-        self.findings.add(found::ListClaimIgnored { entry: name.to_owned(), claim });
     }
 
     fn native(&mut self, index: usize, entry: &EntrySchema) -> Option<bool> {

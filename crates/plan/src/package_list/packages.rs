@@ -13,7 +13,6 @@ use crate::metapackages;
 use crate::naming::PackageNames;
 use crate::recombine::Group;
 use crate::settings::PlanSettings;
-use crate::texts::Description;
 use rockpack_package::{RelationKind, Role};
 use rockpack_report::{Findings, IgnoredClaim, found};
 
@@ -171,8 +170,7 @@ fn say(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft, finding
 fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
     let mut paragraphs = Vec::new();
     let own = entry.is_meta.then_some(&draft.description.summary);
-    let summary = entry.summary.as_ref().or(own).cloned();
-    if let Some(summary) = summary {
+    if let Some(summary) = entry.summary.as_ref().or(own).cloned() {
         let whole = match group {
             Some(group) => format!("{summary} ({group})"),
             None => summary,
@@ -190,8 +188,7 @@ fn describe(entry: &PackageListEntry, group: Option<&str>, draft: &mut Draft) {
         .map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     paragraphs.extend(long.filter(|text| !text.is_empty()));
     paragraphs.append(&mut draft.description.paragraphs);
-    let summary = std::mem::take(&mut draft.description.summary);
-    draft.description = Description { summary, paragraphs };
+    draft.description.paragraphs = paragraphs;
 }
 
 /// The leading words of `text` that fit into a summary.

@@ -320,10 +320,9 @@ impl<'a> Translator<'a> {
         }
         let only_outside = outside && matches!(dependent, Dependent::Kernels(_));
         if kept.is_empty() || only_outside {
-            Ok(Vec::new())
-        } else {
-            Ok(vec![self.parse(text, &kept.join(" | "))?])
+            return Ok(Vec::new());
         }
+        Ok(vec![self.parse(text, &kept.join(" | "))?])
     }
 
     fn parse(&self, of: &Text<'_>, text: &str) -> Result<Relation> {

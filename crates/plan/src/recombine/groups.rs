@@ -136,8 +136,7 @@ impl ArchGrouping {
     pub fn report(&self, config: &Config, findings: &mut Findings) -> Result<()> {
         let mut faults = Faults::default();
         for (reason, left) in &self.left {
-            let noted = note(reason, left, findings);
-            faults.keep(noted);
+            faults.keep(note(reason, left, findings));
         }
         for group in &self.groups {
             for arch in group.archs.iter().filter(|arch| !self.found.contains(arch)) {

@@ -275,9 +275,8 @@ impl ComponentSources {
         self.components.values().flatten()
     }
 
-    /// Returns `own` with the findings of the split.
-    pub fn findings(self, own: Findings) -> Findings {
-        let mut findings = own;
+    /// Returns `findings` with those of the split.
+    pub fn findings(self, mut findings: Findings) -> Findings {
         for artifact in self.components.into_values().flatten() {
             findings.extend(artifact.findings);
         }

@@ -30,16 +30,11 @@ struct FormDifference {
     contents: Vec<Content>,
 }
 
-/// The reason why the files of a folder move: one of them differs, and cannot be merged.
-struct Moving {
-    differs: String,
-    reason: NoUnion,
-}
-
 impl Join<'_> {
     /// Makes the shared files of all parts equal, or moves them into directories of their archs.
     pub(super) fn settle_shared(&mut self, parts: &mut [SplitArtifact]) {
-        let mut moved: BTreeMap<TreePath, Moving> = BTreeMap::new();
+        // Folders whose files move, because the named one differs and cannot be merged.
+        let mut moved: BTreeMap<TreePath, (String, NoUnion)> = BTreeMap::new();
         let differences = differences(parts);
         for difference in self.faults.keep(differences).unwrap_or_default() {
             if self.settle_cache(&difference, parts) {
@@ -52,14 +47,13 @@ impl Join<'_> {
             let path = &difference.path;
             match path.parent() {
                 Some(folder) if difference.all(parts, |shared| shared.moves) => {
-                    let differs = path.name().to_owned();
-                    moved.entry(folder).or_insert(Moving { differs, reason });
+                    moved.entry(folder).or_insert((path.name().to_owned(), reason));
                 }
                 _ => self.faults.add(self.shared_differs(&difference, parts, &reason)),
             }
         }
-        for (folder, moving) in moved {
-            let result = self.move_folder(&folder, moving, parts);
+        for (folder, why) in moved {
+            let result = self.move_folder(&folder, why, parts);
             self.faults.keep(result);
         }
     }
@@ -192,7 +186,7 @@ impl Join<'_> {
     fn move_folder(
         &mut self,
         folder: &TreePath,
-        moving: Moving,
+        (differs, reason): (String, NoUnion),
         parts: &mut [SplitArtifact],
     ) -> Result<()> {
         let archs = archs_by_shard(folder, parts);
@@ -205,7 +199,6 @@ impl Join<'_> {
             files += move_shared(folder, &archs, part)?;
         }
         let folder = ComponentFile::new(&self.component, folder);
-        let Moving { differs, reason } = moving;
         self.findings.add(found::DatabaseMoved { folder, files, differs, reason });
         Ok(())
     }
@@ -238,18 +231,13 @@ fn differences(parts: &[SplitArtifact]) -> Result<Vec<FormDifference>> {
     let databases = parts.iter().flat_map(|part| &part.databases);
     let folders: BTreeSet<TreePath> = databases.filter_map(in_library).collect();
     let claimed: BTreeSet<&TreePath> = parts.iter().flat_map(|part| part.shared.keys()).collect();
-    let mut paths: BTreeSet<&TreePath> = BTreeSet::new();
-    for (path, _) in parts.iter().flat_map(|part| &part.host) {
+    let host = parts.iter().flat_map(|part| &part.host).map(|(path, _)| path);
+    let paths = host.filter(|path| {
         let beside = path.parent().is_some_and(|folder| folders.contains(&folder));
-        if beside || claimed.contains(path) {
-            paths.insert(path);
-        }
-    }
-    let mut found = Vec::new();
-    for path in paths {
-        found.extend(difference(path, parts)?);
-    }
-    Ok(found)
+        beside || claimed.contains(*path)
+    });
+    let paths: BTreeSet<&TreePath> = paths.collect();
+    paths.into_iter().filter_map(|path| difference(path, parts).transpose()).collect()
 }
 
 /// The folder of a file that its library finds by name, beside others. Rules that claim single files of a

@@ -11,10 +11,18 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use rockpack_core::error::{Error, Kind, Result};
 
-use crate::config::SUMMARY_LIMIT;
+use crate::config::{SUMMARY_LIMIT, paragraphs};
+use crate::drafts::Words;
 use crate::prefix::Prefix;
 use licences::Licence;
 use rockpack_package::Format;
+
+/// Names of templates with their texts, which are in the files `templates/<folder><name><ending>`.
+macro_rules! templates {
+    ($folder:literal, $ending:literal: $($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../../../templates/", $folder, $name, $ending)))),*]
+    };
+}
 
 const COPYRIGHT: (&str, &str) = ("copyright", include_str!("../../../../templates/copyright"));
 const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../templates/changelog"));
@@ -23,54 +31,21 @@ const CHANGELOG: (&str, &str) = ("changelog", include_str!("../../../../template
 pub(super) const CHANGE: &str = "Packaged from the output of a ROCm build.";
 
 /// The descriptions by name.
-const DESCRIPTIONS: [(&str, &str); 15] = [
-    ("all", include_str!("../../../../templates/descriptions/all.txt")),
-    ("common", include_str!("../../../../templates/descriptions/common.txt")),
-    ("component", include_str!("../../../../templates/descriptions/component.txt")),
-    ("dbg", include_str!("../../../../templates/descriptions/dbg.txt")),
-    ("dev", include_str!("../../../../templates/descriptions/dev.txt")),
-    ("doc", include_str!("../../../../templates/descriptions/doc.txt")),
-    ("group", include_str!("../../../../templates/descriptions/group.txt")),
-    ("host", include_str!("../../../../templates/descriptions/host.txt")),
-    ("hosts", include_str!("../../../../templates/descriptions/hosts.txt")),
-    ("kernels", include_str!("../../../../templates/descriptions/kernels.txt")),
-    ("listed", include_str!("../../../../templates/descriptions/listed.txt")),
-    ("part", include_str!("../../../../templates/descriptions/part.txt")),
-    ("set", include_str!("../../../../templates/descriptions/set.txt")),
-    ("tests", include_str!("../../../../templates/descriptions/tests.txt")),
-    ("unversioned", include_str!("../../../../templates/descriptions/unversioned.txt")),
-];
+const DESCRIPTIONS: [(&str, &str); 15] = templates! { "descriptions/", ".txt":
+    "all" "common" "component" "dbg" "dev" "doc" "group" "host" "hosts" "kernels" "listed" "part"
+    "set" "tests" "unversioned"
+};
 
-/// The templates of scripts by name.
-const SCRIPTS: [(&str, &str); 15] = [
-    ("alternatives-post", include_str!("../../../../templates/alternatives-post.sh")),
-    ("alternatives-postinst", include_str!("../../../../templates/alternatives-postinst.sh")),
-    ("alternatives-postrm", include_str!("../../../../templates/alternatives-postrm.sh")),
-    ("alternatives-postun", include_str!("../../../../templates/alternatives-postun.sh")),
-    ("alternatives-prerm", include_str!("../../../../templates/alternatives-prerm.sh")),
-    ("debug-postinst", include_str!("../../../../templates/debug-postinst.sh")),
-    ("debug-prerm", include_str!("../../../../templates/debug-prerm.sh")),
-    ("folders-postun", include_str!("../../../../templates/folders-postun.sh")),
-    ("guard", include_str!("../../../../templates/guard.sh")),
-    ("kinds-postinst", include_str!("../../../../templates/kinds-postinst.sh")),
-    ("kinds-postrm", include_str!("../../../../templates/kinds-postrm.sh")),
-    ("kinds-preinst", include_str!("../../../../templates/kinds-preinst.sh")),
-    ("kinds-pretrans", include_str!("../../../../templates/kinds-pretrans.lua")),
-    ("loader-post", include_str!("../../../../templates/loader-post.sh")),
-    ("loader-postun", include_str!("../../../../templates/loader-postun.sh")),
-];
+/// The templates of shell scripts by name.
+const SCRIPTS: [(&str, &str); 14] = templates! { "", ".sh":
+    "alternatives-post" "alternatives-postinst" "alternatives-postrm" "alternatives-postun"
+    "alternatives-prerm" "debug-postinst" "debug-prerm" "folders-postun" "guard"
+    "kinds-postinst" "kinds-postrm" "kinds-preinst" "loader-post" "loader-postun"
+};
 
-/// The values for a `copyright` file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CopyrightFacts<'a> {
-    /// The family, e.g. `rocm-blas`.
-    pub family: &'a str,
-    pub license: &'a str,
-    pub homepage: Option<&'a str>,
-    /// Copyright holder, if the configuration names one.
-    pub copyright: Option<&'a str>,
-    pub texts: &'a [Licence],
-}
+/// The script in Lua.
+const PRETRANS: (&str, &str) =
+    ("kinds-pretrans", include_str!("../../../../templates/kinds-pretrans.lua"));
 
 /// A summary of one line, and paragraphs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,14 +75,15 @@ impl Texts {
             .build();
         environment.set_syntax(syntax.map_err(fault)?);
         // Each template is compiled once, however many packages there are.
-        let documents = [COPYRIGHT, CHANGELOG];
-        for (name, template) in documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
+        let single = [COPYRIGHT, CHANGELOG, PRETRANS];
+        for (name, template) in single.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS) {
             environment.add_template(name, template).map_err(fault)?;
         }
         Ok(Self(environment))
     }
 
-    fn render(&self, name: &str, values: Value) -> Result<String> {
+    /// The template `name`, filled in.
+    pub fn render(&self, name: &str, values: Value) -> Result<String> {
         self.0.get_template(name).and_then(|template| template.render(values)).map_err(fault)
     }
 
@@ -115,45 +91,33 @@ impl Texts {
     pub fn description(&self, name: &str, subject: &str, values: Value) -> Result<Description> {
         let text = self.render(name, values)?;
         let (summary, rest) = text.split_once('\n').unwrap_or((&text, ""));
-        let paragraphs = rest.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
-        let description = Description {
-            summary: summary.trim().to_owned(),
-            paragraphs: paragraphs.map(str::to_owned).collect(),
-        };
-        if description.summary.chars().count() > SUMMARY_LIMIT {
+        let summary = summary.trim().to_owned();
+        if summary.chars().count() > SUMMARY_LIMIT {
             let message = format!(
-                "the summary of {subject} has more than {SUMMARY_LIMIT} characters: {}",
-                description.summary
+                "the summary of {subject} has more than {SUMMARY_LIMIT} characters: {summary}"
             );
             let hint = "shorten the name of the group or the artifact";
             return Err(Error::new(Kind::Config, message).hint(hint));
         }
-        Ok(description)
+        Ok(Description { summary, paragraphs: paragraphs(rest) })
     }
 
     /// Debian's `copyright` file in the machine-readable form (DEP-5): licence texts of the artifact are
     /// quoted in full.
-    pub fn copyright(&self, rights: CopyrightFacts<'_>) -> Result<String> {
-        let CopyrightFacts { family, license, homepage, copyright, texts } = rights;
-        let mut all_holders: Vec<String> = copyright.map(str::to_owned).into_iter().collect();
-        if all_holders.is_empty() {
-            all_holders = licences::holders(texts);
-        }
-        if all_holders.is_empty() {
-            all_holders.push(format!("the authors of {family}"));
+    pub fn copyright(&self, family: &str, words: &Words<'_>, texts: &[Licence]) -> Result<String> {
+        let own = words.copyright.map(|own| vec![own.to_owned()]);
+        let mut holders = own.unwrap_or_else(|| licences::holders(texts));
+        if holders.is_empty() {
+            holders.push(format!("the authors of {family}"));
         }
         let texts: Vec<Value> = texts
             .iter()
             .map(|text| context! { path => text.path.as_str(), lines => &text.lines })
             .collect();
-        let holders = all_holders.join("\n ");
+        let holders = holders.join("\n ");
+        let Words { license, homepage, .. } = *words;
         let values = context! { family, license, homepage, holders, texts };
         self.render(COPYRIGHT.0, values)
-    }
-
-    /// The script `name` of [`SCRIPTS`].
-    pub fn script(&self, name: &str, values: Value) -> Result<String> {
-        self.render(name, values)
     }
 
     /// Debian's `changelog.Debian.gz`; the gzip header has no name and no time.
@@ -184,7 +148,7 @@ impl Texts {
             Format::Rpm => (false, "\"\"", format!("\"${{RPM_INSTALL_PREFIX:-{prefix}}}\"")),
         };
         let values = context! { package, shebang, root, path, system };
-        self.script("guard", values)
+        self.render("guard", values)
     }
 }
 
@@ -206,8 +170,8 @@ mod tests {
 
     #[test]
     fn templates_have_names_of_their_own() {
-        let documents = [COPYRIGHT, CHANGELOG];
-        let names = documents.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS).map(|(name, _)| name);
+        let single = [COPYRIGHT, CHANGELOG, PRETRANS];
+        let names = single.into_iter().chain(DESCRIPTIONS).chain(SCRIPTS).map(|(name, _)| name);
         let distinct: std::collections::BTreeSet<_> = names.clone().collect();
         assert_eq!(distinct.len(), names.count());
     }

@@ -153,11 +153,8 @@ fn add_to_deb(
     }
     let (package, before) = (&control.name, format!("{}~", control.version));
     let values = context! { package, before, helped, folders, links };
-    for phase in PHASES {
-        let text = match phase {
-            "prerm" => continue,
-            _ => setting.texts.script(&format!("kinds-{phase}"), values.clone())?,
-        };
+    for phase in ["preinst", "postinst", "postrm"] {
+        let text = setting.texts.render(&format!("kinds-{phase}"), values.clone())?;
         if !text.is_empty() {
             put(&mut control.scripts, phase, &text);
         }
@@ -214,7 +211,7 @@ fn add_to_rpm(
         folders,
         links,
     };
-    let text = setting.texts.script("kinds-pretrans", values)?;
+    let text = setting.texts.render("kinds-pretrans", values)?;
     control.scripts.insert(0, ("%pretrans".to_owned(), ("<lua>".to_owned(), text)));
     Ok(())
 }

@@ -75,12 +75,8 @@ fn inherit(
             for change in record.into_iter().flat_map(|record| &record.paths) {
                 changes.inherit((index, *format), package, change.clone());
             }
-            let inherited: Vec<Relation> = record
-                .into_iter()
-                .flat_map(|record| &record.relations)
-                .map(Relation::from)
-                .collect();
-            add_relations(package, *format, inherited);
+            let inherited = record.into_iter().flat_map(|record| &record.relations);
+            add_relations(package, *format, inherited.map(Relation::from).collect());
             let changed = changes.of((index, *format)).map(|change| (*format, change.clone()));
             package.identity.changed.extend(changed);
         }
@@ -329,12 +325,10 @@ impl Update<'_> {
 
     /// Notes packages that the set no longer has and that nothing removes.
     fn note_dropped(&self, packages: &[Package<FileSource>], findings: &mut Findings) {
-        let mut removed = BTreeSet::new();
-        for package in packages {
-            let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
-            let relations = package.relations(self.format).iter();
-            removed.extend(relations.filter(|r| kinds.contains(&r.kind)).map(|r| r.name.as_str()));
-        }
+        let kinds = [RelationKind::Breaks, RelationKind::Conflicts, RelationKind::Obsoletes];
+        let relations = packages.iter().flat_map(|package| package.relations(self.format));
+        let removing = relations.filter(|relation| kinds.contains(&relation.kind));
+        let removed: BTreeSet<&str> = removing.map(|relation| relation.name.as_str()).collect();
         let earlier = self.earlier.iter().filter(|p| p.format == self.format);
         let gone: BTreeSet<&str> = earlier
             .map(|package| package.name.as_str())

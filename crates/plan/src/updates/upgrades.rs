@@ -98,24 +98,17 @@ fn in_set(
     if drafts.iter().any(|draft| draft.names.of(format) == former.name) {
         return Some(format!("the set has a package {}", former.name));
     }
-    let mut others =
-        drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own).map(|(_, draft)| draft);
-    let other = others.find(|draft| provides(draft, format, &former.name))?;
+    let mut others = drafts.iter().enumerate().filter(|(index, _)| Some(*index) != own);
+    let (_, other) = others.find(|(_, draft)| provides(draft, format, &former.name))?;
     Some(format!("{} provides {}", other.names.of(format), former.name))
 }
 
 fn provides(draft: &Draft, format: Format, name: &str) -> bool {
-    let own = draft
-        .links
-        .iter()
-        .filter(|link| link.kind == RelationKind::Provides)
-        .map(|link| link.to.of(format));
-    let added = draft
-        .relations
-        .iter()
-        .filter(|(known, relation)| *known == format && relation.kind == RelationKind::Provides);
-    let mut names = own.chain(added.map(|(_, relation)| relation.name.as_str()));
-    names.any(|provided| provided == name)
+    let provides = RelationKind::Provides;
+    draft.links.iter().any(|link| link.kind == provides && link.to.of(format) == name)
+        || draft.relations.iter().any(|(known, relation)| {
+            *known == format && relation.kind == provides && relation.name == name
+        })
 }
 
 /// A package that replaces others, or has their paths.
@@ -126,11 +119,7 @@ struct Heir<'a> {
     index: usize,
 }
 
-impl<'a> Heir<'a> {
-    fn draft(&self) -> Option<&'a Draft> {
-        self.drafts.get(self.index)
-    }
-
+impl Heir<'_> {
     /// The heir's relations to a package that it replaces.
     fn replaced(&self, former: &FormerPackage, format: Format) -> Result<Vec<Relation>> {
         let setting = self.setting;
@@ -138,15 +127,12 @@ impl<'a> Heir<'a> {
         let version = Some((Comparison::Equal, setting.version.full(format)));
         let provides =
             Relation { kind: RelationKind::Provides, name: former.name.clone(), version };
-        let own = self.draft().map_or("", |draft| draft.names.of(format));
+        let own = self.drafts.get(self.index).map_or("", |draft| draft.names.of(format));
         let beside = setting.names.side_by_side(&setting.version).filter(|part| own.contains(part));
-        Ok(match (format, beside) {
+        let (kinds, provides) = match (format, beside) {
             // The package of another version provided the name too, so each would conflict with the other.
             (Format::Deb, Some(_)) if before.is_some() => {
-                vec![
-                    relation_before(RelationKind::Breaks, name, before),
-                    relation_before(RelationKind::Replaces, name, before),
-                ]
+                (vec![RelationKind::Breaks, RelationKind::Replaces], None)
             }
             (Format::Deb, Some(part)) => {
                 let keys: Vec<&str> = former.keys.iter().map(String::as_str).collect();
@@ -158,15 +144,13 @@ impl<'a> Heir<'a> {
                 let hint = "say before which version it is replaced, as in `rocblas < 7.0`";
                 return Err(setting.config.fault(&keys, message).hint(hint));
             }
-            (Format::Deb, None) => vec![
-                relation_before(RelationKind::Conflicts, name, before),
-                relation_before(RelationKind::Replaces, name, before),
-                provides,
-            ],
-            (Format::Rpm, _) => {
-                vec![relation_before(RelationKind::Obsoletes, name, before), provides]
+            (Format::Deb, None) => {
+                (vec![RelationKind::Conflicts, RelationKind::Replaces], Some(provides))
             }
-        })
+            (Format::Rpm, _) => (vec![RelationKind::Obsoletes], Some(provides)),
+        };
+        let others = kinds.into_iter().map(|kind| relation_before(kind, name, before));
+        Ok(others.chain(provides).collect())
     }
 
     /// The heir's relations to a package that had some of its paths.
@@ -174,7 +158,8 @@ impl<'a> Heir<'a> {
         let setting = self.setting;
         let stays = self.drafts.iter().any(|draft| draft.names.of(format) == former.name);
         let own = setting.version.full(format);
-        let relations = self.draft().map(|draft| draft.relations_in(format, setting));
+        let heir = self.drafts.get(self.index);
+        let relations = heir.map(|draft| draft.relations_in(format, setting));
         let needed = relations::need_version(relations.iter().flatten(), &former.name, &own);
         let before = former.before.clone().unwrap_or_default();
         let relations = of_moved(&Former { name: &former.name, stays, needed }, format, &before);
@@ -203,18 +188,13 @@ pub(crate) struct Former<'a> {
 }
 
 pub(crate) fn of_moved(former: &Former<'_>, format: Format, before: &str) -> Vec<Relation> {
-    let (name, before) = (former.name, Some(before));
-    match format {
-        Format::Deb => vec![
-            relation_before(RelationKind::Breaks, name, before),
-            relation_before(RelationKind::Replaces, name, before),
-        ],
-        Format::Rpm if !former.stays => {
-            vec![relation_before(RelationKind::Obsoletes, name, before)]
-        }
+    let kinds = match format {
+        Format::Deb => vec![RelationKind::Breaks, RelationKind::Replaces],
+        Format::Rpm if !former.stays => vec![RelationKind::Obsoletes],
         Format::Rpm if former.needed => Vec::new(),
-        Format::Rpm => vec![relation_before(RelationKind::Conflicts, name, before)],
-    }
+        Format::Rpm => vec![RelationKind::Conflicts],
+    };
+    kinds.into_iter().map(|kind| relation_before(kind, former.name, Some(before))).collect()
 }
 
 /// A relation to the versions of `name` before `before`; without that, to all of them.

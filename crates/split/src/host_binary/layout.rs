@@ -168,8 +168,7 @@ impl Layout {
                 let step = 1 << self.removed().trailing_zeros();
                 split.cut.start + (offset - split.cut.start) % step
             }
-            Some(_) => offset,
-            None => offset,
+            _ => offset,
         }
     }
 

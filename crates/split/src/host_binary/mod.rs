@@ -178,16 +178,5 @@ fn is_zero(file: &ElfFile, range: Range<u64>) -> Result<bool> {
 
 /// Whether the bytes of `range` are all among `fillers`.
 fn is_filled_with(file: &ElfFile, range: Range<u64>, fillers: &[u8]) -> Result<bool> {
-    let size = range.end.saturating_sub(range.start).min(64 << 10);
-    let mut window = vec![0; usize::try_from(size).unwrap_or_default()];
-    let mut at = range.start;
-    while at < range.end {
-        let len = usize::try_from(range.end - at).map_or(window.len(), |len| len.min(window.len()));
-        file.content().read_at(at, &mut window[..len])?;
-        if window[..len].iter().any(|byte| !fillers.contains(byte)) {
-            return Ok(false);
-        }
-        at += len as u64;
-    }
-    Ok(true)
+    Ok(file.content().first_besides(range, fillers)?.is_none())
 }

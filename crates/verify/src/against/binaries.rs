@@ -33,7 +33,7 @@ use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, P
 pub(crate) struct GivenBinary {
     /// The path that it was named by.
     path: PathBuf,
-    build: BinaryBuild,
+    pub(crate) build: BinaryBuild,
 }
 
 /// The rows of each binary, by install-relative path, with their archives.
@@ -56,11 +56,6 @@ impl GivenBinary {
                 Err(Error::new(Kind::Usage, message).file(path).hint(hint))
             }
         }
-    }
-
-    /// How many code objects it has.
-    pub(crate) fn count(&self) -> usize {
-        self.build.entries().count()
     }
 
     /// Adds what of the binary is not in the archives of `packages`, of one format, and what these have

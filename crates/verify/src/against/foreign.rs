@@ -32,14 +32,6 @@ const DEBUG_FOLDER: &str = "/usr/lib/debug/";
 /// of debuggers.
 const BUILD_ID_FOLDER: &str = ".build-id/";
 
-/// The known files, independent of their place.
-struct KnownFiles<'a> {
-    /// The digests of all files of the artifacts.
-    digests: BTreeSet<Sha>,
-    /// The paths of archives that components ship themselves.
-    shipped: BTreeSet<&'a str>,
-}
-
 impl SetComparison<'_> {
     /// Adds every file, link and empty folder of unknown origin. The prefix has to be known.
     pub(crate) fn check_uninvited(&self, problems: &mut Problems) {
@@ -48,10 +40,11 @@ impl SetComparison<'_> {
             Plain::File { sha256, .. } => Some(*sha256),
             _ => None,
         });
-        let known = KnownFiles { digests: digests.collect(), shipped: self.shipped() };
+        let (digests, shipped): (BTreeSet<Sha>, _) = (digests.collect(), self.shipped());
         for package in self.packages {
             for (path, node) in &package.paths {
-                if !self.is_invited(package, path, node, &known) {
+                let is_shipped = shipped.contains(path.as_str());
+                if !self.is_invited(package, (path, node), is_shipped, &digests) {
                     let (file, kind) = (package.at(path), node.kind().to_owned());
                     problems.add(Problem::FileForeign { file, kind });
                 } else if let Some(loss) = self.other_mode(path, node) {
@@ -113,12 +106,13 @@ impl SetComparison<'_> {
         }
     }
 
+    /// Whether what is at a path may be there; `known` are the digests of all files of the artifacts.
     fn is_invited(
         &self,
         package: &Installed,
-        path: &str,
-        node: &InstalledNode,
-        known: &KnownFiles<'_>,
+        (path, node): (&str, &InstalledNode),
+        is_shipped: bool,
+        known: &BTreeSet<Sha>,
     ) -> bool {
         let is_folder = matches!(node, InstalledNode::Directory { .. });
         let rest = self.prefix.strip_prefix(path);
@@ -128,8 +122,8 @@ impl SetComparison<'_> {
             return true;
         }
         match path.strip_prefix(self.prefix).and_then(|path| path.strip_prefix('/')) {
-            Some(inside) => self.is_made_inside(inside, node, known.shipped.contains(path)),
-            None => self.is_made_outside(package, path, node, &known.digests),
+            Some(inside) => self.is_made_inside(inside, node, is_shipped),
+            None => self.is_made_outside(package, path, node, known),
         }
     }
 
@@ -168,22 +162,19 @@ impl SetComparison<'_> {
         let name = &package.name;
         let documents = format!("/usr/share/doc/{name}");
         match node {
-            InstalledNode::File { facts, mode } if mode & 0o111 == 0 => {
+            InstalledNode::File { facts, mode } => {
                 let texts = [
                     format!("{documents}/copyright"),
                     format!("{documents}/changelog.Debian.gz"),
                     format!("/usr/share/licenses/{name}/copyright"),
                 ];
-                let is_text = matches!(facts.class, Class::Other);
-                let is_debug = is_debug_place(path) && known.contains(&facts.sha256);
-                let is_loader = match &facts.class {
+                let is_made = match &facts.class {
+                    Class::Other => texts.iter().any(|text| text == path),
                     Class::LoaderFolders(folders) => self.is_loader_file(folders, &facts.sha256),
                     _ => false,
                 };
-                is_debug || is_loader || (is_text && texts.iter().any(|text| text == path))
-            }
-            InstalledNode::File { facts, .. } => {
-                is_debug_place(path) && known.contains(&facts.sha256)
+                let is_debug = is_debug_place(path) && known.contains(&facts.sha256);
+                is_debug || is_made && mode & 0o111 == 0
             }
             // The documents of another package of the set.
             InstalledNode::Link { target } => path == documents && !target.contains('/'),

@@ -140,24 +140,16 @@ impl ArtifactInputs {
         self.fat.values().flatten().flat_map(BinaryBuild::entries)
     }
 
-    /// The code objects of all files that are device code.
-    pub(crate) fn in_files(&self) -> impl Iterator<Item = CodeInFile<'_>> {
+    /// The code objects of all files that are device code, with these and their paths.
+    pub(crate) fn in_files(&self) -> impl Iterator<Item = (&TreePath, &InputFile, &DeviceEntry)> {
         self.plain.iter().flat_map(|(path, found)| {
             let files = found.iter().filter_map(|plain| match plain {
                 Plain::File { file, device, .. } => Some((file, device)),
                 Plain::Link { .. } | Plain::Directory => None,
             });
-            let entries = files.flat_map(|(file, device)| device.iter().map(move |it| (file, it)));
-            entries.map(move |(file, entry)| CodeInFile { path, shard: &file.shard, entry })
+            files.flat_map(move |(file, device)| device.iter().map(move |it| (path, file, it)))
         })
     }
-}
-
-/// A code object of a file that is device code.
-pub(crate) struct CodeInFile<'a> {
-    pub(crate) path: &'a TreePath,
-    pub(crate) shard: &'a str,
-    pub(crate) entry: &'a DeviceEntry,
 }
 
 /// Examines a file of a shard. A build may package a file unchanged that this reader cannot take apart, such
@@ -296,6 +288,7 @@ fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
     let same = row
         .iter_mut()
         .find(|other| other.sha256 == entry.sha256 && base_arch(other) == base_arch(&entry));
+    let feature_count = |entry: &DeviceEntry| entry.target.matches(':').count();
     match same {
         Some(other) if feature_count(other) > feature_count(&entry) => *other = entry,
         Some(_) => {}
@@ -305,10 +298,6 @@ fn add(row: &mut Vec<DeviceEntry>, entry: DeviceEntry) {
 
 fn base_arch(entry: &DeviceEntry) -> Option<&str> {
     entry.target.split(':').next()
-}
-
-fn feature_count(entry: &DeviceEntry) -> usize {
-    entry.target.matches(':').count()
 }
 
 impl SplitInputs {

@@ -19,7 +19,7 @@ use rockpack_core::error::Result;
 use rockpack_core::tree::TreePath;
 
 use crate::against::builds::{InstalledRows, WrapperKeys, check_builds};
-use crate::against::inputs::{ArtifactInputs, BinaryBuild, CodeInFile};
+use crate::against::inputs::{ArtifactInputs, BinaryBuild};
 use crate::checks::excuses::Excuses;
 use crate::checks::set_archives::{kernel_name, shipped};
 use crate::checks::{check_versions, newest};
@@ -166,9 +166,9 @@ impl<'a> SetComparison<'a> {
         });
         let found = are_device_code.flat_map(|(_, facts)| facts.code_objects());
         let packed: BTreeSet<&Sha> = found.map(|(_, sha256)| sha256).collect();
-        for CodeInFile { path, shard, entry } in self.inputs.in_files() {
+        for (path, file, entry) in self.inputs.in_files() {
             if !packed.contains(&entry.sha256) && !self.excuses.absence(&entry.sha256) {
-                let loss = CodeLoss::OfFile { shard: shard.to_owned() };
+                let loss = CodeLoss::OfFile { shard: file.shard.clone() };
                 problems.add(lost_code(path.as_str(), entry, loss));
             }
         }
@@ -192,7 +192,7 @@ impl<'a> SetComparison<'a> {
 
     /// The digests of all code objects of the artifacts.
     fn known(&self) -> BTreeSet<&'a Sha> {
-        let in_files = self.inputs.in_files().map(|code| code.entry);
+        let in_files = self.inputs.in_files().map(|(_, _, entry)| entry);
         let entries = self.inputs.in_binaries().chain(in_files);
         entries.map(|entry| &entry.sha256).collect()
     }

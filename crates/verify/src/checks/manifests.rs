@@ -8,6 +8,7 @@ use rockpack_report::words::few;
 
 use crate::checks::Scope;
 use crate::checks::set_archives::{Archives, archives, damaged};
+use crate::folder_of;
 use crate::own::archive::Nature;
 use crate::own::facts::Class;
 use crate::own::installed::{Installed, InstalledNode};
@@ -140,8 +141,7 @@ pub(crate) fn listings<'a>(packages: &[&'a Installed]) -> Vec<ManifestListing<'a
 impl ManifestListing<'_> {
     /// The install path of a file beside the manifest.
     pub(crate) fn beside(&self, file: &str) -> String {
-        let folder = self.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{folder}/{file}")
+        format!("{}/{file}", folder_of(self.path))
     }
 
     /// The install prefix, if the manifest lies where it says. What the folder of kernel archives

@@ -28,9 +28,7 @@ pub(super) fn check_set(
     excuses: &Excuses,
     problems: &mut Problems,
 ) -> Result<()> {
-    for package in packages {
-        check_lengths(package, problems);
-    }
+    packages.iter().for_each(|package| check_lengths(package, problems));
     check_twice(packages, problems);
     check_ownership(packages, Scope::Set, problems);
     markers::check(packages, excuses, Scope::Set, problems);

@@ -236,11 +236,6 @@ fn of_devices(wheel: &Metadata) -> impl Iterator<Item = String> {
 }
 
 fn metadata((_, node): (&String, &Node<Content>)) -> Option<Metadata> {
-    match node {
-        Node::File { data, .. } => {
-            let bytes = data.read_vec(0..data.len(), LIMIT, "METADATA").ok()?;
-            Metadata::parse(&bytes).ok()
-        }
-        _ => None,
-    }
+    let Node::File { data, .. } = node else { return None };
+    Metadata::parse(&data.read_vec(0..data.len(), LIMIT, "METADATA").ok()?).ok()
 }

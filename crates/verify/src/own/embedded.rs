@@ -249,7 +249,7 @@ fn read_u32(bundle: &Content, at: u64) -> Result<u64> {
     bundle.read_array(at).map(|bytes| u64::from(u32::from_le_bytes(bytes)))
 }
 
-fn read_u64(bundle: &Content, at: u64) -> Result<u64> {
+pub(super) fn read_u64(bundle: &Content, at: u64) -> Result<u64> {
     bundle.read_array(at).map(u64::from_le_bytes)
 }
 

@@ -235,18 +235,14 @@ fn is_index(path: &str) -> bool {
 /// The class of a file that claims to be one. An odd ELF file without any sign of device code, or of having
 /// had some, is a file like others.
 fn classified(path: &str, content: &Content, head: &[u8], claimed: Claimed) -> Class {
-    let error = match classify(path, content, head) {
-        Ok(class) => return class,
-        Err(error) => error,
-    };
-    if claimed != Claimed::Host || error.is_of_reading() {
-        return Class::Broken(claimed, error);
-    }
-    match has_signs(content) {
-        Ok(false) => Class::Other,
-        Ok(true) => Class::Broken(claimed, error),
-        Err(error) => Class::Broken(claimed, error),
-    }
+    classify(path, content, head).unwrap_or_else(|error| {
+        let is_odd = claimed == Claimed::Host && !error.is_of_reading();
+        match is_odd.then(|| has_signs(content)) {
+            Some(Ok(false)) => Class::Other,
+            Some(Err(error)) => Class::Broken(claimed, error),
+            Some(Ok(true)) | None => Class::Broken(claimed, error),
+        }
+    })
 }
 
 /// Whether device code is anywhere in `content`, or what wrappers begin with whose code was taken out.

@@ -62,18 +62,13 @@ pub(crate) fn claim(path: &str) -> Result<Option<DatabaseClaim<'static>>> {
 pub(crate) fn kind(path: &str) -> Result<Option<(DatabaseFileKind, DatabaseRole)>> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.strip_suffix(".zlib").unwrap_or(name);
-    let kind = match plain.rsplit_once('.') {
-        Some((_, "co" | "hsaco")) => DatabaseFileKind::Code,
-        Some((_, "dat")) => DatabaseFileKind::Index,
+    let (kind, own) = match plain.rsplit_once('.') {
+        Some((_, "co" | "hsaco")) => (DatabaseFileKind::Code, DatabaseRole::Code),
+        Some((_, "dat")) => (DatabaseFileKind::Index, DatabaseRole::Index),
         _ => return Ok(None),
     };
-    Ok(match (kind, claim(path)?.map(|claim| claim.role)) {
-        (DatabaseFileKind::Code, Some(role @ (DatabaseRole::Code | DatabaseRole::Shared)))
-        | (DatabaseFileKind::Index, Some(role @ (DatabaseRole::Index | DatabaseRole::Shared))) => {
-            Some((kind, role))
-        }
-        _ => None,
-    })
+    let role = claim(path)?.map(|claim| claim.role);
+    Ok(role.filter(|role| [own, DatabaseRole::Shared].contains(role)).map(|role| (kind, role)))
 }
 
 /// The archs in whose directory a rule says that the file at `path` is.

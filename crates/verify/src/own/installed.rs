@@ -17,7 +17,7 @@ use crate::problem::PackagePath;
 pub(crate) struct Installed {
     /// File name of the package.
     pub(crate) file: String,
-    /// The number of the argument that named it.
+    /// The number of the argument that named the package.
     pub(crate) argument: usize,
     /// Size of the package file in bytes.
     pub(crate) size: u64,
@@ -125,14 +125,7 @@ impl Installed {
         side: Side,
         paths: BTreeMap<String, InstalledNode>,
     ) -> Self {
-        Self {
-            file: name.clone(),
-            argument: usize::MAX,
-            name,
-            side: Some(side),
-            paths,
-            ..Self::default()
-        }
+        Self { file: name.clone(), name, side: Some(side), paths, ..Self::default() }
     }
 
     /// The kind of content that it may have.

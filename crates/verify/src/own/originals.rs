@@ -33,7 +33,7 @@ use rockpack_elf::offload_binary;
 use crate::own::Sha;
 use crate::own::archive::check_linked;
 use crate::own::embedded::{
-    BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT, read_compressed,
+    BUNDLE_MAGIC, COMPRESSED_MAGIC, ENTRY_LIMIT, ID_LIMIT, read_compressed, read_u64,
 };
 use crate::own::host_elf::{HIPF, HostElf};
 
@@ -168,13 +168,9 @@ fn bundle(rest: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     }
 }
 
-fn word(content: &Content, at: u64) -> Result<u64> {
-    Ok(u64::from_le_bytes(content.read_array(at)?))
-}
-
 /// Entries of the uncompressed bundle at the start of `bundle`, and how far it reaches.
 fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
-    let count = word(bundle, 24)?;
+    let count = read_u64(bundle, 24)?;
     if count > ENTRY_LIMIT {
         let message = format!("{count} entries are more than there are targets");
         let hint = "the file is damaged: build it or copy it again";
@@ -187,7 +183,7 @@ fn plain(bundle: &Content) -> Result<(Vec<DeviceEntry>, u64)> {
     // starts: what is behind it is read again there.
     let mut total = 0_u64;
     for _ in 0..count {
-        let [offset, size, id_len] = [at, at + 8, at + 16].map(|at| word(bundle, at));
+        let [offset, size, id_len] = [at, at + 8, at + 16].map(|at| read_u64(bundle, at));
         let (offset, size) = (offset?, size?);
         let id_end = (at + 24).saturating_add(id_len?);
         let id = bundle.read_vec(at + 24..id_end, ID_LIMIT, "entry id")?;

@@ -75,7 +75,6 @@ pub(crate) fn read(
     let archive = WheelArchive::open(content.clone()).file(path)?;
     let installed = Installed {
         file,
-        argument: usize::MAX,
         size: content.len(),
         sha256: content.sha256()?,
         name: normalized(&name.distribution),
@@ -83,13 +82,8 @@ pub(crate) fn read(
         arch: WheelFile::tags_of(&name).join(" "),
         ..Installed::default()
     };
-    let mut reading = Reading {
-        archive: &archive,
-        installed,
-        problems: Problems::default(),
-        if_split: Vec::new(),
-        is_copy,
-    };
+    let (problems, if_split) = (Problems::default(), Vec::new());
+    let mut reading = Reading { archive: &archive, installed, problems, if_split, is_copy };
     reading.members(budget)?;
     reading.headers(&name);
     let Reading { installed, problems, if_split, .. } = reading;

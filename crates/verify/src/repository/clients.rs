@@ -39,7 +39,7 @@ const WORDS: [[&str; 4]; 2] = [["0", "no", "false", "off"], ["1", "yes", "true",
 /// Checks all files for clients.
 pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let mut names = vec![ZYPPER_KEY.to_owned()];
-    for entry in list(context.root)? {
+    for entry in list(context.files.root)? {
         names.extend(entry?.file_name().to_str().map(str::to_owned));
     }
     names.sort();

@@ -23,7 +23,7 @@ pub(super) const INDEX_MAX: u64 = 2 << 30;
 const UNPACKED: u64 = 64;
 
 /// Bytes that all indexes together may have beside that.
-const ASIDE: u64 = 32 << 20;
+pub(super) const ASIDE: u64 = 32 << 20;
 
 /// Bytes of a file that makes others valid; the largest distributions have less than a hundredth.
 pub(super) const HEAD_MAX: u64 = 16 << 20;
@@ -39,7 +39,6 @@ pub(super) const NOT_ITS_NAME: &str = "its content does not have the digest that
 
 /// The context of a check.
 pub(super) struct Context<'a> {
-    pub(super) root: &'a Path,
     pub(super) files: NamedFiles<'a>,
     /// The keys that must have signed indexes.
     pub(super) trust: &'a Trust,
@@ -54,30 +53,10 @@ pub(super) struct Context<'a> {
     pub(super) report: &'a mut Report,
     pub(super) problems: &'a mut Problems,
     /// Bytes that indexes can still have beside [`UNPACKED`] for each that is stored.
-    aside: u64,
+    pub(super) aside: u64,
 }
 
-impl<'a> Context<'a> {
-    pub(super) fn new(
-        files: NamedFiles<'a>,
-        (trust, takes): (&'a Trust, &'a Trust),
-        report: &'a mut Report,
-        problems: &'a mut Problems,
-    ) -> Self {
-        Self {
-            root: files.root,
-            files,
-            trust,
-            takes,
-            named: BTreeSet::new(),
-            states: Vec::new(),
-            unsigned: Vec::new(),
-            report,
-            problems,
-            aside: ASIDE,
-        }
-    }
-
+impl Context<'_> {
     /// The bytes of `Release`, `repomd.xml` or a signature, which have far less than lists.
     pub(super) fn read_head(&mut self, path: &str) -> Result<Option<Vec<u8>>> {
         self.read_up_to(path, HEAD_MAX)
@@ -89,7 +68,7 @@ impl<'a> Context<'a> {
     }
 
     fn read_up_to(&mut self, path: &str, most: u64) -> Result<Option<Vec<u8>>> {
-        let Some(file) = place(self.root, path) else {
+        let Some(file) = place(self.files.root, path) else {
             let path_text = path.escape_debug();
             self.bad_index(path, format!("`{path_text}` lies outside of the repository"));
             return Ok(None);
@@ -144,6 +123,11 @@ impl<'a> Context<'a> {
         self.problems.add(Problem::BadIndex { file: file.to_owned(), reason: reason.into() });
     }
 
+    /// The content of an index; a problem if it could not be read.
+    pub(super) fn parsed<T>(&mut self, file: &str, parsed: Result<T>) -> Option<T> {
+        parsed.inspect_err(|error| self.bad_index(file, error.to_string())).ok()
+    }
+
     pub(super) fn index_differs(&mut self, file: &str, reason: impl Into<String>) {
         self.problems.add(Problem::IndexMismatch { file: file.to_owned(), reason: reason.into() });
     }
@@ -154,16 +138,10 @@ impl<'a> Context<'a> {
 
     /// Counts a signature in `file` if there are keys to check it by; a problem if it is bad.
     pub(super) fn signed<T>(&mut self, file: &str, checked: Result<T>) -> Option<T> {
-        match checked {
-            Ok(signed) => {
-                self.report.signatures += usize::from(!self.trust.keys.is_empty());
-                Some(signed)
-            }
-            Err(error) => {
-                self.bad_signature(file, error.to_string());
-                None
-            }
-        }
+        let bad = |error: &Error| self.bad_signature(file, error.to_string());
+        let signed = checked.inspect_err(bad).ok()?;
+        self.report.signatures += usize::from(!self.trust.keys.is_empty());
+        Some(signed)
     }
 
     /// A problem where what `file` makes valid is dated more than a day ahead of the clock.

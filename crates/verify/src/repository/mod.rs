@@ -13,11 +13,11 @@ mod rpm;
 mod states;
 mod xml;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rockpack_archive::path_digests::path_digest;
-use rockpack_core::content::{is_folder, list};
+use rockpack_core::content::is_folder;
 use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::run::Budget;
 use rockpack_package::Format;
@@ -30,6 +30,7 @@ use rockpack_signing::Trust;
 use crate::problem::{NamedVersion, Problem, Problems, Report};
 use crate::repository::context::{Context, NamedFiles};
 use crate::repository::states::check_orphans;
+use crate::subject::files;
 
 pub use crate::repository::xml::Element;
 
@@ -52,7 +53,17 @@ pub(super) fn check(
     report.keys_beside.extend(vouched.fingerprints());
     report.repositories += 1;
     let takes = Trust { keys: trust.keys.clone().and(vouched), ..*trust };
-    let mut context = Context::new(files, (trust, &takes), report, problems);
+    let mut context = Context {
+        files,
+        trust,
+        takes: &takes,
+        named: BTreeSet::new(),
+        states: Vec::new(),
+        unsigned: Vec::new(),
+        report,
+        problems,
+        aside: context::ASIDE,
+    };
     states::read(&mut context)?;
     let (suites, has_rpms) = (suites(root)?, is_folder(&root.join("repodata"))?);
     for suite in &suites {
@@ -73,18 +84,8 @@ pub(super) fn check(
 /// The suites below `dists`.
 fn suites(root: &Path) -> Result<Vec<String>> {
     let folder = root.join("dists");
-    if !is_folder(&folder)? {
-        return Ok(Vec::new());
-    }
-    let mut suites = Vec::new();
-    for entry in list(&folder)? {
-        let path = entry?.path();
-        if is_folder(&path)? {
-            suites.extend(path.file_name().and_then(|name| name.to_str()).map(str::to_owned));
-        }
-    }
-    suites.sort();
-    Ok(suites)
+    let suites = if is_folder(&folder)? { files(&folder, is_folder)? } else { Vec::new() };
+    Ok(suites.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
 }
 
 /// Bytes that a relation takes at least, on the average of a list of packages: lists of distributions

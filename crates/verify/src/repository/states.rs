@@ -54,11 +54,11 @@ pub(super) fn are_kept(root: &Path) -> Result<bool> {
 
 /// Reads all states of the repository; a problem for each that is damaged, or whose indexes are gone.
 pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
-    if !are_kept(context.root)? {
+    if !are_kept(context.files.root)? {
         return Ok(());
     }
     let is_unchecked = |state: &Value| state["schema"] == UNCHECKED;
-    for entry in list(&context.root.join(FOLDER))? {
+    for entry in list(&context.files.root.join(FOLDER))? {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let stem = name.strip_suffix(".zst").unwrap_or(&name).strip_suffix(".json");
@@ -79,7 +79,7 @@ pub(super) fn read(context: &mut Context<'_>) -> Result<()> {
             // The lists of an interrupted publication are no objects.
             Ok(value) if value.is_object() => {
                 let is_next = next.is_some();
-                if !is_next && !is_folder(&context.root.join(folder))? {
+                if !is_next && !is_folder(&context.files.root.join(folder))? {
                     let reason = "is the state of indexes that are not there".to_owned();
                     context.problems.add(Problem::StateMismatch { file: file.clone(), reason });
                 }
@@ -124,7 +124,7 @@ const FOLDERS: [&str; 4] = ["pool", "dists", "packages", "repodata"];
 /// writer keeps for clients under their digests, only that knows. Packages next to the folders are not named, either,
 /// if they are a set that somebody put there.
 pub(super) fn check_orphans(context: &mut Context<'_>) -> Result<()> {
-    for entry in list(context.root)? {
+    for entry in list(context.files.root)? {
         let file = entry?.file_name().to_string_lossy().into_owned();
         let kind = PackageKind::of_file_name(Path::new(&file));
         if kind.is_some() && !context.named.contains(&file) {
@@ -132,11 +132,11 @@ pub(super) fn check_orphans(context: &mut Context<'_>) -> Result<()> {
         }
     }
     let waiting = waiting(&context.states);
-    let remembers = are_kept(context.root)?;
-    let wheels = if python::is_index(context.root)? { &python::FOLDERS[..] } else { &[] };
+    let remembers = are_kept(context.files.root)?;
+    let wheels = if python::is_index(context.files.root)? { &python::FOLDERS[..] } else { &[] };
     for folder in FOLDERS.iter().chain(wheels) {
         let mut found = Vec::new();
-        walk(context.root, folder, &mut found)?;
+        walk(context.files.root, folder, &mut found)?;
         for path in found.into_iter().filter(|path| remembers || !path.contains("/by-hash/")) {
             if context.named.contains(&path) {
                 continue;

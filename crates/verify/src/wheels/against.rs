@@ -67,7 +67,7 @@ impl Comparison<'_> {
         let told = sets.alone.iter().map(|(wheel, _)| *wheel).filter(|wheel| !wheel.is_copy);
         let mut done: BTreeSet<&str> = told.map(|wheel| &*wheel.installed.file).collect();
         let mut count = 0;
-        for path in self.options.wheels {
+        for path in &self.options.wheels {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let wheel = self.wheels.iter().find(|wheel| wheel.installed.file == *name);
             let Some(host) = wheel else {

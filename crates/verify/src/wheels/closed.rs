@@ -17,21 +17,6 @@ use crate::own::wheel::{Wheel, spaced};
 use crate::problem::{OWNED_TWICE, Problem, Problems, SetFault};
 use crate::wheels::set::{Sets, WheelSet, requirements, serves};
 
-/// Checks extras, pins, tags and the root of a set of `sets`. Wheels in `unread` are there and cannot be read.
-pub(super) fn check(
-    set: &WheelSet<'_>,
-    sets: &Sets<'_>,
-    unread: &BTreeSet<String>,
-    problems: &mut Problems,
-) {
-    check_extras(set, sets, unread, problems);
-    let there: BTreeSet<&str> = set.devices.iter().map(|it| it.installed.name.as_str()).collect();
-    for device in &set.devices {
-        check_brought(set.host, device, sets, problems);
-        check_device(set.host, device, &there, problems);
-    }
-}
-
 /// Checks that extras and device wheels bring all that a GPU needs, also of other hosts.
 pub(super) fn check_gaps(wheels: &[Wheel], copies: &BTreeSet<&str>, problems: &mut Problems) {
     let package = |wheel: &Wheel| {
@@ -57,8 +42,9 @@ fn offered(host: &Wheel) -> BTreeSet<String> {
     host.metadata.extras().filter(|extra| extra.starts_with(EXTRA)).collect()
 }
 
-/// Every extra has what it needs, and nothing brings a device wheel without one.
-fn check_extras(
+/// Checks extras, pins, tags and the root of a set of `sets`: every extra has what it needs, and nothing brings a device
+/// wheel without one. Wheels in `unread` are there and cannot be read.
+pub(super) fn check(
     set: &WheelSet<'_>,
     sets: &Sets<'_>,
     unread: &BTreeSet<String>,
@@ -99,6 +85,10 @@ fn check_extras(
                 format!("requires {wheel} without an extra, so that everybody gets its kernels");
             add_lack(set.host, reason, problems);
         }
+    }
+    for device in &set.devices {
+        check_brought(set.host, device, sets, problems);
+        check_device(set.host, device, &there, problems);
     }
 }
 

@@ -15,8 +15,7 @@ use rockpack_archive::wheel::{ListingFault, WheelName, normalized};
 use rockpack_core::content::real_path;
 use rockpack_core::error::Result;
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
-use rockpack_report::Findings;
-use rockpack_report::Progress;
+use rockpack_report::{Findings, Progress};
 
 use crate::checks::excuses::Excuses;
 use crate::checks::{Scope, check_files, check_ownership, check_twice, markers, receipt};

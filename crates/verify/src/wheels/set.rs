@@ -258,9 +258,8 @@ struct HostIndex<'a> {
 
 impl<'a> HostIndex<'a> {
     fn of(hosts: Vec<&'a Wheel>) -> Self {
-        let mut index =
-            Self { hosts: Vec::new(), by_name: BTreeMap::new(), bringing: BTreeMap::new() };
-        for (at, host) in hosts.iter().enumerate() {
+        let mut index = Self { hosts, by_name: BTreeMap::new(), bringing: BTreeMap::new() };
+        for (at, host) in index.hosts.iter().enumerate() {
             let name = host.installed.name.as_str();
             let versions = index.by_name.entry(name).or_default();
             versions.entry(host.name.parsed_version()).or_default().push(at);
@@ -268,7 +267,6 @@ impl<'a> HostIndex<'a> {
                 index.bringing.entry(device).or_default().insert(name);
             }
         }
-        index.hosts = hosts;
         index
     }
 

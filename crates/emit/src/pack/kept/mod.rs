@@ -234,12 +234,10 @@ fn relate_taken(package: &mut Package<FileSource>, kept: &KeptRecords) {
         let Some(record) = kept.get(&(*format, relation.name.clone())) else { continue };
         let own = package.full_version(*format);
         let has_none = record.members.iter().all(|member| !files.contains(&member.path));
+        let before = relation.clone();
         let Some((_, bound)) = &mut relation.version else { continue };
         if has_none && Some(&*bound) == own.as_ref() {
-            let before = relation.clone();
-            if let Some((_, bound)) = &mut relation.version {
-                bound.clone_from(&record.version);
-            }
+            bound.clone_from(&record.version);
             if let Some(relations) = package.relations_mut(*format) {
                 relations
                     .iter_mut()

@@ -55,11 +55,11 @@ impl<'a> Sameness<'a> {
         let archives: Vec<_> = entries.filter_map(archive_of).collect();
         let changed: Result<Vec<Option<_>>> = archives
             .par_iter()
-            .map(|(path, id)| {
+            .map(|&(path, (set, arch))| {
                 let known = self.code.get(&format!("/{path}"));
                 let is_same =
-                    known.is_some() && known == Some(&self.sources.code_digest(id.set, id.arch)?);
-                Ok((!is_same).then_some(*id))
+                    known.is_some() && known == Some(&self.sources.code_digest(set, arch)?);
+                Ok((!is_same).then_some((set, arch)))
             })
             .collect();
         Ok(changed?.into_iter().flatten().collect())
@@ -126,16 +126,12 @@ impl<'a> Sameness<'a> {
 }
 
 /// A kernel archive, by its set of archives and its arch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct ArchiveId<'a> {
-    set: &'a str,
-    arch: &'a str,
-}
+type ArchiveId<'a> = (&'a str, &'a str);
 
 fn archive_of(entry: &PackageEntry<FileSource>) -> Option<(&TreePath, ArchiveId<'_>)> {
     match entry.node.data()? {
-        FileSource::Archive { archives: set, arch } => {
-            Some((&entry.path, ArchiveId { set, arch: arch.as_str() }))
+        FileSource::Archive { archives, arch } => {
+            Some((&entry.path, (archives.as_str(), arch.as_str())))
         }
         _ => None,
     }
@@ -159,9 +155,9 @@ fn is_alike(record: &PackageRecord, package: &Package<FileSource>) -> bool {
 fn uses_changed(entry: &PackageEntry<FileSource>, changed: &BTreeSet<ArchiveId<'_>>) -> bool {
     match entry.node.data() {
         Some(FileSource::Archive { archives, arch }) => {
-            changed.contains(&ArchiveId { set: archives, arch: arch.as_str() })
+            changed.contains(&(archives.as_str(), arch.as_str()))
         }
-        Some(FileSource::Manifest { archives }) => changed.iter().any(|id| id.set == archives),
+        Some(FileSource::Manifest { archives }) => changed.iter().any(|(set, _)| set == archives),
         _ => false,
     }
 }

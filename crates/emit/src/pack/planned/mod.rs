@@ -229,7 +229,13 @@ fn group_sums(groups: &[Group], packages: &[ListedPackage]) -> Vec<GroupSum> {
         for (format, set) in &sets {
             let members = set.closure(set.kernels(group));
             if !members.is_empty() {
-                sums.push(group_sum(group, *format, &members));
+                sums.push(GroupSum {
+                    group: group.to_owned(),
+                    format: *format,
+                    packages: members.keys().map(|name| (*name).to_owned()).collect(),
+                    download: members.values().map(|package| package.download).sum(),
+                    installed: members.values().map(|package| package.installed).sum(),
+                });
             }
         }
     }
@@ -242,16 +248,6 @@ fn place_of(name: &str, groups: &[Group]) -> usize {
         group.name == name || group.archs.iter().any(|arch| arch.as_str() == name)
     });
     place.unwrap_or(groups.len())
-}
-
-fn group_sum(group: &str, format: Format, members: &BTreeMap<&str, &ListedPackage>) -> GroupSum {
-    GroupSum {
-        group: group.to_owned(),
-        format,
-        packages: members.keys().map(|name| (*name).to_owned()).collect(),
-        download: members.values().map(|package| package.download).sum(),
-        installed: members.values().map(|package| package.installed).sum(),
-    }
 }
 
 /// The packages of one format by all names that a dependency may use.

@@ -60,6 +60,7 @@ const MANIFEST_BYTES: u64 = 64;
 const MANIFEST_ARCH_BYTES: u64 = 112;
 
 /// The size of a file, with its share of the package.
+#[derive(Default)]
 pub(super) struct MeasuredFile {
     /// The bytes of the file.
     pub size: Size,
@@ -87,18 +88,10 @@ impl<'a> Sizes<'a> {
     /// Measures the file behind `source`, without its share of the package.
     pub fn measure(&self, source: &FileSource) -> Result<MeasuredFile> {
         if let Some(content) = self.sources.known(source)? {
-            let sha256 = match self.digests {
-                Digests::OfFiles => Some(content.sha256()?),
-                Digests::Without => None,
-            };
-            let size = Size::exact(content.len());
-            return Ok(MeasuredFile {
-                size,
-                sha256,
-                code_sha256: None,
-                compressed: 0,
-                content: Some(content),
-            });
+            let is_digested = self.digests == Digests::OfFiles;
+            let sha256 = is_digested.then(|| content.sha256()).transpose()?;
+            let (size, content) = (Size::exact(content.len()), Some(content));
+            return Ok(MeasuredFile { size, sha256, content, ..MeasuredFile::default() });
         }
         let mut code_sha256 = None;
         let bytes = match source {
@@ -115,13 +108,8 @@ impl<'a> Sizes<'a> {
             }
             other => return Err(Error::bug(format!("{other:?} has no bytes"))),
         };
-        Ok(MeasuredFile {
-            size: Size::estimate(bytes),
-            sha256: None,
-            code_sha256,
-            compressed: bytes,
-            content: None,
-        })
+        let size = Size::estimate(bytes);
+        Ok(MeasuredFile { size, code_sha256, compressed: bytes, ..MeasuredFile::default() })
     }
 
     /// Estimates the share of each of a package's files.

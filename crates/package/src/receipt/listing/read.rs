@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{ListedMember, ListedPackage, Listing, Size, code_digests, package};
 use crate::Format;
-use crate::receipt::records::NameParts;
+use crate::receipt::records::name_parts;
 use crate::receipt::{
     CodeObjectRecord, MemberRecord, PackageRecord, Receipt, is_tree_path, refuse_prefix,
 };
@@ -192,14 +192,14 @@ pub fn of_records<'a>(
 
 /// Lists a package of a receipt. Its name and architecture are read from its file name.
 fn of_record(record: PackageRecord, code: &BTreeMap<String, String>) -> Result<ListedPackage> {
-    let parts = NameParts::of(record.format, &record.file_name).ok_or_else(|| {
+    let Some((name, architecture)) = name_parts(record.format, &record.file_name) else {
         let message = format!("`{}` is no name of a package file", record.file_name.escape_debug());
-        Error::malformed(message).structure("packages")
-    })?;
+        return Err(Error::malformed(message).structure("packages"));
+    };
     Ok(ListedPackage {
-        name: parts.name,
+        name: name.to_owned(),
         version: record.version,
-        architecture: parts.architecture,
+        architecture: architecture.to_owned(),
         format: record.format,
         file_name: record.file_name,
         role: Some(record.role),

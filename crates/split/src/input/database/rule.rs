@@ -236,9 +236,7 @@ impl Rule {
     }
 
     fn is_like_arch(&self, name: &str) -> bool {
-        let name = name.strip_prefix(&self.directory_prefix).unwrap_or(name);
-        let number = name.strip_prefix("gfx").unwrap_or_default();
-        number.starts_with(|c: char| c.is_ascii_digit())
+        gfx::is_processor(name.strip_prefix(&self.directory_prefix).unwrap_or(name))
     }
 
     fn archs_of_directory(&self, name: &str) -> Vec<BaseArch> {

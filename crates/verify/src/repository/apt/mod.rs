@@ -16,16 +16,8 @@ use crate::{folder_of, name_of};
 /// Checks the suite `dists/<suite>`.
 pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let folder = format!("dists/{suite}");
-    let Some(ReleaseText { file: subject, text }) = release_text(context, &folder)? else {
-        return Ok(());
-    };
-    let release = match Release::parse(&text) {
-        Ok(release) => release,
-        Err(error) => {
-            context.bad_index(&subject, error.to_string());
-            return Ok(());
-        }
-    };
+    let Some((subject, text)) = release_text(context, &folder)? else { return Ok(()) };
+    let Some(release) = context.parsed(&subject, Release::parse(&text)) else { return Ok(()) };
     check_dates(context, &subject, &release);
     check_name(context, &subject, suite, &release);
     let texts = check_indexes(context, &folder, &release)?;
@@ -33,19 +25,13 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     Ok(())
 }
 
-/// The text of a suite, and the file that has it.
-struct ReleaseText {
-    file: String,
-    text: String,
-}
-
-/// The text of `Release`, with which `InRelease` and `Release.gpg` are compared, or of `InRelease` alone.
-fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<ReleaseText>> {
+/// The path and text of `Release`, with which `InRelease` and `Release.gpg` are compared, or of `InRelease` alone.
+fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<(String, String)>> {
     let [path, clear, detached] =
         ["Release", "InRelease", "Release.gpg"].map(|name| format!("{folder}/{name}"));
-    let plain = is_file(&context.root.join(&path))?;
-    let has_clear = is_file(&context.root.join(&clear))?;
-    let has_detached = is_file(&context.root.join(&detached))?;
+    let plain = is_file(&context.files.root.join(&path))?;
+    let has_clear = is_file(&context.files.root.join(&clear))?;
+    let has_detached = is_file(&context.files.root.join(&detached))?;
     let has_signature = has_clear || (plain && has_detached);
     // apt asks for InRelease first, and is content with it.
     if !context.trust.keys.is_empty() && !has_signature {
@@ -55,7 +41,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
         let Some(bytes) = context.read_head(&clear)? else { return Ok(None) };
         let text = clear_text(context, &bytes);
         let text = context.signed(&clear, text);
-        return Ok(text.map(|text| ReleaseText { file: clear, text }));
+        return Ok(text.map(|text| (clear, text)));
     }
     let Some(bytes) = context.read_head(&path)? else {
         return Ok(None);
@@ -78,7 +64,7 @@ fn release_text(context: &mut Context<'_>, folder: &str) -> Result<Option<Releas
         };
         context.signed(path, checked);
     }
-    Ok(Some(ReleaseText { file: path, text }))
+    Ok(Some((path, text)))
 }
 
 /// The text of a clear-signed file, which one of the keys signed if there are keys.
@@ -101,18 +87,16 @@ fn check_name(context: &mut Context<'_>, subject: &str, folder: &str, release: &
 }
 
 fn check_dates(context: &mut Context<'_>, subject: &str, release: &Release) {
-    match release.field("Valid-Until").map(parse_date) {
-        Some(Ok(until)) if until < context.trust.at.time => {
-            let until = release.field("Valid-Until").unwrap_or_default().to_owned();
-            context.problems.add(Problem::ReleaseExpired { file: subject.to_owned(), until });
-        }
-        Some(Err(error)) => context.bad_index(subject, error.to_string()),
-        _ => {}
+    if let Some(until) = release.field("Valid-Until")
+        && let Some(time) = context.parsed(subject, parse_date(until))
+        && time < context.trust.at.time
+    {
+        let (file, until) = (subject.to_owned(), until.to_owned());
+        context.problems.add(Problem::ReleaseExpired { file, until });
     }
-    match release.field("Date").map(parse_date) {
-        Some(Ok(date)) => context.check_date(subject, date),
-        Some(Err(error)) => context.bad_index(subject, error.to_string()),
-        None => {}
+    let date = release.field("Date").map(parse_date);
+    if let Some(date) = date.and_then(|date| context.parsed(subject, date)) {
+        context.check_date(subject, date);
     }
 }
 
@@ -180,7 +164,7 @@ impl<'a> ReleaseIndexes<'a> {
             context.named.extend(hashed.iter().cloned());
         }
         let forms = self.compressed_forms(context, file)?;
-        if !forms.is_empty() && !is_there(&context.root.join(&path))? {
+        if !forms.is_empty() && !is_there(&context.files.root.join(&path))? {
             return check_unstored(context, &path, file, &forms);
         }
         let Some(bytes) = context.read(&path)? else {
@@ -261,15 +245,11 @@ fn keep_text(
     let text = context
         .open(path, bytes)
         .and_then(|text| String::from_utf8(text).map_err(|_| Error::malformed("is no UTF-8")));
-    match text {
-        Err(error) => context.bad_index(path, error.to_string()),
-        Ok(text) => {
-            let stem = format!("{above}/Packages");
-            if texts.get(&stem).is_some_and(|other| *other != text) {
-                let reason = "its content differs from the other compressed forms of this index";
-                context.index_differs(path, reason);
-            }
-            texts.insert(stem, text);
-        }
+    let Some(text) = context.parsed(path, text) else { return };
+    let stem = format!("{above}/Packages");
+    if texts.get(&stem).is_some_and(|other| *other != text) {
+        let reason = "its content differs from the other compressed forms of this index";
+        context.index_differs(path, reason);
     }
+    texts.insert(stem, text);
 }

@@ -97,13 +97,8 @@ fn packages(context: &mut Context<'_>, indexes: BTreeMap<String, String>) -> Vec
         let (mut packages, mut has_nameless) = (text.len() / SHORTEST, false);
         let mut relations = RelationsLeft::of(text.len());
         for fields in apt_index::paragraphs(&text) {
-            let fields = match take(fields, &mut packages, &mut relations) {
-                Ok(fields) => fields,
-                Err(error) => {
-                    context.bad_index(&index, error.to_string());
-                    break;
-                }
-            };
+            let fields = take(fields, &mut packages, &mut relations);
+            let Some(fields) = context.parsed(&index, fields) else { break };
             let own = fields.get("Architecture").cloned().unwrap_or_default();
             let Some(path) = fields.get("Filename").cloned() else {
                 if !std::mem::replace(&mut has_nameless, true) {

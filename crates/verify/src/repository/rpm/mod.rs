@@ -50,13 +50,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         return Ok(());
     };
     check_signature(context, &bytes)?;
-    let repomd = match Element::parse(&bytes) {
-        Ok(repomd) => repomd,
-        Err(error) => {
-            context.bad_index(REPOMD, error.to_string());
-            return Ok(());
-        }
-    };
+    let Some(repomd) = context.parsed(REPOMD, Element::parse(&bytes)) else { return Ok(()) };
     check_date(context, &repomd);
     let count = repomd.all("data").count();
     if count > LISTS_MAX {
@@ -71,10 +65,8 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         if !kinds.insert(kind) {
             context.bad_index(REPOMD, format!("lists {kind} twice"));
         }
-        if let Some((path, text)) = list(context, data)?
-            && let Err(error) = lists.read(kind, &text)
-        {
-            context.bad_index(&path, error.to_string());
+        if let Some((path, text)) = list(context, data)? {
+            context.parsed(&path, lists.read(kind, &text));
         }
     }
     let Some(primary) = &lists.primary else {
@@ -127,7 +119,7 @@ fn check_date(context: &mut Context<'_>, repomd: &Element) {
 
 fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
     let path = REPOMD_SIGNATURE;
-    if !is_file(&context.root.join(path))? {
+    if !is_file(&context.files.root.join(path))? {
         if !context.trust.keys.is_empty() {
             context.bad_signature(path, "is not there");
         }
@@ -145,7 +137,7 @@ fn check_signature(context: &mut Context<'_>, repomd: &[u8]) -> Result<()> {
 /// and can be unpacked.
 fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec<u8>)>> {
     let path = data.attribute_of("location", "href").to_owned();
-    if place(context.root, &path).is_none() {
+    if place(context.files.root, &path).is_none() {
         context.bad_index(REPOMD, names_outside(&path));
         return Ok(None);
     }
@@ -163,13 +155,8 @@ fn list(context: &mut Context<'_>, data: &Element) -> Result<Option<(String, Vec
     if !LISTS.contains(&data.attribute("type")) {
         return Ok(None);
     }
-    let text = match context.open(&path, &bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            context.bad_index(&path, error.to_string());
-            return Ok(None);
-        }
-    };
+    let text = context.open(&path, &bytes);
+    let Some(text) = context.parsed(&path, text) else { return Ok(None) };
     if !is_as_stated(&text, data, "open-size", "open-checksum") {
         let reason = "its uncompressed content is not the one that repomd.xml lists";
         context.index_differs(&path, reason);

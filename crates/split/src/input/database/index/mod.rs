@@ -121,7 +121,7 @@ impl Source {
     fn open(content: &Content) -> io::Result<Self> {
         let reader = BufReader::with_capacity(WINDOW, content.reader());
         Ok(if is_zlib(content)? {
-            let inflated = Inflated { decoder: ZlibDecoder::new(reader), len: 0 };
+            let inflated = Inflated { decoder: ZlibDecoder::new(reader) };
             Self::Inflated(BufReader::with_capacity(WINDOW, inflated))
         } else {
             Self::Plain(reader)
@@ -181,7 +181,6 @@ impl Skip for Source {
 /// An inflated stream up to [`INFLATED_LIMIT`].
 struct Inflated {
     decoder: ZlibDecoder<BufReader<ContentReader>>,
-    len: u64,
 }
 
 impl Read for Inflated {
@@ -189,8 +188,7 @@ impl Read for Inflated {
         // A few bytes of a file may inflate to very many.
         interrupt::check()?;
         let len = self.decoder.read(buffer)?;
-        self.len = self.len.saturating_add(len as u64);
-        if self.len > INFLATED_LIMIT {
+        if self.decoder.total_out() > INFLATED_LIMIT {
             return Err(fault(format!("it inflates to more than {INFLATED_LIMIT} bytes")));
         }
         Ok(len)

@@ -16,7 +16,7 @@ use rockpack_core::content::Content;
 use rockpack_core::error::Result;
 use rockpack_core::run::{Budget, threads};
 use rockpack_package::device_wheel::{EXTRA, group, is_named_after};
-use rockpack_report::{Findings, Silent};
+use rockpack_report::{Findings, Silent, found};
 use rockpack_split::input::artifact::ScanOptions;
 use rockpack_split::input::database::DatabaseRules;
 use rockpack_split::input::wheel::{Wheel, read};
@@ -130,7 +130,10 @@ impl WheelReport {
         match split(path, budget) {
             Ok((wheel, split)) => self.adopt(&wheel, &split),
             Err(error) if error.is_of_reading() => return Err(error),
-            Err(error) => self.refused = Some(error.to_string()),
+            Err(error) => {
+                let faults: Vec<String> = error.flattened().map(ToString::to_string).collect();
+                self.refused = Some(faults.join("; "));
+            }
         }
         Ok(())
     }
@@ -163,6 +166,10 @@ impl WheelReport {
             self.role = if is_device { WheelRole::Device } else { WheelRole::Fat };
         }
         self.findings.clone_from(&split.findings);
+        if fat.is_empty() && databases.is_empty() {
+            // A copy has all members.
+            self.findings.retain(|it| it.found::<found::WheelMembersDropped>().is_none());
+        }
     }
 }
 

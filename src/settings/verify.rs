@@ -112,7 +112,9 @@ impl VerifyArguments {
                 binaries.push(path);
             }
         }
-        let wheels = wheel::find(&wheels)?;
+        let mut doubles = Faults::default();
+        let wheels = wheel::find(&wheels, &mut doubles)?;
+        doubles.finish()?;
         let budget = Budget::new(Limits::of_machine());
         let options = Options { folders, against: None, binaries, wheels, extent, trust, budget };
         Ok(VerifySettings { paths, options, artifacts, join, signers })

@@ -74,7 +74,10 @@ fn what_is_no_package_is_named() {
     let plain = rpm(&packages, &plain_spec("plain", "1", ""));
     fs::write(packages.join("text.deb"), "no package\n").unwrap();
     fs::write(packages.join("empty.rpm"), "").unwrap();
-    let parts = ["text.deb: is no .deb, no .rpm and no wheel", "empty.rpm: is no .deb"];
+    let parts = [
+        "text.deb: is no .deb, no .rpm, no wheel and no source distribution",
+        "empty.rpm: is no .deb",
+    ];
     nothing_published(&mut repo(&[&packages], &out), &out, &parts);
     for (file, at) in [(&good, 3), (&plain, 2)] {
         let name = file.file_name().unwrap().to_str().unwrap();

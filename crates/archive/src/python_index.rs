@@ -11,7 +11,7 @@
 //! | `href="URL#sha256=DIGEST"` | `url`, `hashes` | PEP 503 |
 //! | `data-requires-python` | `requires-python` | PEP 503 |
 //! | `data-yanked="REASON"` | `yanked`: true, a reason or false | PEP 592 |
-//! | of wheels: `data-core-metadata="sha256=DIGEST"`, and `data-dist-info-metadata`, as pip before 23.3 reads it | `core-metadata`, `dist-info-metadata` | PEP 714 |
+//! | of wheels: `data-core-metadata="sha256=DIGEST"`, and `data-dist-info-metadata`, as pip before 23.3 reads it | `core-metadata` alone: pip 22.3 to 23.1 stop at the other name | PEP 714 |
 //! | `data-upload-time="TIME"`, which uv alone reads | `upload-time` | PEP 700 |
 //! | – | `size`; `versions` of the project | PEP 700 |
 //!
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::sdist;
-use crate::wheel::{Metadata, Version, WheelArchive, WheelName, normalized};
+use crate::wheel::{ListingFault, Metadata, Version, WheelArchive, WheelName, normalized};
 use rockpack_core::content::{Content, hex};
 use rockpack_core::error::{Error, Kind, Result};
 
@@ -54,7 +54,7 @@ pub struct WheelPackage {
     pub metadata: Option<MetadataFile>,
     /// The members whose rows in RECORD are stale, with the differences.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stale: BTreeMap<String, String>,
+    pub stale: BTreeMap<String, ListingFault>,
 }
 
 /// The file `METADATA` of a wheel, which an index offers beside it.
@@ -216,7 +216,6 @@ impl<'a> Page<'a> {
             upload_time: wheel.uploaded,
             requires_python: wheel.package.requires_python.as_deref(),
             core_metadata: wheel.package.metadata.as_ref().map(Hashes::of),
-            dist_info_metadata: wheel.package.metadata.as_ref().map(Hashes::of),
             yanked: match wheel.yanked {
                 None => Yanked::Is(false),
                 Some("") => Yanked::Is(true),
@@ -305,8 +304,6 @@ struct FileObject<'a> {
     requires_python: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     core_metadata: Option<Hashes<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dist_info_metadata: Option<Hashes<'a>>,
     yanked: Yanked<'a>,
 }
 

@@ -82,20 +82,28 @@ pub(crate) fn metadata(content: &Content, (stem, ending): (&str, &str)) -> Resul
 }
 
 fn info_of_tar(content: &Content, most: u64) -> Result<Vec<u8>> {
-    let decoder = Decoder::new(BufReader::new(content.reader()), Method::Gzip)?;
-    let mut members = TarMembers::new(decoder.take(most), Dialect::Control);
-    let found = find_info(&mut members);
-    let rest = members.into_inner();
-    if rest.limit() == 0 {
-        return Err(too_long(most));
+    let mut info = None;
+    let mut read = || -> Result<()> {
+        let decoder = Decoder::new(BufReader::new(content.reader()), Method::Gzip)?;
+        let mut members = TarMembers::new(decoder.take(most), Dialect::Control);
+        let found = find_info(&mut members, &mut info);
+        let rest = members.into_inner();
+        if rest.limit() == 0 {
+            return Err(too_long(most));
+        }
+        found.and_then(|()| rest.into_inner().finish().map(drop))
+    };
+    let read = read();
+    match (info, read) {
+        (Some(info), Ok(())) => Ok(info),
+        (None, Ok(())) => Err(no_info()),
+        (Some(_), Err(error)) => Err(error),
+        (None, Err(error)) => Err(error.of_other_kind()),
     }
-    let info = found?;
-    rest.into_inner().finish()?;
-    Ok(info)
 }
 
-fn find_info(members: &mut TarMembers<impl Read>) -> Result<Vec<u8>> {
-    let (mut top, mut info) = (None, None);
+fn find_info(members: &mut TarMembers<impl Read>, info: &mut Option<Vec<u8>>) -> Result<()> {
+    let mut top = None;
     while let Some(member) = members.next_member()? {
         if is_info(&member.name, &mut top)? {
             let mut bytes = Vec::new();
@@ -106,11 +114,11 @@ fn find_info(members: &mut TarMembers<impl Read>) -> Result<Vec<u8>> {
             }
         }
     }
-    info.ok_or_else(no_info)
+    Ok(())
 }
 
 fn info_of_zip(content: &Content, most: u64) -> Result<Vec<u8>> {
-    let zip = ZipReader::open(content.clone())?;
+    let zip = ZipReader::open(content.clone()).map_err(Error::of_other_kind)?;
     let (mut top, mut info, mut size) = (None, None, 0u64);
     for member in zip.members() {
         size = size.saturating_add(member.size);
@@ -131,6 +139,9 @@ fn info_of_zip(content: &Content, most: u64) -> Result<Vec<u8>> {
 /// Whether a member is PKG-INFO in the folder `top`, that of the first member. Other folders are refused.
 fn is_info(name: &str, top: &mut Option<String>) -> Result<bool> {
     let name = name.strip_prefix("./").unwrap_or(name);
+    if name.is_empty() {
+        return Ok(false);
+    }
     let (folder, rest) = name.split_once('/').unwrap_or((name, ""));
     let is_in_top = top.get_or_insert_with(|| folder.to_owned()).as_str() == folder;
     if is_in_top { Ok(rest == PKG_INFO) } else { Err(no_info()) }

@@ -20,6 +20,7 @@ use std::iter;
 use serde::{Deserialize, Serialize};
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
+use spdx::identifiers::LICENSES;
 
 use rockpack_core::content::{DigestingWriter, hex};
 
@@ -256,11 +257,21 @@ pub fn is_known_license(text: &str) -> bool {
     })
 }
 
-/// Whether Python's tools take `text` as a licence expression.
+/// Whether Python's tools take `text` as a licence expression: in any case, but for references.
 pub fn is_python_license(text: &str) -> bool {
-    let mode = spdx::ParseMode { allow_deprecated: true, ..spdx::ParseMode::STRICT };
+    let mode = spdx::ParseMode {
+        allow_deprecated: true,
+        allow_postfix_plus_on_gpl: true,
+        ..spdx::ParseMode::STRICT
+    };
+    let words = text.split_inclusive([' ', '(', ')', '+']).map(|part| {
+        let word = part.trim_end_matches([' ', '(', ')', '+']);
+        let known = LICENSES.iter().find(|known| known.name.eq_ignore_ascii_case(word));
+        known.map_or(part.to_owned(), |known| part.replace(word, known.name))
+    });
+    let text: String = words.collect();
     let others = ["DocumentRef-", "AdditionRef-", "NOASSERTION"];
-    !others.iter().any(|it| text.contains(it)) && spdx::Expression::parse_mode(text, mode).is_ok()
+    !others.iter().any(|it| text.contains(it)) && spdx::Expression::parse_mode(&text, mode).is_ok()
 }
 
 /// Whether `source` is a document that any version of `tool` made. Fails if `source` cannot be read.

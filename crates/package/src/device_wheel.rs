@@ -5,6 +5,9 @@
 //! device-gfx942, device-all      extras of the host: device-{group}
 //! ```
 
+use rockpack_archive::python_index::WheelPackage;
+use rockpack_archive::wheel::Requirement;
+
 /// The start of the names of extras that bring device wheels.
 pub const EXTRA: &str = "device-";
 
@@ -23,6 +26,16 @@ pub fn group(name: &str) -> Option<&str> {
 pub fn is_named_after(name: &str, host: &str) -> bool {
     let stem = name.rsplit_once(DEVICE).and_then(|(stem, _)| stem.strip_suffix(host));
     stem.is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
+}
+
+/// Tells if a wheel was split: a device wheel requires its host in one version, and a host its device wheels by extras.
+pub fn is_of_split(package: &WheelPackage) -> bool {
+    let is_device = group(&package.project).is_some();
+    let mut requires = package.requires.iter().filter_map(|line| Requirement::parse(line).ok());
+    requires.any(|it| {
+        let mut extras = it.condition.extras().iter();
+        it.exact().is_some() && (is_device || extras.any(|extra| extra.starts_with(EXTRA)))
+    })
 }
 
 #[cfg(test)]

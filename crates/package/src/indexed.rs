@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256, Sha512};
 
 use crate::Format;
+use crate::device_wheel::is_of_split;
 
 /// The field of kernel packages with the names of their archs.
 pub const ARCH_FIELD: &str = "X-ROCm-GPU-Architecture";
@@ -114,6 +115,12 @@ impl Indexed {
         let is_source = sdist::parts(file_name).is_some();
         if is_source || first_bytes(content, zip::MAGIC.len())? == zip::MAGIC {
             let package = python_index::WheelPackage::read(content, file_name)?;
+            if let Some((member, fault)) = package.stale.first_key_value()
+                && is_of_split(&package)
+            {
+                let error = Error::malformed(format!("{member} {fault}"));
+                return Err(error.hint("it was changed after the split: split the fat wheel again"));
+            }
             return Self::digested(content, Facts::Wheel(Box::new(package)));
         }
         match Front::of(content)? {
@@ -167,7 +174,9 @@ impl Front {
         if head.starts_with(&rpm::LEAD_MAGIC) {
             return rpm::Front::read(content).map(|front| Self::Rpm(Box::new(front)));
         }
-        let error = Error::new(Kind::Malformed, "is no .deb, no .rpm and no wheel").of_other_kind();
+        let error =
+            Error::new(Kind::Malformed, "is no .deb, no .rpm, no wheel and no source distribution")
+                .of_other_kind();
         Err(error.hint("remove it, or name the packages instead of their folder"))
     }
 }

@@ -4,12 +4,13 @@
 //! A *device release* requires exactly one version of another project, its host, which names its project
 //! in an extra. It has no use without that host, and the host has no device code without it.
 
+mod passed_over;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_archive::python_index::WheelPackage;
 use rockpack_archive::wheel::{Condition, Requirement, Tag, Version, WheelName};
 
-use super::Format;
 use super::device_wheel::{EXTRA, group, is_named_after};
 use rockpack_report::ExtraGap;
 
@@ -300,32 +301,6 @@ impl<'a> Releases<'a> {
         mixed
     }
 
-    /// New releases, each with the one that installers choose instead: it differs behind the `+` alone, sorts
-    /// higher, and is for the same tags. Of two new ones, the lower one has to have the higher numbers (`rocm10`,
-    /// `rocm7`). Device releases are chosen by their hosts.
-    pub fn passed_over(&self, is_new: impl Fn(&str) -> bool) -> Vec<[String; 2]> {
-        let mut passed = Vec::new();
-        for (project, versions) in &self.0 {
-            for (version, release) in versions {
-                let new: Vec<_> = release.wheels.iter().filter(|it| is_new(it.path)).collect();
-                if new.is_empty() || self.is_device(project, release) {
-                    continue;
-                }
-                let public = version.clone().without_local();
-                let mut higher = versions.iter().rev().take_while(|(it, _)| *it > version);
-                let chosen = higher.find(|(higher, it)| {
-                    (*higher).clone().without_local() == public
-                        && (it.wheels.iter().all(|it| !is_new(it.path)) || is_odd(version, higher))
-                        && new.iter().any(|wheel| it.fits(wheel))
-                });
-                if let Some((chosen, _)) = chosen {
-                    passed.push([format!("{project} {version}"), chosen.to_string()]);
-                }
-            }
-        }
-        passed
-    }
-
     /// Tells if a release is a device release, or a host that requires one in an extra.
     fn is_tied(&self, project: &str, release: &Release<'_>) -> bool {
         let mut extras = release.requires().filter(|it| !it.condition.extras().is_empty());
@@ -388,12 +363,6 @@ impl<'a> Releases<'a> {
         });
         edges.collect()
     }
-}
-
-/// Whether the lower version has the higher numbers, and is no pre-release of the other one.
-fn is_odd(lower: &Version, higher: &Version) -> bool {
-    let [lower, higher] = [lower, higher].map(ToString::to_string);
-    Format::Rpm.compare_versions(&lower, &higher).is_gt() && !lower.starts_with(&higher)
 }
 
 /// The extras for GPUs in the conditions of requirements that are for one version of a project, or for such an extra

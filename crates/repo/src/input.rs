@@ -107,9 +107,10 @@ pub(super) fn given(
     budget: &Budget,
     progress: &dyn Progress,
 ) -> Result<(Vec<GivenPackage>, Findings)> {
-    let mut found = FoundFiles::default();
+    let has_sources = options.asks_for(PackageKind::Wheel);
+    let mut found = FoundFiles { has_sources, ..FoundFiles::default() };
     Faults::all(options.packages.iter().map(|path| found.add(path)))?;
-    let FoundFiles { files, mut findings } = found;
+    let FoundFiles { files, mut findings, .. } = found;
     let outcomes = findings.explain(read(files, options, channels, budget, progress))?;
     let is_bad = |it: &Error| it.is_of_format() || it.kind() == Kind::Verify;
     let (left_out, others): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|outcome| {
@@ -253,6 +254,8 @@ const FIRST_MEMBER: &[u8] = b"debian-binary";
 /// The files of packages, and what of the folders is left out.
 #[derive(Default)]
 struct FoundFiles {
+    /// Whether source distributions are looked for.
+    has_sources: bool,
     files: Vec<PathBuf>,
     findings: Findings,
 }
@@ -294,11 +297,17 @@ impl FoundFiles {
 
     fn file(&mut self, root: &Path, path: PathBuf, is_hidden: bool) {
         let is_installers = path.extension().is_some_and(|it| it.eq_ignore_ascii_case(INSTALLER));
-        let reason = match PackageKind::of_file_name(&path).is_some() || sdist::is_one(&path) {
+        let reason = match PackageKind::of_file_name(&path).is_some()
+            || self.has_sources && sdist::is_one(&path)
+        {
             true if is_hidden => PackageLeftOut::Hidden,
             true if is_installers => PackageLeftOut::Installer,
             true => return self.files.push(path),
             false if is_hidden => return,
+            false if self.has_sources && sdist::is_like_one(&path) && path.is_file() => {
+                let reason = "is not named NAME-VERSION.tar.gz or .zip".to_owned();
+                PackageLeftOut::NoDistribution(reason)
+            }
             false => match other(root, &path) {
                 Some(reason) => reason,
                 None => return,
@@ -325,10 +334,6 @@ fn other(root: &Path, path: &Path) -> Option<PackageLeftOut> {
     }
     if !metadata.is_file() {
         return None;
-    }
-    if sdist::is_like_one(path) {
-        let reason = "is not named NAME-VERSION.tar.gz or .zip".to_owned();
-        return Some(PackageLeftOut::NoDistribution(reason));
     }
     let mut head = Vec::new();
     let most = ar::MAGIC.len() + FIRST_MEMBER.len();

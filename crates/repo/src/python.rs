@@ -137,11 +137,13 @@ impl Index<'_> {
         let bytes: Arc<[u8]> = text.into_bytes().into();
         let there = match self.there.get(path) {
             Some(there) => Some(Arc::clone(there)),
-            None => self.store.read(path)?.map(Arc::from),
+            None => match self.store.read(path)? {
+                Some(_) if !self.earlier.uses(path) => {
+                    return Err(unknown_index(path, &Channel::Python));
+                }
+                read => read.map(Arc::from),
+            },
         };
-        if there.is_some() && !self.there.contains_key(path) && !self.earlier.uses(path) {
-            return Err(unknown_index(path, &Channel::Python));
-        }
         if there.is_none_or(|there| there != bytes) {
             self.changed.push((path.to_owned(), Arc::clone(&bytes)));
         }

@@ -29,7 +29,9 @@ pub(super) fn of_given(given: &[&GivenPackage]) -> Findings {
         } else if let Facts::Wheel(package) = facts
             && !package.stale.is_empty()
         {
-            findings.add(found::WheelRecordStale { wheel: file, members: package.stale.clone() });
+            let members =
+                package.stale.iter().map(|(name, fault)| (name.clone(), fault.to_string()));
+            findings.add(found::WheelRecordStale { wheel: file, members: members.collect() });
         }
     }
     findings

@@ -88,9 +88,32 @@ pub(crate) fn retag(
         writer.kept(member, mode, &archive.zip.stored(member)?, sha256)?;
     }
     let installed_size = writer.finish(&own("RECORD"))?;
-    let content = staging.seal(&file_name, options.budget)?;
+    sealed(WheelRecord { file_name, installed_size, ..record.clone() }, options)
+}
+
+/// Takes the wheel at `path`, which has the files of a device wheel that was written, in its place, as `name`.
+pub(crate) fn adopt(
+    record: &WheelRecord,
+    name: &WheelName,
+    path: &Path,
+    options: &WriteOptions<'_>,
+) -> Result<WheelRecord> {
+    let content = Content::open(path, options.budget)?;
+    let archive = WheelArchive::open(content.clone()).map_err(|error| error.file(path))?;
+    archive.check(name).map_err(|error| error.file(path))?;
+    let list = format!("{}/RECORD", archive.dist_info);
+    let members = archive.zip.members().iter().filter(|member| member.name != list);
+    let (file_name, installed_size) = (name.to_string(), members.map(|it| it.size).sum());
+    content
+        .write_to(&mut options.staging.create(&file_name)?, &options.staging.path(&file_name))?;
+    sealed(WheelRecord { file_name, installed_size, ..record.clone() }, options)
+}
+
+/// The record of a wheel that is written whole, with its size and digest.
+fn sealed(record: WheelRecord, options: &WriteOptions<'_>) -> Result<WheelRecord> {
+    let content = options.staging.seal(&record.file_name, options.budget)?;
     let (size, sha256) = (content.len(), hex(&content.sha256()?));
-    Ok(WheelRecord { file_name, size, installed_size, sha256, ..record.clone() })
+    Ok(WheelRecord { size, sha256, ..record })
 }
 
 /// Copies a wheel of the input unchanged.
@@ -104,39 +127,58 @@ pub(crate) fn copy(wheel: &Wheel, options: &WriteOptions<'_>) -> Result<WheelRec
     seal(file_name, members.map(|(_, member)| member.zip.size).sum(), wheel, options)
 }
 
-/// The reasons for which PyPI would refuse a wheel.
-pub(crate) fn pypi_refusals(name: &WheelName, size: u64) -> Vec<PypiRefusal> {
-    let mut reasons = Vec::new();
-    if name.version.contains('+') {
-        reasons.push(PypiRefusal::LocalVersion { version: name.version.clone() });
+/// The wheels that were made and that PyPI would refuse, with the reasons.
+pub(crate) fn pypi_refusals(all: &[WheelRecord]) -> Result<Findings> {
+    let mut findings = Findings::default();
+    for WheelRecord { file_name, size, .. } in all.iter().filter(|it| it.role != WheelKind::Copy) {
+        let WheelName { version, platforms, .. } = file_name.parse()?;
+        let mut reasons = Vec::new();
+        if version.contains('+') {
+            reasons.push(PypiRefusal::LocalVersion { version });
+        }
+        let bare = platforms.into_iter().filter(|platform| platform.starts_with("linux_"));
+        reasons.extend(bare.map(|platform| PypiRefusal::Platform { platform }));
+        if *size > PYPI_SIZE {
+            reasons.push(PypiRefusal::Size { size: *size, limit: PYPI_SIZE });
+        }
+        if !reasons.is_empty() {
+            findings.add(found::WheelNotForPypi { wheel: file_name.clone(), reasons });
+        }
     }
-    let bare = name.platforms.iter().filter(|platform| platform.starts_with("linux_"));
-    reasons.extend(bare.map(|platform| PypiRefusal::Platform { platform: platform.clone() }));
-    if size > PYPI_SIZE {
-        reasons.push(PypiRefusal::Size { size, limit: PYPI_SIZE });
-    }
-    reasons
+    Ok(findings)
 }
 
-/// What splitting `wheel`, which has `size` bytes, saves too little of: the download for each GPU, or the room that
-/// an index needs for the wheels among `all` that were made of it.
-pub(crate) fn savings(wheel: &str, size: u64, all: &[WheelRecord]) -> Findings {
-    let is_made =
-        |it: &&WheelRecord| it.made_of == wheel || it.also_made_of.iter().any(|it| it == wheel);
-    let made: Vec<&WheelRecord> = all.iter().filter(is_made).collect();
-    let set_size: u64 = made.iter().map(|it| it.size).sum();
-    let for_group = |group: &String| -> u64 {
-        let own = made.iter().filter(|it| it.role == WheelKind::Host || it.groups.contains(group));
-        own.map(|it| it.size).sum()
-    };
-    let least = made.iter().flat_map(|it| &it.groups).map(for_group).min();
+/// What splitting saves too little of: the download of a wheel for each GPU, or the room that an index needs for a
+/// release. `sizes` has the bytes of the wheels that were split, by file name.
+pub(crate) fn savings(sizes: &BTreeMap<String, u64>, all: &[WheelRecord]) -> Findings {
     let mut findings = Findings::default();
-    // Levels of zlib alone make such a difference.
-    if let Some(least_size) = least.filter(|least| *least > size - size / 100) {
-        findings.add(found::WheelSavesNothing { wheel: wheel.to_owned(), size, least_size });
+    let mut releases: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    for record in all.iter().filter(|it| it.role != WheelKind::Copy) {
+        let host = all.iter().find(|it| it.file_name == record.made_of).unwrap_or(record);
+        let release = releases.entry((&host.distribution, &host.version)).or_default();
+        release.0 += sizes.get(&record.file_name).copied().unwrap_or_default();
+        release.1 += record.size;
     }
-    if set_size > size {
-        findings.add(found::WheelSetLarger { wheel: wheel.to_owned(), size, set_size });
+    for ((distribution, version), (size, set_size)) in releases {
+        if set_size > size {
+            let release = format!("{distribution} {version}");
+            findings.add(found::WheelSetLarger { release, size, set_size });
+        }
+    }
+    for (wheel, size) in sizes {
+        let is_made = |it: &&WheelRecord| it.made_of == *wheel || it.also_made_of.contains(wheel);
+        let made: Vec<&WheelRecord> = all.iter().filter(is_made).collect();
+        let for_group = |group: &String| -> u64 {
+            let is_needed =
+                |it: &&&WheelRecord| it.role == WheelKind::Host || it.groups.contains(group);
+            made.iter().filter(is_needed).map(|it| it.size).sum()
+        };
+        let least = made.iter().flat_map(|it| &it.groups).map(for_group).min();
+        // Levels of zlib alone make such a difference.
+        if let Some(least_size) = least.filter(|least| *least > size - size / 100) {
+            let (wheel, size) = (wheel.clone(), *size);
+            findings.add(found::WheelSavesNothing { wheel, size, least_size });
+        }
     }
     findings
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use rockpack_archive::wheel::normalized;
-use rockpack_core::error::{Error, Kind, Result};
+use rockpack_core::error::{Error, Faults, Kind, Result};
 use rockpack_core::run::{Budget, Limits, Use, threads};
 use rockpack_elf::kpack::split_key;
 use rockpack_emit::Staging;
@@ -100,7 +100,9 @@ pub fn split_wheels(settings: &WheelSettings, progress: &dyn Progress) -> Result
 
 fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Result<WheelsMade> {
     let cache = settings.cache.as_ref().map(|cache| cache.open(progress)).transpose()?.flatten();
-    let mut paths = wheel::find(&settings.wheels)?;
+    let mut doubles = Faults::default();
+    let mut paths = wheel::find(&settings.wheels, &mut doubles)?;
+    let doubles = doubles.finish().err();
     let further = &settings.config.keys.wheels.host_requires;
     wheel::sort_required_first(&mut paths, further, budget);
     let mut left_out = Vec::new();
@@ -109,16 +111,18 @@ fn run(settings: &WheelSettings, budget: &Budget, progress: &dyn Progress) -> Re
         let staging = Staging::begin_with(&settings.out, FILE_NAME, false)?.signed_by(signer);
         let run = Run { settings, staging: &staging, cache: cache.as_ref(), progress };
         let (made, bad) = run.split_all(&paths, budget);
-        if bad.is_empty() {
+        if bad.is_empty() && doubles.is_none() {
             break (staging, made);
         }
-        let is_over = !settings.skip_bad || !several::can_be_left_out(&bad);
+        // Which of two equal ones is bad, nothing says.
+        let can_go_on = doubles.is_none() && several::can_be_left_out(&bad);
         paths.retain(|path| bad.iter().all(|(bad, _)| bad != path));
         left_out.extend(bad);
-        if is_over || paths.is_empty() {
+        if !settings.skip_bad || !can_go_on || paths.is_empty() {
             report_cache(cache.as_ref(), progress);
-            let all = Error::gather(left_out.into_iter().map(|(_, error)| error).collect());
-            let failed = all.map_or_else(|| Err(Error::bug("a fault is gone")), Err);
+            let faults =
+                left_out.into_iter().map(|(_, error)| error).chain(doubles).map(Err::<(), _>);
+            let failed = Faults::all(faults).and(Err(Error::bug("a fault is gone")));
             return settings.config.accept_of_error(made.findings.explain(failed));
         }
     };
@@ -198,17 +202,8 @@ impl Made {
             wheels.iter().map(|it| (it.file_name.as_str(), it.made_of.as_str())).collect();
         code_objects.sort_by_key(|it| made_of.get(it.package.as_str()));
         refuse_namesakes(&wheels)?;
-        for WheelRecord { file_name, size, .. } in
-            wheels.iter().filter(|it| it.role != WheelKind::Copy)
-        {
-            let reasons = emit::pypi_refusals(&file_name.parse()?, *size);
-            if !reasons.is_empty() {
-                let wheel = file_name.clone();
-                findings.add(found::WheelNotForPypi { wheel, reasons });
-            }
-        }
-        let savings = sizes.iter().map(|(wheel, size)| emit::savings(wheel, *size, &wheels));
-        findings.extend(savings.flatten());
+        findings.extend(emit::pypi_refusals(&wheels)?);
+        findings.extend(emit::savings(&sizes, &wheels));
         let device = wheels.iter().find(|it| it.role == WheelKind::Device);
         if let Some(device) = device.filter(|_| settings.device_name.is_without_owner()) {
             let distribution = device.distribution.clone();

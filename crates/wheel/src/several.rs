@@ -42,7 +42,8 @@ pub(super) fn left_out(bad: &BadWheels) -> Findings {
     for (path, error) in bad {
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let faults = error.flattened();
-        let faults = faults.map(|it| it.to_string().replace(&*path.to_string_lossy(), &file));
+        let faults = faults.map(|it| it.to_string().replace(&*path.to_string_lossy(), ""));
+        let faults = faults.map(|it| it.trim_start_matches([':', ' ']).to_owned());
         let reason = PackageLeftOut::Unsplit(faults.collect::<Vec<_>>().join("; "));
         findings.add(found::PackageFileLeftOut { file, reason });
     }

@@ -1,11 +1,11 @@
 //! Device wheels for several Pythons.
 //!
-//! The host wheels of a release differ by their tags alone: `cp312-cp312-…`, `cp313-cp313-…`. If their device
-//! wheels are equal but for the tags, one for each group takes their place, tagged `py3-none-{platform}`.
-//! Wheels of an index count as well: a release may get further Pythons later. With one host wheel, nothing
-//! says that others would agree, and its device wheels have its tags.
+//! The host wheels of a release differ by their tags alone: `cp312-cp312-…`, `cp313-cp313-…`. Where their device
+//! wheels are equal but for the tags, one takes their place, tagged `py3-none-{platform}`. Wheels of an index
+//! count as well: a release may get further Pythons later. With one host wheel, nothing says that others would
+//! agree, and its device wheels have its tags.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rockpack_archive::wheel::{Tag, WheelArchive, WheelName, normalized};
@@ -15,7 +15,7 @@ use rockpack_core::error::Result;
 use rockpack_core::run::Budget;
 use rockpack_elf::kpack::{KpackReader, split_key};
 use rockpack_package::receipt::wheels::{WheelKind, WheelRecord};
-use rockpack_report::found;
+use rockpack_report::{PythonDifference, found};
 
 use crate::Made;
 use crate::emit::{self, WriteOptions};
@@ -46,11 +46,11 @@ struct Device {
     files: BTreeMap<String, String>,
 }
 
-/// The device wheels of one host wheel by distribution.
+/// Device wheels of one distribution, by the file name of their host wheel, or of the wheel in the index.
 type Devices = BTreeMap<String, Device>;
 
-/// Replaces the device wheels of each release in `made` by shared ones if all are equal, those in the repository or
-/// folder `index` included. Notes why, if they are not.
+/// Replaces device wheels of one distribution and release in `made` by a shared one if all are equal, those in the
+/// repository or folder `index` included. Notes why, if they are not.
 pub(crate) fn share(
     made: &mut Made,
     index: Option<&Path>,
@@ -63,27 +63,42 @@ pub(crate) fn share(
         if host.tags().iter().all(|tag| python_3(tag).covers(tag)) {
             let path = options.staging.path(&record.file_name);
             let device = Device::read(name, path, options.budget)?;
-            let hosts = releases.entry(release(&host)).or_default();
-            let devices = hosts.entry(record.made_of.clone()).or_default();
-            devices.insert(normalized(&record.distribution), device);
+            let projects = releases.entry(release(&host)).or_default();
+            let devices = projects.entry(normalized(&record.distribution)).or_default();
+            devices.insert(record.made_of.clone(), device);
         }
     }
-    for (release, hosts) in &releases {
-        let published = index.map(|index| published(index, hosts, options.budget)).transpose()?;
-        let all: Vec<_> = hosts.iter().chain(published.iter().flatten()).collect();
-        let Some(((_, first), others)) = all.split_first().filter(|(_, others)| !others.is_empty())
-        else {
-            continue;
-        };
-        let mut unequal = others.iter().filter_map(|(_, other)| differing(first, other));
-        match unequal.next() {
-            None => made.replace(hosts, options)?,
-            Some([one, other]) => {
-                let (file, has_unit) = difference(one, other, options.budget)?;
-                let release = format!("{} {}", release.distribution, release.version);
-                let wheels = all.iter().map(|(wheel, _)| (*wheel).clone()).collect();
-                made.findings.add(found::WheelPerPython { release, wheels, file, has_unit });
+    for (release, projects) in &releases {
+        let mut wheels: BTreeSet<&String> = projects.values().flat_map(BTreeMap::keys).collect();
+        let (hosts, mut different) = (wheels.len(), None::<(String, PythonDifference)>);
+        let all = projects.iter().map(|(project, devices)| {
+            let published = index.map(|it| published(it, project, devices, options.budget));
+            Ok((project, devices, published.transpose()?.unwrap_or_default()))
+        });
+        let all: Vec<(&String, &Devices, Devices)> = all.collect::<Result<_>>()?;
+        for (project, devices, published) in &all {
+            let mut equal = devices.values().chain(published.values());
+            let Some(first) = equal.next() else { continue };
+            let unequal = equal.clone().find(|other| !first.files.keys().eq(other.files.keys()));
+            let found = if let Some(other) = unequal {
+                wheels.extend(published.keys());
+                difference(first, other, options.budget)?
+            } else if equal.next().is_some() {
+                made.replace(project, devices, published, options)?;
+                continue;
+            } else if hosts > 1 {
+                (first.name.to_string(), PythonDifference::Absent)
+            } else {
+                continue;
+            };
+            if different.as_ref().is_none_or(|(_, why)| matches!(why, PythonDifference::Name)) {
+                different = Some(found);
             }
+        }
+        if let Some((file, reason)) = different {
+            let release = format!("{} {}", release.distribution, release.version);
+            let wheels = wheels.into_iter().cloned().collect();
+            made.findings.add(found::WheelPerPython { release, wheels, file, reason });
         }
     }
     Ok(())
@@ -102,29 +117,30 @@ fn python_3(tag: &Tag) -> Tag {
     Tag { python: PYTHON.to_owned(), abi: ABI.to_owned(), platform: tag.platform.clone() }
 }
 
-/// The device wheels in `index` of the release of `hosts`, with other tags than theirs.
-fn published(
-    index: &Path,
-    hosts: &BTreeMap<String, Devices>,
-    budget: &Budget,
-) -> Result<BTreeMap<String, Devices>> {
-    let mut found = BTreeMap::new();
-    for (project, own) in hosts.values().next().into_iter().flatten() {
-        let is_other = |name: &WheelName| {
-            let mut ours = hosts.values().filter_map(|devices| devices.get(project));
-            release(name) == release(&own.name) && ours.all(|it| it.name.tags() != name.tags())
-        };
-        for folder in [index.join(WHEELS).join(project), index.to_path_buf()] {
-            if !is_folder(&folder)? {
-                continue;
-            }
-            for entry in list(&folder)? {
-                let path = entry?.path();
-                let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if let Some(name) = file.parse().ok().filter(is_other) {
-                    let device = Device::read(name, path, budget)?;
-                    found.insert(file, BTreeMap::from([(project.clone(), device)]));
-                }
+/// The device wheels of `project` in `index` of the release of `devices`, with other tags than theirs.
+fn published(index: &Path, project: &str, devices: &Devices, budget: &Budget) -> Result<Devices> {
+    let mut found = Devices::new();
+    let is_other = |name: &WheelName| {
+        devices
+            .values()
+            .all(|own| release(&own.name) == release(name) && own.name.tags() != name.tags())
+    };
+    for folder in [index.join(WHEELS).join(project), index.to_path_buf()] {
+        if !is_folder(&folder)? {
+            continue;
+        }
+        for entry in list(&folder)? {
+            let path = entry?.path();
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(name) = file.parse().ok().filter(is_other) {
+                let device = match Device::read(name.clone(), path.clone(), budget) {
+                    // No other tool has to write wheels as rockpack does.
+                    Err(error) if error.is_of_format() => {
+                        Device { name, path, files: BTreeMap::new() }
+                    }
+                    read => read?,
+                };
+                found.insert(file, device);
             }
         }
     }
@@ -135,11 +151,13 @@ impl Device {
     /// Reads the device wheel at `path`, which is called `name`.
     fn read(name: WheelName, path: PathBuf, budget: &Budget) -> Result<Self> {
         let archive = Content::open(&path, budget).and_then(WheelArchive::open);
-        let WheelArchive { dist_info, record, .. } = archive.map_err(|error| error.file(&path))?;
-        let own = format!("{dist_info}/");
-        let files = record.rows.into_iter().filter_map(|(file, row)| {
+        let archive = archive.map_err(|error| error.file(&path))?;
+        let own = format!("{}/", archive.dist_info);
+        let files = archive.record.rows.into_iter().filter_map(|(file, row)| {
             let line = match file.strip_prefix(&own) {
-                Some("WHEEL" | "RECORD") => return None,
+                // The tags are other ones, and the rest decides where the files go.
+                Some("WHEEL") => archive.wheel_file.is_purelib().to_string(),
+                Some("RECORD") => return None,
                 // Where licences lie depends on the tool that made the input.
                 Some(text) if text != "METADATA" => row.line(""),
                 _ => row.line(&file),
@@ -150,36 +168,42 @@ impl Device {
     }
 }
 
-/// Two device wheels of one distribution that are not equal.
-fn differing<'a>(one: &'a Devices, other: &'a Devices) -> Option<[&'a Device; 2]> {
-    let mut pairs = one.iter().filter_map(|(project, one)| Some([one, other.get(project)?]));
-    pairs.find(|[one, other]| !one.files.keys().eq(other.files.keys()))
-}
-
-/// The file by which two device wheels that are not equal differ, and whether the names of compilation units do: the
-/// first binary with other code, or else a file that only one has.
-fn difference(one: &Device, other: &Device, budget: &Budget) -> Result<(String, bool)> {
-    for (archive, of_other) in archives(one, budget)?.iter().zip(archives(other, budget)?) {
-        let (own, others) = (&archive.toc().rows, &of_other.toc().rows);
-        for (key, target, row) in own
-            .iter()
-            .flat_map(|(key, rows)| rows.iter().map(move |(target, row)| (key, target, row)))
-        {
+/// A file by which two device wheels that are not equal differ, and why: the first binary with other code, or else a
+/// file that only one has.
+fn difference(one: &Device, other: &Device, budget: &Budget) -> Result<(String, PythonDifference)> {
+    if other.files.is_empty() {
+        return Ok((other.name.to_string(), PythonDifference::File));
+    }
+    // Other tools deflate archives.
+    let (own, others) = match (archives(one, budget), archives(other, budget)) {
+        (Ok(own), Ok(others)) => (own, others),
+        _ => Default::default(),
+    };
+    for (archive, of_other) in own.iter().zip(others) {
+        let others = &of_other.toc().rows;
+        for (key, rows) in &archive.toc().rows {
             let binary = || split_key(key).map_or(key.as_str(), |(binary, _)| binary).to_owned();
-            let Some(row_of_other) = others.get(key).and_then(|rows| rows.get(target)) else {
-                return Ok((binary(), false));
-            };
-            let code = archive.code_object(row.ordinal)?;
-            let code_of_other = of_other.code_object(row_of_other.ordinal)?;
-            if !code.same_bytes(&code_of_other)? {
-                let [one, other] = [unit(&code)?, unit(&code_of_other)?];
-                return Ok((binary(), one.is_some() && one != other));
+            for (target, row) in rows {
+                let Some(row_of_other) = others.get(key).and_then(|rows| rows.get(target)) else {
+                    return Ok((binary(), PythonDifference::Absent));
+                };
+                let code = archive.code_object(row.ordinal)?;
+                let code_of_other = of_other.code_object(row_of_other.ordinal)?;
+                if !code.same_bytes(&code_of_other)? {
+                    let [one, other] = [unit(&code)?, unit(&code_of_other)?];
+                    let has_unit = one.is_some() && one != other;
+                    let why =
+                        if has_unit { PythonDifference::Unit } else { PythonDifference::Code };
+                    return Ok((binary(), why));
+                }
             }
         }
     }
     let of_one = one.files.iter().find(|(line, _)| !other.files.contains_key(*line));
     let of_other = other.files.iter().find(|(line, _)| !one.files.contains_key(*line));
-    Ok((of_one.or(of_other).map(|(_, file)| file.clone()).unwrap_or_default(), false))
+    let file = of_one.or(of_other).map(|(_, file)| file.clone()).unwrap_or_default();
+    let is_archive = file.ends_with(ARCHIVE) && !own.is_empty();
+    Ok((file, if is_archive { PythonDifference::Name } else { PythonDifference::File }))
 }
 
 /// The kernel archives of a device wheel, which are stored in it.
@@ -205,39 +229,43 @@ fn unit(code: &Content) -> Result<Option<Vec<u8>>> {
 }
 
 impl Made {
-    /// Puts shared device wheels in place of those of `hosts`, which are equal.
+    /// Puts a shared device wheel in place of those of `project`, which are equal, as that in `published`, if there is
+    /// one.
     fn replace(
         &mut self,
-        hosts: &BTreeMap<String, Devices>,
+        project: &str,
+        devices: &Devices,
+        published: &Devices,
         options: &WriteOptions<'_>,
     ) -> Result<()> {
-        for (project, device) in hosts.values().next().into_iter().flatten() {
-            let (pythons, abis) = (vec![PYTHON.to_owned()], vec![ABI.to_owned()]);
-            let shared = WheelName { pythons, abis, ..device.name.clone() };
-            let file_name = shared.to_string();
-            let is_own = |record: &WheelRecord| {
-                record.role == WheelKind::Device
-                    && hosts.contains_key(&record.made_of)
-                    && normalized(&record.distribution) == *project
-            };
-            let (mut own, kept): (Vec<_>, _) =
-                std::mem::take(&mut self.wheels).into_iter().partition(is_own);
-            self.wheels = kept;
-            // One may have these tags already.
-            own.sort_by_key(|record| record.file_name != file_name);
-            let Some((first, others)) = own.split_first() else { continue };
-            let is_tagged = first.file_name == file_name;
-            let also_made_of = others.iter().map(|other| other.made_of.clone()).collect();
-            let record =
-                if is_tagged { first.clone() } else { emit::retag(first, &shared, options)? };
-            self.wheels.push(WheelRecord { also_made_of, ..record });
-            self.code_objects.retain(|code| others.iter().all(|it| it.file_name != code.package));
-            let moved = self.code_objects.iter_mut().filter(|it| it.package == first.file_name);
-            moved.for_each(|code| code.package.clone_from(&file_name));
-            for gone in own.iter().skip(usize::from(is_tagged)) {
-                options.staging.discard(&gone.file_name)?;
-            }
-        }
-        Ok(())
+        let is_own = |record: &WheelRecord| {
+            record.role == WheelKind::Device
+                && devices.contains_key(&record.made_of)
+                && normalized(&record.distribution) == project
+        };
+        let (mut own, kept): (Vec<_>, _) =
+            std::mem::take(&mut self.wheels).into_iter().partition(is_own);
+        self.wheels = kept;
+        let Some(device) = devices.values().next() else { return Ok(()) };
+        let (pythons, abis) = (vec![PYTHON.to_owned()], vec![ABI.to_owned()]);
+        let shared = WheelName { pythons, abis, ..device.name.clone() };
+        let file_name = shared.to_string();
+        // One may have these tags already.
+        own.sort_by_key(|record| record.file_name != file_name);
+        let Some((first, others)) = own.split_first() else { return Ok(()) };
+        let is_tagged = first.file_name == file_name;
+        let also_made_of = others.iter().map(|other| other.made_of.clone()).collect();
+        let record = match published.get(&file_name) {
+            _ if is_tagged => first.clone(),
+            // The index cannot have another one under this name.
+            Some(there) => emit::adopt(first, &shared, &there.path, options)?,
+            None => emit::retag(first, &shared, options)?,
+        };
+        self.wheels.push(WheelRecord { also_made_of, ..record });
+        self.code_objects.retain(|code| others.iter().all(|it| it.file_name != code.package));
+        let moved = self.code_objects.iter_mut().filter(|it| it.package == first.file_name);
+        moved.for_each(|code| code.package.clone_from(&file_name));
+        let mut gone = own.iter().skip(usize::from(is_tagged));
+        gone.try_for_each(|gone| options.staging.discard(&gone.file_name))
     }
 }

@@ -328,6 +328,11 @@ fn one_bad_wheel_does_not_stop_the_others() {
         made.iter().all(|name| ["x-", "acme_", "wheels"].iter().any(|it| name.starts_with(it)))
     );
     verifies(&out, &[good]);
+    // Two of one name hide no other fault, and neither is left out.
+    let double = plain().text("x/more.py", "").write(&room.path().join("more"));
+    let said = told(wheel_command(&[&input, &double], &out).arg("--skip-bad"));
+    assert!(said.ends_with("exit status: 2\n") && said.contains("is the same version"), "{said}");
+    assert!(said.contains(faults[0]) && names(&out) == made, "{said}");
     // Nothing is left.
     let none = room.path().join("none");
     let said = told(wheel_command(&[&bad], &none).arg("--skip-bad"));

@@ -62,7 +62,7 @@ fn tags(receipt: &Value) -> BTreeSet<String> {
 
 fn difference(receipt: &Value) -> Option<Value> {
     let findings = receipt["findings"].as_array().unwrap().iter();
-    let mut own = findings.filter(|finding| finding["code"] == "R157");
+    let mut own = findings.filter(|finding| finding["code"] == "R153");
     own.next().cloned()
 }
 
@@ -113,18 +113,38 @@ fn others_are_for_one_python() {
     let cuid = fat("cp313").set("x/_D.so", "file", folder(&room.at("other.so")));
     let absent = fat("cp313").without("x/_D.so");
     let licence = fat("cp313").info("LICENSE", "Other\n");
+    let pure = fat("cp313").info(
+        "WHEEL",
+        &format!("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: cp313-cp313-{PLATFORM}\n"),
+    );
     for (other, expected) in [
-        (cuid, ("x/_D.so", true)),
-        (absent, ("x/_D.so", false)),
-        (licence, ("x_device_gfx1100-1.0.dist-info/licenses/LICENSE", false)),
+        (pure, ("x_device_gfx1100-1.0.dist-info/WHEEL", "file")),
+        (cuid, ("x/_D.so", "unit")),
+        (absent, ("x/_D.so", "absent")),
+        (licence, ("x_device_gfx1100-1.0.dist-info/licenses/LICENSE", "file")),
     ] {
         other.write(&room.at("in"));
         let receipt = room.split("out", &[]);
         assert_eq!(tags(&receipt), ["cp312-cp312", "cp313-cp313"].map(str::to_owned).into());
         let found = difference(&receipt).unwrap();
-        assert_eq!((&found["file"], &found["has_unit"]), (&json!(expected.0), &json!(expected.1)));
+        assert_eq!((&found["file"], &found["reason"]), (&json!(expected.0), &json!(expected.1)));
         verifies(&room.at("out"), &room.inputs());
     }
+}
+
+/// A GPU that one wheel alone has code for.
+#[test]
+fn each_distribution_is_compared() {
+    let image = "x/lib/aotriton.images/amd-gfx942/flash/a.aks2";
+    let room = Room::of(&[&fat("cp312").text(image, "for gfx942\n"), &fat("cp313")]);
+    let receipt = room.split("out", &[]);
+    assert_eq!(tags(&receipt), ["cp312-cp312", "py3-none"].map(str::to_owned).into());
+    let file = format!("x_device_gfx942-1.0-cp312-cp312-{PLATFORM}.whl");
+    assert_eq!(difference(&receipt).unwrap()["file"], file);
+    verifies(&room.at("out"), &room.inputs());
+    fat("cp313").text(image, "for gfx942\n").write(&room.at("in"));
+    fat("cp311").write(&room.at("in"));
+    assert_eq!(tags(&room.split("out", &[])), ["py3-none".to_owned()].into());
 }
 
 /// With one host wheel, those of an index count: another run split them.
@@ -146,9 +166,15 @@ fn an_index_has_wheels_of_other_pythons() {
     let receipt = room.split("second", &index);
     assert_eq!((tags(&receipt), difference(&receipt)), (["py3-none".to_owned()].into(), None));
     publish("second");
+    // A third run makes the shared wheels that are there, although its time is another.
+    let third = room.at("third-in");
+    fat("cp314").write(&third);
+    let mut later = wheel_command(&[&third], &room.at("third"));
+    run(later.args(index).env("SOURCE_DATE_EPOCH", "1900000000"));
+    publish("third");
     said(rockpack().arg("verify").arg(&repository));
     fat("cp313").without("x/_D.so").write(&room.at("in"));
-    let receipt = room.split("third", &index);
+    let receipt = room.split("fourth", &index);
     assert_eq!(tags(&receipt), own("cp313"));
     assert!(difference(&receipt).is_some());
     let absent = folder(&room.at("absent")).to_owned();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::fat_wheels::WheelSpec;
+use support::fat_wheels::{WheelSpec, metadata};
 use support::program::rockpack;
 use support::python::PYTHON;
 use support::repo_fixture::{contents, deb, publish, refused, repo, repo_at};
@@ -147,9 +147,10 @@ fn stale_rows_of_edited_texts_are_warnings() {
         (plain().stale().write(&room.path().join("wheels")), room.path().join("repo"));
     assert!(!clients_refuse(&wheel, room.path()));
     let said = publish(&mut repo(&[&wheel], &out));
-    assert!(said.contains("R150") && said.contains("x-1.0.dist-info/WHEEL has "), "{said}");
+    assert!(said.contains("R149") && said.contains("x-1.0.dist-info/WHEEL has "), "{said}");
     for (path, options, words, code) in [
-        (&out, &[][..], "all checks passed", 0),
+        (&out, &[][..], "warning: V093", 0),
+        (&out, &["--strict"][..], "failed: V093", 1),
         (&wheel, &[][..], "warning: V093", 0),
         (&wheel, &["--strict"][..], "failed: V093", 1),
     ] {
@@ -157,6 +158,23 @@ fn stale_rows_of_edited_texts_are_warnings() {
         assert!(said.ends_with(&format!("exit status: {code}\n")), "{words}: {said}");
         assert!(said.contains(words), "{words}: {said}");
     }
+}
+
+/// rockpack wrote RECORD of wheels that were split.
+#[test]
+fn stale_rows_of_split_wheels_are_refused() {
+    need(&["python3"]);
+    let room = tempfile::tempdir().unwrap();
+    let [wheels, out] = ["wheels", "repo"].map(|name| room.path().join(name));
+    let brings = "Provides-Extra: device-gfx942\n\
+                  Requires-Dist: x-device-gfx942 == 1.0; extra == \"device-gfx942\"\n";
+    plain().info("METADATA", &metadata("x", "1.0", brings)).stale().write(&wheels);
+    let (said, code) = refused(&mut repo(&[&wheels], &out));
+    assert!(said.contains("changed after the split") && code == 2, "{said}");
+    Wheel::of("demo", "1.0", "").write(&wheels);
+    let (said, code) = refused(repo(&[&wheels], &out).arg("--skip-bad"));
+    assert!(said.contains("R058") && said.contains("x-1.0-") && code == 1, "{said}");
+    assert!(out.join("wheels/demo").exists() && !out.join("wheels/x").exists());
 }
 
 #[test]

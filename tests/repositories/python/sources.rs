@@ -7,7 +7,9 @@ use serde_json::Value;
 use support::fat_wheels::{WheelSpec, library, metadata, wheel_command};
 use support::installers::CLIENTS;
 use support::python;
-use support::repo_fixture::{contents, failed_checks, publish, refused, repo, repo_at, verify};
+use support::repo_fixture::{
+    contents, deb, failed_checks, publish, refused, repo, repo_at, verify,
+};
 use support::tools::{need, run, said};
 
 use super::clients::Environment;
@@ -157,7 +159,7 @@ with tarfile.open(sys.argv[1], "w:gz", compresslevel=6) as archive:
 
 #[test]
 fn bad_source_distributions_are_refused_or_left_out() {
-    need(&["python3"]);
+    need(&["python3", "dpkg-deb"]);
     let room = tempfile::tempdir().unwrap();
     let [good, bad, out] = ["good", "bad", "repo"].map(|name| room.path().join(name));
     Wheel::of("demo", "1.0", "").write(&good);
@@ -187,6 +189,12 @@ fn bad_source_distributions_are_refused_or_left_out() {
     for (file, reason) in reasons {
         assert!(told.contains(file) && told.contains(reason), "{file}: {told}");
     }
+    // Who publishes packages alone has archives of other things.
+    let mixed = room.path().join("mixed");
+    deb(&mixed, ("one", "1", "amd64"), "");
+    fs::copy(bad.join("text-1.0.tar.gz"), mixed.join("text-1.0.tar.gz")).unwrap();
+    let told = publish(repo(&[&mixed], &room.path().join("packages")).arg("--deb"));
+    assert_eq!(left_out(&told).len(), 0, "{told}");
     let (told, code) = refused(repo(&[&good, &bad], &out).arg("--skip-bad"));
     assert!(code == 1 && left_out(&told).len() == reasons.len(), "{code}: {told}");
     assert_eq!(page(&out, "ex").1["files"].as_array().unwrap().len(), 2);

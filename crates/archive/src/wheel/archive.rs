@@ -112,7 +112,7 @@ impl WheelArchive {
 
     /// Refuses a wheel with the file name `name` that has a fault. Reads all members. Returns the members whose rows
     /// are stale, with the differences.
-    pub fn check(&self, name: &WheelName) -> Result<BTreeMap<String, String>> {
+    pub fn check(&self, name: &WheelName) -> Result<BTreeMap<String, ListingFault>> {
         self.check_headers(name)?;
         let members = self.zip.members().par_iter();
         let checked: Vec<Result<_>> = members.map(|member| self.check_content(member)).collect();
@@ -276,7 +276,7 @@ impl WheelArchive {
 
     /// Reads a member, and compares it with its headers and its row. Returns its name and the difference if only its
     /// row is stale.
-    fn check_content(&self, member: &ZipMember) -> Result<Option<(String, String)>> {
+    fn check_content(&self, member: &ZipMember) -> Result<Option<(String, ListingFault)>> {
         let name = member.name.as_str();
         self.check_member(member).map_err(|error| error.hint(HINT).structure(name))?;
         if name.ends_with('/') {
@@ -296,7 +296,7 @@ impl WheelArchive {
         }
         let digest = hasher.map(RecordHasher::finish);
         match self.listing_fault(member, digest.as_deref()) {
-            Some(ListingFault::Stale(fault)) => Ok(Some((name.to_owned(), fault.to_string()))),
+            Some(fault @ ListingFault::Stale(_)) => Ok(Some((name.to_owned(), fault))),
             Some(fault) if !fault.is_of_split() => Err(refusal(fault.to_string()).structure(name)),
             _ => Ok(None),
         }

@@ -18,7 +18,7 @@ mod record;
 mod requirement;
 
 use derive_more::Display;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use archive::{Place, WheelArchive, installed_mode, place};
 pub use headers::{Metadata, WheelFile};
@@ -27,7 +27,7 @@ pub use record::{Record, RecordHasher, RecordRow};
 pub use requirement::{Condition, Requirement, VersionSpecifiers};
 
 /// How RECORD and the members of a wheel differ.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Display)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListingFault {
     /// No row names the member.

@@ -298,6 +298,30 @@ pub fn without_digest(packages: &[String], missing: MissingDigest) -> String {
     )
 }
 
+/// The reason why device wheels of one release for several Pythons are not equal, by a file in which they differ.
+#[derive(Debug, Serialize, Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum PythonDifference {
+    /// One alone has it, a binary with device code.
+    #[display(", which one has and another has not")]
+    Absent,
+    /// The code of a binary differs.
+    #[display(", whose device code differs")]
+    Code,
+    /// The code of a binary differs, and so do the symbols by which clang tells compilations apart.
+    #[display(
+        ", whose code has another `__hip_cuid_…`, which clang makes of paths and options: compile it with one \
+         `-cuid=`, or with `-fuse-cuid=none`"
+    )]
+    Unit,
+    /// A kernel archive has the same code, and another name.
+    #[display(", which is named after all device code, and that for other GPUs differs")]
+    Name,
+    /// Another file differs.
+    #[display("")]
+    File,
+}
+
 /// The reason why PyPI would refuse a wheel.
 #[derive(Debug, Serialize, Display)]
 #[serde(rename_all = "kebab-case", tag = "reason")]

@@ -1014,7 +1014,7 @@ findings! {
         ["{receipt}"] ["{doubt}; nothing proves whose build the packages are"];
     /// RECORD of a wheel has other digests or sizes of METADATA, WHEEL or RECORD itself. A wheel that is split gets
     /// a RECORD of its own.
-    WheelRecordStale = "R150" "wheel-record-stale" Warning
+    WheelRecordStale = "R149" "wheel-record-stale" Warning
         { wheel: String, members: BTreeMap<String, String> }
         ["{wheel}"]
         [
@@ -1023,17 +1023,17 @@ findings! {
             members.iter().map(|(name, how)| format!("{name} {how}")).collect::<Vec<_>>().join("; ")
         ];
     /// A wheel is not split to advantage: each GPU needs about as many bytes as before.
-    WheelSavesNothing = "R152" "wheel-saves-nothing" Note { wheel: String, size: u64, least_size: u64 }
+    WheelSavesNothing = "R150" "wheel-saves-nothing" Note { wheel: String, size: u64, least_size: u64 }
         ["{wheel}"]
         ["has {size} bytes, and each GPU needs {least_size} or more of the wheels that were made of it: splitting \
           it saves less than 1 % of a download; publish it as it is"];
-    /// The wheels that were made of one have more bytes together.
-    WheelSetLarger = "R153" "wheel-set-larger" Note { wheel: String, size: u64, set_size: u64 }
-        ["{wheel}"]
-        ["has {size} bytes, and the wheels that were made of it have {set_size} together: an index needs more room \
+    /// The wheels that were made of those of a release have more bytes together.
+    WheelSetLarger = "R151" "wheel-set-larger" Note { release: String, size: u64, set_size: u64 }
+        ["{release}"]
+        ["had {size} bytes, and the wheels that were made of it have {set_size} together: an index needs more room \
           for them, although each GPU needs only some"];
     /// Installers pass over an added wheel for one of the same public version.
-    WheelSortsBelow = "R155" "wheel-sorts-below" Warning { wheel: String, chosen: String }
+    WheelSortsBelow = "R152" "wheel-sorts-below" Warning { wheel: String, chosen: String }
         ["{wheel}"]
         [
             "pip and uv choose {chosen} of this index unless a requirement names the whole version, because it sorts \
@@ -1041,15 +1041,10 @@ findings! {
              before the `+` (`.post1`), or remove or yank {chosen}"
         ];
     /// The device wheels of a release for several Pythons are not equal, so that each Python has its own.
-    WheelPerPython = "R157" "wheel-per-python" Note
-        { release: String, wheels: Vec<String>, file: String, has_unit: bool }
+    WheelPerPython = "R153" "wheel-per-python" Note
+        { release: String, wheels: Vec<String>, file: String, reason: PythonDifference }
         ["{release}"]
-        ["has device wheels for each Python, because they differ in {file}{}", if *has_unit {
-            " (in the `__hip_cuid_…` of its code, which clang makes of paths and options: compile it with one \
-              `-cuid=`, or with `-fuse-cuid=none`)"
-        } else {
-            ""
-        }];
+        ["has a device wheel for each Python where they differ, as in {file}{reason}"];
 }
 
 impl Code {

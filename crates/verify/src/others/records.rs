@@ -49,10 +49,11 @@ pub(super) fn check(root: &Path, read: &Installed, budget: &Budget, problems: &m
             }
         };
         let place = |row: &str| {
+            let stated = format!("{site}/{row}");
             // `pip --target` moves what lies outside of the folder into it.
-            let inside = format!("{site}/{}", row.trim_start_matches("../"));
-            let is_inside = !row.starts_with("../") || is_file(&on_disk(&inside)).unwrap_or(false);
-            if is_inside { inside } else { format!("{site}/{row}") }
+            let moved = format!("{site}/{}", row.trim_start_matches("../"));
+            let is_there = |path: &str| is_file(&on_disk(path)).unwrap_or(false);
+            if !is_there(&stated) && is_there(&moved) { moved } else { stated }
         };
         let rows: Vec<_> = rows.iter().map(|(row, stated)| (place(row), stated)).collect();
         let owned = rows.iter().filter(|(path, _)| stray.remove(path.as_str())).count();

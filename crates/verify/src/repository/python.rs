@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use super::context::{Context, NamedFiles, has_plain_parts, names_outside, not_as_indexed};
 use super::states;
-use crate::problem::Problem;
+use crate::problem::{PackagePath, Problem};
+use rockpack_package::device_wheel::is_of_split;
 use rockpack_package::releases::{OpenExtra, Releases};
 
 /// The list of projects, by which an index is known.
@@ -90,6 +91,7 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
     let listed_count = listed.len();
     let listed = listed.iter().map(|(path, sha256)| (path.as_str(), sha256.as_str()));
     states::compare(context, "python", listed.collect());
+    check_stale(context, &wheels);
     // A wheel that cannot be read is named, and may be the one that others require.
     let extras = if wheels.len() < listed_count {
         BTreeSet::new()
@@ -101,6 +103,21 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         context.problems.add(Problem::DependencyOpen { file, reason });
     }
     Ok(())
+}
+
+/// Checks the rows of RECORD that are tolerated in wheels that were not split.
+fn check_stale(context: &mut Context<'_>, wheels: &BTreeMap<String, WheelPackage>) {
+    for (path, package) in wheels {
+        for (member, fault) in &package.stale {
+            let file = PackagePath { package: path.clone(), path: format!("/{member}") };
+            let problem = Problem::WheelRecord { file, fault: fault.clone() };
+            if context.trust.strict || is_of_split(package) {
+                context.problems.add(problem);
+            } else {
+                context.report.tolerated.push(problem);
+            }
+        }
+    }
 }
 
 /// A page for programs; a problem if it cannot be read.

@@ -14,9 +14,9 @@ use rockpack_core::run::Budget;
 use crate::input::artifact::refuse_inside;
 
 /// The wheels at `roots`, each a wheel or a folder with wheels, in the order of their names. Two of one
-/// distribution, version, build and tags are refused, however they are spelled: their device wheels would have the
-/// same names.
-pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
+/// distribution, version, build and tags are a fault in `doubles`, however they are spelled: their device wheels
+/// would have the same names.
+pub fn find(roots: &[PathBuf], doubles: &mut Faults) -> Result<Vec<PathBuf>> {
     let mut found: BTreeMap<String, PathBuf> = BTreeMap::new();
     let mut names: BTreeMap<WheelIdentity, String> = BTreeMap::new();
     let mut faults = Faults::default();
@@ -31,7 +31,7 @@ pub fn find(roots: &[PathBuf]) -> Result<Vec<PathBuf>> {
                     let message =
                         format!("is the same version of the same wheel as {}", other.display());
                     let error = Error::new(Kind::Conflict, message).file(&wheel);
-                    faults.add(error.hint("give one of the two"));
+                    doubles.add(error.hint("give one of the two"));
                 }
                 Some(_) => {}
                 None => drop(found.insert(name, wheel)),

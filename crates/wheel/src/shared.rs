@@ -19,6 +19,7 @@ use rockpack_report::{PythonDifference, found};
 
 use crate::Made;
 use crate::emit::{self, WriteOptions};
+use crate::plan::LICENCE_FOLDER;
 
 /// The tags of shared wheels.
 const PYTHON: &str = "py3";
@@ -42,7 +43,7 @@ struct Device {
     name: WheelName,
     /// The file.
     path: PathBuf,
-    /// The files by what has to be equal: their rows of RECORD, for licences the digest alone.
+    /// The files by what has to be equal: their rows of RECORD, for licences without the folder.
     files: BTreeMap<String, String>,
 }
 
@@ -159,7 +160,9 @@ impl Device {
                 Some("WHEEL") => archive.wheel_file.is_purelib().to_string(),
                 Some("RECORD") => return None,
                 // Where licences lie depends on the tool that made the input.
-                Some(text) if text != "METADATA" => row.line(""),
+                Some(text) if text != "METADATA" => {
+                    row.line(text.strip_prefix(LICENCE_FOLDER).unwrap_or(text))
+                }
                 _ => row.line(&file),
             };
             Some((line, file))

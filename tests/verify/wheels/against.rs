@@ -142,9 +142,12 @@ fn v101_what_no_fat_wheel_has() {
 
 #[test]
 fn v101_v111_and_v013_texts_are_those_of_the_fat_wheel() {
-    let device = device("gfx1100");
+    let (device, fat) = (device("gfx1100"), LooseWheel::read(&fat()));
+    let other = fat.text(&fat.info("WHEEL"));
     for (distribution, file, old, new, codes) in [
         (HOST, "direct_url.json", "", "{}", ["V101"].as_slice()),
+        // The fat wheel has this text under another name.
+        (&device, "NOTICE", "", &other, &["V101"]),
         (&device, "entry_points.txt", "", "[console_scripts]", &["V098", "V101"]),
         (&device, "top_level.txt", "", "x", &["V101"]),
         (HOST, "METADATA", "", "Requires-Dist: evil\n", &["V111"]),

@@ -37,6 +37,9 @@ const WRITTEN_ANEW: [&str; 3] = ["METADATA", "WHEEL", "RECORD"];
 const OF_DEVICE: [&str; 5] =
     ["Metadata-Version", "Name", "Version", "Summary", "Description-Content-Type"];
 
+/// The folder for licences in `dist-info`, since METADATA 2.4.
+const LICENCES: &str = "licenses/";
+
 /// The word for the group in requirements of the configuration.
 const GROUP: &str = "{group}";
 
@@ -175,8 +178,7 @@ impl Texts<'_> {
         check_foreign(set.host, |file, _| self.of_fat(file).is_some(), problems);
         for device in &set.devices {
             self.check_device_metadata(device, problems);
-            // One for several Pythons has the licences of one of the fat wheels.
-            check_foreign(device, |_, own| self.has_text(own), problems);
+            check_foreign(device, |file, own| self.has_licence(file, own), problems);
         }
     }
 
@@ -186,10 +188,11 @@ impl Texts<'_> {
         member.map(|member| &member.sha256)
     }
 
-    /// Tells if some file in `dist-info` of the fat wheel has a digest.
-    fn has_text(&self, sha256: &Sha) -> bool {
-        let mut own = self.fat.members.iter().filter(|(name, _)| self.fat.is_dist_info(name));
-        own.any(|(_, member)| member.sha256 == *sha256)
+    /// Tells if the fat wheel has a file of a device wheel, which may lie in the folder for licences in one alone.
+    fn has_licence(&self, file: &str, sha256: &Sha) -> bool {
+        let plain = file.strip_prefix(LICENCES).unwrap_or(file);
+        let places = [plain.to_owned(), format!("{LICENCES}{plain}")];
+        places.iter().any(|place| self.of_fat(place) == Some(sha256))
     }
 
     /// METADATA has what that of the fat wheel has, and behind its last field what a split adds.

@@ -36,8 +36,8 @@ use code::{DeviceCode, DevicePart, Extra};
 pub(crate) use chains::SplitHosts;
 pub use input::check_elsewhere;
 pub(crate) use input::{is_device_wheel, is_unchanged};
-pub(crate) use texts::GENERATOR;
 pub use texts::{DeviceName, check_requirements, distribution};
+pub(crate) use texts::{GENERATOR, LICENCE_FOLDER};
 
 /// The wheels that are made of one, decided except for their bytes.
 #[derive(Debug)]

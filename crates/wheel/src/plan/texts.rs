@@ -33,7 +33,7 @@ const CARRIED: &str = "Home-page Download-URL Project-URL Author Author-email Ma
     Maintainer-email License License-Expression Platform Supported-Platform Requires-Python";
 
 /// The folder of licence files in `dist-info`.
-const LICENCE_FOLDER: &str = "licenses/";
+pub(crate) const LICENCE_FOLDER: &str = "licenses/";
 
 /// Prefixes of the names of licence files in `dist-info`, used if METADATA names none.
 const LICENCES: [&str; 5] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS"];

@@ -190,9 +190,7 @@ fn seal(
     wheel: &Wheel,
     options: &WriteOptions<'_>,
 ) -> Result<WheelRecord> {
-    let content = options.staging.seal(&file_name, options.budget)?;
-    let (size, sha256) = (content.len(), content.sha256()?);
-    Ok(WheelRecord {
+    let record = WheelRecord {
         file_name,
         made_of: wheel.name.to_string(),
         role: WheelKind::Copy,
@@ -201,10 +199,11 @@ fn seal(
         groups: Vec::new(),
         archs: Vec::new(),
         also_made_of: Vec::new(),
-        size,
+        size: 0,
         installed_size,
-        sha256: hex(&sha256),
-    })
+        sha256: String::new(),
+    };
+    sealed(record, options)
 }
 
 /// Writes the members, and returns the size of all except RECORD.

@@ -1,6 +1,6 @@
 //! GPU targets: their names, the table of known targets, and their groups.
 //!
-//! [`rockpack_kpack::target`] defines target IDs. This module owns the tables of processors and products, and
+//! [`rockpack_kpack::target`] defines target IDs. This module owns the tables of processors and groups, and
 //! the spellings in names of files and ids of bundle entries. It opens no file.
 
 mod spelling;
@@ -39,9 +39,6 @@ pub struct Processor {
     /// Marketing name of the generation, e.g. `RDNA 3`; empty if unknown.
     #[serde(default)]
     pub generation: String,
-    /// Products with this processor; empty for generic and unreleased targets.
-    #[serde(default)]
-    pub products: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -368,7 +365,7 @@ mod tests {
         let distinct: BTreeSet<_> = members.iter().collect();
         assert_eq!(distinct.len(), members.len());
         assert!(members.iter().all(|arch| gfx::describe(arch).is_some()));
-        let released = gfx::processors().iter().filter(|row| !row.products.is_empty());
+        let released = gfx::processors().iter().filter(|row| !row.generation.is_empty());
         for row in released {
             assert!(members.contains(&&row.name), "{} is in no group", row.name);
         }

@@ -7,6 +7,7 @@
 mod control;
 pub mod dependencies;
 pub mod device_wheel;
+pub mod for_gpu;
 pub mod indexed;
 pub mod lengths;
 pub mod offered;

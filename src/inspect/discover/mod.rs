@@ -235,7 +235,7 @@ fn entry<'a>(
     let found = found.entry((length, arch.clone())).or_insert_with(|| ArchFound {
         arch: arch.clone(),
         generation: known.map(|row| row.generation.clone()).unwrap_or_default(),
-        products: known.map(|row| row.products.clone()).unwrap_or_default(),
+        products: rockpack_hardware::products([arch]).into_iter().map(str::to_owned).collect(),
         shards: Vec::new(),
         code_objects: Amount::default(),
         databases: Amount::default(),

@@ -1,0 +1,158 @@
+//! The packages of a set or repository that a GPU needs.
+//!
+//! A package serves a target if it states the target. A generic target (or SPIR-V) serves its members only where
+//! every library has code that way: a library without it would fail on the GPU, and nothing would have said so.
+//! There are no near matches.
+//!
+//! Metapackages stand for what they depend on, and packages that others bring are not named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rockpack_core::gfx::{BaseArch, SPIRV, generic_of};
+
+use crate::Format;
+
+/// A package, as far as it tells who needs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The name.
+    pub name: String,
+    /// The full version.
+    pub version: String,
+    /// The archs that it has device code for.
+    pub archs: BTreeSet<String>,
+    /// The package of the library that it has device code of, which it enhances.
+    pub library: Option<String>,
+    /// The names of packages that it depends on.
+    pub needs: BTreeSet<String>,
+}
+
+/// Packages of one format, each in its newest version.
+#[derive(Debug, Default)]
+pub struct Offers(BTreeMap<String, Offer>);
+
+impl Offers {
+    /// The newest of the packages; of series side by side (`rocm7.1-gfx110x`, `rocm7.2-gfx110x`) those of the newest.
+    pub fn new(format: Format, all: impl IntoIterator<Item = Offer>) -> Self {
+        let mut newest: BTreeMap<String, Offer> = BTreeMap::new();
+        for offer in all {
+            let known = newest.entry(without_series(&offer)).or_insert_with(|| offer.clone());
+            if format.compare_versions(&known.version, &offer.version).is_lt() {
+                *known = offer;
+            }
+        }
+        Self(newest.into_values().map(|offer| (offer.name.clone(), offer)).collect())
+    }
+
+    /// All packages, by name.
+    pub fn all(&self) -> impl Iterator<Item = &Offer> {
+        self.0.values()
+    }
+
+    /// The names of the packages to install for a target; none if nothing serves it.
+    pub fn serving(&self, target: &BaseArch) -> Vec<&str> {
+        let mut rest = self.kernels_for(target);
+        let has_code = |name: &String| self.0.get(name).is_some_and(|it| !it.archs.is_empty());
+        let of_groups = self.all().filter(|it| it.archs.is_empty() && !it.needs.is_empty());
+        let of_groups = Vec::from_iter(of_groups.filter(|it| it.needs.iter().all(has_code)));
+        // Metapackages have what users install: not the device code of tests.
+        let for_users = of_groups.iter().flat_map(|it| &it.needs).map(String::as_str);
+        let for_users: BTreeSet<&str> = for_users.filter(|name| rest.contains(name)).collect();
+        if !for_users.is_empty() {
+            rest = for_users;
+        }
+        let mut found = Vec::new();
+        for meta in of_groups {
+            let members: BTreeSet<&str> = meta.needs.iter().map(String::as_str).collect();
+            if members.is_subset(&rest) {
+                rest = &rest - &members;
+                found.push(meta.name.as_str());
+            }
+        }
+        let brought = rest.iter().filter_map(|name| self.0.get(*name)).flat_map(|it| &it.needs);
+        let brought: BTreeSet<&str> = brought.map(String::as_str).collect();
+        found.extend(&rest - &brought);
+        found
+    }
+
+    /// The packages whose device code the GPUs of a target run.
+    fn kernels_for(&self, target: &BaseArch) -> BTreeSet<&str> {
+        let mut libraries: BTreeMap<&str, Vec<&Offer>> = BTreeMap::new();
+        for offer in self.all().filter(|it| !it.archs.is_empty()) {
+            let library = offer.library.as_deref().unwrap_or(&offer.name);
+            libraries.entry(library).or_default().push(offer);
+        }
+        let generics = generic_of(target).map(BaseArch::as_str).into_iter().chain([SPIRV]);
+        let ways = Vec::from_iter([target.as_str()].into_iter().chain(generics));
+        let by = |way: &str, offers: &[&'_ Offer]| offers.iter().any(|it| it.archs.contains(way));
+        let is_whole = libraries.values().all(|own| ways.iter().any(|way| by(way, own)));
+        let ways = if is_whole { &ways[..] } else { &ways[..1] };
+        let of_library = |offers: &Vec<&'_ Offer>| ways.iter().find(|way| by(way, offers)).copied();
+        let chosen = libraries.values().filter_map(|offers| Some((of_library(offers)?, offers)));
+        let serving =
+            chosen.flat_map(|(way, own)| own.iter().filter(move |it| it.archs.contains(way)));
+        serving.map(|offer| offer.name.as_str()).collect()
+    }
+}
+
+/// The name without the series of the version, which names of versions side by side have in them.
+fn without_series(offer: &Offer) -> String {
+    let upstream = offer.version.split_once(':').map_or(&*offer.version, |(_, rest)| rest);
+    let mut parts = upstream.split(['.', '-', '~']);
+    match (parts.next(), parts.next()) {
+        (Some(major), Some(minor)) => offer.name.replacen(&format!("{major}.{minor}"), "", 1),
+        _ => offer.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offer(name: &str, archs: &str, library: &str, needs: &str) -> Offer {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        let library = (!library.is_empty()).then(|| library.to_owned());
+        let (name, version) = (name.to_owned(), "7.1.0-1".to_owned());
+        Offer { name, version, archs: words(archs), library, needs: words(needs) }
+    }
+
+    fn set() -> Vec<Offer> {
+        vec![
+            offer("rocm-blas", "", "", "rocm-common"),
+            offer("rocm-blas-gfx110x", "gfx1100 gfx1101", "rocm-blas", "rocm-blas"),
+            offer("rocm-blas-tests-gfx110x", "gfx1100", "rocm-blas-tests", "rocm-blas-tests"),
+            offer("rocm-blas-gfx11-generic", "gfx11-generic", "rocm-blas", "rocm-blas"),
+            offer("rocm-fft-gfx110x", "gfx1100", "rocm-fft", "rocm-fft rocm-blas-gfx110x"),
+            offer("rocm-gfx110x", "", "", "rocm-blas-gfx110x rocm-fft-gfx110x"),
+            offer("rocm", "", "", "rocm-blas rocm-fft"),
+        ]
+    }
+
+    fn serving(set: Vec<Offer>, target: &str) -> Vec<String> {
+        let offers = Offers::new(Format::Deb, set);
+        let found = offers.serving(&target.parse().unwrap());
+        found.into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_metapackage_stands_for_its_members_where_all_serve_the_target() {
+        assert_eq!(serving(set(), "gfx1100"), ["rocm-gfx110x"]);
+        assert_eq!(serving(set(), "gfx1101"), ["rocm-blas-gfx110x"]);
+        assert!(serving(set(), "gfx1102").is_empty(), "rocm-fft has no generic code");
+        assert!(serving(set(), "gfx1030").is_empty());
+        let mut without_fft = set();
+        without_fft.retain(|it| !it.name.contains("fft") && !it.name.contains("tests"));
+        assert_eq!(serving(without_fft, "gfx1102"), ["rocm-blas-gfx11-generic"]);
+    }
+
+    #[test]
+    fn the_newest_series_is_meant() {
+        let of = |name: &str, version: &str| Offer {
+            version: version.to_owned(),
+            ..offer(name, "gfx1100", "", "")
+        };
+        let set =
+            vec![of("rocm7.1-x", "7.1.1-1"), of("rocm7.2-x", "7.2.0-1"), of("y", "1:7.1.0-1")];
+        assert_eq!(serving(set, "gfx1100"), ["rocm7.2-x", "y"]);
+    }
+}

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use rockpack_core::error::Error;
 use rockpack_plan::config::{Config, Syntax};
 use rockpack_plan::PackageList;
 
@@ -29,7 +30,8 @@ pub fn run(bytes: &[u8]) {
         let mut names = BTreeSet::new();
         for entry in &list.entries {
             assert!(names.insert(&entry.name), "{} is listed twice", entry.name);
-            assert!(list.fault(entry, &["Package"], "x").place().structure.is_some());
+            let located = list.located(entry, &["Package"], &Error::malformed("x"));
+            assert!(located.place().structure.is_some());
         }
     }
 }

@@ -198,7 +198,7 @@ impl SetArguments {
 
 /// Notes the values of keys whose defaults depend on other keys.
 fn note_settled(plan: &PlanSettings, gathered: &mut Gathered) {
-    let kernels = plan.kpackdir().to_string();
+    let kernels = plan.config.folders.kernels.to_string();
     gathered.note_key(&plan.config, &["kpackdir"], kernels, Origin::Default);
     for format in &plan.formats {
         let relation = plan.runtime(*format).map(|it| RelationRecord::from(it).to_string());

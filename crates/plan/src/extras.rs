@@ -48,9 +48,8 @@ pub(crate) fn add(
     let mut licences: BTreeMap<String, Vec<Licence>> = BTreeMap::new();
     let mut debug_files = BTreeMap::new();
     for draft in drafts.iter_mut() {
-        faults.keep(host.treat(draft));
+        let texts = faults.keep(host.treat(draft, findings)).unwrap_or_default();
         faults.keep(host.move_debug_files(draft, &mut debug_files, findings));
-        let texts = host.licences(draft, findings)?;
         licences.entry(draft.family.clone()).or_default().extend(texts);
     }
     for texts in licences.values_mut() {
@@ -92,25 +91,17 @@ impl<'a> HostFiles<'a> {
         Some((component, component.host.get(path)?.data()?.kind.original()))
     }
 
-    fn treat(&self, draft: &mut Draft) -> Result<()> {
+    /// Marks libraries and licence texts; returns the latter.
+    fn treat(&self, draft: &mut Draft, findings: &mut Findings) -> Result<Vec<Licence>> {
+        let mut found = Vec::new();
         for (path, node) in &draft.files {
             let Node::File { data, .. } = node else { continue };
-            let Some((_, content)) = self.content(data) else { continue };
+            let Some((component, content)) = self.content(data) else { continue };
             if licences::is_licence(path) {
                 draft.extras.treatments.insert(path.clone(), Treatment::License);
+                found.extend(licences::read(component, path, content, findings)?);
             } else if is_library(path, content)? {
                 draft.extras.treatments.insert(path.clone(), Treatment::Library);
-            }
-        }
-        Ok(())
-    }
-
-    fn licences(&self, draft: &Draft, findings: &mut Findings) -> Result<Vec<Licence>> {
-        let mut found = Vec::new();
-        for (path, node) in draft.files.iter().filter(|(path, _)| licences::is_licence(path)) {
-            let Node::File { data, .. } = node else { continue };
-            if let Some((component, content)) = self.content(data) {
-                found.extend(licences::read(component, path, content, findings)?);
             }
         }
         Ok(found)

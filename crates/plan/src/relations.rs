@@ -3,7 +3,7 @@
 use rockpack_archive::deb::{check_relations, compare_versions};
 use rockpack_core::error::{Error, Faults, Kind, Result};
 
-use crate::config::{AddedRelations, Config, DebRelations, RpmRelations, RuntimeRelation};
+use crate::config::{AddedRelations, Config, RuntimeRelation};
 use crate::naming::Naming;
 use rockpack_package::{
     Comparison, Format, Package, Relation, RelationKind, Version, deb_relation,
@@ -276,8 +276,8 @@ fn configured_change(
     faults: &mut Faults,
 ) -> RelationChange {
     let (fields, removed) = match format {
-        Format::Deb => (of_deb(&relations.deb), &relations.deb.remove),
-        Format::Rpm => (of_rpm(&relations.rpm), &relations.rpm.remove),
+        Format::Deb => (relations.deb.added(), &relations.deb.remove),
+        Format::Rpm => (relations.rpm.added(), &relations.rpm.remove),
     };
     let (mut added, mut literal) = (Vec::new(), Vec::new());
     for (field, kind, texts) in fields {
@@ -300,34 +300,6 @@ fn filled_in(text: &str, version: &Version, format: Format) -> String {
         Some(series) => text.replace("{series}", &series),
         None => text,
     }
-}
-
-type RelationField<'a> = (&'static str, RelationKind, &'a [String]);
-
-fn of_deb(added: &DebRelations) -> Vec<RelationField<'_>> {
-    vec![
-        ("depends", RelationKind::Depends, &added.depends),
-        ("recommends", RelationKind::Recommends, &added.recommends),
-        ("suggests", RelationKind::Suggests, &added.suggests),
-        ("enhances", RelationKind::Enhances, &added.enhances),
-        ("provides", RelationKind::Provides, &added.provides),
-        ("conflicts", RelationKind::Conflicts, &added.conflicts),
-        ("breaks", RelationKind::Breaks, &added.breaks),
-        ("replaces", RelationKind::Replaces, &added.replaces),
-    ]
-}
-
-fn of_rpm(added: &RpmRelations) -> Vec<RelationField<'_>> {
-    vec![
-        ("requires", RelationKind::Depends, &added.requires),
-        ("recommends", RelationKind::Recommends, &added.recommends),
-        ("suggests", RelationKind::Suggests, &added.suggests),
-        ("enhances", RelationKind::Enhances, &added.enhances),
-        ("supplements", RelationKind::Supplements, &added.supplements),
-        ("provides", RelationKind::Provides, &added.provides),
-        ("conflicts", RelationKind::Conflicts, &added.conflicts),
-        ("obsoletes", RelationKind::Obsoletes, &added.obsoletes),
-    ]
 }
 
 /// Drops the relations that are `unwanted`.

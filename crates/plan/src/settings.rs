@@ -4,7 +4,6 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rockpack_core::error::{Error, Faults, Kind, Result};
-use rockpack_core::tree::TreePath;
 
 use crate::config::{Config, KernelRelations, SetRelations};
 use crate::contents::selectors;
@@ -137,11 +136,6 @@ impl PlanSettings {
             })
         };
         faults.settle(made())
-    }
-
-    /// The install folder of kernel archives and their manifests, below the prefix.
-    pub fn kpackdir(&self) -> &TreePath {
-        &self.config.folders.kernels
     }
 
     /// Whether the distribution has the library `soname`, or the configuration names its package. For `.rpm`

@@ -158,26 +158,27 @@ pub(super) fn components(
 ) -> Vec<(String, ComponentRules)> {
     let mut components = Vec::new();
     for (name, rules) in schema.0 {
-        let validation = rules.validation();
-        let (include, exclude) = (rules.include_architectures, rules.exclude_architectures);
+        let include = rules.include_architectures.as_deref();
+        let exclude = rules.exclude_architectures.as_deref();
         let architectures = filter(["components", &name], include, exclude, names, faults);
-        components.push((name, ComponentRules { validation, architectures }));
+        components.push((name, ComponentRules { validation: rules.validation(), architectures }));
     }
     components
 }
 
 /// Reads the arch filters of single packages. Packages without a filter are left out.
 pub(super) fn packages(
-    schema: Ordered<PackageSchema>,
+    schema: &Ordered<PackageSchema>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Vec<(String, ArchFilter)> {
     let mut packages = Vec::new();
-    for (name, package) in schema.0 {
-        let (include, exclude) = (package.include_architectures, package.exclude_architectures);
-        let filter = filter(["packages", &name], include, exclude, names, faults);
+    for (name, package) in &schema.0 {
+        let include = package.include_architectures.as_deref();
+        let exclude = package.exclude_architectures.as_deref();
+        let filter = filter(["packages", name], include, exclude, names, faults);
         if filter != ArchFilter::default() {
-            packages.push((name, filter));
+            packages.push((name.clone(), filter));
         }
     }
     packages
@@ -186,8 +187,8 @@ pub(super) fn packages(
 /// Reads the lists of included and excluded archs of a table.
 fn filter(
     table: [&str; 2],
-    include: Option<Vec<String>>,
-    exclude: Option<Vec<String>>,
+    include: Option<&[String]>,
+    exclude: Option<&[String]>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> ArchFilter {
@@ -207,7 +208,7 @@ fn filter(
 /// The archs of `list` at `keys`.
 fn listed_archs(
     keys: [&str; 3],
-    list: Option<Vec<String>>,
+    list: Option<&[String]>,
     names: &ArchNames<'_>,
     faults: &mut Faults,
 ) -> Option<BTreeSet<BaseArch>> {

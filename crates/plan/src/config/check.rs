@@ -9,7 +9,7 @@ use super::accept::accepted;
 use super::architectures::{ArchNames, components, database_rules, groups, packages};
 use super::document::ConfigDocument;
 use super::keys::Keys;
-use super::packages::{former, selectors, texts};
+use super::packages::{check_texts, former, selectors};
 use super::{Config, Grouping};
 use crate::prefix::plain_path;
 use rockpack_split::input::database::matches_path;
@@ -25,8 +25,8 @@ pub(super) fn checked(
     let names = ArchNames::new(&take(&mut keys.additional_architectures), &document, faults);
     let groups = groups(take(&mut keys.architecture_groups), &names, faults);
     let components = components(take(&mut keys.components), &names, faults);
-    let texts = texts(&keys.packages, &document, faults);
-    let packages = packages(take(&mut keys.packages), &names, faults);
+    check_texts(&keys.packages, &document, faults);
+    let packages = packages(&keys.packages, &names, faults);
     let selectors = selectors(take(&mut keys.selectors), &document, faults);
     let replaces = former("replaces", false, take(&mut keys.replaces), &document, faults);
     // Another package had a path only up to some version.
@@ -51,7 +51,6 @@ pub(super) fn checked(
         databases,
         components,
         packages,
-        texts,
         content_date: date?,
         replaces,
         moved,
@@ -127,11 +126,11 @@ pub struct Folders {
 impl Folders {
     /// The folders that `keys` name, or else the defaults.
     fn new(keys: &Keys, document: &ConfigDocument, faults: &mut Faults) -> Option<Self> {
-        let libdir = checked_folder("libdir", &keys.libdir, document, faults);
-        let kpackdir = keys
-            .kpackdir
-            .as_ref()
-            .and_then(|text| checked_folder("kpackdir", text, document, faults));
+        let mut checked = |key: &str, text: &str| {
+            faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
+        };
+        let libdir = checked("libdir", &keys.libdir);
+        let kpackdir = keys.kpackdir.as_ref().and_then(|text| checked("kpackdir", text));
         let libraries = libdir.or_else(|| faults.keep(folder(&Keys::default().libdir)))?;
         let kernels = kpackdir.or_else(|| faults.keep(libraries.join(KERNELS)))?;
         Some(Self { libraries, kernels })
@@ -147,15 +146,6 @@ impl Folders {
         let above = self.kernels.parent();
         above.map_or_else(|| PREFIX_ITSELF.to_owned(), |above| above.to_string())
     }
-}
-
-fn checked_folder(
-    key: &str,
-    text: &str,
-    document: &ConfigDocument,
-    faults: &mut Faults,
-) -> Option<TreePath> {
-    faults.keep(folder(text).map_err(|error| document.located(&[key], &error)))
 }
 
 fn folder(text: &str) -> Result<TreePath> {

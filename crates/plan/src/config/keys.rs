@@ -18,7 +18,7 @@ use super::values::{
     Alternatives, InterpreterSchema, ListOr, Lists, UnassignedArchitectures, Untransformable,
     declared, validation_keys,
 };
-use rockpack_package::{DistributionTag, UNNAMED_PACKAGER, UNSET_VERSION};
+use rockpack_package::{DistributionTag, RelationKind, UNNAMED_PACKAGER, UNSET_VERSION};
 use rockpack_split::input::artifact::ComponentKind;
 use rockpack_split::input::database::Rule;
 
@@ -341,38 +341,53 @@ pub struct AddedRelations {
     pub rpm: RpmRelations,
 }
 
-/// Relations in Debian's syntax, by field.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[allow(missing_docs, reason = "the fields of a control file under their own names")]
-pub struct DebRelations {
-    pub depends: Vec<String>,
-    pub recommends: Vec<String>,
-    pub suggests: Vec<String>,
-    pub enhances: Vec<String>,
-    pub provides: Vec<String>,
-    pub conflicts: Vec<String>,
-    pub breaks: Vec<String>,
-    pub replaces: Vec<String>,
-    /// Names of packages and capabilities that it must not be related to
-    pub remove: Vec<String>,
+/// Declares the relations of a format by field, with the kind of each, and those to remove.
+macro_rules! relation_fields {
+    ($(#[$about:meta])* $name:ident: $($field:ident $kind:ident)*) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct $name {
+            $(pub $field: Vec<String>,)*
+            /// Names of packages and capabilities that it must not be related to
+            pub remove: Vec<String>,
+        }
+
+        impl $name {
+            /// The relations to add, by field.
+            pub fn added(&self) -> Vec<(&'static str, RelationKind, &[String])> {
+                vec![$((stringify!($field), RelationKind::$kind, &self.$field)),*]
+            }
+        }
+    };
 }
 
-/// Relations in RPM's syntax, by tag.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-#[allow(missing_docs, reason = "the tags of a spec file under their own names")]
-pub struct RpmRelations {
-    pub requires: Vec<String>,
-    pub recommends: Vec<String>,
-    pub suggests: Vec<String>,
-    pub enhances: Vec<String>,
-    pub supplements: Vec<String>,
-    pub provides: Vec<String>,
-    pub conflicts: Vec<String>,
-    pub obsoletes: Vec<String>,
-    /// Names of packages and capabilities that it must not be related to
-    pub remove: Vec<String>,
+relation_fields! {
+    /// Relations in Debian's syntax, by field.
+    #[allow(missing_docs, reason = "the fields of a control file under their own names")]
+    DebRelations:
+        depends Depends
+        recommends Recommends
+        suggests Suggests
+        enhances Enhances
+        provides Provides
+        conflicts Conflicts
+        breaks Breaks
+        replaces Replaces
+}
+
+relation_fields! {
+    /// Relations in RPM's syntax, by tag.
+    #[allow(missing_docs, reason = "the tags of a spec file under their own names")]
+    RpmRelations:
+        requires Depends
+        recommends Recommends
+        suggests Suggests
+        enhances Enhances
+        supplements Supplements
+        provides Provides
+        conflicts Conflicts
+        obsoletes Obsoletes
 }
 
 /// A part of an artifact.

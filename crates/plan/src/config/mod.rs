@@ -32,7 +32,7 @@ pub use document::{
 };
 pub use keys::*;
 pub(crate) use packages::paragraphs;
-pub use packages::{EachSchema, FormerPackage, FormerPackages, PackageTexts, Selector};
+pub use packages::{EachSchema, FormerPackage, FormerPackages, Selector};
 pub use scheme::{
     KernelsPer, MetaTemplates, NameTemplates, OutsideLibrary, RuntimeRelation, Scheme, Suffix,
     Template,
@@ -75,8 +75,6 @@ pub struct Config {
     pub components: Vec<(String, ComponentRules)>,
     /// Package → the archs that get kernel packages, in file order.
     pub packages: Vec<(String, ArchFilter)>,
-    /// Package → its texts, in file order.
-    pub texts: Vec<(String, PackageTexts)>,
     /// Time of packed files, in seconds since 1970.
     pub content_date: u32,
     /// Package → packages that it replaces, in file order.
@@ -180,17 +178,10 @@ impl Config {
         matches_any(&self.keys.other_machines, path)
     }
 
-    /// The configuration in `file`, or the defaults without a file.
+    /// The configuration in `file`, or the defaults without a file; the extension chooses the syntax. Faulty
+    /// keys have their defaults. `None` if the file cannot be read or parsed.
     pub fn of(file: Option<&Path>, faults: &mut Faults) -> Option<Self> {
-        match file {
-            Some(path) => Self::read(path, faults),
-            None => faults.keep(Self::none()),
-        }
-    }
-
-    /// Reads the configuration at `path`; the extension chooses the syntax. Faulty keys have their defaults.
-    /// `None` if the file cannot be read or parsed.
-    pub fn read(path: &Path, faults: &mut Faults) -> Option<Self> {
+        let Some(path) = file else { return faults.keep(Self::none()) };
         let document = faults.keep(Self::document(path))?;
         let keys = faults.keep(document.decode(SCHEMA_HINT))?;
         check::checked(keys, document, faults)
@@ -199,7 +190,7 @@ impl Config {
     /// Reads the configuration file at `path`, and fails on any fault.
     pub fn open(path: &Path) -> Result<Self> {
         let mut faults = Faults::default();
-        let config = Self::read(path, &mut faults);
+        let config = Self::of(Some(path), &mut faults);
         faults.settle(config)
     }
 

@@ -189,52 +189,17 @@ pub(super) fn selectors(
     packages
 }
 
-/// Texts of a package, or of all packages of a family; `None` if the configuration has no such text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PackageTexts {
-    /// The summary, one line.
-    pub summary: Option<String>,
-    /// The paragraphs of the description.
-    pub description: Option<Vec<String>>,
-    /// Debian's section, e.g. `libs`.
-    pub section: Option<String>,
-    /// Licence expression; also for a family.
-    pub license: Option<String>,
-    /// Home page; also for a family.
-    pub homepage: Option<String>,
-    /// Copyright holder and years, e.g. `2015-2026 A Company`; also for a family.
-    pub copyright: Option<String>,
-}
-
-impl PackageTexts {
+impl PackageSchema {
     /// Whether it has texts that can apply to one package only.
     pub fn is_of_one(&self) -> bool {
         self.summary.is_some() || self.description.is_some() || self.section.is_some()
     }
-}
 
-/// Reads the texts of all packages that have any.
-pub(super) fn texts(
-    schema: &Ordered<PackageSchema>,
-    document: &ConfigDocument,
-    faults: &mut Faults,
-) -> Vec<(String, PackageTexts)> {
-    let mut all = Vec::new();
-    for (name, package) in &schema.0 {
-        check_texts(name, package, document, faults);
-        let texts = PackageTexts {
-            summary: package.summary.clone(),
-            description: package.description.as_deref().map(paragraphs),
-            section: package.section.clone(),
-            license: package.license.clone(),
-            homepage: package.homepage.clone(),
-            copyright: package.copyright.clone(),
-        };
-        if texts != PackageTexts::default() {
-            all.push((name.clone(), texts));
-        }
+    /// Whether it has texts at all.
+    pub fn has_texts(&self) -> bool {
+        let has_rights = self.license.is_some() || self.homepage.is_some();
+        self.is_of_one() || has_rights || self.copyright.is_some()
     }
-    all
 }
 
 /// The paragraphs of a text, which have an empty line between them.
@@ -243,32 +208,35 @@ pub(crate) fn paragraphs(text: &str) -> Vec<String> {
     paragraphs.map(str::to_owned).collect()
 }
 
-fn check_texts(
-    name: &str,
-    package: &PackageSchema,
+/// Checks the texts of all packages.
+pub(super) fn check_texts(
+    schema: &Ordered<PackageSchema>,
     document: &ConfigDocument,
     faults: &mut Faults,
 ) {
-    let lines = [
-        ("summary", package.summary.as_deref()),
-        ("section", package.section.as_deref()),
-        ("license", package.license.as_deref()),
-        ("homepage", package.homepage.as_deref()),
-        ("copyright", package.copyright.as_deref()),
-    ];
-    single_lines(&["packages", name], lines, document, faults);
-    if package.summary.as_ref().is_some_and(|text| text.chars().count() > SUMMARY_LIMIT) {
-        let message = format!("has more than {SUMMARY_LIMIT} characters");
-        let error = document.fault(&["packages", name, "summary"], message);
-        faults.add(error.hint("package managers show it in one line; say more in `description`"));
-    }
-    if package.section.as_ref().is_some_and(|section| !is_section(section)) {
-        let error = document.fault(&["packages", name, "section"], "is no section");
-        faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
-    }
-    if package.description.as_ref().is_some_and(|text| !is_description(text)) {
-        let message = "has to be text that is not empty, with line breaks only";
-        faults.add(document.fault(&["packages", name, "description"], message));
+    for (name, package) in &schema.0 {
+        let lines = [
+            ("summary", package.summary.as_deref()),
+            ("section", package.section.as_deref()),
+            ("license", package.license.as_deref()),
+            ("homepage", package.homepage.as_deref()),
+            ("copyright", package.copyright.as_deref()),
+        ];
+        single_lines(&["packages", name], lines, document, faults);
+        if package.summary.as_ref().is_some_and(|text| text.chars().count() > SUMMARY_LIMIT) {
+            let message = format!("has more than {SUMMARY_LIMIT} characters");
+            let error = document.fault(&["packages", name, "summary"], message);
+            faults
+                .add(error.hint("package managers show it in one line; say more in `description`"));
+        }
+        if package.section.as_ref().is_some_and(|section| !is_section(section)) {
+            let error = document.fault(&["packages", name, "section"], "is no section");
+            faults.add(error.hint("sections are written as in `libs` or `contrib/libs`"));
+        }
+        if package.description.as_ref().is_some_and(|text| !is_description(text)) {
+            let message = "has to be text that is not empty, with line breaks only";
+            faults.add(document.fault(&["packages", name, "description"], message));
+        }
     }
 }
 

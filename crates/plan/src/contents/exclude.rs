@@ -88,7 +88,6 @@ fn reduce(
     for (arch, left) in excluded {
         let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
         let table = ArchFilterTable::Package(package.to_owned());
-        let code_objects = code_objects.into_iter().collect();
         findings.add(found::ArchExcluded { table, arch, count, different, places, code_objects });
     }
     Ok(())

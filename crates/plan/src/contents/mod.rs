@@ -212,19 +212,11 @@ pub(crate) struct Missing<'a> {
 /// The part of a component that no selector and no entry of a package list takes.
 #[derive(Default)]
 pub(crate) struct UnassignedContent<'a> {
-    paths: BTreeSet<&'a TreePath>,
+    pub paths: BTreeSet<&'a TreePath>,
     missing: Missing<'a>,
 }
 
 impl<'a> UnassignedContent<'a> {
-    pub fn is_empty(&self) -> bool {
-        self.paths.is_empty()
-    }
-
-    pub fn paths(&self) -> &BTreeSet<&'a TreePath> {
-        &self.paths
-    }
-
     /// The finding for content that no entry of a package list takes.
     pub fn not_listed(&self, component: &Component) -> Result<Finding> {
         Ok(Finding::from(found::NotListed {
@@ -234,7 +226,7 @@ impl<'a> UnassignedContent<'a> {
         }))
     }
 
-    pub fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
+    fn add_node(&mut self, path: &'a TreePath, node: &'a Node<HostFile>) {
         self.paths.insert(path);
         if let Some(file) = node.data() {
             self.missing.files += 1;
@@ -242,12 +234,12 @@ impl<'a> UnassignedContent<'a> {
         }
     }
 
-    pub fn add_kernel(&mut self, kernel: &'a Kernel) {
+    fn add_kernel(&mut self, kernel: &'a Kernel) {
         self.paths.insert(&kernel.binary);
         self.missing.kernels.push(&kernel.content);
     }
 
-    pub fn add_database(&mut self, file: &'a DatabaseFile) {
+    fn add_database(&mut self, file: &'a DatabaseFile) {
         self.paths.insert(&file.path);
         self.missing.files += 1;
         self.missing.plain.push(&file.content);

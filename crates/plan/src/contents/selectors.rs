@@ -82,10 +82,10 @@ impl<'a> Owners<'a> for Families<'a> {
 }
 
 fn refuse_left(component: &Component, left: &UnassignedContent<'_>) -> Result<()> {
-    if left.is_empty() {
+    let paths = &left.paths;
+    if paths.is_empty() {
         return Ok(());
     }
-    let paths = left.paths();
     let named: Vec<&str> = paths.iter().take(NAMED_PATHS).map(|path| path.as_str()).collect();
     let (id, count) = (component.id(), paths.len());
     let (paths, are) = (counted(count, "path"), are(count));

@@ -12,7 +12,7 @@ use rockpack_core::error::{Error, Faults, Result};
 use rockpack_core::tree::TreePath;
 
 use super::Draft;
-use crate::config::{Config, PackageTexts, nearest};
+use crate::config::{Config, PackageSchema, nearest, paragraphs};
 use crate::naming::place_of;
 use crate::relations::plain;
 use crate::settings::PlanSettings;
@@ -133,9 +133,10 @@ impl<'a> Words<'a> {
 pub(crate) fn add_texts(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<()> {
     let config = &setting.config;
     let mut faults = Faults::default();
-    let mut of_packages: BTreeMap<usize, (&str, &PackageTexts)> = BTreeMap::new();
+    let mut of_packages: BTreeMap<usize, (&str, &PackageSchema)> = BTreeMap::new();
     let mut of_families = Vec::new();
-    for (package, texts) in &config.texts {
+    let packages = config.keys.packages.0.iter();
+    for (package, texts) in packages.filter(|(_, package)| package.has_texts()) {
         let found = named(drafts, package);
         let is_family = drafts.iter().any(|draft| draft.family == *package);
         let keys = ["packages", package];
@@ -170,7 +171,7 @@ pub(crate) fn add_texts(setting: &PlanSettings, drafts: &mut [Draft]) -> Result<
 }
 
 /// Sets the texts that may apply to a whole family.
-fn say_rights(draft: &mut Draft, texts: &PackageTexts) {
+fn say_rights(draft: &mut Draft, texts: &PackageSchema) {
     let says = &mut draft.says;
     for (own, text) in [
         (&mut says.license, &texts.license),
@@ -181,10 +182,10 @@ fn say_rights(draft: &mut Draft, texts: &PackageTexts) {
     }
 }
 
-fn say(draft: &mut Draft, texts: &PackageTexts) {
+fn say(draft: &mut Draft, texts: &PackageSchema) {
     say_rights(draft, texts);
     replace(&mut draft.description.summary, texts.summary.clone());
-    replace(&mut draft.description.paragraphs, texts.description.clone());
+    replace(&mut draft.description.paragraphs, texts.description.as_deref().map(paragraphs));
     replace(&mut draft.section, texts.section.clone());
 }
 

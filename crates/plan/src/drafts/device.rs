@@ -10,7 +10,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::BaseArch;
 use rockpack_core::tree::{Node, TreePath};
 
-use crate::contents::{OwnedDatabase, Portion, PortionNode};
+use crate::contents::{OwnedDatabase, Portion};
 use crate::layout::file_mode;
 use crate::outcome::{ArchiveSet, FileSource};
 use crate::recombine::Group;
@@ -131,7 +131,8 @@ fn origin(node: &Node<FileSource>) -> String {
 /// without any code.
 fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<ArchiveSet>> {
     let PlanSettings { names, config, .. } = setting;
-    let fat = portion.files.iter().filter(|(_, owned)| is_fat(owned));
+    let files = portion.files.iter();
+    let fat = files.filter(|(_, owned)| owned.node.data().is_some_and(|file| file.fat().is_some()));
     let binaries: BTreeSet<(String, TreePath)> =
         fat.map(|(path, owned)| (owned.component.id(), (*path).clone())).collect();
     if binaries.is_empty() {
@@ -150,8 +151,4 @@ fn archive_set(setting: &PlanSettings, portion: &Portion<'_>) -> Result<Option<A
         archs: archs.into_iter().cloned().collect(),
         kept: BTreeMap::new(),
     }))
-}
-
-fn is_fat(owned: &PortionNode<'_>) -> bool {
-    owned.node.data().is_some_and(|file| file.fat().is_some())
 }

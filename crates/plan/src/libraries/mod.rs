@@ -21,13 +21,11 @@ use rockpack_elf::{ElfFile, Linking};
 
 use crate::contents::Portion;
 use crate::layout::file_mode;
-use crate::naming::parts::Parts;
 use crate::settings::PlanSettings;
 use discovered::{Discovered, Gatherer};
 use interpreters::InterpreterNeeds;
 use library_set::{LibrarySet, LinkedFile, LocatedFile};
 use rockpack_package::dependencies::script::FirstLine;
-use rockpack_package::dependencies::search;
 use rockpack_package::receipt::listing::Listing;
 use rockpack_report::{ComponentFile, DynamicPart, Findings, found};
 use rockpack_split::input::artifact::ComponentKind;
@@ -41,31 +39,7 @@ pub(super) fn discover(
     findings: &mut Findings,
 ) -> Result<Linkage> {
     let mut linkage = Linkage::default();
-    let mut linked_files = Vec::new();
-    for (index, portion) in portions.iter().enumerate() {
-        for (path, owned) in &portion.files {
-            let Node::File { data, mode } = owned.node else { continue };
-            let (content, mode) = (data.kind.original(), *mode);
-            if is_native(content)? {
-                linkage.native.insert(index);
-            }
-            let component = owned.component.id();
-            if !setting.parts.are_run(owned.component.kind) {
-                note_unasked(content, owned.component.kind, &component, path, findings)?;
-                continue;
-            }
-            if let Some(needs) = read(content, mode, &component, path, findings)? {
-                let linked = LinkedFile { portion: index, path, needs, in_host: true };
-                let (search_path, is_new) =
-                    reach::search_path(setting, &linked, content, &component, findings)?;
-                if is_new {
-                    linkage.rewritten.insert((*path).clone());
-                }
-                linked_files.push((linked, search_path));
-            }
-        }
-        linked_files.extend(of_databases(index, portion, &setting.parts, findings)?);
-    }
+    let linked_files = linked_files(setting, portions, &mut linkage, findings)?;
     let library_set = LibrarySet::new(setting, portions, &linked_files);
     let linked = linked_files.iter();
     let located = linked.map(|(linked, path)| locate(&library_set, linked, path, findings));
@@ -112,29 +86,46 @@ fn locate<'a>(
     LocatedFile { linked, search_path, places }
 }
 
-/// Libraries in kernel packages; the host package takes over their needs.
-fn of_databases<'a>(
-    index: usize,
-    portion: &Portion<'a>,
-    parts: &Parts,
+/// The files that state needs, with their search paths: those of host packages, and libraries in kernel
+/// packages, whose needs the host package takes over.
+fn linked_files<'a>(
+    setting: &PlanSettings,
+    portions: &[Portion<'a>],
+    linkage: &mut Linkage,
     findings: &mut Findings,
 ) -> Result<Vec<(LinkedFile<'a>, String)>> {
     let mut linked_files = Vec::new();
-    for database in &portion.databases {
-        let (content, path) = (&database.file.content, &database.file.path);
-        if !is_native(content)? {
-            continue;
-        }
-        let component = database.component.id();
-        if !parts.are_run(database.component.kind) {
-            note_unasked(content, database.component.kind, &component, path, findings)?;
-            continue;
-        }
-        if let Some(needs) = read(content, 0, &component, path, findings)? {
-            let search_path =
-                needs.linking.as_ref().map(search::written).unwrap_or_default().to_owned();
-            linked_files
-                .push((LinkedFile { portion: index, path, needs, in_host: false }, search_path));
+    for (index, portion) in portions.iter().enumerate() {
+        let host = portion.files.iter().filter_map(|(path, owned)| match owned.node {
+            Node::File { data, mode } => {
+                Some((owned.component, *path, data.kind.original(), Some(*mode)))
+            }
+            _ => None,
+        });
+        let databases = portion.databases.iter().map(|database| {
+            (database.component, &database.file.path, &database.file.content, None)
+        });
+        for (component, path, content, mode) in host.chain(databases) {
+            let in_host = mode.is_some();
+            match (in_host, is_native(content)?) {
+                (true, true) => drop(linkage.native.insert(index)),
+                (false, false) => continue,
+                _ => {}
+            }
+            let (kind, component) = (component.kind, component.id());
+            if !setting.parts.are_run(kind) {
+                note_unasked(content, kind, &component, path, findings)?;
+                continue;
+            }
+            let needs = read(content, mode.unwrap_or(0), &component, path, findings)?;
+            let Some(needs) = needs else { continue };
+            let linked = LinkedFile { portion: index, path, needs, in_host };
+            let (search_path, is_new) =
+                reach::search_path(setting, &linked, content, &component, findings)?;
+            if is_new {
+                linkage.rewritten.insert(path.clone());
+            }
+            linked_files.push((linked, search_path));
         }
     }
     Ok(linked_files)

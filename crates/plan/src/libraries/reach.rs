@@ -174,7 +174,7 @@ impl Users {
 }
 
 /// The search path of the file `linked` as it will be installed, and whether it differs from the input's. Notes
-/// folders outside of the prefix.
+/// folders outside of the prefix. Files of kernel packages keep theirs.
 pub(super) fn search_path(
     setting: &PlanSettings,
     linked: &LinkedFile<'_>,
@@ -187,6 +187,9 @@ pub(super) fn search_path(
     };
     let (path, prefix) = (linked.path, setting.prefix.path());
     let text = search::written(linking).to_owned();
+    if !linked.in_host {
+        return Ok((text, false));
+    }
     let file = ComponentFile::new(component, path);
     if setting.config.keys.runpath == Runpath::Keep {
         let outside = outside(&text, path, prefix);

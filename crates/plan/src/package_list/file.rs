@@ -156,16 +156,6 @@ impl PackageList {
         entries.find(|(_, entry)| entry.stem().has(name))
     }
 
-    /// An error about the value at `keys` of an entry.
-    pub fn fault(
-        &self,
-        entry: &PackageListEntry,
-        keys: &[&str],
-        message: impl Into<String>,
-    ) -> Error {
-        self.document.fault(&keys_of(&entry.index.to_string(), keys), message)
-    }
-
     /// Adds the position of the value at `keys` of an entry to `error`.
     pub fn located(&self, entry: &PackageListEntry, keys: &[&str], error: &Error) -> Error {
         self.document.located(&keys_of(&entry.index.to_string(), keys), error)
@@ -179,8 +169,9 @@ impl PackageList {
         message: impl Into<String>,
     ) -> Error {
         let [artifact, subdir] = part.place.map(|index| index.to_string());
-        let keys = ["Artifactory", &artifact, "Artifact_Subdir", &subdir, "Name"];
-        self.fault(entry, &keys, message)
+        let index = entry.index.to_string();
+        let keys = [index.as_str(), "Artifactory", &artifact, "Artifact_Subdir", &subdir, "Name"];
+        self.document.fault(&keys, message)
     }
 }
 

@@ -99,13 +99,13 @@ impl<'a> PackageListOwners<'a> {
         let mut left = Vec::new();
         for component in &recombined.components {
             let rest = faults.keep(assign(component, &self, &mut portions));
-            left.extend(rest.filter(|rest| !rest.is_empty()).map(|rest| (component, rest)));
+            left.extend(rest.filter(|rest| !rest.paths.is_empty()).map(|rest| (component, rest)));
         }
         faults.finish()?;
         let mut paths = BTreeSet::new();
         for (component, rest) in left {
             findings.add(rest.not_listed(component)?);
-            paths.extend(rest.paths().iter().copied().cloned());
+            paths.extend(rest.paths.iter().copied().cloned());
         }
         Ok((portions.into_values().collect(), paths.into_iter().collect()))
     }
@@ -228,18 +228,12 @@ fn note_devel(portions: &[Portion<'_>], findings: &mut Findings) {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StagePrefixes(BTreeMap<(String, ComponentKind), ComponentPrefixes>);
 
-/// The stage prefixes of the paths of one component.
-#[derive(Debug, Clone, Default)]
-struct ComponentPrefixes {
-    /// The non-empty prefixes, each once.
-    prefixes: Vec<StagePrefix>,
-    /// Path → index of its prefix.
-    paths: BTreeMap<TreePath, usize>,
-}
+/// The non-empty stage prefixes of one component by their paths.
+type ComponentPrefixes = BTreeMap<String, StagePrefix>;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct StagePrefix {
-    path: String,
+    paths: BTreeSet<TreePath>,
     /// Index in the list of the entry that takes it.
     owner: Option<usize>,
 }
@@ -250,12 +244,9 @@ impl StagePrefixes {
     pub fn of(scan: &Scan) -> Self {
         let mut all = Self::default();
         for artifact in scan.shards.iter().flat_map(|shard| &shard.artifacts) {
-            let key = (artifact.name.name.clone(), artifact.name.kind);
-            let component = all.0.entry(key).or_default();
-            for prefix in artifact.prefixes.iter().filter(|p| p.tree.iter().next().is_some()) {
-                let place = component.place(&prefix.path);
+            for prefix in &artifact.prefixes {
                 for (path, _) in &prefix.tree {
-                    component.paths.entry(path.clone()).or_insert(place);
+                    all.add(&artifact.name.name, artifact.name.kind, &prefix.path, path);
                 }
             }
         }
@@ -263,18 +254,20 @@ impl StagePrefixes {
     }
 
     /// Adds one path.
-    #[cfg(test)]
-    pub fn add(&mut self, artifact: &str, kind: ComponentKind, prefix: &str, at: &str) {
+    pub fn add(&mut self, artifact: &str, kind: ComponentKind, prefix: &str, path: &TreePath) {
         let component = self.0.entry((artifact.to_owned(), kind)).or_default();
-        let place = component.place(prefix);
-        component.paths.insert(TreePath::new(at).unwrap(), place);
+        let is_taken = component.values().any(|known| known.paths.contains(path));
+        let prefix = component.entry(prefix.to_owned()).or_default();
+        if !is_taken {
+            prefix.paths.insert(path.clone());
+        }
     }
 
     /// Determines the owner of every prefix.
     pub fn own(&mut self, owner: impl Fn(&str, ComponentKind, &str) -> Option<usize>) {
         for ((artifact, kind), component) in &mut self.0 {
-            for prefix in &mut component.prefixes {
-                prefix.owner = owner(artifact, *kind, &prefix.path);
+            for (path, prefix) in component {
+                prefix.owner = owner(artifact, *kind, path);
             }
         }
     }
@@ -282,28 +275,18 @@ impl StagePrefixes {
     /// The owner of the prefix of `path` in `component`. The outer `None` means an unknown prefix, the inner
     /// one a prefix without owner.
     pub fn owner(&self, component: &Component, path: &TreePath) -> Option<Option<usize>> {
-        let known = self.0.get(&(component.artifact.clone(), component.kind))?;
-        known.prefixes.get(*known.paths.get(path)?).map(|prefix| prefix.owner)
+        let mut known = self.0.get(&(component.artifact.clone(), component.kind))?.values();
+        known.find(|prefix| prefix.paths.contains(path)).map(|prefix| prefix.owner)
     }
 
     /// The non-empty prefixes of a component.
     pub fn of_component(&self, artifact: &str, kind: ComponentKind) -> impl Iterator<Item = &str> {
         let known = self.0.get(&(artifact.to_owned(), kind));
-        known.into_iter().flat_map(|known| known.prefixes.iter().map(|prefix| &*prefix.path))
+        known.into_iter().flat_map(|known| known.keys().map(String::as_str))
     }
 
     /// The names and kinds of all components.
     pub fn components(&self) -> impl Iterator<Item = (&str, ComponentKind)> {
         self.0.keys().map(|(artifact, kind)| (artifact.as_str(), *kind))
-    }
-}
-
-impl ComponentPrefixes {
-    fn place(&mut self, path: &str) -> usize {
-        let known = self.prefixes.iter().position(|known| known.path == path);
-        known.unwrap_or_else(|| {
-            self.prefixes.push(StagePrefix { path: path.to_owned(), owner: None });
-            self.prefixes.len() - 1
-        })
     }
 }

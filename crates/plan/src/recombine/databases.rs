@@ -11,7 +11,6 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, generic_of};
 use rockpack_core::tree::{Tree, TreePath};
 
-use super::groups::ArchGrouping;
 use super::host::label;
 use super::{Component, Group, Join};
 use rockpack_report::words::list;
@@ -34,16 +33,15 @@ impl Join<'_> {
         &mut self,
         host: &Tree<HostFile>,
         parts: &[SplitArtifact],
-        grouping: &mut ArchGrouping,
     ) -> Vec<DatabaseFile> {
         let mut files: BTreeMap<&TreePath, ArtifactDatabase<'_>> = BTreeMap::new();
         let mut repeated: BTreeMap<(&[BaseArch], InputArtifact, InputArtifact), usize> =
             BTreeMap::new();
         for part in parts {
             for file in &part.databases {
-                if !file.archs.iter().any(|arch| grouping.has(arch)) {
+                if !file.archs.iter().any(|arch| self.grouping.has(arch)) {
                     for arch in &file.archs {
-                        grouping.leave_out(arch, &self.component, &file.path, &file.content);
+                        self.grouping.leave_out(arch, &self.component, &file.path, &file.content);
                     }
                     continue;
                 }
@@ -67,7 +65,7 @@ impl Join<'_> {
             self.findings.add(found::DuplicateCode { repeated });
         }
         let grouped = files.into_values().map(|found| {
-            let archs = found.file.archs.iter().filter(|arch| grouping.has(arch));
+            let archs = found.file.archs.iter().filter(|arch| self.grouping.has(arch));
             DatabaseFile { archs: archs.cloned().collect(), ..found.file.clone() }
         });
         grouped.collect()

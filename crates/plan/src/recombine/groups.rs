@@ -199,30 +199,17 @@ fn refuse_same_name(configured: &[Group], alone: &[Group], config: &Config) -> R
 /// Adds the finding about device code that is left out, or refuses it.
 fn note(reason: &Reason, left: &AllLeftOut, findings: &mut Findings) -> Result<()> {
     let CountedLeftOut { count, different, places, code_objects } = left.counted()?;
-    let code_objects = code_objects.into_iter().collect();
-    let finding = match reason.clone() {
+    let finding: Finding = match reason.clone() {
         Reason::Excluded(name, arch) => {
             let table = ArchFilterTable::Component(name);
-            Finding::from(found::ArchExcluded {
-                table,
-                arch,
-                count,
-                different,
-                places,
-                code_objects,
-            })
+            found::ArchExcluded { table, arch, count, different, places, code_objects }.into()
         }
         Reason::NotGrouped(UnassignedArchitectures::Drop, arch) => {
-            Finding::from(found::ArchDropped { arch, count, different, places, code_objects })
+            found::ArchDropped { arch, count, different, places, code_objects }.into()
         }
         Reason::NotGrouped(policy, arch) => {
-            let finding = Finding::from(found::ArchNotGrouped {
-                arch,
-                count,
-                different,
-                places,
-                code_objects,
-            });
+            let finding: Finding =
+                found::ArchNotGrouped { arch, count, different, places, code_objects }.into();
             if policy == UnassignedArchitectures::Error {
                 let error =
                     Error::new(Kind::Conflict, finding.message()).structure(finding.subject());

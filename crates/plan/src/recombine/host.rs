@@ -7,7 +7,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::tree::{Node, Tree, TreePath, first_below};
 
 use super::{Join, host_form};
-use rockpack_report::{ComponentFile, Finding, InputArtifact, KindDifference, SameFile, found};
+use rockpack_report::{ComponentFile, InputArtifact, KindDifference, SameFile, found};
 use rockpack_split::{HostFile, HostKind, SplitArtifact};
 
 /// Any execute bit.
@@ -177,34 +177,21 @@ impl Join<'_> {
         let elsewhere = claims.iter().filter(|(_, claim)| {
             claim.part.shard != primary && !matches!(claim.node, Node::Directory { .. })
         });
-        if parts.iter().any(|part| part.shard == primary) {
-            for (path, claim) in elsewhere {
-                self.findings.add(self.provided_by_other_shard(Some(path), &claim.part.shard, 1));
-            }
-            return;
+        let has_primary = parts.iter().any(|part| part.shard == primary);
+        let mut counts: BTreeMap<(Option<&TreePath>, &String), usize> = BTreeMap::new();
+        for (path, claim) in elsewhere {
+            let path = has_primary.then_some(*path);
+            *counts.entry((path, &claim.part.shard)).or_default() += 1;
         }
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for (_, claim) in elsewhere {
-            *counts.entry(claim.part.shard.as_str()).or_default() += 1;
+        for ((path, shard), files) in counts {
+            self.findings.add(found::HostFromOtherShard {
+                component: self.component.as_str().into(),
+                path: path.cloned(),
+                primary: primary.to_owned(),
+                shard: shard.clone(),
+                files,
+            });
         }
-        for (shard, count) in counts {
-            self.findings.add(self.provided_by_other_shard(None, shard, count));
-        }
-    }
-
-    fn provided_by_other_shard(
-        &self,
-        path: Option<&TreePath>,
-        shard: &str,
-        files: usize,
-    ) -> Finding {
-        Finding::from(found::HostFromOtherShard {
-            component: self.component.as_str().into(),
-            path: path.cloned(),
-            primary: self.primary.to_owned(),
-            shard: shard.to_owned(),
-            files,
-        })
     }
 }
 

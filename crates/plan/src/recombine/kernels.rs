@@ -8,7 +8,7 @@ use rockpack_core::error::{Error, Kind, Result};
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_core::tree::{Node, Tree, TreePath};
 
-use super::groups::{ArchGrouping, nothing_grouped};
+use super::groups::nothing_grouped;
 use super::host::label;
 use super::left_out::{WrapperTargets, note_lost_fallbacks};
 use super::wrappers::{Matching, WrapperIdentity, WrapperSide, match_wrappers};
@@ -71,13 +71,11 @@ impl Join<'_> {
         &mut self,
         host: &Tree<HostFile>,
         parts: &[SplitArtifact],
-        grouping: &mut ArchGrouping,
-        readers: Readers<'_>,
     ) -> Vec<Kernel> {
         let mut kernels = Vec::new();
         for (path, node) in host {
             if let Some(first) = fat_of(node) {
-                let rows = self.binary(path, first, parts, grouping, readers);
+                let rows = self.binary(path, first, parts);
                 kernels.extend(rows.into_iter().map(|((co_index, target), row)| Kernel {
                     binary: path.clone(),
                     co_index,
@@ -95,8 +93,6 @@ impl Join<'_> {
         path: &TreePath,
         first: &Arc<FatBinary>,
         parts: &'a [SplitArtifact],
-        grouping: &mut ArchGrouping,
-        readers: Readers<'_>,
     ) -> CodeByKey<'a> {
         let builds: Vec<Build<'a>> = parts
             .iter()
@@ -114,15 +110,15 @@ impl Join<'_> {
             let order = if Arc::ptr_eq(build.fat, first) {
                 Ok((0..first.wrappers.len()).map(Some).collect())
             } else {
-                self.match_builds(path, primary, *build, readers)
+                self.match_builds(path, primary, *build)
             };
             if let Some(order) = self.faults.keep(order) {
-                self.collect(path, *build, &order, grouping, &mut collected);
+                self.collect(path, *build, &order, &mut collected);
             }
         }
         let Collected { rows, left_out, repeated } = collected;
         self.report_repeated(path, repeated);
-        self.note_lost_fallbacks(path, &rows, &left_out, grouping);
+        self.note_lost_fallbacks(path, &rows, &left_out);
         self.refuse_nothing_grouped(path, &builds, &rows);
         rows
     }
@@ -132,7 +128,6 @@ impl Join<'_> {
         path: &TreePath,
         rows: &CodeByKey<'_>,
         left_out: &BTreeSet<(u32, &Target)>,
-        grouping: &ArchGrouping,
     ) {
         let (mut kept, mut left) = (WrapperTargets::new(), WrapperTargets::new());
         for (index, target) in rows.keys() {
@@ -141,8 +136,8 @@ impl Join<'_> {
         for (index, target) in left_out {
             left.entry((path, *index)).or_default().insert(target);
         }
-        let archs = grouping.groups.iter().flat_map(|group| &group.archs);
-        let archs: Vec<&BaseArch> = archs.filter(|arch| grouping.has(arch)).collect();
+        let archs = self.grouping.groups.iter().flat_map(|group| &group.archs);
+        let archs: Vec<&BaseArch> = archs.filter(|arch| self.grouping.has(arch)).collect();
         let component = |_: &TreePath| self.component.as_str().into();
         note_lost_fallbacks(&kept, &left, &archs, component, self.findings);
     }
@@ -154,16 +149,15 @@ impl Join<'_> {
         path: &TreePath,
         primary: Build<'_>,
         other: Build<'_>,
-        readers: Readers<'_>,
     ) -> Result<Vec<Option<usize>>> {
-        let ours = identities(primary.fat, readers)?;
-        let theirs = identities(other.fat, readers)?;
+        let ours = identities(primary.fat, self.readers)?;
+        let theirs = identities(other.fat, self.readers)?;
         let interchangeable = |side, indices: &[usize]| {
             let build = match side {
                 WrapperSide::Primary => primary.fat,
                 WrapperSide::Other => other.fat,
             };
-            interchangeable(build, indices, readers)
+            interchangeable(build, indices, self.readers)
         };
         let matching = match_wrappers(&ours, &theirs, &interchangeable)?;
         let (one, another) = (label(primary.part), label(other.part));
@@ -188,15 +182,14 @@ impl Join<'_> {
         path: &TreePath,
         build: Build<'a>,
         order: &[Option<usize>],
-        grouping: &mut ArchGrouping,
         collected: &mut Collected<'a>,
     ) {
         for (wrapper, index) in build.fat.wrappers.iter().zip(order) {
             for code in wrapper.code_objects.iter() {
                 let arch = code.target.base();
                 let index = index.and_then(|index| u32::try_from(index).ok());
-                if !grouping.has(arch) {
-                    grouping.leave_out(arch, &self.component, path, &code.content);
+                if !self.grouping.has(arch) {
+                    self.grouping.leave_out(arch, &self.component, path, &code.content);
                     collected.left_out.extend(index.map(|index| (index, &code.target)));
                     continue;
                 }

@@ -35,7 +35,7 @@ pub struct CountedLeftOut {
     /// The files that had them.
     pub places: Vec<LeftOutFile>,
     /// The SHA-256 of each in hex, and of the code objects in those that are bundles.
-    pub code_objects: BTreeSet<Sha256Digest>,
+    pub code_objects: Vec<Sha256Digest>,
 }
 
 impl AllLeftOut {
@@ -56,11 +56,13 @@ impl AllLeftOut {
             self.0.par_iter().map(|(_, content)| content.digest()).collect::<Result<_>>()?;
         let inside: Vec<BTreeSet<Sha256Digest>> =
             self.0.par_iter().map(|(_, content)| code_objects(content)).collect::<Result<_>>()?;
+        let all: BTreeSet<_> =
+            inside.into_iter().flatten().chain(digests.iter().copied()).collect();
         Ok(CountedLeftOut {
             count: self.0.len(),
             different: digests.len(),
             places: places.collect(),
-            code_objects: inside.into_iter().flatten().chain(digests).collect(),
+            code_objects: all.into_iter().collect(),
         })
     }
 }

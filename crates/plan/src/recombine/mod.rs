@@ -130,11 +130,13 @@ fn join(
             findings,
             faults: &mut faults,
             not_packed: &mut not_packed,
+            grouping: &mut grouping,
+            readers,
         };
         join.settle_shared(parts);
         let host = join.host(parts);
-        let kernels = join.kernels(&host, parts, &mut grouping, readers);
-        let databases = join.databases(&host, parts, &mut grouping);
+        let kernels = join.kernels(&host, parts);
+        let databases = join.databases(&host, parts);
         components.push(Component {
             artifact: key.artifact.clone(),
             kind: key.kind,
@@ -164,6 +166,8 @@ struct Join<'a> {
     faults: &'a mut Faults,
     /// Builds of binaries with device code that is in no package.
     not_packed: &'a mut NotPacked,
+    grouping: &'a mut ArchGrouping,
+    readers: Readers<'a>,
 }
 
 /// All components of a build, by artifact and kind, and its groups, in configuration order.

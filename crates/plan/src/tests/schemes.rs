@@ -136,7 +136,7 @@ pub(super) fn listed_options(entries: &str) -> Options {
     for kind in ["lib", "dev", "dbg"] {
         let kind: ComponentKind = kind.parse().unwrap();
         for at in ["lib/librocblas.so.5", "lib/librocblas.so", "include/x.h", "lib/libx.so"] {
-            prefixes.add("blas", kind, "math-libs/BLAS/rocBLAS/stage", at);
+            prefixes.add("blas", kind, "math-libs/BLAS/rocBLAS/stage", &path(at));
         }
     }
     Options { list: Some((list, prefixes)), ..amdrocm() }

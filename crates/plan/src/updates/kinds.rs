@@ -21,20 +21,16 @@
 //! Source: dpkg-maintscript-helper(1), Debian policy 6.6, Fedora's packaging guidelines on the replacement of
 //! directories; tried with dpkg 1.21.23 and rpm 4.18.0.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use minijinja::{Value, context};
 use rockpack_core::error::Result;
-use rockpack_core::tree::Node;
 
 use crate::loader;
 use crate::outcome::FileSource;
 use crate::scripts::{DEB_START, MOVED};
 use crate::settings::PlanSettings;
-use rockpack_package::receipt::listing::OwnedMember;
-use rockpack_package::{
-    DebControl, Format, MemberKind, Package, PackageEntry, PathChange, RpmControl,
-};
+use rockpack_package::{DebControl, Format, MemberKind, Package, PathChange, RpmControl};
 
 /// The maintainer scripts of a `.deb` in the order in which packages list them.
 const PHASES: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
@@ -46,42 +42,20 @@ type PathChanges = BTreeMap<String, PathChange>;
 #[derive(Debug, Default)]
 pub(super) struct KindChanges(BTreeMap<(usize, Format), PathChanges>);
 
-/// The state of a changed path in earlier sets.
-pub(super) struct Before<'a> {
-    /// The earlier package and its member, which is now of another kind.
-    pub owned: OwnedMember<'a>,
-    /// Whether a package of another name had the path, too.
-    pub is_shared: bool,
-    /// Paths that earlier versions have below it, relative to it.
-    pub members: BTreeSet<String>,
-}
-
 impl KindChanges {
-    /// Notes that `entry` changed its kind.
-    pub fn add(
-        &mut self,
-        package: (usize, Format),
-        entry: &PackageEntry<FileSource>,
-        before: Before<'_>,
-    ) {
-        let (was, is) = (before.owned.member.kind, entry.node.kind());
-        let target = match &entry.node {
-            Node::Link { target } => Some(target.clone()),
-            _ => before.owned.member.target.clone(),
-        };
-        let Before { is_shared, members, .. } = before;
+    /// Notes a change from one earlier set.
+    pub fn add(&mut self, package: (usize, Format), change: PathChange) {
         let changes = self.0.entry(package).or_default();
-        let path = format!("/{}", entry.path);
-        let Some(known) = changes.get_mut(&path) else {
-            changes.insert(path.clone(), PathChange { path, was, is, target, is_shared, members });
+        let Some(known) = changes.get_mut(&change.path) else {
+            changes.insert(change.path.clone(), change);
             return;
         };
-        known.is_shared |= is_shared;
-        known.members.extend(members);
-        if was == MemberKind::Link && known.was != was {
-            known.was = was;
-            known.target = target;
-        } else if known.target != target {
+        known.is_shared |= change.is_shared;
+        known.members.extend(change.members);
+        if change.was == MemberKind::Link && known.was != change.was {
+            known.was = change.was;
+            known.target = change.target;
+        } else if known.target != change.target {
             known.target = None;
         }
     }

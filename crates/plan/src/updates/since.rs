@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::error::{Error, Result};
 use rockpack_core::tree::Node;
 
-use super::kinds::{Before, KindChanges};
+use super::kinds::KindChanges;
 use super::upgrades::{Former, is_newer, of_moved};
 use crate::drafts::Draft;
 use crate::extras::is_debug_place;
@@ -24,7 +24,7 @@ use rockpack_package::receipt::Standing;
 use rockpack_package::receipt::listing::{ListedPackage, Listing, Owners};
 use rockpack_package::updates::VendorChanges;
 use rockpack_package::{
-    Format, MemberKind, Package, PackageEntry, Relation, RelationKind, Version,
+    Format, MemberKind, Package, PackageEntry, PathChange, Relation, RelationKind, Version,
 };
 use rockpack_report::{EarlierPackage, Findings, NotNewer, found};
 
@@ -274,10 +274,14 @@ impl Update<'_> {
             let Some(owned) = changed else { continue };
             let mut owners = self.owners.at(self.format, &path);
             let is_shared = owners.any(|owned| owned.package.name != own);
-            let before = Before { owned, is_shared, members: self.members(&path) };
-            changes.add((index, self.format), entry, before);
-            let was = owned.member.kind;
+            let target = match &entry.node {
+                Node::Link { target } => Some(target.clone()),
+                _ => owned.member.target.clone(),
+            };
+            let (path, was, members) = (path.clone(), owned.member.kind, self.members(&path));
             findings.add(found::PathKindChanged { path: path.clone(), was, is });
+            let change = PathChange { path, was, is, target, is_shared, members };
+            changes.add((index, self.format), change);
         }
     }
 

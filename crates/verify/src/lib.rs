@@ -57,10 +57,19 @@ pub fn verify(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress)
     threads::some(|| check(paths, options, progress))
 }
 
+/// A verification, with what it found so far.
+struct Run<'a> {
+    options: &'a Options<'a>,
+    progress: &'a dyn Progress,
+    report: Report,
+    problems: Problems,
+}
+
 fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> Result<Report> {
     let Options { against, binaries, trust, .. } = options;
-    let (mut problems, mut report) = (Problems::default(), Report::default());
-    let (mut arguments, wheels) = sort_paths(paths, options, progress, &mut report, &mut problems)?;
+    let (report, problems) = (Report::default(), Problems::default());
+    let mut run = Run { options, progress, report, problems };
+    let (mut arguments, wheels) = sort_paths(paths, &mut run)?;
     if (against.is_some() || !binaries.is_empty()) && arguments.is_empty() {
         return Err(Error::new(Kind::Usage, "--against compares packages with artifacts")
             .hint("name packages, or a folder of packages; wheels are compared with fat wheels"));
@@ -72,44 +81,41 @@ fn check(paths: &[PathBuf], options: &Options<'_>, progress: &dyn Progress) -> R
         )
         .hint("name the host wheel and its device wheels, or the folder that holds them"));
     }
-    let is_signable = report.repositories > 0 || !arguments.is_empty() || !wheels.is_empty();
+    let is_signable = run.report.repositories > 0 || !arguments.is_empty() || !wheels.is_empty();
     if !is_signable && !trust.keys.is_empty() {
         let message = "--key checks the signatures of receipts and repositories";
         let hint = "name packages, wheels or a repository";
         return Err(Error::new(Kind::Usage, message).hint(hint));
     }
-    let mut of_packages = Problems::default();
-    let parts = join(&mut arguments, &mut of_packages)?;
+    let others = std::mem::take(&mut run.problems);
+    let parts = join(&mut arguments, &mut run.problems)?;
     gather(&mut arguments);
-    verify_packages(&arguments, options, progress, &mut report, &mut of_packages)?;
-    problems.extend(of_packages);
-    if is_signable && report.signatures == 0 {
-        report.unproved.push(Unproved::Origin);
-    }
+    verify_packages(&arguments, &mut run)?;
+    run.problems.extend(others);
+    let is_unsigned = run.report.signatures == 0;
+    let unproved = &mut run.report.unproved;
+    unproved.extend((is_signable && is_unsigned).then_some(Unproved::Origin));
     let has_packages = |it: &PackageArgument| !it.packages.is_empty() || !it.kept.is_empty();
     let has_sets = !wheels.is_empty() || arguments.iter().any(has_packages);
     let has_no_receipt = wheels.iter().any(|argument| argument.receipt.is_none())
         || arguments.iter().any(|it| it.receipt.is_none() && !it.packages.is_empty());
-    if has_no_receipt || has_sets && report.signatures == 0 {
-        report.unproved.extend([Unproved::Scripts, Unproved::Relations]);
+    if has_no_receipt || has_sets && is_unsigned {
+        unproved.extend([Unproved::Scripts, Unproved::Relations]);
     }
-    report.unproved.extend(has_no_receipt.then_some(Unproved::Completeness));
-    wheels::check(&wheels, options, progress, &mut report, &mut problems)?;
-    let (more, problems) = (problems.more(), problems.finish());
+    unproved.extend(has_no_receipt.then_some(Unproved::Completeness));
+    wheels::check(&wheels, &mut run)?;
+    let (more, problems) = (run.problems.more(), run.problems.finish());
     // Parts are the set only if nothing at all is wrong with them.
     let joined = parts.filter(|_| problems.is_empty());
-    Ok(Report { problems, more, joined, ..report })
+    Ok(Report { problems, more, joined, ..run.report })
 }
 
 /// Returns the sets among what `paths` name, and checks everything else.
 fn sort_paths(
     paths: &[PathBuf],
-    options: &Options<'_>,
-    progress: &dyn Progress,
-    report: &mut Report,
-    problems: &mut Problems,
+    run: &mut Run<'_>,
 ) -> Result<(Vec<PackageArgument>, Vec<WheelArgument>)> {
-    let Options { folders, trust, budget, .. } = options;
+    let Options { folders, trust, budget, .. } = run.options;
     let scan_options = ScanOptions::within(budget);
     let mut receipts = ReceiptReader::new(trust);
     let (mut arguments, mut packages) = (Vec::new(), Vec::new());
@@ -122,28 +128,26 @@ fn sort_paths(
             Subject::Wheels(argument) => wheels.push(argument),
             Subject::Repository(path) => {
                 let mut own = Problems::bounded();
-                repository::check(&path, trust, budget, report, &mut own)?;
-                problems.extend(own);
+                repository::check(&path, trust, budget, &mut run.report, &mut own)?;
+                run.problems.extend(own);
             }
             Subject::Artifact(path) => {
                 let scan = artifact::scan_artifact_readable(&path, &scan_options)?;
-                others::check_artifacts(scan, Extent::Part, progress, report, problems)?;
+                others::check_artifacts(scan, Extent::Part, run)?;
             }
             Subject::Shards(path) => {
                 let scan = artifact::scan_readable(&[path], &scan_options);
-                others::check_artifacts(scan, Extent::Whole, progress, report, problems)?;
+                others::check_artifacts(scan, Extent::Whole, run)?;
             }
-            Subject::Prefix(path) => {
-                others::check_prefix(&path, budget, progress, report, problems)?;
-            }
-            Subject::File(path) => others::check_file(&path, budget, report, problems)?,
+            Subject::Prefix(path) => others::check_prefix(&path, run)?,
+            Subject::File(path) => others::check_file(&path, run)?,
         }
     }
     // With a key, packages that are named have the receipt of their folder, and may still be a part.
-    report.may_be_part = !packages.is_empty();
+    run.report.may_be_part = !packages.is_empty();
     arguments.extend(receipts.sets_of(packages, PackageArgument::of)?);
     wheels.extend(receipts.sets_of(wheel_files, WheelArgument::of)?);
-    receipts.finish(report, problems);
+    receipts.finish(&mut run.report, &mut run.problems);
     Ok((arguments, wheels))
 }
 
@@ -167,17 +171,12 @@ pub struct Options<'a> {
 }
 
 /// Checks packages as one set.
-fn verify_packages(
-    arguments: &[PackageArgument],
-    options: &Options<'_>,
-    progress: &dyn Progress,
-    report: &mut Report,
-    problems: &mut Problems,
-) -> Result<()> {
+fn verify_packages(arguments: &[PackageArgument], run: &mut Run<'_>) -> Result<()> {
     if arguments.is_empty() {
         return Ok(());
     }
-    let mut packages = read_all(arguments, &options.budget, progress, problems);
+    let mut packages = read_all(arguments, run);
+    let (options, problems) = (run.options, &mut run.problems);
     for (position, argument) in arguments.iter().enumerate() {
         let Some(receipt) = &argument.receipt else { continue };
         let own = packages.iter_mut().filter(|package| package.argument == position);
@@ -199,13 +198,15 @@ fn verify_packages(
     for set in &sets {
         checks::check_set(set, &excuses, problems)?;
     }
+    let report = &mut run.report;
     report.packages = packages.len();
     report.kept_absent = arguments.iter().map(|argument| argument.kept_absent).sum();
     report.superseded = arguments.iter().map(|argument| argument.superseded).sum();
     let extent = if report.kept_absent > 0 { Extent::Part } else { options.extent };
     let mut sieve = Sieve::new(extent);
-    *problems = sieve.sift(std::mem::take(problems), packages.iter());
-    problems.extend(compare(&receipts, &excuses, options, &sets, progress, &mut sieve, report)?);
+    run.problems = sieve.sift(std::mem::take(&mut run.problems), packages.iter());
+    compare(&receipts, &excuses, &sets, &mut sieve, run)?;
+    let report = &mut run.report;
     report.may_be_part = (receipts.is_empty() || report.may_be_part) && sieve.has_open();
     report.undecided = sieve.undecided();
     others::count(&packages, report);
@@ -219,14 +220,13 @@ fn verify_packages(
 fn compare(
     receipts: &[&Receipt],
     excuses: &Excuses,
-    options: &Options<'_>,
     sets: &[Vec<&Installed>],
-    progress: &dyn Progress,
     sieve: &mut Sieve,
-    report: &mut Report,
-) -> Result<Problems> {
+    run: &mut Run<'_>,
+) -> Result<()> {
     let sets: Vec<&Vec<&Installed>> = sets.iter().filter(|set| !set.is_empty()).collect();
-    let mut problems = Problems::default();
+    let (options, progress) = (run.options, run.progress);
+    let Run { report, problems, .. } = run;
     if let Some(scan) = options.against {
         let stated = prefix(receipts, &sets);
         let inputs = scan.findings.explain(ArtifactInputs::read(scan, progress))?;
@@ -257,7 +257,7 @@ fn compare(
         }
         *report.input_code_objects.get_or_insert(0) += binary.build.entries().count() as u64;
     }
-    Ok(problems)
+    Ok(())
 }
 
 /// Reads the file at `path` as one that is installed and as one of an artifact is read; fails where
@@ -273,12 +273,7 @@ pub fn read_file(path: &str, content: &Content) -> Result<()> {
 }
 
 /// Reads every package; one that cannot be read is a problem.
-fn read_all(
-    arguments: &[PackageArgument],
-    budget: &Budget,
-    progress: &dyn Progress,
-    problems: &mut Problems,
-) -> Vec<Installed> {
+fn read_all(arguments: &[PackageArgument], run: &mut Run<'_>) -> Vec<Installed> {
     let files: Vec<(usize, &Path)> = arguments
         .iter()
         .enumerate()
@@ -287,30 +282,30 @@ fn read_all(
             paths.map(move |path| (position, path.as_path()))
         })
         .collect();
+    let budget = &run.options.budget;
     let read = |file: &(usize, &Path)| package::read(file.1, file.0, budget);
-    read_files(&files, |file| file.1, progress, read, problems)
+    read_files(&files, |file| file.1, read, run)
 }
 
 /// Reads files, of which `path` gives the path; one that cannot be read is a problem.
 fn read_files<F: Sync, T: Send>(
     files: &[F],
     path: impl Fn(&F) -> &Path + Sync,
-    progress: &dyn Progress,
     read: impl Fn(&F) -> Result<(T, Problems)> + Sync,
-    problems: &mut Problems,
+    run: &mut Run<'_>,
 ) -> Vec<T> {
     let mut good = Vec::with_capacity(files.len());
     let size = |file: &F| std::fs::metadata(path(file)).map_or(0, |metadata| metadata.len());
-    let found = read_each(files, size, progress, read);
+    let found = read_each(files, size, run.progress, read);
     for (file, found) in files.iter().zip(found) {
         match found {
             Ok((read, own)) => {
                 good.push(read);
-                problems.extend(own);
+                run.problems.extend(own);
             }
             Err(error) => {
                 let name = path(file).file_name().unwrap_or_default().to_string_lossy();
-                problems.add_unread(ProblemPlace::Package(name.into_owned()), &error);
+                run.problems.add_unread(ProblemPlace::Package(name.into_owned()), &error);
             }
         }
     }

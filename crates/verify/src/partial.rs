@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rockpack_core::gfx::{BaseArch, Target};
 
-use super::own::facts::Class;
 use super::own::installed::Installed;
 use super::problem::{Check, CheckCount, CodeLoss, FileLoss, Problem, Problems, ReceiptLack};
 
@@ -75,11 +74,7 @@ impl Sieve {
 /// The binaries, by install-relative path, and archs whose code is in archives of `packages`. All code
 /// of a binary for an arch is in one package.
 fn held<'a>(packages: impl Iterator<Item = &'a Installed>) -> BTreeSet<(String, BaseArch)> {
-    let files = packages.flat_map(Installed::files);
-    let archives = files.filter_map(|(_, facts)| match &facts.class {
-        Class::Archive(archive) => Some(archive),
-        _ => None,
-    });
+    let archives = packages.flat_map(Installed::files).filter_map(|(_, facts)| facts.archive());
     let rows = archives.flat_map(|archive| &archive.rows).flat_map(|(key, targets)| {
         let binary = key.rsplit_once('#').map_or(key.as_str(), |(binary, _)| binary);
         targets.keys().filter_map(move |target| Some((binary.to_owned(), base_of(target)?)))

@@ -23,9 +23,8 @@ use crate::checks::excuses::Excuses;
 use crate::checks::newest;
 use crate::checks::set_archives::{TransformedBinary, kernel_name, transformed};
 use crate::own::Sha;
-use crate::own::archive::ArchiveRow;
-use crate::own::facts::Class;
-use crate::own::installed::{Installed, InstalledNode};
+use crate::own::archive::{ArchiveFacts, ArchiveRow};
+use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::partial::base_of;
 use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, FileLoss, PackagePath, Problem, Problems};
 
@@ -177,12 +176,9 @@ fn is_called(path: &str, name: &str) -> bool {
 /// The rows of all archives.
 fn rows<'a>(packages: &[&'a Installed]) -> RowsByBinary<'a> {
     let mut rows = RowsByBinary::new();
-    for package in packages {
-        for (path, facts) in package.files() {
-            let Class::Archive(archive) = &facts.class else { continue };
-            for row in archive.entries() {
-                rows.entry(kernel_name(row.key)).or_default().push((package.at(path), row));
-            }
+    for (package, path, facts) in files_of(packages) {
+        for row in facts.archive().into_iter().flat_map(ArchiveFacts::entries) {
+            rows.entry(kernel_name(row.key)).or_default().push((package.at(path), row));
         }
     }
     rows

@@ -12,7 +12,7 @@ use crate::against::inputs::BinaryBuild;
 use crate::checks::excuses::Excuses;
 use crate::checks::newest;
 use crate::own::elf_file::Segment;
-use crate::own::facts::{Class, FileFacts};
+use crate::own::facts::FileFacts;
 use crate::own::host_elf::{self, HostElf};
 use crate::own::host_form::{HostForm, end_of};
 use crate::own::installed::{Installed, InstalledNode};
@@ -80,11 +80,7 @@ impl<'a> SetComparison<'a> {
         let packages = newest(self.packages).into_iter();
         let nodes = packages.filter_map(|package: &'a Installed| package.paths.get(&absolute));
         let facts = nodes.filter_map(InstalledNode::facts);
-        let host = facts.filter_map(|facts| match &facts.class {
-            Class::Host(host) => Some((facts, &host.elf)),
-            _ => None,
-        });
-        host.collect()
+        facts.filter_map(|facts| Some((facts, &facts.host()?.elf))).collect()
     }
 }
 
@@ -108,8 +104,8 @@ fn parts(content: &Content, facts: &FileFacts, path: &TreePath) -> Result<Vec<St
         return Ok(Vec::new());
     }
     let _open = content.pin()?;
-    let Class::Host(host) = &facts.class else { return Ok(vec!["all of it".to_owned()]) };
-    let Some(found) = host.form.as_deref() else { return Ok(vec!["all of it".to_owned()]) };
+    let host = facts.host().and_then(|host| Some((host, host.form.as_deref()?)));
+    let Some((host, found)) = host else { return Ok(vec!["all of it".to_owned()]) };
     let mut parts = differing(&HostForm::read(content)?, found);
     // Loaders must look for the code of this binary, and below the prefix alone.
     let is_other = |marker: &Marker| {
@@ -200,10 +196,7 @@ fn with_search_paths(
 ) -> Result<Content> {
     let mut written = content.clone();
     let Some(findings) = excuses.rewritten.get(path) else { return Ok(written) };
-    let installed = match &facts.class {
-        Class::Host(host) => host.elf.linked.search(),
-        _ => "",
-    };
+    let installed = facts.host().map_or("", |host| host.elf.linked.search());
     let elf = host_elf::read(content)?.unwrap_or_default();
     for before in elf.linked.search_paths {
         let Some(after) = findings.get(&*abridged(&before.text)) else { continue };

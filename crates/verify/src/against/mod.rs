@@ -20,13 +20,13 @@ use rockpack_core::tree::TreePath;
 
 use crate::against::builds::{InstalledRows, WrapperKeys, check_builds};
 use crate::against::inputs::{ArtifactInputs, BinaryBuild};
-use crate::checks::excuses::Excuses;
+use crate::checks::excuses::{Excuses, is_one_of};
 use crate::checks::set_archives::{kernel_name, shipped};
 use crate::checks::{check_versions, newest};
 use crate::own::Sha;
 use crate::own::archive::ArchiveRow;
-use crate::own::facts::{Class, FileFacts};
-use crate::own::installed::{Installed, InstalledNode};
+use crate::own::facts::Class;
+use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::own::originals::DeviceEntry;
 use crate::problem::{ARTIFACTS, CodeLoss, CodePosition, PackagePath, Problem, Problems};
 
@@ -93,10 +93,7 @@ impl<'a> SetComparison<'a> {
 
     /// Machine code of the host binary installed at `path`.
     fn installed_code(&self, path: &TreePath) -> Option<Sha> {
-        self.at(path).into_iter().find_map(|node| match &node.facts()?.class {
-            Class::Host(host) => Some(host.elf.code),
-            _ => None,
-        })
+        self.at(path).into_iter().find_map(|node| Some(node.facts()?.host()?.elf.code))
     }
 
     /// The rows of all archives that were split off binaries, of several versions of a package those of
@@ -107,12 +104,9 @@ impl<'a> SetComparison<'a> {
         let mut rows = InstalledRows::new();
         let mut places = BTreeMap::new();
         let mut others: BTreeMap<(PackagePath, PackagePath), usize> = BTreeMap::new();
-        let packages = newest(self.packages);
-        let files = packages.iter().flat_map(|p| p.files().map(move |file| (*p, file)));
-        for (package, (path, facts)) in files.filter(|(_, (path, _))| !shipped.contains(path)) {
-            let Class::Archive(archive) = &facts.class else {
-                continue;
-            };
+        for (package, path, facts) in files_of(&newest(self.packages)) {
+            let archive = facts.archive().filter(|_| !shipped.contains(path));
+            let Some(archive) = archive else { continue };
             for ArchiveRow { key, target, facts } in archive.entries() {
                 let first = rows.entry(key).or_default().entry(target).or_insert(facts);
                 let (other, at) = places.entry((key, target)).or_insert((package, path));
@@ -179,15 +173,11 @@ impl<'a> SetComparison<'a> {
     fn is_kept_fat(&self, path: &TreePath, build: &BinaryBuild) -> bool {
         let mut entries = build.entries();
         let all_kept = entries.all(|entry| self.excuses.keeps(&entry.sha256))
-            || self.excuses.is_whole(&format!("{}/{path}", self.prefix));
-        let fat = self.at(path).into_iter().find_map(|node| match node.facts()? {
-            FileFacts { class: Class::Host(host), sha256, .. } if host.device_code.is_some() => {
-                Some(*sha256)
-            }
-            _ => None,
-        });
-        let is_build = |sha256: Sha| build.file.content.sha256().is_ok_and(|own| own == sha256);
-        all_kept && fat.is_some_and(is_build)
+            || is_one_of(&self.excuses.whole, &format!("{}/{path}", self.prefix));
+        let mut files = self.at(path).into_iter().filter_map(InstalledNode::facts);
+        let fat = files.find(|it| it.host().is_some_and(|host| host.device_code.is_some()));
+        let build = &build.file.content;
+        all_kept && fat.is_some_and(|fat| build.sha256().is_ok_and(|own| own == fat.sha256))
     }
 
     /// The digests of all code objects of the artifacts.
@@ -200,26 +190,18 @@ impl<'a> SetComparison<'a> {
     /// All device code of the packages comes from the artifacts.
     fn check_foreign(&self, problems: &mut Problems) {
         let (known, shipped) = (self.known(), self.shipped());
-        for package in self.packages {
-            for (path, facts) in package.files() {
-                let mut found = facts.code_objects();
-                if let Class::Archive(archive) = &facts.class
-                    && !shipped.contains(path)
-                {
-                    let named: BTreeSet<&Sha> = found.iter().map(|(_, sha256)| *sha256).collect();
-                    let all = archive.code_objects.iter().flatten().map(|code| &code.sha256);
-                    let of_no_row = all.filter(|sha256| !named.contains(sha256));
-                    found.extend(of_no_row.map(|sha256| (CodePosition::File, sha256)));
-                }
-                found.retain(|(_, sha256)| !known.contains(sha256));
-                for (position, sha256) in found {
-                    problems.add(Problem::CodeObjectForeign {
-                        file: package.at(path),
-                        position,
-                        sha256: (*sha256).into(),
-                        unknown_to: ARTIFACTS,
-                    });
-                }
+        for (package, path, facts) in files_of(self.packages) {
+            let mut found = facts.code_objects();
+            if let Some(archive) = facts.archive().filter(|_| !shipped.contains(path)) {
+                let named: BTreeSet<&Sha> = found.iter().map(|(_, sha256)| *sha256).collect();
+                let all = archive.code_objects.iter().flatten().map(|code| &code.sha256);
+                let of_no_row = all.filter(|sha256| !named.contains(sha256));
+                found.extend(of_no_row.map(|sha256| (CodePosition::File, sha256)));
+            }
+            found.retain(|(_, sha256)| !known.contains(sha256));
+            for (position, sha256) in found {
+                let (file, sha256, unknown_to) = (package.at(path), (*sha256).into(), ARTIFACTS);
+                problems.add(Problem::CodeObjectForeign { file, position, sha256, unknown_to });
             }
         }
     }

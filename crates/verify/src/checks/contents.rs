@@ -6,7 +6,7 @@ use rockpack_core::error::Error;
 use rockpack_core::gfx::{BaseArch, Target};
 use rockpack_report::words::few;
 
-use crate::checks::excuses::Excuses;
+use crate::checks::excuses::{Excuses, is_one_of};
 use crate::checks::set_archives::shipped;
 use crate::own::Sha;
 use crate::own::archive::{ArchiveFacts, ArchiveRow, Nature, row_fault};
@@ -110,7 +110,7 @@ impl CheckedFile<'_> {
 
     fn of_kernels(&mut self, facts: &FileFacts, excuses: &Excuses) {
         match &facts.class {
-            Class::Host(_) if excuses.is_whole(self.path) => {}
+            Class::Host(_) if is_one_of(&excuses.whole, self.path) => {}
             Class::Host(_) | Class::Broken(Claimed::Host, _) => {
                 self.problems.add(Problem::HostCodeInKernels { file: self.place() });
             }
@@ -193,7 +193,7 @@ impl CheckedFile<'_> {
             Class::CodeObject(_) if !excuses.keeps(sha256) => {
                 self.hosted("is a code object, and no finding keeps it here");
             }
-            Class::Bundle(_) if excuses.keeps_embedded(self.path) => {}
+            Class::Bundle(_) if is_one_of(&excuses.embedded, self.path) => {}
             Class::Bundle(entries) if !entries.iter().all(|it| excuses.keeps(&it.sha256)) => {
                 self.hosted("is a bundle, and no finding keeps it here");
             }
@@ -204,7 +204,9 @@ impl CheckedFile<'_> {
             {
                 self.hosted("is a kernel archive in a host package");
             }
-            Class::Index(index) if !excuses.keeps_file(self.path) && !serves_all(self.path) => {
+            Class::Index(index)
+                if !is_one_of(&excuses.kept_files, self.path) && !serves_all(self.path) =>
+            {
                 let mut archs = index.archs.iter();
                 if let (Some(arch), None) = (archs.next(), archs.next()) {
                     self.hosted(format!("is an index for {arch} alone"));
@@ -227,13 +229,13 @@ impl CheckedFile<'_> {
 
     fn host(&mut self, host: &HostFacts, excuses: &Excuses) {
         if let Some(found) = &host.device_code
-            && !excuses.keeps_file(self.path)
+            && !is_one_of(&excuses.kept_files, self.path)
         {
             self.hosted(found);
         }
         if let Some(found) = &host.embedded
-            && !excuses.keeps_embedded(self.path)
-            && !excuses.keeps_file(self.path)
+            && !is_one_of(&excuses.embedded, self.path)
+            && !is_one_of(&excuses.kept_files, self.path)
         {
             self.hosted(found);
         }

@@ -37,20 +37,20 @@ pub(crate) struct Excuses {
     /// Device code that stays in its file.
     kept: BTreeSet<Sha256Digest>,
     /// Install-relative paths of files with device code, or an index or marker of it, that stay in the
-    /// host package.
-    kept_files: BTreeSet<TreePath>,
+    /// host package. Database files among them may be without their partners.
+    pub(crate) kept_files: BTreeSet<TreePath>,
     /// Install-relative paths of binaries with device code outside of `.hip_fatbin`, and of unlinked files.
-    embedded: BTreeSet<TreePath>,
+    pub(crate) embedded: BTreeSet<TreePath>,
     /// The wrappers of a binary, by its install-relative path, that no device code belongs to.
     without_code: BTreeMap<TreePath, BTreeSet<usize>>,
     /// Install-relative paths of indexes that refer to what no input holds.
-    unresolved: BTreeSet<TreePath>,
+    pub(crate) unresolved: BTreeSet<TreePath>,
     /// Install-relative paths of files that are the union of those of the shards.
     pub(crate) merged: BTreeSet<TreePath>,
     /// Install-relative folders whose files are in folders of their archs below.
     pub(crate) moved: BTreeSet<TreePath>,
     /// Install-relative paths of host files that are for one arch as a whole.
-    whole: BTreeSet<TreePath>,
+    pub(crate) whole: BTreeSet<TreePath>,
     /// The library search paths that were written anew, before and after, by the install-relative path of the file.
     pub(crate) rewritten: BTreeMap<TreePath, BTreeMap<String, String>>,
     /// The interpreters that scripts start with in place of their own, by install-relative path.
@@ -65,7 +65,7 @@ pub(crate) struct Excuses {
     /// Needed libraries that are to give a `.deb` no dependency.
     free: BTreeSet<Soname>,
     /// Install-relative paths of files whose libraries are to give no dependencies.
-    unasked: BTreeSet<TreePath>,
+    pub(crate) unasked: BTreeSet<TreePath>,
 }
 
 /// What a finding says of a file or folder of the input.
@@ -158,24 +158,9 @@ impl Excuses {
         self.absent.contains(&(*sha256).into())
     }
 
-    /// Whether the host file at this absolute path is for one arch as a whole.
-    pub(crate) fn is_whole(&self, path: &str) -> bool {
-        is_one_of(&self.whole, path)
-    }
-
-    /// Whether the index at this absolute path refers to what no input holds.
-    pub(crate) fn leaves_unresolved(&self, path: &str) -> bool {
-        self.is_or_was_one_of(&self.unresolved, path)
-    }
-
-    /// Whether the database file at this absolute path may be without its partner.
-    pub(crate) fn leaves_unpaired(&self, path: &str) -> bool {
-        self.is_or_was_one_of(&self.kept_files, path)
-    }
-
     /// Whether the absolute `path` ends with one of these install-relative paths, or did before the build
     /// moved the file to the folder of its arch.
-    fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
+    pub(crate) fn is_or_was_one_of(&self, paths: &BTreeSet<TreePath>, path: &str) -> bool {
         let path_before = || {
             let (folder, name) = path.rsplit_once('/')?;
             let (folder, _arch) = folder.rsplit_once('/')?;
@@ -193,11 +178,6 @@ impl Excuses {
             || self.unreached.get(name).is_some_and(|files| is_one_of(files, path))
     }
 
-    /// Whether nothing is said of the libraries that the file at this absolute path needs.
-    pub(crate) fn asks_nothing_of(&self, path: &str) -> bool {
-        is_one_of(&self.unasked, path)
-    }
-
     /// Whether findings account for absent device code at all.
     pub(crate) fn any_absence(&self) -> bool {
         self.some_wheels || !self.absent.is_empty()
@@ -208,16 +188,6 @@ impl Excuses {
         self.kept.contains(&(*sha256).into())
     }
 
-    /// Whether the file installed at `path` may be in a host package.
-    pub(crate) fn keeps_file(&self, path: &str) -> bool {
-        is_one_of(&self.kept_files, path)
-    }
-
-    /// Whether the file installed at `path` may have device code outside of `.hip_fatbin`.
-    pub(crate) fn keeps_embedded(&self, path: &str) -> bool {
-        is_one_of(&self.embedded, path)
-    }
-
     /// Whether no device code belongs to a wrapper of the binary installed at `path`.
     pub(crate) fn has_no_code(&self, path: &str, wrapper: usize) -> bool {
         let mut named = self.without_code.iter().filter(|(_, all)| all.contains(&wrapper));
@@ -226,7 +196,7 @@ impl Excuses {
 }
 
 /// Whether the absolute `path` ends with one of these install-relative paths.
-fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
+pub(crate) fn is_one_of(paths: &BTreeSet<TreePath>, path: &str) -> bool {
     paths.iter().any(|own| is_at(own, path))
 }
 

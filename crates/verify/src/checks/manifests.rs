@@ -11,7 +11,7 @@ use crate::checks::set_archives::{Archives, archives, damaged};
 use crate::folder_of;
 use crate::own::archive::Nature;
 use crate::own::facts::Class;
-use crate::own::installed::{Installed, InstalledNode};
+use crate::own::installed::{Installed, InstalledNode, files_of};
 use crate::problem::{Problem, Problems, SetFault};
 
 /// Whether every archive that a manifest lists is there.
@@ -130,8 +130,7 @@ pub(crate) struct ManifestListing<'a> {
 
 /// All manifests of `packages`.
 pub(crate) fn listings<'a>(packages: &[&'a Installed]) -> Vec<ManifestListing<'a>> {
-    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
-    let listings = files.filter_map(|(package, (path, facts))| match &facts.class {
+    let listings = files_of(packages).filter_map(|(package, path, facts)| match &facts.class {
         Class::Manifest(manifest) => Some(ManifestListing { package, path, manifest }),
         _ => None,
     });

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rockpack_core::gfx::{BaseArch, Target, generic_of};
 
 use crate::checks::Scope;
-use crate::checks::excuses::Excuses;
+use crate::checks::excuses::{Excuses, is_one_of};
 use crate::checks::manifests::{ManifestListing, are_complete, listings};
 use crate::checks::set_archives::{Archives, TransformedBinary, archives, damaged, transformed};
 use crate::own::archive::{ArchiveFacts, CodeObjectFacts, Nature, runs_on};
@@ -48,7 +48,7 @@ pub(crate) fn check(
             // A finding may say that its code is elsewhere, or of each of its wrappers that no device code is for it.
             let mut wrappers = 0..binary.host.elf.wrappers.len();
             if damaged.iter().any(|path| binary.leads_to(path, &listings))
-                || excuses.keeps_file(binary.path)
+                || is_one_of(&excuses.kept_files, binary.path)
                 || wrappers.all(|wrapper| excuses.has_no_code(binary.path, wrapper))
             {
                 continue;

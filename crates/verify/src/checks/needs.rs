@@ -26,9 +26,8 @@ use rockpack_package::Format;
 use rockpack_package::dependencies::Distribution;
 use rockpack_package::resolver::Resolver;
 
-use crate::checks::excuses::Excuses;
+use crate::checks::excuses::{Excuses, is_one_of};
 use crate::name_of;
-use crate::own::facts::Class;
 use crate::own::host_elf::Linked;
 use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{Problem, Problems};
@@ -62,7 +61,8 @@ pub(super) fn check<'a>(
     let set = InstalledSet::new(packages, resolver, tables);
     for (at, package) in packages.iter().enumerate() {
         let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (path, linked) in linked(package).filter(|(path, _)| !excuses.asks_nothing_of(path)) {
+        let asked = linked(package).filter(|(path, _)| !is_one_of(&excuses.unasked, path));
+        for (path, linked) in asked {
             linked.needed.iter().for_each(|name| users.entry(name).or_default().push(path));
         }
         if users.is_empty() {
@@ -105,10 +105,7 @@ impl<'a> InstalledSet<'a> {
 /// The file name, unless it is that of a folder, and the soname of what is at `path`.
 fn names_of<'a>(path: &'a str, node: &'a InstalledNode) -> impl Iterator<Item = &'a str> {
     let file_name = (!matches!(node, InstalledNode::Directory { .. })).then(|| name_of(path));
-    let soname = node.facts().and_then(|facts| match &facts.class {
-        Class::Host(host) => host.elf.linked.soname.as_deref(),
-        _ => None,
-    });
+    let soname = node.facts().and_then(|facts| facts.host()?.elf.linked.soname.as_deref());
     file_name.into_iter().chain(soname)
 }
 
@@ -119,14 +116,10 @@ fn upstream(version: &str) -> &str {
 
 /// The programs and libraries of a package with their paths. A program that nobody may run is data.
 fn linked(package: &Installed) -> impl Iterator<Item = (&str, &Linked)> {
-    package.paths.iter().filter_map(|(path, node)| match node {
-        InstalledNode::File { mode, facts } => match &facts.class {
-            Class::Host(host) if !host.elf.linked.is_program || mode & 0o111 != 0 => {
-                Some((path.as_str(), &host.elf.linked))
-            }
-            _ => None,
-        },
-        _ => None,
+    package.paths.iter().filter_map(|(path, node)| {
+        let InstalledNode::File { mode, facts } = node else { return None };
+        let linked = &facts.host()?.elf.linked;
+        (!linked.is_program || mode & 0o111 != 0).then_some((path.as_str(), linked))
     })
 }
 

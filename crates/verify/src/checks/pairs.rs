@@ -66,12 +66,12 @@ pub(crate) fn check(
         let is_open = excuses.some_wheels && single.archs.is_empty();
         if !is_open
             && !single.is_standalone()?
-            && !excuses.leaves_unpaired(single.path)
+            && !excuses.is_or_was_one_of(&excuses.kept_files, single.path)
             && let Some(fault) = single.partner_fault(&partners)
         {
             add(single, fault, problems);
         }
-        if !excuses.leaves_unresolved(single.path) {
+        if !excuses.is_or_was_one_of(&excuses.unresolved, single.path) {
             for fault in single.reference_faults(&beside) {
                 add(single, fault, problems);
             }

@@ -18,7 +18,7 @@ use rockpack_package::receipt::{
 use crate::Options;
 use crate::own::Sha;
 use crate::own::facts::{Class, FileFacts};
-use crate::own::installed::{Installed, Side};
+use crate::own::installed::{Installed, Side, files_of};
 use crate::own::wheel::Wheel;
 use crate::problem::{CodeLoss, Problem, Problems, RECEIPT, ReceiptLack};
 
@@ -175,14 +175,12 @@ fn check_code(receipt: &Receipt, set: &[&Installed], problems: &mut Problems) {
     }
     let known: BTreeSet<&str> =
         receipt.all_code_objects().map(|record| record.sha256.as_str()).collect();
-    for package in set {
-        for (path, facts) in package.files() {
-            for (position, sha256) in facts.code_objects() {
-                let sha256 = Sha256Digest::from(*sha256);
-                if !known.contains(sha256.to_string().as_str()) {
-                    let (file, unknown_to) = (package.at(path), RECEIPT);
-                    problems.add(Problem::CodeObjectForeign { file, position, sha256, unknown_to });
-                }
+    for (package, path, facts) in files_of(set) {
+        for (position, sha256) in facts.code_objects() {
+            let sha256 = Sha256Digest::from(*sha256);
+            if !known.contains(sha256.to_string().as_str()) {
+                let (file, unknown_to) = (package.at(path), RECEIPT);
+                problems.add(Problem::CodeObjectForeign { file, position, sha256, unknown_to });
             }
         }
     }

@@ -15,7 +15,7 @@ use rockpack_elf::marker::{ARCH_PLACEHOLDER, Marker};
 use crate::checks::manifests::{ManifestListing, listings};
 use crate::own::archive::ArchiveFacts;
 use crate::own::facts::{Claimed, Class, HostFacts};
-use crate::own::installed::Installed;
+use crate::own::installed::{Installed, files_of};
 
 /// The folder of archives that were split off binaries, unless a configuration names another one.
 const KERNEL_FOLDER: &str = ".kpack";
@@ -26,12 +26,8 @@ pub(crate) type Archives<'a> = BTreeMap<&'a str, (&'a Installed, &'a ArchiveFact
 /// The archives of `packages` that were split off binaries.
 pub(crate) fn archives<'a>(packages: &[&'a Installed]) -> Archives<'a> {
     let shipped = shipped(packages);
-    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
-    let archives = files.filter_map(|(package, (path, facts))| match &facts.class {
-        Class::Archive(archive) if !shipped.contains(path) => Some((path, (package, archive))),
-        _ => None,
-    });
-    archives.collect()
+    let files = files_of(packages).filter(|(_, path, _)| !shipped.contains(path));
+    files.filter_map(|(package, path, facts)| Some((path, (package, facts.archive()?)))).collect()
 }
 
 /// The install paths of archives that components of `packages` ship themselves, whether or not they
@@ -99,12 +95,9 @@ pub(crate) struct TransformedBinary<'a> {
 
 /// All transformed binaries of `packages`.
 pub(crate) fn transformed<'a>(packages: &[&'a Installed]) -> Vec<TransformedBinary<'a>> {
-    let files = packages.iter().flat_map(|package| package.files().map(move |f| (*package, f)));
-    let binaries = files.filter_map(|(package, (path, facts))| match &facts.class {
-        Class::Host(host) => {
-            Some(TransformedBinary { package, path, host, marker: host.marker.as_ref()? })
-        }
-        _ => None,
+    let binaries = files_of(packages).filter_map(|(package, path, facts)| {
+        let host = facts.host()?;
+        Some(TransformedBinary { package, path, host, marker: host.marker.as_ref()? })
     });
     binaries.collect()
 }

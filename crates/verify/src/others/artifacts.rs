@@ -19,9 +19,9 @@ use rockpack_core::content::Content;
 use rockpack_core::error::{Error, Result};
 use rockpack_core::gfx::Target;
 use rockpack_core::tree::{Node, TreePath};
-use rockpack_report::Progress;
 use rockpack_split::input::artifact::{Artifact, Scan};
 
+use crate::Run;
 use crate::checks::excuses::Excuses;
 use crate::checks::set_archives::shipped;
 use crate::checks::{Scope, check_ownership, contents, manifests, markers, pairs};
@@ -31,24 +31,16 @@ use crate::own::installed::{Installed, Side};
 use crate::partial::Extent;
 use crate::problem::{PackagePath, Problem, ProblemPlace, Problems};
 
-/// The family of artifacts that hold host code alone.
-const GENERIC: &str = "generic";
-
 /// Reads and checks all artifacts of a scan, and returns what they hold. They are whole shards, or a part: then those
 /// that belong to them may lie elsewhere.
-pub(crate) fn check(
-    scan: &Scan,
-    extent: Extent,
-    progress: &dyn Progress,
-    problems: &mut Problems,
-) -> Result<Vec<Installed>> {
+pub(crate) fn check(scan: &Scan, extent: Extent, run: &mut Run<'_>) -> Result<Vec<Installed>> {
     let mut all = Vec::new();
     for shard in &scan.shards {
         let mut components: BTreeMap<String, Vec<(&Artifact, Installed)>> = BTreeMap::new();
         for artifact in &shard.artifacts {
             let name = format!("{}/{}", artifact.shard, artifact.name);
-            let files = flattened(artifact, &name, problems);
-            let read = examine(name, Side::Both, files, progress, problems);
+            let files = flattened(artifact, &name, &mut run.problems);
+            let read = examine(name, Side::Both, files, run);
             components.entry(artifact.name.component()).or_default().push((artifact, read));
         }
         for mut artifacts in components.into_values() {
@@ -57,7 +49,7 @@ pub(crate) fn check(
             artifacts.iter_mut().for_each(|(artifact, read)| side(artifact, split, read));
             let read: Vec<Installed> = artifacts.into_iter().map(|(_, read)| read).collect();
             let extent = split.then_some(extent);
-            check_component(&read.iter().collect::<Vec<_>>(), extent, problems)?;
+            check_component(&read.iter().collect::<Vec<_>>(), extent, &mut run.problems)?;
             all.extend(read);
         }
     }
@@ -128,11 +120,10 @@ fn is_split(artifacts: &[&Installed]) -> bool {
 fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
     let mut of_archs = 0;
     for (artifact, read) in artifacts {
-        let family = artifact.name.gpu_family.as_str();
-        if family == GENERIC {
+        if artifact.name.is_generic() {
             continue;
         }
-        if family.parse::<Target>().is_err()
+        if artifact.name.gpu_family.parse::<Target>().is_err()
             || read.files().any(|(_, facts)| matches!(facts.class, Class::Host(_)))
         {
             return false;
@@ -144,13 +135,12 @@ fn is_apart(artifacts: &[(&Artifact, Installed)]) -> bool {
 
 /// Sets the kind of content that an artifact may have. A generic one is for every GPU.
 fn side(artifact: &Artifact, split: bool, read: &mut Installed) {
-    let family = artifact.name.gpu_family.as_str();
-    if family == GENERIC {
+    if artifact.name.is_generic() {
         read.side = Some(Side::Host);
     } else if split {
         read.side = Some(Side::Kernels);
         // A group has the name that its configuration gives it.
-        if let Ok(target) = family.parse::<Target>() {
+        if let Ok(target) = artifact.name.gpu_family.parse::<Target>() {
             read.stated_archs = Some(vec![target.base().to_string()]);
         }
     }

@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use rockpack_archive::wheel::{Metadata, Requirement, Version, normalized};
 use rockpack_core::content::{self, Content};
 use rockpack_core::error::{Error, Kind, Result};
-use rockpack_core::run::Budget;
 use rockpack_core::tree::Node;
 use rockpack_package::device_wheel::EXTRA;
-use rockpack_report::Progress;
 use rockpack_split::input::artifact::Scan;
 
 use crate::checks::excuses::Excuses;
@@ -20,16 +18,14 @@ use crate::checks::{Scope, check_files, contents, manifests, markers};
 use crate::own::facts::{self, Class};
 use crate::own::installed::{Installed, InstalledNode, Side};
 use crate::partial::Extent;
-use crate::problem::{PackagePath, Problem, ProblemPlace, Problems, Report};
-use crate::read_each;
+use crate::problem::{PackagePath, Problem, ProblemPlace, Report};
+use crate::{Run, read_each};
 
 /// Checks the artifacts of a scan, and adds what was read.
 pub(super) fn check_artifacts(
     (scan, error): (Scan, Option<Error>),
     extent: Extent,
-    progress: &dyn Progress,
-    report: &mut Report,
-    problems: &mut Problems,
+    run: &mut Run<'_>,
 ) -> Result<()> {
     // What cannot be read may be what the others need.
     let extent = if error.is_some() { Extent::Part } else { extent };
@@ -38,27 +34,23 @@ pub(super) fn check_artifacts(
         if error.kind() == Kind::Usage {
             return Err(or_prefix(&error));
         }
-        artifacts::refused(&error, problems);
+        artifacts::refused(&error, &mut run.problems);
     }
-    let read = artifacts::check(&scan, extent, progress, problems)?;
+    let read = artifacts::check(&scan, extent, run)?;
     scan.inputs.recheck()?;
-    report.artifacts += read.len();
-    count(&read, report);
+    run.report.artifacts += read.len();
+    count(&read, &mut run.report);
     Ok(())
 }
 
 /// Checks an installed prefix, and adds what was read.
-pub(super) fn check_prefix(
-    path: &Path,
-    budget: &Budget,
-    progress: &dyn Progress,
-    report: &mut Report,
-    problems: &mut Problems,
-) -> Result<()> {
-    let files = below(path, budget, problems);
+pub(super) fn check_prefix(path: &Path, run: &mut Run<'_>) -> Result<()> {
+    let budget = &run.options.budget;
+    let files = below(path, run);
     let name = path.display().to_string();
     let excuses = Excuses::of_prefix(!are_all_there(&files));
-    let read = examine(name, Side::Both, files, progress, problems);
+    let read = examine(name, Side::Both, files, run);
+    let Run { report, problems, .. } = run;
     markers::check(&[&read], &excuses, Scope::Prefix, problems);
     manifests::check(&[&read], Scope::Prefix, problems);
     check_files(&[&read], &excuses, problems)?;
@@ -69,15 +61,10 @@ pub(super) fn check_prefix(
 }
 
 /// Checks a file by itself: nothing is known of what has to be beside it.
-pub(super) fn check_file(
-    path: &Path,
-    budget: &Budget,
-    report: &mut Report,
-    problems: &mut Problems,
-) -> Result<()> {
+pub(super) fn check_file(path: &Path, run: &mut Run<'_>) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let place = format!("/{name}");
-    let facts = facts::examine_content(&place, &Content::open(path, budget)?)?;
+    let facts = facts::examine_content(&place, &Content::open(path, &run.options.budget)?)?;
     let says_nothing = matches!(facts.class, Class::Other | Class::Script(_));
     let node = InstalledNode::File { mode: 0, facts };
     let folder = path.parent().unwrap_or(Path::new("")).display().to_string();
@@ -88,6 +75,7 @@ pub(super) fn check_file(
                     can be";
         return Err(Error::new(Kind::Usage, message).file(path).hint(hint));
     }
+    let Run { report, problems, .. } = run;
     contents::check_one(&read, &[&read], &BTreeSet::new(), &Excuses::default(), problems);
     report.single_files += 1;
     count([&read], report);
@@ -118,25 +106,20 @@ pub(super) fn count<'a>(packages: impl IntoIterator<Item = &'a Installed>, repor
 type FilesByPath = BTreeMap<String, Node<Content>>;
 
 /// Looks into all of `files`, which make up `name`; what cannot be read is a problem.
-fn examine(
-    name: String,
-    side: Side,
-    files: FilesByPath,
-    progress: &dyn Progress,
-    problems: &mut Problems,
-) -> Installed {
+fn examine(name: String, side: Side, files: FilesByPath, run: &mut Run<'_>) -> Installed {
     let files: Vec<(String, Node<Content>)> = files.into_iter().collect();
     let size = |(_, node): &(String, Node<Content>)| match node {
         Node::File { data, .. } => data.len(),
         Node::Link { .. } | Node::Directory { .. } => 0,
     };
-    let found = read_each(&files, size, progress, examined);
+    let found = read_each(&files, size, run.progress, examined);
     let mut paths = BTreeMap::new();
     for ((path, _), node) in files.into_iter().zip(found) {
         match node {
             Ok(node) => drop(paths.insert(path, node)),
             Err(error) => {
-                problems.add_unread(ProblemPlace::File(PackagePath::new(&name, path)), &error);
+                let place = ProblemPlace::File(PackagePath::new(&name, path));
+                run.problems.add_unread(place, &error);
             }
         }
     }
@@ -155,12 +138,12 @@ fn examined((path, node): &(String, Node<Content>)) -> Result<InstalledNode> {
 }
 
 /// Everything below `root`, as it would be found below `/`; what cannot be read is a problem.
-fn below(root: &Path, budget: &Budget, problems: &mut Problems) -> FilesByPath {
+fn below(root: &Path, run: &mut Run<'_>) -> FilesByPath {
     let mut files = FilesByPath::new();
     let mut waiting: Vec<(PathBuf, String)> = vec![(root.to_path_buf(), String::new())];
     while let Some((folder, at)) = waiting.pop() {
-        if let Err(error) = list(&folder, &at, &mut files, &mut waiting, budget, problems) {
-            problems.add_unread(ProblemPlace::Disk(folder.display().to_string()), &error);
+        if let Err(error) = list(&folder, &at, &mut files, &mut waiting, run) {
+            run.problems.add_unread(ProblemPlace::Disk(folder.display().to_string()), &error);
         }
     }
     files
@@ -171,9 +154,9 @@ fn list(
     at: &str,
     files: &mut FilesByPath,
     waiting: &mut Vec<(PathBuf, String)>,
-    budget: &Budget,
-    problems: &mut Problems,
+    run: &mut Run<'_>,
 ) -> Result<()> {
+    let problems = &mut run.problems;
     for entry in content::list(folder)? {
         let entry = entry?;
         let (path, name) = (entry.path(), entry.file_name());
@@ -200,7 +183,7 @@ fn list(
                 }
             }
         } else if kind.is_file() {
-            let data = Content::open(&path, budget)?;
+            let data = Content::open(&path, &run.options.budget)?;
             files.insert(place, Node::File { data, mode: 0 });
         }
     }

@@ -47,6 +47,22 @@ pub(crate) struct FileFacts {
 }
 
 impl FileFacts {
+    /// The facts about a host ELF file; `None` of other files.
+    pub(crate) fn host(&self) -> Option<&HostFacts> {
+        match &self.class {
+            Class::Host(host) => Some(host),
+            _ => None,
+        }
+    }
+
+    /// The content of a kernel archive; `None` of other files.
+    pub(crate) fn archive(&self) -> Option<&ArchiveFacts> {
+        match &self.class {
+            Class::Archive(archive) => Some(archive),
+            _ => None,
+        }
+    }
+
     /// The code objects that the file holds, each with where it is there.
     pub(crate) fn code_objects(&self) -> Vec<(CodePosition, &Sha)> {
         match &self.class {

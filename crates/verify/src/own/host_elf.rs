@@ -186,10 +186,8 @@ impl HostElfFile<'_> {
 
 /// The record as 32-bit words.
 fn words(record: &[u8; WRAPPER_LEN]) -> [u32; WRAPPER_LEN / 4] {
-    std::array::from_fn(|at| {
-        let word = &record[at * 4..at * 4 + 4];
-        u32::from_le_bytes([word[0], word[1], word[2], word[3]])
-    })
+    let (words, _) = record.as_chunks::<4>();
+    std::array::from_fn(|at| u32::from_le_bytes(words[at]))
 }
 
 /// The entries of a binary's dynamic section, and its interpreter.

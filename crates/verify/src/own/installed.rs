@@ -106,6 +106,13 @@ impl InstalledNode {
     }
 }
 
+/// The regular files of all `packages`, each with its package.
+pub(crate) fn files_of<'a>(
+    packages: &[&'a Installed],
+) -> impl Iterator<Item = (&'a Installed, &'a str, &'a FileFacts)> {
+    packages.iter().flat_map(|package| package.files().map(move |(path, it)| (*package, path, it)))
+}
+
 impl Installed {
     /// Compares the versions of two packages of the same format. Folders and wheels compare as equal.
     pub(crate) fn compare_versions(&self, other: &Self) -> Ordering {

@@ -9,7 +9,7 @@
 //! Shared with the split, so that a mistake there is not noticed here:
 //!
 //! - `artifact::scan`: which files an artifact has, and where they are installed;
-//! - `content`: reading and digests, and the decoders of zlib and zstd (crates);
+//! - `content`: reading, the search for the end of padding, digests, and the decoders of zlib and zstd (crates);
 //! - `rockpack_elf::offload_binary`, whose files are packed whole: LLVM's own tools judge it in the tests;
 //! - `rockpack_elf::code_object`: the flags of an ELF header as a target, the names of kernels. The
 //!   tests of that module compare headers with foreign tools;
@@ -40,9 +40,6 @@ use crate::own::host_elf::{HIPF, HostElf};
 /// Most entries that wrappers name which another wrapper named before, as all wrappers of what was
 /// linked by `-fgpu-rdc` do. Every one of them is looked for in the packages.
 const REPEATED_LIMIT: usize = 1 << 20;
-
-/// Bytes that are searched at once for the end of padding, which is rarely longer than a page.
-const PADDING_WINDOW: usize = 4096;
 
 /// One device entry of a bundle, or a code object elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +119,7 @@ fn walk(fatbin: &Content) -> Result<BTreeMap<u64, Vec<DeviceEntry>>> {
     let mut bundles = BTreeMap::new();
     let mut at = 0;
     // Padding is zero: a bundle starts where zeros end.
-    while let Some(start) = next_non_zero(fatbin, at)? {
+    while let Some(start) = fatbin.first_besides(at..fatbin.len(), &[0])? {
         let rest = fatbin.slice(start..fatbin.len())?;
         let (mut entries, extent) = bundle(&rest)?;
         entries.retain(|entry| entry.size > 0);
@@ -130,25 +127,6 @@ fn walk(fatbin: &Content) -> Result<BTreeMap<u64, Vec<DeviceEntry>>> {
         at = start.saturating_add(extent.max(1));
     }
     Ok(bundles)
-}
-
-fn next_non_zero(content: &Content, from: u64) -> Result<Option<u64>> {
-    if from >= content.len() {
-        return Ok(None);
-    }
-    let mut reader = content.slice(from..content.len())?.reader();
-    let mut window = [0; PADDING_WINDOW];
-    let mut at = from;
-    loop {
-        let len = reader.read_window(&mut window)?;
-        if let Some(index) = window[..len].iter().position(|byte| *byte != 0) {
-            return Ok(Some(at + index as u64));
-        }
-        if len == 0 {
-            return Ok(None);
-        }
-        at += len as u64;
-    }
 }
 
 /// Entries of the bundle at the start of `rest`, and how far it reaches.

@@ -1,9 +1,9 @@
-//! Reads one package whole. Tags of an `.rpm` are here by their numbers in rpm's `rpmtag.h`.
+//! Reads one package whole.
 
 use std::io::Read;
 use std::path::Path;
 
-use ::rpm::{IndexData, PackageMetadata};
+use ::rpm::{IndexData, IndexTag, PackageMetadata};
 use md5::Md5;
 use rockpack_archive::package_file::PackageReader;
 use rockpack_archive::payload::{Digest, Marking, PayloadEntryKind, ReadEntry, SpecialKind};
@@ -11,6 +11,7 @@ use rockpack_archive::{deb, rpm};
 use rockpack_core::content::{Content, DigestingReader};
 use rockpack_core::error::{Error, Result, ResultExt};
 use rockpack_core::run::Budget;
+use rockpack_package::indexed::ARCH_FIELD;
 use rockpack_package::requirement::{Relations, Requirement};
 use rockpack_package::{Comparison, Format, RelationKind};
 use sha2::Digest as _;
@@ -18,9 +19,6 @@ use sha2::Digest as _;
 use crate::own::facts::{self, Class};
 use crate::own::installed::{Installed, InstalledNode};
 use crate::problem::{PackagePath, Problem, Problems, twice_in_package};
-
-/// The control field of a kernel `.deb` that names its archs.
-const ARCHS_FIELD: &str = "X-ROCm-GPU-Architecture";
 
 /// The setuid and setgid bits.
 const SET_ID: u32 = 0o6000;
@@ -112,7 +110,7 @@ fn check_listed(deb: &deb::DebReader, installed: &Installed, problems: &mut Prob
 /// Reads the metadata of a `.deb`.
 fn deb_says(deb: &deb::DebReader) -> Result<Installed> {
     let declared = Relations::of_control(|name| field(deb, name).unwrap_or_default());
-    let archs = field(deb, ARCHS_FIELD);
+    let archs = field(deb, ARCH_FIELD);
     Ok(Installed {
         format: Some(Format::Deb),
         name: required_field(deb, "Package")?,
@@ -211,14 +209,6 @@ fn node(
     }
 }
 
-const OS: u32 = 1021;
-const ARCH: u32 = 1022;
-const FILE_FLAGS: u32 = 1037;
-const REQUIRE_NAME: u32 = 1049;
-const FILE_LANGS: u32 = 1097;
-const PAYLOAD_FORMAT: u32 = 1124;
-const FILE_COLORS: u32 = 1140;
-
 /// Flags of files by which rpm may leave them out: `--noconfigs`, `--excludedocs`, `--excludeartifacts`.
 const FLAGS: [(u32, &str); 3] = [
     (1, "configuration (%config)"),
@@ -240,7 +230,7 @@ const FEATURES: &str = "BuiltinLuaScripts CaretInVersions CompressedFileNames Co
 struct Tags<'a>(&'a PackageMetadata);
 
 impl Tags<'_> {
-    fn texts(&self, tag: u32) -> Vec<String> {
+    fn texts(&self, tag: IndexTag) -> Vec<String> {
         match self.0.header.entry(tag) {
             Ok(IndexData::StringArray(texts)) => texts,
             Ok(IndexData::StringTag(text)) => vec![text],
@@ -248,11 +238,11 @@ impl Tags<'_> {
         }
     }
 
-    fn text(&self, tag: u32) -> String {
+    fn text(&self, tag: IndexTag) -> String {
         self.texts(tag).pop().unwrap_or_default()
     }
 
-    fn numbers(&self, tag: u32) -> Vec<u32> {
+    fn numbers(&self, tag: IndexTag) -> Vec<u32> {
         match self.0.header.entry(tag) {
             Ok(IndexData::Int32(numbers)) => numbers,
             _ => Vec::new(),
@@ -266,7 +256,8 @@ impl Tags<'_> {
             format!("states no SHA-256 of the {digest}, and rpm 6 refuses such packages")
         };
         let mut faults: Vec<_> = missing.map(without).collect();
-        let [os, arch, format] = [OS, ARCH, PAYLOAD_FORMAT].map(|tag| self.text(tag));
+        let tags = [IndexTag::RPMTAG_OS, IndexTag::RPMTAG_ARCH, IndexTag::RPMTAG_PAYLOADFORMAT];
+        let [os, arch, format] = tags.map(|tag| self.text(tag));
         if !os.eq_ignore_ascii_case("linux") {
             faults.push(format!("its header is for the system `{os}`; rpm of Linux refuses it"));
         }
@@ -276,7 +267,7 @@ impl Tags<'_> {
         if format != "cpio" {
             faults.push(format!("its payload is `{format}`, which rpm does not read"));
         }
-        let unknown = self.texts(REQUIRE_NAME).into_iter().filter(|name| {
+        let unknown = self.texts(IndexTag::RPMTAG_REQUIRENAME).into_iter().filter(|name| {
             let feature = name.strip_prefix("rpmlib(").and_then(|name| name.strip_suffix(')'));
             feature.is_some_and(|feature| !FEATURES.split(' ').any(|known| known == feature))
         });
@@ -286,8 +277,9 @@ impl Tags<'_> {
 
     /// Files with code that rpm may leave out.
     fn left_out(&self, rpm: &rpm::RpmReader, installed: &Installed) -> Vec<String> {
-        let (flags, colors) = (self.numbers(FILE_FLAGS), self.numbers(FILE_COLORS));
-        let langs = self.texts(FILE_LANGS);
+        let flags = self.numbers(IndexTag::RPMTAG_FILEFLAGS);
+        let colors = self.numbers(IndexTag::RPMTAG_FILECOLORS);
+        let langs = self.texts(IndexTag::RPMTAG_FILELANGS);
         let mut faults = Vec::new();
         for (index, read) in rpm.entries().iter().enumerate() {
             let path = format!("/{}", read.entry.path);

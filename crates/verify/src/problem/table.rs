@@ -14,12 +14,13 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// Declares the checks from rows of `Variant = "V000" "name" { field: Type, … } [subject] [message];`. Subject
-/// and message are the arguments of `format!`, with the fields of the row in scope.
+/// and message are the arguments of `format!`, with the fields of the row in scope. Without them, they are its two
+/// fields.
 macro_rules! checks {
     ($(
         $(#[doc = $doc:literal])*
         $variant:ident = $id:literal $name:literal
-            { $($field:ident: $type:ty),* $(,)? } [$($subject:tt)*] [$($message:tt)*];
+            { $($field:ident: $type:ty),* $(,)? } $([$($subject:tt)*] [$($message:tt)*])?;
     )*) => {
         /// The stable code of a failed check. Codes are never reused or renumbered.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display)]
@@ -58,13 +59,21 @@ macro_rules! checks {
             /// The thing that it is about: a path, an arch, a package.
             #[allow(unused_variables, reason = "a subject names some of the fields")]
             pub fn subject(&self) -> String {
-                match self { $(Self::$variant { $($field),* } => format!($($subject)*),)* }
+                match self {
+                    $(Self::$variant { $($field),* } => {
+                        text!(subject $($field)* $([$($subject)*])?)
+                    })*
+                }
             }
 
             /// The observation and its consequence, as one sentence without a full stop.
             #[allow(unused_variables, reason = "a message leaves out what the subject names")]
             pub fn message(&self) -> String {
-                match self { $(Self::$variant { $($field),* } => format!($($message)*),)* }
+                match self {
+                    $(Self::$variant { $($field),* } => {
+                        text!(message $($field)* $([$($message)*])?)
+                    })*
+                }
             }
 
             /// The fields under their own names, in the order of the row.
@@ -99,20 +108,25 @@ macro_rules! checks {
     };
 }
 
+/// The subject or the message of a row.
+macro_rules! text {
+    (subject $one:ident $other:ident) => { $one.to_string() };
+    (message $one:ident $other:ident) => { $other.to_string() };
+    ($of:ident $($field:ident)* [$($text:tt)*]) => { format!($($text)*) };
+}
+
 checks! {
     /// A package, or a file of an artifact or prefix, cannot be read.
-    Unreadable = "V001" "unreadable" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
+    Unreadable = "V001" "unreadable" { place: ProblemPlace, reason: String };
     /// A package, wheel or SPDX document is not the one of the receipt.
     ReceiptMismatch = "V002" "receipt-mismatch"
         { file: String, size: u64, sha256: Sha256Digest, stated_size: u64, stated_sha256: String }
         ["{file}"] ["its size or SHA-256 is not the receipt's"];
     /// The receipt names a package that is not there, or the folder has a package or SPDX document that it does
     /// not name.
-    ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack }
-        ["{package}"] ["{lack}"];
+    ReceiptIncomplete = "V003" "receipt-incomplete" { package: String, lack: ReceiptLack };
     /// A digest inside a package does not match its content.
-    DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, reason: &'static str }
-        ["{file}"] ["{reason}"];
+    DigestMismatch = "V004" "digest-mismatch" { file: PackagePath, reason: &'static str };
     /// A code object of the receipt or of the artifacts is not where it should be, and no finding names it.
     CodeObjectLost = "V010" "code-object-lost"
         { path: String, target: String, sha256: String, loss: CodeLoss }
@@ -123,27 +137,23 @@ checks! {
         ["{file}"] ["{position}is device code that is not in the {unknown_to} ({sha256})"];
     /// A code object stands under another wrapper than in its binary, or archives have different code under
     /// one key. The place is a binary with its shard and wrapper, or an archive.
-    CodeObjectMisplaced = "V012" "code-object-misplaced" { place: String, reason: String }
-        ["{place}"] ["{reason}"];
+    CodeObjectMisplaced = "V012" "code-object-misplaced" { place: String, reason: String };
     /// A file of the artifacts is in no package, or with other content or another mode.
-    FileLost = "V013" "file-lost" { path: String, loss: FileLoss } ["{path}"] ["{loss}"];
+    FileLost = "V013" "file-lost" { path: String, loss: FileLoss };
     /// A host package contains device code.
-    DeviceCodeInHost = "V020" "device-code-in-host-package" { file: PackagePath, reason: String }
-        ["{file}"] ["{reason}"];
+    DeviceCodeInHost = "V020" "device-code-in-host-package" { file: PackagePath, reason: String };
     /// A kernel package contains host code.
     HostCodeInKernels = "V021" "host-code-in-kernel-package" { file: PackagePath }
         ["{file}"] ["a kernel package installs x86-64 code"];
     /// A kernel package contains device code of an arch that is not its own, or that another kernel package
     /// of the same host has.
-    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, reason: String } ["{place}"] ["{reason}"];
+    ForeignArch = "V022" "foreign-arch" { place: ProblemPlace, reason: String };
     /// A kernel archive is damaged or its rows contradict its code objects.
-    BadArchive = "V023" "bad-archive" { file: PackagePath, reason: String } ["{file}"] ["{reason}"];
+    BadArchive = "V023" "bad-archive" { file: PackagePath, reason: String };
     /// An index or code object of a kernel database is without its partner.
-    DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, fault: SetFault }
-        ["{file}"] ["{fault}"];
+    DatabaseUnpaired = "V024" "database-unpaired" { file: PackagePath, fault: SetFault };
     /// A file of a kernel database cannot be read as what its name claims.
-    BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String }
-        ["{file}"] ["{reason}"];
+    BadDatabase = "V025" "bad-database" { file: PackagePath, reason: String };
     /// A transformed binary's marker leads to no archive that the set installs.
     MarkerUnresolved = "V030" "marker-unresolved" { file: PackagePath, patterns: Vec<String> }
         ["{file}"] ["its marker leads to {}, and there is no kernel archive", few(patterns, 5)];
@@ -151,28 +161,23 @@ checks! {
     RowMissing = "V031" "row-missing" { file: PackagePath, key: String, fault: SetFault }
         ["{file}"] ["{key}: {fault}"];
     /// A transformed binary is inconsistent.
-    BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, reason: String }
-        ["{file}"] ["{reason}"];
+    BadHostBinary = "V032" "bad-host-binary" { file: PackagePath, reason: String };
     /// A kernel manifest is damaged, or does not list the archives of the set as they are.
-    BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: SetFault }
-        ["{file}"] ["{fault}"];
+    BadManifest = "V033" "bad-manifest" { file: PackagePath, fault: SetFault };
     /// In an installed prefix or beside device wheels, binaries or wrappers are missing that a kernel archive has code
     /// of, or they do not find it.
     HostMissing = "V034" "host-binary-missing" { file: PackagePath, binaries: Vec<String> }
         ["{file}"] ["has code of {}, which is not there or does not find it", few(binaries, 5)];
     /// Two packages of one set own a path, one package has it twice, the path lies below a file
     /// or link, or two stage prefixes of one artifact differ there.
-    PathOwnedTwice = "V040" "path-owned-twice" { path: String, reason: String }
-        ["{path}"] ["{reason}"];
+    PathOwnedTwice = "V040" "path-owned-twice" { path: String, reason: String };
     /// The package manager cannot unpack a name or path, because it is too long.
-    PathTooLong = "V041" "path-too-long" { file: PackagePath, reason: String }
-        ["{file}"] ["{reason}"];
+    PathTooLong = "V041" "path-too-long" { file: PackagePath, reason: String };
     /// A kernel package depends on no package of exactly its own version, a package depends on versions that
     /// the set does not have, or it requires a path that clients do not find.
-    DependencyMissing = "V050" "dependency-missing" { package: String, reason: String }
-        ["{package}"] ["{reason}"];
+    DependencyMissing = "V050" "dependency-missing" { package: String, reason: String };
     /// An artifact has no valid manifest, or cannot be read as an artifact.
-    BadArtifact = "V060" "bad-artifact" { file: String, reason: String } ["{file}"] ["{reason}"];
+    BadArtifact = "V060" "bad-artifact" { file: String, reason: String };
     /// A package excludes another of its set by Breaks, Conflicts or Obsoletes.
     SetConflict = "V061" "set-conflict"
         { package: String, exclusion: String, other: String }
@@ -186,17 +191,16 @@ checks! {
         { package: String, identity: NamedVersion, other: String }
         ["{package}"] ["is {identity}, as {other} is"];
     /// An index of a repository cannot be read.
-    BadIndex = "V070" "bad-index" { file: String, reason: String } ["{file}"] ["{reason}"];
+    BadIndex = "V070" "bad-index" { file: String, reason: String };
     /// An index is not there, or not the one that `Release` or `repomd.xml` lists.
-    IndexMismatch = "V071" "index-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
+    IndexMismatch = "V071" "index-mismatch" { file: String, reason: String };
     /// An index names a package that is not there.
     PackageMissing = "V072" "package-missing" { file: String }
         ["{file}"] ["is in an index, but not there"];
     /// A package is not the one that an index describes: its size, digests or fields.
-    PackageMismatch = "V073" "package-differs-from-index" { file: String, reason: String }
-        ["{file}"] ["{reason}"];
+    PackageMismatch = "V073" "package-differs-from-index" { file: String, reason: String };
     /// A signature of a repository does not verify against the keys given, or is not there.
-    BadSignature = "V074" "bad-signature" { file: String, reason: String } ["{file}"] ["{reason}"];
+    BadSignature = "V074" "bad-signature" { file: String, reason: String };
     /// The time until which a suite is valid is over.
     ReleaseExpired = "V075" "release-expired" { file: String, until: String }
         ["{file}"] ["was valid until {until}"];
@@ -204,23 +208,19 @@ checks! {
     OrphanFile = "V076" "orphan-file" { file: String } ["{file}"] ["is named by no index"];
     /// A package of a repository depends on one that the repository has in no fitting version, or requires a
     /// path that clients do not find.
-    DependencyOpen = "V077" "dependency-open" { file: String, reason: String }
-        ["{file}"] ["{reason}"];
+    DependencyOpen = "V077" "dependency-open" { file: String, reason: String };
     /// An index describes a package for another architecture, or twice, or not in all lists. The file
     /// is an index, or the package that is described.
-    IndexInconsistent = "V078" "index-inconsistent" { file: String, reason: String }
-        ["{file}"] ["{reason}"];
+    IndexInconsistent = "V078" "index-inconsistent" { file: String, reason: String };
     /// Two packages of a repository own the same path and cannot both be installed.
-    RepositoryPath = "V079" "repository-path-owned-twice" { path: String, reason: String }
-        ["{path}"] ["{reason}"];
+    RepositoryPath = "V079" "repository-path-owned-twice" { path: String, reason: String };
     /// A part of a set is not there.
     PartMissing = "V080" "part-missing" { part: SetPart } ["part {part}"] ["is not there"];
     /// Parts do not belong to one set.
     PartsDiffer = "V081" "parts-differ" { difference: DifferentParts }
         ["parts of a set"] ["{difference}"];
     /// A package is not in exactly the part that it is planned for.
-    PartMismatch = "V082" "package-in-wrong-part" { package: String, breach: PlanBreach }
-        ["{package}"] ["{breach}"];
+    PartMismatch = "V082" "package-in-wrong-part" { package: String, breach: PlanBreach };
     /// The receipt of a part has the name of a whole set's.
     PartMisnamed = "V083" "receipt-of-part-misnamed" { part: SetPart }
         ["{FILE_NAME}"]
@@ -247,23 +247,20 @@ checks! {
              architecture: artifacts are those of one set"
         ];
     /// RECORD of a wheel does not list its members, or what is installed of it, as they are.
-    WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault }
-        ["{file}"] ["{fault}"];
+    WheelRecord = "V093" "wheel-record-differs" { file: PackagePath, fault: ListingFault };
     /// METADATA or WHEEL says something else than the file name of the wheel, or than its host.
-    WheelHeaders = "V094" "wheel-headers-differ" { wheel: String, reason: String }
-        ["{wheel}"] ["{reason}"];
+    WheelHeaders = "V094" "wheel-headers-differ" { wheel: String, reason: String };
     /// An extra is without its device wheel, or a device wheel without its extra. The wheel is the host,
     /// or the device wheel that lacks something.
-    WheelExtra = "V095" "wheel-extra-open" { wheel: String, fault: SetFault } ["{wheel}"] ["{fault}"];
+    WheelExtra = "V095" "wheel-extra-open" { wheel: String, fault: SetFault };
     /// A host and a device wheel do not require each other in exactly this version.
-    WheelPin = "V096" "wheel-not-pinned" { wheel: String, reason: String } ["{wheel}"] ["{reason}"];
+    WheelPin = "V096" "wheel-not-pinned" { wheel: String, reason: String };
     /// A device wheel is there without the host that it belongs to.
     WheelHostMissing = "V097" "wheel-host-missing" { wheel: String, host: String }
         ["{wheel}"]
         ["is a device wheel of {host}, of which no host wheel is there: name it, too"];
     /// A member of a wheel cannot be installed, or has device code that is not looked into.
-    WheelMember = "V098" "bad-wheel-member" { file: PackagePath, reason: String }
-        ["{file}"] ["{reason}"];
+    WheelMember = "V098" "bad-wheel-member" { file: PackagePath, reason: String };
     /// A file or folder runs with the rights of its owner or group, which no artifact may have.
     SetId = "V100" "setuid-or-setgid" { file: PackagePath, mode: u32 }
         ["{file}"]
@@ -275,23 +272,20 @@ checks! {
     FileForeign = "V101" "file-foreign" { file: PackagePath, kind: String }
         ["{file}"] ["is a {kind} that no artifact has and no rule of the set makes"];
     /// The header of an `.rpm` has rpm refuse the package, or leave files with code out.
-    BadHeader = "V103" "bad-rpm-header" { package: String, reason: String }
-        ["{package}"] ["{reason}"];
+    BadHeader = "V103" "bad-rpm-header" { package: String, reason: String };
     /// A file for clients of a repository has them take other packages, or packages that nobody signed.
-    ClientFile = "V104" "client-file" { file: String, reason: String } ["{file}"] ["{reason}"];
+    ClientFile = "V104" "client-file" { file: String, reason: String };
     /// Packages of a repository state no digest of their header or payload that rpm 6 takes. This fails
     /// under `--strict` only.
     PackagesWithoutDigest = "V106" "rpm-without-digest"
         { file: String, packages: Vec<String>, missing: MissingDigest }
         ["{file}"] ["{}", without_digest(packages, *missing)];
     /// Packages or wheels have no receipt, or nobody signed it. This fails with `--key` only.
-    ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, reason: &'static str }
-        ["{receipt}"] ["{reason}"];
+    ReceiptUnsigned = "V107" "receipt-unsigned" { receipt: String, reason: &'static str };
     /// A receipt is signed by none of the keys given.
-    ReceiptSignature = "V108" "receipt-signature" { receipt: String, reason: String }
-        ["{receipt}"] ["{reason}"];
+    ReceiptSignature = "V108" "receipt-signature" { receipt: String, reason: String };
     /// The state that rockpack keeps of a repository is damaged, or is not about the indexes that are there.
-    StateMismatch = "V109" "state-mismatch" { file: String, reason: String } ["{file}"] ["{reason}"];
+    StateMismatch = "V109" "state-mismatch" { file: String, reason: String };
     /// METADATA of a split wheel has a line that neither the fat wheel nor the split nor a signed receipt explains.
     WheelMetadata = "V111" "wheel-metadata-foreign" { wheel: String, line: String }
         ["{wheel}"]

@@ -177,29 +177,23 @@ fn for_arch(arch: &str) -> String {
     if arch.is_empty() { String::new() } else { format!(" for {arch}") }
 }
 
-/// The place of a package in an index.
-#[derive(Clone, Copy)]
-struct IndexedVersion<'a> {
-    pub name: &'a str,
-    pub arch: &'a str,
-    pub version: &'a str,
-    pub path: &'a str,
-    /// SHA-256 of the package.
-    pub digest: &'a str,
-}
-
-/// A version of a package is one file: of two, some clients install the one and some the other.
-fn check_versions<'a>(context: &mut Context<'_>, places: impl Iterator<Item = IndexedVersion<'a>>) {
+/// A version of a package is one file: of two, some clients install the one and some the other. `files` gives the
+/// path and SHA-256 of each package.
+fn check_versions<'a>(
+    context: &mut Context<'_>,
+    offered: &[Offered<'_>],
+    files: impl Iterator<Item = (&'a str, &'a str)>,
+) {
     let mut first = BTreeMap::new();
-    for place in places {
+    for (package, (path, digest)) in offered.iter().zip(files) {
         // An epoch of zero is that of a version without one.
-        let version = place.version.strip_prefix("0:").unwrap_or(place.version);
-        let identity = (place.name, place.arch, version);
-        let other: IndexedVersion<'_> = *first.entry(identity).or_insert(place);
-        if other.digest != place.digest {
-            let identity = NamedVersion::new(place.name, version, place.arch);
-            let reason = format!("is {identity}, and so is {} with other content", other.path);
-            context.contradicts(place.path, reason);
+        let version = package.version.strip_prefix("0:").unwrap_or(&package.version);
+        let identity = (package.name, package.arch, version);
+        let (other, known) = *first.entry(identity).or_insert((path, digest));
+        if known != digest {
+            let identity = NamedVersion::new(package.name, version, package.arch);
+            let reason = format!("is {identity}, and so is {other} with other content");
+            context.contradicts(path, reason);
         }
     }
 }

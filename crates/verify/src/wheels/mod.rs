@@ -15,7 +15,7 @@ use rockpack_archive::wheel::{ListingFault, WheelName, normalized};
 use rockpack_core::content::real_path;
 use rockpack_core::error::Result;
 use rockpack_package::receipt::wheels::{WheelKind, WheelReceipt};
-use rockpack_report::{Findings, Progress};
+use rockpack_report::Findings;
 
 use crate::checks::excuses::Excuses;
 use crate::checks::{Scope, check_files, check_ownership, check_twice, markers, receipt};
@@ -28,7 +28,7 @@ use crate::subject::{WheelArgument, file_names};
 use crate::wheels::against::Comparison;
 use crate::wheels::closed::check_between;
 use crate::wheels::set::{Sets, WheelSet};
-use crate::{Options, others, read_files};
+use crate::{Run, others, read_files};
 
 /// The endings of files that Python runs when it starts or by name.
 const RUN: [&str; 4] = ["py", "pyc", "pyo", "pth"];
@@ -40,13 +40,7 @@ const SCRIPTS: &str = "/.data/scripts/";
 const ENTRY_POINTS: &str = ".dist-info/entry_points.txt";
 
 /// Checks the wheels of all arguments, each once, and adds what was looked at.
-pub(super) fn check(
-    arguments: &[WheelArgument],
-    options: &Options<'_>,
-    progress: &dyn Progress,
-    report: &mut Report,
-    problems: &mut Problems,
-) -> Result<()> {
+pub(super) fn check(arguments: &[WheelArgument], run: &mut Run<'_>) -> Result<()> {
     if arguments.is_empty() {
         return Ok(());
     }
@@ -57,8 +51,10 @@ pub(super) fn check(
     let records = receipts.iter().flat_map(|receipt| &receipt.wheels);
     let copied = records.filter(|record| record.role == WheelKind::Copy);
     let copies: BTreeSet<&str> = copied.map(|record| record.file_name.as_str()).collect();
+    let (options, progress) = (run.options, run.progress);
     let read = |path: &PathBuf| wheel::read(path, &copies, &options.budget);
-    let mut wheels = read_files(&paths, PathBuf::as_path, progress, read, &mut found);
+    let mut wheels = read_files(&paths, PathBuf::as_path, read, run);
+    let Run { report, problems, .. } = run;
     set::take_sides(&mut wheels);
     for argument in arguments {
         if let Some(receipt) = &argument.receipt {

@@ -20,7 +20,12 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str) -> Result<()> {
     let Some(release) = context.parsed(&subject, Release::parse(&text)) else { return Ok(()) };
     check_dates(context, &subject, &release);
     check_name(context, &subject, suite, &release);
-    let texts = check_indexes(context, &folder, &release)?;
+    let indexes = ReleaseIndexes::new(&folder, &release);
+    // Texts of the indexes that list packages: all forms of one must have it.
+    let mut texts = BTreeMap::new();
+    for file in &release.files {
+        indexes.check(context, file, &mut texts)?;
+    }
     packages::check(context, suite, texts);
     Ok(())
 }
@@ -105,21 +110,6 @@ fn check_dates(context: &mut Context<'_>, subject: &str, release: &Release) {
 ///
 /// Source: the Debian wiki's page on the format of repositories, on `MD5Sum, SHA1, SHA256`.
 const COMPRESSED: [&str; 6] = ["bz2", "gz", "lz4", "lzma", "xz", "zst"];
-
-/// Checks all of them. Returned are the texts of those that list packages: all forms of one must
-/// have it.
-fn check_indexes(
-    context: &mut Context<'_>,
-    folder: &str,
-    release: &Release,
-) -> Result<BTreeMap<String, String>> {
-    let indexes = ReleaseIndexes::new(folder, release);
-    let mut texts = BTreeMap::new();
-    for file in &release.files {
-        indexes.check(context, file, &mut texts)?;
-    }
-    Ok(texts)
-}
 
 /// The indexes that the rows of `Release` describe together.
 struct ReleaseIndexes<'a> {

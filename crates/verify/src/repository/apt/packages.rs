@@ -21,7 +21,7 @@ use rockpack_package::{DEB_FIELDS, Format};
 use crate::problem::{Problem, UnreadData};
 use crate::repository::context::{Context, LOOKED_AT, NamedFiles, not_as_indexed};
 use crate::repository::{
-    IndexedVersion, RelationsLeft, check_owners, check_unmet, check_versions, for_arch, states,
+    RelationsLeft, check_owners, check_unmet, check_versions, for_arch, states,
 };
 
 /// Fields of an index that packages do not have.
@@ -35,8 +35,9 @@ const SHORTEST: usize = 128;
 /// Checks them, by themselves and with each other.
 pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<String, String>) {
     let packages = packages(context, indexes);
-    check_versions(context, packages.iter().map(SuitePackage::place));
     let offered: Vec<Offered<'_>> = packages.iter().map(SuitePackage::offered).collect();
+    let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
+    check_versions(context, &offered, listed.clone());
     check_closure(context, &packages, &offered);
     let owners = check_packages(context, &packages, offered);
     let named = context.files;
@@ -44,7 +45,6 @@ pub(super) fn check(context: &mut Context<'_>, suite: &str, indexes: BTreeMap<St
     check_owners(context, Format::Deb, &owners, differ, |at, is_it| {
         deb_path(&named.open(&packages.get(at)?.path).ok()??, is_it)
     });
-    let listed = packages.iter().map(|package| (package.path.as_str(), package.field("SHA256")));
     states::compare(context, &format!("apt-{suite}"), listed.collect());
 }
 
@@ -58,16 +58,6 @@ struct SuitePackage {
 }
 
 impl SuitePackage {
-    fn place(&self) -> IndexedVersion<'_> {
-        IndexedVersion {
-            name: self.field("Package"),
-            arch: self.field("Architecture"),
-            version: self.field("Version"),
-            path: &self.path,
-            digest: self.field("SHA256"),
-        }
-    }
-
     fn offered(&self) -> Offered<'_> {
         Offered {
             name: self.field("Package"),

@@ -21,7 +21,7 @@ use crate::repository::rpm::lists::{RpmEntry, RpmFiles};
 use crate::repository::rpm::package::Observation;
 use crate::repository::xml::Element;
 use crate::repository::{
-    IndexedVersion, REPOMD, REPOMD_SIGNATURE, check_owners, check_unmet, check_versions, states,
+    REPOMD, REPOMD_SIGNATURE, check_owners, check_unmet, check_versions, states,
 };
 
 /// The names of the lists of packages. Only the digests of other files in `repomd.xml` are
@@ -74,17 +74,17 @@ pub(super) fn check(context: &mut Context<'_>) -> Result<()> {
         return Ok(());
     };
     check_ids(context, primary, &lists);
-    check_places(context, primary);
     let files = lists.filelists.as_ref().map(|list| {
         list.iter().map(|(id, files)| (id.as_str(), files)).collect::<BTreeMap<_, _>>()
     });
     check_packages(context, primary, files.as_ref());
     let offered: Vec<Offered<'_>> = primary.iter().map(RpmEntry::offered).collect();
+    let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
+    check_versions(context, &offered, listed.clone());
     check_dependencies(context, primary, &offered);
     if let Some(files) = &files {
         check_files(context, primary, offered, files);
     }
-    let listed = primary.iter().map(|package| (&*package.path, &*package.checksum));
     states::compare(context, "rpm", listed.collect());
     Ok(())
 }
@@ -192,20 +192,6 @@ fn check_ids(context: &mut Context<'_>, primary: &[RpmEntry], lists: &RpmLists) 
             context.contradicts(REPOMD, format!("{kind} has a package twice"));
         }
     }
-}
-
-/// No version of a package is two files.
-fn check_places(context: &mut Context<'_>, primary: &[RpmEntry]) {
-    let versions: Vec<(&RpmEntry, String)> =
-        primary.iter().map(|package| (package, package.evr())).collect();
-    let places = versions.iter().map(|(package, version)| IndexedVersion {
-        name: &package.name,
-        arch: &package.arch,
-        version,
-        path: &package.path,
-        digest: &package.checksum,
-    });
-    check_versions(context, places);
 }
 
 fn check_dependencies(context: &mut Context<'_>, primary: &[RpmEntry], offered: &[Offered<'_>]) {

@@ -44,37 +44,36 @@ fn compare(
     files: Option<&RpmFiles>,
     trust: &Trust,
 ) -> Result<Vec<Observation>> {
-    let mut differ = DifferingProperties::default();
-    differ.compare("size", &package.size, &content.len().to_string());
-    differ.compare("checksum's type", &package.checksum_type, "sha256");
     let front = Front::read(content)?;
-    differ.compare("checksum", &package.checksum, &front.digest(content)?.to_string());
     let metadata = &front.metadata;
-    differ.compare("name", &package.name, metadata.get_name().map_err(bad_tags)?);
-    if !metadata.is_source_package() {
-        differ.compare("arch", &package.arch, metadata.get_arch().map_err(bad_tags)?);
-    }
-    let [stated_epoch, version, release] = &package.version;
     let epoch = if metadata.header.entry_is_present(IndexTag::RPMTAG_EPOCH) {
         metadata.get_epoch().map_err(bad_tags)?
     } else {
         0
     };
-    differ.compare("version", stated_epoch, &epoch.to_string());
-    differ.compare("version", version, metadata.get_version().map_err(bad_tags)?);
-    differ.compare("version", release, metadata.get_release().map_err(bad_tags)?);
-    if let Some([start, end]) = &package.header_range {
-        differ.compare("header range", start, &front.header.start.to_string());
-        differ.compare("header range", end, &front.header.end.to_string());
-    }
-    compare_dependencies(package, metadata, &mut differ)?;
+    let version = metadata.get_version().map_err(bad_tags)?;
+    let release = metadata.get_release().map_err(bad_tags)?;
+    let range = [front.header.start, front.header.end].map(|at| at.to_string());
+    let stated_range = package.header_range.as_ref();
+    let is_source = metadata.is_source_package();
+    let mut checks = vec![
+        ("size", package.size == content.len().to_string()),
+        ("checksum's type", package.checksum_type == "sha256"),
+        ("checksum", package.checksum == front.digest(content)?.to_string()),
+        ("name", package.name == metadata.get_name().map_err(bad_tags)?),
+        ("arch", is_source || package.arch == metadata.get_arch().map_err(bad_tags)?),
+        ("version", package.version == [&*epoch.to_string(), version, release]),
+        ("header range", stated_range.is_none_or(|stated| *stated == range)),
+    ];
+    checks.extend(compare_dependencies(package, metadata)?);
     if let Some(files) = files {
         let paths = metadata.get_file_paths().map_err(bad_tags)?;
         let own: Vec<_> = paths.iter().map(|path| path.to_string_lossy()).collect();
-        let same = paths_digest(own.iter().map(|path| &**path).collect()) == files.digest;
-        differ.compare("list of files", if same { "" } else { "other" }, "");
+        let digest = paths_digest(own.iter().map(|path| &**path).collect());
+        checks.push(("list of files", digest == files.digest));
     }
-    let faults = differ.0.into_iter().map(|what| not_as_indexed(&package.path, what));
+    let differing = checks.into_iter().filter(|(_, is_same)| !is_same);
+    let faults = differing.map(|(what, _)| not_as_indexed(&package.path, what));
     let mut seen: Vec<Observation> = faults.map(Observation::Fault).collect();
     let missing = missing_digest(metadata).into_iter();
     seen.extend(missing.map(|digest| Observation::WithoutDigest(digest, package.path.clone())));
@@ -82,25 +81,12 @@ fn compare(
     Ok(seen)
 }
 
-/// The properties in which a package is not as the index says.
-#[derive(Default)]
-struct DifferingProperties(BTreeSet<&'static str>);
-
-impl DifferingProperties {
-    fn compare(&mut self, what: &'static str, stated: &str, own: &str) {
-        if stated != own {
-            self.0.insert(what);
-        }
-    }
-}
-
 /// Compares all relations with those of the index. Of what the package requires, the index may leave out
 /// what the package itself meets, features of rpm, and older versions of libc.
 fn compare_dependencies(
     package: &RpmEntry,
     metadata: &PackageMetadata,
-    differ: &mut DifferingProperties,
-) -> Result<()> {
+) -> Result<Vec<(&'static str, bool)>> {
     let itself = own_names(metadata);
     let all = [
         ("provides", "rpm:provides", metadata.get_provides()),
@@ -112,7 +98,7 @@ fn compare_dependencies(
         ("suggests", "rpm:suggests", metadata.get_suggests()),
         ("enhances", "rpm:enhances", metadata.get_enhances()),
     ];
-    for (what, element, relations) in all {
+    let checks = all.into_iter().map(|(what, element, relations)| {
         let relations = relations.map_err(bad_tags)?;
         let own: BTreeSet<RelationLine<'_>> = relations.iter().map(line).collect();
         let entries = package.list(element).iter();
@@ -124,9 +110,9 @@ fn compare_dependencies(
         };
         let lost = own.difference(&stated).filter(|line| !may_lack(line)).count();
         let more = stated.difference(&own).count();
-        differ.compare(what, if lost + more == 0 { "" } else { "other" }, "");
-    }
-    Ok(())
+        Ok((what, lost + more == 0))
+    });
+    checks.collect()
 }
 
 /// The names that the package provides, or has a file of, itself.
